@@ -1,0 +1,25 @@
+"""Names that both ends use, with the alphabet and length each may have."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, StringConstraints
+
+PROTOCOL_VERSION = 1
+"""Raised when a message changes so that an older end can't read it; devices send it at check-in."""
+
+NewsId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:~-]{0,79}$")]
+ReleaseId = Annotated[str, StringConstraints(pattern=r"^r[0-9]{1,9}$")]
+RoundId = Annotated[str, StringConstraints(pattern=r"^round-[0-9]{1,9}$")]
+Pseudonym = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{22,64}$")]
+Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+ShardName = Annotated[str, StringConstraints(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}\.[0-9]{1,4}$")]
+
+
+class Message(BaseModel):
+    """Base of everything on the wire: frozen, no unknown fields, no NaN or infinity, bytes as base64."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", allow_inf_nan=False, ser_json_bytes="base64", val_json_bytes="base64"
+    )

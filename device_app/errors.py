@@ -1,0 +1,94 @@
+"""What can go wrong on the device, drawn at the top.
+
+DeviceError
+├── BackendUnreachable      nothing answered; the last feed still serves
+├── BackendRefused          a problem+json came back; carries the Problem
+├── AnswerMalformed         the answer is not what the wire declares
+├── ReleaseRefused          signature, hash or shape of a release is wrong; the old one stays
+├── NoRelease               nothing has been synced yet
+├── BudgetSpent             the ledger refuses a release of data
+├── ProtectionTooWeak       a round asks for less protection than the reader accepts
+├── NotEligible             the device can't train now, and why
+├── UnknownNews             no such news on this device
+└── StoreBroken             the device's database can't be opened or is of a newer version
+"""
+
+from __future__ import annotations
+
+from device_app.wire.problems import Problem
+
+
+class DeviceError(Exception):
+    """Base of all errors of the device; the message is one plain sentence."""
+
+
+class BackendUnreachable(DeviceError):
+    """The backend did not answer."""
+
+    def __init__(self, url: str, why: str) -> None:
+        super().__init__(f"The backend at {url} does not answer ({why}).")
+
+
+class BackendRefused(DeviceError):
+    """The backend answered with a problem."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(f"{problem.title}: {problem.detail}")
+        self.problem = problem
+
+
+class AnswerMalformed(DeviceError):
+    """The backend's answer breaks the wire contract."""
+
+    def __init__(self, what: str, why: str) -> None:
+        super().__init__(f"The backend's answer to {what} is malformed: {why}")
+
+
+class ReleaseRefused(DeviceError):
+    """A release failed verification; the current one stays in place."""
+
+    def __init__(self, release: str, why: str) -> None:
+        super().__init__(f"Release {release} was refused: {why}")
+
+
+class NoRelease(DeviceError):
+    """No verified release is on this device yet."""
+
+    def __init__(self) -> None:
+        super().__init__("This device has no release yet: it needs to reach the backend once.")
+
+
+class BudgetSpent(DeviceError):
+    """Spending `wanted` would pass the budget."""
+
+    def __init__(self, channel: str, wanted: float, left: float) -> None:
+        super().__init__(f"The privacy budget for {channel} has {left:g} left today; this would cost {wanted:g}.")
+        self.channel, self.wanted, self.left = channel, wanted, left
+
+
+class ProtectionTooWeak(DeviceError):
+    """A round's protection is weaker than the reader's settings allow."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"The round's protection is weaker than this reader accepts: {why}")
+
+
+class NotEligible(DeviceError):
+    """This device can't take part in training now."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"This device does not train now: {why}")
+
+
+class UnknownNews(DeviceError):
+    """No news of that id is on this device."""
+
+    def __init__(self, news_id: str) -> None:
+        super().__init__(f"No news {news_id!r} on this device.")
+
+
+class StoreBroken(DeviceError):
+    """The device's database can't be used."""
+
+    def __init__(self, path: object, why: str) -> None:
+        super().__init__(f"The device's store {path} can't be used: {why}")

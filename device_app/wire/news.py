@@ -1,0 +1,43 @@
+"""News as the reader's device sees it: a card without a body, and bodies fetched apart."""
+
+from __future__ import annotations
+
+from pydantic import AwareDatetime, Field
+
+from device_app.wire.ids import Message, NewsId
+
+BODIES_PER_REQUEST = 1_000
+
+
+class NewsCard(Message):
+    """What a feed shows of a piece of news before it is opened."""
+
+    id: NewsId
+    title: str = Field(max_length=1_000)
+    abstract: str = Field(max_length=5_000)
+    url: str = Field(max_length=2_000)
+    publisher: str = Field(max_length=120)
+    section: str = Field(max_length=80)
+    topic: str = Field(max_length=80)
+    story: str | None = Field(default=None, max_length=80, description="Shared by the items of one developing story.")
+    published_at: AwareDatetime
+    weight: float = Field(ge=0.0, le=1.0, description="Editorial weight.")
+
+
+class BodiesRequest(Message):
+    """POST /v1/news/bodies: the ids of a whole returned list at once, so that none of them stands out."""
+
+    ids: tuple[NewsId, ...] = Field(min_length=1, max_length=BODIES_PER_REQUEST)
+
+
+class NewsBody(Message):
+    """The text of one piece of news, paragraphs separated by a blank line."""
+
+    id: NewsId
+    body: str = Field(max_length=200_000)
+
+
+class BodiesAnswer(Message):
+    """The bodies the server still has; expired ids are missing."""
+
+    bodies: tuple[NewsBody, ...]

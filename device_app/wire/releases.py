@@ -1,0 +1,108 @@
+"""A release: graphs, weights and vector shards by hash, signed with Ed25519.
+
+Parameters are graph inputs named `p.<parameter>`: an architecture's graphs stay, a new release brings new weights.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from pydantic import AwareDatetime, Field
+
+from device_app.wire.ids import Message, ReleaseId, Sha256, ShardName
+
+BLOB_LIMIT_BYTES = 256 * 1024 * 1024
+Role = Literal["recall", "ranker"]
+
+
+class BlobRef(Message):
+    """An immutable blob, fetched from /v1/blobs/{sha256} and kept by its hash."""
+
+    sha256: Sha256
+    size_bytes: int = Field(ge=0, le=BLOB_LIMIT_BYTES)
+
+
+class ModelEntry(Message):
+    """One model of a release.
+
+    graphs maps a purpose to an ONNX graph: a ranker has `score`; the recall model has `context` and `decompose`; a
+    trainable model has `gradient` besides. weights is a safetensors blob of the parameters, or None if there are none.
+    """
+
+    architecture: str = Field(max_length=80)
+    role: Role
+    graphs: dict[str, BlobRef]
+    weights: BlobRef | None = None
+
+
+class RecallProtocol(Message):
+    """How interests are found and reported under this release (ALGORITHMS 2.2-2.3)."""
+
+    basis_size: int = Field(ge=1, le=512, description="B")
+    channels_limit: int = Field(ge=1, le=5, description="C_max")
+    cluster_distance: float = Field(gt=0, description="d: average-linkage clusters merge up to this distance")
+    score_clip: float = Field(gt=0, description="delta")
+    score_noise: float = Field(ge=0, description="lambda_I, the Laplace scale")
+
+
+class ShardRef(Message):
+    """The news vectors of one publishing day (or a part of it): `codes`, `scales` as in RecallAnswer."""
+
+    name: ShardName
+    blob: BlobRef
+    count: int = Field(ge=0)
+
+
+class ReleaseManifest(Message):
+    """What a device needs to serve and to train under one release."""
+
+    release: ReleaseId
+    previous: ReleaseId | None
+    created_at: AwareDatetime
+    encoder: str = Field(max_length=80, description="Digest of the news encoder that made the vectors.")
+    dimensions: int = Field(ge=1, le=4096, description="D")
+    opset: int
+    recall: RecallProtocol
+    models: dict[str, ModelEntry] = Field(description="By name: 'recall', 'ranker.cosine', 'ranker.nrms'.")
+    default_ranker: str
+
+
+class SignedManifest(Message):
+    """The manifest's exact bytes (UTF-8 JSON) with the server's signature over them."""
+
+    manifest: str
+    signature: bytes
+    public_key: bytes
+
+
+class SignatureRefused(ValueError):
+    """The manifest was not signed by the pinned key."""
+
+
+def sign(manifest: ReleaseManifest, key: Ed25519PrivateKey) -> SignedManifest:
+    """Freeze the manifest's JSON and sign it."""
+    text = manifest.model_dump_json()
+    return SignedManifest(
+        manifest=text, signature=key.sign(text.encode()), public_key=key.public_key().public_bytes_raw()
+    )
+
+
+def verify(signed: SignedManifest, pinned_public_key: bytes) -> ReleaseManifest:
+    """Return the manifest if the pinned key signed it; raise SignatureRefused otherwise."""
+    if signed.public_key != pinned_public_key:
+        raise SignatureRefused("the release is signed by another key than the pinned one")
+    try:
+        Ed25519PublicKey.from_public_bytes(pinned_public_key).verify(signed.signature, signed.manifest.encode())
+    except InvalidSignature as broken:
+        raise SignatureRefused("the release's signature does not fit its bytes") from broken
+    return ReleaseManifest.model_validate_json(signed.manifest)
+
+
+class ShardList(Message):
+    """GET /v1/releases/{id}/vectors: the pool's vector shards, for refreshing the vectors of clicked news."""
+
+    release: ReleaseId
+    encoder: str
+    shards: tuple[ShardRef, ...]

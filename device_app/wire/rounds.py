@@ -1,0 +1,69 @@
+"""A training round as the two ends speak of it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import AwareDatetime, Field
+
+from device_app.wire.ids import Message, Pseudonym, ReleaseId, RoundId, Sha256
+from device_app.wire.protections import Protection
+
+UPLOAD_LIMIT_BYTES = 64 * 1024 * 1024
+RoundState = Literal["open", "updates", "applied", "failed"]
+
+
+class CheckIn(Message):
+    """POST /v1/rounds/check-in: a device that may train says which release it holds and which tasks it can do."""
+
+    protocol: int = Field(ge=1)
+    release: ReleaseId
+    tasks: tuple[str, ...] = Field(max_length=16)
+
+
+class RoundManifest(Message):
+    """All a device needs to decide whether to join, and to compute its update."""
+
+    round: RoundId
+    release: ReleaseId
+    system: str = Field(max_length=80)
+    task: str = Field(max_length=80, description="Resolved by the device in one explicit dict: 'recall'.")
+    model: str = Field(max_length=80, description="Key of ReleaseManifest.models whose gradient is wanted.")
+    protection: Protection
+    negatives: int = Field(ge=1, le=64, description="K")
+    samples_limit: int = Field(ge=1, le=1024, description="Most samples a device may use.")
+    closes_at: AwareDatetime
+
+
+class RoundOffer(Message):
+    """Answer to a check-in that was chosen (an empty 204 says: not now). The pseudonym lives for this round only."""
+
+    manifest: RoundManifest
+    pseudonym: Pseudonym
+
+
+class UploadReceipt(Message):
+    """Answer to PUT /v1/rounds/{id}/updates/{pseudonym}; a repeated upload of the same bytes gets the same receipt."""
+
+    round: RoundId
+    sha256: Sha256
+    duplicate: bool
+
+
+class RoundStatus(Message):
+    """GET /v1/rounds/{id}: progress anyone may see."""
+
+    round: RoundId
+    system: str
+    state: RoundState
+    reason: str | None = Field(default=None, description="Why it failed.")
+    release: ReleaseId
+    published: ReleaseId | None = None
+    cohort: int = Field(description="Updates wanted.")
+    cohort_minimum: int
+    joined: int
+    uploaded: int
+    received_bytes: int
+    opened_at: AwareDatetime
+    closes_at: AwareDatetime
+    finished_at: AwareDatetime | None = None

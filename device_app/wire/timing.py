@@ -1,0 +1,39 @@
+"""Stage times: measured with one stopwatch on both ends, carried as Server-Timing."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+DEVICE_STAGES = ("store", "cluster", "decompose", "noise", "encode", "network", "decode", "rank", "build")
+SERVER_STAGES = ("decode", "aggregate", "search", "merge", "encode")
+_ENTRY = re.compile(r"^\s*([a-z_]{1,32})\s*;\s*dur=([0-9]+(?:\.[0-9]+)?)\s*$")
+
+
+class Stopwatch:
+    """Milliseconds by stage, in the order the stages first ran; a stage run twice adds up."""
+
+    def __init__(self) -> None:
+        self.stages_ms: dict[str, float] = {}
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Time the block and add it to `name`."""
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            elapsed_ms = (time.perf_counter() - started) * 1_000
+            self.stages_ms[name] = self.stages_ms.get(name, 0.0) + elapsed_ms
+
+
+def server_timing(stages_ms: Mapping[str, float]) -> str:
+    """The value of a Server-Timing header."""
+    return ", ".join(f"{name};dur={ms:.3f}" for name, ms in stages_ms.items())
+
+
+def parse_server_timing(header: str) -> dict[str, float]:
+    """Stages in milliseconds; entries of another form are left out, since proxies may add their own."""
+    return {m[1]: float(m[2]) for part in header.split(",") if (m := _ENTRY.match(part))}

@@ -1,0 +1,70 @@
+"""What a feed is made of: items, each with its place and the reason it is there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+from device_app.wire.news import NewsCard
+
+Slot = Literal["lead", "for_you", "fresh", "explore", "developing", "following"]
+FeedMode = Literal["personal", "cold", "front", "offline"]
+ReasonKind = Literal["interest", "following", "chosen", "liked", "recent", "explore", "developing", "editors"]
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why a story is in the feed, in a sentence for the reader. Made and kept on the device.
+
+    clicks are the reader's own clicked news that weighed most, strongest first (at most three); interest is the label
+    of the interest cluster they belong to, if any.
+    """
+
+    kind: ReasonKind
+    words: str
+    interest: str | None = None
+    clicks: tuple[NewsCard, ...] = ()
+
+
+@dataclass(frozen=True)
+class FeedItem:
+    """One card in its place. score is the adjusted local score (no unit); position counts from 0."""
+
+    card: NewsCard
+    position: int
+    slot: Slot
+    reason: Reason
+    score: float
+
+
+@dataclass(frozen=True)
+class Feed:
+    """A built feed; saved before it is shown. Items of one story with slot 'developing' follow each other.
+
+    device_ms and server_ms hold milliseconds by stage (wire.timing); recalled counts the candidates it was chosen from.
+    """
+
+    feed_id: str
+    made_at: datetime
+    release: str | None
+    items: tuple[FeedItem, ...]
+    mode: FeedMode
+    notice: str | None = None
+    device_ms: dict[str, float] = field(default_factory=dict)
+    server_ms: dict[str, float] = field(default_factory=dict)
+    recalled: int = 0
+
+    def in_slot(self, *slots: Slot) -> tuple[FeedItem, ...]:
+        """The items of these slots, in feed order."""
+        return tuple(item for item in self.items if item.slot in slots)
+
+    @property
+    def lead(self) -> FeedItem | None:
+        """The item that leads the page, if the feed has any."""
+        return next(iter(self.in_slot("lead")), None)
+
+    @property
+    def total_device_ms(self) -> float:
+        """Milliseconds from the request to the built feed (network included)."""
+        return sum(self.device_ms.values())

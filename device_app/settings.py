@@ -1,0 +1,178 @@
+"""The device's settings: what can change privacy, what can change speed, what can change the feed, kept apart.
+
+From the environment (`OWNFEED_DEVICE_PRIVACY__MODE=none`) or from `ownfeed.toml` ([device], [device.privacy]); the
+environment wins. What the reader switches on the privacy page is kept in the store and wins over both.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+from platformdirs import user_data_path
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
+
+from device_app.wire.recall import CANDIDATES_LIMIT
+
+Mode = Literal["basis_laplace", "none"]
+
+
+class PrivacySettings(BaseModel):
+    """Everything here can change what leaves the device, and nothing outside this class can."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    mode: Mode = Field(
+        default="basis_laplace",
+        description="How interests are reported. 'basis_laplace': Uni-FedRec's noisy scores. 'none': nothing about the "
+        "reader is ever sent; the feed is ranked here from the list that every device gets.",
+    )
+    epsilon_per_day_reports: float = Field(
+        default=150.0,
+        ge=0,
+        description="Pure epsilon that fresh reports may cost within 24 hours; a report beyond it is refused and the "
+        "feed uses the common list. At the paper's noise a report of five channels of 30 scores costs 50, so the "
+        "default pays for three. An epsilon of 50 is no strong guarantee: it is the paper's setting, counted honestly.",
+    )
+    epsilon_per_day_training: float = Field(
+        default=0.0,
+        ge=0,
+        description="Pure epsilon that training uploads may cost within 24 hours. The paper's noise costs 20 a "
+        "coordinate, and there are about 245,000 coordinates: 4.9 million an upload. That is not a guarantee, so the "
+        "default of 0 declines every upload; whoever trains at the paper's noise has to write such a number here.",
+    )
+    clicks_per_report: int = Field(
+        default=5,
+        ge=1,
+        le=50,
+        description="A new report is drawn only after this many new clicks; until then the last one is sent again, "
+        "bit for bit, which costs nothing.",
+    )
+    report_window_hours: float = Field(
+        default=24.0,
+        gt=0,
+        le=24 * 30,
+        description="After this many hours a report is out of date and the next one is drawn afresh, and paid for.",
+    )
+    training: bool = Field(
+        default=False, description="Whether this device may take part in training rounds. Off unless switched on."
+    )
+    weakest_scale_to_clip: float = Field(
+        default=0.1,
+        gt=0,
+        description="The weakest local Laplace noise a round may ask for, as scale / clip; a round below it is "
+        "declined. The paper's 0.01 / 0.1 is exactly 0.1.",
+    )
+
+
+class PerformanceSettings(BaseModel):
+    """How much work is done and how often; can't change what is sent about the reader."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    threads: int = Field(default=1, ge=1, le=64, description="Threads of ONNX Runtime.")
+    feed_size: int = Field(default=30, ge=6, le=100, description="Items of one feed.")
+    recall_limit: int = Field(default=400, ge=50, le=CANDIDATES_LIMIT, description="Candidates asked for: R.")
+    recall_max_age_sec: float = Field(
+        default=300.0,
+        ge=0,
+        description="A recall answer is used again while younger than this and the report is the same.",
+    )
+    front_limit: int = Field(default=600, ge=50, le=CANDIDATES_LIMIT, description="News of the common list.")
+    sync_poll_sec: float = Field(
+        default=60.0, gt=0, description="Seconds between looks for a release and a front list."
+    )
+    training_poll_sec: float = Field(default=15.0, gt=0, description="Seconds between looks for a training round.")
+    request_timeout_sec: float = Field(default=10.0, gt=0, description="Longest wait for one answer of the backend.")
+    bodies_wait_sec: float = Field(
+        default=2.0, ge=0, description="Opening an article waits at most this long for the bodies under way."
+    )
+    seen_days: float = Field(default=14.0, gt=0, description="News shown within so many days is not shown again.")
+    shelf_days: float = Field(
+        default=21.0, gt=0, description="News never clicked leaves the device after so many days."
+    )
+
+
+class FeedSettings(BaseModel):
+    """What the local ranking weighs. All of it happens on the device."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    ranker: str | None = Field(
+        default=None,
+        description="Model of the release that ranks, 'ranker.cosine' or 'ranker.nrms'; none: its default.",
+    )
+    half_life_hours: float = Field(default=48.0, gt=0, description="The recency term halves in so many hours.")
+    recency_weight: float = Field(default=0.5, ge=0, description="Weight of recency against one spread of the scores.")
+    editorial_weight: float = Field(default=0.25, ge=0, description="Weight of the newsroom's own weight.")
+    follow_weight: float = Field(default=0.8, ge=0, description="Lift of followed topics, sections and publishers.")
+    reaction_weight: float = Field(default=0.8, ge=0, description="Pull of likes, and push of 'less like this'.")
+    chosen_section_weight: float = Field(default=1.0, ge=0, description="Lift of the sections of the first visit.")
+    variety: float = Field(
+        default=0.3,
+        ge=0,
+        le=1,
+        description="Maximal marginal relevance: 0 ranks by score alone, 1 by difference alone.",
+    )
+    topic_cap: int = Field(default=6, ge=1, description="Most items of one topic among the personal items of a feed.")
+    publisher_cap: int = Field(default=10, ge=1, description="Most items of one publisher among them.")
+    fresh_slots: int = Field(
+        default=3, ge=0, le=10, description="Items of the last hours, shown whatever the reader likes."
+    )
+    fresh_hours: float = Field(default=6.0, gt=0, description="How new such an item is.")
+    explore_slots: int = Field(default=2, ge=0, le=10, description="Items of sections this reader rarely reads.")
+    developing_stories: int = Field(default=2, ge=0, le=5, description="Stories of two or more items shown as a group.")
+
+
+class DeviceSettings(BaseSettings):
+    """One reader's device app."""
+
+    model_config = SettingsConfigDict(
+        frozen=True,
+        extra="forbid",
+        env_prefix="OWNFEED_DEVICE_",
+        env_nested_delimiter="__",
+    )
+
+    profile: str = Field(
+        default="reader", pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,39}$", description="Name of the reader's profile."
+    )
+    data_dir: Path = Field(
+        default_factory=lambda: user_data_path("ownfeed", appauthor=False),
+        description="Where profiles live; this one's database is <data_dir>/devices/<profile>/device.sqlite.",
+    )
+    backend_url: str = Field(default="http://127.0.0.1:8400", pattern=r"^https?://", description="The backend.")
+    backend_key: str | None = Field(
+        default=None,
+        pattern=r"^[0-9a-f]{64}$",
+        description="The backend's Ed25519 public key in hex. Without it the first key seen is trusted and pinned.",
+    )
+    host: str = Field(default="127.0.0.1", description="Address of the reader's own pages. Keep it on this machine.")
+    port: int = Field(default=8401, ge=0, le=65535, description="Port of the reader's own pages.")
+    privacy: PrivacySettings = Field(default_factory=PrivacySettings, description="What may leave the device.")
+    performance: PerformanceSettings = Field(default_factory=PerformanceSettings, description="How much, how often.")
+    feed: FeedSettings = Field(default_factory=FeedSettings, description="What the local ranking weighs.")
+
+    @property
+    def home(self) -> Path:
+        """The folder of this profile."""
+        return self.data_dir / "devices" / self.profile
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Arguments, then the environment, then [device] of ownfeed.toml in the working directory."""
+        file = TomlConfigSettingsSource(settings_cls, Path("ownfeed.toml"), toml_table_header=("device",))
+        return init_settings, env_settings, file
+
+
+def with_overrides(settings: PrivacySettings, overrides: dict[str, Any]) -> PrivacySettings:
+    """The settings with the reader's own changes. Raises pydantic's ValidationError naming the field and its limit."""
+    return PrivacySettings.model_validate(settings.model_dump() | overrides)

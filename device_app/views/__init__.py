@@ -1,0 +1,1 @@
+"""What the device tells its pages: frozen values, one module a page."""

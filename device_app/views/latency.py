@@ -1,0 +1,102 @@
+"""The latency page's values: the last requests as waterfalls, percentiles, a histogram."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+import numpy as np
+
+from device_app.wire.timing import DEVICE_STAGES
+
+Place = Literal["device", "network", "server"]
+
+
+@dataclass(frozen=True)
+class StageTime:
+    """One bar of a waterfall; server stages lie within the network's."""
+
+    name: str
+    place: Place
+    start_ms: float
+    ms: float
+
+
+@dataclass(frozen=True)
+class RequestTimes:
+    """One feed request: its stages in order, and its total in milliseconds."""
+
+    at: datetime
+    kind: str
+    total_ms: float
+    stages: tuple[StageTime, ...]
+
+
+@dataclass(frozen=True)
+class Bin:
+    """One bar of the histogram: requests with low_ms <= total < high_ms."""
+
+    low_ms: float
+    high_ms: float
+    count: int
+
+
+@dataclass(frozen=True)
+class LatencyView:
+    """The whole latency page; percentiles are None before the first request."""
+
+    requests: tuple[RequestTimes, ...]
+    count: int
+    p50_ms: float | None
+    p95_ms: float | None
+    p99_ms: float | None
+    stage_p50_ms: dict[str, float]
+    histogram: tuple[Bin, ...]
+
+
+def waterfall(at: datetime, kind: str, device_ms: dict[str, float], server_ms: dict[str, float]) -> RequestTimes:
+    """Lay the stages end to end in the order they ran; the server's own stages are centred in the network's bar."""
+    bars: list[StageTime] = []
+    clock_ms = 0.0
+    for name in sorted(device_ms, key=_order):
+        ms = device_ms[name]
+        bars.append(StageTime(name, "network" if name == "network" else "device", clock_ms, ms))
+        if name == "network":
+            inside_ms = clock_ms + max(0.0, (ms - sum(server_ms.values())) / 2)
+            for server_name, part_ms in server_ms.items():
+                bars.append(StageTime(server_name, "server", inside_ms, part_ms))
+                inside_ms += part_ms
+        clock_ms += ms
+    return RequestTimes(at, kind, clock_ms, tuple(bars))
+
+
+def latency_view(requests: Sequence[RequestTimes], *, shown: int = 20, bins: int = 12) -> LatencyView:
+    """Percentiles and histogram over all `requests` (newest first), waterfalls of the newest `shown`."""
+    totals = np.array([one.total_ms for one in requests])
+    if not len(totals):
+        return LatencyView((), 0, None, None, None, {}, ())
+    p50, p95, p99 = (float(value) for value in np.percentile(totals, [50, 95, 99]))
+    counts, edges = np.histogram(totals, bins=bins, range=(0.0, max(float(totals.max()), 1.0)))
+    times: dict[str, list[float]] = {}
+    for one in requests:
+        for stage in one.stages:
+            if stage.place != "server":
+                times.setdefault(stage.name, []).append(stage.ms)
+    return LatencyView(
+        requests=tuple(requests[:shown]),
+        count=len(requests),
+        p50_ms=p50,
+        p95_ms=p95,
+        p99_ms=p99,
+        stage_p50_ms={name: float(np.median(times[name])) for name in sorted(times, key=_order)},
+        histogram=tuple(
+            Bin(float(low), float(high), int(count))
+            for low, high, count in zip(edges[:-1], edges[1:], counts, strict=True)
+        ),
+    )
+
+
+def _order(stage: str) -> int:
+    return DEVICE_STAGES.index(stage) if stage in DEVICE_STAGES else len(DEVICE_STAGES)

@@ -1,0 +1,147 @@
+"""Opens the database (SQLite in WAL mode by default, PostgreSQL by URL) and brings it to the newest revision."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
+from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.exc import ArgumentError, OperationalError
+from sqlalchemy.pool import ConnectionPoolEntry
+
+from alembic import command
+from backend.db.errors import DatabaseTooNew, DatabaseUnreachable, DatabaseUnsupported
+
+BUSY_TIMEOUT_MS = 30_000
+CACHE_KIB = 65_536
+MIGRATION_LOCK = 0x6F776E66
+"""Key of the PostgreSQL advisory lock: two processes that start together migrate one after the other."""
+
+
+def open_engine(url: str) -> Engine:
+    """The engine of a `sqlite:///path` or `postgresql://...` URL (psycopg 3); nothing is connected yet.
+
+    Raises DatabaseUnsupported on any other URL.
+    """
+    try:
+        parsed = make_url(url)
+    except ArgumentError as error:
+        raise DatabaseUnsupported(url) from error
+    backend = parsed.get_backend_name()
+    if backend == "postgresql":
+        return create_engine(parsed.set(drivername="postgresql+psycopg"), pool_pre_ping=True)
+    if backend != "sqlite":
+        raise DatabaseUnsupported(parsed.render_as_string(hide_password=True))
+    engine = create_engine(parsed.set(drivername="sqlite"))
+    event.listen(engine, "connect", _prepare_sqlite)
+    event.listen(engine, "begin", _begin_sqlite)
+    return engine
+
+
+@contextmanager
+def reading(engine: Engine) -> Iterator[Connection]:
+    """A connection in one read transaction: everything read in it is of one moment."""
+    with _connected(engine, writes=False) as connection:
+        yield connection
+
+
+@contextmanager
+def writing(engine: Engine) -> Iterator[Connection]:
+    """A connection in one write transaction: committed at the end, rolled back whole on any exception.
+
+    On SQLite the write lock is taken at the start (BEGIN IMMEDIATE): a read transaction that turned into a write
+    one would fail instead of waiting its turn.
+    """
+    with _connected(engine, writes=True) as connection:
+        yield connection
+
+
+def scripts() -> Path:
+    """The folder of the migration scripts: `alembic/` in a checkout, `backend/db/alembic/` in a wheel."""
+    package = Path(str(files("backend.db")))
+    for folder in (package / "alembic", package.parents[1] / "alembic"):
+        if (folder / "env.py").is_file():
+            return folder
+    raise FileNotFoundError(f"No Alembic scripts in {package / 'alembic'} nor in {package.parents[1] / 'alembic'}.")
+
+
+def migrate(engine_or_url: Engine | str) -> str:
+    """Runs every missing migration in one transaction, all or none, and returns the revision reached.
+
+    Raises DatabaseUnreachable, or DatabaseTooNew for a database of a newer version; neither changes anything.
+    """
+    if isinstance(engine_or_url, Engine):
+        return _migrate(engine_or_url)
+    engine = open_engine(engine_or_url)
+    try:
+        return _migrate(engine)
+    finally:
+        engine.dispose()
+
+
+@contextmanager
+def _connected(engine: Engine, *, writes: bool) -> Iterator[Connection]:
+    try:
+        opened = engine.connect()
+    except OperationalError as error:
+        raise DatabaseUnreachable(str(engine.url), str(error.orig).strip()) from error
+    options = _isolation(engine, writes=writes)
+    with opened.execution_options(ownfeed_writes=writes, **options) as connection, connection.begin():
+        yield connection
+
+
+def _isolation(engine: Engine, *, writes: bool) -> dict[str, Any]:
+    # A snapshot for readers, as SQLite's WAL gives; writers read what the last writer committed.
+    if engine.dialect.name == "postgresql" and not writes:
+        return {"isolation_level": "REPEATABLE READ"}
+    return {}
+
+
+def _prepare_sqlite(connection: DBAPIConnection, _entry: ConnectionPoolEntry) -> None:
+    raw = connection
+    assert isinstance(raw, sqlite3.Connection)
+    # Off: the driver would begin transactions itself, and only before writes.
+    raw.isolation_level = None
+    for pragma in (
+        f"busy_timeout = {BUSY_TIMEOUT_MS}",
+        "journal_mode = WAL",
+        "synchronous = NORMAL",
+        "foreign_keys = ON",
+        f"cache_size = -{CACHE_KIB}",
+    ):
+        raw.execute(f"PRAGMA {pragma}").close()
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    writes = connection.get_execution_options().get("ownfeed_writes", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _migrate(engine: Engine) -> str:
+    config = Config()
+    config.set_main_option("script_location", str(scripts()).replace("%", "%%"))
+    config.set_main_option("path_separator", "os")
+    known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
+    with writing(engine) as connection:
+        if engine.dialect.name == "postgresql":
+            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MIGRATION_LOCK})
+        found = _revision(connection)
+        if found is not None and found not in known:
+            raise DatabaseTooNew(str(engine.url), found)
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")
+        reached = _revision(connection)
+    assert reached is not None
+    return reached
+
+
+def _revision(connection: Connection) -> str | None:
+    return MigrationContext.configure(connection).get_current_revision()

@@ -1,0 +1,125 @@
+"""The tables of the news pool.
+
+A piece of news keeps one row for ever: when it expires or is taken down its body, vectors and buckets go and a
+tombstone stays, so that a source that still lists it can't bring it back. Rows point at each other by `number`,
+which is 16 times shorter than an id and makes the vector read a walk along one b-tree.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import BigInteger, CheckConstraint, Float, ForeignKey, Index, Integer, LargeBinary, String, Text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from backend.db.base import Base, UtcDateTime
+
+
+class News(Base):
+    """A piece of news without its body. Live while neither `expired_at` nor `taken_down_at` is set."""
+
+    __tablename__ = "news"
+
+    number: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    id: Mapped[str] = mapped_column(String(80), unique=True)
+    title: Mapped[str] = mapped_column(Text)
+    abstract: Mapped[str] = mapped_column(Text)
+    url: Mapped[str] = mapped_column(String(2_000))
+    publisher: Mapped[str] = mapped_column(String(120))
+    section: Mapped[str] = mapped_column(String(80))
+    topic: Mapped[str] = mapped_column(String(80))
+    story: Mapped[str | None] = mapped_column(String(80))
+    published_at: Mapped[datetime] = mapped_column(UtcDateTime, index=True)
+    weight: Mapped[float] = mapped_column(Float(53))
+    source: Mapped[str] = mapped_column(String(200))
+    content_digest: Mapped[bytes] = mapped_column(LargeBinary(16))
+    added_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    updated_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    expired_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    taken_down_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+
+    __table_args__ = (CheckConstraint("weight >= 0 AND weight <= 1", name="weight_in_unit_interval"),)
+
+
+class Body(Base):
+    """The text of a piece of news, apart so that listing the pool never reads it."""
+
+    __tablename__ = "bodies"
+
+    news: Mapped[int] = mapped_column(ForeignKey("news.number", ondelete="CASCADE"), primary_key=True)
+    body: Mapped[str] = mapped_column(Text)
+
+
+class Vector(Base):
+    """The embedding of a title by one encoder: little-endian float32."""
+
+    __tablename__ = "vectors"
+
+    encoder: Mapped[str] = mapped_column(String(80), primary_key=True)
+    news: Mapped[int] = mapped_column(ForeignKey("news.number", ondelete="CASCADE"), primary_key=True)
+    vector: Mapped[bytes] = mapped_column(LargeBinary)
+
+    __table_args__ = (Index("ix_vectors_news", "news"),)
+
+
+class Duplicate(Base):
+    """`news` says the same as the older `original`; `similarity` is the exact Jaccard index of their shingles."""
+
+    __tablename__ = "duplicates"
+
+    news: Mapped[int] = mapped_column(ForeignKey("news.number", ondelete="CASCADE"), primary_key=True)
+    original: Mapped[int] = mapped_column(ForeignKey("news.number", ondelete="CASCADE"), index=True)
+    similarity: Mapped[float] = mapped_column(Float(53))
+
+
+class Bucket(Base):
+    """One MinHash band of a live piece of news: those that share a bucket are compared exactly.
+
+    No foreign key: ten rows a piece of news would each pay a look-up, and the pool removes them itself.
+    """
+
+    __tablename__ = "buckets"
+    __table_args__ = {"sqlite_with_rowid": False}  # noqa: RUF012 (SQLAlchemy reads it as a class attribute)
+
+    bucket: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    news: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+
+
+class Feed(Base):
+    """What a feed's server said last, for a conditional GET."""
+
+    __tablename__ = "feeds"
+
+    url: Mapped[str] = mapped_column(String(2_000), primary_key=True)
+    etag: Mapped[str | None] = mapped_column(String(500))
+    last_modified: Mapped[str | None] = mapped_column(String(100))
+    fetched_at: Mapped[datetime] = mapped_column(UtcDateTime)
+
+
+class Ingest(Base):
+    """One finished run of a source, and what became of its rows; `failure` says why it stopped early."""
+
+    __tablename__ = "ingests"
+
+    number: Mapped[int] = mapped_column(Integer, primary_key=True)
+    source: Mapped[str] = mapped_column(String(200))
+    finished_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    seconds: Mapped[float] = mapped_column(Float(53))
+    added: Mapped[int]
+    updated: Mapped[int]
+    unchanged: Mapped[int]
+    duplicates: Mapped[int]
+    withheld: Mapped[int]
+    rejected: Mapped[int]
+    failure: Mapped[str | None] = mapped_column(Text)
+
+
+class PoolVersion(Base):
+    """One row: raised in the same transaction as every change. Writers on PostgreSQL queue on it."""
+
+    __tablename__ = "pool_version"
+
+    only: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    version: Mapped[int] = mapped_column(BigInteger)
+
+    __table_args__ = (CheckConstraint("only = 1", name="one_row"),)

@@ -1,0 +1,88 @@
+"""Multi-head self-attention without output projection, residual, norm or positions (ALGORITHMS 1.2).
+
+Hand-written: the fused kernels have no backward that exports (ONNX notes, traps).
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from models.layers.masked_softmax import masked_softmax
+
+
+class SelfAttention(nn.Module):
+    """Per head O = softmax(X Wq (X Wk)^T / sqrt(d)) X Wv; the heads are concatenated to D = h * d.
+
+    Args:
+        query, key, value: linear maps Din -> h * d, with or without bias.
+        heads: h.
+
+    Permutation equivariant: without the mask the order of the rows does not matter.
+    """
+
+    def __init__(self, query: nn.Linear, key: nn.Linear, value: nn.Linear, heads: int) -> None:
+        super().__init__()
+        width = value.out_features
+        if heads < 1 or width % heads:
+            raise ValueError(f"heads must divide the width, got {heads} heads for width {width}")
+        if query.out_features != width or key.out_features != width:
+            raise ValueError(
+                f"query, key and value must have one width, got {query.out_features}, {key.out_features}, {width}"
+            )
+        self.query, self.key, self.value = query, key, value
+        self.heads = heads
+        self.head_dim = width // heads
+        for layer in (query, key, value):
+            nn.init.xavier_uniform_(layer.weight)
+            if layer.bias is not None:
+                nn.init.zeros_(layer.bias)
+
+    @torch.no_grad()
+    def start_mean(self) -> None:
+        """V = identity and K = 0: every context is the mean of the real rows. Q stays random, so that K can learn."""
+        self._start_values()
+        nn.init.zeros_(self.key.weight)
+
+    @torch.no_grad()
+    def start_sharp(self, scale: float) -> None:
+        """V = identity and Q = K = scale * identity: every context stays near its own row and rows like it.
+
+        The logit of rows i and j in one head is scale^2 <x_i, x_j>_head / sqrt(d).
+        """
+        self._start_values()
+        for layer in (self.query, self.key):
+            nn.init.eye_(layer.weight)
+            layer.weight.mul_(scale)
+
+    def _start_values(self) -> None:
+        if self.value.in_features != self.value.out_features:
+            raise ValueError(
+                f"an identity start needs input and output of one width, got {self.value.in_features} and "
+                f"{self.value.out_features}"
+            )
+        nn.init.eye_(self.value.weight)
+        for layer in (self.query, self.key, self.value):
+            if layer.bias is not None:
+                nn.init.zeros_(layer.bias)
+
+    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+        """Contexts of the rows.
+
+        Args:
+            x: [b, H, Din].
+            mask: [b, H], 1 for real rows. Padding is not attended to, and its contexts are zero.
+
+        Returns:
+            [b, H, h * d].
+        """
+        q, k, v = (self._split(layer(x)) for layer in (self.query, self.key, self.value))  # [b, h, H, d]
+        logits = q @ k.transpose(-1, -2) / math.sqrt(self.head_dim)  # [b, h, H, H]
+        weights = masked_softmax(logits, mask[:, None, None, :])  # [b, h, H, H]
+        rows = (weights @ v).transpose(1, 2)  # [b, H, h, d]
+        return rows.flatten(2) * mask.unsqueeze(-1)  # [b, H, h * d]
+
+    def _split(self, x: Tensor) -> Tensor:
+        return x.unflatten(-1, (self.heads, self.head_dim)).transpose(1, 2)

@@ -1,0 +1,71 @@
+"""Who gets which place: lead, for you, developing, fresh, explore."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+from numpy.typing import NDArray
+
+from device_app.feed.candidates import Candidates
+from device_app.feed.developing import developing_groups
+from device_app.feed.diversity import diversified
+from device_app.feed.exploration import explore_rows, fresh_rows
+from device_app.feed.item import Slot
+from device_app.feed.seen import one_of_each
+from device_app.feed.tastes import Tastes
+from device_app.settings import FeedSettings
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A row of the candidates in its slot."""
+
+    row: int
+    slot: Slot
+
+
+def placed(
+    candidates: Candidates,
+    scores: NDArray[np.float64],
+    tastes: Tastes,
+    now: datetime,
+    settings: FeedSettings,
+    *,
+    size: int,
+    chance: random.Random,
+) -> list[Placed]:
+    """At most `size` rows, none twice and no story or headline twice outside its group; the page's order.
+
+    candidates hold only what may be shown; scores is [n]. The personal places are what fresh, explore and developing
+    leave over, and are filled first, so that those never take the reader's best.
+    """
+    free = np.ones(len(candidates), dtype=bool)
+    groups = developing_groups(candidates, free, scores, stories=settings.developing_stories)
+    grouped = [row for group in groups for row in group]
+    free &= ~candidates.named(candidates.stories, {str(candidates.stories[row]) for row in grouped})
+    free &= one_of_each(candidates, np.where(free, scores, -np.inf))
+    rows = np.flatnonzero(free)
+    reserved = len(grouped) + settings.fresh_slots + settings.explore_slots
+    personal = diversified(
+        scores[rows],
+        candidates.unit_vectors[rows],
+        {
+            "topic": (candidates.topics[rows], settings.topic_cap),
+            "publisher": (candidates.publishers[rows], settings.publisher_cap),
+        },
+        count=max(1, size - reserved),
+        variety=settings.variety,
+    )
+    picked = [int(rows[row]) for row in personal]
+    free[picked] = False
+    fresh = fresh_rows(candidates, free, now, settings, chance)
+    free[fresh] = False
+    explore = explore_rows(candidates, free, tastes, now, settings, chance)
+    page = [Placed(row, "lead" if place == 0 else "for_you") for place, row in enumerate(picked)]
+    page += [Placed(row, "developing") for row in grouped]
+    page += [Placed(row, "fresh") for row in fresh]
+    page += [Placed(row, "explore") for row in explore]
+    return page[:size]

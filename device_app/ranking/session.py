@@ -1,0 +1,93 @@
+"""Graphs run by ONNX Runtime: one session a graph and process, parameters fed per release."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from weakref import WeakValueDictionary
+
+import numpy as np
+import onnxruntime
+from numpy.typing import NDArray
+
+PARAMETER_PREFIX = "p."
+
+_sessions: WeakValueDictionary[tuple[str, int], onnxruntime.InferenceSession] = WeakValueDictionary()
+_sessions_lock = threading.Lock()
+
+
+class GraphMismatch(ValueError):
+    """A graph and the weights or inputs given to it do not fit; the message names the tensor."""
+
+
+class GraphSession:
+    """A graph with one release's parameters; calling it feeds the rest and gives every output by name.
+
+    Graphs take their parameters as inputs `p.<name>`, so all releases of an architecture, and all devices of a fleet,
+    share one ONNX Runtime session a graph: sessions are kept by SHA-256 while anybody uses them. Safe for several
+    threads at once.
+    """
+
+    def __init__(self, graph: bytes | Path, weights: Mapping[str, NDArray[np.float32]], *, threads: int = 1) -> None:
+        """Load the graph, or find it loaded.
+
+        weights maps parameter names without the prefix to float32 arrays; more than the graph declares is fine.
+        Raises GraphMismatch if the graph can't be loaded or declares a parameter that is missing or of another shape.
+        """
+        self._session = shared_session(graph.read_bytes() if isinstance(graph, Path) else graph, threads=threads)
+        self._parameters: dict[str, NDArray[np.float32]] = {}
+        inputs: list[str] = []
+        for declared in self._session.get_inputs():
+            if not declared.name.startswith(PARAMETER_PREFIX):
+                inputs.append(declared.name)
+                continue
+            name = declared.name.removeprefix(PARAMETER_PREFIX)
+            if name not in weights:
+                raise GraphMismatch(f"parameter {name}: declared by the graph, missing from the weights")
+            value = np.ascontiguousarray(weights[name], dtype=np.float32)
+            fits = len(declared.shape) == value.ndim and all(
+                not isinstance(axis, int) or axis == size
+                for axis, size in zip(declared.shape, value.shape, strict=True)
+            )
+            if not fits:
+                raise GraphMismatch(
+                    f"parameter {name}: shape {value.shape}, the graph declares {tuple(declared.shape)}"
+                )
+            self._parameters[declared.name] = value
+        self.inputs = tuple(inputs)
+        self.outputs = tuple(output.name for output in self._session.get_outputs())
+
+    def __call__(self, **inputs: NDArray[np.float32]) -> dict[str, NDArray[Any]]:
+        """Run the graph. Raises GraphMismatch unless exactly the declared inputs are given."""
+        if inputs.keys() != set(self.inputs):
+            odd = sorted(inputs.keys() ^ set(self.inputs))[0]
+            raise GraphMismatch(f"input {odd}: {'missing' if odd in self.inputs else 'not declared by the graph'}")
+        values = self._session.run(None, self._parameters | inputs)
+        return dict(zip(self.outputs, values, strict=True))
+
+
+def shared_session(graph: bytes, *, threads: int) -> onnxruntime.InferenceSession:
+    """The process's session of this graph: sequential, no spinning threads, no memory arena.
+
+    Raises GraphMismatch if ONNX Runtime refuses the bytes.
+    """
+    key = (hashlib.sha256(graph).hexdigest(), threads)
+    with _sessions_lock:
+        session = _sessions.get(key)
+        if session is None:
+            options = onnxruntime.SessionOptions()
+            options.intra_op_num_threads = threads
+            options.inter_op_num_threads = 1
+            options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
+            options.enable_cpu_mem_arena = False
+            options.enable_mem_pattern = False
+            options.log_severity_level = 3
+            try:
+                session = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+            except Exception as broken:  # ONNX Runtime's own errors share no public base class
+                raise GraphMismatch(f"graph {key[0][:12]}: ONNX Runtime can't load it: {broken}") from broken
+            _sessions[key] = session
+        return session

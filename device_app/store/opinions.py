@@ -1,0 +1,88 @@
+"""What the reader said outright: liked, less of this, saved; followed and blocked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from device_app.store.database import Database
+from device_app.store.moment import from_us, to_us
+
+ReactionKind = Literal["like", "less", "save"]
+StanceKind = Literal["topic", "section", "publisher"]
+Stance = Literal["follow", "block"]
+Names = set[tuple[StanceKind, str]]
+_OPPOSITE: dict[str, str] = {"like": "less", "less": "like"}
+
+
+@dataclass(frozen=True)
+class Reaction:
+    """One reaction to one piece of news."""
+
+    news_id: str
+    kind: ReactionKind
+    at: datetime
+
+
+class Feedback:
+    """Reactions to news; 'like' and 'less' exclude each other."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def react(self, news_id: str, kind: ReactionKind, at: datetime) -> None:
+        """Keep a reaction; a repeated one keeps its first time."""
+        with self._database.transaction():
+            if kind in _OPPOSITE:
+                self._database.write("DELETE FROM reaction WHERE news_id = ? AND kind = ?", (news_id, _OPPOSITE[kind]))
+            self._database.write(
+                "INSERT INTO reaction (news_id, kind, at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+                (news_id, kind, to_us(at)),
+            )
+
+    def retract(self, news_id: str, kind: ReactionKind) -> bool:
+        """Take a reaction back; False if there was none."""
+        with self._database.transaction():
+            return (
+                self._database.write("DELETE FROM reaction WHERE news_id = ? AND kind = ?", (news_id, kind)).rowcount
+                > 0
+            )
+
+    def reactions(self, kind: ReactionKind | None = None) -> list[Reaction]:
+        """All reactions (of one kind), newest first."""
+        found = self._database.rows(
+            "SELECT news_id, kind, at FROM reaction WHERE ?1 IS NULL OR kind = ?1 ORDER BY at DESC, news_id", (kind,)
+        )
+        return [Reaction(news_id, kept, from_us(at)) for news_id, kept, at in found]
+
+
+class Stances:
+    """Topics, sections and publishers the reader follows or blocks."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def set(self, kind: StanceKind, name: str, stance: Stance | None, at: datetime) -> None:
+        """Follow or block a name; None takes it back."""
+        with self._database.transaction():
+            if stance is None:
+                self._database.write("DELETE FROM stance WHERE kind = ? AND name = ?", (kind, name))
+            else:
+                self._database.write(
+                    """INSERT INTO stance (kind, name, stance, at) VALUES (?, ?, ?, ?)
+                       ON CONFLICT (kind, name) DO UPDATE SET stance = excluded.stance, at = excluded.at""",
+                    (kind, name, stance, to_us(at)),
+                )
+
+    def followed(self) -> Names:
+        """(kind, name) of all that is followed."""
+        return self._with("follow")
+
+    def blocked(self) -> Names:
+        """(kind, name) of all that is blocked."""
+        return self._with("block")
+
+    def _with(self, stance: Stance) -> Names:
+        found = self._database.rows("SELECT kind, name FROM stance WHERE stance = ?", (stance,))
+        return {(kind, name) for kind, name in found}

@@ -1,0 +1,31 @@
+"""Small choices of the reader by name: privacy switches, chosen sections, names of interests."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from device_app.store.database import Database
+
+
+class Preferences:
+    """JSON values by name."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def get(self, name: str) -> Any:
+        """The value, or None if it was never set."""
+        found = self._database.row("SELECT value FROM preference WHERE name = ?", (name,))
+        return json.loads(found[0]) if found else None
+
+    def set(self, name: str, value: Any) -> None:
+        """Keep a JSON value; None forgets the name."""
+        with self._database.transaction():
+            if value is None:
+                self._database.write("DELETE FROM preference WHERE name = ?", (name,))
+            else:
+                self._database.write(
+                    "INSERT OR REPLACE INTO preference (name, value) VALUES (?, ?)",
+                    (name, json.dumps(value, allow_nan=False)),
+                )

@@ -1,0 +1,92 @@
+"""Verified releases on the device, the key they are checked against, and their blobs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from device_app.store.blobs import Blobs
+from device_app.store.database import Database
+from device_app.store.moment import from_us, to_us
+from device_app.wire.releases import ReleaseManifest, SignedManifest
+
+RELEASES_KEPT = 50
+RELEASES_WITH_BLOBS = 2
+
+
+@dataclass(frozen=True)
+class KeptRelease:
+    """A release that passed every check when it was installed."""
+
+    signed: SignedManifest
+    manifest: ReleaseManifest
+    installed_at: datetime
+
+
+class ReleaseShelf:
+    """The release in use is the one installed last. The folder of blobs may be shared between devices."""
+
+    def __init__(self, database: Database, blob_folder: Path | None = None) -> None:
+        self._database = database
+        self.blobs = Blobs(blob_folder or database.path.parent / "blobs")
+
+    def current(self) -> KeptRelease | None:
+        """The release in use."""
+        return next(iter(self.history(1)), None)
+
+    def history(self, limit: int = RELEASES_KEPT) -> list[KeptRelease]:
+        """Installed releases, newest first."""
+        found = self._database.rows(
+            "SELECT manifest, signature, public_key, installed_at FROM release ORDER BY id DESC LIMIT ?", (limit,)
+        )
+        return [
+            KeptRelease(
+                SignedManifest(manifest=manifest, signature=signature, public_key=public_key),
+                ReleaseManifest.model_validate_json(manifest),
+                from_us(installed_at),
+            )
+            for manifest, signature, public_key, installed_at in found
+        ]
+
+    def install(self, signed: SignedManifest, blobs: Iterable[bytes], at: datetime) -> None:
+        """Keep a verified release's blobs, then put it in use in one step: a kill leaves the old one or the new one."""
+        manifest = ReleaseManifest.model_validate_json(signed.manifest)
+        for blob in blobs:
+            self.blobs.put(blob)
+        with self._database.transaction():
+            kept = self._database.write(
+                """INSERT INTO release (release, manifest, signature, public_key, installed_at)
+                   VALUES (?, ?, ?, ?, ?) RETURNING id""",
+                (manifest.release, signed.manifest, signed.signature, signed.public_key, to_us(at)),
+            ).fetchone()
+            self._database.write("DELETE FROM release WHERE id <= ?", (kept[0] - RELEASES_KEPT,))
+
+    def prune_blobs(self) -> int:
+        """Remove blobs that neither the release in use nor the one before needs; returns how many."""
+        return self.blobs.prune(
+            digest for kept in self.history(RELEASES_WITH_BLOBS) for digest in blob_digests(kept.manifest)
+        )
+
+    def pinned_key(self) -> bytes | None:
+        """The Ed25519 public key trusted on first use."""
+        found = self._database.row("SELECT public_key FROM pinned_key")
+        return found[0] if found else None
+
+    def pin(self, public_key: bytes, at: datetime) -> None:
+        """Trust this key from now on; raises ValueError if another is pinned."""
+        with self._database.transaction():
+            pinned = self.pinned_key()
+            if pinned is not None and pinned != public_key:
+                raise ValueError("another key is pinned already")
+            self._database.write(
+                "INSERT INTO pinned_key (only, public_key, pinned_at) VALUES (1, ?, ?) ON CONFLICT DO NOTHING",
+                (public_key, to_us(at)),
+            )
+
+
+def blob_digests(manifest: ReleaseManifest) -> list[str]:
+    """Hashes of every blob a release needs, without repeats."""
+    refs = [ref for model in manifest.models.values() for ref in (*model.graphs.values(), model.weights)]
+    return list(dict.fromkeys(ref.sha256 for ref in refs if ref is not None))

@@ -1,0 +1,58 @@
+"""The report in use: sent again and again, so that only the first sending costs."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+
+from device_app.store.database import Database
+from device_app.store.moment import from_us, to_us
+
+
+@dataclass(frozen=True)
+class Memo:
+    """The noisy request as it was paid for, and the clear scores it was made from (these never leave).
+
+    payload is the exact JSON of the RecallRequest; clear is C x B, after clipping; clicks is Clicks.latest_id() then.
+    """
+
+    release: str
+    payload: bytes
+    clear: tuple[tuple[float, ...], ...]
+    clicks: int
+    made_at: datetime
+
+
+class ReportMemo:
+    """At most one report is in use."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def current(self, release: str) -> Memo | None:
+        """The report in use if it was made under `release`."""
+        found = self.latest()
+        return found if found is not None and found.release == release else None
+
+    def latest(self) -> Memo | None:
+        """The report in use, whatever its release."""
+        row = self._database.row("SELECT release, payload, clear, clicks, made_at FROM report_memo")
+        if row is None:
+            return None
+        clear = tuple(tuple(channel) for channel in json.loads(row[2]))
+        return Memo(row[0], row[1], clear, row[3], from_us(row[4]))
+
+    def keep(self, memo: Memo) -> None:
+        """Put a new report in use."""
+        with self._database.transaction():
+            self._database.write(
+                """INSERT OR REPLACE INTO report_memo (only, release, payload, clear, clicks, made_at)
+                   VALUES (1, ?, ?, ?, ?, ?)""",
+                (memo.release, memo.payload, json.dumps(memo.clear), memo.clicks, to_us(memo.made_at)),
+            )
+
+    def clear(self) -> None:
+        """Take the report out of use: the next one is drawn and paid for anew."""
+        with self._database.transaction():
+            self._database.write("DELETE FROM report_memo")

@@ -29,7 +29,6 @@ def upgrade() -> None:
         sa.Column("content_digest", sa.LargeBinary(16), nullable=False),
         sa.Column("added_at", UtcDateTime(), nullable=False),
         sa.Column("updated_at", UtcDateTime(), nullable=False),
-        sa.Column("expired_at", UtcDateTime(), nullable=True),
         sa.Column("taken_down_at", UtcDateTime(), nullable=True),
         sa.CheckConstraint("weight >= 0 AND weight <= 1", name=op.f("ck_news_weight_in_unit_interval")),
         sa.PrimaryKeyConstraint("number", name=op.f("pk_news")),
@@ -96,12 +95,13 @@ def upgrade() -> None:
     )
     version = op.create_table(
         "pool_version",
-        sa.Column("only", sa.Integer(), autoincrement=False, nullable=False),
+        sa.Column("id", sa.Integer(), autoincrement=False, nullable=False),
         sa.Column("version", sa.BigInteger(), nullable=False),
-        sa.CheckConstraint("only = 1", name=op.f("ck_pool_version_one_row")),
-        sa.PrimaryKeyConstraint("only", name=op.f("pk_pool_version")),
+        sa.Column("next_number", sa.Integer(), nullable=False),
+        sa.CheckConstraint("id = 1", name=op.f("ck_pool_version_one_row")),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_pool_version")),
     )
-    op.bulk_insert(version, [{"only": 1, "version": 0}])
+    op.bulk_insert(version, [{"id": 1, "version": 0, "next_number": 1}])
 
 
 def downgrade() -> None:

@@ -1,8 +1,8 @@
 """The tables of the news pool.
 
-A piece of news keeps one row for ever: when it expires or is taken down its body, vectors and buckets go and a
-tombstone stays, so that a source that still lists it can't bring it back. Rows point at each other by `number`,
-which is 16 times shorter than an id and makes the vector read a walk along one b-tree.
+Expired news leave no row. A taken-down one leaves a tombstone without body, vectors and buckets, so that a source
+that still lists it can't bring it back. Rows point at each other by `number`, which is shorter than an id, grows with
+arrival and makes the vector read a walk along one b-tree.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from backend.db.base import Base, UtcDateTime
 
 
 class News(Base):
-    """A piece of news without its body. Live while neither `expired_at` nor `taken_down_at` is set."""
+    """A piece of news without its body; `number` counts arrivals and is never given twice."""
 
     __tablename__ = "news"
 
@@ -35,7 +35,6 @@ class News(Base):
     content_digest: Mapped[bytes] = mapped_column(LargeBinary(16))
     added_at: Mapped[datetime] = mapped_column(UtcDateTime)
     updated_at: Mapped[datetime] = mapped_column(UtcDateTime)
-    expired_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     taken_down_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
 
     __table_args__ = (CheckConstraint("weight >= 0 AND weight <= 1", name="weight_in_unit_interval"),)
@@ -119,7 +118,8 @@ class PoolVersion(Base):
 
     __tablename__ = "pool_version"
 
-    only: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    id: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
     version: Mapped[int] = mapped_column(BigInteger)
+    next_number: Mapped[int] = mapped_column(Integer)
 
-    __table_args__ = (CheckConstraint("only = 1", name="one_row"),)
+    __table_args__ = (CheckConstraint("id = 1", name="one_row"),)

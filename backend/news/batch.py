@@ -1,0 +1,137 @@
+"""One batch of deliveries: what each means for the pool, and the rows to write for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import blake2b
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, delete, insert, select, update
+
+from backend.db.chunks import chunks
+from backend.db.tables import Body, News, Vector
+from backend.news.duplicates import Text, link, unlink
+from backend.news.item import NewsItem
+
+NOT_COMPARED = {"id", "published_at"}
+"""A delivery that differs in its time alone is no change: many sources give none, and re-dating is no news."""
+
+
+@dataclass(slots=True)
+class _Slot:
+    """The row of one id: as the database has it (`old` is None for a new one), and as the batch leaves it."""
+
+    number: int
+    digest: bytes
+    old: Text | None = None
+    old_time: datetime | None = None
+    taken_down: bool = False
+    item: NewsItem | None = None
+
+
+class Batch:
+    """Deliveries in order; the later of two with the same id wins. Lives within one write transaction."""
+
+    def __init__(self, connection: Connection, *, source: str, now: datetime, next_number: int) -> None:
+        self._connection = connection
+        self._source = source
+        self._now = now
+        self.next_number = next_number
+        self.added = self.updated = self.unchanged = self.withheld = self.duplicates = 0
+
+    def store(self, items: Sequence[NewsItem]) -> None:
+        """Writes the items, and links what is new or has changed."""
+        slots = self._slots({item.id for item in items})
+        for item in items:
+            self._deliver(slots, item)
+        written = [slot for slot in slots.values() if slot.item is not None]
+        if written:
+            self._write(written)
+
+    def _slots(self, ids: set[str]) -> dict[str, _Slot]:
+        slots: dict[str, _Slot] = {}
+        columns = (
+            News.id,
+            News.number,
+            News.content_digest,
+            News.title,
+            News.abstract,
+            News.published_at,
+            News.taken_down_at,
+        )
+        for wanted in chunks(ids):
+            for row in self._connection.execute(select(*columns).where(News.id.in_(wanted))):
+                slots[row.id] = _Slot(
+                    number=row.number,
+                    digest=row.content_digest,
+                    old=Text(row.title, row.abstract),
+                    old_time=row.published_at,
+                    taken_down=row.taken_down_at is not None,
+                )
+        return slots
+
+    def _deliver(self, slots: dict[str, _Slot], item: NewsItem) -> None:
+        digest = content_digest(item)
+        slot = slots.get(item.id)
+        if slot is None:
+            slots[item.id] = _Slot(number=self.next_number, digest=digest, item=item)
+            self.next_number += 1
+            self.added += 1
+        elif slot.taken_down:
+            self.withheld += 1
+        elif slot.digest == digest:
+            self.unchanged += 1
+        else:
+            slot.digest, slot.item = digest, item
+            self.updated += 1
+
+    def _write(self, written: list[_Slot]) -> None:
+        new = [slot for slot in written if slot.old is None]
+        changed = [slot for slot in written if slot.old is not None]
+        moved = {slot.number: slot.old for slot in changed if slot.old and _moved(slot)}
+        orphans = unlink(self._connection, moved)
+        if new:
+            self._connection.execute(
+                insert(News),
+                [self._values(slot) | {"number": slot.number, "added_at": self._now} for slot in new],
+            )
+        if changed:
+            one = update(News).where(News.number == bindparam("at"))
+            self._connection.execute(one, [self._values(slot) | {"at": slot.number} for slot in changed])
+        self._replace_bodies(new, changed)
+        retitled = [slot.number for slot in changed if slot.old and slot.item and slot.old.title != slot.item.title]
+        for numbers in chunks(retitled):
+            self._connection.execute(delete(Vector).where(Vector.news.in_(numbers)))
+        fresh = {
+            slot.number: Text(slot.item.title, slot.item.abstract)
+            for slot in written
+            if slot.item and (slot.old is None or slot.number in moved)
+        }
+        self.duplicates = link(self._connection, fresh, orphans)
+
+    def _replace_bodies(self, new: list[_Slot], changed: list[_Slot]) -> None:
+        for slots in chunks(changed):
+            self._connection.execute(delete(Body).where(Body.news.in_([slot.number for slot in slots])))
+        bodies = [
+            {"news": slot.number, "body": slot.item.body} for slot in (*new, *changed) if slot.item and slot.item.body
+        ]
+        if bodies:
+            self._connection.execute(insert(Body), bodies)
+
+    def _values(self, slot: _Slot) -> dict[str, Any]:
+        assert slot.item is not None
+        values = slot.item.model_dump(exclude={"body"})
+        return values | {"source": self._source, "content_digest": slot.digest, "updated_at": self._now}
+
+
+def content_digest(item: NewsItem) -> bytes:
+    """16 bytes that change with anything a delivery says but its time."""
+    return blake2b(item.model_dump_json(exclude=NOT_COMPARED).encode(), digest_size=16).digest()
+
+
+def _moved(slot: _Slot) -> bool:
+    """Whether the change touches what near-duplicates are found by: the text and the age."""
+    assert slot.item is not None
+    return slot.old != Text(slot.item.title, slot.item.abstract) or slot.old_time != slot.item.published_at

@@ -1,0 +1,188 @@
+"""Links each near-duplicate to the oldest news that says the same.
+
+The rule, over all news of the pool in the order of their age (publication, then arrival): a piece of news is a
+duplicate of the oldest *original* that it is similar to; if there is none, it is an original itself. Similar means
+at least one MinHash bucket in common and an exact Jaccard index of 0.7 or more. So the links depend on the set of
+news alone, not on the batches in which they came, and chains of slowly drifting headlines don't grow together.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import NamedTuple
+
+from sqlalchemy import Connection, bindparam, delete, insert, select
+
+from backend.db.chunks import chunks
+from backend.db.tables import Bucket, Duplicate, News
+from backend.news.shingles import DUPLICATE_THRESHOLD, bucket_keys, jaccard, shingles
+
+
+class Text(NamedTuple):
+    """What is compared of a piece of news."""
+
+    title: str
+    abstract: str
+
+
+class Link(NamedTuple):
+    """A duplicate's original, and the Jaccard index of the two."""
+
+    original: int
+    similarity: float
+
+
+def unlink(connection: Connection, gone: Mapping[int, Text]) -> set[int]:
+    """Takes news out of the links before their rows go or change; `gone` holds the texts they were linked by.
+
+    Returns those that lost their original: `link` must see them in the same transaction.
+    """
+    pairs = _bucket_rows(gone)
+    if pairs:
+        one = delete(Bucket).where(Bucket.bucket == bindparam("b"), Bucket.news == bindparam("n"))
+        connection.execute(one, [{"b": pair["bucket"], "n": pair["news"]} for pair in pairs])
+    orphans: set[int] = set()
+    for numbers in chunks(gone):
+        orphans.update(connection.scalars(select(Duplicate.news).where(Duplicate.original.in_(numbers))))
+        connection.execute(delete(Duplicate).where(Duplicate.news.in_(numbers) | Duplicate.original.in_(numbers)))
+    return orphans - gone.keys()
+
+
+def link(connection: Connection, fresh: Mapping[int, Text], orphans: Iterable[int] = ()) -> int:
+    """Links new or changed news, whose rows are already written, and all that depends on them.
+
+    Returns how many of `fresh` are duplicates.
+    """
+    pairs = _bucket_rows(fresh)
+    if pairs:
+        connection.execute(insert(Bucket), pairs)
+    found = _Neighbourhood(connection).settle({*fresh, *orphans})
+    return sum(1 for number in fresh if found.get(number) is not None)
+
+
+def _bucket_rows(texts: Mapping[int, Text]) -> list[dict[str, int]]:
+    sets = {number: words for number, text in texts.items() if (words := shingles(*text))}
+    keys = bucket_keys(list(sets.values())).tolist()
+    return [{"bucket": key, "news": number} for number, row in zip(sets, keys, strict=True) for key in row]
+
+
+class _Neighbourhood:
+    """The part of the pool around some news, read as far as it is needed."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._age: dict[int, tuple[datetime, int]] = {}
+        self._text: dict[int, Text] = {}
+        self._original: dict[int, int | None] = {}
+        self._shingles: dict[int, frozenset[str]] = {}
+        self._keys: dict[int, list[int]] = {}
+        self._bucket: dict[int, list[int]] = {}
+
+    def settle(self, unsettled: set[int]) -> dict[int, Link | None]:
+        """Applies the rule to `unsettled` and to all that follows from it, oldest first; writes and returns it.
+
+        An item's link depends on older ones only, and only younger ones are added on the way: each is decided once.
+        """
+        self._read(unsettled)
+        waiting = [self._age[number] for number in unsettled]
+        heapq.heapify(waiting)
+        decided: dict[int, Link | None] = {}
+        queued = set(unsettled)
+
+        def enqueue(numbers: Iterable[int]) -> None:
+            for number in numbers:
+                if number not in queued:
+                    queued.add(number)
+                    heapq.heappush(waiting, self._age[number])
+
+        while waiting:
+            number = heapq.heappop(waiting)[1]
+            if number not in unsettled:
+                self._read({number})
+            was_original = number not in unsettled and self._original[number] is None
+            decided[number] = self._decide(number)
+            found = decided[number]
+            self._original[number] = found.original if found else None
+            if found is None and not was_original:
+                enqueue(self._claimed_by(number))
+            elif found is not None and was_original:
+                enqueue(self._linked_to(number))
+        self._write(decided)
+        return decided
+
+    def _decide(self, number: int) -> Link | None:
+        age = self._age[number]
+        originals = (n for n in self._near(number) if self._original[n] is None and self._age[n] < age)
+        for candidate in sorted(originals, key=self._age.__getitem__):
+            similarity = jaccard(self._words(number), self._words(candidate))
+            if similarity >= DUPLICATE_THRESHOLD:
+                return Link(candidate, similarity)
+        return None
+
+    def _claimed_by(self, number: int) -> list[int]:
+        """Younger similar news that would rather be linked to the new original `number`."""
+        age = self._age[number]
+        return [
+            near
+            for near in self._near(number)
+            if self._age[near] > age
+            and ((rival := self._original[near]) is None or self._age_of(rival) > age)
+            and jaccard(self._words(number), self._words(near)) >= DUPLICATE_THRESHOLD
+        ]
+
+    def _linked_to(self, number: int) -> list[int]:
+        linked = list(self._connection.scalars(select(Duplicate.news).where(Duplicate.original == number)))
+        self._read_rows(linked)
+        return linked
+
+    def _near(self, number: int) -> set[int]:
+        near = {other for key in self._keys[number] for other in self._bucket[key]}
+        near.discard(number)
+        return near
+
+    def _words(self, number: int) -> frozenset[str]:
+        words = self._shingles.get(number)
+        if words is None:
+            words = self._shingles[number] = shingles(*self._text[number])
+        return words
+
+    def _age_of(self, number: int) -> tuple[datetime, int]:
+        self._read_rows([number])
+        return self._age[number]
+
+    def _read(self, numbers: set[int]) -> None:
+        """Reads these news, their buckets, and all news in those."""
+        wanted = [number for number in numbers if number not in self._keys]
+        self._read_rows(wanted)
+        with_words = [number for number in wanted if self._words(number)]
+        self._keys.update((number, []) for number in wanted)
+        self._keys.update(
+            zip(with_words, bucket_keys([self._words(number) for number in with_words]).tolist(), strict=True)
+        )
+        unread = {key for number in with_words for key in self._keys[number]} - self._bucket.keys()
+        self._bucket.update((key, []) for key in unread)
+        for keys in chunks(unread):
+            rows = self._connection.execute(select(Bucket.bucket, Bucket.news).where(Bucket.bucket.in_(keys)))
+            for key, number in rows:
+                self._bucket[key].append(number)
+        self._read_rows({number for key in unread for number in self._bucket[key]})
+
+    def _read_rows(self, numbers: Iterable[int]) -> None:
+        columns = select(News.number, News.title, News.abstract, News.published_at, Duplicate.original)
+        joined = columns.outerjoin(Duplicate, Duplicate.news == News.number)
+        for wanted in chunks(number for number in numbers if number not in self._age):
+            for number, title, abstract, published_at, original in self._connection.execute(
+                joined.where(News.number.in_(wanted))
+            ):
+                self._age[number] = (published_at, number)
+                self._text[number] = Text(title, abstract)
+                self._original[number] = original
+
+    def _write(self, decided: Mapping[int, Link | None]) -> None:
+        for numbers in chunks(decided):
+            self._connection.execute(delete(Duplicate).where(Duplicate.news.in_(numbers)))
+        rows = [{"news": number, **found._asdict()} for number, found in decided.items() if found]
+        if rows:
+            self._connection.execute(insert(Duplicate), rows)

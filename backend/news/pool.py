@@ -1,0 +1,321 @@
+"""The news pool: what the server has to offer, and a version that tells when it has changed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import starmap
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Engine, delete, func, insert, select, update
+from sqlalchemy.orm import aliased
+
+from backend.db.chunks import chunks
+from backend.db.engine import reading, writing
+from backend.db.tables import Body, Duplicate, Ingest, News, PoolVersion, Vector
+from backend.news.batch import Batch
+from backend.news.duplicates import Text, link, unlink
+from backend.news.errors import UnknownNews
+from backend.news.item import NewsItem
+from backend.news.report import IngestReport
+from backend.news.version import raise_version, take_turn
+
+NEWS_LIFETIME = timedelta(days=30)
+
+
+@dataclass(frozen=True, slots=True)
+class PoolRow:
+    """A live piece of news without its body; `duplicate_of` names the older live news that says the same."""
+
+    number: int
+    id: str
+    title: str
+    abstract: str
+    url: str
+    publisher: str
+    section: str
+    topic: str
+    story: str | None
+    published_at: datetime
+    weight: float
+    duplicate_of: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class PoolCounts:
+    """The pool in figures; `vectors` counts by encoder digest."""
+
+    version: int
+    news: int
+    duplicates: int
+    taken_down: int
+    sources: dict[str, int]
+    sections: dict[str, int]
+    vectors: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class IngestRow:
+    """One run of a source, as the console lists it."""
+
+    source: str
+    finished_at: datetime
+    seconds: float
+    added: int
+    updated: int
+    unchanged: int
+    duplicates: int
+    withheld: int
+    rejected: int
+    failure: str | None
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+class NewsPool:
+    """The pool in one database. Every change is one transaction that also raises the version.
+
+    lifetime: how long after its publication a piece of news is live.
+    """
+
+    def __init__(
+        self, engine: Engine, *, lifetime: timedelta = NEWS_LIFETIME, clock: Callable[[], datetime] = _utc_now
+    ) -> None:
+        if lifetime <= timedelta(0):
+            raise ValueError(f"lifetime must be positive, got {lifetime}")
+        self._engine = engine
+        self._clock = clock
+        self.lifetime = lifetime
+
+    def horizon(self, now: datetime) -> datetime:
+        """News published at or before this moment have expired at `now`."""
+        return now - self.lifetime
+
+    def add(self, items: Iterable[NewsItem], *, source: str) -> IngestReport:
+        """Adds or updates news in one transaction and links near-duplicates; the later of two equal ids wins.
+
+        Re-adding the same content changes nothing, not even the version; a time of publication that alone differs
+        is no change. A changed title drops its vectors. What was taken down stays down and counts as withheld.
+        """
+        started = time.perf_counter()
+        delivered = list(items)
+        with writing(self._engine) as connection:
+            turn = take_turn(connection)
+            batch = Batch(connection, source=source, now=self._clock(), next_number=turn.next_number)
+            batch.store(delivered)
+            if batch.added or batch.updated:
+                raise_version(connection, next_number=batch.next_number)
+        return IngestReport(
+            added=batch.added,
+            updated=batch.updated,
+            unchanged=batch.unchanged,
+            duplicates=batch.duplicates,
+            withheld=batch.withheld,
+            seconds=time.perf_counter() - started,
+        )
+
+    def live(self, now: datetime) -> list[PoolRow]:
+        """All news neither expired at `now` nor taken down, in the order of arrival."""
+        original = aliased(News)
+        alive = News.taken_down_at.is_(None) & (News.published_at > self.horizon(now))
+        columns = (
+            News.number,
+            News.id,
+            News.title,
+            News.abstract,
+            News.url,
+            News.publisher,
+            News.section,
+            News.topic,
+            News.story,
+            News.published_at,
+            News.weight,
+            original.id,
+        )
+        query = (
+            select(*columns)
+            .outerjoin(Duplicate, Duplicate.news == News.number)
+            .outerjoin(original, (original.number == Duplicate.original) & (original.published_at > self.horizon(now)))
+            .where(alive)
+            .order_by(News.number)
+        )
+        with reading(self._engine) as connection:
+            return list(starmap(PoolRow, connection.execute(query)))
+
+    def bodies(self, ids: Iterable[str]) -> dict[str, str]:
+        """The bodies of those ids that the pool still has and that have one."""
+        found: dict[str, str] = {}
+        with reading(self._engine) as connection:
+            for wanted in chunks(ids):
+                query = select(News.id, Body.body).join(Body, Body.news == News.number).where(News.id.in_(wanted))
+                found.update((news_id, body) for news_id, body in connection.execute(query))
+        return found
+
+    def missing_vectors(self, encoder: str) -> list[tuple[int, str, str, str]]:
+        """(number, id, title, abstract) of all news without a vector of this encoder, in the order of arrival."""
+        query = (
+            select(News.number, News.id, News.title, News.abstract)
+            .outerjoin(Vector, (Vector.news == News.number) & (Vector.encoder == encoder))
+            .where(Vector.news.is_(None), News.taken_down_at.is_(None))
+            .order_by(News.number)
+        )
+        with reading(self._engine) as connection:
+            return [
+                (number, news_id, title, abstract) for number, news_id, title, abstract in connection.execute(query)
+            ]
+
+    def store_vectors(
+        self,
+        encoder: str,
+        ids: Sequence[str],
+        vectors: NDArray[np.float32],
+        *,
+        titles: Sequence[str] | None = None,
+    ) -> int:
+        """Stores float32 [n, D] vectors of n ids, and returns how many; ids gone in the meantime are left out.
+
+        titles: what was encoded; a piece of news whose title has changed since is left out too.
+        Raises ValueError on another shape or type, on values that are not finite, or on another length of titles.
+        """
+        _check_vectors(ids, vectors)
+        if titles is not None and len(titles) != len(ids):
+            raise ValueError(f"titles has {len(titles)} entries for {len(ids)} ids")
+        encoded = dict(zip(ids, titles, strict=True)) if titles is not None else {}
+        row_of = {news_id: row for row, news_id in enumerate(ids)}
+        little_endian = np.ascontiguousarray(vectors, dtype="<f4")
+        with writing(self._engine) as connection:
+            take_turn(connection)
+            rows = []
+            for wanted in chunks(row_of):
+                query = select(News.number, News.id, News.title).where(
+                    News.id.in_(wanted), News.taken_down_at.is_(None)
+                )
+                rows += [
+                    {"encoder": encoder, "news": number, "vector": little_endian[row_of[news_id]].tobytes()}
+                    for number, news_id, title in connection.execute(query)
+                    if encoded.get(news_id, title) == title
+                ]
+            rows.sort(key=lambda row: row["news"])
+            for batch in chunks(rows):
+                numbers = [row["news"] for row in batch]
+                connection.execute(delete(Vector).where(Vector.encoder == encoder, Vector.news.in_(numbers)))
+                connection.execute(insert(Vector), batch)
+            if rows:
+                raise_version(connection)
+        return len(rows)
+
+    def vectors(self, encoder: str) -> tuple[list[str], NDArray[np.float32]]:
+        """Ids and vectors, float32 [n, D], of one encoder in the order of arrival; [0, 0] where there are none."""
+        ids: list[str] = []
+        parts: list[NDArray[np.float32]] = []
+        query = (
+            select(News.id, Vector.vector)
+            .join(News, News.number == Vector.news)
+            .where(Vector.encoder == encoder)
+            .order_by(Vector.news)
+        )
+        with reading(self._engine) as connection:
+            result = connection.execute(query.execution_options(yield_per=8_192))
+            for rows in result.tuples().partitions():
+                ids += [news_id for news_id, _ in rows]
+                block = np.frombuffer(b"".join([vector for _, vector in rows]), dtype="<f4")
+                parts.append(block.reshape(len(rows), -1))
+        return ids, np.concatenate(parts) if parts else np.empty((0, 0), np.float32)
+
+    def version(self) -> int:
+        """The number of changes so far; equal versions mean an equal pool."""
+        with reading(self._engine) as connection:
+            return connection.execute(select(PoolVersion.version)).scalar_one()
+
+    def expire(self, now: datetime) -> int:
+        """Removes all that has outlived its lifetime at `now`, with bodies and vectors; returns how many."""
+        with writing(self._engine) as connection:
+            take_turn(connection)
+            old = select(News.number, News.title, News.abstract).where(
+                News.published_at <= self.horizon(now), News.taken_down_at.is_(None)
+            )
+            gone = {number: Text(title, abstract) for number, title, abstract in connection.execute(old)}
+            if gone:
+                orphans = unlink(connection, gone)
+                for numbers in chunks(gone):
+                    connection.execute(delete(News).where(News.number.in_(numbers)))
+                link(connection, {}, orphans)
+                raise_version(connection)
+        return len(gone)
+
+    def take_down(self, news_id: str) -> None:
+        """Withdraws a piece of news for good: its text, body and vectors go, its id stays barred.
+
+        Raises UnknownNews. Taking down twice changes nothing.
+        """
+        with writing(self._engine) as connection:
+            take_turn(connection)
+            query = select(News.number, News.title, News.abstract, News.taken_down_at).where(News.id == news_id)
+            found = connection.execute(query).one_or_none()
+            if found is None:
+                raise UnknownNews(news_id)
+            if found.taken_down_at is not None:
+                return
+            orphans = unlink(connection, {found.number: Text(found.title, found.abstract)})
+            connection.execute(delete(Body).where(Body.news == found.number))
+            connection.execute(delete(Vector).where(Vector.news == found.number))
+            cleared = {"title": "", "abstract": "", "url": "", "taken_down_at": self._clock()}
+            connection.execute(update(News).where(News.number == found.number).values(cleared))
+            link(connection, {}, orphans)
+            raise_version(connection)
+
+    def counts(self) -> PoolCounts:
+        """The pool in figures, read in one moment; news past their lifetime count until `expire`."""
+        up = News.taken_down_at.is_(None)
+        with reading(self._engine) as connection:
+            by_source = select(News.source, func.count()).where(up).group_by(News.source).order_by(News.source)
+            by_section = select(News.section, func.count()).where(up).group_by(News.section).order_by(News.section)
+            by_encoder = select(Vector.encoder, func.count()).group_by(Vector.encoder).order_by(Vector.encoder)
+            sources = dict(connection.execute(by_source).tuples().all())
+            return PoolCounts(
+                version=connection.execute(select(PoolVersion.version)).scalar_one(),
+                news=sum(sources.values()),
+                duplicates=connection.execute(select(func.count()).select_from(Duplicate)).scalar_one(),
+                taken_down=connection.execute(select(func.count()).select_from(News).where(~up)).scalar_one(),
+                sources=sources,
+                sections=dict(connection.execute(by_section).tuples().all()),
+                vectors=dict(connection.execute(by_encoder).tuples().all()),
+            )
+
+    def log(self, source: str, report: IngestReport, failure: str | None = None) -> None:
+        """Notes a finished run for the console; the pool itself, and so its version, does not change."""
+        row = {
+            "source": source,
+            "finished_at": self._clock(),
+            "seconds": report.seconds,
+            "added": report.added,
+            "updated": report.updated,
+            "unchanged": report.unchanged,
+            "duplicates": report.duplicates,
+            "withheld": report.withheld,
+            "rejected": report.rejected_count,
+            "failure": failure,
+        }
+        with writing(self._engine) as connection:
+            connection.execute(insert(Ingest), row)
+
+    def ingests(self, limit: int = 20) -> list[IngestRow]:
+        """The last runs, newest first."""
+        columns = [getattr(Ingest, name) for name in IngestRow.__slots__]
+        with reading(self._engine) as connection:
+            rows = connection.execute(select(*columns).order_by(Ingest.number.desc()).limit(limit))
+            return [IngestRow(*row) for row in rows]
+
+
+def _check_vectors(ids: Sequence[str], vectors: NDArray[np.float32]) -> None:
+    if vectors.ndim != 2 or len(vectors) != len(ids):
+        raise ValueError(f"vectors must have shape [{len(ids)}, D], got {list(vectors.shape)}")
+    if vectors.dtype != np.float32:
+        raise ValueError(f"vectors must be float32, got {vectors.dtype}")
+    if not np.isfinite(vectors).all():
+        raise ValueError("vectors must be finite")

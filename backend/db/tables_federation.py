@@ -1,0 +1,69 @@
+"""Releases and training rounds. Devices appear in no table: only pseudonyms that live for one round."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import JSON, CheckConstraint, Float, ForeignKey, Integer, LargeBinary, String, Text, UniqueConstraint
+from sqlalchemy.orm import Mapped, mapped_column
+
+from backend.db.base import Base, UtcDateTime
+
+
+class Release(Base):
+    """One published release. A row is written once, after every blob it names is on disk, and never changes.
+
+    The current release is the one of the highest number. `facts` holds what was measured when it was made.
+    """
+
+    __tablename__ = "releases"
+
+    number: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    manifest: Mapped[str] = mapped_column(Text)
+    signature: Mapped[bytes] = mapped_column(LargeBinary)
+    public_key: Mapped[bytes] = mapped_column(LargeBinary)
+    note: Mapped[str] = mapped_column(String(500))
+    facts: Mapped[dict[str, Any]] = mapped_column(JSON)
+    published_at: Mapped[datetime] = mapped_column(UtcDateTime)
+
+
+class Round(Base):
+    """One training round and the state it is in; the states are those of `backend.federation.round`."""
+
+    __tablename__ = "rounds"
+
+    number: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    system: Mapped[str] = mapped_column(String(80))
+    state: Mapped[str] = mapped_column(String(20), index=True)
+    reason: Mapped[str | None] = mapped_column(String(500))
+    release: Mapped[int] = mapped_column(ForeignKey("releases.number"))
+    published: Mapped[int | None] = mapped_column(ForeignKey("releases.number"))
+    manifest: Mapped[str] = mapped_column(Text)
+    cohort: Mapped[int]
+    cohort_minimum: Mapped[int]
+    admission: Mapped[float] = mapped_column(Float(53))
+    opened_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    closes_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    finished_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+
+    __table_args__ = (
+        CheckConstraint("cohort_minimum >= 1 AND cohort_minimum <= cohort", name="minimum_within_cohort"),
+        CheckConstraint("state IN ('open', 'updates', 'applied', 'failed')", name="known_state"),
+    )
+
+
+class Participation(Base):
+    """One place in a round: offered, and perhaps used. A pseudonym uploads once."""
+
+    __tablename__ = "participations"
+
+    number: Mapped[int] = mapped_column(Integer, primary_key=True)
+    round: Mapped[int] = mapped_column(ForeignKey("rounds.number", ondelete="CASCADE"))
+    pseudonym: Mapped[str] = mapped_column(String(64))
+    offered_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    uploaded_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    sha256: Mapped[str | None] = mapped_column(String(64))
+    size_bytes: Mapped[int | None]
+
+    __table_args__ = (UniqueConstraint("round", "pseudonym"),)

@@ -1,0 +1,356 @@
+"""Runs training rounds: offers places, takes updates, averages them, publishes.
+
+Everything a round is stands in the database and on disk, so a coordinator that is killed at any point goes on after a
+restart. One process writes; within it any thread may call. At most one round is under way at a time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from sqlalchemy import Engine, func, select
+from sqlalchemy.orm import Session
+
+from backend.db.sessions import reading_session, writing_session
+from backend.db.tables_federation import Participation, Round
+from backend.errors import OwnfeedError
+from backend.federation.aggregate import Aggregate
+from backend.federation.errors import (
+    RoundClosed,
+    RoundImpossible,
+    RoundUnderWay,
+    UnknownRound,
+    UnknownSystem,
+    UpdateConflict,
+    UpdateRefused,
+)
+from backend.federation.inbox import Inbox, UpdateDamaged
+from backend.federation.records import count_joined, count_uploaded, place, round_number, round_status, under_way
+from backend.federation.round import UNDER_WAY, advance
+from backend.federation.selection import admitted, draw_pseudonym, places
+from backend.federation.systems.system import SystemSpec
+from backend.federation.uploads import UploadRules
+from backend.releases.blobs import digest
+from backend.releases.publish import publish_next
+from backend.releases.store import ReleaseStore, release_number
+from device_app.wire.ids import PROTOCOL_VERSION, Pseudonym, RoundId
+from device_app.wire.releases import ReleaseManifest
+from device_app.wire.rounds import CheckIn, RoundManifest, RoundOffer, RoundStatus, UploadReceipt
+from device_app.wire.timing import Stopwatch
+
+COHORT_LIMIT = 100_000
+SECONDS_LIMIT = 7 * 24 * 3_600.0
+
+
+def utc_now() -> datetime:
+    """The clock of a real coordinator."""
+    return datetime.now(UTC)
+
+
+class Coordinator:
+    """The server half of all systems.
+
+    Args:
+        engine: a migrated database.
+        releases: where weights come from and go to.
+        systems: what can be run, by name.
+        data_dir: updates wait in its folder `rounds`.
+        clock: the time, in UTC; tests bring their own.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        releases: ReleaseStore,
+        systems: Mapping[str, SystemSpec],
+        data_dir: Path,
+        clock: Callable[[], datetime] = utc_now,
+    ) -> None:
+        self._engine = engine
+        self._releases = releases
+        self._systems = systems
+        self._clock = clock
+        self._inbox = Inbox(data_dir / "rounds")
+        self._rules: tuple[RoundId, UploadRules] | None = None
+        self._ending = threading.Lock()
+        with reading_session(engine) as session:
+            self._inbox.sweep([f"round-{row.number}" for row in under_way(session)])
+
+    def open_round(
+        self, system: str, *, cohort: int, cohort_minimum: int, seconds: float, admission: float = 1.0
+    ) -> RoundStatus:
+        """Open a round of `system` on the current release.
+
+        It is applied when `cohort` updates have come, or after `seconds` with at least `cohort_minimum`. `admission` is
+        the chance of each check-in to get a place. Raises UnknownSystem, RoundImpossible, RoundUnderWay or NoRelease.
+        """
+        spec = self._systems.get(system)
+        if spec is None:
+            raise UnknownSystem("This server runs other systems.", field="system", limit=", ".join(self._systems))
+        _check("cohort", 1 <= cohort <= COHORT_LIMIT, f"1 to {COHORT_LIMIT}")
+        _check("cohort_minimum", 1 <= cohort_minimum <= cohort, "1 to the cohort")
+        _check("seconds", 0 < seconds <= SECONDS_LIMIT, f"above 0, at most {SECONDS_LIMIT:g}")
+        _check("admission", 0 < admission <= 1, "above 0, at most 1")
+        release = self._releases.require_current()
+        _check_trainable(release, spec)
+        now = self._clock()
+        with writing_session(self._engine) as session:
+            if others := under_way(session):
+                raise RoundUnderWay(f"round-{others[0].number}")
+            number = (session.scalar(select(func.max(Round.number))) or 0) + 1
+            manifest = RoundManifest(
+                round=f"round-{number}",
+                release=release.release,
+                system=spec.name,
+                task=spec.task,
+                model=spec.model,
+                protection=spec.protection,
+                negatives=spec.negatives,
+                samples_limit=spec.samples_limit,
+                closes_at=now + timedelta(seconds=seconds),
+            )
+            row = Round(
+                number=number,
+                system=spec.name,
+                state="open",
+                release=release_number(release.release),
+                manifest=manifest.model_dump_json(),
+                cohort=cohort,
+                cohort_minimum=cohort_minimum,
+                admission=admission,
+                opened_at=now,
+                closes_at=manifest.closes_at,
+            )
+            session.add(row)
+            session.flush()
+            return round_status(session, row)
+
+    def check_in(self, message: CheckIn) -> RoundOffer | None:
+        """A place in the round under way, or None: no round, full, over, another release or task, or not chosen."""
+        with reading_session(self._engine) as session:
+            if not under_way(session):
+                return None
+        now = self._clock()
+        with writing_session(self._engine) as session:
+            for row in under_way(session):
+                manifest = RoundManifest.model_validate_json(row.manifest)
+                fits = (
+                    message.protocol == PROTOCOL_VERSION
+                    and message.release == manifest.release
+                    and manifest.task in message.tasks
+                )
+                open_places = places(row.cohort, self._systems[row.system].over_selection) - count_joined(session, row)
+                if not fits or open_places <= 0 or now >= row.closes_at or not admitted(row.admission):
+                    continue
+                pseudonym = draw_pseudonym()
+                session.add(Participation(round=row.number, pseudonym=pseudonym, offered_at=now))
+                return RoundOffer(manifest=manifest, pseudonym=pseudonym)
+        return None
+
+    def upload_limit_bytes(self, round_id: RoundId, pseudonym: Pseudonym) -> int:
+        """The largest body this place may send, asked before the body is read.
+
+        Raises UnknownRound, UnknownPseudonym or RoundClosed.
+        """
+        with reading_session(self._engine) as session:
+            row = self._round(session, round_id)
+            if place(session, row, pseudonym).sha256 is None:
+                self._check_open(session, row)
+            return self._rules_of(row).limit_bytes
+
+    def accept_update(self, round_id: RoundId, pseudonym: Pseudonym, content: bytes) -> UploadReceipt:
+        """Take one update. The same bytes again get the same receipt, whatever has become of the round.
+
+        Raises UnknownRound, UnknownPseudonym, UpdateConflict (other bytes before), RoundClosed (late, or the cohort is
+        complete) or UpdateRefused (wrong tensors). The round goes on after any of them.
+        """
+        sha256 = digest(content)
+        with reading_session(self._engine) as session:
+            row = self._round(session, round_id)
+            if receipt := _earlier_receipt(round_id, place(session, row, pseudonym), sha256):
+                return receipt
+            self._check_open(session, row)
+            rules = self._rules_of(row)
+        rules.read(content)
+        self._inbox.keep(round_id, pseudonym, content)
+        with writing_session(self._engine) as session:
+            row = self._round(session, round_id)
+            mine = place(session, row, pseudonym)
+            if receipt := _earlier_receipt(round_id, mine, sha256):
+                return receipt
+            self._check_open(session, row)
+            mine.uploaded_at, mine.sha256, mine.size_bytes = self._clock(), sha256, len(content)
+            if row.state == "open":
+                row.state = advance("open", "updates")
+        return UploadReceipt(round=round_id, sha256=sha256, duplicate=False)
+
+    def status(self, round_id: RoundId) -> RoundStatus:
+        """Progress anyone may see. Raises UnknownRound."""
+        with reading_session(self._engine) as session:
+            return round_status(session, self._round(session, round_id))
+
+    def current(self) -> RoundStatus | None:
+        """The round under way, if any."""
+        with reading_session(self._engine) as session:
+            rows = under_way(session)
+            return round_status(session, rows[0]) if rows else None
+
+    def history(self, limit: int = 100) -> list[RoundStatus]:
+        """Rounds, newest first."""
+        with reading_session(self._engine) as session:
+            rows = session.scalars(select(Round).order_by(Round.number.desc()).limit(limit)).all()
+            return [round_status(session, row) for row in rows]
+
+    def cancel(self, round_id: RoundId, reason: str = "cancelled by the operator") -> RoundStatus:
+        """End a round; its updates are thrown away. Raises UnknownRound, or IllegalTransition if it has ended."""
+        status = self._fail(round_id, reason)
+        self._inbox.discard(round_id)
+        return status
+
+    async def tick(self) -> None:
+        """`step` in a thread, so that the event loop goes on serving."""
+        await asyncio.to_thread(self.step)
+
+    def step(self) -> RoundStatus | None:
+        """End the round under way if its time has come: complete, or past its deadline. Returns it if it was ended.
+
+        A round whose updates can't be applied becomes failed, with the reason; anything unforeseen is raised besides.
+        """
+        if not self._ending.acquire(blocking=False):
+            return None
+        try:
+            with reading_session(self._engine) as session:
+                due = next((row for row in under_way(session) if self._is_due(session, row)), None)
+                if due is None:
+                    return None
+                uploaded = count_uploaded(session, due)
+            round_id = f"round-{due.number}"
+            if uploaded < due.cohort_minimum:
+                self._fail(round_id, f"{uploaded} updates came until the deadline; the minimum is {due.cohort_minimum}")
+            else:
+                self._try_to_apply(due)
+            self._inbox.discard(round_id)
+            return self.status(round_id)
+        finally:
+            self._ending.release()
+
+    def _is_due(self, session: Session, row: Round) -> bool:
+        return self._clock() >= row.closes_at or count_uploaded(session, row) >= row.cohort
+
+    def _try_to_apply(self, row: Round) -> None:
+        round_id = f"round-{row.number}"
+        try:
+            self._apply(row)
+        except (OwnfeedError, OSError) as reason:
+            self._fail(round_id, str(reason))
+        except Exception as unforeseen:
+            self._fail(round_id, f"unforeseen: {type(unforeseen).__name__}")
+            raise
+
+    def _apply(self, row: Round) -> None:
+        """Sum file by file, step, and publish; the release and the round's new state are one transaction."""
+        spec = self._systems[row.system]
+        manifest = RoundManifest.model_validate_json(row.manifest)
+        release = self._releases.require_current()
+        if release.release != manifest.release:
+            raise RoundClosed(f"The round was for {manifest.release}; {release.release} was published meanwhile.")
+        watch = Stopwatch()
+        weights = self._releases.weights(release, spec.model)
+        rules = self._rules_of(row)
+        total = Aggregate({name: value.shape for name, value in weights.items()})
+        with reading_session(self._engine) as session:
+            accepted = session.execute(
+                select(Participation.pseudonym, Participation.sha256).where(
+                    Participation.round == row.number, Participation.sha256.is_not(None)
+                )
+            ).all()
+        lost = 0
+        with watch.stage("sum"):
+            for pseudonym, sha256 in accepted:
+                try:
+                    total.add(rules.read(self._inbox.read(manifest.round, pseudonym, str(sha256))))
+                except (UpdateDamaged, UpdateRefused):
+                    lost += 1
+        if total.count < row.cohort_minimum:
+            raise RoundClosed(
+                f"{lost} accepted updates are damaged on disk; {total.count} are left, the minimum is "
+                f"{row.cohort_minimum}."
+            )
+        with watch.stage("step"):
+            stepped = spec.strategy.apply(total, weights, spec.optimizer)
+        finished = self._clock()
+
+        def mark_applied(session: Session, published: ReleaseManifest) -> None:
+            mine = session.get_one(Round, row.number)
+            mine.state = advance(round_status(session, mine).state, "applied")
+            mine.published, mine.finished_at = release_number(published.release), finished
+
+        publish_next(
+            self._releases,
+            release,
+            spec.model,
+            stepped,
+            note=f"{manifest.round}: {total.count} updates of {spec.name}",
+            facts={"round": manifest.round, "updates": total.count, "lost": lost, "stages_ms": watch.stages_ms},
+            together_with=mark_applied,
+        )
+
+    def _fail(self, round_id: RoundId, reason: str) -> RoundStatus:
+        with writing_session(self._engine) as session:
+            row = self._round(session, round_id)
+            row.state = advance(round_status(session, row).state, "failed")
+            row.reason, row.finished_at = reason[:500], self._clock()
+            session.flush()
+            return round_status(session, row)
+
+    def _round(self, session: Session, round_id: RoundId) -> Round:
+        row = session.get(Round, round_number(round_id))
+        if row is None:
+            raise UnknownRound
+        return row
+
+    def _check_open(self, session: Session, row: Round) -> None:
+        if row.state not in UNDER_WAY:
+            raise RoundClosed(f"The round is {row.state}.", field="round")
+        if self._clock() >= row.closes_at:
+            raise RoundClosed(
+                "The update is late.", field="closes_at", limit=row.closes_at.isoformat(timespec="seconds")
+            )
+        if count_uploaded(session, row) >= row.cohort:
+            raise RoundClosed("The cohort is complete.", field="cohort", limit=str(row.cohort))
+
+    def _rules_of(self, row: Round) -> UploadRules:
+        round_id = f"round-{row.number}"
+        known = self._rules
+        if known is None or known[0] != round_id:
+            manifest = RoundManifest.model_validate_json(row.manifest)
+            weights = self._releases.weights(self._releases.manifest(manifest.release), manifest.model)
+            known = (round_id, UploadRules.of(weights, manifest.protection))
+            self._rules = known
+        return known[1]
+
+
+def _earlier_receipt(round_id: RoundId, mine: Participation, sha256: str) -> UploadReceipt | None:
+    if mine.sha256 is None:
+        return None
+    if mine.sha256 != sha256:
+        raise UpdateConflict
+    return UploadReceipt(round=round_id, sha256=sha256, duplicate=True)
+
+
+def _check(field: str, fits: bool, limit: str) -> None:
+    if not fits:
+        raise RoundImpossible(f"{field} is out of its limits.", field=field, limit=limit)
+
+
+def _check_trainable(release: ReleaseManifest, spec: SystemSpec) -> None:
+    entry = release.models.get(spec.model)
+    if entry is None or entry.architecture != spec.architecture or "gradient" not in entry.graphs or not entry.weights:
+        raise RoundImpossible(
+            f"Release {release.release} has no trainable model {spec.model!r} of architecture {spec.architecture!r}.",
+            field="system",
+        )

@@ -1,0 +1,83 @@
+"""What a round refuses and why.
+
+OwnfeedError
+├── UnknownRound          404
+├── UnknownSystem         422  no system of that name
+├── RoundUnderWay         409  another round has not ended
+├── UnknownPseudonym      403  not chosen for this round
+├── RoundClosed           409  the round has ended; the message is late
+├── UpdateConflict        409  other bytes came before under the same pseudonym
+├── UpdateRefused         422  the tensors are not what the manifest declares
+├── RoundImpossible       422  the round can't be opened as asked
+└── IllegalTransition     409  a round can't go from this state to that
+"""
+
+from __future__ import annotations
+
+from backend.errors import OwnfeedError
+
+
+class UnknownRound(OwnfeedError):
+    """No round of that id."""
+
+    code, status, title = "unknown-round", 404, "No such round"
+
+    def __init__(self) -> None:
+        super().__init__("There is no round of that id.", field="round")
+
+
+class UnknownSystem(OwnfeedError):
+    """No system of that name."""
+
+    code, status, title = "unknown-system", 422, "No such system"
+
+
+class RoundUnderWay(OwnfeedError):
+    """Another round has not ended."""
+
+    code, status, title = "round-under-way", 409, "Another round is under way"
+
+    def __init__(self, round_id: str) -> None:
+        super().__init__(f"{round_id} has not ended; cancel it or wait for it.", round=round_id)
+
+
+class UnknownPseudonym(OwnfeedError):
+    """The pseudonym was not chosen for this round."""
+
+    code, status, title = "unknown-pseudonym", 403, "The round does not know this pseudonym"
+
+    def __init__(self) -> None:
+        super().__init__("This pseudonym has no place in the round.", field="pseudonym")
+
+
+class RoundClosed(OwnfeedError):
+    """The round has ended."""
+
+    code, status, title = "round-closed", 409, "The round has ended"
+
+
+class UpdateConflict(OwnfeedError):
+    """Other bytes came before under the same pseudonym."""
+
+    code, status, title = "update-conflict", 409, "Another update came under this pseudonym"
+
+    def __init__(self) -> None:
+        super().__init__("An update of other bytes was accepted under this pseudonym before.", field="pseudonym")
+
+
+class UpdateRefused(OwnfeedError):
+    """The tensors are not what the manifest declares."""
+
+    code, status, title = "update-refused", 422, "The update is not what the round declares"
+
+
+class RoundImpossible(OwnfeedError):
+    """The round can't be opened as asked."""
+
+    code, status, title = "round-impossible", 422, "The round can't be opened like this"
+
+
+class IllegalTransition(OwnfeedError):
+    """A round can't go from this state to that."""
+
+    code, status, title = "illegal-transition", 409, "The round can't change in this way"

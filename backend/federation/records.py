@@ -1,0 +1,69 @@
+"""What the coordinator reads from the tables of rounds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from backend.db.tables_federation import Participation, Round
+from backend.federation.errors import UnknownPseudonym
+from backend.federation.round import UNDER_WAY
+from device_app.wire.ids import Pseudonym, RoundId
+from device_app.wire.rounds import RoundState, RoundStatus
+
+
+def round_number(round_id: RoundId) -> int:
+    """round-12 -> 12."""
+    return int(round_id.removeprefix("round-"))
+
+
+def under_way(session: Session) -> Sequence[Round]:
+    """Rounds that have not ended, oldest first: none or one."""
+    return session.scalars(select(Round).where(Round.state.in_(UNDER_WAY)).order_by(Round.number)).all()
+
+
+def count_joined(session: Session, row: Round) -> int:
+    """Places given."""
+    return session.scalar(select(func.count()).where(Participation.round == row.number)) or 0
+
+
+def count_uploaded(session: Session, row: Round) -> int:
+    """Updates accepted."""
+    return (
+        session.scalar(select(func.count()).where(Participation.round == row.number, Participation.sha256.is_not(None)))
+        or 0
+    )
+
+
+def place(session: Session, row: Round, pseudonym: Pseudonym) -> Participation:
+    """The place of this pseudonym in this round. Raises UnknownPseudonym."""
+    found = session.scalars(
+        select(Participation).where(Participation.round == row.number, Participation.pseudonym == pseudonym)
+    ).first()
+    if found is None:
+        raise UnknownPseudonym
+    return found
+
+
+def round_status(session: Session, row: Round) -> RoundStatus:
+    """The row as anyone may see it."""
+    received = session.scalar(select(func.sum(Participation.size_bytes)).where(Participation.round == row.number))
+    return RoundStatus(
+        round=f"round-{row.number}",
+        system=row.system,
+        state=cast(RoundState, row.state),
+        reason=row.reason,
+        release=f"r{row.release}",
+        published=None if row.published is None else f"r{row.published}",
+        cohort=row.cohort,
+        cohort_minimum=row.cohort_minimum,
+        joined=count_joined(session, row),
+        uploaded=count_uploaded(session, row),
+        received_bytes=received or 0,
+        opened_at=row.opened_at,
+        closes_at=row.closes_at,
+        finished_at=row.finished_at,
+    )

@@ -1,0 +1,53 @@
+"""What an update must look like before it is let into a sum."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.federation.aggregate import update_specs
+from backend.federation.errors import UpdateRefused
+from device_app.wire.protections import Protection
+from device_app.wire.tensors import TensorError, TensorSpec, unpack
+
+HEADER_BYTES = 4_096
+HEADER_BYTES_PER_TENSOR = 512
+NOISE_REACH = 60.0
+"""Laplace noise passes 60 scales with probability e^-60, about 1e-26: no honest device ever sends such a value."""
+
+
+@dataclass(frozen=True)
+class UploadRules:
+    """The tensors of one round's updates, the largest body, and the largest value."""
+
+    specs: Mapping[str, TensorSpec]
+    limit_bytes: int
+    value_limit: float
+
+    @classmethod
+    def of(cls, weights: Mapping[str, NDArray[np.float32]], protection: Protection) -> UploadRules:
+        """The rules for updates of these weights under this protection."""
+        content = sum(value.nbytes for value in weights.values())
+        return cls(
+            specs=update_specs(weights),
+            limit_bytes=content + HEADER_BYTES + HEADER_BYTES_PER_TENSOR * len(weights),
+            value_limit=protection.clip + NOISE_REACH * protection.scale,
+        )
+
+    def read(self, content: bytes) -> dict[str, NDArray[np.float32]]:
+        """The update's tensors. Raises UpdateRefused, naming the tensor and the limit."""
+        try:
+            update = unpack(content, self.specs, limit_bytes=self.limit_bytes)
+        except TensorError as broken:
+            raise UpdateRefused(f"{broken}.", field="body") from broken
+        for name, array in update.items():
+            if np.abs(array).max(initial=0.0) > self.value_limit:
+                raise UpdateRefused(
+                    f"Tensor {name} has values that clipping and noise can't give.",
+                    field=name,
+                    limit=f"{self.value_limit:g}",
+                )
+        return update

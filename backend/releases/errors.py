@@ -1,0 +1,67 @@
+"""What can go wrong with releases.
+
+OwnfeedError
+├── UnknownRelease        404  never published here
+├── UnknownBlob           404  no blob of that hash
+├── UnknownShard          404  the live pool has no such vector shard
+├── NoRelease             503  nothing is published yet
+├── ReleaseNotPublished   500  it failed a check; the current one stays
+└── BlobDamaged           500  the bytes on disk no longer fit their hash
+"""
+
+from __future__ import annotations
+
+from backend.errors import OwnfeedError
+
+
+class UnknownRelease(OwnfeedError):
+    """A release that was never published here; the problem's member `current` names the server's."""
+
+    code, status, title = "unknown-release", 404, "No such release"
+
+    def __init__(self, current: str) -> None:
+        super().__init__(
+            f"That release was never published here; the current one is {current}.", field="release", current=current
+        )
+
+
+class UnknownBlob(OwnfeedError):
+    """No blob of that hash."""
+
+    code, status, title = "unknown-blob", 404, "No such blob"
+
+    def __init__(self) -> None:
+        super().__init__("There is no blob of that hash.", field="sha256")
+
+
+class UnknownShard(OwnfeedError):
+    """No vector shard of that name in the live pool; the list names those there are."""
+
+    code, status, title = "unknown-shard", 404, "No such vector shard"
+
+    def __init__(self) -> None:
+        super().__init__("The pool has no vector shard of that name any more.", field="shard")
+
+
+class NoRelease(OwnfeedError):
+    """Nothing is published yet."""
+
+    code, status, title = "no-release", 503, "No release is published yet"
+
+    def __init__(self) -> None:
+        super().__init__("The server has published no release yet; try again soon.")
+
+
+class ReleaseNotPublished(OwnfeedError):
+    """A release failed a check; the current one stays."""
+
+    code, status, title = "release-not-published", 500, "The release failed its checks"
+
+
+class BlobDamaged(OwnfeedError):
+    """A blob's bytes on disk no longer fit its hash."""
+
+    code, status, title = "blob-damaged", 500, "A blob is damaged on the server's disk"
+
+    def __init__(self, sha256: str) -> None:
+        super().__init__(f"The blob {sha256[:12]} is damaged on the server's disk.")

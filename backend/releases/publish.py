@@ -1,0 +1,153 @@
+"""Making releases: the first from the pool, later ones from new weights, and back to earlier weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy.orm import Session
+
+from backend.progress import Advance
+from backend.releases.basis import topic_centroids
+from backend.releases.calibration import calibrate, pseudo_readers
+from backend.releases.errors import ReleaseNotPublished
+from backend.releases.store import ReleaseDraft, ReleaseStore
+from device_app.wire.ids import ReleaseId
+from device_app.wire.releases import ModelEntry, RecallProtocol, ReleaseManifest
+from device_app.wire.tensors import TensorError, TensorSpec, pack
+
+SEED = 7
+SCORE_NOISE = 1.2
+RECALL, COSINE, NRMS = "recall", "ranker.cosine", "ranker.nrms"
+
+FIRST_STEPS = 5
+
+
+def publish_first(
+    store: ReleaseStore,
+    *,
+    encoder: str,
+    vectors: NDArray[np.float32],
+    progress: Advance | None = None,
+    seed: int = SEED,
+) -> ReleaseManifest:
+    """The first release of a pool, or a fresh start for a new encoder.
+
+    vectors [n, D] are the pool's, by the encoder of that digest. The recall model starts at the cosine from k-means
+    centroids of the pool; its clip is the model's own (delta) and its noise the paper's lambda_I = 1.2; the cluster
+    distance is calibrated to 3 to 4 channels; the rankers start at the cosine too. Every graph is compared with torch.
+    `progress` hears (done, in all) after each step.
+
+    Raises ReleaseNotPublished if the pool is smaller than the basis, holds values that are not finite, or a graph fails
+    its comparison; then nothing is published. Takes about half a minute, and brings torch.
+    """
+    if vectors.ndim != 2 or not np.isfinite(vectors).all():
+        raise ReleaseNotPublished("The pool's vectors are no finite matrix.", field="vectors", limit="finite [n, D]")
+    # The server starts without torch; only a release that needs new graphs pays for it.
+    import torch
+
+    from exporters.package import export_ranker, export_recall
+    from exporters.parity import ParityError
+    from exporters.signature import OPSET
+    from models.builders.rankers import cosine_ranker, nrms_256
+    from models.builders.recall import uni_fedrec_recall
+    from models.shapes import BASIS_SIZE, CHANNELS_LIMIT
+
+    done = 0
+
+    def step_done() -> None:
+        nonlocal done
+        done += 1
+        if progress is not None:
+            progress(done, FIRST_STEPS)
+
+    torch.manual_seed(seed)
+    centroids, topics = topic_centroids(vectors, basis_size=BASIS_SIZE, seed=seed)
+    recall = uni_fedrec_recall()
+    recall.cosine_start(torch.from_numpy(centroids))
+
+    step_done()
+
+    def contexts(clicks: NDArray[np.float32]) -> NDArray[np.float32]:
+        with torch.no_grad():
+            rows = torch.from_numpy(clicks)[None]
+            return recall.contexts(rows, torch.ones(rows.shape[:2]))[0].numpy()
+
+    readers = pseudo_readers(vectors, topics, np.random.default_rng(seed))
+    calibration = calibrate(readers, contexts, channels_limit=CHANNELS_LIMIT, seed=seed)
+    step_done()
+
+    exports = {
+        RECALL: lambda: export_recall(recall),
+        COSINE: lambda: export_ranker(cosine_ranker()),
+        NRMS: lambda: export_ranker(nrms_256()),
+    }
+    models: dict[str, ModelEntry] = {}
+    facts: dict[str, Any] = {"calibration": calibration.facts(), "graphs": {}}
+    try:
+        for name, export in exports.items():
+            exported = export()
+            models[name] = ModelEntry(
+                architecture=exported.architecture,
+                role=exported.role,
+                graphs={purpose: store.add_blob(graph) for purpose, graph in exported.graphs.items()},
+                weights=store.add_blob(pack(exported.weights)) if exported.weights else None,
+            )
+            facts["graphs"][name] = {report.purpose: report.largest_difference for report in exported.reports}
+            step_done()
+    except ParityError as failed:
+        raise ReleaseNotPublished(str(failed)) from failed
+
+    draft = ReleaseDraft(
+        encoder=encoder,
+        dimensions=vectors.shape[1],
+        opset=OPSET,
+        recall=RecallProtocol(
+            basis_size=BASIS_SIZE,
+            channels_limit=CHANNELS_LIMIT,
+            cluster_distance=calibration.cluster_distance,
+            score_clip=recall.score_clip,
+            score_noise=SCORE_NOISE,
+        ),
+        models=models,
+        default_ranker=COSINE,
+    )
+    return store.commit(draft, note="first release: everything starts at the cosine", facts=facts)
+
+
+def publish_next(
+    store: ReleaseStore,
+    previous: ReleaseManifest,
+    model: str,
+    weights: Mapping[str, NDArray[np.float32]],
+    note: str,
+    *,
+    facts: Mapping[str, Any] | None = None,
+    together_with: Callable[[Session, ReleaseManifest], None] | None = None,
+) -> ReleaseManifest:
+    """`previous` with new weights for one model; the graphs stay, so torch is not needed.
+
+    Raises ReleaseNotPublished, naming the tensor, unless the weights have the previous names and shapes and are finite.
+    `together_with` is `ReleaseStore.commit`'s.
+    """
+    shapes = {name: value.shape for name, value in store.weights(previous, model).items()}
+    if odd := sorted(shapes.keys() ^ weights.keys()):
+        raise ReleaseNotPublished(f"The new weights and those of {previous.release} differ in {odd[0]}.", field=odd[0])
+    for name, shape in shapes.items():
+        try:
+            TensorSpec("float32", shape).check(name, weights[name])
+        except TensorError as broken:
+            raise ReleaseNotPublished(str(broken), field=name) from broken
+    entry = previous.models[model].model_copy(update={"weights": store.add_blob(pack(weights))})
+    draft = ReleaseDraft.like(previous, models=previous.models | {model: entry})
+    return store.commit(draft, note=note, facts=facts, together_with=together_with)
+
+
+def roll_back(store: ReleaseStore, to: ReleaseId) -> ReleaseManifest:
+    """Publish an earlier release's content again, as a new release: numbers only grow, history is never rewritten.
+
+    Raises UnknownRelease.
+    """
+    return store.commit(ReleaseDraft.like(store.manifest(to)), note=f"back to {to}")

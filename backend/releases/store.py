@@ -1,0 +1,231 @@
+"""The releases of this server: signed rows in the database, immutable blobs on disk.
+
+A release becomes current in the one transaction that writes its row, after all its blobs are on disk. Until then it is
+invisible; blobs that never got their release are swept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from numpy.typing import NDArray
+from safetensors.numpy import load
+from sqlalchemy import Engine, func, select
+from sqlalchemy.orm import Session
+
+from backend.db.sessions import reading_session, writing_session
+from backend.db.tables_federation import Release
+from backend.releases.blobs import BlobFolder
+from backend.releases.errors import NoRelease, ReleaseNotPublished, UnknownRelease
+from backend.releases.signing import load_or_create_key
+from backend.settings import BackendSettings
+from device_app.wire.ids import ReleaseId
+from device_app.wire.releases import BlobRef, ModelEntry, RecallProtocol, ReleaseManifest, SignedManifest, sign
+from device_app.wire.tensors import TensorSpec, unpack
+
+WEIGHTS_LIMIT_BYTES = 256 * 1024 * 1024
+SWEEP_AFTER_SEC = 3_600.0
+SIGNING_KEY_FILE = "signing.key"
+
+Weights = Mapping[str, NDArray[np.float32]]
+
+
+@dataclass(frozen=True)
+class ReleaseDraft:
+    """A release without its number, its time and its signature."""
+
+    encoder: str
+    dimensions: int
+    opset: int
+    recall: RecallProtocol
+    models: dict[str, ModelEntry]
+    default_ranker: str
+
+    @classmethod
+    def like(cls, manifest: ReleaseManifest, models: dict[str, ModelEntry] | None = None) -> ReleaseDraft:
+        """The same release again, with other models if given."""
+        return cls(
+            encoder=manifest.encoder,
+            dimensions=manifest.dimensions,
+            opset=manifest.opset,
+            recall=manifest.recall,
+            models=manifest.models if models is None else models,
+            default_ranker=manifest.default_ranker,
+        )
+
+
+@dataclass(frozen=True)
+class PublishedRelease:
+    """One line of the history. facts holds what was measured when it was made, such as the calibration."""
+
+    release: ReleaseId
+    previous: ReleaseId | None
+    published_at: datetime
+    note: str
+    facts: dict[str, Any]
+    encoder: str
+    size_bytes: int
+    current: bool
+
+
+def release_number(release: ReleaseId) -> int:
+    """r12 -> 12."""
+    return int(release.removeprefix("r"))
+
+
+def blob_refs(models: Mapping[str, ModelEntry]) -> list[BlobRef]:
+    """Every blob that these models name."""
+    refs = [ref for entry in models.values() for ref in entry.graphs.values()]
+    return refs + [entry.weights for entry in models.values() if entry.weights is not None]
+
+
+class ReleaseStore:
+    """Publishes releases and answers for them. Safe to use from several threads."""
+
+    def __init__(self, engine: Engine, blob_dir: Path, signing_key: Ed25519PrivateKey) -> None:
+        self._engine = engine
+        self._blobs = BlobFolder(blob_dir)
+        self._key = signing_key
+
+    @classmethod
+    def open(cls, engine: Engine, settings: BackendSettings) -> ReleaseStore:
+        """The store of a data folder, made if missing; what half-written releases left behind is swept."""
+        store = cls(engine, settings.blob_dir, load_or_create_key(settings.data_dir / SIGNING_KEY_FILE))
+        store.sweep()
+        return store
+
+    def add_blob(self, content: bytes) -> BlobRef:
+        """Keep an immutable blob; it is nobody's until a release names it."""
+        return self._blobs.add(content)
+
+    def blob_path(self, sha256: str) -> Path:
+        """Where a blob lies, its bytes checked. Raises UnknownBlob or BlobDamaged."""
+        return self._blobs.path(sha256)
+
+    def read_blob(self, sha256: str) -> bytes:
+        """A blob's bytes, checked. Raises UnknownBlob or BlobDamaged."""
+        return self._blobs.read(sha256)
+
+    def current(self) -> SignedManifest | None:
+        """The newest release, signed, or None before the first."""
+        with reading_session(self._engine) as session:
+            row = session.scalars(select(Release).order_by(Release.number.desc()).limit(1)).first()
+            return None if row is None else _signed(row)
+
+    def current_manifest(self) -> ReleaseManifest | None:
+        """The newest release's manifest, or None before the first."""
+        signed = self.current()
+        return None if signed is None else ReleaseManifest.model_validate_json(signed.manifest)
+
+    def signed(self, release: ReleaseId) -> SignedManifest:
+        """One release, signed. Raises UnknownRelease, or NoRelease before the first."""
+        with reading_session(self._engine) as session:
+            row = session.get(Release, release_number(release))
+            if row is None:
+                newest = session.scalar(select(func.max(Release.number)))
+                raise NoRelease if newest is None else UnknownRelease(f"r{newest}")
+            return _signed(row)
+
+    def manifest(self, release: ReleaseId) -> ReleaseManifest:
+        """One release's manifest. Raises UnknownRelease."""
+        return ReleaseManifest.model_validate_json(self.signed(release).manifest)
+
+    def weights(self, manifest: ReleaseManifest, model: str) -> dict[str, NDArray[np.float32]]:
+        """The parameters of one model, {} if it has none. Raises ReleaseNotPublished without that model."""
+        entry = manifest.models.get(model)
+        if entry is None:
+            raise ReleaseNotPublished(f"Release {manifest.release} has no model {model!r}.")
+        return {} if entry.weights is None else _floats(self.read_blob(entry.weights.sha256))
+
+    def commit(
+        self,
+        draft: ReleaseDraft,
+        *,
+        note: str,
+        facts: Mapping[str, Any] | None = None,
+        together_with: Callable[[Session, ReleaseManifest], None] | None = None,
+    ) -> ReleaseManifest:
+        """Publish: number, sign and make current in one transaction; all blobs must be on disk already.
+
+        `together_with` writes further rows in that same transaction: a round is marked as applied exactly if its
+        release exists. Whatever it raises undoes both. Raises UnknownBlob or BlobDamaged before anything is written.
+        """
+        if draft.default_ranker not in draft.models or draft.models[draft.default_ranker].role != "ranker":
+            raise ReleaseNotPublished(f"{draft.default_ranker!r} is no ranker of this release.", field="default_ranker")
+        for ref in blob_refs(draft.models):
+            self.blob_path(ref.sha256)
+        with writing_session(self._engine) as session:
+            newest = session.scalar(select(func.max(Release.number)))
+            manifest = ReleaseManifest(
+                release=f"r{(newest or 0) + 1}",
+                previous=None if newest is None else f"r{newest}",
+                created_at=datetime.now(UTC),
+                **{name: getattr(draft, name) for name in draft.__dataclass_fields__},
+            )
+            signed = sign(manifest, self._key)
+            session.add(
+                Release(
+                    number=release_number(manifest.release),
+                    manifest=signed.manifest,
+                    signature=signed.signature,
+                    public_key=signed.public_key,
+                    note=note[:500],
+                    facts=dict(facts or {}),
+                    published_at=manifest.created_at,
+                )
+            )
+            session.flush()
+            if together_with is not None:
+                together_with(session, manifest)
+        return manifest
+
+    def history(self) -> list[PublishedRelease]:
+        """All releases, newest first."""
+        with reading_session(self._engine) as session:
+            rows = session.scalars(select(Release).order_by(Release.number.desc())).all()
+            manifests = [ReleaseManifest.model_validate_json(row.manifest) for row in rows]
+            return [
+                PublishedRelease(
+                    release=manifest.release,
+                    previous=manifest.previous,
+                    published_at=row.published_at,
+                    note=row.note,
+                    facts=row.facts,
+                    encoder=manifest.encoder,
+                    size_bytes=sum({ref.sha256: ref.size_bytes for ref in blob_refs(manifest.models)}.values()),
+                    current=position == 0,
+                )
+                for position, (row, manifest) in enumerate(zip(rows, manifests, strict=True))
+            ]
+
+    def require_current(self) -> ReleaseManifest:
+        """The newest release's manifest. Raises NoRelease before the first."""
+        manifest = self.current_manifest()
+        if manifest is None:
+            raise NoRelease
+        return manifest
+
+    def sweep(self, older_than_sec: float = SWEEP_AFTER_SEC) -> int:
+        """Remove what half-written releases left behind; returns how many files went. Called when the server starts."""
+        with reading_session(self._engine) as session:
+            manifests = [
+                ReleaseManifest.model_validate_json(text) for text in session.scalars(select(Release.manifest))
+            ]
+        keep = {ref.sha256 for manifest in manifests for ref in blob_refs(manifest.models)}
+        return self._blobs.sweep(keep, older_than_sec=older_than_sec)
+
+
+def _signed(row: Release) -> SignedManifest:
+    return SignedManifest(manifest=row.manifest, signature=row.signature, public_key=row.public_key)
+
+
+def _floats(blob: bytes) -> dict[str, NDArray[np.float32]]:
+    """A weights blob of our own; its names are not known here, so every tensor is checked as it stands."""
+    specs = {name: TensorSpec("float32", array.shape) for name, array in load(blob).items()}
+    return unpack(blob, specs, limit_bytes=WEIGHTS_LIMIT_BYTES)

@@ -1,0 +1,34 @@
+"""The list that every device gets, ready to rank."""
+
+from __future__ import annotations
+
+from device_app.feed.candidates import Candidates, nothing
+from device_app.store.front_page import FrontPage, KeptFront
+from device_app.store.news_shelf import NewsShelf
+
+
+class FrontList:
+    """The common list as candidates; read from the store once a change, then from memory."""
+
+    def __init__(self, page: FrontPage, shelf: NewsShelf) -> None:
+        self._page = page
+        self._shelf = shelf
+        self._read: tuple[KeptFront, str, Candidates] | None = None
+
+    def candidates(self, encoder: str, dimensions: int) -> Candidates:
+        """News of the list that have a vector by `encoder`, in the list's order; empty before the first sync."""
+        kept = self._page.current()
+        if kept is None:
+            return nothing(encoder, dimensions)
+        held = self._read
+        if held is not None and held[0] == kept and held[1] == encoder:
+            return held[2]
+        cards = self._shelf.cards(kept.news_ids)
+        present, vectors = self._shelf.vectors([card.id for card in cards], encoder)
+        if not present.any():
+            return nothing(encoder, dimensions)
+        read = Candidates(
+            tuple(card for card, here in zip(cards, present, strict=True) if here), vectors[present], encoder
+        )
+        self._read = (kept, encoder, read)
+        return read

@@ -1,0 +1,157 @@
+"""The reader's interests with names: which clicks form one, what it is called, whether it is muted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+from numpy.typing import NDArray
+
+from device_app.interests.cluster import InterestCluster
+from device_app.wire.news import NewsCard
+
+HEADLINES = 4
+TOPICS = 3
+
+
+@dataclass(frozen=True)
+class ClickedNews:
+    """A recent click whose card and vector are on the device."""
+
+    click_id: int
+    at: datetime
+    card: NewsCard
+    vector: NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class KeptInterest:
+    """What the reader said of an interest: a name or None, muted or not, and the clicked news it was said of."""
+
+    interest_id: int
+    name: str | None
+    muted: bool
+    news_ids: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Recent clicks, oldest first, as the feed uses them; muted clicks are kept apart and never reported or ranked by.
+
+    labels is [H], the channel of each active click; names has one entry a channel.
+    """
+
+    active: tuple[ClickedNews, ...]
+    muted: tuple[tuple[KeptInterest, tuple[ClickedNews, ...]], ...]
+    labels: NDArray[np.int64]
+    names: tuple[str, ...]
+
+    @property
+    def click_names(self) -> tuple[str, ...]:
+        """The name of each active click's interest."""
+        return tuple(self.names[label] for label in self.labels)
+
+
+def without_muted(
+    clicks: Sequence[ClickedNews], kept: Sequence[KeptInterest]
+) -> tuple[tuple[ClickedNews, ...], tuple[tuple[KeptInterest, tuple[ClickedNews, ...]], ...]]:
+    """Split clicks into those that count and those of muted interests."""
+    silent = {news_id for interest in kept if interest.muted for news_id in interest.news_ids}
+    groups = tuple(
+        (interest, tuple(click for click in clicks if click.card.id in interest.news_ids))
+        for interest in kept
+        if interest.muted
+    )
+    return tuple(click for click in clicks if click.card.id not in silent), groups
+
+
+def named_profile(
+    active: Sequence[ClickedNews],
+    muted: tuple[tuple[KeptInterest, tuple[ClickedNews, ...]], ...],
+    labels: NDArray[np.int64],
+    kept: Sequence[KeptInterest],
+) -> Profile:
+    """Name every channel: by the reader if it holds most of a named interest's news, else by its topics."""
+    groups = _groups(active, labels)
+    given = matched(groups, kept)
+    names = tuple(
+        given[channel].name or label_of(group) if channel in given else label_of(group)
+        for channel, group in enumerate(groups)
+    )
+    return Profile(tuple(active), muted, labels, names)
+
+
+def matched(groups: Sequence[Sequence[ClickedNews]], kept: Sequence[KeptInterest]) -> Mapping[int, KeptInterest]:
+    """Which channel each named interest is now: greatest number of shared news, one to one, ties to the larger."""
+    shared = [
+        (len(interest.news_ids & {click.card.id for click in group}), -channel, interest)
+        for channel, group in enumerate(groups)
+        for interest in kept
+        if not interest.muted and interest.name is not None
+    ]
+    found: dict[int, KeptInterest] = {}
+    for overlap, minus_channel, interest in sorted(shared, key=lambda row: row[:2], reverse=True):
+        taken = interest.interest_id in {one.interest_id for one in found.values()}
+        if overlap and -minus_channel not in found and not taken:
+            found[-minus_channel] = interest
+    return found
+
+
+def label_of(clicks: Sequence[ClickedNews]) -> str:
+    """The one or two topics most of the clicks are on: 'elections', 'elections and courts'."""
+    topics = Counter(click.card.topic for click in clicks).most_common(2)
+    first, count = topics[0]
+    if len(topics) == 2 and topics[1][1] * 2 >= count and count < len(clicks):
+        return f"{first} and {topics[1][0]}"
+    return first
+
+
+def interest_cards(profile: Profile, kept: Sequence[KeptInterest]) -> tuple[InterestCluster, ...]:
+    """Every interest for the Interests page, heaviest first, muted ones last."""
+    groups = _groups(profile.active, profile.labels)
+    given = matched(groups, kept)
+    total = max(1, len(profile.active))
+    cards = [
+        _card(group, name, named=channel in given, muted=False, weight=len(group) / total)
+        for channel, (group, name) in enumerate(zip(groups, profile.names, strict=True))
+    ]
+    cards += [
+        _card(clicks, interest.name or label_of(clicks), named=interest.name is not None, muted=True, weight=0.0)
+        for interest, clicks in profile.muted
+        if clicks
+    ]
+    return tuple(cards)
+
+
+def clicks_of(profile: Profile, key: int) -> tuple[ClickedNews, ...]:
+    """The clicks of the interest that `key` (a click's id) belongs to; none if that click is not a recent one."""
+    groups = [*_groups(profile.active, profile.labels), *(clicks for _, clicks in profile.muted)]
+    return next((tuple(group) for group in groups if any(click.click_id == key for click in group)), ())
+
+
+def _groups(clicks: Sequence[ClickedNews], labels: NDArray[np.int64]) -> list[list[ClickedNews]]:
+    groups: list[list[ClickedNews]] = [[] for _ in range(int(labels.max(initial=-1)) + 1)]
+    for click, label in zip(clicks, labels, strict=True):
+        groups[label].append(click)
+    return groups
+
+
+def _card(clicks: Sequence[ClickedNews], name: str, *, named: bool, muted: bool, weight: float) -> InterestCluster:
+    vectors = np.stack([click.vector for click in clicks])
+    central = np.argsort(-(vectors @ vectors.mean(axis=0)), kind="stable")
+    headlines = {clicks[row].card.id: clicks[row].card for row in central}
+    topics = Counter(click.card.topic for click in clicks).most_common(TOPICS)
+    return InterestCluster(
+        key=min(click.click_id for click in clicks),
+        label=name,
+        named_by_reader=named,
+        muted=muted,
+        weight=weight,
+        clicks=len(clicks),
+        topics=tuple(topic for topic, _ in topics),
+        headlines=tuple(headlines.values())[:HEADLINES],
+        last_click_at=max(click.at for click in clicks),
+    )

@@ -1,0 +1,94 @@
+"""Hand-made ONNX graphs with the names and shapes of the real ones, built in milliseconds and without torch.
+
+context: the clicks themselves; decompose: mean of a channel's contexts times the keys; score: softmax-weighted cosine.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from onnx import TensorProto, checker, helper, numpy_helper
+
+CLICKS, CHANNELS = 50, 5
+
+
+def context_graph(dim: int) -> bytes:
+    """clicks [b, 50, D], click_mask [b, 50] -> contexts [b, 50, D]."""
+    nodes = [
+        helper.make_node("Unsqueeze", ["click_mask", "last"], ["wide"]),
+        helper.make_node("Mul", ["clicks", "wide"], ["contexts"]),
+    ]
+    return _model(
+        nodes,
+        {"clicks": ("b", CLICKS, dim), "click_mask": ("b", CLICKS)},
+        {"contexts": ("b", CLICKS, dim)},
+        {"last": np.array([2], dtype=np.int64)},
+    )
+
+
+def decompose_graph(dim: int, basis_size: int) -> bytes:
+    """contexts [b, 50, D], membership [b, 5, 50], p.basis_keys [B, D] -> scores [b, 5, B]."""
+    nodes = [
+        helper.make_node("MatMul", ["membership", "contexts"], ["sums"]),
+        helper.make_node("ReduceSum", ["membership", "last"], ["held"], keepdims=1),
+        helper.make_node("Max", ["held", "one"], ["at_least_one"]),
+        helper.make_node("Div", ["sums", "at_least_one"], ["means"]),
+        helper.make_node("Transpose", ["p.basis_keys"], ["keys"], perm=[1, 0]),
+        helper.make_node("MatMul", ["means", "keys"], ["scores"]),
+    ]
+    return _model(
+        nodes,
+        {"contexts": ("b", CLICKS, dim), "membership": ("b", CHANNELS, CLICKS), "p.basis_keys": (basis_size, dim)},
+        {"scores": ("b", CHANNELS, basis_size)},
+        {"last": np.array([2], dtype=np.int64), "one": np.array(1.0, dtype=np.float32)},
+    )
+
+
+def cosine_score_graph(dim: int) -> bytes:
+    """clicks, click_mask, candidates [b, R, D], p.beta [] -> scores [b, R]: sum_j softmax_j(beta cos_j) cos_j."""
+    nodes = [
+        helper.make_node("LpNormalization", ["clicks"], ["unit_clicks"], axis=-1, p=2),
+        helper.make_node("LpNormalization", ["candidates"], ["unit_candidates"], axis=-1, p=2),
+        helper.make_node("Transpose", ["unit_clicks"], ["columns"], perm=[0, 2, 1]),
+        helper.make_node("MatMul", ["unit_candidates", "columns"], ["cosines"]),
+        helper.make_node("Unsqueeze", ["click_mask", "middle"], ["row_mask"]),
+        helper.make_node("Sub", ["one", "row_mask"], ["padding"]),
+        helper.make_node("Mul", ["padding", "far"], ["shut"]),
+        helper.make_node("Mul", ["cosines", "p.beta"], ["sharp"]),
+        helper.make_node("Sub", ["sharp", "shut"], ["logits"]),
+        helper.make_node("Softmax", ["logits"], ["attention"], axis=-1),
+        helper.make_node("Mul", ["attention", "row_mask"], ["real"]),
+        helper.make_node("Mul", ["real", "cosines"], ["parts"]),
+        helper.make_node("ReduceSum", ["parts", "last"], ["scores"], keepdims=0),
+    ]
+    return _model(
+        nodes,
+        {"clicks": ("b", CLICKS, dim), "click_mask": ("b", CLICKS), "candidates": ("b", "r", dim), "p.beta": ()},
+        {"scores": ("b", "r")},
+        {
+            "middle": np.array([1], dtype=np.int64),
+            "last": np.array([2], dtype=np.int64),
+            "one": np.array(1.0, dtype=np.float32),
+            "far": np.array(1e4, dtype=np.float32),
+        },
+    )
+
+
+def _model(
+    nodes: list,
+    inputs: dict[str, tuple],
+    outputs: dict[str, tuple],
+    constants: dict[str, np.ndarray],
+) -> bytes:
+    def declared(tensors: dict[str, tuple]) -> list:
+        return [helper.make_tensor_value_info(name, TensorProto.FLOAT, list(shape)) for name, shape in tensors.items()]
+
+    graph = helper.make_graph(
+        nodes,
+        "hand_made",
+        declared(inputs),
+        declared(outputs),
+        [numpy_helper.from_array(value, name) for name, value in constants.items()],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+    checker.check_model(model)
+    return model.SerializeToString()

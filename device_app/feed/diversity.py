@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 POOL_ROWS = 120
-"""MMR looks at so many of the best rows; the rest never compete."""
+"""MMR looks at so many of the best rows, and at four times as many where caps leave places empty."""
 
 
 def diversified(
@@ -25,7 +25,24 @@ def diversified(
     scale of the scores of the pool. caps maps a name to (column [n], limit): no value of a column is picked more than
     `limit` times. Fewer than `count` rows come back if caps or candidates run out. Equal values go to the better score.
     """
-    pool = np.argsort(-scores, kind="stable")[: max(POOL_ROWS, 3 * count)]
+    ranked = np.argsort(-scores, kind="stable")
+    looked_at = max(POOL_ROWS, 3 * count)
+    picked = _picked(ranked[:looked_at], scores, units, caps, count=count, variety=variety)
+    while len(picked) < min(count, len(ranked)) and looked_at < len(ranked):
+        looked_at *= 4
+        picked = _picked(ranked[:looked_at], scores, units, caps, count=count, variety=variety)
+    return picked
+
+
+def _picked(
+    pool: NDArray[np.intp],
+    scores: NDArray[np.float64],
+    units: NDArray[np.float32],
+    caps: Mapping[str, tuple[NDArray[np.str_], int]],
+    *,
+    count: int,
+    variety: float,
+) -> list[int]:
     if not len(pool):
         return []
     values = scores[pool]

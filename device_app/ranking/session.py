@@ -47,7 +47,7 @@ class GraphSession:
             name = declared.name.removeprefix(PARAMETER_PREFIX)
             if name not in weights:
                 raise GraphMismatch(f"parameter {name}: declared by the graph, missing from the weights")
-            value = np.ascontiguousarray(weights[name], dtype=np.float32)
+            value = np.asarray(weights[name], dtype=np.float32, order="C")
             fits = len(declared.shape) == value.ndim and all(
                 not isinstance(axis, int) or axis == size
                 for axis, size in zip(declared.shape, value.shape, strict=True)

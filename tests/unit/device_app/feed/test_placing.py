@@ -1,0 +1,238 @@
+"""Filters, scores, variety and slots on synthetic news; every oracle is a direct count or a brute-force search."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import replace
+from datetime import timedelta
+
+import numpy as np
+import pytest
+
+from device_app.feed.blocked import allowed
+from device_app.feed.candidates import Candidates, together, unit
+from device_app.feed.developing import developing_groups
+from device_app.feed.diversity import diversified
+from device_app.feed.exploration import explore_rows, fresh_rows
+from device_app.feed.freshness import recency
+from device_app.feed.reasons import reasons
+from device_app.feed.scores import adjusted, standardised
+from device_app.feed.seen import one_of_each, unseen
+from device_app.feed.slots import placed
+from device_app.feed.tastes import MutedInterest, Named, Tastes
+from device_app.settings import FeedSettings
+from tests.doubles.news import NOW, card, synthetic_pool
+
+NONE = np.zeros((0, 256), np.float32)
+NO_TASTES = Tastes((), NONE, (), (), NONE, NONE)
+POOL = synthetic_pool(600)
+CANDIDATES = Candidates(POOL.cards, POOL.vectors, "encoder")
+SETTINGS = FeedSettings()
+
+
+def _reader_of(topic: str, clicks: int = 6) -> Tastes:
+    rows = POOL.of_topic(topic)[:clicks]
+    return replace(
+        NO_TASTES,
+        clicks=tuple(POOL.cards[row] for row in rows),
+        click_vectors=POOL.vectors[rows],
+        click_interests=("mine",) * len(rows),
+        opened=frozenset(POOL.cards[row].id for row in rows),
+    )
+
+
+def _fit(tastes: Tastes) -> np.ndarray:
+    return (CANDIDATES.unit_vectors @ tastes.click_vectors.mean(axis=0)).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    "blocked",
+    [
+        Named(topics=frozenset({"section1 topic2"})),
+        Named(sections=frozenset({"section1"})),
+        Named(publishers=frozenset({"Paper 3"})),
+    ],
+)
+def test_blocked_names_are_ruled_out_and_nothing_else_is(blocked: Named) -> None:
+    kept = allowed(CANDIDATES, replace(NO_TASTES, blocked=blocked))
+    for row, one in enumerate(POOL.cards):
+        hit = one.topic in blocked.topics or one.section in blocked.sections or one.publisher in blocked.publishers
+        assert kept[row] == (not hit)
+
+
+def test_opened_and_unwanted_news_are_ruled_out() -> None:
+    kept = allowed(CANDIDATES, replace(NO_TASTES, opened=frozenset({"n00003"}), disliked_ids=frozenset({"n00005"})))
+    assert np.flatnonzero(~kept).tolist() == [3, 5]
+
+
+def test_a_muted_interest_takes_its_own_topic_out_and_leaves_the_others() -> None:
+    rows = POOL.of_topic("section2 topic1")[:8]
+    tastes = replace(_reader_of("section5 topic0"), muted=(MutedInterest("x", POOL.vectors[rows]),), opened=frozenset())
+    kept = allowed(CANDIDATES, tastes)
+    gone = Counter(POOL.cards[row].topic for row in np.flatnonzero(~kept))
+    assert set(gone) == {"section2 topic1"}
+    assert gone["section2 topic1"] >= 0.7 * len(POOL.of_topic("section2 topic1"))
+
+
+def test_seen_news_is_left_out() -> None:
+    assert np.flatnonzero(~unseen(CANDIDATES, {"n00001", "n00599", "elsewhere"})).tolist() == [1, 599]
+
+
+def test_one_of_each_keeps_the_best_of_a_story_and_of_a_headline() -> None:
+    cards = (
+        card("a", story="s"), card("b", story="s"), card("c", title="Same"), card("d", title=" same "), card("e"),
+    )  # fmt: skip
+    few = Candidates(cards, np.eye(5, 256, dtype=np.float32), "encoder")
+    assert one_of_each(few, np.array([1.0, 2.0, 3.0, 2.5, 0.0])).tolist() == [False, True, True, False, True]
+
+
+def test_recency_halves_with_every_half_life_and_the_future_counts_as_now() -> None:
+    ages = [timedelta(0), timedelta(hours=48), timedelta(hours=96), timedelta(hours=-5)]
+    cards = tuple(card(f"n{n}", published_at=NOW - age) for n, age in enumerate(ages))
+    few = Candidates(cards, np.eye(4, 256, dtype=np.float32), "encoder")
+    np.testing.assert_allclose(recency(few, NOW, 48.0), [1, 0.5, 0.25, 1])
+
+
+def test_scores_do_not_depend_on_the_scale_of_the_ranker() -> None:
+    fit = np.random.default_rng(1).normal(size=600).astype(np.float32)
+    base = adjusted(fit, CANDIDATES, NO_TASTES, NOW, SETTINGS)
+    np.testing.assert_allclose(adjusted(100 * fit + 7, CANDIDATES, NO_TASTES, NOW, SETTINGS), base, atol=1e-4)
+    assert standardised(np.full(5, 3.0, np.float32)).tolist() == [0.0] * 5
+
+
+def test_following_lifts_by_its_weight_and_a_chosen_section_fades_with_clicks() -> None:
+    fit = np.zeros(600, np.float32)
+    base = adjusted(fit, CANDIDATES, NO_TASTES, NOW, SETTINGS)
+    topic = np.array([one.topic == "section1 topic1" for one in POOL.cards])
+    follower = replace(NO_TASTES, followed=Named(topics=frozenset({"section1 topic1"})))
+    np.testing.assert_allclose(
+        adjusted(fit, CANDIDATES, follower, NOW, SETTINGS) - base, SETTINGS.follow_weight * topic
+    )
+    chooser = replace(NO_TASTES, chosen_sections=frozenset({"section4"}))
+    lift = adjusted(fit, CANDIDATES, chooser, NOW, SETTINGS) - base
+    section = np.array([one.section == "section4" for one in POOL.cards])
+    np.testing.assert_allclose(lift, SETTINGS.chosen_section_weight * section)
+    reader = replace(_reader_of("section0 topic0", 5), chosen_sections=frozenset({"section4"}))
+    faded = adjusted(fit, CANDIDATES, reader, NOW, SETTINGS) - base
+    np.testing.assert_allclose(faded, 0.5 * lift)
+
+
+def test_liked_news_pulls_its_like_up_and_less_pushes_it_down() -> None:
+    rows = POOL.of_topic("section3 topic0")
+    fit = np.zeros(600, np.float32)
+    base = adjusted(fit, CANDIDATES, NO_TASTES, NOW, SETTINGS)
+    liked = adjusted(fit, CANDIDATES, replace(NO_TASTES, liked=POOL.vectors[rows[:1]]), NOW, SETTINGS) - base
+    less = adjusted(fit, CANDIDATES, replace(NO_TASTES, disliked=POOL.vectors[rows[:1]]), NOW, SETTINGS) - base
+    others = np.setdiff1d(np.arange(600), rows)
+    assert liked[rows].mean() > 3 * liked[others].mean() >= 0
+    np.testing.assert_allclose(less, -liked)
+
+
+def _mmr_by_hand(scores: np.ndarray, units: np.ndarray, count: int, variety: float) -> list[int]:
+    """The definition, one candidate at a time, over the whole pool."""
+    relevance = (scores - scores.min()) / (scores.max() - scores.min())
+    picked: list[int] = []
+    while len(picked) < count:
+
+        def worth(row: int) -> float:
+            likeness = max((float(units[row] @ units[other]) for other in picked), default=0.0)
+            return (1 - variety) * relevance[row] - variety * max(likeness, 0.0)
+
+        picked.append(max((row for row in range(len(scores)) if row not in picked), key=lambda row: (worth(row), -row)))
+    return picked
+
+
+@pytest.mark.parametrize("variety", [0.0, 0.3, 0.9])
+def test_variety_is_maximal_marginal_relevance_by_its_definition(variety: float) -> None:
+    draw = np.random.default_rng(5)
+    scores, units = np.sort(draw.normal(size=60))[::-1].copy(), unit(draw.normal(size=(60, 8)).astype(np.float32))
+    assert diversified(scores, units, {}, count=12, variety=variety) == _mmr_by_hand(scores, units, 12, variety)
+
+
+def test_no_topic_passes_its_cap() -> None:
+    tastes = _reader_of("section0 topic0")
+    scores = adjusted(_fit(tastes), CANDIDATES, tastes, NOW, SETTINGS)
+    rows = diversified(scores, CANDIDATES.unit_vectors, {"topic": (CANDIDATES.topics, 2)}, count=30, variety=0.0)
+    assert len(rows) == 30
+    assert max(Counter(POOL.cards[row].topic for row in rows).values()) == 2
+
+
+def test_developing_groups_are_stories_of_two_or_more_newest_first() -> None:
+    cards = tuple(
+        card(f"n{n}", story=story, published_at=NOW - timedelta(hours=hours))
+        for n, (story, hours) in enumerate([("a", 5), ("a", 1), ("b", 2), ("c", 9), ("c", 8), ("c", 7), ("c", 6)])
+    )
+    few = Candidates(cards, np.eye(7, 256, dtype=np.float32), "encoder")
+    scores = np.array([1.0, 1.0, 9.0, 2.0, 2.0, 0.0, 0.0])
+    free = np.ones(7, bool)
+    assert developing_groups(few, free, scores, stories=2) == [[6, 5, 4], [1, 0]]
+    free[1] = False
+    assert developing_groups(few, free, scores, stories=2) == [[6, 5, 4]]
+
+
+def test_fresh_news_is_of_the_last_hours_and_of_different_sections() -> None:
+    rows = fresh_rows(CANDIDATES, np.ones(600, bool), NOW, SETTINGS, random.Random(3))
+    assert len(rows) == SETTINGS.fresh_slots
+    assert all(NOW - POOL.cards[row].published_at <= timedelta(hours=SETTINGS.fresh_hours) for row in rows)
+    assert len({POOL.cards[row].section for row in rows}) == len(rows)
+
+
+def test_exploration_prefers_sections_that_are_rarely_read() -> None:
+    tastes = _reader_of("section0 topic0", 10)
+    chance = random.Random(11)
+    drawn = Counter(
+        POOL.cards[row].section
+        for _ in range(200)
+        for row in explore_rows(CANDIDATES, np.ones(600, bool), tastes, NOW, SETTINGS, chance)
+    )
+    assert sum(drawn.values()) == 400
+    assert drawn["section0"] < 15 < min(count for section, count in drawn.items() if section != "section0")
+
+
+def test_a_page_has_a_lead_every_slot_and_nothing_twice() -> None:
+    tastes = _reader_of("section0 topic0")
+    rows = np.flatnonzero(allowed(CANDIDATES, tastes))
+    showable = CANDIDATES.only(rows)
+    scores = adjusted(_fit(tastes)[rows], showable, tastes, NOW, SETTINGS)
+    page = placed(showable, scores, tastes, NOW, SETTINGS, size=30, chance=random.Random(2))
+    slots = Counter(place.slot for place in page)
+    assert len(page) == 30
+    assert page[0].slot == "lead"
+    assert slots["lead"] == 1
+    assert slots["fresh"] == SETTINGS.fresh_slots
+    assert slots["explore"] == SETTINGS.explore_slots
+    assert slots["developing"] >= 2
+    assert len({place.row for place in page}) == 30
+    grouped = {showable.cards[place.row].story for place in page if place.slot == "developing"}
+    alone = [showable.cards[place.row].story for place in page if place.slot != "developing"]
+    told = [story for story in alone if story]
+    assert not grouped & set(told)
+    assert len(told) == len(set(told))
+
+
+def test_reasons_name_the_clicks_that_weighed_most() -> None:
+    tastes = _reader_of("section0 topic0")
+    scores = adjusted(_fit(tastes), CANDIDATES, tastes, NOW, SETTINGS)
+    page = placed(CANDIDATES, scores, tastes, NOW, SETTINGS, size=30, chance=random.Random(2))
+    said = reasons(CANDIDATES, page, tastes)
+    lead = said[0]
+    assert (lead.kind, lead.interest) == ("interest", "mine")
+    vector = CANDIDATES.unit_vectors[page[0].row]
+    nearest = int(np.argmax(tastes.click_vectors @ vector))
+    assert lead.clicks[0] == tastes.clicks[nearest]
+    assert {reason.kind for reason, place in zip(said, page, strict=True) if place.slot == "fresh"} == {"recent"}
+
+
+def test_a_reader_without_clicks_is_told_that_nothing_is_used() -> None:
+    scores = adjusted(np.zeros(600, np.float32), CANDIDATES, NO_TASTES, NOW, SETTINGS)
+    page = placed(CANDIDATES, scores, NO_TASTES, NOW, SETTINGS, size=30, chance=random.Random(2))
+    assert "nothing about you" in reasons(CANDIDATES, page, NO_TASTES)[0].words
+
+
+def test_candidates_come_together_without_repeats_and_never_across_encoders() -> None:
+    first, second = CANDIDATES.only(np.arange(10)), CANDIDATES.only(np.arange(5, 15))
+    both = together(first, second)
+    assert [one.id for one in both.cards] == [f"n{row:05d}" for row in range(15)]
+    np.testing.assert_array_equal(both.vectors, POOL.vectors[:15])
+    assert together(first, Candidates(second.cards, second.vectors, "another")) is first

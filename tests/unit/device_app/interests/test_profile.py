@@ -1,0 +1,102 @@
+"""Naming, muting and forgetting interests."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from device_app.interests.names import InterestNames
+from device_app.interests.profile import (
+    ClickedNews,
+    KeptInterest,
+    clicks_of,
+    interest_cards,
+    label_of,
+    named_profile,
+    without_muted,
+)
+from device_app.store.database import Database
+from device_app.store.preferences import Preferences
+from tests.doubles.news import NOW, card
+
+
+def _click(click_id: int, news_id: str, topic: str, vector: tuple[float, float] = (1.0, 0.0)) -> ClickedNews:
+    at = NOW + timedelta(minutes=click_id)
+    return ClickedNews(click_id, at, card(news_id, topic=topic), np.array(vector, dtype=np.float32))
+
+
+CLICKS = [
+    _click(1, "a", "rowing"),
+    _click(2, "b", "rowing", (0.9, 0.1)),
+    _click(3, "c", "courts", (0.0, 1.0)),
+    _click(4, "d", "rowing"),
+]
+LABELS = np.array([0, 0, 1, 0])
+
+
+@pytest.fixture
+def names(tmp_path: Path) -> InterestNames:
+    return InterestNames(Preferences(Database(tmp_path / "device.sqlite")))
+
+
+def test_an_interest_is_labelled_by_the_topics_of_its_clicks() -> None:
+    assert label_of(CLICKS[:2]) == "rowing"
+    assert label_of([CLICKS[0], CLICKS[2]]) == "rowing and courts"
+    assert label_of([*CLICKS[:2], CLICKS[3], CLICKS[2]]) == "rowing"
+
+
+def test_interest_cards_tell_weight_headlines_and_topics() -> None:
+    profile = named_profile(CLICKS, (), LABELS, ())
+    rowing, courts = interest_cards(profile, ())
+    assert (rowing.label, rowing.weight, rowing.clicks, rowing.key) == ("rowing", 0.75, 3, 1)
+    assert [headline.id for headline in rowing.headlines] == ["a", "d", "b"]
+    assert rowing.last_click_at == CLICKS[3].at
+    assert (courts.label, courts.weight, courts.named_by_reader) == ("courts", 0.25, False)
+    assert [click.click_id for click in clicks_of(profile, 4)] == [1, 2, 4]
+    assert clicks_of(profile, 99) == ()
+
+
+def test_a_name_follows_its_interest_as_clicks_come_and_go(names: InterestNames) -> None:
+    names.name(["a", "b", "d"], "  On   the water ")
+    later = [*CLICKS[1:], _click(5, "e", "rowing"), _click(6, "f", "courts", (0.0, 1.0))]
+    profile = named_profile(later, (), np.array([0, 1, 0, 0, 1]), names.kept())
+    assert profile.names == ("On the water", "courts")
+    assert profile.click_names == ("On the water", "courts", "On the water", "On the water", "courts")
+
+
+def test_one_name_never_goes_to_two_interests() -> None:
+    kept = (KeptInterest(1, "Mine", False, frozenset({"a", "b", "c"})),)
+    profile = named_profile(CLICKS, (), LABELS, kept)
+    assert profile.names == ("Mine", "courts")
+
+
+def test_a_muted_interest_gives_no_clicks_and_comes_last_on_the_page(names: InterestNames) -> None:
+    names.mute(["a", "b", "d"], True)
+    active, muted = without_muted(CLICKS, names.kept())
+    assert [click.card.id for click in active] == ["c"]
+    profile = named_profile(active, muted, np.array([0]), names.kept())
+    cards = interest_cards(profile, names.kept())
+    assert [(one.label, one.muted, one.weight) for one in cards] == [("courts", False, 1.0), ("rowing", True, 0.0)]
+    names.mute(["a", "b", "d"], False)
+    assert names.kept() == ()
+
+
+def test_renaming_keeps_the_mute_and_muting_keeps_the_name(names: InterestNames) -> None:
+    names.name(["a", "b"], "Water")
+    names.mute(["a", "b"], True)
+    assert [(one.name, one.muted) for one in names.kept()] == [("Water", True)]
+    names.name(["a", "b"], "Lakes")
+    assert [(one.name, one.muted) for one in names.kept()] == [("Lakes", True)]
+    names.forget(["a", "b"])
+    assert names.kept() == ()
+
+
+def test_a_blank_name_gives_the_label_back_and_a_long_one_is_refused(names: InterestNames) -> None:
+    names.name(["a"], "Water")
+    names.name(["a"], " ")
+    assert names.kept() == ()
+    with pytest.raises(ValueError, match="limit 60"):
+        names.name(["a"], "x" * 61)

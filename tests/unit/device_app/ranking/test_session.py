@@ -1,0 +1,69 @@
+"""Graph sessions: shared by hash, bound to a release's weights, strict about names and shapes."""
+
+from __future__ import annotations
+
+import gc
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from device_app.ranking.session import GraphMismatch, GraphSession, shared_session
+from tests.doubles.graphs import cosine_score_graph, decompose_graph
+
+KEYS = np.eye(3, 4, dtype=np.float32)
+
+
+def test_devices_and_releases_share_one_session_of_a_graph(tmp_path: Path) -> None:
+    graph = decompose_graph(4, 3)
+    file = tmp_path / "graph.onnx"
+    file.write_bytes(graph)
+    first, second = GraphSession(graph, {"basis_keys": KEYS}), GraphSession(file, {"basis_keys": 2 * KEYS})
+    assert first._session is second._session
+    inputs = {"contexts": np.ones((1, 50, 4), np.float32), "membership": np.ones((1, 5, 50), np.float32)}
+    np.testing.assert_allclose(second(**inputs)["scores"], 2 * first(**inputs)["scores"])
+
+
+def test_a_session_goes_when_nobody_uses_it() -> None:
+    graph = decompose_graph(5, 2)
+    first = id(shared_session(graph, threads=1))
+    held = shared_session(graph, threads=1)
+    gc.collect()
+    assert shared_session(graph, threads=1) is held
+    assert isinstance(first, int)
+
+
+@pytest.mark.parametrize(
+    ("weights", "words"),
+    [
+        ({}, "parameter basis_keys: declared by the graph, missing"),
+        ({"basis_keys": np.zeros((3, 5), np.float32)}, r"parameter basis_keys: shape \(3, 5\)"),
+        ({"basis_keys": np.zeros(12, np.float32)}, r"parameter basis_keys: shape \(12,\)"),
+    ],
+)
+def test_weights_that_do_not_fit_the_graph_are_named(weights: dict[str, np.ndarray], words: str) -> None:
+    with pytest.raises(GraphMismatch, match=words):
+        GraphSession(decompose_graph(4, 3), weights)
+
+
+def test_weights_the_graph_does_not_declare_are_left_alone() -> None:
+    session = GraphSession(decompose_graph(4, 3), {"basis_keys": KEYS, "basis_values": np.zeros((9, 9), np.float32)})
+    assert set(session.inputs) == {"contexts", "membership"}
+
+
+def test_missing_and_unknown_inputs_are_named() -> None:
+    session = GraphSession(decompose_graph(4, 3), {"basis_keys": KEYS})
+    with pytest.raises(GraphMismatch, match="input membership: missing"):
+        session(contexts=np.ones((1, 50, 4), np.float32))
+    with pytest.raises(GraphMismatch, match="input age: not declared"):
+        session(
+            contexts=np.ones((1, 50, 4), np.float32),
+            membership=np.ones((1, 5, 50), np.float32),
+            age=np.ones(1, np.float32),
+        )
+
+
+def test_bytes_that_are_no_graph_are_refused() -> None:
+    with pytest.raises(GraphMismatch, match="can't load"):
+        GraphSession(b"not a graph", {})
+    assert GraphSession(cosine_score_graph(4), {"beta": np.float32(8)}).outputs == ("scores",)

@@ -1,0 +1,92 @@
+"""The ledger: what each channel may cost a day, spent before anything leaves, or refused."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+
+from device_app.errors import BudgetSpent
+from device_app.privacy.sealed import Charge
+from device_app.settings import PrivacySettings
+from device_app.store.ledger_book import LedgerBook, LedgerEntry
+
+CHANNELS = ("reports", "training")
+ROUNDING = 1e-9
+"""Relative slack of the ceiling, so that three charges of 50.00000000000001 fit into 150."""
+
+
+class Ledger:
+    """Two channels, each with a ceiling of pure epsilon a UTC day.
+
+    Formal guarantees:
+
+    - the charges of a channel on one UTC day never exceed its ceiling (by more than one part in 10^9, for rounding).
+      A span of 24 hours across midnight can hold the ceilings of two days;
+    - a charge is on the disk before `spend` returns, and nothing is sealed without it, so a crash can cost budget but
+      never give it back;
+    - charges add up (basic composition, which pure epsilon allows for adaptive releases); delta adds up too.
+
+    The ledger counts what is charged; how much one release costs is the mechanism's word. It binds this device only:
+    the same reader on two devices has two ledgers.
+    """
+
+    def __init__(self, book: LedgerBook, settings: PrivacySettings, clock: Callable[[], datetime]) -> None:
+        self.book = book
+        self.settings = settings
+        self._clock = clock
+
+    def spend(self, charge: Charge) -> LedgerEntry:
+        """Write the charge down, or raise BudgetSpent and write nothing.
+
+        Raises ValueError for an unknown channel, or an epsilon or delta that is negative or not finite.
+        """
+        per_day = self.per_day(charge.channel)
+        for name, value in (("epsilon", charge.epsilon), ("delta", charge.delta)):
+            if not (math.isfinite(value) and value >= 0):
+                raise ValueError(f"{name} of a charge must be finite and not negative; got {value}")
+        with self.book.transaction():
+            spent = self.spent_today(charge.channel)
+            if spent + charge.epsilon > per_day * (1 + ROUNDING):
+                raise BudgetSpent(charge.channel, charge.epsilon, max(0.0, per_day - spent))
+            entry = LedgerEntry(
+                at=self._clock(),
+                channel=charge.channel,
+                mechanism=charge.mechanism,
+                parameters=charge.parameters,
+                epsilon=charge.epsilon,
+                delta=charge.delta,
+                payload_sha256=charge.payload_sha256,
+                subject=charge.subject,
+            )
+            self.book.append(entry)
+        return entry
+
+    def day(self) -> date:
+        """Today in UTC: the day whose ceiling counts."""
+        return self._clock().astimezone(UTC).date()
+
+    def now(self) -> datetime:
+        """The ledger's clock."""
+        return self._clock()
+
+    def per_day(self, channel: str) -> float:
+        """The ceiling of a channel; raises ValueError for an unknown one."""
+        if channel == "reports":
+            return self.settings.epsilon_per_day_reports
+        if channel == "training":
+            return self.settings.epsilon_per_day_training
+        raise ValueError(f"channel {channel!r}: the ledger has {', '.join(CHANNELS)}")
+
+    def spent_today(self, channel: str) -> float:
+        """Pure epsilon charged since midnight UTC; a charge dated later than now (a clock set back) counts too."""
+        midnight = datetime.combine(self.day(), datetime.min.time(), tzinfo=UTC)
+        return self.book.spent(channel, midnight)
+
+    def left(self, channel: str) -> float:
+        """Pure epsilon that may still be charged today; never below 0."""
+        return max(0.0, self.per_day(channel) - self.spent_today(channel))
+
+    def total(self, channel: str) -> float:
+        """Pure epsilon charged over the life of the device."""
+        return self.book.total(channel)

@@ -1,0 +1,58 @@
+"""Bounding an update before noise; the bound travels with the values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Clipped:
+    """An update whose every coordinate lies in [-bound, bound]; checked when it's made.
+
+    Formal guarantees: two instances of one bound differ by at most 2 bound in a coordinate and 2 bound P in L1.
+    """
+
+    tensors: Mapping[str, NDArray[np.float32]]
+    bound: float
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.bound) and self.bound > 0):
+            raise ValueError(f"bound must be positive and finite; got {self.bound}")
+        if not self.tensors:
+            raise ValueError("an update needs at least one tensor")
+        for name, tensor in self.tensors.items():
+            if tensor.dtype != np.float32:
+                raise ValueError(f"tensor {name}: dtype {tensor.dtype}, expected float32")
+            if tensor.size and not (np.abs(tensor).max() <= self.bound):
+                raise ValueError(f"tensor {name}: has values beyond {self.bound} or not finite")
+
+    @property
+    def coordinates(self) -> int:
+        """P: how many numbers the update has."""
+        return sum(tensor.size for tensor in self.tensors.values())
+
+    @property
+    def sensitivity_per_coordinate(self) -> float:
+        """2 theta."""
+        return 2 * self.bound
+
+
+def clip_elementwise(update: Mapping[str, NDArray[Any]], theta: float) -> Clipped:
+    """Bound every coordinate to [-theta, theta] (Uni-FedRec 2.5). Raises ValueError for NaN or infinity.
+
+    Formal guarantees: those of `Clipped`. theta is rounded down to a float32, since float32(0.1) is more than 0.1.
+    """
+    if not (np.isfinite(theta) and theta > 0):
+        raise ValueError(f"theta must be positive and finite; got {theta}")
+    edge = np.float32(theta)
+    if float(edge) > theta:
+        edge = np.nextafter(edge, np.float32(0))
+    for name, tensor in update.items():
+        if not np.isfinite(tensor).all():
+            raise ValueError(f"tensor {name}: has values that are not finite: nothing is released")
+    return Clipped({name: np.clip(tensor.astype(np.float32), -edge, edge) for name, tensor in update.items()}, theta)

@@ -1,0 +1,16 @@
+"""Telling the backend that this device could train now."""
+
+from __future__ import annotations
+
+from device_app.privacy.sealed import JSON, Charge, Sealed, close, json_payload
+from device_app.wire.rounds import CheckIn
+
+
+def seal_check_in(check_in: CheckIn) -> Sealed[CheckIn]:
+    """Seal a check-in: protocol version, release and the tasks this program knows.
+
+    Formal guarantees: nothing in it is computed from clicks: epsilon 0. That a device checks in at all shows that its
+    reader switched training on and has clicks enough to train; no number bounds that.
+    """
+    words = "An offer to take part in a training round, with the release this device holds. Nothing about you is in it."
+    return close(check_in, json_payload(check_in), JSON, Charge("none", "presence", subject=check_in.release), words)

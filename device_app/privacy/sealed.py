@@ -1,0 +1,80 @@
+"""The one envelope that may leave the device. Only this package can close it; `uplink` takes nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import InitVar, dataclass, field
+from hashlib import sha256
+from typing import Generic, Never, TypeVar
+
+from pydantic import BaseModel
+
+M = TypeVar("M")
+
+JSON = "application/json"
+SAFETENSORS = "application/vnd.safetensors"
+_TOKEN = object()
+
+
+@dataclass(frozen=True)
+class Charge:
+    """What a release of data costs, before it's in the ledger.
+
+    channel: 'reports' or 'training', or 'none' for what is derived from nothing private (or from what was paid for
+    already), which costs 0 and isn't written down. epsilon and delta are of pure or approximate differential privacy
+    for one whole release, never per coordinate; parameters are the mechanism's numbers; subject names a release or a
+    round.
+    """
+
+    channel: str
+    mechanism: str
+    parameters: dict[str, float] = field(default_factory=dict)
+    epsilon: float = 0.0
+    delta: float = 0.0
+    payload_sha256: str = ""
+    subject: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Sealed(Generic[M]):
+    """A message that has been paid for, with the exact bytes to send.
+
+    words say to the reader what it is. charge is what sealing it cost now: 0 when the same bytes had been paid before.
+
+    Formal guarantees: an instance exists only if a module of `device_app.privacy` made it, since building one needs the
+    package's token and copying or unpickling is refused. It is a guard against mistakes inside one process, tested
+    together with a search of the sources; Python can't stop code that means to break it.
+    """
+
+    message: M
+    payload: bytes
+    content_type: str
+    charge: Charge
+    words: str
+    token: InitVar[object] = None
+
+    def __post_init__(self, token: object) -> None:
+        if token is not _TOKEN:
+            raise TypeError("only device_app.privacy may seal what leaves the device")
+
+    @property
+    def sha256(self) -> str:
+        """Hash of the payload, as the ledger knows it."""
+        return digest(self.payload)
+
+    def __reduce__(self) -> Never:
+        raise TypeError("a sealed message can't be copied or pickled")
+
+
+def close(message: M, payload: bytes, content_type: str, charge: Charge, words: str) -> Sealed[M]:
+    """Seal; called by the modules of this package only, after `Ledger.spend` where something is charged."""
+    return Sealed(message, payload, content_type, charge, words, token=_TOKEN)
+
+
+def json_payload(message: BaseModel) -> bytes:
+    """The bytes of a message as they go over the wire."""
+    return message.model_dump_json().encode()
+
+
+def digest(payload: bytes) -> str:
+    """SHA-256 in hex, by which the ledger knows what was paid for."""
+    return sha256(payload).hexdigest()

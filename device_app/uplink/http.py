@@ -1,0 +1,210 @@
+"""The only door out of the device: every request is written to the byte log before its first byte leaves."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+from typing import Any
+
+import httpx
+from pydantic import ValidationError
+
+from device_app.errors import AnswerMalformed, BackendRefused, BackendUnreachable
+from device_app.privacy.sealed import Sealed
+from device_app.store.byte_log import ByteLog, Departure
+from device_app.wire.problems import PROBLEM_MEDIA_TYPE, Problem
+
+USER_AGENT = "ownfeed"
+ANSWER_LIMIT_BYTES = 16 * 1024 * 1024
+PROBLEM_LIMIT_BYTES = 64 * 1024
+CONNECT_TIMEOUT_SEC = 3.0
+KEPT_CONNECTIONS = 4
+_ETAG_LIMIT = 80
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A whole answer: body decoded (gzip undone), ms from the first byte out to the last byte in."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    ms: float
+
+
+class Door:
+    """HTTP to one backend. Use from any thread.
+
+    What goes out is what is needed and the same for every reader: method, path, Host, Accept, Accept-Encoding, a
+    User-Agent without version, Connection, and Content-Type and Content-Length of a body. No cookie is kept, no proxy
+    or password of the environment used, no redirect followed. A body goes out only sealed.
+
+    transport replaces the network, in fleets and tests. Errors: BackendUnreachable, BackendRefused, AnswerMalformed;
+    StoreBroken if the log can't be written, and then nothing was sent.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        log: ByteLog,
+        clock: Callable[[], datetime],
+        transport: httpx.BaseTransport | None = None,
+        timeout_sec: float = 10.0,
+    ) -> None:
+        self.base_url = base_url.rstrip("/")
+        self._log = log
+        self._clock = clock
+        self._client = httpx.Client(
+            headers={"user-agent": USER_AGENT, "accept-encoding": "gzip"},
+            cookies=CookieJar(policy=DefaultCookiePolicy(allowed_domains=[])),
+            timeout=httpx.Timeout(timeout_sec, connect=min(CONNECT_TIMEOUT_SEC, timeout_sec)),
+            limits=httpx.Limits(max_connections=16, max_keepalive_connections=KEPT_CONNECTIONS),
+            transport=transport,
+            trust_env=False,
+            follow_redirects=False,
+        )
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+    def get(
+        self,
+        path: str,
+        *,
+        words: str,
+        purpose: str,
+        etag: str | None = None,
+        accept: str = "application/json",
+        limit_bytes: int = ANSWER_LIMIT_BYTES,
+    ) -> Answer:
+        """Fetch what is the same for everybody. `path` may hold nothing that comes from the reader's behaviour.
+
+        With `etag` the answer may be 304 with an empty body.
+        """
+        headers = {"accept": accept} | ({"if-none-match": f'"{etag}"'} if etag else {})
+        return self._send("GET", path, headers, b"", words, purpose, "nothing", 0.0, limit_bytes)
+
+    def deliver(
+        self,
+        sealed: Sealed[Any],
+        path: str,
+        *,
+        purpose: str,
+        method: str = "POST",
+        limit_bytes: int = ANSWER_LIMIT_BYTES,
+    ) -> Answer:
+        """Send sealed bytes, exactly. Raises TypeError for anything that isn't sealed."""
+        if type(sealed) is not Sealed:
+            raise TypeError(
+                f"only what device_app.privacy has sealed may leave the device; got {type(sealed).__name__}"
+            )
+        headers = {"accept": "application/json", "content-type": sealed.content_type}
+        charge = sealed.charge
+        return self._send(
+            method, path, headers, sealed.payload, sealed.words, purpose, charge.mechanism, charge.epsilon, limit_bytes
+        )
+
+    def _send(
+        self,
+        method: str,
+        path: str,
+        headers: dict[str, str],
+        body: bytes,
+        words: str,
+        purpose: str,
+        mechanism: str,
+        epsilon: float,
+        limit_bytes: int,
+    ) -> Answer:
+        request = self._client.build_request(method, self.base_url + path, headers=headers, content=body or None)
+        departure = Departure(
+            self._clock(), purpose, words, method, str(request.url), _head(request), body, mechanism, epsilon
+        )
+        entry = self._log.record(departure)
+        started = time.perf_counter()
+        try:
+            response = self._client.send(request, stream=True)
+            try:
+                content = _read(response, limit_bytes, f"{method} {path}")
+            finally:
+                response.close()
+        except (httpx.HTTPError, AnswerMalformed) as failed:
+            ms = (time.perf_counter() - started) * 1_000
+            why = _plain(failed)
+            self._log.failed(entry, why=why, ms=ms)
+            if isinstance(failed, AnswerMalformed):
+                raise
+            if isinstance(failed, httpx.DecodingError):
+                raise AnswerMalformed(f"{method} {path}", why) from failed
+            raise BackendUnreachable(self.base_url, why) from failed
+        ms = (time.perf_counter() - started) * 1_000
+        self._log.answered(
+            entry,
+            status=response.status_code,
+            head=_answer_head(response),
+            response_bytes=response.num_bytes_downloaded,
+            ms=ms,
+        )
+        if response.status_code in (200, 201, 202, 204, 304):
+            return Answer(response.status_code, dict(response.headers), content, ms)
+        if response.status_code >= 400:
+            raise BackendRefused(_problem(response, content))
+        raise AnswerMalformed(f"{method} {path}", f"status {response.status_code} is not expected")
+
+
+def etag_of(answer: Answer) -> str | None:
+    """The answer's ETag without quotes; None if it has none, or one so long that it could mark this device."""
+    etag = answer.headers.get("etag", "").removeprefix("W/").strip('"')
+    return etag if 0 < len(etag) <= _ETAG_LIMIT and etag.isascii() and '"' not in etag else None
+
+
+def _head(request: httpx.Request) -> bytes:
+    """Request line and headers as HTTP/1.1 puts them on the wire."""
+    lines = [f"{request.method} {request.url.raw_path.decode('ascii')} HTTP/1.1".encode("ascii")]
+    lines += [name + b": " + value for name, value in request.headers.raw]
+    return b"\r\n".join(lines) + b"\r\n\r\n"
+
+
+def _answer_head(response: httpx.Response) -> bytes:
+    version = response.http_version.encode("ascii")
+    lines = [b"%s %d %s" % (version, response.status_code, response.reason_phrase.encode("ascii", "replace"))]
+    lines += [name + b": " + value for name, value in response.headers.raw]
+    return b"\r\n".join(lines) + b"\r\n\r\n"
+
+
+def _read(response: httpx.Response, limit_bytes: int, what: str) -> bytes:
+    """The decoded body, given up as soon as it passes the limit: neither a flood nor a gzip bomb fills memory."""
+    limit_bytes = limit_bytes if response.status_code < 400 else PROBLEM_LIMIT_BYTES
+    parts: list[bytes] = []
+    size = 0
+    for part in response.iter_bytes():
+        size += len(part)
+        if size > limit_bytes:
+            raise AnswerMalformed(what, f"it is longer than {limit_bytes} bytes")
+        parts.append(part)
+    return b"".join(parts)
+
+
+def _problem(response: httpx.Response, content: bytes) -> Problem:
+    if response.headers.get("content-type", "").split(";")[0].strip() == PROBLEM_MEDIA_TYPE:
+        try:
+            return Problem.model_validate_json(content)
+        except ValidationError:
+            pass  # an answer that only claims to be a problem is told by its status, like any other
+    status = response.status_code
+    return Problem(
+        type="about:blank",
+        title=f"HTTP {status}",
+        status=status,
+        detail=f"the backend refused without saying why ({len(content)} bytes of another type)",
+    )
+
+
+def _plain(failed: Exception) -> str:
+    if isinstance(failed, httpx.TimeoutException):
+        return "no answer in time"
+    return str(failed) or type(failed).__name__

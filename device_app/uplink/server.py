@@ -1,0 +1,98 @@
+"""The backend as the device speaks to it about its reader: sealed messages out, checked messages back."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from pydantic import ValidationError
+
+from device_app.errors import AnswerMalformed
+from device_app.privacy.sealed import Sealed
+from device_app.privacy.updates import NoisyUpdate
+from device_app.store.outbox import Parcel
+from device_app.uplink.http import Answer, Door
+from device_app.wire.ids import Message, RoundId
+from device_app.wire.news import BodiesAnswer, BodiesRequest
+from device_app.wire.recall import RecallAnswer, RecallRequest
+from device_app.wire.rounds import CheckIn, RoundOffer, RoundStatus, UploadReceipt
+from device_app.wire.timing import parse_server_timing
+
+T = TypeVar("T", bound=Message)
+
+BODIES_ANSWER_LIMIT_BYTES = 64 * 1024 * 1024
+PURPOSES = ("recall", "bodies", "training", "progress", "sync")
+
+
+class Uplink:
+    """Each call raises BackendUnreachable, BackendRefused or AnswerMalformed. Called from worker threads."""
+
+    def __init__(self, door: Door) -> None:
+        self.door = door
+
+    def recall(self, sealed: Sealed[RecallRequest]) -> tuple[RecallAnswer, dict[str, float]]:
+        """Candidates for a report, and the server's milliseconds by stage."""
+        answer = self.door.deliver(sealed, "/v1/recall", purpose="recall")
+        found = parsed(RecallAnswer, answer, "recall")
+        if found.release != sealed.message.release:
+            raise AnswerMalformed("recall", f"it is for release {found.release}, asked was {sealed.message.release}")
+        if len(found.candidates) > sealed.message.limit:
+            raise AnswerMalformed("recall", f"{len(found.candidates)} candidates, asked were {sealed.message.limit}")
+        return found, parse_server_timing(answer.headers.get("server-timing", ""))
+
+    def bodies(self, sealed: Sealed[BodiesRequest]) -> BodiesAnswer:
+        """Texts of a whole returned list; texts that were not asked for are refused."""
+        answer = self.door.deliver(sealed, "/v1/news/bodies", purpose="bodies", limit_bytes=BODIES_ANSWER_LIMIT_BYTES)
+        found = parsed(BodiesAnswer, answer, "bodies")
+        if unasked := {body.id for body in found.bodies} - set(sealed.message.ids):
+            raise AnswerMalformed("bodies", f"{min(unasked)} was not asked for")
+        return found
+
+    def check_in(self, sealed: Sealed[CheckIn]) -> RoundOffer | None:
+        """A round to take part in, or None: not now."""
+        answer = self.door.deliver(sealed, "/v1/rounds/check-in", purpose="training")
+        return None if answer.status == 204 else parsed(RoundOffer, answer, "check-in")
+
+    def upload(self, offer: RoundOffer, sealed: Sealed[NoisyUpdate]) -> UploadReceipt:
+        """Hand in an update; handing in the same bytes again gets the same receipt. Checks the receipt's hash."""
+        if sealed.message.round != offer.manifest.round:
+            raise ValueError(f"the update is for {sealed.message.round}, the offer for {offer.manifest.round}")
+        return self._hand_in(sealed, upload_path(offer), "PUT", offer.manifest.round)
+
+    def resend(self, sealed: Sealed[Parcel]) -> UploadReceipt:
+        """Hand in an upload of the outbox once more, byte for byte (see privacy.updates.reseal)."""
+        return self._hand_in(sealed, sealed.message.path, sealed.message.method, sealed.message.subject)
+
+    def round_status(self, round_id: RoundId) -> RoundStatus:
+        """How a round stands; the same for everybody."""
+        answer = self.door.get(f"/v1/rounds/{round_id}", words=f"A look at how {round_id} stands.", purpose="progress")
+        return parsed(RoundStatus, answer, "round status")
+
+    def current_round(self) -> RoundStatus | None:
+        """The round under way, or None."""
+        answer = self.door.get(
+            "/v1/rounds/current", words="A look at whether a training round is under way.", purpose="progress"
+        )
+        return None if answer.status == 204 else parsed(RoundStatus, answer, "current round")
+
+    def _hand_in(
+        self, sealed: Sealed[NoisyUpdate] | Sealed[Parcel], path: str, method: str, name: str
+    ) -> UploadReceipt:
+        receipt = parsed(UploadReceipt, self.door.deliver(sealed, path, purpose="training", method=method), "upload")
+        if receipt.sha256 != sealed.sha256 or receipt.round != name:
+            raise AnswerMalformed("upload", "its receipt is for other bytes or another round")
+        return receipt
+
+
+def upload_path(offer: RoundOffer) -> str:
+    """Where the update of an offer goes."""
+    return f"/v1/rounds/{offer.manifest.round}/updates/{offer.pseudonym}"
+
+
+def parsed(kind: type[T], answer: Answer, what: str) -> T:
+    """The answer as a message of the wire; raises AnswerMalformed naming the first field that breaks it."""
+    try:
+        return kind.model_validate_json(answer.body)
+    except ValidationError as broken:
+        first = broken.errors(include_url=False, include_input=False)[0]
+        where = ".".join(str(part) for part in first["loc"]) or "body"
+        raise AnswerMalformed(what, f"{where}: {first['msg']}") from broken

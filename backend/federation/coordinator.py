@@ -18,7 +18,6 @@ from sqlalchemy.orm import Session
 from backend.db.sessions import reading_session, writing_session
 from backend.db.tables_federation import Participation, Round
 from backend.errors import OwnfeedError
-from backend.federation.aggregate import Aggregate
 from backend.federation.errors import (
     RoundClosed,
     RoundImpossible,
@@ -26,21 +25,19 @@ from backend.federation.errors import (
     UnknownRound,
     UnknownSystem,
     UpdateConflict,
-    UpdateRefused,
 )
-from backend.federation.inbox import Inbox, UpdateDamaged
+from backend.federation.inbox import Inbox
 from backend.federation.records import count_joined, count_uploaded, place, round_number, round_status, under_way
 from backend.federation.round import UNDER_WAY, advance
 from backend.federation.selection import admitted, draw_pseudonym, places
+from backend.federation.settlement import settle
 from backend.federation.systems.system import SystemSpec
 from backend.federation.uploads import UploadRules
 from backend.releases.blobs import digest
-from backend.releases.publish import publish_next
 from backend.releases.store import ReleaseStore, release_number
 from device_app.wire.ids import PROTOCOL_VERSION, Pseudonym, RoundId
 from device_app.wire.releases import ReleaseManifest
 from device_app.wire.rounds import CheckIn, RoundManifest, RoundOffer, RoundStatus, UploadReceipt
-from device_app.wire.timing import Stopwatch
 
 COHORT_LIMIT = 100_000
 SECONDS_LIMIT = 7 * 24 * 3_600.0
@@ -244,60 +241,20 @@ class Coordinator:
     def _try_to_apply(self, row: Round) -> None:
         round_id = f"round-{row.number}"
         try:
-            self._apply(row)
+            settle(
+                self._engine,
+                self._releases,
+                self._inbox,
+                self._systems[row.system],
+                self._rules_of(row),
+                row,
+                self._clock(),
+            )
         except (OwnfeedError, OSError) as reason:
             self._fail(round_id, str(reason))
         except Exception as unforeseen:
             self._fail(round_id, f"unforeseen: {type(unforeseen).__name__}")
             raise
-
-    def _apply(self, row: Round) -> None:
-        """Sum file by file, step, and publish; the release and the round's new state are one transaction."""
-        spec = self._systems[row.system]
-        manifest = RoundManifest.model_validate_json(row.manifest)
-        release = self._releases.require_current()
-        if release.release != manifest.release:
-            raise RoundClosed(f"The round was for {manifest.release}; {release.release} was published meanwhile.")
-        watch = Stopwatch()
-        weights = self._releases.weights(release, spec.model)
-        rules = self._rules_of(row)
-        total = Aggregate({name: value.shape for name, value in weights.items()})
-        with reading_session(self._engine) as session:
-            accepted = session.execute(
-                select(Participation.pseudonym, Participation.sha256).where(
-                    Participation.round == row.number, Participation.sha256.is_not(None)
-                )
-            ).all()
-        lost = 0
-        with watch.stage("sum"):
-            for pseudonym, sha256 in accepted:
-                try:
-                    total.add(rules.read(self._inbox.read(manifest.round, pseudonym, str(sha256))))
-                except (UpdateDamaged, UpdateRefused):
-                    lost += 1
-        if total.count < row.cohort_minimum:
-            raise RoundClosed(
-                f"{lost} accepted updates are damaged on disk; {total.count} are left, the minimum is "
-                f"{row.cohort_minimum}."
-            )
-        with watch.stage("step"):
-            stepped = spec.strategy.apply(total, weights, spec.optimizer)
-        finished = self._clock()
-
-        def mark_applied(session: Session, published: ReleaseManifest) -> None:
-            mine = session.get_one(Round, row.number)
-            mine.state = advance(round_status(session, mine).state, "applied")
-            mine.published, mine.finished_at = release_number(published.release), finished
-
-        publish_next(
-            self._releases,
-            release,
-            spec.model,
-            stepped,
-            note=f"{manifest.round}: {total.count} updates of {spec.name}",
-            facts={"round": manifest.round, "updates": total.count, "lost": lost, "stages_ms": watch.stages_ms},
-            together_with=mark_applied,
-        )
 
     def _fail(self, round_id: RoundId, reason: str) -> RoundStatus:
         with writing_session(self._engine) as session:

@@ -1,0 +1,53 @@
+"""A release with a tiny trainable model, for tests of rounds that need no torch: graphs are placeholder bytes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from numpy.typing import NDArray
+from sqlalchemy import Engine
+
+from backend.db.engine import migrate, open_engine
+from backend.releases.store import ReleaseDraft, ReleaseStore
+from device_app.wire.releases import ModelEntry, RecallProtocol
+from device_app.wire.tensors import pack
+
+WEIGHTS: dict[str, NDArray[np.float32]] = {
+    "keys": np.arange(6, dtype=np.float32).reshape(2, 3),
+    "values": np.full((4,), 0.5, dtype=np.float32),
+}
+
+
+def migrated_engine(folder: Path) -> Engine:
+    engine = open_engine(f"sqlite:///{folder / 'ownfeed.sqlite'}")
+    migrate(engine)
+    return engine
+
+
+def small_store(engine: Engine, folder: Path, *, publish: bool = True) -> ReleaseStore:
+    store = ReleaseStore(engine, folder / "blobs", Ed25519PrivateKey.generate())
+    if publish:
+        store.commit(small_draft(store), note="small")
+    return store
+
+
+def small_draft(store: ReleaseStore) -> ReleaseDraft:
+    graph = store.add_blob(b"no graph: these tests never run it")
+    return ReleaseDraft(
+        encoder="test-encoder",
+        dimensions=3,
+        opset=18,
+        recall=RecallProtocol(basis_size=2, channels_limit=5, cluster_distance=1.0, score_clip=0.2, score_noise=1.2),
+        models={
+            "recall": ModelEntry(
+                architecture="basis",
+                role="recall",
+                graphs={"context": graph, "decompose": graph, "gradient": graph},
+                weights=store.add_blob(pack(WEIGHTS)),
+            ),
+            "ranker.cosine": ModelEntry(architecture="cosine", role="ranker", graphs={"score": graph}),
+        },
+        default_ranker="ranker.cosine",
+    )

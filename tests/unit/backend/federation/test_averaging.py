@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from backend.federation.aggregate import Aggregate
+from backend.federation.optimizers import Sgd
+from backend.federation.selection import admitted, draw_pseudonym, places
+from backend.federation.strategies.fedavg import FedAvg
+from backend.federation.systems import SYSTEM_OF_TASK, SYSTEMS
+from device_app.wire.protections import LocalLaplace
+
+
+def test_fedavg_steps_against_the_mean_as_numpy_computes_it() -> None:
+    rng = np.random.default_rng(0)
+    weights = {"a": rng.normal(size=(3, 4)).astype(np.float32), "b": rng.normal(size=5).astype(np.float32)}
+    updates = [
+        {"g.a": rng.normal(size=(3, 4)).astype(np.float32), "g.b": rng.normal(size=5).astype(np.float32)}
+        for _ in range(7)
+    ]
+    total = Aggregate({name: value.shape for name, value in weights.items()})
+    for update in updates:
+        total.add(update)
+    stepped = FedAvg().apply(total, weights, Sgd(learning_rate=0.05))
+
+    assert total.count == 7
+    for name, value in weights.items():
+        mean = np.mean([update[f"g.{name}"].astype(np.float64) for update in updates], axis=0)
+        np.testing.assert_allclose(stepped[name], value - 0.05 * mean, rtol=1e-7, atol=0)
+        assert stepped[name].dtype == np.float32
+
+
+def test_a_thousand_small_updates_are_not_lost_to_rounding() -> None:
+    total = Aggregate({"a": (1,)})
+    total.add({"g.a": np.array([1e8], np.float32)})
+    for _ in range(1_000):
+        total.add({"g.a": np.array([1.0], np.float32)})
+
+    assert total.mean()["a"][0] == (1e8 + 1_000) / 1_001, "a float32 sum would have stayed at 1e8"
+
+
+def test_the_mean_of_nothing_is_an_error() -> None:
+    with pytest.raises(ValueError, match="no updates"):
+        Aggregate({"a": (1,)}).mean()
+
+
+def test_a_learning_rate_must_be_above_zero() -> None:
+    with pytest.raises(ValueError, match="learning_rate"):
+        Sgd(learning_rate=0.0)
+
+
+def test_uni_fedrec_is_the_papers_setting() -> None:
+    spec = SYSTEMS[SYSTEM_OF_TASK["recall"]]
+
+    assert (spec.task, spec.model, spec.architecture, spec.negatives) == ("recall", "recall", "basis", 4)
+    assert spec.protection == LocalLaplace(clip=0.1, scale=0.01)
+    assert spec.optimizer == Sgd(learning_rate=0.05)
+    assert all(name == each.name for name, each in SYSTEMS.items())
+
+
+def test_admission_is_a_coin_of_the_given_chance() -> None:
+    rng = np.random.default_rng(3)
+
+    assert all(admitted(1.0, rng.random) for _ in range(100))
+    share = sum(admitted(0.3, rng.random) for _ in range(20_000)) / 20_000
+    assert share == pytest.approx(0.3, abs=0.015)
+
+
+def test_places_round_up_and_pseudonyms_never_repeat() -> None:
+    assert (places(10, 1.0), places(10, 1.25), places(1, 1.3)) == (10, 13, 2)
+    assert len({draw_pseudonym() for _ in range(1_000)}) == 1_000

@@ -1,0 +1,206 @@
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from backend.db.tables_federation import Release
+from backend.errors import SettingsRefused
+from backend.releases.blobs import digest
+from backend.releases.errors import BlobDamaged, NoRelease, ReleaseNotPublished, UnknownBlob, UnknownRelease
+from backend.releases.publish import publish_next, roll_back
+from backend.releases.signing import load_or_create_key
+from backend.releases.store import ReleaseDraft, ReleaseStore
+from device_app.wire.releases import BlobRef, ModelEntry, ReleaseManifest, SignatureRefused, verify
+from tests.doubles.small_release import WEIGHTS, migrated_engine, small_draft, small_store
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> ReleaseStore:
+    return small_store(migrated_engine(tmp_path), tmp_path)
+
+
+def test_before_the_first_release_there_is_none(tmp_path: Path) -> None:
+    store = small_store(migrated_engine(tmp_path), tmp_path, publish=False)
+
+    assert store.current() is None
+    assert store.history() == []
+    with pytest.raises(NoRelease):
+        store.require_current()
+    with pytest.raises(NoRelease):
+        store.signed("r1")
+
+
+def test_a_release_verifies_under_the_servers_key_and_under_no_other(store: ReleaseStore) -> None:
+    signed = store.current()
+
+    assert signed is not None
+    assert verify(signed, signed.public_key).release == "r1"
+    other = Ed25519PrivateKey.generate().public_key().public_bytes_raw()
+    with pytest.raises(SignatureRefused):
+        verify(signed, other)
+
+
+def test_weights_read_back_equal_what_was_published(store: ReleaseStore) -> None:
+    read = store.weights(store.require_current(), "recall")
+
+    assert read.keys() == WEIGHTS.keys()
+    for name, value in WEIGHTS.items():
+        np.testing.assert_array_equal(read[name], value)
+    assert store.weights(store.require_current(), "ranker.cosine") == {}
+    with pytest.raises(ReleaseNotPublished, match="nothing"):
+        store.weights(store.require_current(), "nothing")
+
+
+def test_an_unknown_release_names_the_current_one(store: ReleaseStore) -> None:
+    with pytest.raises(UnknownRelease, match="current one is r1"):
+        store.manifest("r9")
+
+
+def test_the_same_blob_twice_is_one_file(store: ReleaseStore, tmp_path: Path) -> None:
+    before = len(list((tmp_path / "blobs").iterdir()))
+    first, second = store.add_blob(b"content"), store.add_blob(b"content")
+
+    assert first == second == BlobRef(sha256=digest(b"content"), size_bytes=7)
+    assert len(list((tmp_path / "blobs").iterdir())) == before + 1
+
+
+def test_a_damaged_blob_is_never_served_and_is_mended_when_it_comes_again(store: ReleaseStore) -> None:
+    ref = store.add_blob(b"content")
+    path = store.blob_path(ref.sha256)
+    path.write_bytes(b"CONTENT")
+    os.utime(path, ns=(1, 1))
+
+    with pytest.raises(BlobDamaged):
+        store.blob_path(ref.sha256)
+    with pytest.raises(BlobDamaged):
+        store.read_blob(ref.sha256)
+    store.add_blob(b"content")
+    assert store.read_blob(ref.sha256) == b"content"
+
+
+def test_a_blob_with_the_same_size_and_time_but_other_bytes_is_noticed_on_reading(store: ReleaseStore) -> None:
+    ref = store.add_blob(b"content")
+    path = store.blob_path(ref.sha256)
+    before = path.stat()
+    path.write_bytes(b"CONTENT")
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+    with pytest.raises(BlobDamaged):
+        store.read_blob(ref.sha256)
+
+
+def test_a_full_disk_leaves_no_half_blob(store: ReleaseStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = sorted((tmp_path / "blobs").iterdir())
+
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        store.add_blob(b"too much")
+    assert sorted((tmp_path / "blobs").iterdir()) == before
+
+
+def test_a_release_that_names_a_missing_blob_is_not_published(store: ReleaseStore) -> None:
+    draft = small_draft(store)
+    ghost = BlobRef(sha256="0" * 64, size_bytes=1)
+    models = draft.models | {"ranker.x": ModelEntry(architecture="x", role="ranker", graphs={"score": ghost})}
+
+    with pytest.raises(UnknownBlob):
+        store.commit(ReleaseDraft.like(store.require_current(), models=models), note="ghost")
+    assert store.require_current().release == "r1"
+
+
+def test_a_release_whose_transaction_breaks_stays_invisible(store: ReleaseStore) -> None:
+    def break_off(session: object, manifest: ReleaseManifest) -> None:
+        assert manifest.release == "r2"
+        raise RuntimeError("killed")
+
+    with pytest.raises(RuntimeError, match="killed"):
+        store.commit(small_draft(store), note="second", together_with=break_off)
+    assert [each.release for each in store.history()] == ["r1"]
+    assert store.commit(small_draft(store), note="second").release == "r2"
+
+
+def test_a_sweep_takes_what_no_release_names_and_nothing_else(store: ReleaseStore, tmp_path: Path) -> None:
+    orphan = store.add_blob(b"of a release that never was")
+    (tmp_path / "blobs" / "half.123.part").write_bytes(b"ha")
+
+    assert store.sweep(older_than_sec=3_600) == 0, "young files may belong to a release being made"
+    assert store.sweep(older_than_sec=0) == 2
+    with pytest.raises(UnknownBlob):
+        store.blob_path(orphan.sha256)
+    assert store.weights(store.require_current(), "recall").keys() == WEIGHTS.keys()
+
+
+def test_new_weights_keep_the_graphs_and_change_the_weights_only(store: ReleaseStore) -> None:
+    first = store.require_current()
+    weights = {name: value + 1 for name, value in WEIGHTS.items()}
+    second = publish_next(store, first, "recall", weights, "stepped", facts={"updates": 3})
+
+    assert (second.release, second.previous) == ("r2", "r1")
+    assert second.models["recall"].graphs == first.models["recall"].graphs
+    assert second.models["ranker.cosine"] == first.models["ranker.cosine"]
+    np.testing.assert_array_equal(store.weights(second, "recall")["keys"], weights["keys"])
+    newest, oldest = store.history()
+    assert (newest.release, newest.note, newest.facts, newest.current) == ("r2", "stepped", {"updates": 3}, True)
+    assert (oldest.release, oldest.current) == ("r1", False)
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"keys": np.zeros((3, 2), np.float32)}, "keys"),
+        ({"keys": np.full((2, 3), np.nan, np.float32)}, "keys"),
+        ({"values": np.zeros(4, np.float64)}, "values"),
+        ({"extra": np.zeros(4, np.float32)}, "extra"),
+    ],
+    ids=["shape", "nan", "dtype", "unknown name"],
+)
+def test_weights_that_do_not_fit_the_graphs_are_not_published(
+    store: ReleaseStore, change: dict[str, np.ndarray], named: str
+) -> None:
+    with pytest.raises(ReleaseNotPublished) as refused:
+        publish_next(store, store.require_current(), "recall", WEIGHTS | change, "bad")
+    assert refused.value.field == named
+    assert store.require_current().release == "r1"
+
+
+def test_rolling_back_publishes_the_old_content_under_a_new_number(store: ReleaseStore) -> None:
+    first = store.require_current()
+    publish_next(store, first, "recall", {n: v + 1 for n, v in WEIGHTS.items()}, "worse")
+    third = roll_back(store, "r1")
+
+    assert (third.release, third.previous) == ("r3", "r2")
+    assert third.models == first.models
+    assert store.history()[0].note == "back to r1"
+    with pytest.raises(UnknownRelease):
+        roll_back(store, "r8")
+
+
+def test_the_signing_key_is_made_once_and_only_its_owner_may_read_it(tmp_path: Path) -> None:
+    path = tmp_path / "data" / "signing.key"
+    first, second = load_or_create_key(path), load_or_create_key(path)
+
+    assert first.private_bytes_raw() == second.private_bytes_raw()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert [each.name for each in path.parent.iterdir()] == ["signing.key"]
+
+
+def test_a_signing_key_that_is_none_is_refused_and_not_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "signing.key"
+    path.write_text("not a key")
+
+    with pytest.raises(SettingsRefused, match="signing key"):
+        load_or_create_key(path)
+    assert path.read_text() == "not a key"
+
+
+def test_the_table_of_releases_only_grows(store: ReleaseStore) -> None:
+    numbers = Release.__table__.c.number
+    assert not numbers.autoincrement, "numbers are given in one transaction with the manifest that holds them"

@@ -4,7 +4,7 @@ OwnfeedError
 ├── UnknownRelease        404  never published here
 ├── UnknownBlob           404  no blob of that hash
 ├── UnknownShard          404  the live pool has no such vector shard
-├── NoRelease             503  nothing is published yet
+├── NothingPublished             503  nothing is published yet
 ├── ReleaseNotPublished   500  it failed a check; the current one stays
 └── BlobDamaged           500  the bytes on disk no longer fit their hash
 """
@@ -43,10 +43,10 @@ class UnknownShard(OwnfeedError):
         super().__init__("The pool has no vector shard of that name any more.", field="shard")
 
 
-class NoRelease(OwnfeedError):
+class NothingPublished(OwnfeedError):
     """Nothing is published yet."""
 
-    code, status, title = "no-release", 503, "No release is published yet"
+    code, status, title = "nothing-published", 503, "No release is published yet"
 
     def __init__(self) -> None:
         super().__init__("The server has published no release yet; try again soon.")

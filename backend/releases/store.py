@@ -22,7 +22,7 @@ from sqlalchemy.orm import Session
 from backend.db.sessions import reading_session, writing_session
 from backend.db.tables_federation import Release
 from backend.releases.blobs import BlobFolder
-from backend.releases.errors import NoRelease, ReleaseNotPublished, UnknownRelease
+from backend.releases.errors import NothingPublished, ReleaseNotPublished, UnknownRelease
 from backend.releases.signing import load_or_create_key
 from backend.settings import BackendSettings
 from device_app.wire.ids import ReleaseId
@@ -124,12 +124,12 @@ class ReleaseStore:
         return None if signed is None else ReleaseManifest.model_validate_json(signed.manifest)
 
     def signed(self, release: ReleaseId) -> SignedManifest:
-        """One release, signed. Raises UnknownRelease, or NoRelease before the first."""
+        """One release, signed. Raises UnknownRelease, or NothingPublished before the first."""
         with reading_session(self._engine) as session:
             row = session.get(Release, release_number(release))
             if row is None:
                 newest = session.scalar(select(func.max(Release.number)))
-                raise NoRelease if newest is None else UnknownRelease(f"r{newest}")
+                raise NothingPublished if newest is None else UnknownRelease(f"r{newest}")
             return _signed(row)
 
     def manifest(self, release: ReleaseId) -> ReleaseManifest:
@@ -205,10 +205,10 @@ class ReleaseStore:
             ]
 
     def require_current(self) -> ReleaseManifest:
-        """The newest release's manifest. Raises NoRelease before the first."""
+        """The newest release's manifest. Raises NothingPublished before the first."""
         manifest = self.current_manifest()
         if manifest is None:
-            raise NoRelease
+            raise NothingPublished
         return manifest
 
     def sweep(self, older_than_sec: float = SWEEP_AFTER_SEC) -> int:

@@ -25,7 +25,7 @@ from backend.federation.errors import (
     UpdateRefused,
 )
 from backend.federation.systems import SYSTEMS
-from backend.releases.errors import NoRelease
+from backend.releases.errors import NothingPublished
 from backend.releases.publish import publish_next
 from backend.releases.store import ReleaseStore
 from device_app.wire.ids import PROTOCOL_VERSION
@@ -176,7 +176,7 @@ def test_a_round_needs_a_known_system_and_a_release(rig: Rig, tmp_path_factory: 
     folder = tmp_path_factory.mktemp("empty")
     engine = migrated_engine(folder)
     empty = Coordinator(engine, small_store(engine, folder, publish=False), SYSTEMS, folder)
-    with pytest.raises(NoRelease):
+    with pytest.raises(NothingPublished):
         empty.open_round("uni_fedrec", cohort=1, cohort_minimum=1, seconds=1)
 
 

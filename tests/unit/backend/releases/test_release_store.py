@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from backend.db.tables_federation import Release
 from backend.errors import SettingsRefused
 from backend.releases.blobs import digest
-from backend.releases.errors import BlobDamaged, NoRelease, ReleaseNotPublished, UnknownBlob, UnknownRelease
+from backend.releases.errors import BlobDamaged, NothingPublished, ReleaseNotPublished, UnknownBlob, UnknownRelease
 from backend.releases.publish import publish_next, roll_back
 from backend.releases.signing import load_or_create_key
 from backend.releases.store import ReleaseDraft, ReleaseStore
@@ -29,9 +29,9 @@ def test_before_the_first_release_there_is_none(tmp_path: Path) -> None:
 
     assert store.current() is None
     assert store.history() == []
-    with pytest.raises(NoRelease):
+    with pytest.raises(NothingPublished):
         store.require_current()
-    with pytest.raises(NoRelease):
+    with pytest.raises(NothingPublished):
         store.signed("r1")
 
 

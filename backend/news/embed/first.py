@@ -1,0 +1,152 @@
+"""The first start of a news encoder: BERT as it is, uniform pooling, a PCA head from the pool's own headlines.
+
+With uniform attention the pooled vector is the mean of the token states, which all-MiniLM-L6-v2 was trained to make
+good. The PCA head keeps the 256 directions in which the pool's headlines differ most; a fixed rotation then spreads
+them evenly over the attention heads of the models. So cosines are sensible before any training (ALGORITHMS 3.1).
+Brings torch and transformers; needed once for a data folder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+from transformers import AutoModel
+
+from backend.errors import OwnfeedError
+from backend.news.embed.batches import PIECES_LIMIT, length_buckets
+from backend.news.embed.embedder import (
+    BATCH_SIZE,
+    DESCRIPTION_FILE,
+    GRAPH_FILE,
+    HEAD_FILE,
+    TOKENIZER_FILE,
+    OnnxEmbedder,
+)
+from backend.news.embed.weights import BertWeights, find_weights
+from backend.settings import BackendSettings
+from device_app.wire.tensors import pack
+from exporters.news_encoder import export_news_encoder, head_parameters
+from models.news.plm import PlmNewsEncoder
+
+FIT_TITLES = 2_000
+CHECKED_TITLES = 64
+LEAST_COSINE = 0.9999
+SEED = 7
+
+
+class EncoderDiffers(OwnfeedError):
+    """The exported graph does not give torch's vectors; nothing was kept."""
+
+    code, status, title = "encoder-differs", 500, "The exported news encoder is wrong"
+
+    def __init__(self, cosine: float) -> None:
+        super().__init__(
+            f"A headline's vector from the exported graph has cosine {cosine:.6f} to torch's.",
+            field="vectors",
+            limit=f"at least {LEAST_COSINE}",
+        )
+
+
+def prepare_encoder(settings: BackendSettings, titles: Sequence[str]) -> None:
+    """Make the encoder of this data folder: check BERT's weights, fit the head on `titles`, export, compare, keep.
+
+    The folder appears whole or not at all. Raises WeightsRefused or EncoderDiffers.
+    """
+    torch.set_num_threads(settings.embed_threads)
+    weights = find_weights(settings.bert, settings.bert_sha256)
+    tokenizer = load_tokenizer(weights)
+    encoder = PlmNewsEncoder(load_bert(weights))
+    sample = _spread(titles, FIT_TITLES)
+    encoder.fit_head(_pooled(encoder, tokenizer, sample), seed=SEED)
+    target = settings.encoder_dir
+    scratch = Path(tempfile.mkdtemp(prefix="encoder-", dir=target.parent))
+    try:
+        _write(scratch, encoder, weights)
+        _compare(OnnxEmbedder(scratch, threads=settings.embed_threads), encoder, tokenizer, sample[:CHECKED_TITLES])
+        shutil.rmtree(target, ignore_errors=True)  # what lay there had no description: a killed first run's
+        os.replace(scratch, target)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def load_bert(weights: BertWeights) -> torch.nn.Module:
+    """The checked BERT without its pooler; attention written out, as the exporter needs it."""
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+    logging.set_verbosity_error()  # the report of unused pooler weights is expected: pooling is ours
+    bert: torch.nn.Module = AutoModel.from_pretrained(
+        weights.folder,
+        attn_implementation="eager",
+        add_pooling_layer=False,
+        use_safetensors=True,
+        local_files_only=True,
+    )
+    return bert.eval()
+
+
+def load_tokenizer(weights: BertWeights) -> Tokenizer:
+    """The model's own tokenizer, cut at PIECES_LIMIT word pieces."""
+    tokenizer = Tokenizer.from_file(str(weights.folder / "tokenizer.json"))
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(PIECES_LIMIT)
+    return tokenizer
+
+
+def _spread(titles: Sequence[str], most: int) -> list[str]:
+    """At most `most` titles, evenly from the whole pool."""
+    step = max(1, len(titles) // most)
+    return list(titles[::step][:most])
+
+
+def _pooled(encoder: PlmNewsEncoder, tokenizer: Tokenizer, titles: Sequence[str]) -> torch.Tensor:
+    return torch.from_numpy(_through(encoder.pool, tokenizer, titles))
+
+
+def _through(step: Any, tokenizer: Tokenizer, titles: Sequence[str]) -> NDArray[np.float32]:
+    rows: list[tuple[NDArray[np.int64], NDArray[np.float32]]] = []
+    with torch.inference_mode():
+        for batch in length_buckets(tokenizer, titles, BATCH_SIZE):
+            out = step(torch.from_numpy(batch.pieces), torch.from_numpy(batch.mask))
+            rows.append((batch.rows, out.numpy()))
+    result = np.zeros((len(titles), rows[0][1].shape[1]), dtype=np.float32)
+    for at, values in rows:
+        result[at] = values
+    return result
+
+
+def _write(folder: Path, encoder: PlmNewsEncoder, weights: BertWeights) -> None:
+    graph = export_news_encoder(encoder).SerializeToString(deterministic=True)
+    head = {name: value.numpy() for name, value in head_parameters(encoder).items()}
+    packed = pack(head)
+    digest = hashlib.sha256()
+    for part in (weights.sha256.encode(), hashlib.sha256(packed).digest(), PIECES_LIMIT.to_bytes(4, "big")):
+        digest.update(part)
+    (folder / GRAPH_FILE).write_bytes(graph)
+    (folder / HEAD_FILE).write_bytes(packed)
+    shutil.copyfile(weights.folder / "tokenizer.json", folder / TOKENIZER_FILE)
+    about = {
+        "digest": digest.hexdigest()[:16],
+        "dimensions": encoder.dimensions,
+        "bert_sha256": weights.sha256,
+        "parameters": {name: list(value.shape) for name, value in head.items()},
+    }
+    (folder / DESCRIPTION_FILE).write_text(json.dumps(about, indent=1), encoding="utf-8")
+
+
+def _compare(embedder: OnnxEmbedder, encoder: PlmNewsEncoder, tokenizer: Tokenizer, titles: Sequence[str]) -> None:
+    ours, torchs = embedder.encode(titles), _through(encoder, tokenizer, titles)
+    cosine = float((ours * torchs).sum(axis=1).min())
+    if not cosine >= LEAST_COSINE:
+        raise EncoderDiffers(cosine)

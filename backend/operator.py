@@ -1,0 +1,69 @@
+"""The operator's own client: opens rounds over the admin API and follows them to their end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+
+from backend.errors import OwnfeedError
+from device_app.wire.problems import Problem
+from device_app.wire.rounds import RoundStatus
+
+POLL_SEC = 0.2
+GRACE_SEC = 60.0
+"""How long past its deadline a round may take to be applied before we stop waiting for it."""
+
+
+class OperatorRefused(OwnfeedError):
+    """The backend refused or did not answer; the message is one line."""
+
+    code, status, title = "operator-refused", 500, "The backend did not do it"
+
+
+class Operator:
+    """Talks to one backend with the admin token."""
+
+    def __init__(self, url: str, token_file: Path) -> None:
+        try:
+            token = token_file.read_text(encoding="utf-8").strip()
+        except OSError as missing:
+            raise OperatorRefused(
+                f"No admin token at {token_file} ({missing.strerror}); is this the backend's folder?",
+                field="token_file",
+            ) from missing
+        self._url = url
+        self._client = httpx.Client(base_url=url, headers={"Authorization": f"Bearer {token}"}, timeout=10.0)
+
+    def open_round(self, system: str, *, cohort: int, cohort_minimum: int, seconds: float) -> RoundStatus:
+        """Open a round. Raises OperatorRefused, for example while another one runs."""
+        wish = {"system": system, "cohort": cohort, "cohort_minimum": cohort_minimum, "seconds": seconds}
+        return RoundStatus.model_validate_json(self._send("POST", "/v1/admin/rounds", wish))
+
+    def follow(self, status: RoundStatus) -> Iterator[RoundStatus]:
+        """Yield the round's status as it changes, the last one applied or failed."""
+        give_up = time.time() + (status.closes_at - status.opened_at).total_seconds() + GRACE_SEC
+        yield status
+        while status.state not in ("applied", "failed"):
+            if time.time() > give_up:
+                raise OperatorRefused(f"{status.round} is past its deadline and still {status.state}.")
+            time.sleep(POLL_SEC)
+            now = RoundStatus.model_validate_json(self._send("GET", f"/v1/rounds/{status.round}", None))
+            if now != status:
+                yield now
+            status = now
+
+    def _send(self, method: str, path: str, body: object) -> bytes:
+        try:
+            answer = self._client.request(method, path, json=body) if body else self._client.request(method, path)
+        except httpx.TransportError as failed:
+            raise OperatorRefused(f"The backend at {self._url} does not answer ({type(failed).__name__}).") from failed
+        if answer.is_error:
+            try:
+                problem = Problem.model_validate_json(answer.content)
+            except ValueError:
+                raise OperatorRefused(f"The backend answered {answer.status_code} to {method} {path}.") from None
+            raise OperatorRefused(f"{problem.title}: {problem.detail}")
+        return answer.content

@@ -1,0 +1,90 @@
+"""From an empty folder to a servable backend: database, news, encoder, vectors, first release. Each step is skipped
+where its result is there already, and leaves nothing half done: a killed first run goes on where it was."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+
+from backend.db.engine import migrate, open_engine
+from backend.errors import OwnfeedError
+from backend.news.embed.embedder import DESCRIPTION_FILE, Embedder, load_embedder
+from backend.news.ingest import ingest
+from backend.news.pool import NewsPool
+from backend.news.sources.newsroom.press import newsroom
+from backend.progress import Steps
+from backend.releases.store import ReleaseStore
+from backend.settings import BackendSettings
+
+STALE_AFTER = timedelta(hours=30)
+FIRST_DAYS = 14
+CHUNK_ROWS = 512  # what a killed first run has to embed again at most
+
+
+class PoolEmpty(OwnfeedError):
+    """Nothing to serve yet."""
+
+    code, status, title = "pool-empty", 503, "The news pool is empty"
+
+    def __init__(self) -> None:
+        super().__init__("The news pool is empty: run `ownfeed ingest newsroom`, or rss, mind or jsonl, first.")
+
+
+def refresh_newsroom(settings: BackendSettings, *, articles: int, seed: int, steps: Steps) -> None:
+    """Fill an empty pool with the generated newspaper, and bring it up to date when its newest news is old.
+
+    Later editions keep the rate of the first (articles in FIRST_DAYS) for the days that are missing, under a seed of
+    their own day, so that nothing is published twice.
+    """
+    settings.data_dir.mkdir(parents=True, exist_ok=True)
+    migrate(settings.database_url)
+    pool = NewsPool(open_engine(settings.database_url))
+    now = datetime.now(UTC)
+    newest = max((row.published_at for row in pool.live(now)), default=None)
+    if newest is not None and now - newest < STALE_AFTER:
+        return
+    days = FIRST_DAYS if newest is None else min(FIRST_DAYS, max(1, (now - newest).days))
+    edition = seed if newest is None else seed + now.toordinal()
+    count = articles * days // FIRST_DAYS
+    with steps.step("Writing the newspaper") as advance:
+        ingest(pool, newsroom(now, seed=edition, articles=count, days=days), source="newsroom", progress=advance)
+
+
+def prepare(settings: BackendSettings, steps: Steps) -> None:
+    """Make everything `create_app` needs. Raises PoolEmpty, WeightsRefused, or an exporter's ParityError."""
+    settings.data_dir.mkdir(parents=True, exist_ok=True)
+    migrate(settings.database_url)
+    engine = open_engine(settings.database_url)
+    pool = NewsPool(engine)
+    now = datetime.now(UTC)
+    if not pool.live(now):
+        raise PoolEmpty
+    if not (settings.encoder_dir / DESCRIPTION_FILE).is_file():
+        from backend.news.embed.first import prepare_encoder  # brings torch, needed once
+
+        with steps.step("Preparing the news encoder"):
+            prepare_encoder(settings, [row.title for row in pool.live(now)])
+    embedder = load_embedder(settings)
+    embed_missing(pool, embedder, steps)
+    releases = ReleaseStore.open(engine, settings)
+    if releases.current() is None:
+        from backend.releases.publish import publish_first  # brings torch, needed once
+
+        _, vectors = pool.vectors(embedder.digest)
+        with steps.step("Exporting the first release") as advance:
+            publish_first(releases, encoder=embedder.digest, vectors=np.asarray(vectors), progress=advance)
+
+
+def embed_missing(pool: NewsPool, embedder: Embedder, steps: Steps) -> int:
+    """Give a vector to every news that lacks one under this encoder; return how many there were."""
+    missing = pool.missing_vectors(embedder.digest)
+    if not missing:
+        return 0
+    with steps.step("Reading the headlines with BERT") as advance:
+        for start in range(0, len(missing), CHUNK_ROWS):
+            chunk = missing[start : start + CHUNK_ROWS]
+            vectors = embedder.encode([row.title for row in chunk])
+            pool.store_vectors(embedder.digest, [row.id for row in chunk], vectors)
+            advance(start + len(chunk), len(missing))
+    return len(missing)

@@ -1,0 +1,65 @@
+"""Progress of long work: the work says how far it is, a terminal draws it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Protocol
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+Advance = Callable[[int, int | None], None]
+"""Called with (done, in all or None where the end is unknown)."""
+
+
+class Steps(Protocol):
+    """Something that shows long steps, one after another."""
+
+    def step(self, title: str) -> AbstractContextManager[Advance]:
+        """Show `title` while the block runs; the block calls what it is given as it gets on."""
+        ...
+
+
+class TerminalSteps:
+    """Bars on standard error; plain lines where that is no terminal."""
+
+    def __init__(self) -> None:
+        self._console = Console(stderr=True)
+
+    @contextmanager
+    def step(self, title: str) -> Iterator[Advance]:
+        """A bar that stays, finished, when the block ends."""
+        if not self._console.is_terminal:
+            self._console.print(f"{title} ...", highlight=False)
+            yield _ignore
+            return
+        columns = (
+            SpinnerColumn(finished_text="[green]✓"),
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=28),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+        )
+        with Progress(*columns, console=self._console) as bars:
+            task = bars.add_task(title.ljust(34), total=None)
+
+            def advance(done: int, total: int | None) -> None:
+                bars.update(task, completed=done, total=total)
+
+            yield advance
+            finished = bars.tasks[0].completed or 1
+            bars.update(task, completed=finished, total=finished)
+
+
+class SilentSteps:
+    """Shows nothing: for tests and for --json."""
+
+    @contextmanager
+    def step(self, title: str) -> Iterator[Advance]:
+        """Run the block."""
+        yield _ignore
+
+
+def _ignore(done: int, total: int | None) -> None:
+    """Progress that nobody looks at."""

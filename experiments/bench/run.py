@@ -1,0 +1,37 @@
+"""Runs benches by name and prints their tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from experiments.bench.table import DataMissing, Table
+
+BENCHES = {
+    "embed": "experiments.bench.embed",
+    "index": "experiments.bench.index",
+    "endpoint": "experiments.bench.recall_endpoint",
+    "recall": "experiments.bench.recall",
+    "latency": "experiments.bench.latency",
+    "round": "experiments.bench.round",
+}
+
+
+def run_benches(names: Sequence[str], *, data: Path, console: Console) -> dict[str, list[dict[str, Any]]]:
+    """Run each, show its tables on `console` and return them; one whose data is missing says so and is left out."""
+    results: dict[str, list[dict[str, Any]]] = {}
+    for name in names:
+        console.print(f"bench {name} ...", style="bold")
+        try:
+            tables: list[Table] = import_module(BENCHES[name]).run(data)
+        except DataMissing as missing:
+            console.print(f"  left out: {missing}", style="yellow", markup=False)
+            continue
+        for table in tables:
+            table.show(console)
+        results[name] = [table.as_json() for table in tables]
+    return results

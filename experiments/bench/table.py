@@ -1,0 +1,48 @@
+"""A bench's result: rows with units in the column names, and what a reader must know to judge them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table as RichTable
+
+Cell = str | int | float | None
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table of figures. `notes` say what was measured against what, and on what data."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: list[tuple[Cell, ...]] = field(default_factory=list)
+    notes: tuple[str, ...] = ()
+
+    def show(self, console: Console) -> None:
+        """Print it."""
+        shown = RichTable(title=self.title, title_justify="left", title_style="bold")
+        for place, column in enumerate(self.columns):
+            shown.add_column(column, justify="left" if place == 0 else "right")
+        for row in self.rows:
+            shown.add_row(*(_text(cell) for cell in row))
+        console.print(shown)
+        for note in self.notes:
+            console.print(f"  {note}", style="dim", markup=False)
+
+    def as_json(self) -> dict[str, Any]:
+        """For --json."""
+        return asdict(self)
+
+
+def _text(cell: Cell) -> str:
+    if cell is None:
+        return "-"
+    if isinstance(cell, float):
+        return f"{cell:.4g}" if abs(cell) < 100 else f"{cell:,.0f}"
+    return f"{cell:,}" if isinstance(cell, int) else cell
+
+
+class DataMissing(Exception):
+    """A bench needs research data that is not there; the message names it."""

@@ -1,0 +1,66 @@
+"""The news encoder as an ONNX graph: BERT's weights inside, pooling and head as inputs.
+
+BERT is the same in every release and too large to feed; what training changes later stays an input `p.<name>`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import onnx
+import torch
+from torch import Tensor, nn
+from torch.export import Dim
+from torch.func import functional_call
+
+from exporters.known_noise import without_known_noise
+from exporters.signature import OPSET
+from exporters.strip import strip
+
+BERT_PREFIX = "bert."
+PIECES_MAX = 512
+
+
+class _FedHead(nn.Module):
+    """The encoder with its small parameters given as arguments."""
+
+    def __init__(self, encoder: nn.Module, names: list[str]) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.names = names
+
+    def forward(self, *tensors: Tensor) -> Any:
+        fed = dict(zip(self.names, tensors[: len(self.names)], strict=True))
+        return functional_call(self.encoder, fed, tensors[len(self.names) :])
+
+
+def head_parameters(encoder: nn.Module) -> dict[str, Tensor]:
+    """The parameters that are graph inputs: all but BERT's."""
+    return {
+        name: value.detach().clone() for name, value in encoder.named_parameters() if not name.startswith(BERT_PREFIX)
+    }
+
+
+def export_news_encoder(encoder: nn.Module) -> onnx.ModelProto:
+    """(p.<name>..., pieces int64 [b, L], piece_mask int64 [b, L]) -> vectors [b, D]; b and L are free.
+
+    `encoder` is a PlmNewsEncoder whose language model is called `bert`.
+    """
+    head = head_parameters(encoder)
+    pieces = torch.ones(2, 8, dtype=torch.long)
+    batch, length = Dim("batch", min=1, max=65_536), Dim("length", min=2, max=PIECES_MAX)
+    shapes = (tuple([{} for _ in head] + [{0: batch, 1: length}] * 2),)
+    flat = (*head.values(), pieces, torch.ones_like(pieces))
+    with without_known_noise(), torch.no_grad():
+        program = torch.export.export(_FedHead(encoder.eval(), list(head)), flat, strict=False, dynamic_shapes=shapes)
+        exported = torch.onnx.export(
+            program,
+            dynamo=True,
+            opset_version=OPSET,
+            verbose=False,
+            input_names=[f"p.{name}" for name in head] + ["pieces", "piece_mask"],
+            output_names=["vectors"],
+        )
+    if exported is None:
+        raise RuntimeError("torch wrote no graph for the news encoder")
+    return strip(exported.model_proto)

@@ -1,0 +1,343 @@
+"""The command `ownfeed`: the front door. Each command imports what it needs when it runs.
+
+Exit codes: 0 done; 1 refused or failed, with one line on standard error; 2 wrong usage; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.panel import Panel
+
+if TYPE_CHECKING:
+    from backend.news.item import NewsItem
+    from backend.news.report import Rejection
+
+app = typer.Typer(
+    help="Ownfeed: a news feed that learns from its reader without taking the reader's clicks.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+ingest_app = typer.Typer(help="Bring news into the backend's pool. Repeating it changes nothing.", no_args_is_help=True)
+app.add_typer(ingest_app, name="ingest")
+
+says = Console(stderr=True, highlight=False, soft_wrap=True)
+LOOPBACK = "127.0.0.1"
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON on standard output.")]
+BackendDir = Annotated[Path | None, typer.Option("--data-dir", help="The backend's folder [from the settings].")]
+DeviceDir = Annotated[Path | None, typer.Option("--data-dir", help="Where profiles live [from the settings].")]
+BackendUrl = Annotated[str | None, typer.Option("--backend", help="The backend's address [from the settings].")]
+
+
+class Task(StrEnum):
+    """What a round trains."""
+
+    recall = "recall"
+
+
+SYSTEM_OF_TASK = {Task.recall: "uni_fedrec"}
+
+
+class Bench(StrEnum):
+    """What can be measured."""
+
+    embed = "embed"
+    index = "index"
+    endpoint = "endpoint"
+    recall = "recall"
+    latency = "latency"
+    round = "round"
+    all = "all"
+
+
+@app.command()
+def demo(
+    data_dir: Annotated[Path | None, typer.Option(help="Folder for everything the demo keeps.")] = None,
+    devices: Annotated[int, typer.Option(min=0, max=1_000, help="Simulated readers beside you.")] = 60,
+    articles: Annotated[int, typer.Option(min=500, max=100_000, help="Articles of the generated newspaper.")] = 6_000,
+    backend_port: Annotated[int, typer.Option(min=1, max=65_535)] = 8400,
+    device_port: Annotated[int, typer.Option(min=1, max=65_535)] = 8401,
+) -> None:
+    """Set up what is missing, then run the backend, your own device and a fleet of simulated readers."""
+    import platformdirs
+
+    from backend.demo import Crew, DemoPlan, single_demo, start_demo, watch
+    from backend.progress import TerminalSteps
+
+    folder = data_dir or platformdirs.user_data_path("ownfeed", appauthor=False) / "demo"
+    plan = DemoPlan(folder.absolute(), backend_port, device_port, devices, articles)
+    stop_on_sigterm()
+    with single_demo(plan):
+        crew = Crew(plan.data_dir / "logs")
+        try:
+            console_url = start_demo(plan, crew, TerminalSteps())
+            lines = [
+                f"Your feed   {plan.feed_url}",
+                f"Console     {console_url}",
+                f"Logs        {crew.log_dir}",
+                "",
+                f"{devices} simulated readers read along. They and you train at the paper's noise, which",
+                "honestly counted costs an epsilon of 4.9 million an upload; your Privacy page says so too.",
+                "Ctrl-C stops everything.",
+            ]
+            says.print(Panel("\n".join(lines), title="Ownfeed runs", expand=False))
+            watch(crew)
+        except KeyboardInterrupt:
+            says.print("Stopping ...")
+        finally:
+            crew.stop()
+
+
+@app.command()
+def serve(
+    data_dir: BackendDir = None,
+    host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
+    port: Annotated[int | None, typer.Option(min=0, max=65_535)] = None,
+) -> None:
+    """Run the backend: news pool, recall and training rounds."""
+    import uvicorn
+
+    from backend.app import create_app
+    from backend.prepare import prepare
+    from backend.progress import TerminalSteps
+    from backend.settings import load_settings
+
+    settings = load_settings(**chosen(data_dir=data_dir, host=host, port=port))
+    prepare(settings, TerminalSteps())
+    check_port(settings.host, settings.port)
+    uvicorn.run(create_app(settings), host=settings.host, port=settings.port, access_log=False, log_level="warning")
+
+
+@app.command()
+def device(
+    profile: Annotated[str | None, typer.Option(help="Whose device.")] = None,
+    data_dir: DeviceDir = None,
+    backend: BackendUrl = None,
+    host: Annotated[str | None, typer.Option(help="Address to listen on; keep it on this machine.")] = None,
+    port: Annotated[int | None, typer.Option(min=0, max=65_535)] = None,
+) -> None:
+    """Run one reader's own app and open its pages on this machine."""
+    import uvicorn
+
+    from device_app.app import create_app
+    from device_app.settings import load_settings
+
+    settings = load_settings(**chosen(profile=profile, data_dir=data_dir, backend_url=backend, host=host, port=port))
+    check_port(settings.host, settings.port)
+    says.print(f"The feed of {settings.profile} is at http://{settings.host}:{settings.port}/")
+    uvicorn.run(create_app(settings), host=settings.host, port=settings.port, access_log=False, log_level="warning")
+
+
+@app.command()
+def fleet(
+    devices: Annotated[int, typer.Option(min=1, max=10_000, help="How many readers.")] = 60,
+    replay: Annotated[
+        Path | None, typer.Option(exists=True, file_okay=False, help="A MIND folder: its readers' real histories.")
+    ] = None,
+    data_dir: DeviceDir = None,
+    backend: BackendUrl = None,
+    seed: Annotated[int, typer.Option(help="Of the simulated interests.")] = 7,
+    rounds: Annotated[int | None, typer.Option(min=1, help="Stop after so many training rounds.")] = None,
+) -> None:
+    """Run many simulated readers, each a real device without a browser."""
+    from device_app.fleet.run import run_fleet
+    from device_app.settings import load_settings
+
+    settings = load_settings(**chosen(data_dir=data_dir, backend_url=backend))
+    stop_on_sigterm()
+    run_fleet(settings, devices=devices, replay=replay, seed=seed, rounds=rounds, console=says)
+
+
+@app.command("round")
+def round_(
+    task: Annotated[Task, typer.Option(help="What to train.")] = Task.recall,
+    cohort: Annotated[int, typer.Option(min=1, help="Updates wanted; the round closes when it has them.")] = 60,
+    cohort_minimum: Annotated[int, typer.Option(min=1, help="Below this the round fails and nothing is opened.")] = 10,
+    seconds: Annotated[float, typer.Option(min=1, help="Deadline.")] = 60.0,
+    backend: BackendUrl = None,
+    data_dir: BackendDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Open one training round and follow it until its release is published."""
+    from backend.operator import Operator
+    from backend.progress import SilentSteps, TerminalSteps
+    from backend.settings import load_settings
+
+    settings = load_settings(**chosen(data_dir=data_dir))
+    operator = Operator(backend or f"http://{settings.host}:{settings.port}", settings.admin_token_file)
+    status = operator.open_round(
+        SYSTEM_OF_TASK[task], cohort=cohort, cohort_minimum=min(cohort_minimum, cohort), seconds=seconds
+    )
+    with (SilentSteps() if as_json else TerminalSteps()).step(f"{status.round}: updates") as advance:
+        for status in operator.follow(status):  # noqa: B020 - the last status is what counts
+            advance(status.uploaded, cohort)
+    if as_json:
+        typer.echo(status.model_dump_json())
+    elif status.state == "applied":
+        took = (status.finished_at - status.opened_at).total_seconds() if status.finished_at else 0.0
+        says.print(
+            f"{status.round} applied: {status.uploaded} updates, {status.received_bytes / 1e6:.1f} MB, {took:.1f} s; "
+            f"{status.published} published."
+        )
+    if status.state == "failed":
+        says.print(f"ownfeed: {status.round} failed: {status.reason}", markup=False, style="red")
+        raise typer.Exit(1)
+
+
+@ingest_app.command("newsroom")
+def ingest_newsroom(
+    articles: Annotated[int, typer.Option(min=1, max=100_000)] = 6_000,
+    days: Annotated[int, typer.Option(min=1, max=60, help="Spread over so many days before now.")] = 14,
+    seed: Annotated[int, typer.Option(help="The same seed writes the same paper.")] = 7,
+    data_dir: BackendDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Ownfeed's own generated newspaper."""
+    from backend.news.sources.newsroom.press import newsroom
+
+    take_in(newsroom(datetime.now(UTC), seed=seed, articles=articles, days=days), "newsroom", data_dir, as_json)
+
+
+@ingest_app.command("rss")
+def ingest_rss(
+    sources: Annotated[list[str], typer.Argument(help="URLs or files of RSS or Atom feeds.")],
+    data_dir: BackendDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """RSS or Atom, from URLs or files; a feed that has not changed is not read again."""
+    from backend.news.sources.rss import read_rss
+
+    for source in sources:
+        take_in(read_rss(source, state_dir=backend_folder(data_dir)), f"rss {source}", data_dir, as_json)
+
+
+@ingest_app.command("mind")
+def ingest_mind(
+    file: Annotated[Path, typer.Argument(help="MIND's news.tsv.")], data_dir: BackendDir = None, as_json: AsJson = False
+) -> None:
+    """The catalogue of Microsoft's MIND dataset."""
+    from backend.news.sources.mind import read_mind
+
+    take_in(read_mind(file), f"mind {file.name}", data_dir, as_json)
+
+
+@ingest_app.command("jsonl")
+def ingest_jsonl(
+    file: Annotated[Path, typer.Argument(help="One JSON object a line: id, title, section, topic, published_at, ...")],
+    data_dir: BackendDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """One news item as JSON a line."""
+    from backend.news.sources.jsonl import read_jsonl
+
+    take_in(read_jsonl(file), f"jsonl {file.name}", data_dir, as_json)
+
+
+def backend_folder(data_dir: Path | None) -> Path:
+    """The backend's folder, made if missing."""
+    from backend.settings import load_settings
+
+    folder = load_settings(**chosen(data_dir=data_dir)).data_dir
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def take_in(rows: Iterable[NewsItem | Rejection], source: str, data_dir: Path | None, as_json: bool) -> None:
+    """Ingest with a bar, print the report."""
+    from backend.db.engine import migrate, open_engine
+    from backend.news.ingest import ingest
+    from backend.news.pool import NewsPool
+    from backend.progress import SilentSteps, TerminalSteps
+    from backend.settings import load_settings
+
+    settings = load_settings(**chosen(data_dir=data_dir))
+    settings.data_dir.mkdir(parents=True, exist_ok=True)
+    migrate(settings.database_url)
+    pool = NewsPool(open_engine(settings.database_url))
+    with (SilentSteps() if as_json else TerminalSteps()).step(f"Ingesting {source}") as advance:
+        report = ingest(pool, rows, source=source, progress=advance)
+    typer.echo(report.model_dump_json() if as_json else str(report))
+
+
+@app.command()
+def bench(
+    what: Annotated[Bench, typer.Argument(help="What to measure.")] = Bench.all,
+    data: Annotated[
+        Path, typer.Option(help="The research data; what needs it says so where it is missing.", envvar="OWNFEED_DATA")
+    ] = Path("../shared/data"),
+    as_json: AsJson = False,
+) -> None:
+    """Measure; every figure comes with its reference from the same run."""
+    from experiments.bench.run import run_benches
+
+    names = [each.value for each in Bench if each is not Bench.all] if what is Bench.all else [what.value]
+    results = run_benches(names, data=data, console=says)
+    if as_json:
+        typer.echo(json.dumps(results, indent=2))
+
+
+def chosen(**options: Any) -> dict[str, Any]:
+    """The options that were given; the rest is left to the settings."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def check_port(host: str, port: int) -> None:
+    """Raise OSError with one plain line if the port is taken."""
+    import socket
+
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as taken:
+            raise OSError(
+                f"{host}:{port} can't be listened on ({taken.strerror}); choose another with --port."
+            ) from None
+
+
+def stop_on_sigterm() -> None:
+    """End on SIGTERM as on Ctrl-C."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, interrupt)
+
+
+def expected(failure: BaseException) -> bool:
+    """Whether a failure is one a user can act on; anything else is a bug and keeps its traceback."""
+    from device_app.errors import DeviceError
+
+    kinds: tuple[type[BaseException], ...] = (DeviceError, OSError)
+    if "backend.errors" in sys.modules:
+        from backend.errors import OwnfeedError
+
+        kinds = (*kinds, OwnfeedError)
+    return isinstance(failure, kinds)
+
+
+def main() -> None:
+    """Run the command; expected failures are one line and exit code 1."""
+    try:
+        app()
+    except Exception as failure:
+        if not expected(failure):
+            raise
+        says.print(f"ownfeed: {failure}", markup=False, style="red")
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

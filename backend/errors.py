@@ -11,6 +11,7 @@ OwnfeedError
 │   └── MethodNotAllowed         405
 ├── ReleaseNotAnswered           409  recall was asked under a release that was never published here
 │   └── ReleaseRetired           410  ... or that is too old by now
+├── CatalogueBehind              503  the current release's news vectors are still being made
 ├── IndexBroken                  500  a stored index can't be used; rebuilt from the vectors
 └── SettingsRefused              500  a setting makes no sense; ends the start
 Packages draw their own branches in their own errors.py: backend.db, backend.releases, backend.federation.
@@ -145,6 +146,15 @@ class ReleaseRetired(ReleaseNotAnswered):
     """Recall was asked under a release that is too old, or whose vectors come from another encoder."""
 
     code, status, title = "release-retired", 410, "The release is retired"
+
+
+class CatalogueBehind(OwnfeedError):
+    """The current release has another encoder than the catalogue, whose vectors are still being made."""
+
+    code, status, title = "catalogue-behind", 503, "The news are being prepared"
+
+    def __init__(self, release: str) -> None:
+        super().__init__(f"The news vectors of release {release} are still being made; try again soon.")
 
 
 class IndexBroken(OwnfeedError):

@@ -63,7 +63,7 @@ class BackendSettings(BaseSettings):
     bert_sha256: str | None = Field(
         default=None,
         pattern=r"^[0-9a-f]{64}$",
-        description="SHA-256 of that model's model.safetensors; needed for any model whose digest Ownfeed doesn't know.",
+        description="SHA-256 of that model's model.safetensors; needed for a model that Ownfeed has not pinned.",
     )
     embed_threads: int = Field(
         default=2, ge=1, le=256, description="Threads that turn titles into vectors when news arrive."

@@ -1,0 +1,144 @@
+"""Every refusal as problem+json: our errors, broken fields, wrong addresses, and what nobody foresaw."""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from pydantic import ValidationError
+from starlette.exceptions import HTTPException
+
+from backend.errors import (
+    InvalidRequest,
+    MalformedJson,
+    MethodNotAllowed,
+    NotFound,
+    OwnfeedError,
+    RequestRefused,
+)
+from device_app.wire.problems import PROBLEM_MEDIA_TYPE, Problem
+
+URN = "urn:ownfeed:problem:"
+_BEARER = {"WWW-Authenticate": "Bearer"}
+_UNION_TAGS = frozenset({"basis_laplace", "none"})
+
+_log = logging.getLogger(__name__)
+
+
+def problem_of(error: OwnfeedError) -> Problem:
+    """What a client is told of an error."""
+    facts: dict[str, Any] = dict(error.facts)
+    return Problem(
+        type=URN + error.code,
+        title=error.title,
+        status=error.status,
+        detail=error.detail,
+        field=error.field,
+        limit=error.limit,
+        **facts,
+    )
+
+
+def problem_response(error: OwnfeedError, headers: Mapping[str, str] | None = None) -> Response:
+    """The answer for an error; members without a value are left out."""
+    return Response(
+        problem_of(error).model_dump_json(exclude_none=True),
+        status_code=error.status,
+        headers={"Cache-Control": "no-store", **(_BEARER if error.status == 401 else {}), **(headers or {})},
+        media_type=PROBLEM_MEDIA_TYPE,
+    )
+
+
+def refusal_of(broken: ValidationError | RequestValidationError) -> OwnfeedError:
+    """The first broken field of a pydantic error with its limit; never the value that was sent.
+
+    A field reads as a path: report.scores.0.3 is the fourth score of the first channel.
+    """
+    errors = broken.errors() if isinstance(broken, RequestValidationError) else broken.errors(include_url=False)
+    first = errors[0]
+    kind, context = first["type"], first.get("ctx", {})
+    if kind == "json_invalid":
+        return MalformedJson("The body can't be read as JSON.", field="body", limit="one JSON object")
+    parts = [part for part in first["loc"] if part not in _UNION_TAGS]
+    field = ".".join(str(part) for part in parts) or "body"
+    limit = _limit_of(kind, context)
+    return InvalidRequest(f"{field}: {_plain(first['msg'], limit)}", field=field, limit=limit)
+
+
+def unexpected(error: Exception) -> Response:
+    """500 without internals. The log gets the kind of error and where, but not its message, which may quote a body."""
+    places = "".join(traceback.format_tb(error.__traceback__))
+    _log.error("unexpected %s.%s\n%s", type(error).__module__, type(error).__qualname__, places.rstrip())
+    return problem_response(OwnfeedError("The server could not answer; its operator finds the place in the log."))
+
+
+def install_problems(app: FastAPI) -> None:
+    """Answer every error of `app` with a problem."""
+
+    async def ours(_: Request, error: Exception) -> Response:
+        assert isinstance(error, OwnfeedError)
+        if error.status >= 500:
+            _log.error("%s: %s", error.code, error.detail)
+        return problem_response(error)
+
+    async def invalid(_: Request, error: Exception) -> Response:
+        assert isinstance(error, RequestValidationError)
+        return problem_response(refusal_of(error))
+
+    async def http(_: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        return problem_response(_of_starlette(error), headers=error.headers)
+
+    app.add_exception_handler(OwnfeedError, ours)
+    app.add_exception_handler(RequestValidationError, invalid)
+    app.add_exception_handler(HTTPException, http)
+
+
+def _of_starlette(error: HTTPException) -> OwnfeedError:
+    if error.status_code == 404:
+        return NotFound()
+    if error.status_code == 405:
+        return MethodNotAllowed((error.headers or {}).get("Allow", "other methods"))
+    return RequestRefused("The request can't be answered.")
+
+
+def _limit_of(kind: str, context: Mapping[str, Any]) -> str | None:
+    bounds = {"ge": "at least {}", "gt": "more than {}", "le": "at most {}", "lt": "less than {}"}
+    for name, words in bounds.items():
+        if name in context:
+            return words.format(_number(context[name]))
+    if kind == "too_long" or kind == "string_too_long":
+        return f"at most {context['max_length']} {'characters' if kind == 'string_too_long' else 'entries'}"
+    if kind == "too_short" or kind == "string_too_short":
+        return f"at least {context['min_length']} {'characters' if kind == 'string_too_short' else 'entries'}"
+    fixed = {
+        "extra_forbidden": "no unknown fields",
+        "missing": "required",
+        "finite_number": "a finite number",
+        "int_type": "an integer",
+        "int_parsing": "an integer",
+        "int_from_float": "an integer",
+        "float_type": "a number",
+        "float_parsing": "a number",
+        "union_tag_not_found": "required",
+    }
+    if kind == "union_tag_invalid":
+        return f"one of {context['expected_tags']}"
+    if kind == "string_pattern_mismatch":
+        return f"of the form {context['pattern']}"
+    return fixed.get(kind)
+
+
+def _number(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _plain(message: str, limit: str | None) -> str:
+    """Pydantic's own words may quote a value ('got 7'); where the limit says it all, the limit is the message."""
+    if limit is not None:
+        return f"{limit}."
+    return message.removeprefix("Value error, ").rstrip(".") + "."

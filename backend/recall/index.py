@@ -1,0 +1,51 @@
+"""What any index of news vectors can do. Larger inner product is nearer."""
+
+from __future__ import annotations
+
+from typing import Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vectors = NDArray[np.float32]
+"""float32 [n, D]"""
+Keys = NDArray[np.int64]
+"""int64 [n]: the catalogue's names for vectors, 0 or more; they stay the same from one snapshot to the next."""
+NO_KEY = -1
+"""Fills a result that is shorter than asked."""
+
+
+class VectorIndex(Protocol):
+    """An index is filled once, then only searched: a change goes into a `copy`, so that a search keeps its snapshot."""
+
+    @property
+    def kind(self) -> str:
+        """What it is, for the log and the console: 'exact', 'IVF1024,SQ8 nprobe 64'."""
+        ...
+
+    @property
+    def exact(self) -> bool:
+        """Whether results are the true nearest, so that no gate is needed."""
+        ...
+
+    def __len__(self) -> int: ...
+
+    def search(self, queries: Vectors, k: int) -> tuple[Vectors, Keys]:
+        """The k nearest of each query [c, D]: scores [c, k], best first, and keys [c, k], NO_KEY where none is left."""
+        ...
+
+    def add(self, keys: Keys, vectors: Vectors) -> None:
+        """Add vectors under new keys."""
+        ...
+
+    def remove(self, keys: Keys) -> int:
+        """Take keys out; returns how many were there."""
+        ...
+
+    def copy(self) -> Self:
+        """An independent index with the same content."""
+        ...
+
+    def dump(self) -> bytes:
+        """The index as bytes; `backend.recall.kept` puts them on disk."""
+        ...

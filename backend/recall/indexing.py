@@ -1,0 +1,113 @@
+"""Which index serves the next catalogue: the last one with the changes worked in, the kept one, or a new one."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.errors import IndexBroken
+from backend.recall.faiss_index import FaissIndex, lists_for
+from backend.recall.gate import RECALL_REQUIRED, IndexStatus, RecallGate, choose_index, tune
+from backend.recall.index import Keys, Vectors
+from backend.recall.kept import KeptIndex
+
+REBUILD_SHARE = 0.25
+"""Beyond this share of new and gone news the lists of an IVF index no longer fit: it is trained anew."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class IndexRules:
+    """exact_limit: up to so many news the index is exact; threads: FAISS threads within one search."""
+
+    exact_limit: int = 20_000
+    threads: int = 1
+
+
+@dataclass(frozen=True)
+class Indexed:
+    """An index with the vectors it holds: keys [n] ascending, vectors [n, D]."""
+
+    keys: Keys
+    vectors: Vectors
+    index: FaissIndex
+    status: IndexStatus
+
+
+def grow(previous: Indexed, keys: Keys, vectors: Vectors, rules: IndexRules) -> Indexed | None:
+    """Work the difference into a copy of the previous index; None where building anew is better.
+
+    The previous index is left as it is, for searches under way. An approximate index passes the gate again, with more
+    probes if need be, or is built anew.
+    """
+    if previous.vectors.shape[1] != vectors.shape[1] or not len(keys) or not len(previous.keys):
+        return None
+    stays_old, stays_new = _unchanged(previous, keys, vectors)
+    gone, new = previous.keys[~stays_old], ~stays_new
+    if len(gone) + int(new.sum()) > REBUILD_SHARE * len(keys) or _outgrown(previous, len(keys), rules):
+        return None
+    index = previous.index.copy()
+    index.remove(gone)
+    index.add(keys[new], vectors[new])
+    status = replace(previous.status, kind=index.kind, news=len(keys))
+    if not index.exact:
+        recall = tune(index, RecallGate(keys, vectors), first_probes=index.probes)
+        if recall < RECALL_REQUIRED:
+            _log.warning("after changes %s reaches recall@400 %.4f only: building anew", index.kind, recall)
+            return None
+        status = replace(status, kind=index.kind, recall_at_400=recall)
+    return Indexed(keys, vectors, index, status)
+
+
+def index_news(
+    keys: Keys,
+    vectors: Vectors,
+    *,
+    previous: Indexed | None,
+    kept: KeptIndex,
+    encoder: str,
+    pool_version: int,
+    rules: IndexRules,
+) -> Indexed:
+    """The index over these vectors, by the cheapest way that is right; a changed one is kept on disk.
+
+    A full disk is logged, and the server goes on with the index in memory.
+    """
+    indexed = None if previous is None else grow(previous, keys, vectors, rules)
+    if indexed is None:
+        try:
+            index, status = kept.load(keys=keys, vectors=vectors, encoder=encoder, threads=rules.threads)
+            if not _outgrown(Indexed(keys, vectors, index, status), len(keys), rules):
+                return Indexed(keys, vectors, index, status)
+            why = "The settings ask for another kind."
+        except IndexBroken as broken:
+            why = broken.detail
+        _log.info("building the index over %d news: %s", len(keys), why)
+        index, status = choose_index(keys, vectors, exact_limit=rules.exact_limit, threads=rules.threads)
+        indexed = Indexed(keys, vectors, index, status)
+    try:
+        kept.keep(indexed.index, indexed.status, keys=keys, vectors=vectors, encoder=encoder, pool_version=pool_version)
+    except OSError as refused:
+        _log.warning("the index could not be kept on disk (%s); it serves from memory", refused.strerror or refused)
+    return indexed
+
+
+def _outgrown(indexed: Indexed, count: int, rules: IndexRules) -> bool:
+    """Whether a pool of this size calls for another kind of index than this one."""
+    if indexed.index.exact:
+        return count > rules.exact_limit and not indexed.status.refused
+    return count <= rules.exact_limit or lists_for(count) != indexed.index.lists
+
+
+def _unchanged(previous: Indexed, keys: Keys, vectors: Vectors) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Which old rows and which new rows hold the same vector under the same key."""
+    _, old_rows, new_rows = np.intersect1d(previous.keys, keys, assume_unique=True, return_indices=True)
+    same = (previous.vectors[old_rows] == vectors[new_rows]).all(axis=1)
+    old, new = np.zeros(len(previous.keys), dtype=bool), np.zeros(len(keys), dtype=bool)
+    old[old_rows[same]] = True
+    new[new_rows[same]] = True
+    return old, new

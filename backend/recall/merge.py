@@ -1,0 +1,77 @@
+"""From one ranked list an interest channel to one list of candidates (ALGORITHMS 2.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def largest_remainder(counts: Sequence[int], total: int) -> list[int]:
+    """Share `total` places in proportion to `counts`, in integers that add up to `total`.
+
+    Every channel gets the whole part of its share; the places left go to the largest remainders, ties to the lower
+    channel. Integer arithmetic throughout: 29 of 100 clicks get 29 of 100 places, never 28.
+    Raises ValueError if a count is negative or all are zero.
+    """
+    if any(count < 0 for count in counts) or not (whole := sum(counts)):
+        raise ValueError("counts must be 0 or more, with at least one above 0")
+    if total < 0:
+        raise ValueError("total must be 0 or more")
+    shares = [count * total // whole for count in counts]
+    remainders = [count * total % whole for count in counts]
+    by_remainder = sorted(range(len(counts)), key=lambda channel: (-remainders[channel], channel))
+    for channel in by_remainder[: total - sum(shares)]:
+        shares[channel] += 1
+    return shares
+
+
+def merge(lists: Sequence[Sequence[int]], counts: Sequence[int], limit: int) -> list[int]:
+    """The recommended merge: at most `limit` rows without repeats, in the order they were taken.
+
+    lists: per channel the rows found, best first, without repeats within a list; counts: clicks per channel.
+    Channels are visited by descending count, then index. Each takes its quota of its best rows that are not taken yet;
+    then one row a channel in the same order, round and round, until `limit` is reached or the lists end.
+    The result has min(limit, |union of the lists|) rows, and one channel alone gives the head of its own list.
+    """
+    quotas = largest_remainder(counts, limit)
+    order = sorted(range(len(lists)), key=lambda channel: (-counts[channel], channel))
+    taken: dict[int, None] = {}
+    rests = {channel: iter(lists[channel]) for channel in order}
+    for channel in order:
+        wanted = len(taken) + quotas[channel]
+        if len(taken) >= wanted:
+            continue
+        for row in rests[channel]:
+            taken[row] = None  # a row taken before keeps its place and adds nothing
+            if len(taken) >= wanted:
+                break
+    while len(taken) < limit and rests:
+        for channel in order:
+            if channel not in rests:
+                continue
+            before = len(taken)
+            for row in rests[channel]:
+                taken[row] = None
+                if len(taken) > before:
+                    break
+            else:
+                del rests[channel]
+            if len(taken) >= limit:
+                break
+    return list(taken)
+
+
+def reference_merge(lists: Sequence[Sequence[int]], quotas: Sequence[float], limit: int) -> set[int]:
+    """The merge of the published code (taoqi98/UniFedRec), kept to reproduce its figures; an unordered set.
+
+    Its two defects are kept with it: the main channel's item at position int(limit * q) - 1 is never considered, and
+    int() on a float can lose a place (int(100 * 0.29) is 28).
+    """
+    found: set[int] = set()
+    for rows, quota in zip(lists, quotas, strict=True):
+        found.update(rows[: max(int(limit * quota) - 1, 1)])
+    main = max(range(len(quotas)), key=lambda channel: quotas[channel])
+    for row in lists[main][int(limit * quotas[main]) :]:
+        if len(found) >= limit:
+            break
+        found.add(row)
+    return found

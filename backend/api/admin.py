@@ -1,0 +1,100 @@
+"""The operator's routes, behind the token that lies in the data folder."""
+
+from __future__ import annotations
+
+import hmac
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fastapi import APIRouter, Depends, Path, Request
+from pydantic import Field
+from starlette.concurrency import run_in_threadpool
+
+from backend.api.reading import JSON, parse, require_media_type
+from backend.errors import NotSignedIn
+from backend.federation.coordinator import COHORT_LIMIT, SECONDS_LIMIT
+from device_app.wire.ids import Message, RoundId
+from device_app.wire.rounds import RoundStatus
+
+if TYPE_CHECKING:
+    from backend.composition import Services
+
+SCHEME = "bearer"
+
+
+class OpenRound(Message):
+    """POST /v1/admin/rounds. Without a minimum, half of the cohort is enough at the deadline."""
+
+    system: str = Field(max_length=80)
+    cohort: int = Field(ge=1, le=COHORT_LIMIT)
+    cohort_minimum: int | None = Field(default=None, ge=1, le=COHORT_LIMIT)
+    seconds: float = Field(gt=0, le=SECONDS_LIMIT)
+    admission: float = Field(default=1.0, gt=0, le=1, description="Chance of each check-in to get a place.")
+
+    def minimum(self) -> int:
+        """The cohort minimum that counts."""
+        return (self.cohort + 1) // 2 if self.cohort_minimum is None else self.cohort_minimum
+
+
+def is_operator(authorization: str, token: str) -> bool:
+    """Whether an Authorization header holds the operator's token, in the same time for a wrong one."""
+    scheme, _, shown = authorization.partition(" ")
+    return hmac.compare_digest(shown.strip().encode(), token.encode()) and scheme.lower() == SCHEME
+
+
+def router(services: Services) -> APIRouter:
+    """The operator's routes."""
+
+    def signed_in(request: Request) -> None:
+        if not is_operator(request.headers.get("authorization", ""), services.admin_token):
+            raise NotSignedIn
+
+    routes = APIRouter(prefix="/v1/admin", dependencies=[Depends(signed_in)])
+    coordinator = services.coordinator
+
+    @routes.post("/rounds", status_code=201)
+    async def open_round(request: Request) -> RoundStatus:
+        require_media_type(request, JSON)
+        wish = parse(OpenRound, await request.body())
+        return await run_in_threadpool(
+            coordinator.open_round,
+            wish.system,
+            cohort=wish.cohort,
+            cohort_minimum=wish.minimum(),
+            seconds=wish.seconds,
+            admission=wish.admission,
+        )
+
+    @routes.post("/rounds/{round_id}/cancel")
+    def cancel(round_id: Annotated[RoundId, Path()]) -> RoundStatus:
+        return coordinator.cancel(round_id)
+
+    @routes.get("/rounds")
+    def rounds() -> list[RoundStatus]:
+        return coordinator.history()
+
+    @routes.get("/releases")
+    def releases() -> list[dict[str, Any]]:
+        return [asdict(release) for release in services.releases.history()]
+
+    @routes.get("/pool")
+    def pool() -> dict[str, Any]:
+        catalogue = services.live.current
+        return asdict(services.pool.counts()) | {
+            "catalogue": {
+                "pool_version": catalogue.pool_version,
+                "encoder": catalogue.encoder,
+                "news": len(catalogue),
+                "duplicates": catalogue.duplicates,
+                "without_vector": catalogue.without_vector,
+                "built_at": catalogue.built_at,
+                "build_sec": catalogue.build_sec,
+                "index": asdict(catalogue.status),
+            }
+        }
+
+    @routes.get("/latency")
+    def latency() -> dict[str, Any]:
+        return {kind: figures.model_dump() for kind, figures in services.latency.summary().items()}
+
+    return routes

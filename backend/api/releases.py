@@ -1,0 +1,87 @@
+"""Releases, their blobs, and the pool's vectors by the day: the same for everybody."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from fastapi import APIRouter, Path, Request, Response
+from fastapi.responses import FileResponse
+
+from backend.api.reading import JSON
+from backend.api.shards import ShardShelf
+from backend.errors import CatalogueBehind, ReleaseRetired
+from backend.releases.errors import NothingPublished
+from device_app.wire.ids import ReleaseId, Sha256, ShardName
+from device_app.wire.releases import ShardList
+
+if TYPE_CHECKING:
+    from backend.composition import Services
+
+BLOB_MEDIA_TYPE = "application/octet-stream"
+TENSORS_MEDIA_TYPE = "application/vnd.safetensors"
+IMMUTABLE = "public, max-age=31536000, immutable"
+
+
+def router(services: Services) -> APIRouter:
+    """The release routes."""
+    routes = APIRouter()
+    shelf = ShardShelf(services.live)
+
+    @routes.get("/v1/releases/current")
+    def current(request: Request) -> Response:
+        signed = services.releases.current()
+        manifest = services.releases.current_manifest()
+        if signed is None or manifest is None:
+            raise NothingPublished
+        return _tagged(request, signed.model_dump_json().encode(), manifest.release, JSON)
+
+    @routes.get("/v1/blobs/{sha256}")
+    def blob(sha256: Annotated[Sha256, Path()]) -> Response:
+        headers = {"Cache-Control": IMMUTABLE, "ETag": f'"{sha256}"'}
+        shard = shelf.by_hash(sha256)
+        if shard is not None:
+            return Response(shard, media_type=BLOB_MEDIA_TYPE, headers=headers)
+        return FileResponse(services.releases.blob_path(sha256), media_type=BLOB_MEDIA_TYPE, headers=headers)
+
+    @routes.get("/v1/releases/{release}/vectors")
+    def vectors(release: Annotated[ReleaseId, Path()]) -> ShardList:
+        encoder, shards = shelf.list()
+        _check_encoder(services, release, encoder)
+        return ShardList(release=release, encoder=encoder, shards=shards)
+
+    @routes.get("/v1/releases/{release}/vectors/{shard}")
+    def shard_vectors(
+        request: Request, release: Annotated[ReleaseId, Path()], shard: Annotated[ShardName, Path()]
+    ) -> Response:
+        _check_encoder(services, release, services.live.current.encoder)
+        ref, content = shelf.blob(shard)
+        return _tagged(request, content, ref.blob.sha256, TENSORS_MEDIA_TYPE)
+
+    @routes.get("/v1/releases/{release}/vectors/{shard}/ids")
+    def shard_ids(
+        request: Request, release: Annotated[ReleaseId, Path()], shard: Annotated[ShardName, Path()]
+    ) -> Response:
+        """Tagged with the hash of the vectors whose rows these are: unequal tags mean the pool changed in between."""
+        _check_encoder(services, release, services.live.current.encoder)
+        ref, content = shelf.ids(shard)
+        return _tagged(request, content, ref.blob.sha256, JSON)
+
+    return routes
+
+
+def _check_encoder(services: Services, release: ReleaseId, encoder: str) -> None:
+    """Raises UnknownRelease, or CatalogueBehind or ReleaseRetired if the live vectors are another encoder's."""
+    manifest = services.releases.manifest(release)
+    if manifest.encoder != encoder:
+        newest = services.releases.require_current().release
+        raise CatalogueBehind(release) if release == newest else ReleaseRetired(release, newest)
+
+
+def _tagged(request: Request, content: bytes, tag: str, media_type: str) -> Response:
+    """The content, or 304 if the client has it already."""
+    etag = f'"{tag}"'
+    headers = {"ETag": etag, "Cache-Control": "no-cache"}
+    known = {part.strip().removeprefix("W/") for part in request.headers.get("if-none-match", "").split(",")}
+    if etag in known:
+        return Response(status_code=304, headers=headers)
+    return Response(content, media_type=media_type, headers=headers)

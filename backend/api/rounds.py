@@ -1,0 +1,70 @@
+"""Training rounds as devices see them. Nothing here knows a device beyond one round."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from fastapi import APIRouter, Path, Request, Response
+from starlette.concurrency import run_in_threadpool
+
+from backend.api.reading import JSON, parse, require_media_type
+from backend.errors import BodyTooLarge
+from device_app.wire.ids import Message, Pseudonym, RoundId
+from device_app.wire.rounds import CheckIn, RoundStatus, UploadReceipt
+
+if TYPE_CHECKING:
+    from backend.composition import Services
+
+TENSORS_MEDIA_TYPE = "application/vnd.safetensors"
+
+
+def router(services: Services) -> APIRouter:
+    """The round routes."""
+    routes = APIRouter()
+    coordinator = services.coordinator
+
+    @routes.get("/v1/rounds/current", response_model=None)
+    def current() -> Response:
+        return _message_or_nothing(coordinator.current())
+
+    @routes.post("/v1/rounds/check-in", response_model=None)
+    async def check_in(request: Request) -> Response:
+        require_media_type(request, JSON)
+        message = parse(CheckIn, await request.body())
+        return _message_or_nothing(await run_in_threadpool(coordinator.check_in, message))
+
+    @routes.put("/v1/rounds/{round_id}/updates/{pseudonym}")
+    async def upload(
+        request: Request, round_id: Annotated[RoundId, Path()], pseudonym: Annotated[Pseudonym, Path()]
+    ) -> UploadReceipt:
+        require_media_type(request, TENSORS_MEDIA_TYPE)
+        limit_bytes = await run_in_threadpool(coordinator.upload_limit_bytes, round_id, pseudonym)
+        content = await _read(request, limit_bytes)
+        return await run_in_threadpool(coordinator.accept_update, round_id, pseudonym, content)
+
+    @routes.get("/v1/rounds/{round_id}")
+    def status(round_id: Annotated[RoundId, Path()]) -> RoundStatus:
+        return coordinator.status(round_id)
+
+    return routes
+
+
+async def _read(request: Request, limit_bytes: int) -> bytes:
+    """The body, given up as soon as it passes the limit. Raises BodyTooLarge."""
+    declared = request.headers.get("content-length", "")
+    if declared.isdigit() and int(declared) > limit_bytes:
+        raise BodyTooLarge(limit_bytes)
+    parts = bytearray()
+    async for part in request.stream():
+        parts += part
+        if len(parts) > limit_bytes:
+            raise BodyTooLarge(limit_bytes)
+    return bytes(parts)
+
+
+def _message_or_nothing(message: Message | None) -> Response:
+    """The message as JSON, or an empty 204; neither is kept by any cache."""
+    headers = {"Cache-Control": "no-store"}
+    if message is None:
+        return Response(status_code=204, headers=headers)
+    return Response(message.model_dump_json(), media_type=JSON, headers=headers)

@@ -60,20 +60,14 @@ class PulledShards:
                 "INSERT OR REPLACE INTO shard (encoder, name, sha256) VALUES (?, ?, ?)", (encoder, name, digest)
             )
 
-    def encoders(self) -> list[str]:
-        """Encoders met so far."""
-        return [row[0] for row in self._database.rows("SELECT encoder FROM encoder ORDER BY encoder")]
-
-    def complete(self, encoder: str) -> bool:
-        """Whether nothing needs pulling under this encoder any more."""
-        return bool(
-            self._database.row("SELECT 1 FROM encoder WHERE encoder = ? AND complete_at IS NOT NULL", (encoder,))
-        )
+    def encoder(self) -> str | None:
+        """The encoder all vectors were completed under last; None on a device that never met one."""
+        found = self._database.row("SELECT encoder FROM encoder")
+        return found[0] if found else None
 
     def set_complete(self, encoder: str, at: datetime) -> None:
-        """All shards were pulled, or none was needed."""
+        """All shards of this encoder were pulled, or none was needed. A later return to another starts anew."""
         with self._database.transaction():
-            self._database.write(
-                "INSERT OR REPLACE INTO encoder (encoder, complete_at) VALUES (?, ?)", (encoder, to_us(at))
-            )
-            self._database.write("DELETE FROM shard WHERE encoder = ?", (encoder,))
+            self._database.write("DELETE FROM encoder")
+            self._database.write("INSERT INTO encoder (encoder, complete_at) VALUES (?, ?)", (encoder, to_us(at)))
+            self._database.write("DELETE FROM shard")

@@ -90,6 +90,12 @@ class NewsShelf:
         joined = b"".join([by_id.get(news_id, blank) for news_id in ids])
         return present, np.frombuffer(joined, dtype="<f4").reshape(len(ids), len(blank) // 4)
 
+    def missing(self, ids: Sequence[str]) -> list[str]:
+        """Those of `ids` that have no card here, in order."""
+        found = self._database.rows(f"SELECT id FROM news WHERE id IN ({_WIDE})", (json.dumps(list(ids)),))
+        here = {row[0] for row in found}
+        return [news_id for news_id in ids if news_id not in here]
+
     def without_vector(self, encoder: str) -> list[str]:
         """Ids on the shelf that have no vector by `encoder`."""
         found = self._database.rows(

@@ -33,7 +33,7 @@ CREATE TABLE shard (
 
 CREATE TABLE encoder (
   encoder TEXT PRIMARY KEY,
-  complete_at INTEGER
+  complete_at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE participation (

@@ -1,0 +1,141 @@
+"""A release in use: its manifest, graphs and weights, all checked when it was installed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.numpy import load
+
+from device_app.errors import NoRelease, ReleaseRefused
+from device_app.ranking.session import GraphMismatch, GraphSession
+from device_app.store.blobs import Blobs
+from device_app.store.release_shelf import ReleaseShelf
+from device_app.wire.releases import BlobRef, ModelEntry, ReleaseManifest
+
+NEEDED_OF_RECALL = ("context", "decompose")
+NEEDED_OF_RANKER = ("score",)
+_NAME = re.compile(r"^[A-Za-z0-9_.]{1,120}$")
+
+TRIED_KEPT = 256
+
+Weights = Mapping[str, NDArray[np.float32]]
+Shapes = tuple[tuple[str, tuple[int, ...]], ...]
+
+
+class Release:
+    """Graphs as bytes, weights as read-only float32 arrays by parameter name, read once."""
+
+    def __init__(self, manifest: ReleaseManifest, blobs: Blobs) -> None:
+        self.manifest = manifest
+        self._blobs = blobs
+        self._weights: dict[str, Weights] = {}
+
+    @property
+    def id(self) -> str:
+        """'r7'."""
+        return self.manifest.release
+
+    def has_graph(self, model: str, purpose: str) -> bool:
+        """Whether the release brings this graph."""
+        return model in self.manifest.models and purpose in self.manifest.models[model].graphs
+
+    def graph(self, model: str, purpose: str) -> bytes:
+        """An ONNX graph. Raises ReleaseRefused if the release has none or its file is damaged."""
+        entry = self._entry(model)
+        if purpose not in entry.graphs:
+            raise ReleaseRefused(self.id, f"model {model} has no {purpose!r} graph")
+        return self._read(entry.graphs[purpose])
+
+    def weights(self, model: str) -> Weights:
+        """Parameters by name, float32; empty for a model without any. Raises ReleaseRefused."""
+        if model not in self._weights:
+            ref = self._entry(model).weights
+            self._weights[model] = {} if ref is None else self._load(model, self._read(ref))
+        return self._weights[model]
+
+    def check(self) -> None:
+        """Raise ReleaseRefused unless all is here, fits together and loads.
+
+        The default ranker and the recall model have the graphs that serving needs, reports would carry noise, weights
+        are finite float32, and ONNX Runtime loads every graph and finds every parameter it declares.
+        """
+        manifest = self.manifest
+        if manifest.recall.score_noise <= 0:
+            raise ReleaseRefused(self.id, "score_noise is 0: its reports would carry no noise")
+        for model, role, purposes in (
+            ("recall", "recall", NEEDED_OF_RECALL),
+            (manifest.default_ranker, "ranker", NEEDED_OF_RANKER),
+        ):
+            if self._entry(model).role != role:
+                raise ReleaseRefused(self.id, f"model {model} is no {role} model")
+            for purpose in purposes:
+                self.graph(model, purpose)
+        for model, entry in manifest.models.items():
+            weights = self.weights(model)
+            shapes = tuple((name, tensor.shape) for name, tensor in sorted(weights.items()))
+            for purpose, ref in entry.graphs.items():
+                try:
+                    _TRIED.load(ref.sha256, self._read(ref), shapes)
+                except GraphMismatch as broken:
+                    raise ReleaseRefused(self.id, f"graph {purpose!r} of {model}: {broken}") from broken
+
+    def _entry(self, model: str) -> ModelEntry:
+        if model not in self.manifest.models:
+            raise ReleaseRefused(self.id, f"it has no model {model!r}")
+        return self.manifest.models[model]
+
+    def _read(self, ref: BlobRef) -> bytes:
+        content = self._blobs.read(ref.sha256)
+        if content is None:
+            raise ReleaseRefused(
+                self.id, f"blob {ref.sha256[:12]} is missing or damaged; the next sync fetches it again"
+            )
+        return content
+
+    def _load(self, model: str, blob: bytes) -> Weights:
+        try:
+            tensors: dict[str, NDArray[Any]] = load(blob)
+        except (SafetensorError, ValueError, KeyError) as broken:
+            raise ReleaseRefused(self.id, f"weights of {model}: not a safetensors blob ({broken})") from broken
+        for name, tensor in tensors.items():
+            if not _NAME.match(name):
+                raise ReleaseRefused(self.id, f"weights of {model}: {name!r} is no parameter name")
+            if tensor.dtype != np.float32 or not np.isfinite(tensor).all():
+                raise ReleaseRefused(self.id, f"weights of {model}: {name} is not finite float32")
+            tensor.flags.writeable = False
+        return tensors
+
+
+def current_release(shelf: ReleaseShelf) -> Release:
+    """The release in use; raises NoRelease on a device that was never synced."""
+    kept = shelf.current()
+    if kept is None:
+        raise NoRelease
+    return Release(kept.manifest, shelf.blobs)
+
+
+class _Tried:
+    """Graphs that loaded in this process, by digest and shapes of their parameters.
+
+    Releases of one architecture differ in weights only, and a fleet checks each of them many times.
+    """
+
+    def __init__(self) -> None:
+        self._passed: set[tuple[str, Shapes]] = set()
+
+    def load(self, digest: str, graph: bytes, shapes: Shapes) -> None:
+        """Load a graph with parameters of these shapes; raises GraphMismatch."""
+        if (digest, shapes) in self._passed:
+            return
+        GraphSession(graph, {name: np.zeros(shape, np.float32) for name, shape in shapes})
+        if len(self._passed) >= TRIED_KEPT:
+            self._passed.clear()
+        self._passed.add((digest, shapes))
+
+
+_TRIED = _Tried()

@@ -1,0 +1,120 @@
+"""Pulling releases: signature, hashes and a trial run first, then one swap."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from pydantic import ValidationError
+
+from device_app.errors import BackendRefused, ReleaseRefused
+from device_app.privacy.sealed import digest
+from device_app.store.release_shelf import KeptRelease, ReleaseShelf, blob_digests
+from device_app.sync.release import Release
+from device_app.uplink.http import Door
+from device_app.uplink.server import parsed
+from device_app.wire.releases import BlobRef, ReleaseManifest, SignatureRefused, SignedManifest, verify
+
+RELEASE_LIMIT_BYTES = 256 * 1024 * 1024
+
+
+class ReleaseSync:
+    """Keeps the release in use up to date.
+
+    The key: `pinned_key` from the settings if given, else the one pinned in the store; on the first sync of a device
+    without either, the backend's own, which is pinned once the release has passed (trust on first use).
+
+    What it asks depends only on which release and blobs are here. The ETag sent is the id of the signed release in
+    use, never a value of the server's choice, so that it can't serve as a mark.
+    """
+
+    def __init__(
+        self, door: Door, shelf: ReleaseShelf, clock: Callable[[], datetime], pinned_key: bytes | None = None
+    ) -> None:
+        self._door = door
+        self._shelf = shelf
+        self._clock = clock
+        self._pinned_key = pinned_key
+
+    def refresh(self) -> bool:
+        """Look for a release; True if another one (or a repaired one) is in use now.
+
+        Raises ReleaseRefused if it fails a check: the one in use stays. Network errors as in Door.
+        """
+        current = self._shelf.current()
+        whole = current is not None and all(self._shelf.blobs.has(one) for one in blob_digests(current.manifest))
+        answer = self._door.get(
+            "/v1/releases/current",
+            words="A look for a new release of the models.",
+            purpose="sync",
+            etag=current.manifest.release if current is not None and whole else None,
+        )
+        if answer.status == 304:
+            return False
+        signed = parsed(SignedManifest, answer, "release")
+        manifest = self._verified(signed)
+        if current is not None and whole and signed.manifest == current.signed.manifest:
+            return False
+        self._fetch_blobs(manifest)
+        Release(manifest, self._shelf.blobs).check()
+        self._install(signed, manifest, current)
+        return True
+
+    def _verified(self, signed: SignedManifest) -> ReleaseManifest:
+        trusted = self._pinned_key or self._shelf.pinned_key() or signed.public_key
+        try:
+            return verify(signed, trusted)
+        except SignatureRefused as broken:
+            raise ReleaseRefused("offered now", str(broken)) from broken
+        except ValidationError as broken:
+            first = broken.errors(include_url=False, include_input=False)[0]
+            where = ".".join(str(part) for part in first["loc"])
+            raise ReleaseRefused("offered now", f"its manifest is malformed: {where}: {first['msg']}") from broken
+        except ValueError as broken:
+            raise ReleaseRefused("offered now", f"its key is malformed: {broken}") from broken
+
+    def _fetch_blobs(self, manifest: ReleaseManifest) -> None:
+        refs = {
+            ref.sha256: ref
+            for model in manifest.models.values()
+            for ref in (*model.graphs.values(), model.weights)
+            if ref is not None
+        }
+        total_bytes = sum(ref.size_bytes for ref in refs.values())
+        if total_bytes > RELEASE_LIMIT_BYTES:
+            raise ReleaseRefused(manifest.release, f"it has {total_bytes} bytes, the limit is {RELEASE_LIMIT_BYTES}")
+        for ref in refs.values():
+            if self._shelf.blobs.read(ref.sha256) is None:
+                self._shelf.blobs.put(fetch_blob(self._door, ref, manifest.release))
+
+    def _install(self, signed: SignedManifest, manifest: ReleaseManifest, current: KeptRelease | None) -> None:
+        now = self._clock()
+        if self._pinned_key is None and self._shelf.pinned_key() is None:
+            self._shelf.pin(signed.public_key, now)
+        if current is None or signed.manifest != current.signed.manifest:
+            self._shelf.install(signed, (), now)
+        self._shelf.prune_blobs()
+
+
+def fetch_blob(door: Door, ref: BlobRef, release: str) -> bytes:
+    """A blob whose size and hash are as the manifest says; raises ReleaseRefused otherwise."""
+    try:
+        answer = door.get(
+            f"/v1/blobs/{ref.sha256}",
+            words="A part of the new release: a graph or weights, the same for everybody.",
+            purpose="sync",
+            accept="application/octet-stream",
+            limit_bytes=max(1, ref.size_bytes),
+        )
+    except BackendRefused as refused:
+        raise ReleaseRefused(release, f"blob {ref.sha256[:12]} can't be had: {refused}") from refused
+    return checked_blob(answer.body, ref, release)
+
+
+def checked_blob(content: bytes, ref: BlobRef, release: str) -> bytes:
+    """The content itself, once its size and hash are right; raises ReleaseRefused otherwise."""
+    if len(content) != ref.size_bytes:
+        raise ReleaseRefused(release, f"blob {ref.sha256[:12]} has {len(content)} bytes, declared {ref.size_bytes}")
+    if digest(content) != ref.sha256:
+        raise ReleaseRefused(release, f"blob {ref.sha256[:12]} has another hash than declared")
+    return content

@@ -1,0 +1,102 @@
+"""Pulling news vectors anew for a new encoder: whole shards, so that no request tells of a click."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from pydantic import TypeAdapter, ValidationError
+
+from device_app.errors import AnswerMalformed, NoRelease
+from device_app.store.front_page import PulledShards
+from device_app.store.news_shelf import NewsShelf
+from device_app.store.release_shelf import ReleaseShelf
+from device_app.sync.releases import checked_blob
+from device_app.uplink.http import Door
+from device_app.uplink.server import parsed
+from device_app.uplink.vectors import read_codes
+from device_app.wire.ids import NewsId
+from device_app.wire.releases import BLOB_LIMIT_BYTES, ShardList, ShardRef
+
+_IDS = TypeAdapter(tuple[NewsId, ...])
+IDS_LIMIT_BYTES = 64 * 1024 * 1024
+
+
+class VectorSync:
+    """Gives the news on the shelf their vectors by the encoder of the release in use.
+
+    Needed only when the encoder changes: all news arrive with vectors of their day's encoder. Which shards are asked
+    for depends on the release and on which of them were pulled before, never on what is on the shelf: every device
+    that meets a new encoder pulls all shards, and throws away what it has no use for.
+    """
+
+    def __init__(
+        self,
+        door: Door,
+        news: NewsShelf,
+        pulled: PulledShards,
+        releases: ReleaseShelf,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._door = door
+        self._news = news
+        self._pulled = pulled
+        self._releases = releases
+        self._clock = clock
+
+    def refresh(self) -> int:
+        """Pull every shard that is missing under the encoder in use; returns how many. A cut-off pull goes on later.
+
+        Raises NoRelease, network errors as in Door, AnswerMalformed, ReleaseRefused for a shard of another hash.
+        """
+        release = self._releases.current()
+        if release is None:
+            raise NoRelease
+        encoder = release.manifest.encoder
+        if self._pulled.encoder() == encoder:
+            return 0
+        if self._pulled.encoder() is None:
+            self._pulled.set_complete(encoder, self._clock())
+            return 0
+        answer = self._door.get(
+            f"/v1/releases/{release.manifest.release}/vectors",
+            words="The list of all shards of news vectors, for a release with a new encoder.",
+            purpose="sync",
+        )
+        listed = parsed(ShardList, answer, "shard list")
+        if listed.encoder != encoder or listed.release != release.manifest.release:
+            raise AnswerMalformed("shard list", f"it is for {listed.release} and encoder {listed.encoder[:12]}")
+        here = self._pulled.pulled(encoder)
+        wanted = [shard for shard in listed.shards if here.get(shard.name) != shard.blob.sha256]
+        for shard in wanted:
+            self._pull(listed, shard, release.manifest.dimensions)
+        self._pulled.set_complete(encoder, self._clock())
+        self._news.prune_vectors({encoder})
+        return len(wanted)
+
+    def _pull(self, listed: ShardList, shard: ShardRef, dimensions: int) -> None:
+        path = f"/v1/releases/{listed.release}/vectors/{shard.name}"
+        what = f"shard {shard.name}"
+        blob = self._door.get(
+            path,
+            words=f"All news vectors of {shard.name}, the same for everybody.",
+            purpose="sync",
+            accept="application/octet-stream",
+            limit_bytes=max(1, min(shard.blob.size_bytes, BLOB_LIMIT_BYTES)),
+        )
+        content = checked_blob(blob.body, shard.blob, listed.release)
+        vectors = read_codes(content, shard.count, dimensions, what, BLOB_LIMIT_BYTES)
+        ids = self._door.get(
+            f"{path}/ids",
+            words=f"The ids that go with the vectors of {shard.name}.",
+            purpose="sync",
+            limit_bytes=IDS_LIMIT_BYTES,
+        )
+        try:
+            rows = _IDS.validate_json(ids.body)
+        except ValidationError as broken:
+            raise AnswerMalformed(what, "its ids are not a list of news ids") from broken
+        if len(rows) != shard.count:
+            raise AnswerMalformed(what, f"{len(rows)} ids for {shard.count} vectors")
+        self._news.put_vectors(rows, vectors, listed.encoder)
+        self._pulled.add(listed.encoder, shard.name, shard.blob.sha256)

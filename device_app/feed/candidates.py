@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from device_app.uplink.vectors import read_vectors
 from device_app.wire.news import NewsCard
 from device_app.wire.recall import RecallAnswer
-from device_app.wire.tensors import TensorSpec, dequantise, unpack
-
-VECTORS_LIMIT_BYTES = 8 * 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -78,11 +76,10 @@ class Candidates:
 
 
 def candidates_of(answer: RecallAnswer, dimensions: int) -> Candidates:
-    """The answer's cards with their vectors unpacked. Raises TensorError naming what does not fit the cards."""
-    count = len(answer.candidates)
-    specs = {"codes": TensorSpec("int8", (count, dimensions)), "scales": TensorSpec("float32", (count,))}
-    tensors = unpack(answer.vectors, specs, limit_bytes=VECTORS_LIMIT_BYTES)
-    return Candidates(answer.candidates, dequantise(tensors["codes"], tensors["scales"]), answer.encoder)
+    """The answer's cards with their vectors, without repeated ids. Raises AnswerMalformed."""
+    found = Candidates(answer.candidates, read_vectors(answer, dimensions), answer.encoder)
+    _, first = np.unique(found.ids, return_index=True)
+    return found if len(first) == len(found) else found.only(np.sort(first))
 
 
 def together(first: Candidates, second: Candidates) -> Candidates:
@@ -109,8 +106,3 @@ def unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     """Rows scaled to length 1; rows of zeros stay zeros."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.asarray(vectors / np.where(lengths > 0, lengths, 1.0), dtype=np.float32)
-
-
-def distinct(cards: Sequence[NewsCard]) -> tuple[NewsCard, ...]:
-    """Cards without repeated ids, in order."""
-    return tuple({card.id: card for card in cards}.values())

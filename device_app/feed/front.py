@@ -32,3 +32,7 @@ class FrontList:
         )
         self._read = (kept, encoder, read)
         return read
+
+    def known(self) -> bool:
+        """Whether there was a first sync."""
+        return self._page.current() is not None

@@ -22,7 +22,7 @@ class LoopTrouble:
 
 @dataclass(frozen=True)
 class StatusView:
-    """Shield: green with budget for another report (or nothing reported at all), amber without, red never paid for.
+    """Shield: green with budget for another report (or with reports off), amber without, red if a release was refused.
 
     online is None before the first try to reach the backend.
     """

@@ -1,0 +1,117 @@
+"""The texts of whole returned lists, fetched in the background before anything on them is opened."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from threading import Condition, Event
+
+import numpy as np
+from numpy.typing import NDArray
+
+from device_app.privacy.returned import seal_returned
+from device_app.store.news_shelf import NewsShelf
+from device_app.uplink.server import Uplink
+from device_app.wire.recall import RecallAnswer
+
+LISTS_WAITING = 4
+AGAIN_AFTER_SEC = 3_600.0
+"""A list whose texts came within this time is not asked for again."""
+
+
+@dataclass(frozen=True)
+class _List:
+    answer: RecallAnswer
+    vectors: NDArray[np.float32]
+    ids: tuple[str, ...]
+
+
+class Bodies:
+    """Fetches the texts of lists one list at a time: every id of an answer in one request, never a choice among them.
+
+    Whether and when a list is fetched depends on the list alone, not on what the reader opens.
+    """
+
+    def __init__(self, uplink: Uplink, shelf: NewsShelf, clock: Callable[[], datetime]) -> None:
+        self._uplink = uplink
+        self._shelf = shelf
+        self._clock = clock
+        self._changed = Condition()
+        self._waiting: deque[_List] = deque()
+        self._under_way: _List | None = None
+        self._fetched: dict[tuple[str, ...], float] = {}
+        self._attended = False
+
+    def want(self, answer: RecallAnswer, vectors: NDArray[np.float32]) -> None:
+        """Queue a returned list (vectors [R, D], in its order); of more than four waiting, the oldest is dropped."""
+        ids = tuple(card.id for card in answer.candidates)
+        if not ids:
+            return
+        with self._changed:
+            if any(one.ids == ids for one in (*self._waiting, self._under_way) if one is not None):
+                return
+            self._waiting.append(_List(answer, vectors, ids))
+            while len(self._waiting) > LISTS_WAITING:
+                self._waiting.popleft()
+            self._changed.notify_all()
+
+    def step(self) -> bool:
+        """Shelve the next waiting list and fetch its texts; False if none waits.
+
+        Raises the errors of `Uplink.bodies`; the list then goes back to the front of the queue.
+        """
+        with self._changed:
+            if self._under_way is not None or not self._waiting:
+                return False
+            current = self._under_way = self._waiting.popleft()
+        done = False
+        try:
+            self._shelf.put(current.answer.candidates, current.vectors, current.answer.encoder, self._clock())
+            if self._due(current.ids):
+                answer = self._uplink.bodies(seal_returned(current.answer))
+                self._shelf.put_bodies({body.id: body.body for body in answer.bodies})
+                self._fetched[current.ids] = time.monotonic()
+            done = True
+        finally:
+            with self._changed:
+                self._under_way = None
+                if not done:
+                    self._waiting.appendleft(current)
+                self._changed.notify_all()
+        return True
+
+    def attend(self, stop: Event, wait_sec: float) -> None:
+        """Run steps as lists come, until `stop` is set; errors of a step are the caller's. Wakes every `wait_sec`."""
+        with self._changed:
+            self._attended = True
+        try:
+            while not stop.is_set():
+                if not self.step():
+                    with self._changed:
+                        self._changed.wait_for(lambda: bool(self._waiting) or stop.is_set(), timeout=wait_sec)
+        finally:
+            with self._changed:
+                self._attended = False
+                self._changed.notify_all()
+
+    def wake(self) -> None:
+        """Let `attend` look at its stop event."""
+        with self._changed:
+            self._changed.notify_all()
+
+    def wait_for(self, news_id: str, timeout_sec: float) -> None:
+        """Wait while a list with this news is being fetched by another thread, at most `timeout_sec`."""
+        with self._changed:
+            self._changed.wait_for(lambda: not (self._attended and self._expected(news_id)), timeout=timeout_sec)
+
+    def _expected(self, news_id: str) -> bool:
+        lists = (*self._waiting, self._under_way)
+        return any(news_id in one.ids for one in lists if one is not None)
+
+    def _due(self, ids: tuple[str, ...]) -> bool:
+        now = time.monotonic()
+        self._fetched = {one: at for one, at in self._fetched.items() if now - at < AGAIN_AFTER_SEC}
+        return ids not in self._fetched

@@ -1,0 +1,78 @@
+"""Feeds on the disk: saved with what they show before anybody sees them, and read back when the backend is down."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+
+from pydantic import TypeAdapter
+
+from device_app.errors import DeviceError
+from device_app.feed.candidates import Candidates
+from device_app.feed.item import Feed, FeedItem
+from device_app.store.database import Database
+from device_app.store.feeds import Feeds, KeptFeed
+from device_app.store.impressions import Impressions
+from device_app.store.news_shelf import NewsShelf
+from device_app.store.timings import Timings
+from device_app.wire.timing import Stopwatch
+
+_FEED = TypeAdapter(Feed)
+
+
+class KeptFeeds:
+    """The last hundred feeds of this device."""
+
+    def __init__(
+        self,
+        database: Database,
+        feeds: Feeds,
+        impressions: Impressions,
+        shelf: NewsShelf,
+        timings: Timings,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._database = database
+        self._feeds = feeds
+        self._impressions = impressions
+        self._shelf = shelf
+        self._timings = timings
+        self._clock = clock
+
+    def save(self, feed: Feed, shown: Candidates, watch: Stopwatch) -> Feed:
+        """Shelve what it shows, record the impression and keep the feed, all or nothing; then return it.
+
+        shown are the feed's cards with their vectors, in its order. The time this takes counts as 'store'.
+        """
+        with watch.stage("store"), self._database.quick_transaction():
+            self._shelf.put(shown.cards, shown.vectors, shown.encoder, feed.made_at)
+            self._impressions.record(feed.feed_id, [card.id for card in shown.cards], feed.made_at)
+            self._feeds.save(KeptFeed(feed.feed_id, feed.made_at, _FEED.dump_json(feed).decode()))
+        self._timings.record("feed", watch.stages_ms, feed.server_ms, feed.made_at)
+        return replace(feed, device_ms=dict(watch.stages_ms))
+
+    def last(self) -> Feed | None:
+        """The newest feed."""
+        return _read(self._feeds.last())
+
+    def item(self, feed_id: str, news_id: str) -> FeedItem | None:
+        """An item of a kept feed."""
+        feed = _read(self._feeds.get(feed_id))
+        return next((item for item in feed.items if item.card.id == news_id), None) if feed else None
+
+    def offline(self, trouble: DeviceError) -> Feed:
+        """The last feed as it was, marked 'offline'; an empty one if there never was any."""
+        last = self.last()
+        if last is None:
+            words = f"{trouble} This device has no feed to show yet; it tries again by itself."
+            return Feed("", self._clock(), None, (), "offline", words)
+        return replace(
+            last,
+            mode="offline",
+            notice=f"{trouble} This is your last feed, of {last.made_at.astimezone():%-d %B, %H:%M}.",
+        )
+
+
+def _read(kept: KeptFeed | None) -> Feed | None:
+    return None if kept is None else _FEED.validate_json(kept.content)

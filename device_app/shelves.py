@@ -1,0 +1,47 @@
+"""All that one device keeps, over one database."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from device_app.store.byte_log import ByteLog
+from device_app.store.clicks import Clicks
+from device_app.store.database import Database
+from device_app.store.feeds import Feeds
+from device_app.store.front_page import FrontPage, PulledShards
+from device_app.store.impressions import Impressions
+from device_app.store.ledger_book import LedgerBook
+from device_app.store.news_shelf import NewsShelf
+from device_app.store.opinions import Feedback, Stances
+from device_app.store.outbox import Outbox
+from device_app.store.participations import Participations
+from device_app.store.preferences import Preferences
+from device_app.store.release_shelf import ReleaseShelf
+from device_app.store.report_memo import ReportMemo
+from device_app.store.timings import Timings
+
+
+class Shelves:
+    """Opens the database at `path` and every store on it. Raises StoreBroken.
+
+    blob_folder may be shared by the devices of a fleet; by default it lies beside the database.
+    """
+
+    def __init__(self, path: Path, blob_folder: Path | None = None) -> None:
+        self.database = Database(path)
+        self.clicks = Clicks(self.database)
+        self.impressions = Impressions(self.database)
+        self.news = NewsShelf(self.database)
+        self.feedback = Feedback(self.database)
+        self.stances = Stances(self.database)
+        self.ledger_book = LedgerBook(self.database)
+        self.report_memo = ReportMemo(self.database)
+        self.outbox = Outbox(self.database)
+        self.byte_log = ByteLog(self.database)
+        self.timings = Timings(self.database)
+        self.releases = ReleaseShelf(self.database, blob_folder)
+        self.front_page = FrontPage(self.database)
+        self.pulled_shards = PulledShards(self.database)
+        self.feeds = Feeds(self.database)
+        self.participations = Participations(self.database)
+        self.preferences = Preferences(self.database)

@@ -1,0 +1,55 @@
+"""A fresh device store on a real file, and cards to put in it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from device_app.store.database import Database
+from device_app.wire.news import NewsCard
+
+NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+MakeCard = Callable[..., NewsCard]
+
+
+@pytest.fixture
+def now() -> datetime:
+    return NOW
+
+
+@pytest.fixture(scope="module")
+def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A migrated, empty store, to copy: running the migrations takes longer than most tests."""
+    path = tmp_path_factory.mktemp("migrated") / "device.sqlite"
+    Database(path).close()
+    return path
+
+
+@pytest.fixture
+def database(tmp_path: Path, migrated: Path) -> Iterator[Database]:
+    opened = Database(Path(shutil.copy(migrated, tmp_path / "device.sqlite")))
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def make_card() -> MakeCard:
+    def make(news_id: str, title: str = "Ships wait outside the port", **changes: object) -> NewsCard:
+        values: dict[str, object] = {
+            "id": news_id,
+            "title": title,
+            "abstract": "A strike enters its third day.",
+            "url": f"https://news.example/{news_id}",
+            "publisher": "The Harbour Post",
+            "section": "economy",
+            "topic": "ports",
+            "published_at": NOW,
+            "weight": 0.5,
+        }
+        return NewsCard.model_validate(values | changes)
+
+    return make

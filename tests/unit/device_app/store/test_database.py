@@ -1,0 +1,231 @@
+"""The file under the store: migrations, kills, full and read-only disks."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from device_app.errors import StoreBroken
+from device_app.store.clicks import Clicks
+from device_app.store.database import MIGRATIONS, Database
+from device_app.store.ledger_book import LedgerBook, LedgerEntry
+from device_app.store.preferences import Preferences
+
+NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+
+
+def charge(epsilon: float) -> LedgerEntry:
+    return LedgerEntry(NOW, "reports", "basis_laplace", {"clip": 0.2}, epsilon, 0.0, "ab" * 32, "r1")
+
+
+def test_a_new_database_has_every_migration_and_opens_again_unchanged(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "device.sqlite"
+    Database(path).close()
+    with sqlite3.connect(path) as raw:
+        applied = {row[0] for row in raw.execute("SELECT migration_id FROM _yoyo_migration")}
+    raw.close()
+    assert applied == {file.stem for file in MIGRATIONS.glob("*.sql")}
+    again = Database(path)
+    assert again.row("PRAGMA journal_mode") == ("wal",)
+    assert again.row("PRAGMA synchronous") == (2,)
+    again.close()
+
+
+def test_a_database_of_a_newer_version_is_refused_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "device.sqlite"
+    Database(path).close()
+    raw = sqlite3.connect(path)
+    raw.execute("INSERT INTO _yoyo_migration VALUES ('f', '0999_from_the_future', '2027-01-01')")
+    raw.commit()
+    raw.close()
+    before = path.read_bytes()
+    with pytest.raises(StoreBroken, match="newer version of Ownfeed \\(migration 0999_from_the_future\\)"):
+        Database(path)
+    assert path.read_bytes() == before
+
+
+def test_an_older_database_keeps_its_rows_when_it_is_migrated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = tmp_path / "migrations"
+    old.mkdir()
+    (old / "0001_reading.sql").write_text((MIGRATIONS / "0001_reading.sql").read_text())
+    path = tmp_path / "device.sqlite"
+    with monkeypatch.context() as patch:
+        patch.setattr("device_app.store.database.MIGRATIONS", old)
+        first = Database(path)
+        Clicks(first).add("N1", "f1", NOW)
+        first.close()
+    migrated = Database(path)
+    assert [click.news_id for click in Clicks(migrated).recent()] == ["N1"]
+    assert LedgerBook(migrated).total("reports") == 0
+    migrated.close()
+
+
+def test_a_file_that_is_no_database_is_refused_in_plain_words(tmp_path: Path) -> None:
+    path = tmp_path / "device.sqlite"
+    path.write_bytes(b"not a database at all, " * 200)
+    with pytest.raises(StoreBroken, match="not a database"):
+        Database(path)
+
+
+@pytest.mark.parametrize("name", ["a b.sqlite", "a#b.sqlite", "a?b.sqlite", "a%20b.sqlite", "ü.sqlite"])
+def test_any_path_a_system_allows_works(tmp_path: Path, name: str) -> None:
+    database = Database(tmp_path / name)
+    Preferences(database).set("x", 1)
+    database.close()
+    assert (tmp_path / name).stat().st_size > 0
+
+
+def test_a_broken_migration_is_reported_and_leaves_no_half_schema(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = tmp_path / "migrations"
+    broken.mkdir()
+    (broken / "0001_half.sql").write_text("CREATE TABLE one (x INTEGER);\nCREATE TABLE one (x INTEGER);\n")
+    monkeypatch.setattr("device_app.store.database.MIGRATIONS", broken)
+    path = tmp_path / "device.sqlite"
+    with pytest.raises(StoreBroken):
+        Database(path)
+    raw = sqlite3.connect(path)
+    tables = {row[0] for row in raw.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+    raw.close()
+    assert "one" not in tables
+
+
+def test_two_threads_open_the_same_new_database_at_once(tmp_path: Path) -> None:
+    failures: list[BaseException] = []
+
+    def open_and_close() -> None:
+        try:
+            Database(tmp_path / "device.sqlite").close()
+        except BaseException as failure:
+            failures.append(failure)
+
+    threads = [threading.Thread(target=open_and_close) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+
+
+def test_a_transaction_that_raises_leaves_nothing(database: Database) -> None:
+    book = LedgerBook(database)
+
+    def append_then_fail() -> None:
+        with database.transaction():
+            book.append(charge(1.0))
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        append_then_fail()
+    assert book.total("reports") == 0
+    book.append(charge(2.0))
+    assert book.total("reports") == 2
+
+
+def test_a_quick_transaction_restores_full_synchronisation(database: Database) -> None:
+    with database.quick_transaction():
+        assert database.row("PRAGMA synchronous") == (1,)
+    assert database.row("PRAGMA synchronous") == (2,)
+    with pytest.raises(ZeroDivisionError), database.quick_transaction():
+        _ = 1 / 0
+    assert database.row("PRAGMA synchronous") == (2,)
+
+
+def test_writing_outside_a_transaction_is_a_mistake(database: Database) -> None:
+    with pytest.raises(RuntimeError, match="needs a transaction"):
+        database.write("DELETE FROM click")
+
+
+def test_a_full_disk_says_so_and_loses_nothing(database: Database) -> None:
+    # max_page_count makes SQLite itself answer "database or disk is full".
+    clicks = Clicks(database)
+    clicks.add("N0", "f", NOW)
+    pages = database.number("PRAGMA page_count")
+    database.row(f"PRAGMA max_page_count={pages}")
+
+    def fill_the_disk() -> None:
+        for number in range(10_000):
+            clicks.add(f"N{number}" + "x" * 60, f"f{number}", NOW)
+
+    with pytest.raises(StoreBroken, match="disk is full"):
+        fill_the_disk()
+    kept = clicks.count()
+    assert kept >= 1
+    database.row("PRAGMA max_page_count=1000000")
+    clicks.add("N-after", "f", NOW)
+    assert clicks.count() == kept + 1
+    assert database.row("PRAGMA integrity_check") == ("ok",)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write read-only files")
+def test_a_read_only_file_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "device.sqlite"
+    Database(path).close()
+    path.chmod(0o400)
+    with pytest.raises(StoreBroken):
+        Clicks(Database(path)).add("N1", "f", NOW)
+
+
+def test_a_write_to_a_database_opened_for_reading_says_so(database: Database) -> None:
+    database.row("PRAGMA query_only=ON")
+    with pytest.raises(StoreBroken, match="can't be written"):
+        Clicks(database).add("N1", "f", NOW)
+
+
+def test_a_click_survives_a_kill_right_after_it_was_answered(tmp_path: Path) -> None:
+    # The child prints once add() has returned and is killed at once, without closing anything.
+    path = tmp_path / "device.sqlite"
+    program = (
+        "import sys; from pathlib import Path; from datetime import datetime, UTC\n"
+        "from device_app.store.database import Database; from device_app.store.clicks import Clicks\n"
+        "clicks = Clicks(Database(Path(sys.argv[1])))\n"
+        "clicks.add('N1', 'f1', datetime.now(UTC)); print('answered', flush=True)\n"
+        "clicks._database._run('BEGIN IMMEDIATE'); clicks._database._depth = 1\n"
+        "clicks.add('N2', 'f1', datetime.now(UTC)); print('uncommitted', flush=True); sys.stdin.read()\n"
+    )
+    child = subprocess.Popen(
+        [sys.executable, "-c", program, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    with child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "answered\n"
+        assert child.stdout.readline() == "uncommitted\n"
+        child.send_signal(signal.SIGKILL)
+    database = Database(path)
+    assert [click.news_id for click in Clicks(database).recent()] == ["N1"]
+    database.close()
+
+
+def test_erasing_leaves_the_spent_budget_and_no_trace_of_the_reader(database: Database, make_card) -> None:  # type: ignore[no-untyped-def]
+    from device_app.store.news_shelf import NewsShelf
+
+    NewsShelf(database).put_cards([make_card("N-zanzibar", title="Zanzibar unmistakable")], NOW)
+    Clicks(database).add("N-zanzibar", "f1", NOW)
+    Preferences(database).set("sections", ["zanzibar"])
+    LedgerBook(database).append(charge(50.0))
+    database.erase()
+    assert Clicks(database).count() == 0
+    assert Clicks(database).latest_id() == 0
+    assert Preferences(database).get("sections") is None
+    assert LedgerBook(database).total("reports") == 50
+    assert LedgerBook(database).entries().rows[0].subject == ""
+    for file in database.path.parent.iterdir():
+        if file.is_file():
+            assert b"anzibar" not in file.read_bytes(), file.name
+
+
+def test_every_table_is_described_in_the_readme(database: Database) -> None:
+    readme = (MIGRATIONS.parent / "README.md").read_text()
+    tables = [row[0] for row in database.rows("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+    ours = [table for table in tables if not table.startswith(("_yoyo", "yoyo", "sqlite_"))]
+    assert len(ours) > 15
+    assert [table for table in ours if f"| `{table}` |" not in readme] == []

@@ -1,0 +1,185 @@
+"""What leaves: the ledger's rows, the outbox, the byte log, blobs and releases."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from device_app.errors import StoreBroken
+from device_app.store import byte_log
+from device_app.store.blobs import Blobs
+from device_app.store.byte_log import BODY_KEPT_BYTES, ByteLog, Departure
+from device_app.store.database import Database
+from device_app.store.ledger_book import LedgerBook, LedgerEntry
+from device_app.store.outbox import Outbox
+from device_app.store.release_shelf import ReleaseShelf
+from device_app.store.report_memo import Memo, ReportMemo
+
+DAY = timedelta(days=1)
+
+
+def departure(at: datetime, body: bytes = b"{}") -> Departure:
+    return Departure(at, "recall", "A report.", "POST", "http://b/v1/recall", b"POST /v1/recall HTTP/1.1\r\n\r\n", body)
+
+
+def charge(at: datetime, epsilon: float, channel: str = "reports", payload: str = "ab") -> LedgerEntry:
+    return LedgerEntry(at, channel, "basis_laplace", {"clip": 0.2}, epsilon, 0.0, payload * 32, "r1")
+
+
+def test_the_ledger_sums_by_channel_since_and_by_day(database: Database, now: datetime) -> None:
+    book = LedgerBook(database)
+    for entry in (charge(now - DAY, 50), charge(now, 10), charge(now, 5), charge(now, 7, "training", "cd")):
+        book.append(entry)
+    assert book.spent("reports", now) == 15
+    assert book.total("reports") == 65
+    assert book.total("unheard of") == 0
+    assert [(str(one.day), one.channel, one.epsilon, one.charges) for one in book.days()] == [
+        ("2026-11-20", "reports", 15, 2),
+        ("2026-11-20", "training", 7, 1),
+        ("2026-11-19", "reports", 50, 1),
+    ]
+    page = book.entries()
+    assert (page.total, page.rows[0].channel, page.rows[0].parameters) == (4, "training", {"clip": 0.2})
+    paid = book.charged("cd" * 32)
+    assert paid is not None
+    assert paid.epsilon == 7
+    assert book.charged("ee" * 32) is None
+
+
+def test_the_memo_holds_one_report_for_one_release(database: Database, now: datetime) -> None:
+    memo = ReportMemo(database)
+    memo.keep(Memo("r1", b"one", ((0.1,),), 3, now))
+    memo.keep(Memo("r2", b"two", ((0.2, -0.2),), 4, now))
+    assert memo.current("r1") is None
+    assert memo.current("r2") == Memo("r2", b"two", ((0.2, -0.2),), 4, now)
+    memo.clear()
+    assert memo.latest() is None
+
+
+def put(outbox: Outbox, now: datetime, subject: str = "round-1", payload: bytes = b"\x00bytes") -> int:
+    return outbox.put(
+        subject=subject,
+        method="PUT",
+        path="/v1/x",
+        content_type="application/octet-stream",
+        payload=payload,
+        words="An update.",
+        at=now,
+        expires_at=now + DAY,
+    )
+
+
+def test_a_parcel_waits_byte_for_byte_until_done_over_a_restart(tmp_path: Path, now: datetime) -> None:
+    first = Database(tmp_path / "device.sqlite")
+    parcel_id = put(Outbox(first), now)
+    assert put(Outbox(first), now, payload=b"other bytes for the same round") == parcel_id
+    Outbox(first).fail(parcel_id, "no answer in time", now + timedelta(minutes=5))
+    first.close()
+    again = Database(tmp_path / "device.sqlite")
+    outbox = Outbox(again)
+    assert outbox.due(now) == []
+    (parcel,) = outbox.due(now + timedelta(minutes=5))
+    assert (parcel.payload, parcel.sha256) == (b"\x00bytes", sha256(b"\x00bytes").hexdigest())
+    assert (parcel.attempts, parcel.trouble, parcel.expires_at) == (1, "no answer in time", now + DAY)
+    outbox.done(parcel.id)
+    assert outbox.waiting() == []
+    again.close()
+
+
+def test_a_parcel_that_is_too_late_is_dropped(database: Database, now: datetime) -> None:
+    outbox = Outbox(database)
+    put(outbox, now)
+    assert outbox.due(now + DAY) == []
+    assert outbox.waiting() == []
+
+
+def test_a_request_is_logged_before_its_answer_and_completed_by_it(database: Database, now: datetime) -> None:
+    log = ByteLog(database)
+    entry_id = log.record(departure(now, b'{"a":1}'))
+    open_entry = log.entry(entry_id)
+    assert open_entry is not None
+    assert (open_entry.status, open_entry.body, open_entry.sent_bytes) == (None, b'{"a":1}', 28 + 7)
+    log.answered(entry_id, status=200, head=b"HTTP/1.1 200 OK\r\n\r\n", response_bytes=12, ms=3.5)
+    log.failed(log.record(departure(now)), why="no answer in time", ms=9.0)
+    page = log.entries()
+    assert [(row.status, row.trouble, row.body) for row in page.rows] == [
+        (None, "no answer in time", b""),
+        (200, None, b""),
+    ]
+    assert log.entry(99) is None
+
+
+def test_of_a_long_body_the_beginning_the_length_and_the_hash_stay(database: Database, now: datetime) -> None:
+    body = bytes(BODY_KEPT_BYTES) + b"tail"
+    log = ByteLog(database)
+    kept = log.entry(log.record(departure(now, body)))
+    assert kept is not None
+    assert kept.body == bytes(BODY_KEPT_BYTES)
+    assert not kept.body_is_whole
+    assert (kept.body_bytes, kept.body_sha256) == (len(body), sha256(body).hexdigest())
+
+
+def test_the_log_is_pruned_by_age_number_and_size(
+    database: Database, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(byte_log, "ENTRIES_KEPT", 5)
+    monkeypatch.setattr(byte_log, "BODIES_KEPT_BYTES", 25)
+    log = ByteLog(database)
+    log.record(departure(now - 91 * DAY))
+    ids = [log.record(departure(now, bytes(10))) for _ in range(6)]
+    log.prune(now)
+    assert [row.id for row in log.entries().rows] == ids[:0:-1]
+    whole = {row.id: log.entry(row.id).body_is_whole for row in log.entries().rows}  # type: ignore[union-attr]
+    assert whole == {ids[5]: True, ids[4]: True, ids[3]: False, ids[2]: False, ids[1]: False}
+    assert log.entry(ids[1]).body_bytes == 10  # type: ignore[union-attr]
+
+
+def test_the_log_prunes_itself(database: Database, now: datetime, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(byte_log, "_PRUNE_EVERY", 4)
+    log = ByteLog(database)
+    log.record(departure(now - 91 * DAY))
+    for _ in range(3):
+        log.record(departure(now))
+    assert log.entries().total == 3
+
+
+def test_a_damaged_blob_counts_as_missing(tmp_path: Path) -> None:
+    blobs = Blobs(tmp_path / "blobs")
+    digest = blobs.put(b"graph")
+    assert blobs.put(b"graph") == digest
+    assert blobs.read(digest) == b"graph"
+    blobs.path(digest).write_bytes(b"grapf")
+    assert blobs.read(digest) is None
+    assert not blobs.has(digest)
+    assert blobs.read("00" * 32) is None
+
+
+def test_a_folder_that_cannot_be_written_leaves_no_half_blob(tmp_path: Path) -> None:
+    (tmp_path / "blobs").write_text("a file where the folder should be")
+    with pytest.raises(StoreBroken):
+        Blobs(tmp_path / "blobs").put(b"graph")
+
+
+def test_only_old_unused_blobs_are_pruned(tmp_path: Path) -> None:
+    import os
+
+    blobs = Blobs(tmp_path / "blobs")
+    assert blobs.prune([]) == 0
+    kept, old, young = blobs.put(b"kept"), blobs.put(b"old"), blobs.put(b"young")
+    for digest in (kept, old):
+        os.utime(blobs.path(digest), (0, 0))
+    assert blobs.prune([kept]) == 1
+    assert (blobs.has(kept), blobs.has(old), blobs.has(young)) == (True, False, True)
+
+
+def test_another_key_is_never_pinned_over_the_first(database: Database, now: datetime) -> None:
+    shelf = ReleaseShelf(database)
+    assert shelf.pinned_key() is None
+    shelf.pin(b"k" * 32, now)
+    shelf.pin(b"k" * 32, now)
+    with pytest.raises(ValueError, match="another key"):
+        shelf.pin(b"x" * 32, now)
+    assert shelf.pinned_key() == b"k" * 32

@@ -1,0 +1,62 @@
+"""The files the pages are made with: style sheets, scripts and icons, read once and named by their content."""
+
+from __future__ import annotations
+
+import hashlib
+import mimetypes
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Asset:
+    """One static file."""
+
+    payload: bytes
+    media_type: str
+
+
+@dataclass(frozen=True)
+class Assets:
+    """Every static file by its path under web/static ('css/tokens.css'), under one version: scripts import each other."""
+
+    files: dict[str, Asset]
+    version: str
+
+    def path(self, name: str) -> str:
+        """The address of a file, which changes when any file does. Raises KeyError for an unknown file."""
+        if name not in self.files:
+            raise KeyError(f"no file {name!r} in web/static")
+        return f"/static/{self.version}/{name}"
+
+    def get(self, version: str, name: str) -> Asset | None:
+        """The file, or None if there is none of that name and version."""
+        return self.files.get(name) if version == self.version else None
+
+
+def web_folder(name: str) -> Path:
+    """A folder of the `web` package data: 'templates' or 'static'. Raises FileNotFoundError if it is not installed."""
+    folder = Path(str(files("web").joinpath(name)))
+    if not folder.is_dir():
+        raise FileNotFoundError(f"the pages' files are not installed: no folder {name!r} in the package 'web'")
+    return folder
+
+
+def read_assets() -> Assets:
+    """Read web/static once."""
+    root = web_folder("static")
+    found = {
+        path.relative_to(root).as_posix(): _read(path)
+        for path in sorted(root.rglob("*"))
+        if path.suffix in {".css", ".js", ".svg"}
+    }
+    whole = hashlib.sha256()
+    for name, asset in found.items():
+        whole.update(name.encode() + b"\0" + asset.payload)
+    return Assets(found, whole.hexdigest()[:12])
+
+
+def _read(path: Path) -> Asset:
+    media_type = "text/javascript" if path.suffix == ".js" else mimetypes.guess_type(path.name)[0] or "text/plain"
+    return Asset(path.read_bytes(), media_type)

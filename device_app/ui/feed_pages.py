@@ -1,0 +1,128 @@
+"""For you, Fresh, Explore, Following, search, and the first visit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import groupby
+from typing import Annotated
+
+from fastapi import APIRouter, Form, Query, Request
+from fastapi.responses import Response
+
+from device_app.errors import DeviceError
+from device_app.feed.item import Feed, FeedItem
+from device_app.ui.press import Press, see_other
+from device_app.wire.news import NewsCard
+
+FRESH_SHOWN = 90
+CARD_RHYTHM = ("", "", "", "brief", "brief", "brief", "wide", "", "", "", "half", "half", "brief", "brief", "brief")
+"""The shapes of a page's cards in turn, so that a long page reads like a newspaper and not like a wall of tiles."""
+
+
+def router(press: Press) -> APIRouter:
+    """The pages a reader starts from."""
+    device = press.device
+    routes = APIRouter()
+
+    @routes.get("/")
+    def for_you(request: Request) -> Response:
+        status = device.status()
+        if status.chosen_sections is None and status.clicks == 0:
+            return see_other("/welcome")
+        feed = device.feed()
+        return press.page(request, "for_you", feed=feed, reactions=device.reactions(), **_columns(feed))
+
+    @routes.post("/feed/refresh")
+    def refresh() -> Response:
+        device.feed(refresh=True)
+        return see_other("/", "refreshed")
+
+    @routes.get("/fresh")
+    def fresh(request: Request) -> Response:
+        cards = {card.id: card for shelf in device.explore() if shelf.stance != "block" for card in shelf.cards}
+        newest = sorted(cards.values(), key=lambda card: card.published_at, reverse=True)[:FRESH_SHOWN]
+        return press.page(request, "fresh", spans=by_span(newest, datetime.now(UTC)))
+
+    @routes.get("/explore")
+    def explore(request: Request) -> Response:
+        return press.page(request, "explore", shelves=device.explore(), only=None)
+
+    @routes.get("/explore/{section}")
+    def explore_section(request: Request, section: str) -> Response:
+        shelves = [shelf for shelf in device.explore() if shelf.section == section]
+        return press.page(request, "explore", shelves=shelves, only=section, status_code=200 if shelves else 404)
+
+    @routes.get("/following")
+    def following(request: Request) -> Response:
+        return press.page(request, "following", items=device.following(), reactions=device.reactions(), feed_id=None)
+
+    @routes.get("/search")
+    def search(request: Request, q: Annotated[str, Query(max_length=200)] = "") -> Response:
+        query = q.strip()
+        return press.page(request, "search", query=query, found=device.search(query) if query else ())
+
+    @routes.get("/welcome")
+    def welcome(request: Request) -> Response:
+        chosen = device.status().chosen_sections or ()
+        sections = sorted({shelf.section for shelf in device.explore()} | set(chosen))
+        return press.page(request, "welcome", sections=sections, chosen=chosen)
+
+    @routes.post("/welcome")
+    def choose(
+        section: Annotated[list[str], Form(max_length=200)] = [],  # noqa: B006
+        skip: Annotated[str, Form()] = "",
+    ) -> Response:
+        device.choose_sections(() if skip else tuple(section))
+        try:
+            device.feed(refresh=True)
+        except DeviceError:
+            return see_other("/")  # the choice is kept; the page says what is missing
+        return see_other("/")
+
+    return routes
+
+
+def _columns(feed: Feed) -> dict[str, object]:
+    """Where the items of a feed stand on the page."""
+    following = feed.in_slot("following")
+    main = [item for item in feed.items if item.slot == "for_you" or (item.slot == "following" and len(following) > 4)]
+    return {
+        "lead": feed.lead,
+        "cards": with_shapes(main),
+        "threads": threads(feed.in_slot("developing")),
+        "fresh": feed.in_slot("fresh"),
+        "explore": feed.in_slot("explore"),
+        "following": following if len(following) <= 4 else (),
+    }
+
+
+def with_shapes(items: Sequence[FeedItem]) -> list[tuple[FeedItem, str]]:
+    """Each item with the shape of its card; the last row is filled out where a lone card would leave a hole."""
+    shapes = [CARD_RHYTHM[at % len(CARD_RHYTHM)] for at in range(len(items))]
+    sixths = [{"wide": 6, "half": 3}.get(shape, 2) for shape in shapes]
+    over = sum(sixths) % 6
+    if over == 2 and shapes:
+        shapes[-1] = "wide"
+    elif over == 4 and len(shapes) > 1:
+        shapes[-2:] = ["half", "half"]
+    return list(zip(items, shapes, strict=True))
+
+
+def threads(items: Iterable[FeedItem]) -> list[list[FeedItem]]:
+    """Developing stories, each with its items, in feed order."""
+    return [list(group) for _, group in groupby(items, key=lambda item: item.card.story or item.card.id)]
+
+
+def by_span(cards: Iterable[NewsCard], now: datetime) -> list[tuple[str, list[NewsCard]]]:
+    """Cards (newest first) under 'The last hour', 'The last six hours', 'The last day', 'Before that'."""
+
+    def span(card: NewsCard) -> str:
+        since = now - card.published_at
+        if since < timedelta(hours=1):
+            return "The last hour"
+        if since < timedelta(hours=6):
+            return "The last six hours"
+        return "The last day" if since < timedelta(days=1) else "Before that"
+
+    return [(label, list(group)) for label, group in groupby(cards, key=span)]

@@ -1,0 +1,93 @@
+"""Keeps other sites out of the reader's own pages.
+
+A page on 127.0.0.1 is reachable by every site the reader has open. Three doors are shut here: DNS rebinding (the Host
+must be this device's own), forged requests (whatever changes something must come from our own pages), and links or
+embeds from elsewhere (they would record clicks the reader never made, or feel out what is on this device).
+"""
+
+from __future__ import annotations
+
+from html import escape
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import HTMLResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+SAFE_METHODS = frozenset({"GET", "HEAD"})
+CLICK_PATH = "/story/"
+"""Opening a page under this path records a click, so nothing but our own pages may open it."""
+
+CONTENT_SECURITY_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "content-security-policy": CONTENT_SECURITY_POLICY,
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=(), browsing-topics=()",
+}
+
+
+def own_hosts(port: int) -> frozenset[str]:
+    """The Host headers under which this device answers; without a port only where it is HTTP's own."""
+    names = ("127.0.0.1", "localhost", "[::1]")
+    return frozenset(f"{name}:{port}" for name in names) | (frozenset(names) if port == 80 else frozenset())
+
+
+def refusal(method: str, path: str, headers: Headers, hosts: frozenset[str]) -> str | None:
+    """Why this request is refused, in one sentence for the reader; None lets it in."""
+    host = headers.get("host", "").lower()
+    if host not in hosts:
+        return f"This device answers only under its own address, not as {host or 'a nameless host'}."
+    site = headers.get("sec-fetch-site")
+    source = headers.get("origin") or headers.get("referer")
+    ours = source is None or urlsplit(source).netloc.lower() == host
+    if method not in SAFE_METHODS:
+        proven = site == "same-origin" or (site is None and headers.get("origin") is not None)
+        return None if proven and ours else "Only Ownfeed's own pages may change something on this device."
+    if site not in (None, "same-origin", "none") or not ours:
+        return "Another site sent you here. Nothing was opened and nothing was recorded."
+    if path.startswith(CLICK_PATH) and "prefetch" in headers.get("sec-purpose", headers.get("purpose", "")):
+        return "A story is not opened ahead of a click: opening it counts as reading it."
+    return None
+
+
+class LocalGuard:
+    """ASGI middleware: refuses what `refusal` refuses, and puts the security headers on every answer.
+
+    Answers are `no-store` unless a route says otherwise: they show what somebody reads.
+    """
+
+    def __init__(self, app: ASGIApp, *, port: int) -> None:
+        self.app = app
+        self.hosts = own_hosts(port)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                headers.setdefault("cache-control", "no-store")
+                for name, value in HEADERS.items():
+                    headers[name] = value
+            await send(message)
+
+        why = refusal(scope["method"], scope["path"], Headers(scope=scope), self.hosts)
+        answer = self.app if why is None else HTMLResponse(_refused_page(why), status_code=403)
+        await answer(scope, receive, guarded)
+
+
+def _refused_page(why: str) -> str:
+    return (
+        '<!doctype html><html lang="en"><meta charset="utf-8"><title>Refused - Ownfeed</title>'
+        f'<main><h1>Refused</h1><p>{escape(why)}</p><p><a href="/">Open Ownfeed</a></p></main></html>'
+    )

@@ -1,0 +1,50 @@
+"""Interests found in the reader's clicks, and the clicks themselves."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Form, Query, Request
+from fastapi.responses import Response
+
+from device_app.ui.press import Press, see_other
+
+
+def router(press: Press) -> APIRouter:
+    """The Interests page and the reading history."""
+    device = press.device
+    routes = APIRouter()
+
+    @routes.get("/interests")
+    def interests(request: Request) -> Response:
+        return press.page(request, "interests", clusters=device.interests())
+
+    @routes.post("/interests/{key}/name")
+    def rename(key: int, name: Annotated[str, Form(min_length=1, max_length=60)]) -> Response:
+        device.rename(key, name)
+        return see_other("/interests", "renamed")
+
+    @routes.post("/interests/{key}/mute")
+    def mute(key: int, muted: Annotated[Literal["yes", "no"], Form()]) -> Response:
+        device.mute(key, muted == "yes")
+        return see_other("/interests", "muted" if muted == "yes" else "unmuted")
+
+    @routes.post("/interests/{key}/forget")
+    def forget(key: int) -> Response:
+        device.forget(key)
+        return see_other("/interests", "forgotten")
+
+    @routes.get("/interests/history")
+    def history(
+        request: Request,
+        q: Annotated[str, Query(max_length=200)] = "",
+        page: Annotated[int, Query(ge=1, le=100_000)] = 1,
+    ) -> Response:
+        return press.page(request, "history", history=device.history(q.strip(), page))
+
+    @routes.post("/interests/history/{click_id}/delete")
+    def delete(click_id: int, back: Annotated[str, Form(max_length=600)] = "/interests/history") -> Response:
+        device.delete_click(click_id)
+        return see_other(back, "deleted")
+
+    return routes

@@ -1,0 +1,30 @@
+"""How long requests take, stage by stage."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from fastapi import APIRouter, Request
+from fastapi.encoders import jsonable_encoder
+from fastapi.responses import JSONResponse, Response
+
+from device_app.ui.press import Press
+
+
+def router(press: Press) -> APIRouter:
+    """The latency page and its figures as JSON."""
+    device = press.device
+    routes = APIRouter()
+
+    @routes.get("/latency")
+    def latency(request: Request) -> Response:
+        return press.page(request, "latency", latency=device.latency())
+
+    @routes.get("/latency.json")
+    def export() -> Response:
+        return JSONResponse(
+            jsonable_encoder(asdict(device.latency())),
+            headers={"content-disposition": 'attachment; filename="ownfeed-latency.json"'},
+        )
+
+    return routes

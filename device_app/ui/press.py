@@ -1,0 +1,130 @@
+"""Sets the reader's pages: templates, the words and figures they use, and the answers the routes give."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from fastapi import Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from device_app.ui import figures
+from device_app.ui.assets import read_assets, web_folder
+from device_app.ui.inks import section_hue
+from device_app.views.status import StatusView
+from device_app.wire.news import NewsCard
+
+if TYPE_CHECKING:
+    from device_app.device import Device
+
+SAID = {
+    "saved": "Saved on this device.",
+    "refreshed": "A new feed was made.",
+    "budget": "Today's budget for reports is spent. The feed is made from the common list until tomorrow.",
+    "renamed": "The interest has its new name. The name stays here.",
+    "muted": "The interest no longer weighs in your feed, and its clicks enter no report.",
+    "unmuted": "The interest counts again.",
+    "forgotten": "The clicks of that interest are deleted from this device.",
+    "deleted": "The click is deleted from this device.",
+    "settings": "Your switches are set.",
+    "paused": "Training is paused on this device.",
+    "resumed": "Training goes on when a round asks.",
+    "erased": "Everything about you on this device is erased.",
+}
+"""What a page may say after a form was posted; the key travels in the address, so only these can be shown."""
+
+_TONES = {"green": "good", "amber": "due", "red": "bad"}
+
+
+class Press:
+    """Renders templates for one device. Every page gets the shield and the thin line from `Device.status`."""
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        self.assets = read_assets()
+        self.templates = Environment(
+            loader=FileSystemLoader(web_folder("templates")),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self.templates.globals["asset"] = self.assets.path
+        self.templates.filters.update(
+            ms=figures.milliseconds, size=figures.size, number=figures.number, plural=figures.plural, slug=slug,
+            age=lambda then: figures.age(then, datetime.now(UTC)), clock=_clock, day_and_clock=_day_and_clock,
+            section_name=section_name, hue=lambda section: f"hue-{section_hue(section)}", art_path=art_path,
+        )  # fmt: skip
+
+    def page(self, request: Request, template: str, *, status_code: int = 200, **values: Any) -> HTMLResponse:
+        """A whole page from `web/templates/device/<template>.html`."""
+        status = self.device.status()
+        text = self.templates.get_template(f"device/{template}.html").render(
+            here=request.url.path,
+            here_path=request.url.path + (f"?{request.url.query}" if request.url.query else ""),
+            said=SAID.get(request.query_params.get("said", "")),
+            status=status,
+            shield=shield(status),
+            **values,
+        )
+        return HTMLResponse(text, status_code=status_code)
+
+
+def shield(status: StatusView) -> Mapping[str, str]:
+    """The shield's colour and its figure: what was spent today of what may be spent."""
+    if status.mode == "none":
+        figure = "nothing sent"
+    else:
+        figure = f"{figures.number(status.spent_today)} / {figures.number(status.per_day)}"
+    return {"tone": _TONES[status.shield], "figure": figure}
+
+
+def local_path(path: str, fallback: str = "/") -> str:
+    """A path on this site to go back to; anything else becomes `fallback`."""
+    return path if re.fullmatch(r"/(?![/\\])[^\\\s\x00-\x1f]{0,500}", path) else fallback
+
+
+def see_other(path: str, said: str | None = None) -> RedirectResponse:
+    """Answer a form: go and look at `path`, which may say one of `SAID`."""
+    target = local_path(path)
+    if said is not None:
+        before, hash_mark, anchor = target.partition("#")
+        target = f"{before}{'&' if '?' in before else '?'}said={said}{hash_mark}{anchor}"
+    return RedirectResponse(target, status_code=303)
+
+
+def answer_form(request: Request, back: str, said: str | None = None) -> Response:
+    """204 to a script that only wants the deed done, a redirect to a form without script."""
+    if request.headers.get("accept") == "application/json":
+        return Response(status_code=204)
+    return see_other(back, said)
+
+
+def art_path(card: NewsCard) -> str:
+    """The address of a card's drawn picture."""
+    return f"/art/{quote(card.id)}.svg?section={quote(card.section)}"
+
+
+def section_name(section: str) -> str:
+    """A section or topic as a reader wants to see it: 'food-and-drink' -> 'Food and drink'."""
+    words = re.sub(r"[-_]+", " ", section).strip() or "Other"
+    return words[0].upper() + words[1:]
+
+
+def slug(text: str) -> str:
+    """A name as an anchor."""
+    return "s-" + (re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "other")
+
+
+def _clock(at: datetime) -> str:
+    local = at.astimezone()
+    today = datetime.now(UTC).astimezone().date()
+    return f"{local:%H:%M}" if local.date() == today else f"{local:%-d %b %H:%M}"
+
+
+def _day_and_clock(at: datetime) -> str:
+    return f"{at.astimezone():%A %-d %B %Y, %H:%M}"

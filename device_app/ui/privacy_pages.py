@@ -1,0 +1,133 @@
+"""What left this device, what it could reveal, and the switches."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Form, HTTPException, Query, Request
+from fastapi.encoders import jsonable_encoder
+from fastapi.responses import JSONResponse, Response
+from pydantic import ValidationError
+
+from device_app.ui.press import Press, see_other
+from device_app.views.privacy import ReportPair
+
+ERASE_WORD = "erase"
+SHOWN_BYTES = 60_000
+"""Most of a request's body shown on the page; the download always has all of it."""
+
+
+def router(press: Press) -> APIRouter:
+    """The privacy page, one request to the byte, and the switches."""
+    device = press.device
+    routes = APIRouter()
+
+    @routes.get("/privacy")
+    def privacy(request: Request, page: Annotated[int, Query(ge=1, le=100_000)] = 1) -> Response:
+        view = device.privacy(page)
+        return press.page(
+            request, "privacy", privacy=view, page=page, problem=None, channels=channels(view.report), erase_word=ERASE_WORD
+        )
+
+    @routes.get("/privacy/requests/{entry_id}")
+    def one_request(request: Request, entry_id: int) -> Response:
+        traffic = device.traffic(entry_id)
+        if traffic is None:
+            return press.page(request, "problem", status_code=404, title="No such request", words=f"No request {entry_id} is in this device's log.")  # fmt: skip
+        body = traffic.request_body
+        return press.page(
+            request, "request", traffic=traffic, readable=readable(body), hexdump=hexdump(body[:SHOWN_BYTES]),
+            cut=len(body) > SHOWN_BYTES,
+        )  # fmt: skip
+
+    @routes.get("/privacy/requests/{entry_id}/body")
+    def body(entry_id: int) -> Response:
+        traffic = device.traffic(entry_id)
+        if traffic is None:
+            raise HTTPException(404, f"no request {entry_id}")
+        return Response(
+            traffic.request_body,
+            media_type="application/octet-stream",
+            headers={"content-disposition": f'attachment; filename="request-{entry_id}.bin"'},
+        )
+
+    @routes.post("/privacy/switches")
+    def switches(
+        request: Request,
+        mode: Annotated[Literal["basis_laplace", "none"], Form()],
+        epsilon_per_day_reports: Annotated[float, Form()],
+        epsilon_per_day_training: Annotated[float, Form()],
+        clicks_per_report: Annotated[int, Form()],
+        training: Annotated[Literal["on", "off"], Form()] = "off",
+    ) -> Response:
+        try:
+            device.set_privacy(
+                mode=mode,
+                epsilon_per_day_reports=epsilon_per_day_reports,
+                epsilon_per_day_training=epsilon_per_day_training,
+                clicks_per_report=clicks_per_report,
+                training=training == "on",
+            )
+        except ValidationError as refused:
+            first = refused.errors()[0]
+            view = device.privacy()
+            words = f"Nothing was changed: {' '.join(map(str, first['loc'])).replace('_', ' ')}: {first['msg']}."
+            return press.page(
+                request, "privacy", privacy=view, page=1, problem=words, channels=channels(view.report),
+                erase_word=ERASE_WORD, status_code=422,
+            )  # fmt: skip
+        return see_other("/privacy", "settings")
+
+    @routes.get("/privacy/export")
+    def export() -> Response:
+        return JSONResponse(
+            jsonable_encoder(device.export()),
+            headers={"content-disposition": 'attachment; filename="ownfeed-everything.json"'},
+        )
+
+    @routes.post("/privacy/erase")
+    def erase(request: Request, confirm: Annotated[str, Form(max_length=40)] = "") -> Response:
+        if confirm.strip().lower() != ERASE_WORD:
+            view = device.privacy()
+            return press.page(
+                request, "privacy", privacy=view, page=1, channels=channels(view.report), erase_word=ERASE_WORD,
+                problem=f"Nothing was erased: type {ERASE_WORD} to confirm.", status_code=422,
+            )  # fmt: skip
+        device.erase()
+        return see_other("/welcome", "erased")
+
+    return routes
+
+
+def channels(report: ReportPair | None) -> list[dict[str, object]]:
+    """The report in use, channel by channel: label, count and rows of (index, clear score or None, sent score)."""
+    if report is None:
+        return []
+    return [
+        {
+            "label": report.labels[at] if at < len(report.labels) else f"Channel {at + 1}",
+            "count": report.counts[at],
+            "rows": [(k, report.clear[at][k] if report.clear else None, sent) for k, sent in enumerate(noisy)],
+            "peak": max([abs(value) for value in noisy] + [1e-9]),
+        }
+        for at, noisy in enumerate(report.noisy)
+    ]
+
+
+def readable(body: bytes) -> str | None:
+    """A JSON body indented; None where the body is something else."""
+    try:
+        return json.dumps(json.loads(body), indent=2, ensure_ascii=False)[:SHOWN_BYTES]
+    except (ValueError, UnicodeDecodeError):
+        return None
+
+
+def hexdump(body: bytes) -> str:
+    """Sixteen bytes a line: offset, hexadecimal, and the printable ones as text."""
+    lines = []
+    for start in range(0, len(body), 16):
+        row = body[start : start + 16]
+        text = "".join(chr(byte) if 32 <= byte < 127 else "." for byte in row)
+        lines.append(f"{start:06x}  {row.hex(' '):<47}  {text}")
+    return "\n".join(lines)

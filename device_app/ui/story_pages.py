@@ -1,0 +1,70 @@
+"""A story, and what the reader says about it. Everything here is answered by the device alone."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Form, Query, Request
+from fastapi.responses import Response
+
+from device_app.errors import UnknownNews
+from device_app.ui.figures import reading_minutes
+from device_app.ui.press import Press, answer_form
+from device_app.wire.ids import NewsId
+
+
+def router(press: Press) -> APIRouter:
+    """The story page and its forms."""
+    device = press.device
+    routes = APIRouter()
+
+    @routes.get("/story/{news_id}")
+    def story(
+        request: Request, news_id: NewsId, feed: Annotated[str | None, Query(max_length=80)] = None
+    ) -> Response:
+        try:
+            article = device.open(news_id, feed)
+        except UnknownNews as missing:
+            return press.page(request, "problem", status_code=404, title="Not on this device", words=str(missing))
+        card = article.card
+        stances = device.stances()
+        choices = [
+            (kind, name, stances.get((kind, name)))
+            for kind, name in (("topic", card.topic), ("section", card.section), ("publisher", card.publisher))
+            if name
+        ]
+        return press.page(
+            request,
+            "story",
+            article=article,
+            card=card,
+            stances=choices,
+            minutes=reading_minutes(" ".join(article.paragraphs)) if article.paragraphs else None,
+            back=f"/#n-{card.id}",
+        )
+
+    @routes.post("/story/{news_id}/react")
+    def react(
+        request: Request,
+        news_id: NewsId,
+        kind: Annotated[Literal["like", "less", "save"], Form()],
+        back: Annotated[str, Form(max_length=600)] = "/",
+    ) -> Response:
+        try:
+            device.react(news_id, kind)
+        except UnknownNews as missing:
+            return press.page(request, "problem", status_code=404, title="Not on this device", words=str(missing))
+        return answer_form(request, back)
+
+    @routes.post("/stance")
+    def stance(
+        request: Request,
+        kind: Annotated[Literal["topic", "section", "publisher"], Form()],
+        name: Annotated[str, Form(min_length=1, max_length=120)],
+        stance: Annotated[Literal["follow", "block", "none"], Form()],
+        back: Annotated[str, Form(max_length=600)] = "/",
+    ) -> Response:
+        device.stance(kind, name, None if stance == "none" else stance)
+        return answer_form(request, back)
+
+    return routes

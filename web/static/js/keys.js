@@ -1,0 +1,67 @@
+// @ts-check
+// j and k walk from story to story, o opens, l likes, / goes to the search field.
+
+export function listenToKeys() {
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
+    const deed = DEEDS[event.key];
+    if (deed?.()) event.preventDefault();
+  });
+}
+
+/** @type {Record<string, () => boolean>} */
+const DEEDS = {
+  j: () => walk(1),
+  k: () => walk(-1),
+  o: () => {
+    const link = headline(current());
+    link?.click();
+    return link !== null;
+  },
+  l: () => {
+    const like = current()?.querySelector('button[name="kind"][value="like"]');
+    if (!(like instanceof HTMLButtonElement)) return false;
+    like.click();
+    return true;
+  },
+  "/": () => {
+    const field = document.querySelector('main input[type="search"], input#find');
+    if (!(field instanceof HTMLInputElement)) return false;
+    field.focus();
+    return true;
+  },
+};
+
+/** @param {EventTarget | null} target */
+function isTyping(target) {
+  return target instanceof HTMLElement && target.matches("input, textarea, select, [contenteditable]");
+}
+
+function stories() {
+  return [...document.querySelectorAll("[data-story]")];
+}
+
+/** @returns {Element | null} */
+function current() {
+  return document.activeElement?.closest("[data-story]") ?? document.querySelector("main article[data-story]:only-of-type");
+}
+
+/**
+ * @param {Element | null | undefined} story
+ * @returns {HTMLAnchorElement | null}
+ */
+function headline(story) {
+  const link = story?.querySelector(".headline a") ?? null;
+  return link instanceof HTMLAnchorElement ? link : null;
+}
+
+/** @param {number} step */
+function walk(step) {
+  const all = stories().filter((one) => headline(one) !== null);
+  const at = all.indexOf(/** @type {Element} */ (document.activeElement?.closest("[data-story]")));
+  const next = all[at < 0 ? (step > 0 ? 0 : all.length - 1) : at + step];
+  const link = headline(next);
+  link?.focus({ preventScroll: true });
+  next?.scrollIntoView({ block: "center", behavior: "auto" });
+  return link !== null;
+}

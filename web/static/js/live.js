@@ -1,0 +1,33 @@
+// @ts-check
+// A round as it happens: figures are refreshed in place, and the page is loaded anew when the round takes a step.
+
+const POLL_MS = 2000;
+
+/** @typedef {{round: string | null, state?: string, stage?: string | null, live: boolean, figures?: Record<string, string>}} Live */
+
+export function watchRound() {
+  const block = document.querySelector("[data-live]");
+  if (block instanceof HTMLElement && ["open", "updates"].includes(block.dataset.state ?? "")) poll(block);
+}
+
+/** @param {HTMLElement} block */
+function poll(block) {
+  setTimeout(async () => {
+    if (document.hidden) return poll(block);
+    try {
+      const answer = await fetch(block.dataset.live ?? "", { headers: { accept: "application/json" } });
+      if (answer.ok) {
+        /** @type {Live} */
+        const live = await answer.json();
+        if (live.state !== block.dataset.state) return location.reload();
+        for (const [name, value] of Object.entries({ ...live.figures, ...(live.stage ? { stage: live.stage } : {}) })) {
+          const figure = block.querySelector(`[data-figure="${name}"]`);
+          if (figure && figure.textContent !== value) figure.textContent = value;
+        }
+      }
+    } catch {
+      // The app was stopped or is starting again: the page stays as it is and asks again.
+    }
+    poll(block);
+  }, POLL_MS);
+}

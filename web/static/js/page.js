@@ -1,0 +1,12 @@
+// @ts-check
+// Entry of every page of the device. Each part only adds ease to what works without it.
+
+import { enhanceForms } from "./forms.js";
+import { listenToKeys } from "./keys.js";
+import { watchRound } from "./live.js";
+import { keepPlace } from "./place.js";
+
+keepPlace();
+enhanceForms(document);
+listenToKeys();
+watchRound();

@@ -1,0 +1,46 @@
+// @ts-check
+// Keeps the reader's place: pages are never stored by the browser's cache, so going back loads the feed again, and the
+// story that was opened is put where it stood. Also makes "Back" on a story a real step back where there is one.
+
+const KEY = "ownfeed.place";
+
+export function keepPlace() {
+  document.addEventListener("click", (event) => {
+    const link = event.target instanceof Element ? event.target.closest("[data-story] a") : null;
+    const story = link?.closest("[data-story][id]");
+    if (story) {
+      const place = {
+        page: location.pathname + location.search,
+        id: story.id,
+        top: story.getBoundingClientRect().top,
+        opened: link instanceof HTMLAnchorElement ? link.href : "",
+      };
+      sessionStorage.setItem(KEY, JSON.stringify(place));
+    }
+  });
+  restorePlace();
+  const back = document.querySelector("a[data-back]");
+  back?.addEventListener("click", (event) => {
+    if (history.length > 1 && readPlace()?.opened === location.href) {
+      event.preventDefault();
+      history.back();
+    }
+  });
+}
+
+function restorePlace() {
+  const [entry] = performance.getEntriesByType("navigation");
+  if (!(entry instanceof PerformanceNavigationTiming) || entry.type !== "back_forward") return;
+  const place = readPlace();
+  const story = place && document.getElementById(place.id);
+  if (!place || !story || place.page !== location.pathname + location.search) return;
+  sessionStorage.removeItem(KEY);
+  history.scrollRestoration = "manual";
+  scrollBy(0, story.getBoundingClientRect().top - place.top);
+}
+
+/** @returns {{page: string, id: string, top: number, opened: string} | null} */
+function readPlace() {
+  const text = sessionStorage.getItem(KEY);
+  return text === null ? null : JSON.parse(text);
+}

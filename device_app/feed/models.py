@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from hashlib import sha256
+from threading import Lock
+from weakref import WeakValueDictionary
 
 from device_app.interests.decomposition import RecallModel
 from device_app.ranking.ranker import Ranker
+from device_app.ranking.session import GraphSession
+from device_app.sync.release import Release
 from device_app.wire.releases import ReleaseManifest
 
 
@@ -31,3 +36,37 @@ class ServingModels:
     def dimensions(self) -> int:
         """D."""
         return self.manifest.dimensions
+
+
+class ModelRack:
+    """Loads models of releases; devices that share a rack share what is loaded, for as long as one of them uses it."""
+
+    def __init__(self, *, ranker: str | None = None, threads: int = 1) -> None:
+        self._ranker = ranker
+        self._threads = threads
+        self._loaded: WeakValueDictionary[str, ServingModels] = WeakValueDictionary()
+        self._lock = Lock()
+
+    def models(self, release: Release) -> ServingModels:
+        """The release's recall model and ranker. Raises ReleaseRefused, GraphMismatch."""
+        key = sha256(release.manifest.model_dump_json().encode()).hexdigest()
+        with self._lock:
+            found = self._loaded.get(key)
+            if found is None:
+                found = self._loaded[key] = self._load(release)
+            return found
+
+    def _load(self, release: Release) -> ServingModels:
+        ranker = self._ranker or release.manifest.default_ranker
+        return ServingModels(
+            manifest=release.manifest,
+            recall=RecallModel(
+                self._session(release, "recall", "context"),
+                self._session(release, "recall", "decompose"),
+                release.manifest.recall,
+            ),
+            ranker=Ranker(self._session(release, ranker, "score"), name=ranker),
+        )
+
+    def _session(self, release: Release, model: str, purpose: str) -> GraphSession:
+        return GraphSession(release.graph(model, purpose), release.weights(model), threads=self._threads)

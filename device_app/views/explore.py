@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 
+import numpy as np
+
+from device_app.feed.candidates import Candidates
+from device_app.feed.freshness import recency
+from device_app.feed.tastes import Named
 from device_app.wire.news import NewsCard
 
 
@@ -14,3 +21,26 @@ class ExploreSection:
     section: str
     cards: tuple[NewsCard, ...]
     stance: str | None
+
+
+def explore_sections(
+    front: Candidates,
+    blocked: Named,
+    unwanted: frozenset[str],
+    stances: Mapping[tuple[str, str], str],
+    now: datetime,
+    half_life_hours: float,
+) -> tuple[ExploreSection, ...]:
+    """The common list by section, the fullest first; inside one by editorial weight plus recency.
+
+    Blocked topics and publishers and unwanted news are left out; a blocked section stays, marked, to be let in again.
+    """
+    hidden = front.named(front.topics, blocked.topics) | front.named(front.publishers, blocked.publishers)
+    shown = front.only(~(hidden | front.named(front.ids, unwanted)))
+    sections: dict[str, list[NewsCard]] = {}
+    for row in np.argsort(-(shown.weights + recency(shown, now, half_life_hours)), kind="stable"):
+        sections.setdefault(shown.cards[row].section, []).append(shown.cards[row])
+    return tuple(
+        ExploreSection(section, tuple(cards), stances.get(("section", section)))
+        for section, cards in sorted(sections.items(), key=lambda pair: (-len(pair[1]), pair[0]))
+    )

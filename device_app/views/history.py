@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from device_app.shelves import Shelves
 from device_app.wire.news import NewsCard
 
 
@@ -27,3 +28,18 @@ class HistoryPage:
     pages: int
     total: int
     entries: tuple[HistoryEntry, ...]
+
+
+def history_page(shelves: Shelves, query: str, page: int) -> HistoryPage:
+    """One page of clicks whose card has every word of `query`, or of all clicks."""
+    found = shelves.clicks.search(query, page)
+    cards = {card.id: card for card in shelves.news.cards([click.news_id for click in found.rows])}
+    return HistoryPage(
+        query=query,
+        page=found.number,
+        pages=found.pages,
+        total=found.total,
+        entries=tuple(
+            HistoryEntry(click.id, click.at, click.news_id, cards.get(click.news_id)) for click in found.rows
+        ),
+    )

@@ -9,6 +9,7 @@ from typing import Literal
 
 import numpy as np
 
+from device_app.store.timings import Timings
 from device_app.wire.timing import DEVICE_STAGES
 
 Place = Literal["device", "network", "server"]
@@ -70,6 +71,11 @@ def waterfall(at: datetime, kind: str, device_ms: dict[str, float], server_ms: d
                 inside_ms += part_ms
         clock_ms += ms
     return RequestTimes(at, kind, clock_ms, tuple(bars))
+
+
+def latest(timings: Timings, count: int = 200) -> LatencyView:
+    """The last `count` requests."""
+    return latency_view([waterfall(one.at, one.kind, one.device_ms, one.server_ms) for one in timings.last(count)])
 
 
 def latency_view(requests: Sequence[RequestTimes], *, shown: int = 20, bins: int = 12) -> LatencyView:

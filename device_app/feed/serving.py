@@ -1,0 +1,97 @@
+"""The feed in use and the models in use, swapped whole while readers go on reading."""
+
+from __future__ import annotations
+
+import time
+from threading import RLock
+
+from device_app.errors import DeviceError
+from device_app.feed.build import FeedDesk, build_feed
+from device_app.feed.item import Feed, FeedItem
+from device_app.feed.models import ModelRack, ServingModels
+from device_app.interests.profile import Profile, named_profile
+from device_app.store.release_shelf import ReleaseShelf
+from device_app.sync.release import current_release
+
+OFFLINE_RETRY_SEC = 10.0
+"""An offline feed is served so long before the backend is tried again."""
+
+
+class Serving:
+    """Serves one reader. Safe for several threads: one feed is built at a time, and the others wait for it."""
+
+    def __init__(self, desk: FeedDesk, releases: ReleaseShelf, rack: ModelRack) -> None:
+        self.desk = desk
+        self._releases = releases
+        self._rack = rack
+        self._lock = RLock()
+        self._models: ServingModels | None = None
+        self._current: Feed | None = None
+        self._changes = 0
+        self._good_until_sec = 0.0
+
+    def models(self) -> ServingModels:
+        """The models of the release in use. Raises NoRelease or ReleaseRefused."""
+        with self._lock:
+            if self._models is None:
+                self._models = self._rack.models(current_release(self._releases))
+            return self._models
+
+    def loaded(self) -> ServingModels | None:
+        """The models in use if they are loaded."""
+        return self._models
+
+    def swap(self) -> None:
+        """A release was installed: load it before letting go of the one before."""
+        models = self._rack.models(current_release(self._releases))
+        with self._lock:
+            self._models = models
+
+    def feed(self, *, refresh: bool) -> Feed:
+        """The feed in use if nothing happened since and it is young, or a new one. Raises NoRelease, ReleaseRefused."""
+        with self._lock:
+            current = self._current
+            if current is not None and not refresh and time.monotonic() < self._good_until_sec:
+                return current
+            before = self._changes
+            feed = build_feed(self.desk, self.models())
+            good_sec = OFFLINE_RETRY_SEC if feed.mode == "offline" else self.desk.performance.recall_max_age_sec
+            self._good_until_sec = time.monotonic() + good_sec
+            self._current = feed if self._changes == before else None
+            return feed
+
+    def changed(self) -> None:
+        """The reader did something that the next feed should know."""
+        self._changes += 1
+        self._current = None
+
+    def erased(self) -> None:
+        """Nothing of the reader may be left in memory."""
+        with self._lock:
+            self.changed()
+            self.desk.recall.forget()
+
+    def item(self, feed_id: str | None, news_id: str) -> FeedItem | None:
+        """The item of a feed, for its reason."""
+        if not feed_id:
+            return None
+        current = self._current
+        if current is not None and current.feed_id == feed_id:
+            return next((item for item in current.items if item.card.id == news_id), None)
+        return self.desk.kept.item(feed_id, news_id)
+
+    def last(self) -> Feed | None:
+        """The newest feed, also one of an earlier run."""
+        return self._current or self.desk.kept.last()
+
+    def offline(self, trouble: DeviceError) -> Feed:
+        """The last feed, marked as such."""
+        return self.desk.kept.offline(trouble)
+
+    def profile(self) -> Profile:
+        """The reader's interests as they are now. Raises NoRelease or ReleaseRefused."""
+        models = self.models()
+        reading = self.desk.tastes.reading(models.encoder)
+        tastes = self.desk.tastes.tastes(reading, models.encoder, models.dimensions)
+        labels = models.recall.clusters(models.recall.contexts(tastes.click_vectors))
+        return named_profile(reading.active, reading.muted, labels, reading.kept)

@@ -1,0 +1,80 @@
+"""Whether this device may train now and accepts a round's terms: the server proposes, the device disposes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from device_app.errors import BudgetSpent, NotEligible, ProtectionTooWeak
+from device_app.settings import PrivacySettings
+from device_app.wire.ids import ReleaseId
+from device_app.wire.protections import Protection
+from device_app.wire.rounds import RoundManifest
+
+ENOUGH_CLICKS = 5
+ROUNDING = 1e-9
+"""0.01 / 0.1 is a little less than 0.1 in floating point."""
+
+
+@dataclass(frozen=True)
+class Readiness:
+    """What is known before any request: whether to look for a round at all."""
+
+    switched_on: bool
+    paused: bool
+    release: ReleaseId | None
+    clicks: int
+    epsilon_left: float
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What this device holds an offer against."""
+
+    privacy: PrivacySettings
+    release: ReleaseId
+    tasks: tuple[str, ...]
+    trainable: tuple[str, ...]
+    coordinates: int
+    epsilon_left: float
+    now: datetime
+
+
+def check_ready(readiness: Readiness) -> None:
+    """Raises NotEligible, saying why in a sentence."""
+    if not readiness.switched_on:
+        raise NotEligible("its reader has not switched training on.")
+    if readiness.paused:
+        raise NotEligible("its reader has paused training.")
+    if readiness.release is None:
+        raise NotEligible("it has no release yet.")
+    if readiness.epsilon_left <= 0:
+        raise NotEligible("today's privacy budget for training is spent, or set to 0.")
+    if readiness.clicks < ENOUGH_CLICKS:
+        raise NotEligible(f"it holds {readiness.clicks} clicks; {ENOUGH_CLICKS} are needed.")
+
+
+def check_offer(manifest: RoundManifest, terms: Terms) -> None:
+    """Raises NotEligible, ProtectionTooWeak or BudgetSpent; nothing has been computed or charged by then."""
+    if manifest.task not in terms.tasks:
+        raise NotEligible(f"it does not know the task {manifest.task!r}.")
+    if manifest.release != terms.release:
+        raise NotEligible(f"the round is for release {manifest.release}, this device holds {terms.release}.")
+    if manifest.model not in terms.trainable:
+        raise NotEligible(f"the release has no gradient of {manifest.model!r}.")
+    if manifest.closes_at <= terms.now:
+        raise NotEligible("the round has closed.")
+    check_protection(manifest.protection, terms.privacy)
+    cost = manifest.protection.epsilon_per_upload(terms.coordinates)
+    if cost > terms.epsilon_left * (1 + ROUNDING):
+        raise BudgetSpent("training", cost, terms.epsilon_left)
+
+
+def check_protection(protection: Protection, privacy: PrivacySettings) -> None:
+    """Raises ProtectionTooWeak if the noise is weaker, against the clip, than the reader accepts."""
+    ratio = protection.scale / protection.clip
+    if ratio < privacy.weakest_scale_to_clip * (1 - ROUNDING):
+        raise ProtectionTooWeak(
+            f"noise of {protection.scale:g} at a clip of {protection.clip:g} is {ratio:.3g} of it; at least "
+            f"{privacy.weakest_scale_to_clip:g} is asked for."
+        )

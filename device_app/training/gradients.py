@@ -1,0 +1,63 @@
+"""Gradients of a model's parameters, by ONNX Runtime on the device."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from device_app.ranking.session import GraphSession
+
+GRADIENT_PREFIX = "g."
+LOSS = "loss"
+
+Params = Mapping[str, NDArray[np.float32]]
+Batch = Mapping[str, NDArray[np.float32]]
+
+
+@dataclass(frozen=True)
+class Gradients:
+    """The mean loss of a batch, and its gradient for each parameter, named `g.<parameter>`."""
+
+    loss: float
+    tensors: Mapping[str, NDArray[np.float32]]
+
+
+class GradientFn(Protocol):
+    """The engine of training: OnnxGradients on devices and in simulation, torch as the oracle in tests."""
+
+    def __call__(self, params: Params, batch: Batch) -> Gradients:
+        """Gradients of the batch's mean loss."""
+        ...
+
+
+class BoundGraph:
+    """An ONNX graph that keeps the parameters it was given last, so that batches of one round bind them once."""
+
+    def __init__(self, graph: bytes, *, threads: int = 1) -> None:
+        self._graph, self._threads = graph, threads
+        self._bound: tuple[Params, GraphSession] | None = None
+
+    def __call__(self, params: Params, **inputs: NDArray[np.float32]) -> dict[str, NDArray[Any]]:
+        """Every output by name. Raises GraphMismatch if parameters or inputs do not fit the graph."""
+        if self._bound is None or self._bound[0] is not params:
+            self._bound = (params, GraphSession(self._graph, params, threads=self._threads))
+        return self._bound[1](**inputs)
+
+
+class OnnxGradients:
+    """A release's gradient graph: loss, and a gradient for each parameter."""
+
+    def __init__(self, graph: bytes, *, threads: int = 1) -> None:
+        self._graph = BoundGraph(graph, threads=threads)
+
+    def __call__(self, params: Params, batch: Batch) -> Gradients:
+        """Gradients of the batch's mean loss. Raises GraphMismatch."""
+        outputs = self._graph(params, **batch)
+        return Gradients(
+            loss=float(outputs[LOSS]),
+            tensors={name: value for name, value in outputs.items() if name.startswith(GRADIENT_PREFIX)},
+        )

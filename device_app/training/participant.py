@@ -1,0 +1,148 @@
+"""A device's part in a round as a generator without I/O: it yields what it wants done and is sent what came of it.
+
+    look at the round -> gather samples -> check in -> compute -> hand in
+
+Whoever drives it does the work, or raises into it what went wrong: errors of the backend and refusals of the ledger end
+the attempt with an outcome; anything else ends it with that error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Literal
+
+from device_app.errors import (
+    AnswerMalformed,
+    BackendRefused,
+    BackendUnreachable,
+    BudgetSpent,
+    NotEligible,
+    ProtectionTooWeak,
+)
+from device_app.training.eligibility import Readiness, Terms, check_offer, check_ready
+from device_app.training.tasks.task import Update
+from device_app.wire.ids import PROTOCOL_VERSION, ReleaseId, RoundId
+from device_app.wire.rounds import CheckIn, RoundOffer, RoundStatus, UploadReceipt
+
+
+@dataclass(frozen=True)
+class LookAtRound:
+    """Wanted: the round under way, or None."""
+
+
+@dataclass(frozen=True)
+class AskIfJoined:
+    """Wanted: whether this device has had to do with that round before."""
+
+    round: RoundId
+
+
+@dataclass(frozen=True)
+class Gather:
+    """Wanted: the reader's samples, kept ready; the answer is how many there are."""
+
+
+@dataclass(frozen=True)
+class AskForPlace:
+    """Wanted: this check-in sent; the answer is an offer or None."""
+
+    message: CheckIn
+
+
+@dataclass(frozen=True)
+class StateTerms:
+    """Wanted: what this device holds the offer against, now."""
+
+    offer: RoundOffer
+
+
+@dataclass(frozen=True)
+class Compute:
+    """Wanted: the update."""
+
+    offer: RoundOffer
+
+
+@dataclass(frozen=True)
+class HandIn:
+    """Wanted: the update clipped, made noisy, paid for, kept, and sent; the answer is the receipt."""
+
+    offer: RoundOffer
+    update: Update
+
+
+Wish = LookAtRound | AskIfJoined | Gather | AskForPlace | StateTerms | Compute | HandIn
+Reply = RoundStatus | RoundOffer | Terms | Update | UploadReceipt | bool | int | None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a step ended.
+
+    idle: nothing to do, or not eligible; declined: an offer was refused by this device; waiting: the update is paid for
+    and kept, and will be sent again; uploaded: it arrived; failed: the server refused it. why is a sentence.
+    """
+
+    state: Literal["idle", "declined", "waiting", "uploaded", "failed"]
+    why: str | None = None
+    offer: RoundOffer | None = None
+
+
+def participate(readiness: Readiness, tasks: tuple[str, ...]) -> Generator[Wish, Reply, Outcome]:
+    """One attempt to take part in a round."""
+    try:
+        check_ready(readiness)
+        status = yield LookAtRound()
+        if status is None:
+            return Outcome("idle", "No round is under way.")
+        assert isinstance(status, RoundStatus)
+        _check_round(status, readiness.release)
+        if (yield AskIfJoined(status.round)):
+            return Outcome("idle", f"This device has had its part in {status.round}.")
+        if not (yield Gather()):
+            raise NotEligible("none of its clicks has a feed and earlier clicks to learn from.")
+    except NotEligible as not_now:
+        return Outcome("idle", str(not_now))
+    except (BackendUnreachable, BackendRefused, AnswerMalformed) as trouble:
+        return Outcome("idle", str(trouble))
+    return (yield from _take_part(readiness, tasks))
+
+
+def _take_part(readiness: Readiness, tasks: tuple[str, ...]) -> Generator[Wish, Reply, Outcome]:
+    assert readiness.release is not None
+    try:
+        offer = yield AskForPlace(CheckIn(protocol=PROTOCOL_VERSION, release=readiness.release, tasks=tasks))
+    except (BackendUnreachable, BackendRefused, AnswerMalformed) as trouble:
+        return Outcome("idle", str(trouble))
+    if offer is None:
+        return Outcome("idle", "The round has no place for this device now.")
+    assert isinstance(offer, RoundOffer)
+    try:
+        terms = yield StateTerms(offer)
+        assert isinstance(terms, Terms)
+        check_offer(offer.manifest, terms)
+        update = yield Compute(offer)
+        assert isinstance(update, Update)
+        yield HandIn(offer, update)
+    except (NotEligible, ProtectionTooWeak, BudgetSpent) as refusal:
+        return Outcome("declined", str(refusal), offer)
+    except (BackendUnreachable, AnswerMalformed) as trouble:
+        return Outcome("waiting", str(trouble), offer)
+    except BackendRefused as refusal:
+        return Outcome("waiting" if may_pass(refusal) else "failed", str(refusal), offer)
+    return Outcome("uploaded", None, offer)
+
+
+def may_pass(refusal: BackendRefused) -> bool:
+    """Whether the same request may succeed later: the server's trouble, and not this device's."""
+    return refusal.problem.status >= 500
+
+
+def _check_round(status: RoundStatus, release: ReleaseId | None) -> None:
+    if status.state not in ("open", "updates"):
+        raise NotEligible(f"{status.round} is {status.state}.")
+    if status.release != release:
+        raise NotEligible(f"{status.round} is for release {status.release}, this device holds {release}.")
+    if status.uploaded >= status.cohort:
+        raise NotEligible(f"{status.round} has all its updates.")

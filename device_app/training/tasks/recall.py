@@ -1,0 +1,73 @@
+"""The recall model's gradient on one reader's clicks (Uni-FedRec, ALGORITHMS 2.3 and 2.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from device_app.interests.clusters import average_linkage, membership
+from device_app.interests.quotas import quotas
+from device_app.training.gradients import Batch, GradientFn, Params
+from device_app.training.samples import Samples, SampleSource
+from device_app.training.tasks.task import Update
+from device_app.wire.releases import RecallProtocol
+
+BATCH = 8
+
+ContextFn = Callable[[Params, NDArray[np.float32], NDArray[np.float32]], NDArray[np.float32]]
+"""(params, clicks [b, 50, D], click_mask [b, 50]) -> contexts [b, 50, D]."""
+
+
+@dataclass(frozen=True)
+class RecallTask:
+    """dL_u/dw: the gradient of the mean loss over the reader's samples.
+
+    Clusters are found on the context vectors under the current weights, as when serving; no gradient flows through the
+    clustering. Batches bound the memory and change nothing: their means are weighed by their sizes.
+
+    Args:
+        contexts: the release's `context` graph.
+        protocol: cluster distance and channel limit.
+        negatives: K.
+        samples_limit: most samples used.
+    """
+
+    contexts: ContextFn
+    protocol: RecallProtocol
+    negatives: int
+    samples_limit: int
+
+    def run(self, params: Params, samples: SampleSource, grad: GradientFn, rng: np.random.Generator) -> Update:
+        """The reader's gradient. Raises ValueError if there are no samples."""
+        drawn = samples.draw(negatives=self.negatives, limit=self.samples_limit, rng=rng)
+        loss = 0.0
+        sums: dict[str, NDArray[np.float64]] = {}
+        for start in range(0, len(drawn), BATCH):
+            batch = self._batch(params, drawn, slice(start, start + BATCH))
+            found = grad(params, batch)
+            share = len(batch["clicks"]) / len(drawn)
+            loss += share * found.loss
+            for name, gradient in found.tensors.items():
+                sums[name] = sums.get(name, 0.0) + share * gradient.astype(np.float64)
+        return Update({name: total.astype(np.float32) for name, total in sums.items()}, loss, len(drawn))
+
+    def _batch(self, params: Params, samples: Samples, rows: slice) -> Batch:
+        clicks, mask = samples.clicks[rows], samples.click_mask[rows]
+        contexts = self.contexts(params, clicks, mask)  # [b, 50, D]
+        limit = self.protocol.channels_limit
+        members = np.zeros((len(clicks), limit, mask.shape[1]), dtype=np.float32)
+        shares = np.zeros((len(clicks), limit), dtype=np.float32)
+        for row, (context, real) in enumerate(zip(contexts, mask > 0, strict=True)):
+            labels = average_linkage(context[real], self.protocol.cluster_distance, limit)
+            members[row][:, real] = membership(labels, limit)
+            shares[row] = quotas(labels, limit)
+        return {
+            "clicks": clicks,
+            "click_mask": mask,
+            "membership": members,
+            "quotas": shares,
+            "candidates": samples.candidates[rows],
+        }

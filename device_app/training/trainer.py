@@ -1,0 +1,309 @@
+"""Takes part in rounds: one step looks for a round and, if all agrees, computes, protects and hands in one update.
+
+A payload is in the outbox, and its cost in the ledger, in one transaction before its first byte leaves. So a crash at
+any point costs at most once, and what is sent again is the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from datetime import datetime, timedelta
+from typing import Literal
+
+import numpy as np
+
+from device_app.errors import (
+    AnswerMalformed,
+    BackendRefused,
+    BackendUnreachable,
+    DeviceError,
+    NoRelease,
+    NotEligible,
+)
+from device_app.privacy.budget import Ledger
+from device_app.privacy.clipping import clip_elementwise
+from device_app.privacy.noise import NoiseSource
+from device_app.privacy.presence import seal_check_in
+from device_app.privacy.updates import LaplaceProtection, reseal
+from device_app.store.database import Database
+from device_app.store.outbox import Outbox, Parcel
+from device_app.store.participations import Participation, Participations
+from device_app.sync.release import Release
+from device_app.training.eligibility import Readiness, Terms, check_ready
+from device_app.training.gradients import OnnxGradients
+from device_app.training.participant import (
+    AskForPlace,
+    AskIfJoined,
+    Compute,
+    Gather,
+    HandIn,
+    LookAtRound,
+    Outcome,
+    Reply,
+    StateTerms,
+    Wish,
+    may_pass,
+    participate,
+)
+from device_app.training.reading import Reading
+from device_app.training.samples import ReaderSamples
+from device_app.training.tasks import TASKS
+from device_app.training.tasks.task import Update
+from device_app.uplink.server import Uplink, upload_path
+from device_app.wire.rounds import RoundOffer, RoundStatus, UploadReceipt
+
+RETRY_SEC = 10.0
+RETRY_LIMIT_SEC = 300.0
+GRADIENT = "gradient"
+
+Stage = Literal["sending again", "looking", "gathering", "checking in", "computing", "protecting", "sending"]
+Draw = Callable[[str], np.random.Generator]
+"""Round id -> the generator that draws its samples: fresh on a device, seeded in a simulation."""
+
+
+def fresh_draw(_: str) -> np.random.Generator:
+    """Seeded by the operating system: which negatives a device draws is nobody else's knowledge."""
+    return np.random.default_rng()
+
+
+class Trainer:
+    """A device's training. `step` is called from one thread; the attributes may be read from any.
+
+    Args:
+        release: the release in use. Raises NoRelease on a device that was never synced.
+        reading: the reader's feeds and clicks.
+        database: for the transaction that ledger, outbox and participations share.
+        ledger: budget and, in its settings, what the reader accepts.
+        noise: cryptographic on a device.
+        draw: where samples are drawn from.
+        paused: whether the reader has paused training.
+        threads: of ONNX Runtime.
+    """
+
+    def __init__(
+        self,
+        *,
+        release: Callable[[], Release],
+        reading: Reading,
+        database: Database,
+        outbox: Outbox,
+        participations: Participations,
+        ledger: Ledger,
+        uplink: Uplink,
+        noise: NoiseSource,
+        clock: Callable[[], datetime],
+        draw: Draw = fresh_draw,
+        paused: Callable[[], bool] = lambda: False,
+        threads: int = 1,
+    ) -> None:
+        self._release, self._reading, self._database = release, reading, database
+        self._outbox, self._participations, self._ledger = outbox, participations, ledger
+        self._uplink, self._noise, self._clock, self._draw = uplink, noise, clock, draw
+        self._paused, self._threads = paused, threads
+        self._samples: ReaderSamples | None = None
+        self.stage: Stage | None = None
+        self.round: RoundStatus | None = None
+
+    def step(self) -> Outcome:
+        """Send what waits, then try to take part once. Returns how the try ended.
+
+        Errors of the backend and refusals are outcomes; what is raised is a fault of this device or of the release.
+        """
+        try:
+            self._send_again()
+            self._follow_up()
+            release = self._release_or_none()
+            attempt = participate(self._readiness(release), tuple(TASKS))
+            outcome = _drive(attempt, lambda wish: self._fulfil(wish, release))
+            self._note(outcome)
+            return outcome
+        finally:
+            self.stage = None
+            self._samples = None
+
+    def why_not(self) -> str | None:
+        """Why this device would not train now, in a sentence, or None if it would."""
+        try:
+            check_ready(self._readiness(self._release_or_none()))
+        except NotEligible as not_now:
+            return str(not_now)
+        return None
+
+    def _release_or_none(self) -> Release | None:
+        try:
+            return self._release()
+        except NoRelease:
+            return None
+
+    def _readiness(self, release: Release | None) -> Readiness:
+        return Readiness(
+            switched_on=self._ledger.settings.training,
+            paused=self._paused(),
+            release=None if release is None else release.id,
+            clicks=self._reading.count(),
+            epsilon_left=self._ledger.left("training"),
+        )
+
+    def _fulfil(self, wish: Wish, release: Release | None) -> Reply:
+        """Do what the participant wants done."""
+        assert release is not None, "the participant is not eligible without a release"
+        match wish:
+            case LookAtRound():
+                self.stage = "looking"
+                self.round = self._uplink.current_round()
+                return self.round
+            case AskIfJoined(round_id):
+                return self._participations.get(round_id) is not None
+            case Gather():
+                self.stage = "gathering"
+                self._samples = self._reading.samples(release.manifest.encoder)
+                return self._samples.available
+            case AskForPlace(message):
+                self.stage = "checking in"
+                offer = self._uplink.check_in(seal_check_in(message))
+                if offer is not None:
+                    self._participations.record(self._joined(offer))
+                return offer
+            case StateTerms(offer):
+                return self._terms(release, offer)
+            case Compute(offer):
+                self.stage = "computing"
+                return self._compute(release, offer)
+            case HandIn(offer, update):
+                return self._hand_in(offer, update)
+
+    def _terms(self, release: Release, offer: RoundOffer) -> Terms:
+        model = offer.manifest.model
+        trainable = tuple(name for name in release.manifest.models if release.has_graph(name, GRADIENT))
+        weights = release.weights(model) if model in trainable else {}
+        return Terms(
+            privacy=self._ledger.settings,
+            release=release.id,
+            tasks=tuple(TASKS),
+            trainable=trainable,
+            coordinates=sum(value.size for value in weights.values()),
+            epsilon_left=self._ledger.left("training"),
+            now=self._clock(),
+        )
+
+    def _compute(self, release: Release, offer: RoundOffer) -> Update:
+        manifest = offer.manifest
+        assert self._samples is not None, "samples are gathered before the check-in"
+        task = TASKS[manifest.task](release, manifest, self._threads)
+        gradients = OnnxGradients(release.graph(manifest.model, GRADIENT), threads=self._threads)
+        return task.run(release.weights(manifest.model), self._samples, gradients, self._draw(manifest.round))
+
+    def _hand_in(self, offer: RoundOffer, update: Update) -> UploadReceipt:
+        """Clip, add noise, pay and keep in one transaction; then send."""
+        self.stage = "protecting"
+        manifest = offer.manifest
+        clipped = clip_elementwise(update.tensors, manifest.protection.clip)
+        now = self._clock()
+        with self._database.transaction():
+            sealed = LaplaceProtection(manifest.protection).seal(
+                clipped, round_id=manifest.round, ledger=self._ledger, noise=self._noise
+            )
+            parcel = self._outbox.put(
+                subject=manifest.round,
+                method="PUT",
+                path=upload_path(offer),
+                content_type=sealed.content_type,
+                payload=sealed.payload,
+                words=sealed.words,
+                at=now,
+                expires_at=manifest.closes_at,
+            )
+            self._participations.update(
+                manifest.round, state="joined", at=now, epsilon=sealed.charge.epsilon, sent_bytes=0
+            )
+        self.stage = "sending"
+        try:
+            receipt = self._uplink.upload(offer, sealed)
+        except (BackendUnreachable, AnswerMalformed, BackendRefused) as trouble:
+            if isinstance(trouble, BackendRefused) and not may_pass(trouble):
+                self._outbox.done(parcel)
+            else:
+                self._outbox.fail(parcel, str(trouble), self._clock() + timedelta(seconds=RETRY_SEC))
+            raise
+        self._arrived(parcel, manifest.round, len(sealed.payload))
+        return receipt
+
+    def _send_again(self) -> None:
+        """Send what an earlier step could not, the same bytes; give up what came too late."""
+        now = self._clock()
+        waiting = {parcel.subject: parcel for parcel in self._outbox.waiting()}
+        for mine in self._participations.list():
+            parcel = waiting.get(mine.round)
+            if mine.state == "joined" and (parcel is None or parcel.expires_at <= now):
+                why = "cut off before an update was ready" if parcel is None else "the round closed before it was sent"
+                self._participations.update(mine.round, state="failed", at=now, detail=why)
+        for parcel in self._outbox.due(now):
+            self.stage = "sending again"
+            self._resend(parcel)
+
+    def _resend(self, parcel: Parcel) -> None:
+        now = self._clock()
+        try:
+            self._uplink.resend(reseal(parcel, self._ledger))
+        except (BackendUnreachable, AnswerMalformed, BackendRefused, ValueError) as trouble:
+            if isinstance(trouble, ValueError) or (isinstance(trouble, BackendRefused) and not may_pass(trouble)):
+                self._outbox.done(parcel.id)
+                self._participations.update(parcel.subject, state="failed", at=now, detail=str(trouble))
+            else:
+                wait_sec = min(RETRY_LIMIT_SEC, RETRY_SEC * 2**parcel.attempts)
+                self._outbox.fail(parcel.id, str(trouble), now + timedelta(seconds=wait_sec))
+        else:
+            self._arrived(parcel.id, parcel.subject, len(parcel.payload))
+
+    def _follow_up(self) -> None:
+        """Learn what became of the newest round this device has sent an update to."""
+        newest = next((mine for mine in self._participations.list() if mine.state == "uploaded"), None)
+        if newest is None:
+            return
+        try:
+            status = self._uplink.round_status(newest.round)
+        except (BackendUnreachable, BackendRefused, AnswerMalformed):
+            return  # the next step asks again
+        self.round = status
+        if status.state in ("applied", "failed"):
+            self._participations.update(newest.round, state=status.state, at=self._clock(), detail=status.reason)
+
+    def _arrived(self, parcel_id: int, round_id: str, size_bytes: int) -> None:
+        with self._database.transaction():
+            self._outbox.done(parcel_id)
+            self._participations.update(round_id, state="uploaded", at=self._clock(), sent_bytes=size_bytes)
+
+    def _note(self, outcome: Outcome) -> None:
+        """Keep on the page how an offer ended; what is kept in the outbox stays 'joined'."""
+        if outcome.offer is not None and outcome.state in ("declined", "failed"):
+            self._participations.update(
+                outcome.offer.manifest.round, state=outcome.state, at=self._clock(), detail=outcome.why
+            )
+
+    def _joined(self, offer: RoundOffer) -> Participation:
+        now, manifest = self._clock(), offer.manifest
+        return Participation(
+            round=manifest.round,
+            system=manifest.system,
+            task=manifest.task,
+            release=manifest.release,
+            state="joined",
+            joined_at=now,
+            changed_at=now,
+        )
+
+
+def _drive(attempt: Generator[Wish, Reply, Outcome], fulfil: Callable[[Wish], Reply]) -> Outcome:
+    """Run an attempt to its end; what goes wrong with a wish is raised where it was wished."""
+    try:
+        wish = next(attempt)
+        while True:
+            try:
+                reply = fulfil(wish)
+            except DeviceError as trouble:
+                wish = attempt.throw(trouble)
+            else:
+                wish = attempt.send(reply)
+    except StopIteration as end:
+        outcome: Outcome = end.value
+        return outcome

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, bindparam, delete, insert, select
 
-from backend.db.chunks import chunks
+from backend.db.chunks import among
 from backend.db.tables import Bucket, Duplicate, News
 from backend.news.shingles import DUPLICATE_THRESHOLD, bucket_keys, jaccard, shingles
 
@@ -39,14 +39,13 @@ def unlink(connection: Connection, gone: Mapping[int, Text]) -> set[int]:
 
     Returns those that lost their original: `link` must see them in the same transaction.
     """
-    pairs = _bucket_rows(gone)
+    pairs = [{"b": key, "n": number} for number, keys in _keys(gone).items() for key in keys]
     if pairs:
         one = delete(Bucket).where(Bucket.bucket == bindparam("b"), Bucket.news == bindparam("n"))
-        connection.execute(one, [{"b": pair["bucket"], "n": pair["news"]} for pair in pairs])
-    orphans: set[int] = set()
-    for numbers in chunks(gone):
-        orphans.update(connection.scalars(select(Duplicate.news).where(Duplicate.original.in_(numbers))))
-        connection.execute(delete(Duplicate).where(Duplicate.news.in_(numbers) | Duplicate.original.in_(numbers)))
+        connection.execute(one, pairs)
+    orphaned = among(connection, Duplicate.original, gone)
+    orphans = set(connection.scalars(select(Duplicate.news).where(orphaned)))
+    connection.execute(delete(Duplicate).where(among(connection, Duplicate.news, gone) | orphaned))
     return orphans - gone.keys()
 
 
@@ -55,29 +54,32 @@ def link(connection: Connection, fresh: Mapping[int, Text], orphans: Iterable[in
 
     Returns how many of `fresh` are duplicates.
     """
-    pairs = _bucket_rows(fresh)
-    if pairs:
-        connection.execute(insert(Bucket), pairs)
-    found = _Neighbourhood(connection).settle({*fresh, *orphans})
+    keys_of = _keys(fresh)
+    rows = [{"bucket": key, "news": number} for number, keys in keys_of.items() for key in keys]
+    if rows:
+        connection.execute(insert(Bucket), rows)
+    found = _Neighbourhood(connection, keys_of).settle({*fresh, *orphans})
     return sum(1 for number in fresh if found.get(number) is not None)
 
 
-def _bucket_rows(texts: Mapping[int, Text]) -> list[dict[str, int]]:
-    sets = {number: words for number, text in texts.items() if (words := shingles(*text))}
-    keys = bucket_keys(list(sets.values())).tolist()
-    return [{"bucket": key, "news": number} for number, row in zip(sets, keys, strict=True) for key in row]
+def _keys(texts: Mapping[int, Text]) -> dict[int, list[int]]:
+    """The buckets of each text; none for a text too short to be compared."""
+    sets = {number: shingles(*text) for number, text in texts.items()}
+    compared = [words for words in sets.values() if words]
+    keys = iter(bucket_keys(compared).tolist())
+    return {number: next(keys) if words else [] for number, words in sets.items()}
 
 
 class _Neighbourhood:
     """The part of the pool around some news, read as far as it is needed."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, keys: Mapping[int, list[int]]) -> None:
         self._connection = connection
+        self._keys = dict(keys)
         self._age: dict[int, tuple[datetime, int]] = {}
         self._text: dict[int, Text] = {}
         self._original: dict[int, int | None] = {}
         self._shingles: dict[int, frozenset[str]] = {}
-        self._keys: dict[int, list[int]] = {}
         self._bucket: dict[int, list[int]] = {}
 
     def settle(self, unsettled: set[int]) -> dict[int, Link | None]:
@@ -154,35 +156,26 @@ class _Neighbourhood:
 
     def _read(self, numbers: set[int]) -> None:
         """Reads these news, their buckets, and all news in those."""
-        wanted = [number for number in numbers if number not in self._keys]
-        self._read_rows(wanted)
-        with_words = [number for number in wanted if self._words(number)]
-        self._keys.update((number, []) for number in wanted)
-        self._keys.update(
-            zip(with_words, bucket_keys([self._words(number) for number in with_words]).tolist(), strict=True)
-        )
-        unread = {key for number in with_words for key in self._keys[number]} - self._bucket.keys()
+        self._read_rows(numbers)
+        self._keys |= _keys({number: self._text[number] for number in numbers if number not in self._keys})
+        unread = {key for number in numbers for key in self._keys[number]} - self._bucket.keys()
         self._bucket.update((key, []) for key in unread)
-        for keys in chunks(unread):
-            rows = self._connection.execute(select(Bucket.bucket, Bucket.news).where(Bucket.bucket.in_(keys)))
-            for key, number in rows:
-                self._bucket[key].append(number)
+        sharing = among(self._connection, Bucket.bucket, unread)
+        for key, number in self._connection.execute(select(Bucket.bucket, Bucket.news).where(sharing)):
+            self._bucket[key].append(number)
         self._read_rows({number for key in unread for number in self._bucket[key]})
 
     def _read_rows(self, numbers: Iterable[int]) -> None:
         columns = select(News.number, News.title, News.abstract, News.published_at, Duplicate.original)
         joined = columns.outerjoin(Duplicate, Duplicate.news == News.number)
-        for wanted in chunks(number for number in numbers if number not in self._age):
-            for number, title, abstract, published_at, original in self._connection.execute(
-                joined.where(News.number.in_(wanted))
-            ):
-                self._age[number] = (published_at, number)
-                self._text[number] = Text(title, abstract)
-                self._original[number] = original
+        wanted = among(self._connection, News.number, {number for number in numbers if number not in self._age})
+        for number, title, abstract, published_at, original in self._connection.execute(joined.where(wanted)):
+            self._age[number] = (published_at, number)
+            self._text[number] = Text(title, abstract)
+            self._original[number] = original
 
     def _write(self, decided: Mapping[int, Link | None]) -> None:
-        for numbers in chunks(decided):
-            self._connection.execute(delete(Duplicate).where(Duplicate.news.in_(numbers)))
+        self._connection.execute(delete(Duplicate).where(among(self._connection, Duplicate.news, decided)))
         rows = [{"news": number, **found._asdict()} for number, found in decided.items() if found]
         if rows:
             self._connection.execute(insert(Duplicate), rows)

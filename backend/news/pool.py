@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Engine, delete, func, insert, select, update
 from sqlalchemy.orm import aliased
 
-from backend.db.chunks import chunks
+from backend.db.chunks import among, chunks
 from backend.db.engine import reading, writing
 from backend.db.tables import Body, Duplicate, Ingest, News, PoolVersion, Vector
 from backend.news.batch import Batch
@@ -24,6 +24,7 @@ from backend.news.report import IngestReport
 from backend.news.version import raise_version, take_turn
 
 NEWS_LIFETIME = timedelta(days=30)
+EXPIRED_PER_TRANSACTION = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,26 +189,26 @@ class NewsPool:
         encoded = dict(zip(ids, titles, strict=True)) if titles is not None else {}
         row_of = {news_id: row for row, news_id in enumerate(ids)}
         little_endian = np.ascontiguousarray(vectors, dtype="<f4")
+        stored = 0
         with writing(self._engine) as connection:
             take_turn(connection)
-            rows = []
             for wanted in chunks(row_of):
                 query = select(News.number, News.id, News.title).where(
                     News.id.in_(wanted), News.taken_down_at.is_(None)
                 )
-                rows += [
+                rows = [
                     {"encoder": encoder, "news": number, "vector": little_endian[row_of[news_id]].tobytes()}
                     for number, news_id, title in connection.execute(query)
                     if encoded.get(news_id, title) == title
                 ]
-            rows.sort(key=lambda row: row["news"])
-            for batch in chunks(rows):
-                numbers = [row["news"] for row in batch]
+                numbers = [row["news"] for row in rows]
                 connection.execute(delete(Vector).where(Vector.encoder == encoder, Vector.news.in_(numbers)))
-                connection.execute(insert(Vector), batch)
-            if rows:
+                if rows:
+                    connection.execute(insert(Vector), rows)
+                stored += len(rows)
+            if stored:
                 raise_version(connection)
-        return len(rows)
+        return stored
 
     def vectors(self, encoder: str) -> tuple[list[str], NDArray[np.float32]]:
         """Ids and vectors, float32 [n, D], of one encoder in the order of arrival; [0, 0] where there are none."""
@@ -233,17 +234,27 @@ class NewsPool:
             return connection.execute(select(PoolVersion.version)).scalar_one()
 
     def expire(self, now: datetime) -> int:
-        """Removes all that has outlived its lifetime at `now`, with bodies and vectors; returns how many."""
+        """Removes all that has outlived its lifetime at `now`, with bodies and vectors; returns how many.
+
+        Works in transactions of 1,000, so that other writers never wait long.
+        """
+        expired = 0
+        while removed := self._expire_some(now):
+            expired += removed
+        return expired
+
+    def _expire_some(self, now: datetime) -> int:
+        old = (
+            select(News.number, News.title, News.abstract)
+            .where(News.published_at <= self.horizon(now), News.taken_down_at.is_(None))
+            .limit(EXPIRED_PER_TRANSACTION)
+        )
         with writing(self._engine) as connection:
             take_turn(connection)
-            old = select(News.number, News.title, News.abstract).where(
-                News.published_at <= self.horizon(now), News.taken_down_at.is_(None)
-            )
             gone = {number: Text(title, abstract) for number, title, abstract in connection.execute(old)}
             if gone:
                 orphans = unlink(connection, gone)
-                for numbers in chunks(gone):
-                    connection.execute(delete(News).where(News.number.in_(numbers)))
+                connection.execute(delete(News).where(among(connection, News.number, gone)))
                 link(connection, {}, orphans)
                 raise_version(connection)
         return len(gone)

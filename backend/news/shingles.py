@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from zlib import crc32
 
 import numpy as np
 from datasketch import MinHash
@@ -47,6 +48,7 @@ def bucket_keys(texts: Sequence[frozenset[str]]) -> NDArray[np.int64]:
         return np.empty((0, BANDS), np.int64)
     hashed = MinHash.generator(
         ([shingle.encode() for shingle in text] for text in texts),
+        hashfunc=crc32,  # four times as quick as the default SHA-1; the scheme mixes it again
         num_perm=BANDS * BAND_ROWS,
         seed=MINHASH_SEED,
         scheme="affine32",

@@ -1,0 +1,129 @@
+"""Gets a feed's bytes from a file or over HTTP, within limits of size, time and redirects."""
+
+from __future__ import annotations
+
+import time
+import zlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urljoin
+
+import httpx
+
+from backend.news.errors import SourceMalformed, SourceTooLarge, SourceUnreachable
+from backend.news.sources.lines import open_source
+
+FEED_LIMIT_BYTES = 10_000_000
+REDIRECT_LIMIT = 5
+ANSWER_TIMEOUT_SEC = 20.0
+"""The longest silence of a server."""
+DOWNLOAD_TIMEOUT_SEC = 60.0
+"""The longest download of one feed, however steadily it drips."""
+USER_AGENT = "Ownfeed/0.1 (news reader; conditional GET)"
+VALIDATOR_LIMIT_CHARS = 500
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
+
+
+class Validators(NamedTuple):
+    """What makes the next GET conditional (RFC 9110, section 8.8)."""
+
+    etag: str | None = None
+    last_modified: str | None = None
+
+
+class Document(NamedTuple):
+    """A feed's bytes, where they came from after redirects, and what the server said of them."""
+
+    location: str
+    base: str
+    data: bytes
+    content_type: str
+    validators: Validators
+
+
+def fetch(
+    location: str, known: Validators | None = None, *, transport: httpx.BaseTransport | None = None
+) -> Document | None:
+    """The feed at an http or https URL or in a file; None if the server says that `known` still holds.
+
+    transport: what carries the requests; by default the network.
+    Raises SourceUnreachable, SourceTooLarge, SourceMalformed.
+    """
+    if "://" not in location:
+        with open_source(Path(location)) as stream:
+            data = stream.read(FEED_LIMIT_BYTES + 1)
+        if len(data) > FEED_LIMIT_BYTES:
+            raise SourceTooLarge(location, FEED_LIMIT_BYTES)
+        return Document(location, "", data, "", Validators())
+    with httpx.Client(timeout=ANSWER_TIMEOUT_SEC, follow_redirects=False, transport=transport) as client:
+        return _get(client, location, known or Validators())
+
+
+def _get(client: httpx.Client, location: str, known: Validators) -> Document | None:
+    deadline = time.monotonic() + DOWNLOAD_TIMEOUT_SEC
+    headers = {"User-Agent": USER_AGENT, "Accept-Encoding": "gzip"}
+    headers["Accept"] = "application/rss+xml, application/atom+xml, application/xml;q=0.9, */*;q=0.1"
+    if known.etag:
+        headers["If-None-Match"] = known.etag
+    if known.last_modified:
+        headers["If-Modified-Since"] = known.last_modified
+    url = location
+    for _ in range(REDIRECT_LIMIT + 1):
+        if not url.lower().startswith(("http://", "https://")):
+            raise SourceUnreachable(location, f"only http and https are followed, not {url.partition(':')[0]!r}")
+        try:
+            with client.stream("GET", url, headers=headers) as response:
+                if response.status_code in REDIRECTS and "location" in response.headers:
+                    url = urljoin(url, response.headers["location"])
+                    continue
+                if response.status_code == httpx.codes.NOT_MODIFIED:
+                    return None
+                if response.status_code != httpx.codes.OK:
+                    raise SourceUnreachable(location, f"the server answered {response.status_code}")
+                return Document(location, url, _body(location, response, deadline), *_facts(response))
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise SourceUnreachable(location, str(error).rstrip(".") or type(error).__name__) from error
+    raise SourceUnreachable(location, f"more than {REDIRECT_LIMIT} redirects")
+
+
+def _facts(response: httpx.Response) -> tuple[str, Validators]:
+    etag, last_modified = response.headers.get("etag"), response.headers.get("last-modified")
+    if etag and len(etag) > VALIDATOR_LIMIT_CHARS:
+        etag = None
+    if last_modified and len(last_modified) > 100:
+        last_modified = None
+    return response.headers.get("content-type", ""), Validators(etag, last_modified)
+
+
+def _body(location: str, response: httpx.Response, deadline: float) -> bytes:
+    declared = response.headers.get("content-length", "")
+    if declared.isdecimal() and int(declared) > FEED_LIMIT_BYTES:
+        raise SourceTooLarge(location, FEED_LIMIT_BYTES)
+    encoding = response.headers.get("content-encoding", "identity").lower()
+    if encoding == "identity":
+        parts: Iterable[bytes] = response.iter_raw()
+    elif encoding in {"gzip", "x-gzip"}:
+        parts = _inflated(location, response.iter_raw())
+    else:
+        raise SourceMalformed(location, f"is sent in the encoding {encoding!r}; only gzip was asked for")
+    data = bytearray()
+    for part in parts:
+        data += part
+        if len(data) > FEED_LIMIT_BYTES:
+            raise SourceTooLarge(location, FEED_LIMIT_BYTES)
+        if time.monotonic() > deadline:
+            raise SourceUnreachable(location, f"the download took longer than {DOWNLOAD_TIMEOUT_SEC:g} s")
+    return bytes(data)
+
+
+def _inflated(location: str, parts: Iterable[bytes]) -> Iterator[bytes]:
+    """Inflates piece by piece, never more than the limit at once: httpx would unfold a whole bomb in memory."""
+    inflater = zlib.decompressobj(wbits=31)
+    try:
+        for part in parts:
+            yield inflater.decompress(part, FEED_LIMIT_BYTES + 1)
+            if inflater.unconsumed_tail:
+                raise SourceTooLarge(location, FEED_LIMIT_BYTES)
+    except zlib.error as error:
+        raise SourceMalformed(location, f"is not valid gzip ({error})") from error

@@ -15,8 +15,8 @@ from exporters.signature import GraphSpec, call, parameters
 def export_gradient_graph(model: nn.Module, spec: GraphSpec) -> onnx.ModelProto:
     """(p.<parameter>..., inputs...) -> (loss, g.<parameter>...).
 
-    The gradient is traced to plain operators first: torch.export can't trace through autograd, and torch.func.grad would
-    bake the batch size in. Nothing here notices a wrong gradient; exporters.parity does.
+    The gradient is traced to plain operators first: torch.export can't trace through autograd, and torch.func.grad
+    would bake the batch size in. Nothing here notices a wrong gradient; exporters.parity does.
     """
     values = parameters(model)
     count = len(values)
@@ -30,5 +30,6 @@ def export_gradient_graph(model: nn.Module, spec: GraphSpec) -> onnx.ModelProto:
 
     flat = (*values.values(), *spec.example())
     # Without the table, losses with mean reduction export gradients that are wrong by a factor of the batch size.
-    traced = make_fx(loss_and_gradients, tracing_mode="symbolic", decomposition_table=core_aten_decompositions())(*flat)
+    table = dict(core_aten_decompositions())
+    traced = make_fx(loss_and_gradients, tracing_mode="symbolic", decomposition_table=table)(*flat)
     return write_graph(traced, values, spec, outputs=[spec.output] + [f"g.{name}" for name in values])

@@ -6,7 +6,7 @@ Batch axes are free everywhere; H = 50, C_max = 5, K = 4 are fixed in the graphs
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -19,7 +19,7 @@ from exporters.inference_graph import export_inference_graph
 from exporters.parity import check_parity
 from exporters.signature import GraphInput, GraphSpec, parameters
 from models.recall.basis import BasisRecall
-from models.shapes import CHANNELS_LIMIT, CLICKS, NEGATIVES
+from models.shapes import CHANNELS_LIMIT, CLICKS, NEGATIVES, NEWS_DIM
 from models.user.cosine import CosineRanker
 from models.user.nrms import NrmsUser
 
@@ -51,12 +51,10 @@ def export_recall(model: BasisRecall) -> ExportedModel:
     return export_model("basis", "recall", model, recall_graphs(model.basis_keys.shape[1]))
 
 
-def export_ranker(model: CosineRanker | NrmsUser, *, dim: int = 256) -> ExportedModel:
-    """Graph `score`, and `gradient` where the ranker is trained. dim: D, for a cosine. Raises ParityError."""
-    if isinstance(model, CosineRanker):
-        return export_model("cosine", "ranker", model, [score_graph(dim)])
-    dim = model.attention.value.in_features
-    return export_model("nrms", "ranker", model, [score_graph(dim), ranker_gradient_graph(dim)])
+def export_ranker(model: CosineRanker | NrmsUser) -> ExportedModel:
+    """Graph `score`, and `gradient` where the ranker is trained. Raises ParityError."""
+    architecture = "cosine" if isinstance(model, CosineRanker) else "nrms"
+    return export_model(architecture, "ranker", model, ranker_graphs(model))
 
 
 def export_model(architecture: str, role: Role, model: nn.Module, specs: Sequence[GraphSpec]) -> ExportedModel:
@@ -65,8 +63,7 @@ def export_model(architecture: str, role: Role, model: nn.Module, specs: Sequenc
     reports = []
     for spec in specs:
         started = time.perf_counter()
-        export: Callable = export_gradient_graph if spec.with_gradients else export_inference_graph
-        proto = export(model, spec)
+        proto = export_gradient_graph(model, spec) if spec.with_gradients else export_inference_graph(model, spec)
         graphs[spec.purpose] = blob = proto.SerializeToString(deterministic=True)
         seconds = time.perf_counter() - started
         parity = check_parity(model, spec, blob)
@@ -88,14 +85,13 @@ def recall_graphs(dim: int) -> list[GraphSpec]:
     ]
 
 
-def score_graph(dim: int) -> GraphSpec:
-    """Scores of any number of candidates."""
-    return GraphSpec("score", "forward", (*_clicks(dim), GraphInput("candidates", ("batch", "news", dim))), "scores")
-
-
-def ranker_gradient_graph(dim: int) -> GraphSpec:
-    """Loss and gradients of a ranker on one positive and K negatives a row."""
-    return GraphSpec("gradient", "loss", (*_clicks(dim), _sample(dim)), "loss", with_gradients=True)
+def ranker_graphs(model: CosineRanker | NrmsUser) -> list[GraphSpec]:
+    """Scores of any number of candidates; for NRMS also loss and gradients on one positive and K negatives a row."""
+    dim = NEWS_DIM if isinstance(model, CosineRanker) else model.attention.value.in_features
+    score = GraphSpec("score", "forward", (*_clicks(dim), GraphInput("candidates", ("batch", "news", dim))), "scores")
+    if isinstance(model, CosineRanker):
+        return [score]
+    return [score, GraphSpec("gradient", "loss", (*_clicks(dim), _sample(dim)), "loss", with_gradients=True)]
 
 
 def _clicks(dim: int) -> tuple[GraphInput, GraphInput]:

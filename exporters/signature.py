@@ -76,7 +76,8 @@ class _Method(nn.Module):
         self.method = method
 
     def forward(self, *inputs: Tensor) -> Tensor:
-        return getattr(self.model, self.method)(*inputs)
+        result: Tensor = getattr(self.model, self.method)(*inputs)
+        return result
 
 
 def parameters(model: nn.Module) -> dict[str, Tensor]:
@@ -89,4 +90,5 @@ def parameters(model: nn.Module) -> dict[str, Tensor]:
 def call(model: nn.Module, method: str, values: Mapping[str, Tensor], inputs: Sequence[Tensor]) -> Tensor:
     """model.method(*inputs) with `values` as its parameters."""
     prefixed = {f"model.{name}": each for name, each in values.items()}
-    return functional_call(_Method(model, method), prefixed, tuple(inputs))
+    result: Tensor = functional_call(_Method(model, method), prefixed, tuple(inputs))
+    return result

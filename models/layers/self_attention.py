@@ -82,7 +82,8 @@ class SelfAttention(nn.Module):
         logits = q @ k.transpose(-1, -2) / math.sqrt(self.head_dim)  # [b, h, H, H]
         weights = masked_softmax(logits, mask[:, None, None, :])  # [b, h, H, H]
         rows = (weights @ v).transpose(1, 2)  # [b, H, h, d]
-        return rows.flatten(2) * mask.unsqueeze(-1)  # [b, H, h * d]
+        contexts: Tensor = rows.flatten(2) * mask.unsqueeze(-1)
+        return contexts  # [b, H, h * d]
 
     def _split(self, x: Tensor) -> Tensor:
-        return x.unflatten(-1, (self.heads, self.head_dim)).transpose(1, 2)
+        return x.view(x.shape[0], x.shape[1], self.heads, self.head_dim).transpose(1, 2)

@@ -29,7 +29,8 @@ class NrmsUser(nn.Module):
 
     def user_vector(self, clicks: Tensor, click_mask: Tensor) -> Tensor:
         """clicks [b, H, D], click_mask [b, H] -> u [b, D]; no clicks -> zeros. Order of the clicks is irrelevant."""
-        return self.pooling(self.attention(clicks, click_mask), click_mask)
+        user: Tensor = self.pooling(self.attention(clicks, click_mask), click_mask)
+        return user
 
     def forward(self, clicks: Tensor, click_mask: Tensor, candidates: Tensor) -> Tensor:
         """candidates [b, R, D] -> scores [b, R]."""

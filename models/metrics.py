@@ -1,0 +1,120 @@
+"""Ranking and recall metrics (ALGORITHMS 1.8-1.9). Ranking is per impression, then averaged.
+
+Ties: AUC counts a tied pair as 1/2. MRR and nDCG need one order and keep the input order among equal scores, so give
+candidates in an order that does not depend on their labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+
+@dataclass(frozen=True)
+class RankingMetrics:
+    """Means over the impressions that have clicked and skipped news; `skipped` counts the others."""
+
+    auc: float
+    mrr: float
+    ndcg5: float
+    ndcg10: float
+    impressions: int
+    skipped: int
+
+
+def auc(labels: ArrayLike, scores: ArrayLike) -> float:
+    """Share of (positive, negative) pairs in the right order, ties 1/2."""
+    return by_impression(np.zeros(np.size(labels), int), labels, scores).auc
+
+
+def mrr(labels: ArrayLike, scores: ArrayLike) -> float:
+    """Mean of 1/rank over all positives, not the first one only."""
+    return by_impression(np.zeros(np.size(labels), int), labels, scores).mrr
+
+
+def ndcg(labels: ArrayLike, scores: ArrayLike, k: int) -> float:
+    """DCG@k with gains 2^y - 1 and discounts log2(rank + 1), over the ideal DCG@k."""
+    if k < 1:
+        raise ValueError(f"k must be at least 1, got {k}")
+    ranked = _Ranked(np.zeros(np.size(labels), int), labels, scores)
+    ranked.require_both_classes()
+    return float(ranked.ndcg(k)[0])
+
+
+def by_impression(impressions: ArrayLike, labels: ArrayLike, scores: ArrayLike) -> RankingMetrics:
+    """Metrics over flat arrays of one length: impression of each candidate, label 0 or 1, score.
+
+    Raises ValueError if no impression has both classes, a label is neither 0 nor 1, or a score is NaN.
+    """
+    ranked = _Ranked(impressions, labels, scores)
+    ranked.require_both_classes()
+    keep = ranked.both_classes
+    return RankingMetrics(
+        auc=float(ranked.auc()[keep].mean()),
+        mrr=float(ranked.mrr()[keep].mean()),
+        ndcg5=float(ranked.ndcg(5)[keep].mean()),
+        ndcg10=float(ranked.ndcg(10)[keep].mean()),
+        impressions=int(keep.sum()),
+        skipped=int((~keep).sum()),
+    )
+
+
+def recall_at_k(recalled: Sequence[Any], future: Sequence[Any], k: int) -> float:
+    """|first k recalled and in future| / |future|. Repeats count once. Raises ValueError if `future` is empty."""
+    wanted = set(future)
+    if not wanted:
+        raise ValueError("future must hold at least one news")
+    return len(wanted.intersection(recalled[:k])) / len(wanted)
+
+
+class _Ranked:
+    """Candidates sorted by impression, then by score from the best, with the input order among equals."""
+
+    def __init__(self, impressions: ArrayLike, labels: ArrayLike, scores: ArrayLike) -> None:
+        group, label, score = np.asarray(impressions), np.asarray(labels), np.asarray(scores, float)
+        if not (group.shape == label.shape == score.shape and group.ndim == 1 and len(group)):
+            raise ValueError(
+                "impressions, labels and scores must be flat, of one length and not empty, got shapes "
+                f"{group.shape}, {label.shape}, {score.shape}"
+            )
+        if not np.isin(label, (0, 1)).all():
+            raise ValueError("labels must be 0 or 1")
+        if np.isnan(score).any():
+            raise ValueError("scores must not be NaN")
+        order = np.lexsort((-score, group))  # stable
+        self._label, self._score = label[order].astype(float), score[order]
+        _, self._starts, self._group = np.unique(group[order], return_index=True, return_inverse=True)
+        self._rank = np.arange(len(order)) - self._starts[self._group] + 1
+        self._sizes = np.bincount(self._group)
+        self._positives = self._sum(self._label)
+        self.both_classes = (self._positives > 0) & (self._positives < self._sizes)
+
+    def require_both_classes(self) -> None:
+        if not self.both_classes.any():
+            raise ValueError("labels must hold a 0 and a 1 in some impression")
+
+    def _sum(self, values: NDArray[Any]) -> NDArray[np.float64]:
+        return np.bincount(self._group, weights=values, minlength=len(self._sizes)).astype(np.float64)
+
+    def auc(self) -> NDArray[np.float64]:
+        """Mann-Whitney: from the mean rank of each block of ties, counted from the worst."""
+        new_block = np.ones(len(self._score), bool)
+        new_block[1:] = (self._score[1:] != self._score[:-1]) | (self._group[1:] != self._group[:-1])
+        block = np.cumsum(new_block) - 1
+        mean_rank = np.bincount(block, weights=self._rank) / np.bincount(block)
+        from_worst = self._sizes[self._group] + 1 - mean_rank[block]
+        pairs = np.maximum(self._positives * (self._sizes - self._positives), 1)
+        return (self._sum(self._label * from_worst) - self._positives * (self._positives + 1) / 2) / pairs
+
+    def mrr(self) -> NDArray[np.float64]:
+        return self._sum(self._label / self._rank) / np.maximum(self._positives, 1)
+
+    def ndcg(self, k: int) -> NDArray[np.float64]:
+        discount = np.where(self._rank <= k, 1 / np.log2(self._rank + 1), 0)
+        ideal = np.where(self._rank <= self._positives[self._group], discount, 0)
+        best = self._sum(ideal)
+        return np.divide(self._sum(self._label * discount), best, out=np.zeros_like(best), where=best > 0)

@@ -1,0 +1,90 @@
+"""News vectors from a pretrained language model: token states, attention pooling, a linear head (ALGORITHMS 3.1)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import normalize
+
+from models.layers.additive_attention import AdditiveAttention
+
+ROTATION_SEED = 256
+
+
+class PlmNewsEncoder(nn.Module):
+    """BERT -> masked additive attention over word pieces -> linear -> optionally length 1.
+
+    Attention starts uniform (q = 0), so the pooled state starts as the mean over real word pieces. The head starts
+    orthogonal; `fit_head` fits it to news.
+
+    Args:
+        bert: a transformers encoder; `bert.config.hidden_size` is S and its result has `last_hidden_state`.
+        head_dim: D.
+        unit_length: L2-normalise the news vectors.
+    """
+
+    def __init__(self, bert: nn.Module, head_dim: int = 256, *, unit_length: bool = True) -> None:
+        super().__init__()
+        config: Any = bert.config
+        width: int = config.hidden_size
+        if not 1 <= head_dim <= width:
+            raise ValueError(f"head_dim must be between 1 and the model's width {width}, got {head_dim}")
+        self.bert = bert
+        self.pooling = AdditiveAttention(width, max(width // 2, 1))
+        self.pooling.start_uniform()
+        self.head = nn.Linear(width, head_dim)
+        nn.init.orthogonal_(self.head.weight)
+        nn.init.zeros_(self.head.bias)
+        self.unit_length = unit_length
+
+    @torch.no_grad()
+    def fit_head(self, pooled: Tensor) -> float:
+        """Set the head to the main directions of pooled states [n, S], then a fixed random rotation.
+
+        Directions are those of the second moment of unit rows: they are not centred, as centring costs AUC. The
+        rotation keeps every inner product and gives each attention head about an equal share of it. Returns the share
+        of the squared length that the head keeps.
+        """
+        out_dim, width = self.head.weight.shape
+        if pooled.dim() != 2 or pooled.shape[1] != width or not len(pooled):
+            raise ValueError(f"pooled must have shape [n, {width}] with n at least 1, got {tuple(pooled.shape)}")
+        if not pooled.isfinite().all():
+            raise ValueError("pooled must be finite")
+        rows = normalize(pooled.double(), dim=-1)
+        energy, directions = torch.linalg.eigh(rows.t() @ rows)  # ascending
+        main = directions[:, -out_dim:]  # [S, D]
+        largest = main.abs().argmax(dim=0)
+        main = main * main[largest, torch.arange(out_dim)].sign()  # eigenvectors come with any sign
+        self.head.weight.copy_(rotation(out_dim) @ main.t())
+        nn.init.zeros_(self.head.bias)
+        return float(energy[-out_dim:].sum() / energy.sum())
+
+    def pool(self, states: Tensor, mask: Tensor) -> Tensor:
+        """Token states [b, L, S] and their mask [b, L] -> pooled states [b, S]."""
+        pooled: Tensor = self.pooling(states, mask)
+        return pooled
+
+    def project(self, pooled: Tensor) -> Tensor:
+        """Pooled states [b, S] -> news vectors [b, D]."""
+        vectors: Tensor = self.head(pooled)
+        return normalize(vectors, dim=-1) if self.unit_length else vectors
+
+    def states(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        """Word piece ids [b, L] -> token states [b, L, S]."""
+        states: Tensor = self.bert(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
+        return states
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        """Word piece ids [b, L] and their mask [b, L] -> news vectors [b, D]; no word at all -> the head's bias."""
+        states = self.states(input_ids, attention_mask)
+        return self.project(self.pool(states, attention_mask.to(states.dtype)))
+
+
+def rotation(dim: int) -> Tensor:
+    """The same random orthogonal [dim, dim] matrix every time, float64."""
+    draw = torch.Generator().manual_seed(ROTATION_SEED)
+    q, r = torch.linalg.qr(torch.randn(dim, dim, generator=draw, dtype=torch.float64))
+    fixed: Tensor = q * r.diagonal().sign()  # QR leaves the signs open
+    return fixed

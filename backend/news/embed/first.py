@@ -39,7 +39,7 @@ from device_app.wire.tensors import pack
 from exporters.news_encoder import export_news_encoder, head_parameters
 from models.news.plm import PlmNewsEncoder
 
-FIT_TITLES = 2_000
+FIT_TITLES = 1_000
 CHECKED_TITLES = 64
 LEAST_COSINE = 0.9999
 SEED = 7

@@ -83,13 +83,13 @@ class Bodies:
                 self._changed.notify_all()
         return True
 
-    def attend(self, stop: Event, wait_sec: float) -> None:
-        """Run steps as lists come, until `stop` is set; errors of a step are the caller's. Wakes every `wait_sec`."""
+    def attend(self, stop: Event, wait_sec: float, step: Callable[[], bool]) -> None:
+        """Call `step` as lists come, until `stop` is set; its errors are the caller's. Wakes every `wait_sec`."""
         with self._changed:
             self._attended = True
         try:
             while not stop.is_set():
-                if not self.step():
+                if not step():
                     with self._changed:
                         self._changed.wait_for(lambda: bool(self._waiting) or stop.is_set(), timeout=wait_sec)
         finally:

@@ -47,13 +47,9 @@ def _personal(
     read: Counter[str],
 ) -> Reason:
     """The strongest of: a followed name, more of a liked story, clicks close by, a chosen section, the editors."""
-    for name, names in (
-        (card.topic, tastes.followed.topics),
-        (card.section, tastes.followed.sections),
-        (card.publisher, tastes.followed.publishers),
-    ):
-        if name in names:
-            return Reason("following", f"You follow {name}.")
+    follows = follow_reason(card, tastes)
+    if follows is not None:
+        return follows
     nearest = float(to_clicks.max(initial=0.0))
     liked = float(to_liked.max(initial=0.0))
     if liked > max(nearest, NEAR_COSINE):
@@ -74,3 +70,15 @@ def _personal(
     if tastes.clicks:
         return Reason("editors", "Recent, and given weight by its editors.")
     return Reason("editors", "Recent, and given weight by its editors; nothing about you is used yet.")
+
+
+def follow_reason(card: NewsCard, tastes: Tastes) -> Reason | None:
+    """Named after the narrowest name that is followed; None if none is."""
+    for name, names in (
+        (card.topic, tastes.followed.topics),
+        (card.section, tastes.followed.sections),
+        (card.publisher, tastes.followed.publishers),
+    ):
+        if name in names:
+            return Reason("following", f"You follow {name}.")
+    return None

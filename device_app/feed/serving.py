@@ -7,8 +7,10 @@ from threading import RLock
 
 from device_app.errors import DeviceError
 from device_app.feed.build import FeedDesk, build_feed
+from device_app.feed.candidates import Candidates, together
 from device_app.feed.item import Feed, FeedItem
 from device_app.feed.models import ModelRack, ServingModels
+from device_app.feed.tastes import Tastes
 from device_app.interests.profile import Profile, named_profile
 from device_app.store.release_shelf import ReleaseShelf
 from device_app.sync.release import current_release
@@ -27,6 +29,7 @@ class Serving:
         self._lock = RLock()
         self._models: ServingModels | None = None
         self._current: Feed | None = None
+        self._last: Feed | None = None
         self._changes = 0
         self._good_until_sec = 0.0
 
@@ -58,6 +61,8 @@ class Serving:
             good_sec = OFFLINE_RETRY_SEC if feed.mode == "offline" else self.desk.performance.recall_max_age_sec
             self._good_until_sec = time.monotonic() + good_sec
             self._current = feed if self._changes == before else None
+            if feed.mode != "offline":
+                self._last = feed
             return feed
 
     def changed(self) -> None:
@@ -69,24 +74,36 @@ class Serving:
         """Nothing of the reader may be left in memory."""
         with self._lock:
             self.changed()
+            self._last = None
             self.desk.recall.forget()
 
     def item(self, feed_id: str | None, news_id: str) -> FeedItem | None:
         """The item of a feed, for its reason."""
         if not feed_id:
             return None
-        current = self._current
-        if current is not None and current.feed_id == feed_id:
-            return next((item for item in current.items if item.card.id == news_id), None)
+        last = self._last
+        if last is not None and last.feed_id == feed_id:
+            return next((item for item in last.items if item.card.id == news_id), None)
         return self.desk.kept.item(feed_id, news_id)
 
     def last(self) -> Feed | None:
         """The newest feed, also one of an earlier run."""
-        return self._current or self.desk.kept.last()
+        if self._last is None:
+            self._last = self.desk.kept.last()
+        return self._last
 
     def offline(self, trouble: DeviceError) -> Feed:
         """The last feed, marked as such."""
         return self.desk.kept.offline(trouble)
+
+    def known_news(self) -> tuple[Candidates, Tastes]:
+        """The last answer and the common list together, and what the reader told. Raises NoRelease, ReleaseRefused."""
+        models = self.models()
+        front = self.desk.front.candidates(models.encoder, models.dimensions)
+        last = self.desk.recall.last_found
+        known = together(last, front) if last is not None and last.encoder == models.encoder else front
+        reading = self.desk.tastes.reading(models.encoder)
+        return known, self.desk.tastes.tastes(reading, models.encoder, models.dimensions)
 
     def profile(self) -> Profile:
         """The reader's interests as they are now. Raises NoRelease or ReleaseRefused."""

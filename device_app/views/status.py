@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
+from device_app.errors import ReleaseRefused
 from device_app.feed.item import FeedMode
+from device_app.feed.serving import Serving
+from device_app.feed.taste_reader import CHOSEN_SECTIONS
+from device_app.privacy.budget import Ledger
+from device_app.privacy.mechanisms.basis_laplace import BasisLaplace
+from device_app.shelves import Shelves
+
+if TYPE_CHECKING:
+    from device_app.syncing import Syncing
+    from device_app.troubles import Troubles
 
 Shield = Literal["green", "amber", "red"]
 
@@ -43,3 +53,46 @@ class StatusView:
     chosen_sections: tuple[str, ...] | None
     training: bool
     troubles: tuple[LoopTrouble, ...]
+
+
+def status_view(
+    profile: str, shelves: Shelves, ledger: Ledger, serving: Serving, syncing: Syncing, troubles: Troubles
+) -> StatusView:
+    """Reads a few counts; cheap enough for every page."""
+    last = serving.last()
+    chosen = shelves.preferences.get(CHOSEN_SECTIONS)
+    shield, words = _shield(ledger, serving, troubles)
+    kept_front = shelves.front_page.current()
+    models = serving.loaded()
+    return StatusView(
+        profile=profile,
+        mode=ledger.settings.mode,
+        shield=shield,
+        shield_words=words,
+        spent_today=ledger.spent_today("reports"),
+        per_day=ledger.per_day("reports"),
+        release=models.release if models else kept_front.release if kept_front else None,
+        feed_mode=last.mode if last else None,
+        feed_made_at=last.made_at if last else None,
+        feed_ms=last.total_device_ms if last else None,
+        online=syncing.online,
+        last_sync_at=syncing.last_at,
+        clicks=shelves.clicks.count(),
+        chosen_sections=None if chosen is None else tuple(chosen),
+        training=ledger.settings.training,
+        troubles=troubles.now(),
+    )
+
+
+def _shield(ledger: Ledger, serving: Serving, troubles: Troubles) -> tuple[Shield, str]:
+    if troubles.any(ReleaseRefused):
+        return "red", "A release failed its checks and was refused; the one before stays in use."
+    if ledger.settings.mode == "none":
+        return "green", "Reports are switched off: nothing about you is sent."
+    left, models = ledger.left("reports"), serving.loaded()
+    if models is None:
+        return "green", "Nothing has been sent in this session."
+    cost = BasisLaplace.under(models.manifest.recall).epsilon_per_report
+    if left < cost:
+        return "amber", "Today's budget for reports is spent: no new report is made until midnight UTC."
+    return "green", f"Today's budget has {left:g} left; a fresh report costs {cost:g}."

@@ -5,6 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+import numpy as np
+
+from device_app.errors import DeviceError
+from device_app.store.participations import Participations
+from device_app.sync.release import Release
+from device_app.training.trainer import Trainer
+from device_app.wire.protections import LocalLaplace
 from device_app.wire.rounds import RoundStatus
 
 
@@ -44,3 +51,52 @@ class TrainingView:
     protection: ProtectionFacts | None
     contributions: tuple[Contribution, ...]
     release: str | None
+
+
+def training_view(
+    trainer: Trainer,
+    participations: Participations,
+    release: Release | None,
+    status: RoundStatus | None,
+    *,
+    switched_on: bool,
+    paused: bool,
+) -> TrainingView:
+    """The training page; status is the round under way as it was last seen."""
+    return TrainingView(
+        switched_on=switched_on,
+        paused=paused,
+        why_not=trainer.why_not(),
+        round=status,
+        stage=trainer.stage,
+        protection=None if release is None else protection_facts(release),
+        contributions=tuple(
+            Contribution(
+                round=mine.round,
+                system=mine.system,
+                release=mine.release,
+                state=mine.state,
+                at=mine.changed_at,
+                sent_bytes=mine.sent_bytes,
+                epsilon=mine.epsilon,
+            )
+            for mine in participations.list()
+        ),
+        release=None if release is None else release.id,
+    )
+
+
+def protection_facts(release: Release) -> ProtectionFacts | None:
+    """What an upload for the recall task costs at the paper's noise; None for a release that is damaged."""
+    try:
+        coordinates = sum(int(np.size(value)) for value in release.weights("recall").values())
+    except DeviceError:
+        return None
+    noise = LocalLaplace()
+    return ProtectionFacts(
+        clip=noise.clip,
+        scale=noise.scale,
+        epsilon_per_coordinate=noise.epsilon_per_coordinate(),
+        coordinates=coordinates,
+        epsilon_per_upload=noise.epsilon_per_upload(coordinates),
+    )

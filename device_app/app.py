@@ -1,0 +1,42 @@
+"""The reader's own web app on this machine: its pages and its background loops."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI
+from starlette.concurrency import run_in_threadpool
+
+from device_app.background import Background
+from device_app.composition import build_device
+from device_app.device import Device
+from device_app.settings import DeviceSettings
+from device_app.ui.guard import LocalGuard
+from device_app.ui.routes import router
+
+
+def create_app(settings: DeviceSettings | None = None, device: Device | None = None) -> FastAPI:
+    """The app of one reader. A device that is handed in stays open at shutdown; its own is closed.
+
+    Raises StoreBroken if the reader's database can't be opened.
+    """
+    mine = device is None
+    served = build_device(settings or DeviceSettings()) if device is None else device
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        background = Background(served)
+        background.start()
+        try:
+            yield
+        finally:
+            await run_in_threadpool(background.stop)
+            if mine:
+                served.close()
+
+    app = FastAPI(title="Ownfeed", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
+    app.state.device = served
+    app.add_middleware(LocalGuard, port=served.settings.port)
+    app.include_router(router(served))
+    return app

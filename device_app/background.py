@@ -1,0 +1,77 @@
+"""The device's background loops: keeping up, training, fetching texts. An error is shown and never ends a loop."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from threading import Event, Thread
+
+from device_app.device import Device
+from device_app.errors import DeviceError
+
+log = logging.getLogger(__name__)
+
+TEXTS_WAKE_SEC = 1.0
+AFTER_TROUBLE_SEC = 5.0
+STOP_WAIT_SEC = 15.0
+
+
+class Background:
+    """Three threads of one device, started once and stopped promptly."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._stop = Event()
+        performance = device.settings.performance
+        self._threads = [
+            Thread(target=self._every, args=("sync", device.sync, performance.sync_poll_sec), name="sync"),
+            Thread(target=self._every, args=("training", self._train, performance.training_poll_sec), name="training"),
+            Thread(target=self._texts, name="texts"),
+        ]
+
+    def start(self) -> None:
+        """Start all threads."""
+        for thread in self._threads:
+            thread.daemon = True
+            thread.start()
+
+    def stop(self) -> None:
+        """Ask all threads to stop and wait for them; a request under way ends by its own timeout."""
+        self._stop.set()
+        self._device.parts.bodies.wake()
+        for thread in self._threads:
+            thread.join(timeout=STOP_WAIT_SEC)
+
+    def running(self) -> tuple[str, ...]:
+        """Names of the threads that run."""
+        return tuple(thread.name for thread in self._threads if thread.is_alive())
+
+    def _train(self) -> None:
+        if self._device.parts.ledger.settings.training:
+            self._device.train_step()
+
+    def _every(self, name: str, step: Callable[[], object], seconds: float) -> None:
+        while not self._stop.is_set():
+            self._guarded(name, step)
+            self._stop.wait(seconds)
+
+    def _texts(self) -> None:
+        bodies = self._device.parts.bodies
+        while not self._stop.is_set():
+            with_trouble = self._guarded(
+                "texts", lambda: bodies.attend(self._stop, TEXTS_WAKE_SEC, self._device.prefetch_step)
+            )
+            if with_trouble:
+                self._stop.wait(AFTER_TROUBLE_SEC)
+
+    def _guarded(self, name: str, step: Callable[[], object]) -> bool:
+        """Run a step; True if it failed. `Device` has recorded the error for the status page by then."""
+        try:
+            step()
+        except DeviceError as trouble:
+            log.info("%s: %s", name, trouble)
+            return True
+        except Exception:
+            log.exception("%s failed; the loop goes on", name)
+            return True
+        return False

@@ -1,0 +1,126 @@
+"""The only module of the device that names concrete classes: settings in, a running device out."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import httpx
+
+from device_app.device import PRIVACY_CHANGES, TRAINING_PAUSED, Device, Parts
+from device_app.feed.bodies import Bodies
+from device_app.feed.build import FeedDesk
+from device_app.feed.front import FrontList
+from device_app.feed.kept import KeptFeeds
+from device_app.feed.models import ModelRack
+from device_app.feed.recall import Recall
+from device_app.feed.serving import Serving
+from device_app.feed.stories import Stories
+from device_app.feed.taste_reader import TasteReader
+from device_app.interests.names import InterestNames
+from device_app.privacy.budget import Ledger
+from device_app.privacy.noise import NoiseSource, SystemNoise
+from device_app.settings import DeviceSettings, with_overrides
+from device_app.shelves import Shelves
+from device_app.sync.front import FrontSync
+from device_app.sync.release import current_release
+from device_app.sync.releases import ReleaseSync
+from device_app.sync.vectors import VectorSync
+from device_app.syncing import Syncing
+from device_app.training.reading import Reading
+from device_app.training.trainer import Draw, Trainer, fresh_draw
+from device_app.troubles import Troubles
+from device_app.uplink.http import Door
+from device_app.uplink.server import Uplink
+
+
+def utc_now() -> datetime:
+    """The device's clock."""
+    return datetime.now(UTC)
+
+
+def build_device(
+    settings: DeviceSettings,
+    *,
+    transport: httpx.BaseTransport | None = None,
+    rack: ModelRack | None = None,
+    blob_folder: Path | None = None,
+    noise: NoiseSource | None = None,
+    chance: random.Random | None = None,
+    draw: Draw = fresh_draw,
+    clock: Callable[[], datetime] = utc_now,
+) -> Device:
+    """Open a device's store and put its parts together; no request is made yet. Raises StoreBroken.
+
+    A fleet passes one `rack` (loaded models) and one `blob_folder` to all its devices, and a `transport` to a backend
+    in the same process. `noise`, `chance`, `draw` and `clock` are replaced in simulation and tests only.
+    """
+    noise = noise or SystemNoise()
+    shelves = Shelves(settings.home / "device.sqlite", blob_folder)
+    privacy = with_overrides(settings.privacy, shelves.preferences.get(PRIVACY_CHANGES) or {})
+    performance = settings.performance
+    ledger = Ledger(shelves.ledger_book, privacy, clock)
+    door = Door(settings.backend_url, shelves.byte_log, clock, transport, performance.request_timeout_sec)
+    uplink = Uplink(door)
+    bodies = Bodies(uplink, shelves.news, clock)
+    names = InterestNames(shelves.preferences)
+    recall = Recall(
+        uplink, bodies, ledger, noise, shelves.report_memo, shelves.clicks, shelves.releases, performance, clock
+    )
+    desk = FeedDesk(
+        tastes=TasteReader(shelves.clicks, shelves.news, shelves.feedback, shelves.stances, names, shelves.preferences),
+        impressions=shelves.impressions,
+        front=FrontList(shelves.front_page, shelves.news),
+        recall=recall,
+        kept=KeptFeeds(shelves.database, shelves.feeds, shelves.impressions, shelves.news, shelves.timings, clock),
+        performance=performance,
+        weights=settings.feed,
+        chance=chance or random.SystemRandom(),
+        clock=clock,
+    )
+    serving = Serving(
+        desk, shelves.releases, rack or ModelRack(ranker=settings.feed.ranker, threads=performance.threads)
+    )
+    pinned_key = bytes.fromhex(settings.backend_key) if settings.backend_key else None
+    syncing = Syncing(
+        ReleaseSync(door, shelves.releases, clock, pinned_key),
+        VectorSync(door, shelves.news, shelves.pulled_shards, shelves.releases, clock),
+        FrontSync(door, shelves.front_page, shelves.news, shelves.releases, clock, performance.front_limit),
+        shelves,
+        bodies,
+        serving,
+        performance,
+        clock,
+    )
+    trainer = Trainer(
+        release=lambda: current_release(shelves.releases),
+        reading=Reading(shelves.clicks, shelves.impressions, shelves.news),
+        database=shelves.database,
+        outbox=shelves.outbox,
+        participations=shelves.participations,
+        ledger=ledger,
+        uplink=uplink,
+        noise=noise,
+        clock=clock,
+        draw=draw,
+        paused=lambda: bool(shelves.preferences.get(TRAINING_PAUSED)),
+        threads=performance.threads,
+    )
+    return Device(
+        settings,
+        Parts(
+            shelves=shelves,
+            uplink=uplink,
+            ledger=ledger,
+            serving=serving,
+            bodies=bodies,
+            syncing=syncing,
+            stories=Stories(shelves, serving, bodies, performance.bodies_wait_sec, clock),
+            names=names,
+            trainer=trainer,
+            troubles=Troubles(clock),
+            clock=clock,
+        ),
+    )

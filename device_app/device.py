@@ -1,0 +1,293 @@
+"""One reader's device: the verbs of its pages, of its background loops and of the fleet."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from device_app.errors import BackendUnreachable, DeviceError, NoRelease, ReleaseRefused
+from device_app.feed.article import Article
+from device_app.feed.bodies import Bodies
+from device_app.feed.following import following_items
+from device_app.feed.item import Feed, FeedItem
+from device_app.feed.serving import Serving
+from device_app.feed.stories import Stories
+from device_app.feed.taste_reader import CHOSEN_SECTIONS, named
+from device_app.interests.cluster import InterestCluster
+from device_app.interests.names import InterestNames
+from device_app.interests.profile import ClickedNews, clicks_of, interest_cards
+from device_app.privacy.budget import Ledger
+from device_app.settings import DeviceSettings, PrivacySettings, with_overrides
+from device_app.shelves import Shelves
+from device_app.store.opinions import ReactionKind, Stance, StanceKind
+from device_app.sync.release import Release, current_release
+from device_app.syncing import Syncing
+from device_app.training.participant import Outcome
+from device_app.training.trainer import Trainer
+from device_app.troubles import Troubles
+from device_app.uplink.server import Uplink
+from device_app.views.explore import ExploreSection, explore_sections
+from device_app.views.export import export_all
+from device_app.views.history import HistoryPage, history_page
+from device_app.views.latency import LatencyView, latest
+from device_app.views.privacy import PrivacyView, Traffic, privacy_view, traffic_view
+from device_app.views.status import StatusView, status_view
+from device_app.views.training import TrainingView, training_view
+from device_app.wire.news import NewsCard
+from device_app.wire.rounds import RoundStatus
+
+PRIVACY_CHANGES = "privacy"
+TRAINING_PAUSED = "training_paused"
+ROUND_LOOK_SEC = 5.0
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What composition puts into a device."""
+
+    shelves: Shelves
+    uplink: Uplink
+    ledger: Ledger
+    serving: Serving
+    bodies: Bodies
+    syncing: Syncing
+    stories: Stories
+    names: InterestNames
+    trainer: Trainer
+    troubles: Troubles
+    clock: Callable[[], datetime]
+
+
+class Device:
+    """Safe for several threads. Errors are DeviceErrors, each one plain sentence."""
+
+    def __init__(self, settings: DeviceSettings, parts: Parts) -> None:
+        self.settings = settings
+        self.parts = parts
+        self.troubles = parts.troubles
+        self._shelves, self._serving, self._clock = parts.shelves, parts.serving, parts.clock
+        self._round_seen: tuple[float, RoundStatus | None] = (-ROUND_LOOK_SEC, None)
+
+    def feed(self, *, refresh: bool = False) -> Feed:
+        """The feed in use, or a new one after any click, reaction or choice, or when asked to refresh.
+
+        Never raises for a backend that is down or refuses: the mode and the notice say so.
+        """
+        if not self._serving.desk.front.known():
+            try:
+                self.sync()
+            except DeviceError as trouble:
+                return self._serving.offline(trouble)
+        try:
+            return self._serving.feed(refresh=refresh)
+        except (NoRelease, ReleaseRefused) as trouble:
+            return self._serving.offline(trouble)
+
+    def open(self, news_id: str, feed_id: str | None = None) -> Article:
+        """Commit the click, then give the story from this device alone. Raises UnknownNews."""
+        return self.parts.stories.open(news_id, feed_id)
+
+    def react(self, news_id: str, kind: ReactionKind) -> bool:
+        """Like, less or save a story; the same again takes it back. Returns whether it stands. Raises UnknownNews."""
+        self._shelves.news.card(news_id)
+        stands = not self._shelves.feedback.retract(news_id, kind)
+        if stands:
+            self._shelves.feedback.react(news_id, kind, self._clock())
+        self._serving.changed()
+        return stands
+
+    def reactions(self) -> dict[str, frozenset[str]]:
+        """Kinds of reaction by news id."""
+        found: dict[str, set[str]] = {}
+        for one in self._shelves.feedback.reactions():
+            found.setdefault(one.news_id, set()).add(one.kind)
+        return {news_id: frozenset(kinds) for news_id, kinds in found.items()}
+
+    def stance(self, kind: StanceKind, name: str, stance: Stance | None) -> None:
+        """Follow or block a topic, section or publisher; None takes it back."""
+        self._shelves.stances.set(kind, name, stance, self._clock())
+        self._serving.changed()
+
+    def stances(self) -> dict[tuple[str, str], str]:
+        """'follow' or 'block' by (kind, name)."""
+        found: dict[tuple[str, str], str] = {}
+        found.update(dict.fromkeys(self._shelves.stances.followed(), "follow"))
+        found.update(dict.fromkeys(self._shelves.stances.blocked(), "block"))
+        return found
+
+    def search(self, text: str) -> list[NewsCard]:
+        """News on this device that has every word of `text`, newest first."""
+        return self._shelves.news.search(text)
+
+    def explore(self) -> tuple[ExploreSection, ...]:
+        """The common list by section; empty before the first sync."""
+        kept = self._shelves.front_page.current()
+        if kept is None:
+            return ()
+        front = self._serving.desk.front.candidates(kept.encoder, 0)
+        return explore_sections(
+            front,
+            named(self._shelves.stances.blocked()),
+            frozenset(one.news_id for one in self._shelves.feedback.reactions("less")),
+            self.stances(),
+            self._clock(),
+            self.settings.feed.half_life_hours,
+        )
+
+    def following(self) -> tuple[FeedItem, ...]:
+        """News of what the reader follows, from the common list and the last answer. Raises NoRelease."""
+        return following_items(*self._serving.known_news(), self._clock(), self.settings.feed.half_life_hours)
+
+    def interests(self) -> tuple[InterestCluster, ...]:
+        """The reader's interests, heaviest first. Raises NoRelease."""
+        return interest_cards(self._serving.profile(), self.parts.names.kept())
+
+    def rename(self, key: int, name: str) -> None:
+        """Name the interest that holds click `key`; blank gives its label back. Raises ValueError if too long."""
+        self.parts.names.name([click.card.id for click in self._interest(key)], name)
+        self._serving.changed()
+
+    def mute(self, key: int, muted: bool) -> None:
+        """Leave an interest out of feed and reports, or take it in again; the next report is drawn afresh."""
+        self.parts.names.mute([click.card.id for click in self._interest(key)], muted)
+        self._shelves.report_memo.clear()
+        self._serving.changed()
+
+    def forget(self, key: int) -> None:
+        """Delete the clicks of an interest for good; the next report is drawn afresh."""
+        news_ids = {click.card.id for click in self._interest(key)}
+        self._shelves.clicks.delete_news(news_ids)
+        self.parts.names.forget(news_ids)
+        self._shelves.report_memo.clear()
+        self._serving.changed()
+
+    def history(self, query: str = "", page: int = 1) -> HistoryPage:
+        """Clicks newest first, all or those whose card has every word of `query`."""
+        return history_page(self._shelves, query, page)
+
+    def delete_click(self, click_id: int) -> bool:
+        """Delete one click for good; False if there was none. A report made from it goes on until it is due."""
+        gone = self._shelves.clicks.delete(click_id)
+        self._serving.changed()
+        return gone
+
+    def privacy(self, page: int = 1) -> PrivacyView:
+        """What left this device, what it could reveal, and the switches; page counts requests from 1."""
+        models = self._serving.loaded()
+        return privacy_view(
+            self._shelves,
+            self.parts.ledger,
+            models.manifest.recall if models else None,
+            self._serving.profile().names if models else (),
+            page,
+        )
+
+    def traffic(self, entry_id: int) -> Traffic | None:
+        """One request to the byte, or None if it is not in the log."""
+        entry = self._shelves.byte_log.entry(entry_id)
+        return None if entry is None else traffic_view(entry)
+
+    def set_privacy(self, **changes: Any) -> PrivacySettings:
+        """Change switches and keep them. Raises pydantic's ValidationError naming the field and its limit."""
+        settings = with_overrides(self.parts.ledger.settings, changes)
+        kept = self._shelves.preferences.get(PRIVACY_CHANGES) or {}
+        self._shelves.preferences.set(PRIVACY_CHANGES, kept | {name: getattr(settings, name) for name in changes})
+        self.parts.ledger.settings = settings
+        self._serving.changed()
+        return settings
+
+    def export(self) -> dict[str, Any]:
+        """Everything this device keeps."""
+        return export_all(self._shelves.database, self.settings.profile, self._clock())
+
+    def erase(self) -> None:
+        """Delete everything about the reader but the privacy switches: a report switched off must stay off.
+
+        The ledger's sums and the releases stay too (see Database.erase).
+        """
+        switches = self._shelves.preferences.get(PRIVACY_CHANGES)
+        self._shelves.database.erase()
+        self._shelves.preferences.set(PRIVACY_CHANGES, switches)
+        self._serving.erased()
+
+    def training(self) -> TrainingView:
+        """The training page; looks at the round under way at most every five seconds."""
+        return training_view(
+            self.parts.trainer,
+            self._shelves.participations,
+            self.release(),
+            self._round(),
+            switched_on=self.parts.ledger.settings.training,
+            paused=self.training_paused(),
+        )
+
+    def pause_training(self, paused: bool) -> None:
+        """Pause or go on; kept."""
+        self._shelves.preferences.set(TRAINING_PAUSED, paused)
+
+    def training_paused(self) -> bool:
+        """Whether the reader has paused training."""
+        return bool(self._shelves.preferences.get(TRAINING_PAUSED))
+
+    def latency(self) -> LatencyView:
+        """The last 200 feeds."""
+        return latest(self._shelves.timings)
+
+    def choose_sections(self, names: tuple[str, ...]) -> None:
+        """The choice of the first visit (perhaps none); it stays here."""
+        self._shelves.preferences.set(CHOSEN_SECTIONS, sorted(set(names)))
+        self._serving.changed()
+
+    def status(self) -> StatusView:
+        """The figures that are always in sight."""
+        return status_view(
+            self.settings.profile,
+            self._shelves,
+            self.parts.ledger,
+            self._serving,
+            self.parts.syncing,
+            self.troubles,
+        )
+
+    def release(self) -> Release | None:
+        """The release in use, or None before the first sync."""
+        try:
+            return current_release(self._shelves.releases)
+        except NoRelease:
+            return None
+
+    def sync(self) -> bool:
+        """One background step of keeping up; True if another release is in use now. Raises DeviceError."""
+        with self.troubles.of("sync"):
+            return self.parts.syncing.step()
+
+    def train_step(self) -> Outcome:
+        """One background attempt to take part in a round. Raises for a fault of this device or of the release."""
+        with self.troubles.of("training"):
+            return self.parts.trainer.step()
+
+    def prefetch_step(self) -> bool:
+        """Fetch the texts of one returned list; False if none waits. For hosts without `app`'s threads."""
+        with self.troubles.of("texts"):
+            return self.parts.bodies.step()
+
+    def close(self) -> None:
+        """Close connections and the database. Stop the background threads first."""
+        self.parts.uplink.door.close()
+        self._shelves.database.close()
+
+    def _interest(self, key: int) -> tuple[ClickedNews, ...]:
+        return clicks_of(self._serving.profile(), key)
+
+    def _round(self) -> RoundStatus | None:
+        seen_at, status = self._round_seen
+        if time.monotonic() - seen_at >= ROUND_LOOK_SEC:
+            try:
+                status = self.parts.uplink.current_round() or self.parts.trainer.round
+            except BackendUnreachable:
+                status = self.parts.trainer.round
+            self._round_seen = (time.monotonic(), status)
+        return status

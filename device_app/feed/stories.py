@@ -1,0 +1,91 @@
+"""Opening a story: the click, its text, why it was there, what lies near it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+import numpy as np
+
+from device_app.feed.article import Article, paragraphs_of
+from device_app.feed.blocked import allowed
+from device_app.feed.bodies import Bodies
+from device_app.feed.candidates import Candidates, together, unit
+from device_app.feed.seen import one_of_each
+from device_app.feed.serving import Serving
+from device_app.feed.taste_reader import named
+from device_app.feed.tastes import Tastes
+from device_app.shelves import Shelves
+from device_app.wire.news import NewsCard
+
+RELATED = 4
+
+
+class Stories:
+    """Opens stories. Everything comes from the device; nothing is asked of the backend for one story."""
+
+    def __init__(
+        self, shelves: Shelves, serving: Serving, bodies: Bodies, wait_sec: float, clock: Callable[[], datetime]
+    ) -> None:
+        self._shelves = shelves
+        self._serving = serving
+        self._bodies = bodies
+        self._wait_sec = wait_sec
+        self._clock = clock
+
+    def open(self, news_id: str, feed_id: str | None) -> Article:
+        """Commit the click, then return the story. Raises UnknownNews, and then there is no click.
+
+        Waits for its text only while the list it came with is being fetched, and at most `wait_sec`.
+        """
+        card = self._shelves.news.card(news_id)
+        self._shelves.clicks.add(news_id, feed_id, self._clock())
+        self._serving.changed()
+        item = self._serving.item(feed_id, news_id)
+        body = self._shelves.news.body(news_id)
+        if body is None:
+            self._bodies.wait_for(news_id, self._wait_sec)
+            body = self._shelves.news.body(news_id)
+        reactions = self._shelves.feedback.reactions()
+        return Article(
+            card=card,
+            paragraphs=paragraphs_of(body or ""),
+            reason=item.reason if item else None,
+            related=self.related(news_id),
+            reactions=frozenset(one.kind for one in reactions if one.news_id == news_id),
+            feed_id=feed_id,
+        )
+
+    def related(self, news_id: str) -> tuple[NewsCard, ...]:
+        """The nearest news of the common list and the last answer by cosine, one a story, none ruled out."""
+        models = self._serving.loaded()
+        if models is None:
+            return ()
+        present, vector = self._shelves.news.vectors([news_id], models.encoder)
+        if not present.any():
+            return ()
+        desk = self._serving.desk
+        near = desk.front.candidates(models.encoder, models.dimensions)
+        last = desk.recall.last_found
+        if last is not None and last.encoder == models.encoder:
+            near = together(last, near)
+        near = near.only(allowed(near, self._ruled_out(near, news_id)))
+        scores = (near.unit_vectors @ unit(vector)[0]).astype(np.float64)
+        best = np.argsort(-scores, kind="stable")[: RELATED * 3]
+        nearest, nearest_scores = near.only(best), scores[best]
+        return nearest.only(one_of_each(nearest, nearest_scores)).cards[:RELATED]
+
+    def _ruled_out(self, near: Candidates, news_id: str) -> Tastes:
+        """Only what the reader blocked or waved away, and the story itself."""
+        empty = near.vectors[:0]
+        return Tastes(
+            clicks=(),
+            click_vectors=empty,
+            click_interests=(),
+            liked_cards=(),
+            liked=empty,
+            disliked=empty,
+            opened=frozenset({news_id}),
+            disliked_ids=frozenset(one.news_id for one in self._shelves.feedback.reactions("less")),
+            blocked=named(self._shelves.stances.blocked()),
+        )

@@ -1,0 +1,61 @@
+"""A ledger over a real store, with a clock that tests turn."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from device_app.privacy.budget import Ledger
+from device_app.settings import PrivacySettings
+from device_app.store.database import Database
+from device_app.store.ledger_book import LedgerBook
+from device_app.wire.releases import RecallProtocol
+
+
+@dataclass
+class TurnedClock:
+    """A clock that stands still until it's turned."""
+
+    now: datetime = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def turn(self, **by: float) -> None:
+        self.now += timedelta(**by)
+
+
+@pytest.fixture
+def clock() -> TurnedClock:
+    return TurnedClock()
+
+
+@pytest.fixture(scope="module")
+def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("migrated") / "device.sqlite"
+    Database(path).close()
+    return path
+
+
+@pytest.fixture
+def database(tmp_path: Path, migrated: Path) -> Iterator[Database]:
+    opened = Database(Path(shutil.copy(migrated, tmp_path / "device.sqlite")))
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def paper() -> RecallProtocol:
+    """Uni-FedRec's own figures."""
+    return RecallProtocol(basis_size=30, channels_limit=5, cluster_distance=1.0, score_clip=0.2, score_noise=1.2)
+
+
+@pytest.fixture
+def ledger(database: Database, clock: TurnedClock) -> Ledger:
+    settings = PrivacySettings(epsilon_per_day_reports=150, epsilon_per_day_training=1e7, training=True)
+    return Ledger(LedgerBook(database), settings, clock)

@@ -1,0 +1,115 @@
+"""The ledger: adds up, refuses, forgets nothing."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, date, datetime
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from device_app.errors import BudgetSpent
+from device_app.privacy.budget import ROUNDING, Ledger
+from device_app.privacy.sealed import Charge
+from device_app.settings import PrivacySettings
+from device_app.store.database import Database
+from device_app.store.ledger_book import LedgerBook
+
+
+def charge(epsilon: float, channel: str = "reports", delta: float = 0.0) -> Charge:
+    return Charge(channel, "basis_laplace", {"clip": 0.2}, epsilon, delta, "ab" * 32, "r1")
+
+
+def test_three_reports_of_the_paper_fit_into_the_day_and_a_fourth_is_refused(ledger: Ledger) -> None:
+    for _ in range(3):
+        ledger.spend(charge(2 * 0.2 / 1.2 * 30 * 5))
+    with pytest.raises(BudgetSpent, match="reports has 0 left today; this would cost 50") as refused:
+        ledger.spend(charge(50))
+    assert (refused.value.channel, refused.value.wanted) == ("reports", 50)
+    assert ledger.book.entries().total == 3
+    assert ledger.left("reports") == pytest.approx(0, abs=1e-6)
+
+
+def test_the_day_turns_at_midnight_in_utc_and_totals_go_on(ledger: Ledger, clock) -> None:  # type: ignore[no-untyped-def]
+    ledger.spend(charge(150))
+    clock.now = datetime(2026, 11, 20, 23, 59, 59, 999_999, tzinfo=UTC)
+    with pytest.raises(BudgetSpent):
+        ledger.spend(charge(1))
+    clock.now = datetime(2026, 11, 21, tzinfo=UTC)
+    assert ledger.day() == date(2026, 11, 21)
+    assert ledger.left("reports") == 150
+    ledger.spend(charge(1))
+    assert (ledger.spent_today("reports"), ledger.total("reports")) == (1, 151)
+
+
+def test_a_clock_set_back_gives_no_budget_back(ledger: Ledger, clock) -> None:  # type: ignore[no-untyped-def]
+    ledger.spend(charge(150))
+    clock.turn(days=-3)
+    with pytest.raises(BudgetSpent):
+        ledger.spend(charge(1))
+
+
+def test_channels_have_budgets_of_their_own(ledger: Ledger) -> None:
+    ledger.spend(charge(150))
+    ledger.spend(charge(4.9e6, "training"))
+    assert ledger.left("reports") == 0
+    assert ledger.left("training") == pytest.approx(5.1e6)
+    with pytest.raises(ValueError, match="channel 'telemetry'"):
+        ledger.spend(charge(1, "telemetry"))
+
+
+@pytest.mark.parametrize("epsilon", [-1.0, math.nan, math.inf])
+def test_a_charge_that_is_no_amount_is_refused(ledger: Ledger, epsilon: float) -> None:
+    with pytest.raises(ValueError, match="epsilon of a charge"):
+        ledger.spend(charge(epsilon))
+    with pytest.raises(ValueError, match="delta of a charge"):
+        ledger.spend(charge(1.0, delta=epsilon))
+    assert ledger.book.entries().total == 0
+
+
+def test_a_charge_is_on_the_disk_when_spend_returns(ledger: Ledger, database: Database) -> None:
+    # A second connection sees committed rows only.
+    import sqlite3
+
+    ledger.spend(charge(50))
+    other = sqlite3.connect(database.path)
+    assert other.execute("SELECT epsilon, payload_sha256, subject FROM charge").fetchall() == [(50, "ab" * 32, "r1")]
+    other.close()
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    budget=st.floats(0, 200),
+    steps=st.lists(
+        st.tuples(
+            st.floats(0, 120, allow_subnormal=False), st.sampled_from(["reports", "training"]), st.floats(-5, 30)
+        ),
+        max_size=25,
+    ),
+)
+def test_no_sequence_of_charges_and_clock_turns_passes_the_budget_of_a_day(
+    database: Database,
+    clock,
+    budget: float,
+    steps: list[tuple[float, str, float]],  # type: ignore[no-untyped-def]
+) -> None:
+    # The oracle adds up, from the rows themselves, what each channel holds on each UTC day.
+    with database.transaction():
+        database.write("DELETE FROM charge")
+    limits = PrivacySettings(epsilon_per_day_reports=budget, epsilon_per_day_training=budget / 2)
+    ledger = Ledger(LedgerBook(database), limits, clock)
+    for epsilon, channel, hours in steps:
+        clock.turn(hours=hours)
+        before = ledger.left(channel)
+        rows = ledger.book.entries().total
+        try:
+            ledger.spend(charge(epsilon, channel))
+        except BudgetSpent:
+            assert epsilon > before
+            assert ledger.book.entries().total == rows
+        else:
+            assert ledger.book.entries().total == rows + 1
+    ceilings = {"reports": budget, "training": budget / 2}
+    for day in ledger.book.days():
+        assert day.epsilon <= ceilings[day.channel] * (1 + 2 * ROUNDING)

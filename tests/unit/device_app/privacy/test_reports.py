@@ -1,0 +1,242 @@
+"""The report: clipped, noised, charged, kept and sent again."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from datetime import timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from device_app.errors import BudgetSpent
+from device_app.privacy.budget import Ledger
+from device_app.privacy.noise import SeededNoise, SystemNoise
+from device_app.privacy.reports import GRID, last_report, memoised, seal_nothing, seal_report
+from device_app.privacy.sealed import Sealed
+from device_app.settings import PrivacySettings
+from device_app.store.database import Database
+from device_app.store.ledger_book import LedgerBook
+from device_app.store.report_memo import ReportMemo
+from device_app.wire.recall import BasisLaplaceReport, RecallRequest
+from device_app.wire.releases import RecallProtocol
+
+SCORES = np.linspace(-3, 3, 60).reshape(2, 30)
+
+
+@pytest.fixture
+def memo(database: Database) -> ReportMemo:
+    return ReportMemo(database)
+
+
+def seal(
+    ledger: Ledger, memo: ReportMemo, protocol: RecallProtocol, *, scores: np.ndarray = SCORES, clicks: int = 10
+) -> Sealed[RecallRequest]:
+    return seal_report(
+        scores,
+        [6, 4],
+        protocol=protocol,
+        release="r1",
+        limit=400,
+        ledger=ledger,
+        noise=SystemNoise(),
+        memo=memo,
+        clicks=clicks,
+    )
+
+
+def test_a_report_is_charged_as_a_whole_session_at_the_papers_figures(
+    ledger: Ledger, memo: ReportMemo, paper: RecallProtocol
+) -> None:
+    sealed = seal(ledger, memo, paper)
+    assert sealed.charge.epsilon == pytest.approx(50)
+    (entry,) = ledger.book.entries().rows
+    assert entry.epsilon == pytest.approx(50)
+    assert entry.payload_sha256 == sealed.sha256
+    assert entry.parameters == {"clip": 0.2, "scale": 1.2, "basis_size": 30, "channels_limit": 5}
+
+
+def test_what_is_sent_is_the_clipped_score_plus_the_drawn_noise_on_a_grid(
+    ledger: Ledger, memo: ReportMemo, paper: RecallProtocol
+) -> None:
+    from device_app.privacy.noise import laplace
+
+    sealed = seal_report(
+        SCORES,
+        [6, 4],
+        protocol=paper,
+        release="r1",
+        limit=400,
+        ledger=ledger,
+        noise=SeededNoise(3),
+        memo=memo,
+        clicks=1,
+    )
+    report = sealed.message.report
+    assert isinstance(report, BasisLaplaceReport)
+    noise = laplace(SeededNoise(3), 1.2, (2, 30))
+    np.testing.assert_allclose(report.scores, np.clip(SCORES, -0.2, 0.2) + noise, atol=GRID / 2)
+    assert (np.array(report.scores) / GRID % 1 == 0).all()
+    assert report.counts == (6, 4)
+    assert RecallRequest.model_validate_json(sealed.payload) == sealed.message
+    kept = memo.current("r1")
+    assert kept is not None
+    np.testing.assert_array_equal(kept.clear, np.clip(SCORES, -0.2, 0.2))
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_scores_that_are_not_finite_release_nothing(
+    ledger: Ledger, memo: ReportMemo, paper: RecallProtocol, bad: float
+) -> None:
+    scores = SCORES.copy()
+    scores[1, 7] = bad
+    with pytest.raises(ValueError, match="not finite"):
+        seal(ledger, memo, paper, scores=scores)
+    assert ledger.book.entries().total == 0
+    assert memo.latest() is None
+
+
+@pytest.mark.parametrize("shape", [(2, 29), (6, 30), (0, 30), (60,)])
+def test_scores_of_another_shape_are_refused(
+    ledger: Ledger, memo: ReportMemo, paper: RecallProtocol, shape: tuple[int, ...]
+) -> None:
+    with pytest.raises(ValueError, match="expected 1 to 5 channels of 30"):
+        seal(ledger, memo, paper, scores=np.zeros(shape))
+    assert ledger.book.entries().total == 0
+
+
+def test_counts_that_do_not_fit_the_channels_cost_nothing(
+    ledger: Ledger, memo: ReportMemo, paper: RecallProtocol
+) -> None:
+    with pytest.raises(ValueError, match="counts has 2 entries for 1 channels"):
+        seal(ledger, memo, paper, scores=SCORES[:1])
+    assert ledger.book.entries().total == 0
+
+
+def test_a_spent_budget_refuses_and_the_old_report_stays(
+    ledger: Ledger, memo: ReportMemo, paper: RecallProtocol
+) -> None:
+    for _ in range(3):
+        last = seal(ledger, memo, paper)
+    with pytest.raises(BudgetSpent):
+        seal(ledger, memo, paper, clicks=99)
+    again = last_report(memo, release="r1", limit=400, settings=ledger.settings)
+    assert again is not None
+    assert again.payload == last.payload
+    assert again.charge.epsilon == 0
+    assert last_report(memo, release="r2", limit=400, settings=ledger.settings) is None
+
+
+def test_who_reports_nothing_can_make_no_report(
+    database: Database, memo: ReportMemo, paper: RecallProtocol, clock
+) -> None:  # type: ignore[no-untyped-def]
+    book = LedgerBook(database)
+    seal(Ledger(book, PrivacySettings(), clock), memo, paper)
+    silent = PrivacySettings(mode="none")
+    with pytest.raises(ValueError, match="mode is 'none'"):
+        seal(Ledger(book, silent, clock), memo, paper)
+    assert memoised(memo, release="r1", limit=400, clicks=10, settings=silent, now=clock()) is None
+    assert last_report(memo, release="r1", limit=400, settings=silent) is None
+    assert seal_nothing(release="r1", limit=400).message.report.kind == "none"
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(waits=st.lists(st.tuples(st.floats(0, 0.79), st.integers(0, 4)), min_size=30, max_size=30))
+def test_over_thirty_sessions_the_bytes_are_identical_and_paid_once(
+    database: Database,
+    clock,  # type: ignore[no-untyped-def]
+    memo: ReportMemo,
+    paper: RecallProtocol,
+    waits: list[tuple[float, int]],
+) -> None:
+    # Up to 4 new clicks and 30 x 0.79 h < 24 h: no fresh report is due, however the sessions fall.
+    with database.transaction():
+        database.write("DELETE FROM charge")
+    ledger = Ledger(LedgerBook(database), PrivacySettings(), clock)
+    first = seal(ledger, memo, paper, clicks=10)
+    for hours, new_clicks in waits:
+        clock.turn(hours=hours)
+        again = memoised(memo, release="r1", limit=400, clicks=10 + new_clicks, settings=ledger.settings, now=clock())
+        assert again is not None
+        assert again.payload == first.payload
+        assert again.charge.epsilon == 0
+    assert ledger.book.entries().total == 1
+
+
+def test_a_fresh_report_is_due_after_new_clicks_or_the_window_or_another_release(
+    ledger: Ledger,
+    memo: ReportMemo,
+    paper: RecallProtocol,
+    clock,  # type: ignore[no-untyped-def]
+) -> None:
+    def reused(release: str = "r1", clicks: int = 14, hours: float = 23.99) -> bool:
+        at = clock() + timedelta(hours=hours)
+        found = memoised(memo, release=release, limit=400, clicks=clicks, settings=ledger.settings, now=at)
+        return found is not None
+
+    assert not reused()
+    seal(ledger, memo, paper, clicks=10)
+    assert reused()
+    assert not reused(clicks=15)
+    assert not reused(hours=24)
+    assert not reused(release="r2")
+    memo.clear()
+    assert not reused()
+
+
+def test_another_limit_changes_that_field_alone_and_no_noise(
+    ledger: Ledger,
+    memo: ReportMemo,
+    paper: RecallProtocol,
+    clock,  # type: ignore[no-untyped-def]
+) -> None:
+    first = seal(ledger, memo, paper)
+    again = memoised(memo, release="r1", limit=200, clicks=10, settings=ledger.settings, now=clock())
+    assert again is not None
+    assert again.payload == first.payload.replace(b'"limit":400', b'"limit":200')
+    assert again.message.report == first.message.report
+
+
+def test_noise_is_drawn_anew_for_each_fresh_report(ledger: Ledger, memo: ReportMemo, paper: RecallProtocol) -> None:
+    assert seal(ledger, memo, paper).message.report != seal(ledger, memo, paper).message.report
+
+
+def test_a_kill_between_charge_and_send_keeps_both_charge_and_report(tmp_path: Path) -> None:
+    # The child is killed once seal_report has returned: nothing was sent, the charge stays and the report is reused.
+    path = tmp_path / "device.sqlite"
+    program = (
+        "import sys; from pathlib import Path; from datetime import datetime, UTC; import numpy as np\n"
+        "from device_app.store.database import Database; from device_app.store.ledger_book import LedgerBook\n"
+        "from device_app.store.report_memo import ReportMemo; from device_app.privacy.budget import Ledger\n"
+        "from device_app.privacy.noise import SystemNoise; from device_app.privacy.reports import seal_report\n"
+        "from device_app.settings import PrivacySettings; from device_app.wire.releases import RecallProtocol\n"
+        "database = Database(Path(sys.argv[1]))\n"
+        "ledger = Ledger(LedgerBook(database), PrivacySettings(), lambda: datetime(2026, 11, 20, tzinfo=UTC))\n"
+        "protocol = RecallProtocol(basis_size=30, channels_limit=5, cluster_distance=1, score_clip=.2,\n"
+        "    score_noise=1.2)\n"
+        "sealed = seal_report(np.zeros((1, 30)), [3], protocol=protocol, release='r1', limit=400, ledger=ledger,\n"
+        "    noise=SystemNoise(), memo=ReportMemo(database), clicks=3)\n"
+        "print(sealed.sha256, flush=True); sys.stdin.read()\n"
+    )
+    child = subprocess.Popen(
+        [sys.executable, "-c", program, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    with child:
+        assert child.stdout is not None
+        digest = child.stdout.readline().strip()
+        child.send_signal(signal.SIGKILL)
+    database = Database(path)
+    memo = ReportMemo(database)
+    kept = memo.current("r1")
+    assert kept is not None
+    again = memoised(memo, release="r1", limit=400, clicks=3, settings=PrivacySettings(), now=kept.made_at)
+    assert again is not None
+    assert again.sha256 == digest
+    paid = LedgerBook(database).charged(digest)
+    assert paid is not None
+    assert paid.epsilon == pytest.approx(50)
+    database.close()

@@ -1,0 +1,49 @@
+"""The seal: nobody but the privacy package closes it."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import pickle
+from hashlib import sha256
+
+import pytest
+
+from device_app.privacy.presence import seal_check_in
+from device_app.privacy.reports import seal_nothing
+from device_app.privacy.sealed import Charge, Sealed
+from device_app.wire.rounds import CheckIn
+
+
+def test_a_seal_made_elsewhere_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"only device_app\.privacy"):
+        Sealed("clicks", b"clicks", "text/plain", Charge("none", "none"), "clicks")
+    with pytest.raises(TypeError, match=r"only device_app\.privacy"):
+        Sealed("clicks", b"clicks", "text/plain", Charge("none", "none"), "clicks", token=object())
+
+
+def test_a_seal_can_be_neither_changed_nor_copied_nor_pickled() -> None:
+    sealed = seal_nothing(release="r1", limit=400)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        sealed.payload = b"clicks"  # type: ignore[misc]
+    with pytest.raises(TypeError, match=r"only device_app\.privacy"):
+        dataclasses.replace(sealed, payload=b"clicks")
+    with pytest.raises(TypeError, match="copied or pickled"):
+        copy.copy(sealed)
+    with pytest.raises(TypeError, match="copied or pickled"):
+        copy.deepcopy(sealed)
+    with pytest.raises(TypeError, match="copied or pickled"):
+        pickle.dumps(sealed)
+
+
+def test_a_request_without_a_report_is_the_same_bytes_for_everybody() -> None:
+    sealed = seal_nothing(release="r1", limit=400)
+    assert sealed.payload == b'{"release":"r1","limit":400,"report":{"kind":"none"}}'
+    assert sealed.charge.epsilon == 0
+    assert sealed.sha256 == sha256(sealed.payload).hexdigest()
+
+
+def test_a_check_in_says_release_protocol_and_tasks_only() -> None:
+    sealed = seal_check_in(CheckIn(protocol=1, release="r4", tasks=("recall",)))
+    assert sealed.payload == b'{"protocol":1,"release":"r4","tasks":["recall"]}'
+    assert (sealed.charge.channel, sealed.charge.epsilon) == ("none", 0)

@@ -1,0 +1,146 @@
+"""Updates: clipped, noised, charged by the honest figure, resent only if paid."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from device_app.errors import BudgetSpent
+from device_app.privacy.budget import Ledger
+from device_app.privacy.clipping import Clipped, clip_elementwise
+from device_app.privacy.noise import SeededNoise, SystemNoise, laplace
+from device_app.privacy.returned import seal_returned
+from device_app.privacy.updates import LaplaceProtection, reseal
+from device_app.store.database import Database
+from device_app.store.outbox import Outbox
+from device_app.wire.protections import LocalLaplace
+from device_app.wire.recall import RecallAnswer
+from device_app.wire.tensors import TensorSpec, unpack
+
+LAW = LocalLaplace(clip=0.1, scale=0.01)
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+
+
+def update(rows: int = 4) -> dict[str, np.ndarray]:
+    return {"g.keys": np.linspace(-1, 1, rows * 5, dtype=np.float32).reshape(rows, 5), "g.beta": np.float32([0.05])}
+
+
+@given(arrays(np.float64, st.integers(1, 30), elements=st.floats(-1e6, 1e6)), st.floats(1e-6, 1e3))
+def test_clipping_bounds_every_coordinate_and_leaves_small_ones(values: np.ndarray, theta: float) -> None:
+    (clipped,) = clip_elementwise({"g": values}, theta).tensors.values()
+    assert (np.abs(clipped.astype(np.float64)) <= theta).all()
+    inside = np.abs(values) < theta * (1 - 1e-6)
+    np.testing.assert_array_equal(clipped[inside], values[inside].astype(np.float32))
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_an_update_that_is_not_finite_is_not_clipped_into_shape(bad: float) -> None:
+    with pytest.raises(ValueError, match=r"tensor g: has values that are not finite"):
+        clip_elementwise({"g": np.array([0.0, bad])}, 0.1)
+
+
+def test_a_bound_that_does_not_hold_cannot_be_claimed() -> None:
+    with pytest.raises(ValueError, match=r"beyond 0\.1"):
+        Clipped({"g": np.float32([0.2])}, 0.1)
+    with pytest.raises(ValueError, match="not finite"):
+        Clipped({"g": np.float32([np.nan])}, 0.1)
+    with pytest.raises(ValueError, match="theta must be positive"):
+        clip_elementwise({"g": np.zeros(1)}, 0)
+    with pytest.raises(ValueError, match="at least one tensor"):
+        Clipped({}, 0.1)
+
+
+def test_an_upload_carries_clipped_values_plus_noise_and_costs_the_whole(ledger: Ledger) -> None:
+    clipped = clip_elementwise(update(), 0.1)
+    sealed = LaplaceProtection(LAW).seal(clipped, round_id="round-1", ledger=ledger, noise=SeededNoise(5))
+    tensors = unpack(
+        sealed.payload,
+        {"g.keys": TensorSpec("float32", (4, 5)), "g.beta": TensorSpec("float32", (1,))},
+        limit_bytes=10_000,
+    )
+    stream = SeededNoise(5)
+    for name in ("g.keys", "g.beta"):
+        drawn = laplace(stream, 0.01, clipped.tensors[name].shape)
+        np.testing.assert_allclose(tensors[name], clipped.tensors[name] + drawn, atol=1e-7)
+    # 2 theta / lambda = 20 a coordinate, 21 coordinates.
+    assert sealed.charge.epsilon == pytest.approx(420)
+    assert ledger.total("training") == pytest.approx(LAW.epsilon_per_upload(21))
+    assert ledger.book.entries().rows[0].payload_sha256 == sealed.sha256
+
+
+def test_the_papers_upload_costs_four_point_nine_million() -> None:
+    clipped = Clipped({"g": np.zeros(244_993, np.float32)}, 0.1)
+    assert LaplaceProtection(LAW).epsilon_of(clipped) == pytest.approx(4_899_860)
+
+
+def test_an_upload_beyond_the_budget_or_clipped_too_loosely_is_refused(ledger: Ledger) -> None:
+    protection = LaplaceProtection(LAW)
+    with pytest.raises(BudgetSpent, match="training"):
+        protection.seal(
+            Clipped({"g": np.zeros(600_000, np.float32)}, 0.1), round_id="round-1", ledger=ledger, noise=SystemNoise()
+        )
+    with pytest.raises(ValueError, match=r"clipped at 0\.2, the round's limit is 0\.1"):
+        protection.seal(clip_elementwise(update(), 0.2), round_id="round-1", ledger=ledger, noise=SystemNoise())
+    assert ledger.book.entries().total == 0
+
+
+def test_only_bytes_that_were_paid_for_can_be_sealed_again(ledger: Ledger, database: Database) -> None:
+    sealed = LaplaceProtection(LAW).seal(
+        clip_elementwise(update(), 0.1), round_id="round-1", ledger=ledger, noise=SystemNoise()
+    )
+    outbox = Outbox(database)
+
+    def put(subject: str, payload: bytes) -> None:
+        outbox.put(
+            subject=subject,
+            method="PUT",
+            path="/v1/rounds/round-1/updates/x",
+            content_type=sealed.content_type,
+            payload=payload,
+            words=sealed.words,
+            at=NOW,
+            expires_at=NOW + timedelta(hours=1),
+        )
+
+    put("round-1", sealed.payload)
+    put("round-2", sealed.payload)
+    put("round-3", b"raw clicks")
+    paid, other_round, unpaid = outbox.due(NOW)
+    again = reseal(paid, ledger)
+    assert again.payload == sealed.payload
+    assert again.charge.epsilon == 0
+    for parcel in (other_round, unpaid):
+        with pytest.raises(ValueError, match="no charge in the ledger"):
+            reseal(parcel, ledger)
+    assert ledger.book.entries().total == 1
+
+
+def answer(ids: list[str]) -> RecallAnswer:
+    card = {
+        "title": "t",
+        "abstract": "",
+        "url": "https://n.example",
+        "publisher": "p",
+        "section": "s",
+        "topic": "t",
+        "published_at": NOW,
+        "weight": 0.5,
+    }
+    return RecallAnswer.model_validate(
+        {"release": "r1", "encoder": "e", "candidates": [card | {"id": one} for one in ids], "vectors": b""}
+    )
+
+
+def test_texts_are_asked_for_the_whole_returned_list_in_its_order() -> None:
+    sealed = seal_returned(answer(["B", "A", "B", "C"]))
+    assert sealed.payload == b'{"ids":["B","A","C"]}'
+    assert sealed.charge.epsilon == 0
+    with pytest.raises(ValueError, match="0 candidates"):
+        seal_returned(answer([]))
+    with pytest.raises(ValueError, match="1001 candidates"):
+        seal_returned(answer([f"N{number}" for number in range(1_001)]))

@@ -33,7 +33,8 @@ def aggregate(scores: NDArray[np.float64], basis_values: NDArray[np.float32]) ->
     """
     powers = np.exp(scores - scores.max(axis=1, keepdims=True))  # [C, B]
     weights = powers / powers.sum(axis=1, keepdims=True)
-    return (weights @ basis_values).astype(np.float32)
+    interests: NDArray[np.float64] = weights @ basis_values  # [C, D]
+    return interests.astype(np.float32)
 
 
 def _decode_basis_laplace(report: BasisLaplaceReport, release: ServedRelease) -> Interests:

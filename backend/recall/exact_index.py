@@ -36,6 +36,14 @@ class ExactIndex:
         """True"""
         return True
 
+    factory = "exact"
+    efforts = (1,)
+    effort = 1
+
+    def suits(self, count: int) -> bool:
+        """True"""
+        return True
+
     def __len__(self) -> int:
         return len(self._keys)
 

@@ -63,7 +63,7 @@ class FaissIndex:
     @property
     def kind(self) -> str:
         """See VectorIndex."""
-        return self._factory if self.exact else f"{self._factory} nprobe {self.probes}"
+        return self._factory if self.exact else f"{self._factory} nprobe {self.effort}"
 
     @property
     def exact(self) -> bool:
@@ -71,15 +71,26 @@ class FaissIndex:
         return self._factory == "exact"
 
     @property
-    def probes(self) -> int:
-        """Inverted lists looked at by a search; 1 for the flat index."""
+    def effort(self) -> int:
+        """Inverted lists looked at by a search (nprobe); 1 for the flat index."""
         return 1 if self.exact else int(self._index.nprobe)
 
-    @probes.setter
-    def probes(self, probes: int) -> None:
+    @effort.setter
+    def effort(self, effort: int) -> None:
         if self.exact:
             raise ValueError("the exact index has no inverted lists")
-        self._index.nprobe = min(probes, self.lists)
+        self._index.nprobe = effort
+
+    @property
+    def efforts(self) -> tuple[int, ...]:
+        """Powers of two up to an eighth of the lists: beyond, a ScanIndex is quicker and finds more."""
+        if self.exact:
+            return (1,)
+        return tuple(1 << power for power in range(3, self.lists.bit_length()) if 1 << power <= self.lists // 8)
+
+    def suits(self, count: int) -> bool:
+        """See VectorIndex."""
+        return self.exact or lists_for(count) == self.lists
 
     @property
     def lists(self) -> int:

@@ -36,7 +36,8 @@ def front_order(news: Sequence[PoolRow], now: datetime, limit: int) -> list[int]
             told[item.story] += 1
         queues.setdefault(item.section, []).append((scores[row] * STORY_REPEAT**told_before, row))
     for queue in queues.values():
-        queue.sort(key=lambda entry: (entry[0], news[entry[1]].id))  # the best at the end, to pop
+        queue.sort(key=lambda entry: news[entry[1]].id, reverse=True)
+        queue.sort(key=lambda entry: entry[0])  # stable: the best at the end, to pop; of equals the lower id
     order: list[int] = []
     window: deque[str] = deque(maxlen=SECTION_WINDOW)
     while queues and len(order) < limit:

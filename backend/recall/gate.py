@@ -8,6 +8,7 @@ as `compose` makes them from reports. Wide ones lie between the inverted lists a
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,11 +16,11 @@ import numpy as np
 from backend.recall.exact_index import ExactIndex
 from backend.recall.faiss_index import FaissIndex
 from backend.recall.index import NO_KEY, Keys, VectorIndex, Vectors
+from backend.recall.scan_index import ScanIndex
 
 RECALL_DEPTH = 400
 RECALL_REQUIRED = 0.99
 QUERIES_OF_A_SORT = 64
-FIRST_PROBES = 16
 _CENTROIDS, _SCORE_SPREAD, _SCORE_NOISE = 30, 0.2, 1.2  # B, delta and lambda_I of the paper
 
 _log = logging.getLogger(__name__)
@@ -77,29 +78,45 @@ def overlap(truth: Keys, found: Keys) -> float:
     return float(np.mean(shares))
 
 
-def tune(index: FaissIndex, gate: RecallGate, first_probes: int = FIRST_PROBES) -> float:
-    """Raise nprobe until the gate opens or half of the lists are searched; returns the recall reached."""
-    index.probes = first_probes
-    while (recall := gate.recall(index)) < RECALL_REQUIRED and index.probes * 2 <= index.lists // 2:
-        index.probes *= 2
+def tune(index: VectorIndex, gate: RecallGate) -> float:
+    """Raise the effort, from where it stands, until the gate opens or no more is worth trying; the recall reached."""
+    recall = gate.recall(index)
+    for effort in index.efforts:
+        if recall >= RECALL_REQUIRED:
+            break
+        if effort > index.effort:
+            index.effort = effort
+            recall = gate.recall(index)
     return recall
 
 
-def choose_index(keys: Keys, vectors: Vectors, *, exact_limit: int, threads: int) -> tuple[FaissIndex, IndexStatus]:
+def choose_index(keys: Keys, vectors: Vectors, *, exact_limit: int, threads: int) -> tuple[VectorIndex, IndexStatus]:
     """Build the index that serves this pool: exact up to `exact_limit` news, else the first that passes the gate of
 
-    IVF with SQ8, IVF with whole floats, exact. What the gate refused is logged and stays in the status.
+    IVF with SQ8, a ScanIndex, exact. What the gate refused is logged and stays in the status.
     """
     if len(keys) <= exact_limit:
         return FaissIndex.flat(keys, vectors, threads=threads), IndexStatus("exact", len(keys), None)
     gate = RecallGate(keys, vectors)
     refused: list[str] = []
-    for storage in ("SQ8", "Flat"):
-        index = FaissIndex.inverted(keys, vectors, storage=storage, threads=threads)
+    for build in _LADDER:
+        index = build(keys, vectors, threads)
         recall = tune(index, gate)
         if recall >= RECALL_REQUIRED:
+            _log.info("%s passed the gate with recall@%d %.4f", index.kind, RECALL_DEPTH, recall)
             return index, IndexStatus(index.kind, len(keys), recall, tuple(refused))
         refused.append(f"{index.kind}: recall@{RECALL_DEPTH} {recall:.4f}, wanted {RECALL_REQUIRED}")
         _log.warning("the gate refused %s", refused[-1])
     _log.warning("no approximate index passed the gate: searching %d news exactly", len(keys))
     return FaissIndex.flat(keys, vectors, threads=threads), IndexStatus("exact", len(keys), None, tuple(refused))
+
+
+def _inverted(keys: Keys, vectors: Vectors, threads: int) -> VectorIndex:
+    return FaissIndex.inverted(keys, vectors, storage="SQ8", threads=threads)
+
+
+def _scanned(keys: Keys, vectors: Vectors, threads: int) -> VectorIndex:
+    return ScanIndex.over(keys, vectors, threads=threads)
+
+
+_LADDER: tuple[Callable[[Keys, Vectors, int], VectorIndex], ...] = (_inverted, _scanned)

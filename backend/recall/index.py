@@ -46,6 +46,28 @@ class VectorIndex(Protocol):
         """An independent index with the same content."""
         ...
 
+    @property
+    def factory(self) -> str:
+        """FAISS's name of the structure without its tuning, or 'exact'."""
+        ...
+
+    @property
+    def efforts(self) -> tuple[int, ...]:
+        """The settings of `effort` worth trying, ascending; one only where there is nothing to tune."""
+        ...
+
+    @property
+    def effort(self) -> int:
+        """How hard a search tries: more finds more and takes longer."""
+        ...
+
+    @effort.setter
+    def effort(self, effort: int) -> None: ...
+
+    def suits(self, count: int) -> bool:
+        """Whether its structure still fits a pool of so many news."""
+        ...
+
     def dump(self) -> bytes:
         """The index as bytes; `backend.recall.kept` puts them on disk."""
         ...

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.errors import IndexBroken
-from backend.recall.faiss_index import FaissIndex, lists_for
 from backend.recall.gate import RECALL_REQUIRED, IndexStatus, RecallGate, choose_index, tune
-from backend.recall.index import Keys, Vectors
+from backend.recall.index import Keys, VectorIndex, Vectors
 from backend.recall.kept import KeptIndex
 
 REBUILD_SHARE = 0.25
@@ -34,7 +33,7 @@ class Indexed:
 
     keys: Keys
     vectors: Vectors
-    index: FaissIndex
+    index: VectorIndex
     status: IndexStatus
 
 
@@ -55,7 +54,7 @@ def grow(previous: Indexed, keys: Keys, vectors: Vectors, rules: IndexRules) -> 
     index.add(keys[new], vectors[new])
     status = replace(previous.status, kind=index.kind, news=len(keys))
     if not index.exact:
-        recall = tune(index, RecallGate(keys, vectors), first_probes=index.probes)
+        recall = tune(index, RecallGate(keys, vectors))
         if recall < RECALL_REQUIRED:
             _log.warning("after changes %s reaches recall@400 %.4f only: building anew", index.kind, recall)
             return None
@@ -100,7 +99,7 @@ def _outgrown(indexed: Indexed, count: int, rules: IndexRules) -> bool:
     """Whether a pool of this size calls for another kind of index than this one."""
     if indexed.index.exact:
         return count > rules.exact_limit and not indexed.status.refused
-    return count <= rules.exact_limit or lists_for(count) != indexed.index.lists
+    return count <= rules.exact_limit or not indexed.index.suits(count)
 
 
 def _unchanged(previous: Indexed, keys: Keys, vectors: Vectors) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:

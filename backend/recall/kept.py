@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
+from typing import Literal
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from backend.errors import IndexBroken
 from backend.recall.faiss_index import FaissIndex
 from backend.recall.gate import IndexStatus
-from backend.recall.index import Keys, Vectors
+from backend.recall.index import Keys, VectorIndex, Vectors
+from backend.recall.scan_index import ScanIndex
 from backend.releases.blobs import write_durably
 
 INDEX_FILE = "news.faiss"
@@ -30,7 +33,9 @@ class IndexCard(BaseModel):
     content_sha256: str
     encoder: str
     pool_version: int
+    structure: Literal["flat-or-inverted", "scan"]
     factory: str
+    effort: int
     kind: str
     news: int
     recall_at_400: float | None
@@ -40,8 +45,8 @@ class IndexCard(BaseModel):
 def content_digest(keys: Keys, vectors: Vectors) -> str:
     """Names exactly these vectors under these keys."""
     running = hashlib.sha256(repr(vectors.shape).encode())
-    running.update(memoryview(keys).cast("B"))
-    running.update(memoryview(vectors).cast("B"))
+    running.update(np.ascontiguousarray(keys).data)
+    running.update(np.ascontiguousarray(vectors).data)
     return running.hexdigest()
 
 
@@ -53,7 +58,7 @@ class KeptIndex:
 
     def keep(
         self,
-        index: FaissIndex,
+        index: VectorIndex,
         status: IndexStatus,
         *,
         keys: Keys,
@@ -70,7 +75,9 @@ class KeptIndex:
             content_sha256=content_digest(keys, vectors),
             encoder=encoder,
             pool_version=pool_version,
+            structure="scan" if isinstance(index, ScanIndex) else "flat-or-inverted",
             factory=index.factory,
+            effort=index.effort,
             kind=status.kind,
             news=status.news,
             recall_at_400=status.recall_at_400,
@@ -79,7 +86,7 @@ class KeptIndex:
         write_durably(self._folder / INDEX_FILE, dumped)
         write_durably(self._folder / CARD_FILE, card.model_dump_json(indent=2).encode())
 
-    def load(self, *, keys: Keys, vectors: Vectors, encoder: str, threads: int) -> tuple[FaissIndex, IndexStatus]:
+    def load(self, *, keys: Keys, vectors: Vectors, encoder: str, threads: int) -> tuple[VectorIndex, IndexStatus]:
         """The kept index of exactly these vectors.
 
         Raises IndexBroken, saying why: there is none, it is damaged, or it is of another pool or encoder.
@@ -97,5 +104,9 @@ class KeptIndex:
             raise IndexBroken(f"The kept index is of another pool (version {card.pool_version}).")
         if hashlib.sha256(dumped).hexdigest() != card.sha256:
             raise IndexBroken(f"{INDEX_FILE} is damaged: its SHA-256 is not the one in {CARD_FILE}.")
-        index = FaissIndex.restore(dumped, factory=card.factory, threads=threads)
+        index: VectorIndex
+        if card.structure == "scan":
+            index = ScanIndex.restore(dumped, keys, vectors, effort=card.effort, threads=threads)
+        else:
+            index = FaissIndex.restore(dumped, factory=card.factory, threads=threads)
         return index, IndexStatus(card.kind, card.news, card.recall_at_400, card.refused)

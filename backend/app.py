@@ -1,0 +1,89 @@
+"""The server's web application: routes, refusals, and the work in the background."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from logging.handlers import RotatingFileHandler
+
+from fastapi import FastAPI
+
+from backend.api import admin, health, news, recall, releases, rounds
+from backend.composition import Services, build_services
+from backend.console.routes import router as console_router
+from backend.federation.coordinator import Coordinator
+from backend.guard import Guard
+from backend.problems import install_problems
+from backend.settings import BackendSettings, load_settings
+
+LOG_FILE = "server.log"
+LOG_FILE_LIMIT_BYTES = 5_000_000
+LOG_FILES = 3
+
+_log = logging.getLogger(__name__)
+
+
+def create_app(settings: BackendSettings | None = None, services: Services | None = None) -> FastAPI:
+    """The application over given services, or over those that the settings describe.
+
+    Background work begins and ends with the application's lifespan; services built here are closed with it too.
+    """
+    built_here = services is None
+    parts = services or build_services(settings or load_settings())
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        with _server_log(parts.settings):
+            parts.keeper.start()
+            rounds_clock = asyncio.create_task(_run_rounds(parts.coordinator, parts.settings.round_tick_sec))
+            try:
+                yield
+            finally:
+                rounds_clock.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await rounds_clock
+                await asyncio.to_thread(parts.close if built_here else parts.keeper.stop)
+
+    app = FastAPI(title="Ownfeed backend", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
+    for each in (health, recall, news, releases, rounds, admin):
+        app.include_router(each.router(parts))
+    app.include_router(console_router(parts))
+    install_problems(app)
+    app.add_middleware(Guard)
+    return app
+
+
+async def _run_rounds(coordinator: Coordinator, every_sec: float) -> None:
+    """Look after the deadlines of training rounds until cancelled."""
+    while True:
+        try:
+            await coordinator.tick()
+        except Exception:
+            # The round's state is in the database, so the next tick takes it up where this one broke.
+            _log.exception("the training round could not be advanced")
+        await asyncio.sleep(every_sec)
+
+
+@contextlib.contextmanager
+def _server_log(settings: BackendSettings) -> Iterator[None]:
+    """Write what `backend` logs to server.log in the data folder: request lines without bodies, and what went wrong."""
+    handler = RotatingFileHandler(
+        settings.data_dir / LOG_FILE,
+        maxBytes=LOG_FILE_LIMIT_BYTES,
+        backupCount=LOG_FILES,
+        encoding="utf-8",
+    )
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
+    logger = logging.getLogger("backend")
+    level_before = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level_before)
+        handler.close()

@@ -1,0 +1,119 @@
+"""The only module of the server that names concrete classes: settings in, running parts out."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from sqlalchemy import Engine
+
+from backend.db.engine import migrate, open_engine
+from backend.federation.coordinator import Coordinator
+from backend.federation.systems import SYSTEMS
+from backend.latency import LatencyLog
+from backend.news.pool import NewsPool
+from backend.recall.catalogue import LiveCatalogue, build_catalogue
+from backend.recall.desk import RecallDesk
+from backend.recall.indexing import IndexRules
+from backend.recall.keeper import CatalogueKeeper, TitleEncoder
+from backend.recall.served import ServedReleases
+from backend.releases.errors import NothingPublished
+from backend.releases.store import ReleaseStore
+from backend.settings import BackendSettings
+
+NO_ENCODER = "none"
+"""Encoder digest of the empty catalogue that serves until the first release."""
+
+
+@dataclass
+class Services:
+    """What the routes work with. `close` ends threads and connections."""
+
+    settings: BackendSettings
+    engine: Engine
+    pool: NewsPool
+    releases: ReleaseStore
+    served: ServedReleases
+    live: LiveCatalogue
+    desk: RecallDesk
+    keeper: CatalogueKeeper
+    coordinator: Coordinator
+    latency: LatencyLog
+    recall_threads: ThreadPoolExecutor
+    admin_token: str
+
+    def close(self) -> None:
+        """Stop the background work, let the requests under way end, and close the database."""
+        self.keeper.stop()
+        self.recall_threads.shutdown()
+        self.engine.dispose()
+
+
+def build_services(settings: BackendSettings) -> Services:
+    """Open everything in `settings.data_dir` and build the first catalogue from what the pool holds.
+
+    Raises SettingsRefused or the database's errors, each one plain line.
+    """
+    settings.data_dir.mkdir(parents=True, exist_ok=True)
+    engine = open_engine(settings.database_url)
+    migrate(engine)
+    pool = NewsPool(engine, lifetime=timedelta(days=settings.news_lifetime_days))
+    releases = ReleaseStore.open(engine, settings)
+    served = ServedReleases(releases, answered=settings.releases_answered)
+    served.refresh()
+    try:
+        encoder = served.current.encoder
+    except NothingPublished:
+        encoder = NO_ENCODER
+    rules = IndexRules(exact_limit=settings.exact_index_limit, threads=settings.search_threads)
+    live = LiveCatalogue(build_catalogue(pool, encoder, datetime.now(UTC), settings.index_dir, rules=rules))
+
+    def open_encoder() -> TitleEncoder:
+        from backend.news.embed.embedder import load_embedder  # ONNX Runtime and tokenizers: only when titles wait
+
+        return load_embedder(settings)
+
+    return Services(
+        settings=settings,
+        engine=engine,
+        pool=pool,
+        releases=releases,
+        served=served,
+        live=live,
+        desk=RecallDesk(served, live),
+        keeper=CatalogueKeeper(
+            pool,
+            served,
+            live,
+            open_encoder,
+            settings.index_dir,
+            rules,
+            poll_sec=settings.pool_poll_sec,
+            expire_every_sec=settings.expire_every_sec,
+        ),
+        coordinator=Coordinator(engine, releases, SYSTEMS, settings.data_dir),
+        latency=LatencyLog(settings.latency_window),
+        recall_threads=ThreadPoolExecutor(settings.recall_workers, thread_name_prefix="recall"),
+        admin_token=load_or_create_token(settings.admin_token_file),
+    )
+
+
+def load_or_create_token(path: Path) -> str:
+    """The operator's token; the first start makes it, readable by its owner only."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        token = path.read_text(encoding="ascii").strip()
+        if token:
+            return token
+        path.unlink()  # a first start was killed between making the file and writing it
+        return load_or_create_token(path)
+    token = secrets.token_urlsafe(32)
+    with os.fdopen(descriptor, "w", encoding="ascii") as file:
+        file.write(token + "\n")
+    return token

@@ -1,0 +1,234 @@
+"""The catalogue's bytes against pydantic's, the desk against a slow restatement, and swapping under way."""
+
+from __future__ import annotations
+
+import threading
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from backend.db.engine import open_engine
+from backend.errors import CatalogueBehind, ReleaseNotAnswered, ReleaseRetired
+from backend.news.pool import NewsPool
+from backend.recall.catalogue import Catalogue, LiveCatalogue, build_catalogue
+from backend.recall.compose import aggregate
+from backend.recall.desk import RecallDesk
+from backend.recall.indexing import IndexRules
+from backend.recall.merge import merge
+from backend.recall.served import ServedReleases
+from backend.releases.errors import NothingPublished
+from backend.releases.store import ReleaseStore
+from backend.settings import BackendSettings
+from device_app.wire.news import NewsCard
+from device_app.wire.recall import RecallAnswer, RecallRequest
+from device_app.wire.tensors import TensorSpec, dequantise, pack, quantise, unpack
+from device_app.wire.timing import SERVER_STAGES, Stopwatch
+from tests.doubles.recall_world import DIMENSIONS, ENCODER, clustered_vectors, fill, items, publish, report, settings_in
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> BackendSettings:
+    return settings_in(tmp_path)
+
+
+@pytest.fixture
+def pool(settings: BackendSettings) -> NewsPool:
+    fill(settings, 300)
+    return NewsPool(open_engine(settings.database_url))
+
+
+def built(pool: NewsPool, settings: BackendSettings, previous: Catalogue | None = None, **rules: int) -> Catalogue:
+    return build_catalogue(
+        pool, ENCODER, datetime.now(UTC), settings.index_dir, rules=IndexRules(**rules), previous=previous
+    )
+
+
+def answered(
+    settings: BackendSettings, catalogue: Catalogue, answered_releases: int = 5
+) -> tuple[RecallDesk, ServedReleases]:
+    store = ReleaseStore.open(open_engine(settings.database_url), settings)
+    served = ServedReleases(store, answered=answered_releases)
+    served.refresh()
+    return RecallDesk(served, LiveCatalogue(catalogue)), served
+
+
+def request(release: str = "r1", limit: int = 100, **kind: object) -> RecallRequest:
+    return RecallRequest.model_validate({"release": release, "limit": limit, "report": kind or report()})
+
+
+def test_the_encoded_answer_is_byte_for_byte_the_one_built_the_slow_way(
+    pool: NewsPool, settings: BackendSettings
+) -> None:
+    catalogue = built(pool, settings)
+    rows = [5, 0, 299, 17]
+    live = {row.id: row for row in pool.live(datetime.now(UTC))}
+    cards = []
+    for row in rows:
+        source = live[catalogue.ids[row]]
+        fields = {name: getattr(source, name) for name in NewsCard.model_fields}
+        cards.append(NewsCard(**fields))
+    slow = RecallAnswer(
+        release="r1", encoder=ENCODER, candidates=tuple(cards), vectors=pack(quantise(catalogue.vectors[rows]))
+    )
+    quick = catalogue.encode(rows, "r1")
+    assert RecallAnswer.model_validate_json(quick) == slow
+    assert quick == slow.model_dump_json().encode()
+
+
+def test_the_vectors_sent_are_within_half_a_step_of_the_stored_ones(pool: NewsPool, settings: BackendSettings) -> None:
+    catalogue = built(pool, settings)
+    answer = RecallAnswer.model_validate_json(catalogue.encode(range(300), "r1"))
+    specs = {"codes": TensorSpec("int8", (300, DIMENSIONS)), "scales": TensorSpec("float32", (300,))}
+    tensors = unpack(answer.vectors, specs, limit_bytes=10**6)
+    sent = dequantise(tensors["codes"], tensors["scales"])
+    stored_ids, stored = pool.vectors(ENCODER)
+    assert [card.id for card in answer.candidates] == stored_ids
+    assert (np.abs(sent - stored) <= tensors["scales"][:, None] / 2 + 1e-7).all()
+
+
+def test_near_duplicates_and_news_without_vectors_are_left_out(pool: NewsPool, settings: BackendSettings) -> None:
+    original = items(1, first=900)[0]
+    twin = original.model_copy(update={"id": "twin"})
+    pool.add([original, twin], source="test")
+    pool.add(items(1, first=950), source="test")
+    pool.store_vectors(ENCODER, [original.id, "twin"], clustered_vectors(2, seed=8))
+    catalogue = built(pool, settings)
+    assert original.id in catalogue.ids
+    assert "twin" not in catalogue.ids
+    assert "n950" not in catalogue.ids
+    assert (len(catalogue), catalogue.duplicates, catalogue.without_vector) == (301, 1, 1)
+
+
+def test_the_answer_is_the_merge_of_the_exact_lists(pool: NewsPool, settings: BackendSettings) -> None:
+    publish(settings)
+    catalogue = built(pool, settings)
+    desk, served = answered(settings, catalogue)
+    asked = request(limit=40)
+    watch = Stopwatch()
+    answer = RecallAnswer.model_validate_json(desk.answer(asked, watch))
+    interests = aggregate(np.array(asked.report.scores), served.current.basis_values)  # type: ignore[union-attr]
+    lists = [np.argsort(-(catalogue.vectors @ vector), kind="stable")[:40].tolist() for vector in interests]
+    expected = merge(lists, asked.report.counts, 40)  # type: ignore[union-attr]
+    assert [card.id for card in answer.candidates] == [catalogue.ids[row] for row in expected]
+    assert list(watch.stages_ms) == list(SERVER_STAGES[1:])
+
+
+def test_an_approximate_index_answers_nearly_the_same(pool: NewsPool, settings: BackendSettings) -> None:
+    publish(settings)
+    exact, _ = answered(settings, built(pool, settings))
+    approximate, _ = answered(settings, built(pool, settings, exact_limit=100))
+    ids = [
+        {card.id for card in RecallAnswer.model_validate_json(desk.answer(request(), Stopwatch())).candidates}
+        for desk in (exact, approximate)
+    ]
+    assert len(ids[0] & ids[1]) >= 97
+
+
+def test_more_than_the_pool_holds_gives_the_whole_pool_once(pool: NewsPool, settings: BackendSettings) -> None:
+    publish(settings)
+    desk, _ = answered(settings, built(pool, settings))
+    answer = RecallAnswer.model_validate_json(desk.answer(request(limit=1_000), Stopwatch()))
+    assert len({card.id for card in answer.candidates}) == len(answer.candidates) == 300
+
+
+def test_no_report_is_answered_by_the_front_list(pool: NewsPool, settings: BackendSettings) -> None:
+    publish(settings)
+    desk, _ = answered(settings, built(pool, settings))
+    assert desk.answer(request(kind="none", limit=50), Stopwatch()) == desk.front(50)[0]
+
+
+def test_an_empty_pool_answers_with_an_empty_list(settings: BackendSettings) -> None:
+    publish(settings)
+    empty = build_catalogue(
+        NewsPool(open_engine(settings.database_url)), ENCODER, datetime.now(UTC), settings.index_dir
+    )
+    desk, _ = answered(settings, empty)
+    for asked in (request(), request(kind="none")):
+        assert RecallAnswer.model_validate_json(desk.answer(asked, Stopwatch())).candidates == ()
+
+
+def test_the_last_releases_are_answered_and_older_or_unknown_ones_are_not(
+    pool: NewsPool, settings: BackendSettings
+) -> None:
+    for seed in range(4):
+        publish(settings, seed=seed)
+    desk, _ = answered(settings, built(pool, settings), answered_releases=3)
+    answers = {release: desk.answer(request(release), Stopwatch()) for release in ("r2", "r3", "r4")}
+    assert len(set(answers.values())) == 3
+    with pytest.raises(ReleaseRetired, match="current one is r4"):
+        desk.answer(request("r1"), Stopwatch())
+    with pytest.raises(ReleaseNotAnswered, match="current one is r4") as unknown:
+        desk.answer(request("r77"), Stopwatch())
+    assert unknown.value.status == 409
+    assert unknown.value.facts == {"current": "r4"}
+
+
+def test_a_release_published_a_moment_ago_is_answered_at_once(pool: NewsPool, settings: BackendSettings) -> None:
+    publish(settings)
+    desk, served = answered(settings, built(pool, settings))
+    publish(settings, seed=6)
+    assert served.current.release == "r1"
+    assert desk.answer(request("r2"), Stopwatch())
+    assert served.current.release == "r2"
+
+
+def test_a_release_of_a_new_encoder_waits_for_its_vectors_and_retires_the_old_ones(
+    pool: NewsPool, settings: BackendSettings
+) -> None:
+    publish(settings)
+    publish(settings, encoder="next-encoder")
+    desk, _ = answered(settings, built(pool, settings))
+    with pytest.raises(CatalogueBehind):
+        desk.answer(request("r2"), Stopwatch())
+    with pytest.raises(ReleaseRetired):
+        desk.answer(request("r1"), Stopwatch())
+
+
+def test_without_a_release_recall_says_so(pool: NewsPool, settings: BackendSettings) -> None:
+    desk, _ = answered(settings, built(pool, settings))
+    with pytest.raises(NothingPublished):
+        desk.answer(request(), Stopwatch())
+
+
+def test_every_answer_during_swaps_is_whole_and_of_one_snapshot(pool: NewsPool, settings: BackendSettings) -> None:
+    publish(settings)
+    first = built(pool, settings)
+    pool.expire(datetime.now(UTC))
+    pool.take_down("n0")
+    pool.add(items(20, first=500), source="test")
+    pool.store_vectors(ENCODER, [f"n{n}" for n in range(500, 520)], clustered_vectors(20, seed=4))
+    second = built(pool, settings, previous=first)
+    store = ReleaseStore.open(open_engine(settings.database_url), settings)
+    served = ServedReleases(store, answered=5)
+    served.refresh()
+    live = LiveCatalogue(first)
+    desk = RecallDesk(served, live)
+    expected = {RecallDesk(served, LiveCatalogue(each)).answer(request(), Stopwatch()) for each in (first, second)}
+    assert len(expected) == 2
+    stop = threading.Event()
+
+    def swap() -> None:
+        while not stop.is_set():
+            live.swap(second)
+            live.swap(first)
+
+    swapper = threading.Thread(target=swap)
+    swapper.start()
+    try:
+        for _ in range(100):
+            assert desk.answer(request(), Stopwatch()) in expected
+    finally:
+        stop.set()
+        swapper.join()
+
+
+def test_a_snapshot_still_serves_after_its_successor_was_built(pool: NewsPool, settings: BackendSettings) -> None:
+    first = built(pool, settings)
+    before = first.search(clustered_vectors(3, seed=12), 100)
+    pool.take_down(first.ids[before[0][0]])
+    second = built(pool, settings, previous=first)
+    assert first.search(clustered_vectors(3, seed=12), 100) == before
+    assert first.ids[before[0][0]] not in second.ids
+    assert second.pool_version > first.pool_version

@@ -1,0 +1,234 @@
+"""The door: what leaves is what the log says, and nothing else."""
+
+from __future__ import annotations
+
+import gzip
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+
+import httpx
+import pytest
+
+from device_app.errors import AnswerMalformed, BackendRefused, BackendUnreachable, StoreBroken
+from device_app.privacy.reports import seal_nothing
+from device_app.store.byte_log import ByteLog
+from device_app.store.database import Database
+from device_app.uplink.http import Door, etag_of
+
+Answering = Callable[[httpx.Request], httpx.Response]
+SEALED = seal_nothing(release="r1", limit=400)
+
+
+class _Raw(httpx.SyncByteStream):
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield self._content
+
+
+@pytest.fixture
+def door_to(log: ByteLog, now: datetime) -> Iterator[Callable[[Answering], Door]]:
+    doors: list[Door] = []
+
+    def build(answering: Answering) -> Door:
+        doors.append(Door("http://backend.example", log, lambda: now, httpx.MockTransport(answering)))
+        return doors[-1]
+
+    yield build
+    for door in doors:
+        door.close()
+
+
+@contextmanager
+def raw_server(answers: list[bytes]) -> Iterator[tuple[int, list[bytes]]]:
+    """A socket that keeps every byte it receives: the oracle for what left. One connection, one answer a request."""
+    received: list[bytes] = []
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        connection, _ = listener.accept()
+        with connection:
+            connection.settimeout(10)
+            for answer in answers:
+                got = b""
+                while b"\r\n\r\n" not in got:
+                    got += connection.recv(65536)
+                head, _, body = got.partition(b"\r\n\r\n")
+                length = next(
+                    (int(line.split(b":")[1]) for line in head.lower().split(b"\r\n") if b"content-length" in line), 0
+                )
+                while len(body) < length:
+                    body += connection.recv(65536)
+                received.append(head + b"\r\n\r\n" + body)
+                connection.sendall(answer)
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    try:
+        yield listener.getsockname()[1], received
+    finally:
+        thread.join(10)
+        listener.close()
+
+
+def test_the_log_holds_the_very_bytes_a_socket_received_on_one_connection(log: ByteLog, now: datetime) -> None:
+    answers = [
+        b'HTTP/1.1 200 OK\r\nSet-Cookie: id=you; Path=/\r\nETag: "r1"\r\nContent-Length: 2\r\n\r\n{}',
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}",
+        b"HTTP/1.1 304 Not Modified\r\n\r\n",
+    ]
+    with raw_server(answers) as (port, received):
+        door = Door(f"http://127.0.0.1:{port}/", log, lambda: now)
+        door.deliver(SEALED, "/v1/recall", purpose="recall")
+        door.deliver(SEALED, "/v1/recall", purpose="recall")
+        assert door.get("/v1/news/front?limit=600", words="The list.", purpose="sync", etag="7").status == 304
+        door.close()
+    entries = [log.entry(row.id) for row in reversed(log.entries().rows)]
+    assert [entry.head + entry.body for entry in entries if entry is not None] == received
+    assert b"cookie" not in received[1].lower(), "a cookie of the first answer came back"
+    assert received[0] == received[1]
+    # The whole of what a request says about the device it comes from:
+    assert sorted(received[2].decode().lower().strip().split("\r\n")) == [
+        "accept-encoding: gzip",
+        "accept: application/json",
+        "connection: keep-alive",
+        "get /v1/news/front?limit=600 http/1.1",
+        f"host: 127.0.0.1:{port}",
+        'if-none-match: "7"',
+        "user-agent: ownfeed",
+    ]
+
+
+def test_only_sealed_messages_are_delivered(door_to: Callable[[Answering], Door], log: ByteLog) -> None:
+    door = door_to(lambda request: pytest.fail("it was sent"))
+    with pytest.raises(TypeError, match=r"only what device_app\.privacy has sealed"):
+        door.deliver({"clicks": ["N1"]}, "/v1/recall", purpose="recall")  # type: ignore[arg-type]
+    assert log.entries().total == 0
+
+
+def test_a_line_says_what_it_was_what_it_cost_and_what_came_back(
+    door_to: Callable[[Answering], Door], log: ByteLog, now: datetime
+) -> None:
+    packed = gzip.compress(b'{"a": 1}' * 100)
+    headers = {"content-encoding": "gzip", "server-timing": "search;dur=1.5"}
+    door = door_to(lambda request: httpx.Response(200, headers=headers, stream=_Raw(packed)))
+    answer = door.deliver(SEALED, "/v1/recall", purpose="recall")
+    assert answer.body == b'{"a": 1}' * 100
+    assert answer.headers["server-timing"] == "search;dur=1.5"
+    (line,) = log.entries().rows
+    assert (line.at, line.purpose, line.words, line.method) == (now, "recall", SEALED.words, "POST")
+    assert (line.url, line.status, line.epsilon, line.mechanism) == ("http://backend.example/v1/recall", 200, 0, "none")
+    assert line.response_bytes == len(packed)
+    assert line.response_head is not None
+    assert line.response_head.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert line.ms is not None
+    assert line.ms > 0
+
+
+def test_nothing_is_sent_that_cannot_be_logged(door_to: Callable[[Answering], Door], database: Database) -> None:
+    door = door_to(lambda request: pytest.fail("it was sent"))
+    database.row("PRAGMA query_only=ON")
+    with pytest.raises(StoreBroken):
+        door.deliver(SEALED, "/v1/recall", purpose="recall")
+
+
+def test_the_line_is_there_while_the_answer_is_awaited(door_to: Callable[[Answering], Door], log: ByteLog) -> None:
+    def answering(request: httpx.Request) -> httpx.Response:
+        (line,) = log.entries().rows
+        assert line.status is None
+        return httpx.Response(200)
+
+    door_to(answering).deliver(SEALED, "/v1/recall", purpose="recall")
+
+
+def test_a_problem_is_raised_with_its_fields(door_to: Callable[[Answering], Door], log: ByteLog) -> None:
+    problem = {"type": "urn:ownfeed:problem:unknown-release", "title": "Unknown release", "status": 404, "detail": "r1"}
+    headers = {"content-type": "application/problem+json; charset=utf-8"}
+    door = door_to(lambda request: httpx.Response(404, headers=headers, json=problem))
+    with pytest.raises(BackendRefused, match="Unknown release: r1") as refused:
+        door.deliver(SEALED, "/v1/recall", purpose="recall")
+    assert refused.value.problem.type == "urn:ownfeed:problem:unknown-release"
+    assert log.entries().rows[0].status == 404
+
+
+@pytest.mark.parametrize(
+    ("status", "content_type", "body"),
+    [(502, "text/html", b"<h1>Bad gateway</h1>"), (500, "application/problem+json", b"{"), (401, "", b"")],
+)
+def test_a_refusal_that_is_no_problem_is_told_by_its_status(
+    door_to: Callable[[Answering], Door], status: int, content_type: str, body: bytes
+) -> None:
+    door = door_to(lambda request: httpx.Response(status, headers={"content-type": content_type}, content=body))
+    with pytest.raises(BackendRefused, match=f"HTTP {status}"):
+        door.get("/v1/releases/current", words="A look.", purpose="sync")
+
+
+def test_a_redirect_is_not_followed(door_to: Callable[[Answering], Door]) -> None:
+    door = door_to(lambda request: httpx.Response(307, headers={"location": "http://elsewhere.example/"}))
+    with pytest.raises(AnswerMalformed, match="status 307"):
+        door.deliver(SEALED, "/v1/recall", purpose="recall")
+
+
+@pytest.mark.parametrize("failure", [httpx.ConnectError("refused"), httpx.ReadTimeout("slow"), httpx.ReadError("cut")])
+def test_silence_is_unreachable_and_logged(
+    door_to: Callable[[Answering], Door], log: ByteLog, failure: httpx.HTTPError
+) -> None:
+    def answering(request: httpx.Request) -> httpx.Response:
+        raise failure
+
+    with pytest.raises(BackendUnreachable, match=r"http://backend\.example does not answer"):
+        door_to(answering).deliver(SEALED, "/v1/recall", purpose="recall")
+    (line,) = log.entries().rows
+    assert line.status is None
+    assert line.trouble in ("refused", "no answer in time", "cut")
+
+
+def test_a_closed_port_is_unreachable(log: ByteLog, now: datetime) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    door = Door(f"http://127.0.0.1:{port}", log, lambda: now)
+    with pytest.raises(BackendUnreachable):
+        door.get("/v1/health", words="A look.", purpose="sync")
+    door.close()
+
+
+def test_a_flood_and_a_gzip_bomb_are_cut_off(door_to: Callable[[Answering], Door], log: ByteLog) -> None:
+    bomb = gzip.compress(bytes(50_000_000))
+    for response in (
+        lambda request: httpx.Response(200, stream=_Raw(bytes(1_001))),
+        lambda request: httpx.Response(200, headers={"content-encoding": "gzip"}, stream=_Raw(bomb)),
+    ):
+        with pytest.raises(AnswerMalformed, match="longer than 1000 bytes"):
+            door_to(response).get("/v1/blobs/x", words="A blob.", purpose="sync", limit_bytes=1_000)
+    assert "longer than" in str(log.entries().rows[0].trouble)
+
+
+def test_a_body_that_is_not_the_gzip_it_claims_is_malformed(door_to: Callable[[Answering], Door]) -> None:
+    door = door_to(lambda request: httpx.Response(200, headers={"content-encoding": "gzip"}, stream=_Raw(b"plain")))
+    with pytest.raises(AnswerMalformed):
+        door.get("/v1/health", words="A look.", purpose="sync")
+
+
+def test_proxies_and_passwords_of_the_environment_are_not_used(
+    log: ByteLog, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    with raw_server([b"HTTP/1.1 204 No Content\r\n\r\n"]) as (port, received):
+        door = Door(f"http://127.0.0.1:{port}", log, lambda: now)
+        assert door.get("/v1/rounds/current", words="A look.", purpose="progress").status == 204
+        door.close()
+    assert received[0].startswith(b"GET /v1/rounds/current HTTP/1.1\r\n")
+
+
+@pytest.mark.parametrize(
+    ("header", "etag"), [('"r7"', "r7"), ('W/"r7"', "r7"), ("", None), ('"' + "x" * 81 + '"', None), ('"a"b"', None)]
+)
+def test_an_etag_is_taken_only_if_it_is_short_and_plain(
+    door_to: Callable[[Answering], Door], header: str, etag: str | None
+) -> None:
+    door = door_to(lambda request: httpx.Response(200, headers={"etag": header}))
+    assert etag_of(door.get("/v1/news/front", words="The list.", purpose="sync")) == etag

@@ -1,0 +1,226 @@
+"""The backend's answers are checked before anything believes them; an in-process app answers like a socket."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta
+from hashlib import sha256
+from pathlib import Path
+
+import httpx
+import numpy as np
+import pytest
+from fastapi import FastAPI, Request, Response
+
+from device_app.errors import AnswerMalformed, BackendRefused, BackendUnreachable
+from device_app.privacy.budget import Ledger
+from device_app.privacy.clipping import clip_elementwise
+from device_app.privacy.noise import SystemNoise
+from device_app.privacy.presence import seal_check_in
+from device_app.privacy.reports import seal_nothing
+from device_app.privacy.returned import seal_returned
+from device_app.privacy.updates import LaplaceProtection, reseal
+from device_app.settings import PrivacySettings
+from device_app.store.byte_log import ByteLog
+from device_app.store.database import Database
+from device_app.store.ledger_book import LedgerBook
+from device_app.store.outbox import Outbox
+from device_app.uplink.http import Door
+from device_app.uplink.in_process import InProcess
+from device_app.uplink.server import Uplink, upload_path
+from device_app.uplink.vectors import read_vectors
+from device_app.wire.protections import LocalLaplace
+from device_app.wire.recall import RecallAnswer
+from device_app.wire.rounds import CheckIn, RoundManifest, RoundOffer
+from device_app.wire.tensors import pack, quantise
+
+Answering = Callable[[httpx.Request], httpx.Response]
+VECTORS = np.random.default_rng(3).standard_normal((2, 8)).astype(np.float32)
+
+
+@pytest.fixture
+def uplink_to(log: ByteLog, now: datetime) -> Iterator[Callable[[Answering], Uplink]]:
+    uplinks: list[Uplink] = []
+
+    def build(answering: Answering) -> Uplink:
+        uplinks.append(Uplink(Door("http://backend.example", log, lambda: now, httpx.MockTransport(answering))))
+        return uplinks[-1]
+
+    yield build
+    for uplink in uplinks:
+        uplink.door.close()
+
+
+def recall_answer(now: datetime, release: str = "r1", ids: tuple[str, ...] = ("A", "B")) -> RecallAnswer:
+    card = {"title": "t", "abstract": "", "url": "u", "publisher": "p", "section": "s", "topic": "t", "weight": 0.5}
+    cards = [card | {"id": one, "published_at": now} for one in ids]
+    return RecallAnswer.model_validate(
+        {"release": release, "encoder": "e", "candidates": cards, "vectors": pack(quantise(VECTORS))}
+    )
+
+
+def test_recall_returns_candidates_vectors_and_the_servers_stages(
+    uplink_to: Callable[[Answering], Uplink], now: datetime
+) -> None:
+    asked: list[bytes] = []
+
+    def answering(request: httpx.Request) -> httpx.Response:
+        asked.append(request.content)
+        headers = {"server-timing": "search;dur=1.5, merge;dur=0.25"}
+        return httpx.Response(200, headers=headers, content=recall_answer(now).model_dump_json())
+
+    sealed = seal_nothing(release="r1", limit=2)
+    answer, stages_ms = uplink_to(answering).recall(sealed)
+    assert asked == [sealed.payload]
+    assert stages_ms == {"search": 1.5, "merge": 0.25}
+    np.testing.assert_allclose(read_vectors(answer, 8), VECTORS, atol=np.abs(VECTORS).max() / 127)
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"<html>", "body: Invalid JSON"),
+        (b'{"release":"r1"}', "encoder: Field required"),
+    ],
+)
+def test_an_answer_that_breaks_the_wire_names_the_field(
+    uplink_to: Callable[[Answering], Uplink], content: bytes, why: str
+) -> None:
+    with pytest.raises(AnswerMalformed, match=why):
+        uplink_to(lambda request: httpx.Response(200, content=content)).recall(seal_nothing(release="r1", limit=2))
+
+
+def test_more_candidates_than_asked_or_another_release_are_refused(
+    uplink_to: Callable[[Answering], Uplink], now: datetime
+) -> None:
+    uplink = uplink_to(lambda request: httpx.Response(200, content=recall_answer(now).model_dump_json()))
+    with pytest.raises(AnswerMalformed, match="2 candidates, asked were 1"):
+        uplink.recall(seal_nothing(release="r1", limit=1))
+    with pytest.raises(AnswerMalformed, match="for release r1, asked was r2"):
+        uplink.recall(seal_nothing(release="r2", limit=2))
+
+
+def test_vectors_of_another_shape_are_refused(now: datetime) -> None:
+    with pytest.raises(AnswerMalformed, match="tensor codes: shape"):
+        read_vectors(recall_answer(now), 16)
+    with pytest.raises(AnswerMalformed, match="tensor codes: shape"):
+        read_vectors(recall_answer(now, ids=("A",)), 8)
+
+
+def test_texts_that_were_not_asked_for_are_refused(uplink_to: Callable[[Answering], Uplink], now: datetime) -> None:
+    sealed = seal_returned(recall_answer(now))
+    uplink = uplink_to(lambda request: httpx.Response(200, json={"bodies": [{"id": "A", "body": "text"}]}))
+    assert uplink.bodies(sealed).bodies[0].body == "text"
+    uplink = uplink_to(lambda request: httpx.Response(200, json={"bodies": [{"id": "X", "body": "text"}]}))
+    with pytest.raises(AnswerMalformed, match="X was not asked for"):
+        uplink.bodies(sealed)
+
+
+def offer(now: datetime) -> RoundOffer:
+    manifest = RoundManifest(
+        round="round-1",
+        release="r1",
+        system="uni_fedrec",
+        task="recall",
+        model="recall",
+        protection=LocalLaplace(),
+        negatives=4,
+        samples_limit=16,
+        closes_at=now + timedelta(minutes=5),
+    )
+    return RoundOffer(manifest=manifest, pseudonym="p" * 22)
+
+
+def test_no_round_is_none_and_a_round_is_an_offer(uplink_to: Callable[[Answering], Uplink], now: datetime) -> None:
+    sealed = seal_check_in(CheckIn(protocol=1, release="r1", tasks=("recall",)))
+    nothing = uplink_to(lambda request: httpx.Response(204))
+    assert nothing.check_in(sealed) is None
+    assert nothing.current_round() is None
+    chosen = uplink_to(lambda request: httpx.Response(200, content=offer(now).model_dump_json()))
+    assert chosen.check_in(sealed) == offer(now)
+
+
+def test_an_upload_that_failed_is_sent_again_byte_for_byte(
+    uplink_to: Callable[[Answering], Uplink], database: Database, log: ByteLog, now: datetime
+) -> None:
+    arrived: list[tuple[str, str, bytes]] = []
+
+    def answering(request: httpx.Request) -> httpx.Response:
+        arrived.append((request.method, request.url.path, request.content))
+        if len(arrived) == 1:
+            raise httpx.ReadError("cut")
+        digest = sha256(request.content).hexdigest()
+        return httpx.Response(200, json={"round": "round-1", "sha256": digest, "duplicate": len(arrived) > 2})
+
+    uplink, outbox = uplink_to(answering), Outbox(database)
+    ledger = Ledger(LedgerBook(database), PrivacySettings(epsilon_per_day_training=1e6), lambda: now)
+    clipped = clip_elementwise({"g.beta": np.float32([0.5, -0.01])}, 0.1)
+    sealed = LaplaceProtection(LocalLaplace()).seal(clipped, round_id="round-1", ledger=ledger, noise=SystemNoise())
+    outbox.put(
+        subject="round-1",
+        method="PUT",
+        path=upload_path(offer(now)),
+        content_type=sealed.content_type,
+        payload=sealed.payload,
+        words=sealed.words,
+        at=now,
+        expires_at=now + timedelta(minutes=5),
+    )
+    with pytest.raises(BackendUnreachable):
+        uplink.upload(offer(now), sealed)
+    (parcel,) = outbox.due(now)
+    assert not uplink.resend(reseal(parcel, ledger)).duplicate
+    assert uplink.resend(reseal(parcel, ledger)).duplicate
+    assert len(set(arrived)) == 1
+    assert arrived[0] == ("PUT", f"/v1/rounds/round-1/updates/{'p' * 22}", sealed.payload)
+    assert [line.epsilon for line in log.entries().rows] == [0, 0, pytest.approx(40)]
+
+
+def test_a_receipt_for_other_bytes_is_refused(
+    uplink_to: Callable[[Answering], Uplink], database: Database, now: datetime
+) -> None:
+    ledger = Ledger(LedgerBook(database), PrivacySettings(epsilon_per_day_training=1e6), lambda: now)
+    clipped = clip_elementwise({"g.beta": np.float32([0.5])}, 0.1)
+    sealed = LaplaceProtection(LocalLaplace()).seal(clipped, round_id="round-1", ledger=ledger, noise=SystemNoise())
+    receipt = {"round": "round-1", "sha256": "ab" * 32, "duplicate": False}
+    with pytest.raises(AnswerMalformed, match="other bytes"):
+        uplink_to(lambda request: httpx.Response(200, json=receipt)).upload(offer(now), sealed)
+
+
+@pytest.fixture
+def app() -> FastAPI:
+    app = FastAPI()
+
+    @app.post("/v1/recall")
+    async def recall(request: Request) -> Response:
+        return Response(
+            await request.body(), media_type="application/json", headers={"x-host": request.headers["host"]}
+        )
+
+    @app.get("/v1/boom")
+    async def boom() -> None:
+        raise RuntimeError("inside the app")
+
+    return app
+
+
+def test_an_app_in_this_process_answers_many_devices_at_once(
+    app: FastAPI, tmp_path: Path, migrated: Path, now: datetime
+) -> None:
+    transport = InProcess(app)
+    databases = [Database(Path(shutil.copy(migrated, tmp_path / f"{one}.sqlite"))) for one in range(4)]
+    doors = [Door("http://backend.example", ByteLog(one), lambda: now, transport) for one in databases]
+    sealed = seal_nothing(release="r1", limit=2)
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(lambda door: door.deliver(sealed, "/v1/recall", purpose="recall"), doors * 5))
+    assert {answer.body for answer in answers} == {sealed.payload}
+    assert answers[0].headers["x-host"] == "backend.example"
+    assert [ByteLog(one).entries().total for one in databases] == [5] * 4
+    with pytest.raises(BackendRefused, match="HTTP 500"):
+        doors[0].get("/v1/boom", words="A look.", purpose="sync")
+    transport.close()
+    transport.close()
+    for one in databases:
+        one.close()

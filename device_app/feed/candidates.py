@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,6 +12,11 @@ from numpy.typing import NDArray
 from device_app.uplink.vectors import read_vectors
 from device_app.wire.news import NewsCard
 from device_app.wire.recall import RecallAnswer
+
+Codes = NDArray[np.int64]
+"""Names as 64-bit hashes: equal names have equal codes, and two of 10,000 names collide with probability 3e-12."""
+
+NO_STORY = hash("")
 
 
 @dataclass(frozen=True)
@@ -26,9 +31,34 @@ class Candidates:
         return len(self.cards)
 
     @cached_property
-    def ids(self) -> NDArray[np.str_]:
-        """News ids, [n]."""
-        return np.array([card.id for card in self.cards], dtype=np.str_)
+    def ids(self) -> Codes:
+        """Codes of the news ids, [n]."""
+        return _codes([card.id for card in self.cards])
+
+    @cached_property
+    def topics(self) -> Codes:
+        """Codes of the topics, [n]."""
+        return _codes([card.topic for card in self.cards])
+
+    @cached_property
+    def sections(self) -> Codes:
+        """Codes of the sections, [n]."""
+        return _codes([card.section for card in self.cards])
+
+    @cached_property
+    def publishers(self) -> Codes:
+        """Codes of the publishers, [n]."""
+        return _codes([card.publisher for card in self.cards])
+
+    @cached_property
+    def stories(self) -> Codes:
+        """Codes of the developing stories, [n]; NO_STORY for news of none."""
+        return _codes([card.story or "" for card in self.cards])
+
+    @cached_property
+    def headlines(self) -> Codes:
+        """Codes of the headlines without regard to case and outer white space, [n]."""
+        return _codes([card.title.strip().casefold() for card in self.cards])
 
     @cached_property
     def published_sec(self) -> NDArray[np.float64]:
@@ -41,38 +71,21 @@ class Candidates:
         return np.array([card.weight for card in self.cards], dtype=np.float64)
 
     @cached_property
-    def topics(self) -> NDArray[np.str_]:
-        """Topics, [n]."""
-        return np.array([card.topic for card in self.cards], dtype=np.str_)
-
-    @cached_property
-    def sections(self) -> NDArray[np.str_]:
-        """Sections, [n]."""
-        return np.array([card.section for card in self.cards], dtype=np.str_)
-
-    @cached_property
-    def publishers(self) -> NDArray[np.str_]:
-        """Publishers, [n]."""
-        return np.array([card.publisher for card in self.cards], dtype=np.str_)
-
-    @cached_property
-    def stories(self) -> NDArray[np.str_]:
-        """Developing stories, [n]; '' for news of none."""
-        return np.array([card.story or "" for card in self.cards], dtype=np.str_)
-
-    @cached_property
     def unit_vectors(self) -> NDArray[np.float32]:
         """Vectors of length 1 (or 0), [n, D]."""
         return unit(self.vectors)
 
-    def named(self, column: NDArray[np.str_], names: Iterable[str]) -> NDArray[np.bool_]:
-        """[n]: which rows of a column of this table are among `names`."""
-        return np.isin(column, list(names)) if len(self) else np.zeros(0, dtype=bool)
+    def named(self, column: Codes, names: Iterable[str]) -> NDArray[np.bool_]:
+        """[n]: which rows of a column of codes are among `names`."""
+        wanted = _codes(list(names))
+        return np.isin(column, wanted) if len(wanted) else np.zeros(len(column), dtype=bool)
 
     def only(self, rows: NDArray[np.intp] | NDArray[np.bool_]) -> Candidates:
-        """These rows (indices in order, or a mask)."""
+        """These rows (indices in order, or a mask), with the columns that were made already."""
         chosen = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
-        return Candidates(tuple(self.cards[row] for row in chosen), self.vectors[chosen], self.encoder)
+        found = Candidates(tuple([self.cards[row] for row in chosen]), self.vectors[chosen], self.encoder)
+        found.__dict__.update({name: self.__dict__[name][chosen] for name in _COLUMNS if name in self.__dict__})
+        return found
 
 
 def candidates_of(answer: RecallAnswer, dimensions: int) -> Candidates:
@@ -83,18 +96,20 @@ def candidates_of(answer: RecallAnswer, dimensions: int) -> Candidates:
 
 
 def together(first: Candidates, second: Candidates) -> Candidates:
-    """Both, without repeats; the rows of `first` come first. Of another encoder, `second` is left out."""
+    """Both, without repeats; the rows of `first` come first. Of another encoder, `second` is left out.
+
+    The columns of both are made here, once, and joined: answers and common lists live longer than a feed.
+    """
     if not len(second) or second.encoder != first.encoder:
         return first
-    known = {card.id for card in first.cards}
-    new = np.array([row for row, card in enumerate(second.cards) if card.id not in known], dtype=np.intp)
-    if not len(new):
-        return first
-    return Candidates(
-        first.cards + tuple(second.cards[row] for row in new),
-        np.concatenate([first.vectors, second.vectors[new]]),
-        first.encoder,
-    )
+    if not len(first):
+        return second
+    for name in _COLUMNS:
+        getattr(second, name)
+    new = second.only(~np.isin(second.ids, first.ids))
+    joined = Candidates(first.cards + new.cards, np.concatenate([first.vectors, new.vectors]), first.encoder)
+    joined.__dict__.update({name: np.concatenate([getattr(first, name), getattr(new, name)]) for name in _COLUMNS})
+    return joined
 
 
 def nothing(encoder: str, dimensions: int) -> Candidates:
@@ -106,3 +121,10 @@ def unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     """Rows scaled to length 1; rows of zeros stay zeros."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.asarray(vectors / np.where(lengths > 0, lengths, 1.0), dtype=np.float32)
+
+
+def _codes(names: Sequence[str]) -> Codes:
+    return np.array([hash(name) for name in names], dtype=np.int64)
+
+
+_COLUMNS = tuple(name for name, member in vars(Candidates).items() if isinstance(member, cached_property))

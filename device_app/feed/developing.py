@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from device_app.feed.candidates import Candidates
+from device_app.feed.candidates import NO_STORY, Candidates
 
 REPORTS_PER_STORY = 3
 
@@ -18,8 +18,8 @@ def developing_groups(
     A story is as good as the mean score of its two best reports; equal stories go by name.
     """
     reports: dict[str, list[int]] = {}
-    for row in np.flatnonzero(free & (candidates.stories != "")):
-        reports.setdefault(str(candidates.stories[row]), []).append(int(row))
+    for row in np.flatnonzero(free & (candidates.stories != NO_STORY)):
+        reports.setdefault(candidates.cards[row].story or "", []).append(int(row))
     worth = {name: float(np.sort(scores[rows])[-2:].mean()) for name, rows in reports.items() if len(rows) >= 2}
     best = sorted(worth, key=lambda name: (-worth[name], name))[:stories]
     newest = candidates.published_sec

@@ -7,14 +7,18 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from device_app.feed.candidates import Codes
+
 POOL_ROWS = 120
-"""MMR looks at so many of the best rows, and at four times as many where caps leave places empty."""
+"""MMR looks at so many of the best rows."""
+POOL_OF_A_CAP = 3
+"""Of any one capped value it looks at so many times the cap, so that caps seldom leave places empty."""
 
 
 def diversified(
     scores: NDArray[np.float64],
     units: NDArray[np.float32],
-    caps: Mapping[str, tuple[NDArray[np.str_], int]],
+    caps: Mapping[str, tuple[Codes, int]],
     *,
     count: int,
     variety: float,
@@ -26,19 +30,31 @@ def diversified(
     `limit` times. Fewer than `count` rows come back if caps or candidates run out. Equal values go to the better score.
     """
     ranked = np.argsort(-scores, kind="stable")
-    looked_at = max(POOL_ROWS, 3 * count)
-    picked = _picked(ranked[:looked_at], scores, units, caps, count=count, variety=variety)
-    while len(picked) < min(count, len(ranked)) and looked_at < len(ranked):
-        looked_at *= 4
-        picked = _picked(ranked[:looked_at], scores, units, caps, count=count, variety=variety)
+    within = np.ones(len(ranked), dtype=bool)
+    for column, limit in caps.values():
+        within &= _place_in_group(column[ranked]) < POOL_OF_A_CAP * limit
+    size = max(POOL_ROWS, 4 * count)
+    picked = _picked(ranked[within][:size], scores, units, caps, count=count, variety=variety)
+    if len(picked) < min(count, len(ranked)):
+        picked = _picked(ranked, scores, units, caps, count=count, variety=variety)
     return picked
+
+
+def _place_in_group(values: Codes) -> NDArray[np.intp]:
+    """[n]: how many earlier rows have the same value."""
+    order = np.argsort(values, kind="stable")
+    grouped = values[order]
+    starts = np.flatnonzero(np.r_[True, grouped[1:] != grouped[:-1]])
+    place = np.empty(len(values), dtype=np.intp)
+    place[order] = np.arange(len(values)) - np.repeat(starts, np.diff(np.r_[starts, len(values)]))
+    return place
 
 
 def _picked(
     pool: NDArray[np.intp],
     scores: NDArray[np.float64],
     units: NDArray[np.float32],
-    caps: Mapping[str, tuple[NDArray[np.str_], int]],
+    caps: Mapping[str, tuple[Codes, int]],
     *,
     count: int,
     variety: float,
@@ -48,7 +64,7 @@ def _picked(
     values = scores[pool]
     spread = max(float(values.max() - values.min()), 1e-9)
     relevance = (1.0 - variety) * (values - values.min()) / spread
-    likeness = units[pool] @ units[pool].T
+    near = units[pool]
     codes = [(np.unique(column[pool], return_inverse=True)[1], limit) for column, limit in caps.values()]
     used = [np.zeros(int(code.max()) + 1, dtype=np.int64) for code, _ in codes]
     nearest = np.zeros(len(pool), dtype=np.float64)
@@ -58,7 +74,7 @@ def _picked(
         best = int(np.argmax(np.where(free, relevance - variety * nearest, -np.inf)))
         picked.append(int(pool[best]))
         free[best] = False
-        np.maximum(nearest, likeness[best], out=nearest)
+        np.maximum(nearest, near @ near[best], out=nearest)
         for (code, limit), taken in zip(codes, used, strict=True):
             taken[code[best]] += 1
             if taken[code[best]] >= limit:

@@ -58,9 +58,9 @@ def explore_rows(
     """
     rows = np.flatnonzero(free)
     worth = candidates.weights + recency(candidates, now, settings.half_life_hours)
-    best: dict[str, int] = {}
-    for row in rows[np.argsort(-worth[rows], kind="stable")]:
-        best.setdefault(candidates.cards[row].section, int(row))
+    ranked = rows[np.argsort(-worth[rows], kind="stable")]
+    firsts = ranked[np.unique(candidates.sections[ranked], return_index=True)[1]]
+    best = {candidates.cards[row].section: int(row) for row in firsts}
     read = Counter(card.section for card in tastes.clicks)
     picked: list[int] = []
     while best and len(picked) < settings.explore_slots:

@@ -45,7 +45,7 @@ def placed(
     free = np.ones(len(candidates), dtype=bool)
     groups = developing_groups(candidates, free, scores, stories=settings.developing_stories)
     grouped = [row for group in groups for row in group]
-    free &= ~candidates.named(candidates.stories, {str(candidates.stories[row]) for row in grouped})
+    free &= ~np.isin(candidates.stories, candidates.stories[grouped])
     free &= one_of_each(candidates, np.where(free, scores, -np.inf))
     rows = np.flatnonzero(free)
     reserved = len(grouped) + settings.fresh_slots + settings.explore_slots

@@ -1,0 +1,169 @@
+"""A backend in memory that speaks the wire: a synthetic pool, signed releases, exact recall."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from datetime import datetime
+from hashlib import sha256
+
+import httpx
+import numpy as np
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from safetensors.numpy import save
+
+from device_app.wire.news import BodiesAnswer, BodiesRequest, NewsBody
+from device_app.wire.problems import PROBLEM_MEDIA_TYPE, Problem
+from device_app.wire.recall import BasisLaplaceReport, RecallAnswer, RecallRequest
+from device_app.wire.releases import BlobRef, ModelEntry, RecallProtocol, ReleaseManifest, sign
+from device_app.wire.tensors import pack, quantise
+from tests.doubles.graphs import context_graph, cosine_score_graph, decompose_graph
+from tests.doubles.news import NOW, SyntheticPool, synthetic_pool
+
+BASIS = 30
+ENCODER = "e" * 64
+
+
+@dataclass
+class FakeBackend:
+    """Answers like the real one; `down` makes it unreachable, `requests` keeps (method, path, body)."""
+
+    pool: SyntheticPool = field(default_factory=synthetic_pool)
+    encoder: str = ENCODER
+    cluster_distance: float = 1.1
+    created_at: datetime = NOW
+    down: bool = False
+    refuse_recall: Problem | None = None
+    requests: list[tuple[str, str, bytes]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.key = Ed25519PrivateKey.generate()
+        dim = self.pool.vectors.shape[1]
+        draw = np.random.default_rng(11)
+        rows = draw.choice(len(self.pool.cards), BASIS, replace=False)
+        basis = self.pool.vectors[rows]
+        self.values = basis
+        self.blobs: dict[str, bytes] = {}
+        self.models = {
+            "recall": self._model(
+                "basis",
+                "recall",
+                {"context": context_graph(dim), "decompose": decompose_graph(dim, BASIS)},
+                {"basis_keys": basis, "basis_values": basis},
+            ),
+            "ranker.cosine": self._model(
+                "cosine", "ranker", {"score": cosine_score_graph(dim)}, {"beta": np.array(8.0, np.float32)}
+            ),
+        }
+        self.releases: list[str] = []
+        self.publish()
+
+    def publish(self) -> str:
+        """A new release with the same models."""
+        previous = self.releases[-1] if self.releases else None
+        name = f"r{len(self.releases) + 1}"
+        manifest = ReleaseManifest(
+            release=name,
+            previous=previous,
+            created_at=self.created_at,
+            encoder=self.encoder,
+            dimensions=self.pool.vectors.shape[1],
+            opset=18,
+            recall=RecallProtocol(
+                basis_size=BASIS,
+                channels_limit=5,
+                cluster_distance=self.cluster_distance,
+                score_clip=0.2,
+                score_noise=1.2,
+            ),
+            models=self.models,
+            default_ranker="ranker.cosine",
+        )
+        self.signed = sign(manifest, self.key)
+        self.releases.append(name)
+        return name
+
+    def transport(self) -> httpx.MockTransport:
+        """For `build_device(transport=...)`."""
+        return httpx.MockTransport(self.answer)
+
+    def paths(self) -> list[str]:
+        """Paths asked for, in order."""
+        return [path for _, path, _ in self.requests]
+
+    def answer(self, request: httpx.Request) -> httpx.Response:
+        """One request."""
+        self.requests.append((request.method, request.url.path, request.content))
+        if self.down:
+            raise httpx.ConnectError("connection refused", request=request)
+        path = request.url.path
+        if path == "/v1/releases/current":
+            return self._tagged(request, self.signed.model_dump_json(), self.releases[-1])
+        if path.startswith("/v1/blobs/"):
+            return httpx.Response(200, content=self.blobs[path.rsplit("/", 1)[1]])
+        if path == "/v1/news/front":
+            limit = int(request.url.params["limit"])
+            order = sorted(
+                range(len(self.pool.cards)),
+                key=lambda row: (self.pool.cards[row].published_at, self.pool.cards[row].weight),
+                reverse=True,
+            )
+            text = self._answer(self.releases[-1], np.array(order[:limit])).model_dump_json()
+            return self._tagged(request, text, sha256(text.encode()).hexdigest()[:16])
+        if path == "/v1/news/bodies":
+            wanted = BodiesRequest.model_validate_json(request.content)
+            bodies = tuple(NewsBody(id=one, body=f"First of {one}.\n\nSecond of {one}.") for one in wanted.ids)
+            return httpx.Response(200, content=BodiesAnswer(bodies=bodies).model_dump_json())
+        if path == "/v1/recall":
+            return self._recall(RecallRequest.model_validate_json(request.content))
+        if path == "/v1/rounds/current":
+            return httpx.Response(204)
+        return _refused(Problem(type="urn:ownfeed:problem:not-found", title="Not found", status=404, detail=path))
+
+    def _recall(self, request: RecallRequest) -> httpx.Response:
+        if self.refuse_recall is not None:
+            return _refused(self.refuse_recall)
+        assert isinstance(request.report, BasisLaplaceReport)
+        scores = np.array(request.report.scores)
+        shares = np.exp(scores - scores.max(axis=1, keepdims=True))
+        interests = shares / shares.sum(axis=1, keepdims=True) @ self.values
+        best = (interests @ self.pool.vectors.T).max(axis=0)
+        rows = np.argsort(-best, kind="stable")[: request.limit]
+        timing = {"server-timing": "decode;dur=0.1, aggregate;dur=0.1, search;dur=0.5, merge;dur=0.1, encode;dur=0.2"}
+        content = self._answer(request.release, rows).model_dump_json()
+        return httpx.Response(200, content=content, headers=timing)
+
+    def _answer(self, release: str, rows: np.ndarray) -> RecallAnswer:
+        return RecallAnswer(
+            release=release,
+            encoder=self.encoder,
+            candidates=tuple(self.pool.cards[row] for row in rows),
+            vectors=pack(quantise(self.pool.vectors[rows])),
+        )
+
+    def _model(
+        self, architecture: str, role: str, graphs: dict[str, bytes], weights: dict[str, np.ndarray]
+    ) -> ModelEntry:
+        return ModelEntry(
+            architecture=architecture,
+            role=role,
+            graphs={purpose: self._blob(graph) for purpose, graph in graphs.items()},
+            weights=self._blob(save(weights)),  # safetensors' own: it keeps a scalar's shape
+        )
+
+    def _blob(self, content: bytes) -> BlobRef:
+        digest = sha256(content).hexdigest()
+        self.blobs[digest] = content
+        return BlobRef(sha256=digest, size_bytes=len(content))
+
+    @staticmethod
+    def _tagged(request: httpx.Request, text: str, etag: str) -> httpx.Response:
+        if request.headers.get("if-none-match") == f'"{etag}"':
+            return httpx.Response(304, headers={"etag": f'"{etag}"'})
+        return httpx.Response(200, content=text, headers={"etag": f'"{etag}"'})
+
+
+def _refused(problem: Problem) -> httpx.Response:
+    return httpx.Response(
+        problem.status, content=json.dumps(problem.model_dump()), headers={"content-type": PROBLEM_MEDIA_TYPE}
+    )

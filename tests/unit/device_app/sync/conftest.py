@@ -1,0 +1,199 @@
+"""A backend of releases in memory, and a device that syncs from it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import onnx
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from onnx import TensorProto, helper
+
+from device_app.store.byte_log import ByteLog
+from device_app.store.database import Database
+from device_app.uplink.http import Door
+from device_app.wire.news import NewsCard
+from device_app.wire.recall import RecallAnswer
+from device_app.wire.releases import (
+    BlobRef,
+    ModelEntry,
+    RecallProtocol,
+    ReleaseManifest,
+    ShardList,
+    ShardRef,
+    SignedManifest,
+    sign,
+)
+from device_app.wire.tensors import pack, quantise
+
+NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+D = 8
+
+
+def graph(width: int = 4) -> bytes:
+    """y = x * p.keys, one parameter of that width: small, but ONNX Runtime really loads it."""
+    wanted = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [width]) for name in ("x", "p.keys", "y")]
+    body = helper.make_graph([helper.make_node("Mul", ["x", "p.keys"], ["y"])], "scaled", wanted[:2], wanted[2:])
+    model = helper.make_model(body, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.checker.check_model(model)
+    return bytes(model.SerializeToString())
+
+
+def card(news_id: str) -> NewsCard:
+    return NewsCard(
+        id=news_id,
+        title=f"Headline {news_id}",
+        abstract="",
+        url="https://n.example",
+        publisher="p",
+        section="s",
+        topic="t",
+        published_at=NOW,
+        weight=0.5,
+    )
+
+
+@dataclass
+class FakeBackend:
+    """Answers like the real one; `asked` holds every request's path, `spoiled` replaces the body of a path."""
+
+    key: Ed25519PrivateKey = field(default_factory=Ed25519PrivateKey.generate)
+    blobs: dict[str, bytes] = field(default_factory=dict)
+    signed: SignedManifest | None = None
+    front_ids: tuple[str, ...] = ("A", "B")
+    front_etag: str = "pool-1"
+    shards: dict[str, tuple[ShardRef, bytes, list[str]]] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
+    spoiled: dict[str, bytes] = field(default_factory=dict)
+    down: set[str] = field(default_factory=set)
+
+    def blob(self, content: bytes) -> BlobRef:
+        ref = BlobRef(sha256=sha256(content).hexdigest(), size_bytes=len(content))
+        self.blobs[ref.sha256] = content
+        return ref
+
+    def publish(
+        self,
+        release: str = "r1",
+        *,
+        scale: float = 1.0,
+        encoder: str = "enc-1",
+        graph_blob: bytes | None = None,
+        weights: bytes | None = None,
+        noise: float = 1.2,
+        **changes: Any,
+    ) -> ReleaseManifest:
+        graph_ref = self.blob(graph_blob if graph_blob is not None else graph())
+        weights_ref = self.blob(weights if weights is not None else pack({"keys": np.full(4, scale, np.float32)}))
+        models = {
+            "recall": ModelEntry(
+                architecture="basis",
+                role="recall",
+                graphs={"context": graph_ref, "decompose": graph_ref},
+                weights=weights_ref,
+            ),
+            "ranker.cosine": ModelEntry(
+                architecture="cosine", role="ranker", graphs={"score": graph_ref}, weights=weights_ref
+            ),
+        }
+        values: dict[str, Any] = {
+            "release": release,
+            "previous": None,
+            "created_at": NOW,
+            "encoder": encoder,
+            "dimensions": D,
+            "opset": 17,
+            "recall": RecallProtocol(
+                basis_size=4, channels_limit=5, cluster_distance=1, score_clip=0.2, score_noise=noise
+            ),
+            "models": models,
+            "default_ranker": "ranker.cosine",
+        }
+        manifest = ReleaseManifest(**(values | changes))
+        self.signed = sign(manifest, self.key)
+        return manifest
+
+    def add_shard(self, name: str, ids: list[str], vectors: np.ndarray) -> None:
+        blob = pack(quantise(vectors))
+        ref = ShardRef(name=name, blob=BlobRef(sha256=sha256(blob).hexdigest(), size_bytes=len(blob)), count=len(ids))
+        self.shards[name] = (ref, blob, ids)
+
+    def front(self) -> RecallAnswer:
+        return RecallAnswer(
+            release="r1",
+            encoder="enc-1",
+            candidates=tuple(card(one) for one in self.front_ids),
+            vectors=pack(quantise(np.eye(len(self.front_ids), D, dtype=np.float32))),
+        )
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        path = request.url.path
+        self.asked.append(path)
+        if path in self.down:
+            raise httpx.ConnectError("refused")
+        if path in self.spoiled:
+            return httpx.Response(200, content=self.spoiled[path])
+        etag = request.headers.get("if-none-match")
+        if path == "/v1/releases/current":
+            assert self.signed is not None
+            release = json.loads(self.signed.manifest)["release"]
+            if etag == f'"{release}"':
+                return httpx.Response(304)
+            # An ETag of the server's choice must never come back.
+            return httpx.Response(200, headers={"etag": '"mark-of-this-device"'}, content=self.signed.model_dump_json())
+        if path.startswith("/v1/blobs/"):
+            content = self.blobs.get(path.rsplit("/", 1)[1])
+            return httpx.Response(404) if content is None else httpx.Response(200, content=content)
+        if path == "/v1/news/front":
+            if etag == f'"{self.front_etag}"':
+                return httpx.Response(304)
+            headers = {"etag": f'"{self.front_etag}"'}
+            return httpx.Response(200, headers=headers, content=self.front().model_dump_json())
+        if path.endswith("/vectors"):
+            release = path.split("/")[3]
+            listed = ShardList(release=release, encoder="enc-2", shards=tuple(one[0] for one in self.shards.values()))
+            return httpx.Response(200, content=listed.model_dump_json())
+        if "/vectors/" in path:
+            _, blob, ids = self.shards[path.split("/")[5]]
+            return httpx.Response(200, json=ids) if path.endswith("/ids") else httpx.Response(200, content=blob)
+        return httpx.Response(404)
+
+
+@pytest.fixture
+def backend() -> FakeBackend:
+    return FakeBackend()
+
+
+@pytest.fixture(scope="module")
+def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("migrated") / "device.sqlite"
+    Database(path).close()
+    return path
+
+
+@pytest.fixture
+def database(tmp_path: Path, migrated: Path) -> Iterator[Database]:
+    opened = Database(Path(shutil.copy(migrated, tmp_path / "device.sqlite")))
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def door(database: Database, backend: FakeBackend) -> Iterator[Door]:
+    opened = Door("http://backend.example", ByteLog(database), lambda: NOW, httpx.MockTransport(backend))
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def now() -> datetime:
+    return NOW

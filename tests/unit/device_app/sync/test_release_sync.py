@@ -1,0 +1,220 @@
+"""Releases: nothing that fails a check is ever used, and what is in use stays whole."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import numpy as np
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from device_app.errors import AnswerMalformed, BackendUnreachable, NoRelease, ReleaseRefused
+from device_app.ranking.session import GraphSession
+from device_app.store.byte_log import ByteLog
+from device_app.store.database import Database
+from device_app.store.release_shelf import ReleaseShelf
+from device_app.sync.release import current_release
+from device_app.sync.releases import ReleaseSync
+from device_app.uplink.http import Door
+from device_app.wire.releases import BlobRef, SignedManifest
+from device_app.wire.tensors import pack
+
+
+@pytest.fixture
+def shelf(database: Database) -> ReleaseShelf:
+    return ReleaseShelf(database)
+
+
+@pytest.fixture
+def sync(door: Door, shelf: ReleaseShelf, now: datetime) -> ReleaseSync:
+    return ReleaseSync(door, shelf, lambda: now)
+
+
+def test_a_first_release_is_checked_pinned_installed_and_runs(sync: ReleaseSync, shelf: ReleaseShelf, backend) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(NoRelease):
+        current_release(shelf)
+    backend.publish("r1", scale=3.0)
+    assert sync.refresh()
+    release = current_release(shelf)
+    assert release.id == "r1"
+    np.testing.assert_array_equal(release.weights("recall")["keys"], np.full(4, 3, np.float32))
+    assert not release.weights("recall")["keys"].flags.writeable
+    session = GraphSession(release.graph("ranker.cosine", "score"), release.weights("ranker.cosine"))
+    np.testing.assert_array_equal(session(x=np.ones(4, np.float32))["y"], np.full(4, 3, np.float32))
+    assert shelf.pinned_key() == backend.key.public_key().public_bytes_raw()
+    assert release.has_graph("recall", "context")
+    assert not release.has_graph("recall", "gradient")
+    with pytest.raises(ReleaseRefused, match="no 'gradient' graph"):
+        release.graph("recall", "gradient")
+
+
+def test_an_unchanged_release_costs_one_request_that_carries_no_mark(
+    sync: ReleaseSync,
+    backend,
+    database: Database,  # type: ignore[no-untyped-def]
+) -> None:
+    backend.publish("r1")
+    sync.refresh()
+    backend.asked.clear()
+    assert not sync.refresh()
+    assert backend.asked == ["/v1/releases/current"]
+    heads = b"".join(row.head for row in ByteLog(database).entries().rows)
+    assert b'if-none-match: "r1"' in heads
+    assert b"mark-of-this-device" not in heads
+
+
+def test_a_new_release_brings_only_what_changed_and_every_request_is_logged(
+    sync: ReleaseSync,
+    shelf: ReleaseShelf,
+    backend,
+    database: Database,  # type: ignore[no-untyped-def]
+) -> None:
+    backend.publish("r1")
+    sync.refresh()
+    backend.asked.clear()
+    manifest = backend.publish("r2", scale=2.0, previous="r1")
+    assert sync.refresh()
+    weights = manifest.models["recall"].weights
+    assert weights is not None
+    assert backend.asked == ["/v1/releases/current", f"/v1/blobs/{weights.sha256}"]
+    assert [kept.manifest.release for kept in shelf.history()] == ["r2", "r1"]
+    assert ByteLog(database).entries().total == 1 + 2 + 2
+
+
+def test_another_key_than_the_pinned_one_is_refused(sync: ReleaseSync, shelf: ReleaseShelf, backend) -> None:  # type: ignore[no-untyped-def]
+    backend.publish("r1")
+    sync.refresh()
+    backend.key = Ed25519PrivateKey.generate()
+    backend.publish("r2", scale=2.0)
+    with pytest.raises(ReleaseRefused, match="another key than the pinned one"):
+        sync.refresh()
+    assert current_release(shelf).id == "r1"
+
+
+def test_a_key_of_the_settings_wins_over_first_use(door: Door, shelf: ReleaseShelf, backend, now: datetime) -> None:  # type: ignore[no-untyped-def]
+    backend.publish("r1")
+    other = Ed25519PrivateKey.generate().public_key().public_bytes_raw()
+    with pytest.raises(ReleaseRefused, match="another key"):
+        ReleaseSync(door, shelf, lambda: now, pinned_key=other).refresh()
+    assert shelf.current() is None
+    assert ReleaseSync(door, shelf, lambda: now, pinned_key=backend.key.public_key().public_bytes_raw()).refresh()
+    assert shelf.pinned_key() is None
+
+
+def test_a_manifest_changed_on_the_way_is_refused_and_pins_nothing(
+    sync: ReleaseSync,
+    shelf: ReleaseShelf,
+    backend,  # type: ignore[no-untyped-def]
+) -> None:
+    backend.publish("r1")
+    signed: SignedManifest = backend.signed
+    backend.signed = signed.model_copy(update={"manifest": signed.manifest.replace("1.2", "0.2")})
+    with pytest.raises(ReleaseRefused, match="signature does not fit"):
+        sync.refresh()
+    assert shelf.current() is None
+    assert shelf.pinned_key() is None
+
+
+def test_a_graph_whose_hash_does_not_match_is_refused_and_the_old_release_stays(
+    sync: ReleaseSync,
+    shelf: ReleaseShelf,
+    backend,  # type: ignore[no-untyped-def]
+) -> None:
+    backend.publish("r1")
+    sync.refresh()
+    manifest = backend.publish("r2", scale=2.0)
+    weights = manifest.models["recall"].weights
+    assert weights is not None
+    real = backend.blobs[weights.sha256]
+    for spoiled, why in (
+        (real[:-1] + b"!", "another hash"),
+        (real[:-1], "bytes, declared"),
+        (real + b"!", "longer than"),
+    ):
+        backend.spoiled = {f"/v1/blobs/{weights.sha256}": spoiled}
+        with pytest.raises((ReleaseRefused, AnswerMalformed), match=why):
+            sync.refresh()
+        assert current_release(shelf).id == "r1"
+        assert not shelf.blobs.has(weights.sha256)
+    backend.spoiled = {}
+    assert sync.refresh()
+    assert current_release(shelf).id == "r2"
+
+
+def test_a_connection_lost_half_way_leaves_the_old_release_and_goes_on_later(
+    sync: ReleaseSync,
+    shelf: ReleaseShelf,
+    backend,  # type: ignore[no-untyped-def]
+) -> None:
+    manifest = backend.publish("r1")
+    weights = manifest.models["recall"].weights
+    assert weights is not None
+    backend.down = {f"/v1/blobs/{weights.sha256}"}
+    with pytest.raises(BackendUnreachable):
+        sync.refresh()
+    assert shelf.current() is None
+    backend.down, backend.asked = set(), []
+    assert sync.refresh()
+    assert backend.asked == ["/v1/releases/current", f"/v1/blobs/{weights.sha256}"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"graph_blob": b"no graph"}, "graph 'context' of recall"),
+        ({"weights": b"no tensors"}, "weights of recall: not a safetensors blob"),
+        ({"weights": pack({"keys": np.ones(3, np.float32)})}, "parameter keys: shape"),
+        ({"weights": pack({"other": np.ones(4, np.float32)})}, "parameter keys: declared"),
+        ({"weights": pack({"keys": np.full(4, np.nan, np.float32)})}, "keys is not finite float32"),
+        ({"weights": pack({"keys": np.ones(4, np.int32)})}, "keys is not finite float32"),
+        ({"noise": 0.0}, "carry no noise"),
+        ({"default_ranker": "ranker.none"}, "has no model 'ranker.none'"),
+        ({"default_ranker": "recall"}, "model recall is no ranker"),
+    ],
+)
+def test_a_signed_release_that_cannot_serve_is_refused(
+    sync: ReleaseSync,
+    shelf: ReleaseShelf,
+    backend,
+    changes: dict[str, object],
+    why: str,  # type: ignore[no-untyped-def]
+) -> None:
+    backend.publish("r1", **changes)
+    with pytest.raises(ReleaseRefused, match=why):
+        sync.refresh()
+    assert shelf.current() is None
+    backend.publish("r2")
+    assert sync.refresh()
+
+
+def test_a_release_too_large_for_a_device_is_refused_before_it_is_fetched(sync: ReleaseSync, backend) -> None:  # type: ignore[no-untyped-def]
+    manifest = backend.publish("r1")
+    huge = {
+        name: model.model_copy(update={"weights": BlobRef(sha256=f"{number:064x}", size_bytes=200 * 1024 * 1024)})
+        for number, (name, model) in enumerate(manifest.models.items())
+    }
+    backend.publish("r1", models=huge)
+    with pytest.raises(ReleaseRefused, match="the limit is"):
+        sync.refresh()
+    assert backend.asked == ["/v1/releases/current"]
+
+
+def test_a_damaged_file_is_noticed_and_fetched_again(sync: ReleaseSync, shelf: ReleaseShelf, backend) -> None:  # type: ignore[no-untyped-def]
+    manifest = backend.publish("r1")
+    sync.refresh()
+    weights = manifest.models["recall"].weights
+    assert weights is not None
+    shelf.blobs.path(weights.sha256).write_bytes(b"rotten")
+    with pytest.raises(ReleaseRefused, match="missing or damaged"):
+        current_release(shelf).weights("recall")
+    assert sync.refresh()
+    assert current_release(shelf).weights("recall")["keys"].shape == (4,)
+    assert len(shelf.history()) == 1
+
+
+def test_a_release_survives_a_restart(sync: ReleaseSync, shelf: ReleaseShelf, backend, database: Database) -> None:  # type: ignore[no-untyped-def]
+    backend.publish("r1")
+    sync.refresh()
+    again = Database(database.path)
+    assert current_release(ReleaseShelf(again)).manifest == current_release(shelf).manifest
+    again.close()

@@ -12,6 +12,7 @@ from random import Random
 
 from device_app.ui import motifs
 from device_app.ui.inks import mix_inks
+from device_app.ui.pen import HEIGHT, WIDTH
 
 SHEETS_KEPT = 512
 """Pictures kept in memory, about 3 kB each."""
@@ -51,12 +52,12 @@ def draw(section: str, news_id: str) -> str:
     chance = Random(seed)  # a picture, not a secret: it must be the same on every day
     inks = mix_inks(section, chance)
     drawn = "".join(chance.choice(_motifs_of(section))(chance, inks))
-    mirrored = f' transform="matrix(-1 0 0 1 {motifs.WIDTH} 0)"' if chance.random() < 0.5 else ""
+    mirrored = f' transform="matrix(-1 0 0 1 {WIDTH} 0)"' if chance.random() < 0.5 else ""
     tilt = chance.choice(("0 0 1 1", "0 0 0 1", "1 0 0 1"))
     x1, y1, x2, y2 = tilt.split()
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {motifs.WIDTH} {motifs.HEIGHT}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
         f'preserveAspectRatio="xMidYMid slice"><defs><linearGradient id="s" x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}">'
         f'<stop stop-color="{inks.sky}"/><stop offset="1" stop-color="{inks.glow}"/></linearGradient></defs>'
-        f'<rect width="{motifs.WIDTH}" height="{motifs.HEIGHT}" fill="url(#s)"/><g{mirrored}>{drawn}</g></svg>'
+        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="url(#s)"/><g{mirrored}>{drawn}</g></svg>'
     )

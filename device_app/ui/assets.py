@@ -19,7 +19,10 @@ class Asset:
 
 @dataclass(frozen=True)
 class Assets:
-    """Every static file by its path under web/static ('css/tokens.css'), under one version: scripts import each other."""
+    """Every static file by its path under web/static ('css/tokens.css').
+
+    One version for all, since scripts import each other by relative paths.
+    """
 
     files: dict[str, Asset]
     version: str

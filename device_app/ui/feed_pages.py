@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import Response
 
-from device_app.errors import DeviceError
 from device_app.feed.item import Feed, FeedItem
 from device_app.ui.press import Press, see_other
 from device_app.wire.news import NewsCard
@@ -23,7 +22,7 @@ CARD_RHYTHM = ("", "", "", "brief", "brief", "brief", "wide", "", "", "", "half"
 def router(press: Press) -> APIRouter:
     """The pages a reader starts from."""
     device = press.device
-    routes = APIRouter()
+    routes = press.router()
 
     @routes.get("/")
     def for_you(request: Request) -> Response:
@@ -55,7 +54,8 @@ def router(press: Press) -> APIRouter:
 
     @routes.get("/following")
     def following(request: Request) -> Response:
-        return press.page(request, "following", items=device.following(), reactions=device.reactions(), feed_id=None)
+        items = device.following() if device.release() is not None else ()
+        return press.page(request, "following", items=items, reactions=device.reactions(), feed_id=None)
 
     @routes.get("/search")
     def search(request: Request, q: Annotated[str, Query(max_length=200)] = "") -> Response:
@@ -74,16 +74,12 @@ def router(press: Press) -> APIRouter:
         skip: Annotated[str, Form()] = "",
     ) -> Response:
         device.choose_sections(() if skip else tuple(section))
-        try:
-            device.feed(refresh=True)
-        except DeviceError:
-            return see_other("/")  # the choice is kept; the page says what is missing
         return see_other("/")
 
     return routes
 
 
-def _columns(feed: Feed) -> dict[str, object]:
+def _columns(feed: Feed) -> dict[str, Any]:
     """Where the items of a feed stand on the page."""
     following = feed.in_slot("following")
     main = [item for item in feed.items if item.slot == "for_you" or (item.slot == "following" and len(following) > 4)]

@@ -13,11 +13,12 @@ from device_app.ui.press import Press, see_other
 def router(press: Press) -> APIRouter:
     """The Interests page and the reading history."""
     device = press.device
-    routes = APIRouter()
+    routes = press.router()
 
     @routes.get("/interests")
     def interests(request: Request) -> Response:
-        return press.page(request, "interests", clusters=device.interests())
+        clusters = device.interests() if device.release() is not None else ()
+        return press.page(request, "interests", clusters=clusters)
 
     @routes.post("/interests/{key}/name")
     def rename(key: int, name: Annotated[str, Form(min_length=1, max_length=60)]) -> Response:

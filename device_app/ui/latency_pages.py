@@ -14,7 +14,7 @@ from device_app.ui.press import Press
 def router(press: Press) -> APIRouter:
     """The latency page and its figures as JSON."""
     device = press.device
-    routes = APIRouter()
+    routes = press.router()
 
     @routes.get("/latency")
     def latency(request: Request) -> Response:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from fastapi import Request
+from fastapi import APIRouter, Request
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from fastapi.routing import APIRoute
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.concurrency import run_in_threadpool
 
+from device_app.errors import DeviceError, UnknownNews
 from device_app.ui import figures
 from device_app.ui.assets import read_assets, web_folder
 from device_app.ui.inks import section_hue
@@ -59,6 +63,37 @@ class Press:
             age=lambda then: figures.age(then, datetime.now(UTC)), clock=_clock, day_and_clock=_day_and_clock,
             section_name=section_name, hue=lambda section: f"hue-{section_hue(section)}", art_path=art_path,
         )  # fmt: skip
+
+    def router(self) -> APIRouter:
+        """Routes whose errors become a page: what happened, and the way back."""
+        press = self
+
+        class PageRoute(APIRoute):
+            """One route of the reader's pages."""
+
+            def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+                """Answer, and turn a DeviceError or a wrong form into a page."""
+                answer = super().get_route_handler()
+
+                async def handle(request: Request) -> Response:
+                    try:
+                        return await answer(request)
+                    except UnknownNews as missing:
+                        return await run_in_threadpool(press.problem, request, 404, "Not on this device", str(missing))
+                    except DeviceError as trouble:
+                        return await run_in_threadpool(press.problem, request, 503, "Not now", str(trouble))
+                    except RequestValidationError as wrong:
+                        first = wrong.errors()[0]
+                        words = f"{first['loc'][-1]}: {first['msg']}."
+                        return await run_in_threadpool(press.problem, request, 422, "That can't be taken", words)
+
+                return handle
+
+        return APIRouter(route_class=PageRoute)
+
+    def problem(self, request: Request, status_code: int, title: str, words: str) -> HTMLResponse:
+        """A page that says what happened."""
+        return self.page(request, "problem", status_code=status_code, title=title, words=words)
 
     def page(self, request: Request, template: str, *, status_code: int = 200, **values: Any) -> HTMLResponse:
         """A whole page from `web/templates/device/<template>.html`."""

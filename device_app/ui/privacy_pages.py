@@ -21,20 +21,26 @@ SHOWN_BYTES = 60_000
 def router(press: Press) -> APIRouter:
     """The privacy page, one request to the byte, and the switches."""
     device = press.device
-    routes = APIRouter()
+    routes = press.router()
 
     @routes.get("/privacy")
     def privacy(request: Request, page: Annotated[int, Query(ge=1, le=100_000)] = 1) -> Response:
         view = device.privacy(page)
         return press.page(
-            request, "privacy", privacy=view, page=page, problem=None, channels=channels(view.report), erase_word=ERASE_WORD
+            request,
+            "privacy",
+            privacy=view,
+            page=page,
+            problem=None,
+            channels=channels(view.report),
+            erase_word=ERASE_WORD,
         )
 
     @routes.get("/privacy/requests/{entry_id}")
     def one_request(request: Request, entry_id: int) -> Response:
         traffic = device.traffic(entry_id)
         if traffic is None:
-            return press.page(request, "problem", status_code=404, title="No such request", words=f"No request {entry_id} is in this device's log.")  # fmt: skip
+            return press.problem(request, 404, "No such request", f"No request {entry_id} is in this device's log.")
         body = traffic.request_body
         return press.page(
             request, "request", traffic=traffic, readable=readable(body), hexdump=hexdump(body[:SHOWN_BYTES]),

@@ -33,8 +33,6 @@ def router(device: Device) -> APIRouter:
 
     @routes.get("/art/{news_id}.svg")
     def picture(news_id: NewsId, section: str = Query(max_length=80)) -> Response:
-        return Response(
-            art.draw(section, news_id), media_type="image/svg+xml", headers={"cache-control": KEEP_A_YEAR}
-        )
+        return Response(art.draw(section, news_id), media_type="image/svg+xml", headers={"cache-control": KEEP_A_YEAR})
 
     return routes

@@ -7,7 +7,6 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import Response
 
-from device_app.errors import UnknownNews
 from device_app.ui.figures import reading_minutes
 from device_app.ui.press import Press, answer_form
 from device_app.wire.ids import NewsId
@@ -16,16 +15,11 @@ from device_app.wire.ids import NewsId
 def router(press: Press) -> APIRouter:
     """The story page and its forms."""
     device = press.device
-    routes = APIRouter()
+    routes = press.router()
 
     @routes.get("/story/{news_id}")
-    def story(
-        request: Request, news_id: NewsId, feed: Annotated[str | None, Query(max_length=80)] = None
-    ) -> Response:
-        try:
-            article = device.open(news_id, feed)
-        except UnknownNews as missing:
-            return press.page(request, "problem", status_code=404, title="Not on this device", words=str(missing))
+    def story(request: Request, news_id: NewsId, feed: Annotated[str | None, Query(max_length=80)] = None) -> Response:
+        article = device.open(news_id, feed)
         card = article.card
         stances = device.stances()
         choices = [
@@ -50,10 +44,7 @@ def router(press: Press) -> APIRouter:
         kind: Annotated[Literal["like", "less", "save"], Form()],
         back: Annotated[str, Form(max_length=600)] = "/",
     ) -> Response:
-        try:
-            device.react(news_id, kind)
-        except UnknownNews as missing:
-            return press.page(request, "problem", status_code=404, title="Not on this device", words=str(missing))
+        device.react(news_id, kind)
         return answer_form(request, back)
 
     @routes.post("/stance")

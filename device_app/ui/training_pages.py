@@ -15,7 +15,7 @@ from device_app.views.training import TrainingView
 def router(press: Press) -> APIRouter:
     """The training page; `/training/live` is what its script reads while a round is under way."""
     device = press.device
-    routes = APIRouter()
+    routes = press.router()
 
     @routes.get("/training")
     def training(request: Request) -> Response:

@@ -9,6 +9,7 @@ import json
 import math
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 from random import Random
 from typing import Any, Literal
 
@@ -35,56 +36,7 @@ from device_app.wire.news import NewsCard
 from device_app.wire.rounds import RoundStatus
 
 Kind = Literal["empty", "typical", "overfull", "offline"]
-
-_STORIES: tuple[tuple[str, str, str, str, str], ...] = (
-    ("sea", "ports", "Harbour Courant", "Dredging of the east basin begins a year early", "Two barges will work through the winter so that the deep berth opens before the grain season. Fishing boats keep their quay, the port says."),
-    ("politics", "budget", "The Ledger", "Council adopts a budget that pays for buses before roads", "After eleven hours the vote was 31 to 24. Fares stay as they are until the spring."),
-    ("science", "astronomy", "Northern Review", "A faint ring is found around the small planet Ceto", "Three observatories saw the same dip in the light of a star. The ring should not be there at all."),
-    ("sport", "football", "Evening Post", "Ferrymen win in the ninety-third minute and stay up", "A corner, a deflection and a season saved: the club that had sold its best striker in January keeps its place."),
-    ("health", "hospitals", "The Ledger", "Night clinics halve the wait in three districts", ""),
-    ("culture", "theatre", "Lantern", "The puppeteers who would not close", "For forty winters they played to half a house. Now the queue goes round the corner, and nobody knows quite why."),
-    ("technology", "batteries", "Northern Review", "Sodium cells pass their second winter on the islands", "Cheap, heavy and unbothered by frost: the grid operator wants forty more containers."),
-    ("weather", "storms", "Evening Post", "Gales expected on the west coast from Tuesday night", "Ferries may stop at six. The warning is the second this month."),
-    ("business", "shipping", "Harbour Courant", "Shipyard hires two hundred as repair orders double", "Older ships stay at sea longer, and somebody has to mend them."),
-    ("world", "elections", "The Ledger", "Second round in Marenne after the closest count in its history", "Eight hundred votes part the two leaders; the courts have four days."),
-    ("environment", "rivers", "Lantern", "Otters return to the lower Sarn after sixty years", "A camera set for thieves caught them first. The mill that had poisoned the water closed in 1998."),
-    ("education", "schools", "Evening Post", "Village school stays open with eleven pupils", "Parents drove the bus themselves for a year to prove the point."),
-    ("food", "bread", "Lantern", "The rye that nobody wanted is sold out until May", "An old variety, a dry summer, and three bakers who shared one oven."),
-    ("travel", "rail", "Harbour Courant", "The night train comes back, four times a week", "Sleeping cars built in 1987, restored by the people who used to drive them."),
-    ("transport", "trams", "The Ledger", "Line 6 will run through the tunnel after all", ""),
-    ("law", "courts", "Northern Review", "Tenants may see the accounts, the high court rules", "The decision ends a nine-year dispute and begins, lawyers say, about four hundred others."),
-    ("city", "housing", "Evening Post", "Empty department store becomes ninety flats and a library", "The escalators stay. The council wants the first tenants in by autumn."),
-    ("science", "geology", "Northern Review", "The fault under the bay moves more slowly than feared", "Twelve years of measurements on the sea floor are in, and the news is, for once, good."),
-    ("sport", "rowing", "Harbour Courant", "Eight oars, one broken, and still a record", ""),
-    ("economy", "wages", "The Ledger", "Wages overtake prices for the first time in three years", "The gap is small, and it is not the same for everybody."),
-    ("culture", "books", "Lantern", "A dictionary of words for rain is finished after a lifetime", "Its editor is ninety-one and has begun on snow."),
-    ("technology", "software", "Northern Review", "The archive that reads its own handwriting", "Four centuries of parish registers can be searched at last, mistakes included."),
-    ("health", "sleep", "Lantern", "What a village without street lamps taught the sleep doctors", "The answer was less about darkness than about Tuesdays."),
-    ("environment", "forests", "Harbour Courant", "Foresters plant for the climate of 2090", "Oak from further south, in mixed rows, and a great deal of hoping."),
-    ("politics", "parliament", "Evening Post", "The bill on shared data passes its first reading", "Amendments on consent were adopted late in the night."),
-    ("world", "treaties", "Northern Review", "Five states agree to share the waters of the Irel", "Dry years will be counted first, wet ones later."),
-    ("business", "retail", "The Ledger", "Corner shops unite to buy, and the chains notice", ""),
-    ("food", "fishing", "Harbour Courant", "Mackerel moved north, and the harbour moved with it", "A hundred miles in ten years: the fleet that followed and the canteen that did not."),
-    ("education", "universities", "Northern Review", "Free courses for night-shift workers fill in an hour", "The lectures start at four in the morning."),
-    ("travel", "walking", "Lantern", "A path round the whole island opens, one stile short", "The last landowner is thinking about it."),
-)  # fmt: skip
-_LONG = (
-    "Commission of inquiry into the flooding of the lower valley publishes nine hundred pages, finds that every warning "
-    "was written down, read, initialled and filed, and asks the water board, two ministries and the insurers to explain "
-    "by the end of the month why nobody telephoned the lock-keeper"
-)
-_ARABIC = "الميناء القديم يفتح أبوابه من جديد بعد ثلاثين عاماً"
-_PARAGRAPHS = (
-    "The first barge came in on the morning tide, an hour before anybody had expected it, and by noon there were three. "
-    "On the quay the harbour master counted them aloud, as his father had done, and wrote the figures in pencil.",
-    "Nobody had thought that the work would begin before the new year. The contract allowed for frost, for strikes and "
-    "for the late delivery of pumps; it did not allow for everything going well.",
-    "“We had a plan for each kind of trouble,” said the engineer in charge, Ilse Maren. “For this we had none, so we "
-    "started.”",
-    "The basin will be two metres deeper when it is done. Ships that now wait outside for the tide will come in when "
-    "they like, and the grain that goes by road to the next port will stay. The town expects forty jobs, the union "
-    "thirty, and the cafe at the lock has ordered more chairs.",
-)
+_TEXTS = json.loads(Path(__file__).with_name("pages_stories.json").read_text(encoding="utf-8"))
 
 
 @dataclass
@@ -108,19 +60,28 @@ class PagesDevice:
 
     def _cards(self) -> tuple[NewsCard, ...]:
         cards = []
-        for at, (section, topic, publisher, title, abstract) in enumerate(_STORIES):
+        for at, story in enumerate(_TEXTS["stories"]):
+            title, abstract, publisher = story["title"], story["abstract"], story["publisher"]
             if self.kind == "overfull":
-                title = _LONG if at in (0, 4) else _ARABIC if at in (2, 7) else title
-                abstract = "" if at == 4 else "موجز قصير عن الخبر كما يراه القارئ." if at in (2, 7) else abstract * 6
+                title = (
+                    _TEXTS["long_title"] if at in (0, 4) else _TEXTS["right_to_left_title"] if at in (2, 7) else title
+                )
+                abstract = "" if at == 4 else _TEXTS["right_to_left_abstract"] if at in (2, 7) else abstract * 6
                 publisher = "The Associated Regional Evening Newspapers of the Lower Valley" if at == 5 else publisher
             cards.append(
                 NewsCard(
-                    id=f"newsroom:{at:04d}", title=title, abstract=abstract, publisher=publisher, section=section, topic=topic,
+                    id=f"newsroom:{at:04d}",
+                    title=title,
+                    abstract=abstract,
+                    publisher=publisher,
+                    section=story["section"],
+                    topic=story["topic"],
                     url=f"https://{publisher.lower().replace(' ', '-')}.example/{at}",
                     story="dredging" if at in (0, 8, 27) else "budget" if at in (1, 24) else None,
-                    published_at=self.now - timedelta(minutes=23 + at * at * 5), weight=round(1 - at / 40, 3),
+                    published_at=self.now - timedelta(minutes=23 + at * at * 5),
+                    weight=round(1 - at / 40, 3),
                 )
-            )  # fmt: skip
+            )
         return tuple(cards)
 
     def card(self, news_id: str) -> NewsCard:
@@ -136,13 +97,23 @@ class PagesDevice:
         left = self.settings.epsilon_per_day_reports - spent
         words = "Budget for another report is left." if left >= 50 else "No budget for another report is left today."
         return StatusView(
-            profile="reader", mode=self.settings.mode, shield="green" if left >= 50 else "amber", shield_words=words,
-            spent_today=spent, per_day=self.settings.epsilon_per_day_reports, release=None if self.kind == "empty" else "r3",
-            feed_mode=None if self.kind == "empty" else "personal", feed_made_at=None if self.kind == "empty" else self.now,
-            feed_ms=None if self.kind == "empty" else 19.4, online=self.kind != "offline", last_sync_at=self.now,
-            clicks={"empty": 0, "typical": 42, "overfull": 10_000, "offline": 42}[self.kind], chosen_sections=self.chosen,
-            training=self.settings.training, troubles=(),
-        )  # fmt: skip
+            profile="reader",
+            mode=self.settings.mode,
+            shield="green" if left >= 50 else "amber",
+            shield_words=words,
+            spent_today=spent,
+            per_day=self.settings.epsilon_per_day_reports,
+            release=None if self.kind == "empty" else "r3",
+            feed_mode=None if self.kind == "empty" else "personal",
+            feed_made_at=None if self.kind == "empty" else self.now,
+            feed_ms=None if self.kind == "empty" else 19.4,
+            online=self.kind != "offline",
+            last_sync_at=self.now,
+            clicks={"empty": 0, "typical": 42, "overfull": 10_000, "offline": 42}[self.kind],
+            chosen_sections=self.chosen,
+            training=self.settings.training,
+            troubles=(),
+        )
 
     def feed(self, *, refresh: bool = False) -> Feed:
         """The same feed each time."""
@@ -150,7 +121,9 @@ class PagesDevice:
         slots |= {7: "fresh", 9: "fresh", 14: "fresh", 12: "explore", 20: "explore", 25: "following"}
         items = tuple(
             FeedItem(card, at, slots.get(at, "for_you"), self._reason(card, slots.get(at, "for_you")), 1 - at / 30)
-            for at, card in enumerate(sorted(self.cards, key=lambda card: slots.get(int(card.id[-4:]), "") == "developing"))
+            for at, card in enumerate(
+                sorted(self.cards, key=lambda card: slots.get(int(card.id[-4:]), "") == "developing")
+            )
         )
         items = tuple(
             FeedItem(item.card, at, slots.get(int(item.card.id[-4:]), "for_you"), item.reason, item.score)
@@ -161,9 +134,14 @@ class PagesDevice:
             "offline": "The newsroom does not answer. This is the feed of 07:42; everything in it can be read.",
         }
         return Feed(
-            "feed-1", self.now, None if self.kind == "empty" else "r3", items,
-            "offline" if self.kind == "offline" else "personal", notices.get(self.kind), recalled=400 if items else 0,
-        )  # fmt: skip
+            "feed-1",
+            self.now,
+            None if self.kind == "empty" else "r3",
+            items,
+            "offline" if self.kind == "offline" else "personal",
+            notices.get(self.kind),
+            recalled=400 if items else 0,
+        )
 
     def _reason(self, card: NewsCard, slot: Slot) -> Reason:
         if slot == "fresh":
@@ -178,7 +156,7 @@ class PagesDevice:
         """Note the click and give the story."""
         card = self.card(news_id)
         self.opened.append((news_id, feed_id))
-        text = () if card.topic == "trams" else _PARAGRAPHS * (12 if self.kind == "overfull" else 2)
+        text = () if card.topic == "trams" else _TEXTS["paragraphs"] * (12 if self.kind == "overfull" else 2)
         related = tuple(other for other in self.cards if other.section == card.section and other.id != news_id)[:4]
         reacted = frozenset(self.reacted.get(news_id, set()))
         return Article(card, text, self._reason(card, "for_you"), related, reacted, feed_id)
@@ -210,7 +188,9 @@ class PagesDevice:
         """Sections by name."""
         names = sorted({card.section for card in self.cards})
         return tuple(
-            ExploreSection(name, tuple(card for card in self.cards if card.section == name), self.held.get(("section", name)))
+            ExploreSection(
+                name, tuple(card for card in self.cards if card.section == name), self.held.get(("section", name))
+            )
             for name in names
         )
 
@@ -226,14 +206,25 @@ class PagesDevice:
         """Three interests, or none."""
         if self.kind == "empty":
             return []
-        found = ((1, "Ports and ships", 0.52, (0, 8, 27)), (2, "Stars and stones", 0.31, (2, 17)), (3, "Trams", 0.17, (14,)))
+        found = (
+            (1, "Ports and ships", 0.52, (0, 8, 27)),
+            (2, "Stars and stones", 0.31, (2, 17)),
+            (3, "Trams", 0.17, (14,)),
+        )
         return [
             InterestCluster(
-                key, self.names.get(key, label), key in self.names, key in self.muted, 0.0 if key in self.muted else weight,
-                len(at) * 6, ("ports",), tuple(self.cards[k] for k in at), self.now - timedelta(hours=key * 7),
+                key,
+                self.names.get(key, label),
+                key in self.names,
+                key in self.muted,
+                0.0 if key in self.muted else weight,
+                len(at) * 6,
+                ("ports",),
+                tuple(self.cards[k] for k in at),
+                self.now - timedelta(hours=key * 7),
             )
             for key, label, weight, at in found
-        ]  # fmt: skip
+        ]
 
     def rename(self, key: int, name: str) -> None:
         """Give an interest a name."""
@@ -268,37 +259,83 @@ class PagesDevice:
         clear = tuple(tuple(max(-0.2, min(0.2, chance.gauss(0, 0.15))) for _ in range(30)) for _ in range(3))
         noisy = tuple(tuple(v + chance.choice((-1, 1)) * chance.expovariate(1 / 1.2) for v in row) for row in clear)
         empty = self.kind == "empty"
-        reports = BudgetView("reports", self.settings.epsilon_per_day_reports, 0 if empty else 50, 150 if empty else 100, 0 if empty else 750)  # fmt: skip
-        days = tuple(LedgerDay(date(2026, 11, 20) - timedelta(days=k), "reports", 50.0 * (1 + k % 3), 1 + k % 3) for k in range(9))
+        reports = BudgetView(
+            "reports",
+            self.settings.epsilon_per_day_reports,
+            0 if empty else 50,
+            150 if empty else 100,
+            0 if empty else 750,
+        )
+        days = tuple(
+            LedgerDay(date(2026, 11, 20) - timedelta(days=k), "reports", 50.0 * (1 + k % 3), 1 + k % 3)
+            for k in range(9)
+        )
         return PrivacyView(
             settings=self.settings,
-            mechanism=None if empty else MechanismFacts(
-                "basis_laplace", "Each score is cut to ±0.2 and covered with Laplace noise of scale 1.2 before it is sent.",
-                0.2, 1.2, 30, 5, 1 / 3, 10.0, 50.0,
+            mechanism=None
+            if empty
+            else MechanismFacts(
+                "basis_laplace",
+                "Each score is cut to ±0.2 and covered with Laplace noise of scale 1.2 before it is sent.",
+                0.2,
+                1.2,
+                30,
+                5,
+                1 / 3,
+                10.0,
+                50.0,
             ),
             budgets=(reports, BudgetView("training", 0.0, 0.0, 0.0, 0.0)),
             days=() if empty else days,
             entries=() if empty else self._entries(),
             entries_total=0 if empty else (48_211 if self.kind == "overfull" else 6),
-            report=None if empty else ReportPair(
-                self.now - timedelta(hours=2), self.now + timedelta(hours=22), "r3", clear, noisy, (21, 14, 7),
+            report=None
+            if empty
+            else ReportPair(
+                self.now - timedelta(hours=2),
+                self.now + timedelta(hours=22),
+                "r3",
+                clear,
+                noisy,
+                (21, 14, 7),
                 ("Ports and ships", "Stars and stones", "Trams"),
             ),
-            new_clicks=2, clicks_until_report=3,
-        )  # fmt: skip
+            new_clicks=2,
+            clicks_until_report=3,
+        )
 
     def _entries(self) -> tuple[TrafficEntry, ...]:
         base = "http://127.0.0.1:8400/v1"
         rows = (
             ("Asks for the current release", "GET", "/releases/current", 212, 1_890, 200, 3.2, 0.0),
-            ("Asks for the common list, the same for every device", "GET", "/news/front?limit=600", 230, 412_201, 200, 14.0, 0.0),
+            (
+                "Asks for the common list, the same for every device",
+                "GET",
+                "/news/front?limit=600",
+                230,
+                412_201,
+                200,
+                14.0,
+                0.0,
+            ),
             ("Sends the noisy report of 3 channels of 30 scores", "POST", "/recall", 2_411, 233_410, 200, 9.8, 50.0),
             ("Sends the same report again, bit for bit", "POST", "/recall", 2_411, 233_402, 200, 8.1, 0.0),
-            ("Asks for the texts of all 400 recalled news at once", "POST", "/news/bodies", 8_122, 520_114, 200, 21.0, 0.0),
+            (
+                "Asks for the texts of all 400 recalled news at once",
+                "POST",
+                "/news/bodies",
+                8_122,
+                520_114,
+                200,
+                21.0,
+                0.0,
+            ),
             ("Checks in for a training round", "POST", "/rounds/check-in", 301, 0, None, 2_000.0, 0.0),
         )
         return tuple(
-            TrafficEntry(at, self.now - timedelta(minutes=at * 7), words, method, base + path, sent, received, status, ms, cost)
+            TrafficEntry(
+                at, self.now - timedelta(minutes=at * 7), words, method, base + path, sent, received, status, ms, cost
+            )
             for at, (words, method, path, sent, received, status, ms, cost) in enumerate(rows, 1)
         )
 
@@ -307,10 +344,16 @@ class PagesDevice:
         entry = next((one for one in self._entries() if one.entry_id == entry_id), None)
         if entry is None:
             return None
-        report = {"release": "r3", "limit": 400, "report": {"kind": "basis_laplace", "scores": [[0.81, -1.92]], "counts": [21]}}
+        report = {
+            "release": "r3",
+            "limit": 400,
+            "report": {"kind": "basis_laplace", "scores": [[0.81, -1.92]], "counts": [21]},
+        }
         body = {2: b"", 6: bytes(range(256))}.get(entry_id, json.dumps(report).encode())
         head = f"{entry.method} /v1/recall HTTP/1.1\r\nhost: 127.0.0.1:8400\r\ncontent-type: application/json\r\n"
-        return Traffic(entry, head, body, "" if entry.status is None else "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n")
+        return Traffic(
+            entry, head, body, "" if entry.status is None else "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n"
+        )
 
     def set_privacy(self, **changes: Any) -> None:
         """Change the settings, refusing what their class refuses."""
@@ -324,22 +367,44 @@ class PagesDevice:
         """Forget all."""
         self.kind, self.cards, self.chosen = "empty", (), None
 
+    def release(self) -> str | None:
+        """Anything but None once there was a sync."""
+        return None if self.kind == "empty" else "r3"
+
     def training(self) -> TrainingView:
         """A round under way, or nothing."""
         if self.kind == "empty":
             return TrainingView(False, False, "Training is switched off on this device.", None, None, None, (), None)
         current = RoundStatus(
-            round="round-7", system="uni_fedrec", state="failed" if self.kind == "overfull" else "updates", release="r3",
-            reason="only 11 of 40 updates arrived in time" if self.kind == "overfull" else None, cohort=60, cohort_minimum=40,
-            joined=60, uploaded=23, received_bytes=22_540_112, opened_at=self.now - timedelta(seconds=8),
+            round="round-7",
+            system="uni_fedrec",
+            state="failed" if self.kind == "overfull" else "updates",
+            release="r3",
+            reason="only 11 of 40 updates arrived in time" if self.kind == "overfull" else None,
+            cohort=60,
+            cohort_minimum=40,
+            joined=60,
+            uploaded=23,
+            received_bytes=22_540_112,
+            opened_at=self.now - timedelta(seconds=8),
             closes_at=self.now + timedelta(seconds=52),
-        )  # fmt: skip
+        )
         done = tuple(
-            Contribution(f"round-{k}", "uni_fedrec", f"r{k}", "applied" if k else "refused", self.now - timedelta(hours=k * 5), 980_004, 4.9e6)
+            Contribution(
+                f"round-{k}",
+                "uni_fedrec",
+                f"r{k}",
+                "applied" if k else "refused",
+                self.now - timedelta(hours=k * 5),
+                980_004,
+                4.9e6,
+            )
             for k in range(3)
         )
         facts = ProtectionFacts(0.1, 0.01, 20.0, 245_000, 4_900_000.0)
-        return TrainingView(self.settings.training, self.paused, None, current, "computing the update", facts, done, "r3")
+        return TrainingView(
+            self.settings.training, self.paused, None, current, "computing the update", facts, done, "r3"
+        )
 
     def pause_training(self, paused: bool) -> None:
         """Pause or go on."""
@@ -350,12 +415,29 @@ class PagesDevice:
         if self.kind == "empty":
             return latency_view(())
         chance = Random(3)
-        base = {"store": 1.2, "cluster": 2.1, "decompose": 0.8, "noise": 0.3, "encode": 0.4, "network": 7.5, "decode": 1.6, "rank": 2.9, "build": 2.6}
+        base = {
+            "store": 1.2,
+            "cluster": 2.1,
+            "decompose": 0.8,
+            "noise": 0.3,
+            "encode": 0.4,
+            "network": 7.5,
+            "decode": 1.6,
+            "rank": 2.9,
+            "build": 2.6,
+        }
         server = {"decode": 0.3, "aggregate": 0.1, "search": 1.1, "merge": 0.4, "encode": 1.9}
-        return latency_view([
-            waterfall(self.now - timedelta(minutes=k), "recall", {name: ms * chance.lognormvariate(0, 0.3) for name, ms in base.items()}, server)
-            for k in range(100)
-        ])  # fmt: skip
+        return latency_view(
+            [
+                waterfall(
+                    self.now - timedelta(minutes=k),
+                    "recall",
+                    {name: ms * chance.lognormvariate(0, 0.3) for name, ms in base.items()},
+                    server,
+                )
+                for k in range(100)
+            ]
+        )
 
     def choose_sections(self, names: tuple[str, ...]) -> None:
         """Keep the first visit's choice."""

@@ -1,0 +1,51 @@
+"""Who may see the console: the operator, by the token in the data folder, shown once and then kept as a cookie."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from urllib.parse import urlsplit
+
+from fastapi import Request
+from fastapi.responses import RedirectResponse
+
+COOKIE = "ownfeed_console"
+COOKIE_PATH = "/console"
+COOKIE_AGE_SEC = 30 * 24 * 3_600
+
+
+def pass_of(token: str) -> str:
+    """What the cookie holds: made from the token and useless for the API, should it ever leak."""
+    return hmac.new(token.encode(), b"ownfeed console cookie 1", hashlib.sha256).hexdigest()
+
+
+def is_token(shown: str, token: str) -> bool:
+    """Whether this is the token, in the same time for any wrong one."""
+    return hmac.compare_digest(shown.strip().encode(), token.encode())
+
+
+def holds_pass(request: Request, token: str) -> bool:
+    """Whether the browser was signed in before, with the present token."""
+    return hmac.compare_digest(request.cookies.get(COOKIE, "").encode(), pass_of(token).encode())
+
+
+def is_own_form(request: Request) -> bool:
+    """Whether a form was posted from the console's own pages: by Sec-Fetch-Site, or by Origin in older browsers."""
+    site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
+    ours = origin is not None and urlsplit(origin).netloc.lower() == request.headers.get("host", "").lower()
+    return site == "same-origin" and (origin is None or ours) if site is not None else ours
+
+
+def let_in(request: Request, token: str, to: str) -> RedirectResponse:
+    """Set the cookie and go on to `to`, an address without the token."""
+    answer = RedirectResponse(to, status_code=303)
+    answer.set_cookie(
+        COOKIE,
+        pass_of(token),
+        max_age=COOKIE_AGE_SEC,
+        path=COOKIE_PATH,
+        secure=request.url.scheme == "https",
+        httponly=True,
+        samesite="strict",
+    )
+    return answer

@@ -1,0 +1,30 @@
+"""Releases: the list with what was measured, and the way back."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Request
+from fastapi.responses import Response
+
+from backend.console.room import Room
+from backend.releases.publish import roll_back
+from device_app.wire.ids import ReleaseId
+
+
+def router(room: Room) -> APIRouter:
+    """Routes of the releases page."""
+    releases = room.services.releases
+    routes = APIRouter()
+
+    @routes.get("/releases")
+    def listed(request: Request) -> Response:
+        return room.show(
+            request, "releases", lambda: {"releases": releases.history(), "manifest": releases.current_manifest()}
+        )
+
+    @routes.post("/releases/{release}/roll-back")
+    def back_to(request: Request, release: Annotated[ReleaseId, Path()]) -> Response:
+        return room.do(request, lambda: roll_back(releases, release), "/console/releases", "rolled-back")
+
+    return routes

@@ -1,0 +1,85 @@
+"""The operator's pages: overview, pool, releases, rounds, privacy, latency."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+
+from backend.console import pool_pages, release_pages, round_pages
+from backend.console.declared import report_cost, upload_costs
+from backend.console.door import is_own_form, is_token, let_in
+from backend.console.press import Press
+from backend.console.room import Room
+from backend.console.troubles import troubles
+
+if TYPE_CHECKING:
+    from backend.composition import Services
+
+SPARK_REQUESTS = 200
+
+
+def router(services: Services) -> APIRouter:
+    """Every route of the console, under /console."""
+    room = Room(services, Press())
+    routes = APIRouter(prefix="/console", include_in_schema=False)
+
+    @routes.get("/static/{version}/{name:path}")
+    def static(version: str, name: str) -> Response:
+        return room.press.file(version, name)
+
+    @routes.post("/sign-in")
+    async def sign_in(request: Request) -> Response:
+        if not is_own_form(request):
+            return room.refused(request)
+        form = await request.form()
+        if is_token(str(form.get("token", "")), services.admin_token):
+            return let_in(request, services.admin_token, "/console")
+        return room.press.page(request, "sign_in", status_code=401, problem="That is not this backend's token.")
+
+    for pages in (pool_pages, release_pages, round_pages):
+        routes.include_router(pages.router(room))
+
+    @routes.get("")
+    def overview(request: Request) -> Response:
+        return room.show(
+            request,
+            "overview",
+            lambda: {
+                "troubles": troubles(services),
+                "catalogue": services.live.current,
+                "newest_at": max(services.live.current.published_at, default=None),
+                "releases": services.releases.history()[:1],
+                "rounds": services.coordinator.history(5),
+                "latency": services.latency.summary(),
+            },
+        )
+
+    @routes.get("/privacy")
+    def privacy(request: Request) -> Response:
+        def view() -> dict[str, object]:
+            manifest = services.releases.current_manifest()
+            return {
+                "manifest": manifest,
+                "report": report_cost(manifest.recall) if manifest else None,
+                "uploads": upload_costs(services),
+            }
+
+        return room.show(request, "privacy", view)
+
+    @routes.get("/latency")
+    def latency(request: Request) -> Response:
+        return room.show(
+            request,
+            "latency",
+            lambda: {
+                "latency": services.latency.summary(),
+                "sparks": {
+                    kind: [entry["total"] for entry in services.latency.last(kind, SPARK_REQUESTS)]
+                    for kind in services.latency.summary()
+                },
+            },
+        )
+
+    return routes

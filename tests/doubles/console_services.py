@@ -1,0 +1,224 @@
+"""Named stand-ins for the services behind the operator's console: plausible figures, and a memory of what was asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from random import Random
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.errors import OwnfeedError
+from backend.federation.errors import RoundUnderWay
+from backend.latency import LatencyLog
+from backend.news.pool import IngestRow, PoolCounts, PoolRow
+from backend.recall.gate import IndexStatus
+from backend.releases.store import PublishedRelease, ReleaseDraft
+from device_app.wire.releases import BlobRef, ModelEntry, RecallProtocol, ReleaseManifest
+from device_app.wire.rounds import RoundStatus
+
+NOW = datetime.now(UTC)
+TOKEN = "the-operators-token"
+SECTIONS = {"city": 410, "culture": 350, "economy": 402, "health": 377, "politics": 455, "science": 366, "sport": 471}
+
+
+class NoSuchNews(OwnfeedError):
+    """As the pool refuses an unknown id."""
+
+    code, status, title = "unknown-news", 404, "There is no such news"
+
+
+@dataclass
+class StandInCatalogue:
+    """The figures of a catalogue."""
+
+    encoder: str = "a" * 64
+    size: int = 5_811
+    without_vector: int = 0
+    status: IndexStatus = field(default_factory=lambda: IndexStatus("exact", 5_811, None))
+    built_at: datetime = NOW - timedelta(minutes=3)
+    build_sec: float = 0.41
+
+    @property
+    def published_at(self) -> tuple[datetime, ...]:
+        """The newest and an older one."""
+        return (NOW - timedelta(minutes=9), NOW - timedelta(days=2)) if self.size else ()
+
+    def __len__(self) -> int:
+        return self.size
+
+
+@dataclass
+class StandInLive:
+    """Holds one catalogue."""
+
+    current: StandInCatalogue
+
+
+@dataclass
+class StandInPool:
+    """Two sources, one of which fails, and two pieces of news that say the same."""
+
+    empty: bool = False
+    taken_down: list[str] = field(default_factory=list)
+
+    def counts(self) -> PoolCounts:
+        """Counts of the pool."""
+        if self.empty:
+            return PoolCounts(0, 0, 0, 0, {}, {}, {})
+        sources = {"newsroom": 5_800, "https://courant.example/rss.xml": 31}
+        return PoolCounts(412, 5_831, 20, len(self.taken_down), sources, SECTIONS, {"a" * 64: 5_831})
+
+    def ingests(self, limit: int = 20) -> list[IngestRow]:
+        """Runs, newest first."""
+        if self.empty:
+            return []
+        broken = "the feed is HTML, not RSS or Atom"
+        return [
+            IngestRow("https://courant.example/rss.xml", NOW - timedelta(minutes=40), 1.2, 0, 0, 0, 0, 0, 0, broken),
+            IngestRow("newsroom", NOW - timedelta(hours=2), 6.4, 5_800, 0, 0, 20, 0, 3, None),
+        ][:limit]
+
+    def live(self, now: datetime) -> list[PoolRow]:
+        """Two rows, the second a duplicate of the first."""
+        title, day = "Dredging of the east basin begins a year early", now - timedelta(hours=4)
+        rows = (("n:1", "Harbour Courant", None), ("n:2", "Evening Post", "n:1"))
+        return [
+            PoolRow(at, news_id, title, "", "", publisher, "sea", "ports", None, day, 0.5, original)
+            for at, (news_id, publisher, original) in enumerate(rows)
+            if news_id not in self.taken_down
+        ]
+
+    def take_down(self, news_id: str) -> None:
+        """Remember what was taken down."""
+        if news_id not in ("n:1", "n:2"):
+            raise NoSuchNews(f"There is no news {news_id[:80]}.", field="news_id")
+        self.taken_down.append(news_id)
+
+
+@dataclass
+class StandInReleases:
+    """Releases r1 to r3."""
+
+    none_yet: bool = False
+    committed: list[str] = field(default_factory=list)
+
+    def manifest(self, release: str) -> ReleaseManifest:
+        """One release at the paper's values."""
+        blob = BlobRef(sha256="b" * 64, size_bytes=980_000)
+        model = ModelEntry(architecture="basis", role="recall", graphs={"context": blob}, weights=blob)
+        return ReleaseManifest(
+            release=release,
+            previous=None,
+            created_at=NOW,
+            encoder="a" * 64,
+            dimensions=256,
+            opset=20,
+            recall=RecallProtocol(
+                basis_size=30, channels_limit=5, cluster_distance=0.93, score_clip=0.2, score_noise=1.2
+            ),
+            models={"recall": model},
+            default_ranker="ranker.cosine",
+        )
+
+    def current_manifest(self) -> ReleaseManifest | None:
+        """The newest."""
+        return None if self.none_yet else self.manifest("r3")
+
+    def history(self) -> list[PublishedRelease]:
+        """Newest first, with what was measured."""
+        facts = {"mean_channels": 3.4, "cluster_distance": 0.931, "updates": 60, "update_norm": 0.0312}
+        return [
+            PublishedRelease(
+                f"r{number}", f"r{number - 1}" if number > 1 else None, NOW - timedelta(hours=5 * (3 - number)),
+                "averaged from round-7" if number > 1 else "first release", facts, "a" * 64, 1_910_000, number == 3,
+            )
+            for number in (3, 2, 1)
+            if not self.none_yet
+        ]  # fmt: skip
+
+    def weights(self, manifest: ReleaseManifest, model: str) -> dict[str, NDArray[np.float32]]:
+        """245,000 parameters."""
+        return {"values": np.zeros((490, 500), np.float32)}
+
+    def commit(self, draft: ReleaseDraft, *, note: str, **_: Any) -> ReleaseManifest:
+        """Remember the note."""
+        self.committed.append(note)
+        return self.manifest("r4")
+
+
+@dataclass
+class StandInCoordinator:
+    """One round under way and two that ended."""
+
+    under_way: bool = True
+    opened: list[dict[str, Any]] = field(default_factory=list)
+    cancelled: list[str] = field(default_factory=list)
+
+    def _status(self, number: int, state: Any, reason: str | None = None) -> RoundStatus:
+        opened = NOW - timedelta(minutes=(8 - number) * 30, seconds=8)
+        return RoundStatus(
+            round=f"round-{number}", system="uni_fedrec", state=state, reason=reason, release=f"r{number - 4}",
+            published=f"r{number - 3}" if state == "applied" else None, cohort=60, cohort_minimum=40, joined=60,
+            uploaded={"applied": 60, "failed": 11}.get(state, 23), received_bytes=22_540_112, opened_at=opened,
+            closes_at=opened + timedelta(seconds=60),
+            finished_at=opened + timedelta(seconds=11) if state in ("applied", "failed") else None,
+        )  # fmt: skip
+
+    def current(self) -> RoundStatus | None:
+        """The round under way."""
+        return self._status(8, "updates") if self.under_way else None
+
+    def history(self, limit: int = 100) -> list[RoundStatus]:
+        """Rounds, newest first."""
+        ended = [self._status(7, "applied"), self._status(6, "failed", "only 11 of 40 updates came in time")]
+        return ([self._status(8, "updates")] if self.under_way else []) + ended[:limit]
+
+    def open_round(self, system: str, **wish: Any) -> RoundStatus:
+        """Refuse while one runs, as the coordinator does."""
+        if self.under_way:
+            raise RoundUnderWay("round-8")
+        self.opened.append({"system": system} | wish)
+        return self._status(8, "open")
+
+    def cancel(self, round_id: str) -> RoundStatus:
+        """Remember it."""
+        self.cancelled.append(round_id)
+        return self._status(8, "failed", "cancelled by the operator")
+
+
+def latency_log() -> LatencyLog:
+    """Three hundred recalls and fifty front lists around plausible times, by a seeded draw."""
+    chance, log = Random(5), LatencyLog(2_000)
+    base = {"decode": 0.2, "aggregate": 0.06, "search": 0.6, "merge": 0.3, "encode": 1.1}
+    for _ in range(300):
+        stages = {name: ms * chance.lognormvariate(0, 0.4) for name, ms in base.items()}
+        log.record("recall", stages, sum(stages.values()) + 0.4)
+    for _ in range(50):
+        log.record("front", {}, chance.lognormvariate(1, 0.3))
+    return log
+
+
+@dataclass
+class StandInServices:
+    """What the console's router takes."""
+
+    pool: StandInPool = field(default_factory=StandInPool)
+    live: StandInLive = field(default_factory=lambda: StandInLive(StandInCatalogue()))
+    releases: StandInReleases = field(default_factory=StandInReleases)
+    coordinator: StandInCoordinator = field(default_factory=StandInCoordinator)
+    latency: LatencyLog = field(default_factory=latency_log)
+    admin_token: str = TOKEN
+
+
+def fresh_services() -> StandInServices:
+    """A backend on its first minute: nothing ingested, published, run or asked."""
+    return StandInServices(
+        StandInPool(empty=True),
+        StandInLive(StandInCatalogue(size=0, status=IndexStatus("exact", 0, None))),
+        StandInReleases(none_yet=True),
+        StandInCoordinator(under_way=False),
+        LatencyLog(10),
+    )

@@ -1,0 +1,73 @@
+"""Settings: documented, read from environment and file, and refused by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from backend.errors import SettingsRefused
+from backend.settings import BackendSettings, load_settings
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def test_every_setting_says_what_it_means() -> None:
+    for name, field in BackendSettings.model_fields.items():
+        assert field.description, name
+        assert len(field.description) > 15, name
+
+
+def test_everything_lies_in_the_data_folder_unless_said_otherwise(tmp_path: Path) -> None:
+    settings = load_settings(data_dir=tmp_path / "d")
+    assert settings.database_url == f"sqlite:///{tmp_path / 'd' / 'ownfeed.sqlite'}"
+    assert settings.admin_token_file == tmp_path / "d" / "admin.token"
+    for place in (settings.blob_dir, settings.index_dir, settings.encoder_dir):
+        assert place.is_relative_to(tmp_path / "d")
+
+
+def test_the_environment_wins_over_the_file_and_the_file_over_defaults(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "ownfeed.toml").write_text("[backend]\nport = 9001\nrecall_workers = 3\n[device]\nport = 1\n")
+    monkeypatch.setenv("OWNFEED_BACKEND_PORT", "9002")
+    settings = load_settings()
+    assert (settings.port, settings.recall_workers, settings.host) == (9002, 3, "127.0.0.1")
+
+
+def test_a_file_without_a_backend_table_is_fine(tmp_path: Path) -> None:
+    (tmp_path / "ownfeed.toml").write_text("[device]\nport = 1\n")
+    assert load_settings().port == 8400
+
+
+def test_the_file_may_lie_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "other.toml").write_text("[backend]\nport = 9003\n")
+    monkeypatch.setenv("OWNFEED_CONFIG", str(tmp_path / "other.toml"))
+    assert load_settings().port == 9003
+    monkeypatch.setenv("OWNFEED_CONFIG", str(tmp_path / "missing.toml"))
+    with pytest.raises(SettingsRefused, match="OWNFEED_CONFIG names"):
+        load_settings()
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("[backend]\nprot = 1\n", "prot"),
+        ("[backend]\nport = 70000\n", "port"),
+        ("backend = 3\n", "table"),
+        ("[[", "TOML"),
+    ],
+)
+def test_a_wrong_file_is_refused_in_one_line_that_names_the_setting(tmp_path: Path, text: str, named: str) -> None:
+    (tmp_path / "ownfeed.toml").write_text(text)
+    with pytest.raises(SettingsRefused, match=named) as refused:
+        load_settings()
+    assert "\n" not in refused.value.detail
+
+
+def test_a_database_password_is_not_printed() -> None:
+    settings = load_settings(database_url="postgresql://ownfeed:hidden@db/ownfeed")
+    assert "hidden" not in repr(settings)

@@ -1,0 +1,121 @@
+"""Errors, problems and the guard: complete, plain, and silent about what was sent."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import pkgutil
+
+import pytest
+from fastapi import FastAPI, Request
+from starlette.testclient import TestClient
+
+import backend
+from backend.errors import OwnfeedError, catalogue
+from backend.guard import Guard, body_limit_bytes
+from backend.problems import install_problems, problem_of
+
+
+def app() -> FastAPI:
+    made = FastAPI()
+
+    @made.post("/v1/echo")
+    async def echo(request: Request) -> int:
+        return len(await request.body())
+
+    @made.post("/broken")
+    async def broken(request: Request) -> None:
+        raise RuntimeError(str(await request.body()))
+
+    install_problems(made)
+    made.add_middleware(Guard)
+    return made
+
+
+def every_error() -> list[type[OwnfeedError]]:
+    for module in pkgutil.walk_packages(backend.__path__, "backend."):
+        importlib.import_module(module.name)
+    found, queue = [], [OwnfeedError]
+    while queue:
+        found.append(queue.pop())
+        queue += found[-1].__subclasses__()
+    return found
+
+
+def test_every_error_has_a_code_status_and_title_of_its_own_family() -> None:
+    errors = every_error()
+    known = catalogue()  # raises if one code means two things
+    for error in errors:
+        assert known[error.code] == (error.status, error.title)
+        assert error.code == error.code.lower().replace("_", "-")
+        assert 400 <= error.status < 600
+    assert len(errors) > 15
+
+
+def test_two_meanings_of_one_code_are_found() -> None:
+    class Twice(OwnfeedError):
+        code, status, title = "not-found", 500, "Another meaning"
+
+    try:
+        with pytest.raises(ValueError, match="not-found"):
+            catalogue()
+    finally:
+        Twice.code = Twice.title = "gone-again"
+
+
+def test_the_errors_drawn_at_the_top_are_those_of_the_module() -> None:
+    from backend import errors
+
+    drawn = {line.split("─ ")[1].split()[0] for line in (errors.__doc__ or "").splitlines() if "── " in line}
+    written = {
+        name
+        for name, value in vars(errors).items()
+        if isinstance(value, type) and issubclass(value, OwnfeedError) and value is not OwnfeedError
+    }
+    assert drawn == written
+
+
+def test_a_problem_carries_the_facts_of_its_error() -> None:
+    problem = problem_of(OwnfeedError("One sentence.", field="f", limit="l", current="r3"))
+    assert problem.model_dump()["current"] == "r3"
+
+
+def test_an_unknown_address_and_a_wrong_method_are_problems() -> None:
+    client = TestClient(app())
+    missing, wrong = client.get("/nowhere"), client.get("/v1/echo")
+    assert (missing.status_code, missing.json()["type"]) == (404, "urn:ownfeed:problem:not-found")
+    assert (wrong.status_code, wrong.json()["type"]) == (405, "urn:ownfeed:problem:method-not-allowed")
+    assert wrong.json()["limit"] == wrong.headers["allow"] == "POST"
+
+
+def test_an_unexpected_error_shows_no_internals_and_logs_no_message(caplog: pytest.LogCaptureFixture) -> None:
+    response = TestClient(app()).post("/broken", content=b"the secret " + b"recipe")
+    assert (response.status_code, response.json()["type"]) == (500, "urn:ownfeed:problem:unexpected")
+    assert "the secret" not in response.text + caplog.text
+    assert "RuntimeError" in caplog.text
+    assert "test_refusals.py" in caplog.text
+
+
+def test_limits_differ_by_route() -> None:
+    assert body_limit_bytes("POST", "/v1/recall") == 64 * 1024
+    assert body_limit_bytes("PUT", "/v1/rounds/round-3/updates/abc") == 64 * 1024 * 1024
+    assert body_limit_bytes("POST", "/v1/news/bodies") == 1024 * 1024
+
+
+@pytest.mark.parametrize(("size", "status"), [(1024 * 1024, 200), (1024 * 1024 + 1, 413)])
+def test_a_body_may_reach_its_limit_and_not_pass_it(size: int, status: int) -> None:
+    client = TestClient(app())
+    declared = client.post("/v1/echo", content=b"x" * size)
+    streamed = client.post("/v1/echo", content=iter([b"x" * (size - 1), b"x"]))
+    assert (declared.status_code, streamed.status_code) == (status, status)
+
+
+def test_the_request_log_has_no_query_and_no_pseudonym(caplog: pytest.LogCaptureFixture) -> None:
+    client = TestClient(app())
+    with caplog.at_level(logging.INFO, logger="backend.requests"):
+        client.get("/console?token=secret-token")
+        client.put("/v1/rounds/round-1/updates/some-pseudonym", content=b"abc")
+    assert "GET /console 404" in caplog.text
+    assert "PUT /v1/rounds/round-1/updates/... 404" in caplog.text
+    assert "secret-token" not in caplog.text
+    assert "some-pseudonym" not in caplog.text

@@ -40,7 +40,7 @@ def placed(
     """At most `size` rows, none twice and no story or headline twice outside its group; the page's order.
 
     candidates hold only what may be shown; scores is [n]. The personal places are what fresh, explore and developing
-    leave over, and are filled first, so that those never take the reader's best.
+    leave over, and are filled first, so that those never take the reader's best; places those can't fill are personal.
     """
     free = np.ones(len(candidates), dtype=bool)
     groups = developing_groups(candidates, free, scores, stories=settings.developing_stories)
@@ -56,14 +56,17 @@ def placed(
             "topic": (candidates.topics[rows], settings.topic_cap),
             "publisher": (candidates.publishers[rows], settings.publisher_cap),
         },
-        count=max(1, size - reserved),
+        count=max(1, size - len(grouped)),
         variety=settings.variety,
     )
-    picked = [int(rows[row]) for row in personal]
+    best = [int(rows[row]) for row in personal]
+    picked, spare = best[: max(1, size - reserved)], best[max(1, size - reserved) :]
     free[picked] = False
     fresh = fresh_rows(candidates, free, now, settings, chance)
     free[fresh] = False
     explore = explore_rows(candidates, free, tastes, now, settings, chance)
+    left = size - len(picked) - len(grouped) - len(fresh) - len(explore)
+    picked += [row for row in spare if row not in fresh and row not in explore][: max(0, left)]
     page = [Placed(row, "lead" if place == 0 else "for_you") for place, row in enumerate(picked)]
     page += [Placed(row, "developing") for row in grouped]
     page += [Placed(row, "fresh") for row in fresh]

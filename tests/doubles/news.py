@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +43,7 @@ def card(news_id: str, **changes: object) -> NewsCard:
     return NewsCard.model_validate(fields | changes)
 
 
+@lru_cache(maxsize=8)
 def synthetic_pool(
     articles: int = 800,
     *,

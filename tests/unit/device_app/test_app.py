@@ -1,0 +1,105 @@
+"""The app: what it imports, its loops, and a page from start to stop."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from device_app.app import create_app
+from device_app.background import Background
+from device_app.composition import build_device
+from device_app.device import Device
+from device_app.settings import DeviceSettings, PerformanceSettings
+from tests.doubles.backend import FakeBackend
+
+HEAVY = ("torch", "transformers", "onnx", "onnxscript", "faiss", "sqlalchemy", "backend", "models", "exporters", "yoyo")
+
+
+@pytest.fixture
+def backend() -> FakeBackend:
+    return FakeBackend()
+
+
+@pytest.fixture
+def device(tmp_path: Path, backend: FakeBackend) -> Iterator[Device]:
+    performance = PerformanceSettings(sync_poll_sec=0.05, training_poll_sec=0.05)
+    made = build_device(DeviceSettings(data_dir=tmp_path, performance=performance), transport=backend.transport())
+    yield made
+    made.close()
+
+
+def _until(true: Callable[[], bool], seconds: float = 20.0) -> bool:
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        if true():
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def test_importing_the_app_brings_no_training_and_no_server_library() -> None:
+    program = f"import sys, device_app.app; print([name for name in {HEAVY!r} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_loops_fetch_release_list_and_texts_by_themselves(device: Device, backend: FakeBackend) -> None:
+    background = Background(device)
+    background.start()
+    try:
+        assert background.running() == ("sync", "training", "texts")
+        front = device.parts.shelves.front_page
+        assert _until(lambda: front.current() is not None)
+        ids = front.current().news_ids  # type: ignore[union-attr]
+        assert _until(lambda: not device.parts.shelves.news.without_body(ids))
+    finally:
+        started = time.monotonic()
+        background.stop()
+    assert time.monotonic() - started < 5
+    assert background.running() == ()
+
+
+def test_an_error_is_shown_and_does_not_end_a_loop(device: Device, backend: FakeBackend) -> None:
+    backend.down = True
+    background = Background(device)
+    background.start()
+    try:
+        assert _until(lambda: any(trouble.loop == "sync" for trouble in device.status().troubles))
+        backend.down = False
+        assert _until(lambda: device.status().troubles == () and device.status().release == "r1")
+    finally:
+        background.stop()
+
+
+def test_a_fault_of_our_own_is_shown_too(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken() -> bool:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(device.parts.syncing, "step", broken)
+    background = Background(device)
+    background.start()
+    try:
+        assert _until(lambda: [trouble.words for trouble in device.status().troubles] == ["a bug"])
+        assert "sync" in background.running()
+    finally:
+        background.stop()
+
+
+def test_the_pages_serve_between_start_and_stop(device: Device, backend: FakeBackend) -> None:
+    device.choose_sections(())
+    port = device.settings.port
+    with TestClient(create_app(device=device), base_url=f"http://127.0.0.1:{port}") as browser:
+        page = browser.get("/")
+        assert page.status_code == 200
+        assert "Headline n" in page.text
+        story = device.feed().items[0].card
+        assert browser.get(f"/story/{story.id}").status_code == 200
+        for path in ("/explore", "/following", "/interests", "/interests/history", "/privacy", "/training", "/latency"):
+            assert browser.get(path).status_code == 200, path
+    assert device.status().clicks == 1

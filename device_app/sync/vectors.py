@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import TypeAdapter, ValidationError
 
 from device_app.errors import AnswerMalformed, NoRelease
@@ -15,7 +17,7 @@ from device_app.sync.releases import checked_blob
 from device_app.uplink.http import Door
 from device_app.uplink.server import parsed
 from device_app.uplink.vectors import read_codes
-from device_app.wire.ids import NewsId
+from device_app.wire.ids import NewsId, ReleaseId
 from device_app.wire.releases import BLOB_LIMIT_BYTES, ShardList, ShardRef
 
 _IDS = TypeAdapter(tuple[NewsId, ...])
@@ -58,45 +60,65 @@ class VectorSync:
         if self._pulled.encoder() is None:
             self._pulled.set_complete(encoder, self._clock())
             return 0
-        answer = self._door.get(
-            f"/v1/releases/{release.manifest.release}/vectors",
-            words="The list of all shards of news vectors, for a release with a new encoder.",
-            purpose="sync",
-        )
-        listed = parsed(ShardList, answer, "shard list")
-        if listed.encoder != encoder or listed.release != release.manifest.release:
-            raise AnswerMalformed("shard list", f"it is for {listed.release} and encoder {listed.encoder[:12]}")
+        listed = listed_shards(self._door, release.manifest.release, encoder)
         here = self._pulled.pulled(encoder)
         wanted = [shard for shard in listed.shards if here.get(shard.name) != shard.blob.sha256]
         for shard in wanted:
-            self._pull(listed, shard, release.manifest.dimensions)
+            ids, vectors = pull_shard(self._door, listed, shard, release.manifest.dimensions)
+            self._news.put_vectors(ids, vectors, listed.encoder)
+            self._pulled.add(listed.encoder, shard.name, shard.blob.sha256)
         self._pulled.set_complete(encoder, self._clock())
         self._news.prune_vectors({encoder})
         return len(wanted)
 
-    def _pull(self, listed: ShardList, shard: ShardRef, dimensions: int) -> None:
-        path = f"/v1/releases/{listed.release}/vectors/{shard.name}"
-        what = f"shard {shard.name}"
-        blob = self._door.get(
-            path,
-            words=f"All news vectors of {shard.name}, the same for everybody.",
-            purpose="sync",
-            accept="application/octet-stream",
-            limit_bytes=max(1, min(shard.blob.size_bytes, BLOB_LIMIT_BYTES)),
-        )
-        content = checked_blob(blob.body, shard.blob, listed.release)
-        vectors = read_codes(content, shard.count, dimensions, what, BLOB_LIMIT_BYTES)
-        ids = self._door.get(
-            f"{path}/ids",
-            words=f"The ids that go with the vectors of {shard.name}.",
-            purpose="sync",
-            limit_bytes=IDS_LIMIT_BYTES,
-        )
-        try:
-            rows = _IDS.validate_json(ids.body)
-        except ValidationError as broken:
-            raise AnswerMalformed(what, "its ids are not a list of news ids") from broken
-        if len(rows) != shard.count:
-            raise AnswerMalformed(what, f"{len(rows)} ids for {shard.count} vectors")
-        self._news.put_vectors(rows, vectors, listed.encoder)
-        self._pulled.add(listed.encoder, shard.name, shard.blob.sha256)
+
+def listed_shards(door: Door, release: ReleaseId, encoder: str) -> ShardList:
+    """All shards of a release. Raises network errors as in Door, and AnswerMalformed."""
+    answer = door.get(
+        f"/v1/releases/{release}/vectors",
+        words="The list of all shards of news vectors, for a release with a new encoder.",
+        purpose="sync",
+    )
+    listed = parsed(ShardList, answer, "shard list")
+    if listed.encoder != encoder or listed.release != release:
+        raise AnswerMalformed("shard list", f"it is for {listed.release} and encoder {listed.encoder[:12]}")
+    return listed
+
+
+def pull_shard(
+    door: Door, listed: ShardList, shard: ShardRef, dimensions: int
+) -> tuple[tuple[NewsId, ...], NDArray[np.float32]]:
+    """One shard's news ids and their vectors [n, D], checked. Raises as Door, AnswerMalformed, ReleaseRefused."""
+    path = f"/v1/releases/{listed.release}/vectors/{shard.name}"
+    what = f"shard {shard.name}"
+    blob = door.get(
+        path,
+        words=f"All news vectors of {shard.name}, the same for everybody.",
+        purpose="sync",
+        accept="application/octet-stream",
+        limit_bytes=max(1, min(shard.blob.size_bytes, BLOB_LIMIT_BYTES)),
+    )
+    content = checked_blob(blob.body, shard.blob, listed.release)
+    vectors = read_codes(content, shard.count, dimensions, what, BLOB_LIMIT_BYTES)
+    ids = door.get(
+        f"{path}/ids",
+        words=f"The ids that go with the vectors of {shard.name}.",
+        purpose="sync",
+        limit_bytes=IDS_LIMIT_BYTES,
+    )
+    try:
+        rows = _IDS.validate_json(ids.body)
+    except ValidationError as broken:
+        raise AnswerMalformed(what, "its ids are not a list of news ids") from broken
+    if len(rows) != shard.count:
+        raise AnswerMalformed(what, f"{len(rows)} ids for {shard.count} vectors")
+    return rows, vectors
+
+
+def pull_all(
+    door: Door, release: ReleaseId, encoder: str, dimensions: int
+) -> Iterator[tuple[tuple[NewsId, ...], NDArray[np.float32]]]:
+    """Every shard, one after another: the whole pool's vectors."""
+    listed = listed_shards(door, release, encoder)
+    for shard in listed.shards:
+        yield pull_shard(door, listed, shard, dimensions)

@@ -20,8 +20,12 @@ from rich.console import Console
 from rich.panel import Panel
 
 if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
     from backend.news.item import NewsItem
-    from backend.news.report import Rejection
+    from backend.news.pool import NewsPool
+    from backend.news.report import IngestReport, Rejection
+    from backend.progress import Steps
 
 app = typer.Typer(
     help="Ownfeed: a news feed that learns from its reader without taking the reader's clicks.",
@@ -54,7 +58,7 @@ class Bench(StrEnum):
     """What can be measured."""
 
     embed = "embed"
-    index = "index"
+    search = "index"
     endpoint = "endpoint"
     recall = "recall"
     latency = "latency"
@@ -132,9 +136,9 @@ def device(
     import uvicorn
 
     from device_app.app import create_app
-    from device_app.settings import load_settings
+    from device_app.settings import DeviceSettings
 
-    settings = load_settings(**chosen(profile=profile, data_dir=data_dir, backend_url=backend, host=host, port=port))
+    settings = DeviceSettings(**chosen(profile=profile, data_dir=data_dir, backend_url=backend, host=host, port=port))
     check_port(settings.host, settings.port)
     says.print(f"The feed of {settings.profile} is at http://{settings.host}:{settings.port}/")
     uvicorn.run(create_app(settings), host=settings.host, port=settings.port, access_log=False, log_level="warning")
@@ -153,9 +157,9 @@ def fleet(
 ) -> None:
     """Run many simulated readers, each a real device without a browser."""
     from device_app.fleet.run import run_fleet
-    from device_app.settings import load_settings
+    from device_app.settings import DeviceSettings
 
-    settings = load_settings(**chosen(data_dir=data_dir, backend_url=backend))
+    settings = DeviceSettings(**chosen(data_dir=data_dir, backend_url=backend))
     stop_on_sigterm()
     run_fleet(settings, devices=devices, replay=replay, seed=seed, rounds=rounds, console=says)
 
@@ -172,7 +176,6 @@ def round_(
 ) -> None:
     """Open one training round and follow it until its release is published."""
     from backend.operator import Operator
-    from backend.progress import SilentSteps, TerminalSteps
     from backend.settings import load_settings
 
     settings = load_settings(**chosen(data_dir=data_dir))
@@ -180,7 +183,7 @@ def round_(
     status = operator.open_round(
         SYSTEM_OF_TASK[task], cohort=cohort, cohort_minimum=min(cohort_minimum, cohort), seconds=seconds
     )
-    with (SilentSteps() if as_json else TerminalSteps()).step(f"{status.round}: updates") as advance:
+    with steps(as_json).step(f"{status.round}: updates") as advance:
         for status in operator.follow(status):  # noqa: B020 - the last status is what counts
             advance(status.uploaded, cohort)
     if as_json:
@@ -217,10 +220,14 @@ def ingest_rss(
     as_json: AsJson = False,
 ) -> None:
     """RSS or Atom, from URLs or files; a feed that has not changed is not read again."""
-    from backend.news.sources.rss import read_rss
+    from backend.news.feeds import Feeds, follow
 
-    for source in sources:
-        take_in(read_rss(source, state_dir=backend_folder(data_dir)), f"rss {source}", data_dir, as_json)
+    pool, engine = open_pool(data_dir)
+    with steps(as_json).step("Reading feeds") as advance:
+        for done, source in enumerate(sources, start=1):
+            report = follow(pool, Feeds(engine), source, now=datetime.now(UTC))
+            advance(done, len(sources))
+            tell(report, source, as_json)
 
 
 @ingest_app.command("mind")
@@ -245,30 +252,42 @@ def ingest_jsonl(
     take_in(read_jsonl(file), f"jsonl {file.name}", data_dir, as_json)
 
 
-def backend_folder(data_dir: Path | None) -> Path:
-    """The backend's folder, made if missing."""
-    from backend.settings import load_settings
-
-    folder = load_settings(**chosen(data_dir=data_dir)).data_dir
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
-
-
-def take_in(rows: Iterable[NewsItem | Rejection], source: str, data_dir: Path | None, as_json: bool) -> None:
-    """Ingest with a bar, print the report."""
+def open_pool(data_dir: Path | None) -> tuple[NewsPool, Engine]:
+    """The news pool of a folder and its database, made if missing."""
     from backend.db.engine import migrate, open_engine
-    from backend.news.ingest import ingest
     from backend.news.pool import NewsPool
-    from backend.progress import SilentSteps, TerminalSteps
     from backend.settings import load_settings
 
     settings = load_settings(**chosen(data_dir=data_dir))
     settings.data_dir.mkdir(parents=True, exist_ok=True)
     migrate(settings.database_url)
-    pool = NewsPool(open_engine(settings.database_url))
-    with (SilentSteps() if as_json else TerminalSteps()).step(f"Ingesting {source}") as advance:
-        report = ingest(pool, rows, source=source, progress=advance)
-    typer.echo(report.model_dump_json() if as_json else str(report))
+    engine = open_engine(settings.database_url)
+    return NewsPool(engine), engine
+
+
+def steps(as_json: bool) -> Steps:
+    """Progress for a person, or none for a script."""
+    from backend.progress import SilentSteps, TerminalSteps
+
+    return SilentSteps() if as_json else TerminalSteps()
+
+
+def take_in(rows: Iterable[NewsItem | Rejection], source: str, data_dir: Path | None, as_json: bool) -> None:
+    """Ingest with a bar, print the report."""
+    from backend.news.ingest import ingest
+
+    pool, _ = open_pool(data_dir)
+    with steps(as_json).step(f"Ingesting {source}") as advance:
+        report = ingest(pool, rows, source=source, progress=lambda done, total: advance(done, total))
+    tell(report, source, as_json)
+
+
+def tell(report: IngestReport | None, source: str, as_json: bool) -> None:
+    """Print what became of a source; None: its server says nothing has changed."""
+    if as_json:
+        typer.echo(json.dumps({"source": source, "report": report.to_json() if report else None}))
+    else:
+        typer.echo(f"{source}: {report if report else 'not changed since the last time'}")
 
 
 @app.command()
@@ -318,9 +337,11 @@ def stop_on_sigterm() -> None:
 
 def expected(failure: BaseException) -> bool:
     """Whether a failure is one a user can act on; anything else is a bug and keeps its traceback."""
+    from pydantic import ValidationError
+
     from device_app.errors import DeviceError
 
-    kinds: tuple[type[BaseException], ...] = (DeviceError, OSError)
+    kinds: tuple[type[BaseException], ...] = (DeviceError, OSError, ValidationError)
     if "backend.errors" in sys.modules:
         from backend.errors import OwnfeedError
 
@@ -335,8 +356,18 @@ def main() -> None:
     except Exception as failure:
         if not expected(failure):
             raise
-        says.print(f"ownfeed: {failure}", markup=False, style="red")
+        says.print(f"ownfeed: {in_one_line(failure)}", markup=False, style="red")
         sys.exit(1)
+
+
+def in_one_line(failure: Exception) -> str:
+    """The failure for a person: a refused setting by name and limit, anything else in its own words."""
+    from pydantic import ValidationError
+
+    if isinstance(failure, ValidationError):
+        first = failure.errors(include_url=False, include_input=False)[0]
+        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+    return str(failure)
 
 
 if __name__ == "__main__":

@@ -87,7 +87,7 @@ def _torch_encoder(settings: BackendSettings) -> Encode:
             value.copy_(torch.from_numpy(head[name]))
 
     def encode(sample: list[str]) -> NDArray[np.float32]:
-        vectors = np.zeros((len(sample), encoder.dimensions), dtype=np.float32)
+        vectors = np.zeros((len(sample), encoder.head.out_features), dtype=np.float32)
         with torch.inference_mode():
             for batch in length_buckets(tokenizer, sample, BATCH_SIZE):
                 vectors[batch.rows] = encoder(torch.from_numpy(batch.pieces), torch.from_numpy(batch.mask)).numpy()

@@ -42,7 +42,6 @@ from models.news.plm import PlmNewsEncoder
 FIT_TITLES = 1_000
 CHECKED_TITLES = 64
 LEAST_COSINE = 0.9999
-SEED = 7
 
 
 class EncoderDiffers(OwnfeedError):
@@ -68,7 +67,7 @@ def prepare_encoder(settings: BackendSettings, titles: Sequence[str]) -> None:
     tokenizer = load_tokenizer(weights)
     encoder = PlmNewsEncoder(load_bert(weights))
     sample = _spread(titles, FIT_TITLES)
-    encoder.fit_head(_pooled(encoder, tokenizer, sample), seed=SEED)
+    encoder.fit_head(_pooled(encoder, tokenizer, sample))
     target = settings.encoder_dir
     scratch = Path(tempfile.mkdtemp(prefix="encoder-", dir=target.parent))
     try:
@@ -138,7 +137,7 @@ def _write(folder: Path, encoder: PlmNewsEncoder, weights: BertWeights) -> None:
     shutil.copyfile(weights.folder / "tokenizer.json", folder / TOKENIZER_FILE)
     about = {
         "digest": digest.hexdigest()[:16],
-        "dimensions": encoder.dimensions,
+        "dimensions": encoder.head.out_features,
         "bert_sha256": weights.sha256,
         "parameters": {name: list(value.shape) for name, value in head.items()},
     }

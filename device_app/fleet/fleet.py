@@ -1,0 +1,118 @@
+"""Many readers in one process, each with a device (store, ledger, byte log) of its own; only loaded models are shared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+
+import numpy as np
+
+from device_app.composition import build_device
+from device_app.device import Device
+from device_app.errors import DeviceError
+from device_app.feed.models import ModelRack
+from device_app.fleet.tastes import Tastes
+from device_app.settings import DeviceSettings
+from device_app.training.participant import Outcome
+
+WORKERS = 2
+"""Devices at work at the same time: the machine's cores are the limit, not the network."""
+ENOUGH_CLICKS = 8
+FEEDS_LIMIT = 6
+"""A reader whose first feeds tempt it to nothing gives up after so many."""
+
+
+@dataclass
+class Member:
+    """One simulated reader. Its tastes are drawn when it has seen the common list; a replayed reader has none."""
+
+    device: Device
+    rng: np.random.Generator
+    tastes: Tastes | None = None
+
+
+class Fleet:
+    """Builds, drives and closes the devices. Errors of one device are counted and never stop the others."""
+
+    def __init__(self, settings: DeviceSettings, count: int, *, seed: int, prefix: str = "fleet") -> None:
+        """Open `count` devices under settings.data_dir; no request is made yet. Raises StoreBroken."""
+        rack = ModelRack(ranker=settings.feed.ranker, threads=1)
+        blobs = settings.data_dir / "devices" / f"{prefix}-blobs"
+        self.members: list[Member] = []
+        self.failures: list[str] = []
+        self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="fleet")
+        try:
+            for number in range(count):
+                own = settings.model_copy(update={"profile": f"{prefix}-{number:04d}"})
+                device = build_device(own, rack=rack, blob_folder=blobs)
+                self.members.append(Member(device, np.random.default_rng([seed, number])))
+        except BaseException:
+            self.close()
+            raise
+
+    def each(self, step: Callable[[Member], object]) -> Iterator[int]:
+        """Run `step` for every member, a few at a time; yields how many are done after each."""
+        futures = [self._pool.submit(self._guarded, step, member) for member in self.members]
+        for done, future in enumerate(as_completed(futures), start=1):
+            future.result()
+            yield done
+
+    def run(self, step: Callable[[Member], object]) -> None:
+        """Run `step` for every member and wait."""
+        for _ in self.each(step):
+            pass
+
+    def releases(self) -> dict[str, int]:
+        """How many devices hold which release."""
+        held: dict[str, int] = {}
+        for member in self.members:
+            release = member.device.release()
+            name = release.manifest.release if release else "none"
+            held[name] = held.get(name, 0) + 1
+        return held
+
+    def close(self) -> None:
+        """Close every device."""
+        self._pool.shutdown(wait=True, cancel_futures=True)
+        for member in self.members:
+            member.device.close()
+
+    def _guarded(self, step: Callable[[Member], object], member: Member) -> None:
+        try:
+            step(member)
+        except DeviceError as trouble:
+            self.failures.append(f"{member.device.settings.profile}: {trouble}")
+
+
+def settle(member: Member) -> None:
+    """A reader's first visits: catch up, then read feeds until there is something to learn from."""
+    member.device.sync()
+    for _ in range(FEEDS_LIMIT):
+        if member.device.parts.shelves.clicks.count() >= ENOUGH_CLICKS:
+            return
+        read(member)
+
+
+def read(member: Member) -> int:
+    """One visit: a fresh feed, and a click on what tempts; returns the number of clicks."""
+    feed = member.device.feed(refresh=True)
+    if member.tastes is None:
+        cards = [card for section in member.device.explore() for card in section.cards]
+        member.tastes = Tastes.drawn(cards or [item.card for item in feed.items], member.rng)
+    opened = member.tastes.opened(feed, member.rng)
+    for item in opened:
+        member.device.open(item.card.id, feed.feed_id)
+    while member.device.prefetch_step():
+        pass
+    return len(opened)
+
+
+def train(member: Member) -> Outcome:
+    """One attempt to take part in a round."""
+    return member.device.train_step()
+
+
+def catch_up(member: Member) -> bool:
+    """Look for a new release; True if it was swapped in."""
+    return member.device.sync()

@@ -1,0 +1,141 @@
+"""`ownfeed fleet`: readers that read, join rounds and swap releases until they are stopped."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from device_app.composition import utc_now
+from device_app.errors import BackendUnreachable, DeviceError
+from device_app.fleet.fleet import Fleet, Member, catch_up, read, settle, train
+from device_app.fleet.replay import Catalogue, RealReader, real_readers
+from device_app.settings import DeviceSettings
+from device_app.wire.rounds import RoundStatus
+
+VISIT_EVERY_SEC = 90.0
+"""Each simulated reader comes back after so many seconds, one after another rather than all at once."""
+
+
+def run_fleet(
+    settings: DeviceSettings,
+    *,
+    devices: int,
+    replay: Path | None,
+    seed: int,
+    rounds: int | None,
+    console: Console,
+) -> None:
+    """Open the fleet, let it read, then take part in rounds until interrupted, or until `rounds` of them are over.
+
+    Raises BackendUnreachable if nothing answers at the start, and ReplayRefused.
+    """
+    readers = real_readers(replay, devices) if replay else []
+    fleet = Fleet(settings, len(readers) or devices, seed=seed, prefix="replay" if replay else "fleet")
+    try:
+        if replay:
+            _shelve(fleet, replay, readers, console)
+        else:
+            fleet.members[0].device.sync()
+            _with_bar(fleet, "Readers reading", settle, console)
+        clicks = sum(member.device.parts.shelves.clicks.count() for member in fleet.members)
+        console.print(
+            f"{len(fleet.members)} readers with {clicks:,} clicks, releases {fleet.releases()}.", markup=False
+        )
+        _live(fleet, settings, rounds, console, visits=not replay)
+    except KeyboardInterrupt:
+        console.print("Stopping the fleet ...")
+    finally:
+        fleet.close()
+
+
+def _shelve(fleet: Fleet, folder: Path, readers: list[RealReader], console: Console) -> None:
+    first = fleet.members[0].device
+    first.sync()
+    release = first.release()
+    assert release is not None  # sync raises where there is none
+    manifest = release.manifest
+    catalogue = Catalogue(folder, first.parts.uplink.door, manifest.release, manifest.encoder, manifest.dimensions)
+    past = dict(zip((id(member) for member in fleet.members), readers, strict=True))
+    _with_bar(
+        fleet,
+        "Replaying histories",
+        lambda member: (
+            member.device.sync(),
+            catalogue.shelve(member.device.parts.shelves, past[id(member)], utc_now()),
+        ),
+        console,
+    )
+
+
+def _with_bar(fleet: Fleet, title: str, step: Callable[[Member], object], console: Console) -> None:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console) as bars:
+        task = bars.add_task(title, total=len(fleet.members))
+        for done in fleet.each(step):
+            bars.update(task, completed=done)
+    _tell_failures(fleet, console)
+
+
+def _live(fleet: Fleet, settings: DeviceSettings, rounds: int | None, console: Console, *, visits: bool) -> None:
+    """Look for rounds; between them, let one reader after another pay a visit."""
+    over = 0
+    next_visitor = 0
+    lookout = fleet.members[0].device.parts.uplink
+    while rounds is None or over < rounds:
+        started = time.monotonic()
+        try:
+            status = lookout.current_round()
+            if status is not None and status.state == "open":
+                _take_part(fleet, status, console)
+                over += 1
+                continue
+        except BackendUnreachable as away:
+            console.print(str(away), markup=False)
+        if visits:
+            due = max(1, round(len(fleet.members) * settings.performance.training_poll_sec / VISIT_EVERY_SEC))
+            for _ in range(due):
+                _visit(fleet, next_visitor, console)
+                next_visitor = (next_visitor + 1) % len(fleet.members)
+        time.sleep(max(0.0, settings.performance.training_poll_sec - (time.monotonic() - started)))
+
+
+def _visit(fleet: Fleet, number: int, console: Console) -> None:
+    try:
+        read(fleet.members[number])
+    except DeviceError as trouble:
+        console.print(f"{fleet.members[number].device.settings.profile}: {trouble}", markup=False)
+
+
+def _take_part(fleet: Fleet, status: RoundStatus, console: Console) -> None:
+    """Everybody tries to join; then wait for the round's end and swap to what it published."""
+    lookout = fleet.members[0].device.parts.uplink
+    started = time.monotonic()
+    outcomes: dict[str, int] = {}
+
+    def take_part(member: Member) -> None:
+        outcome = train(member)
+        outcomes[outcome.state] = outcomes.get(outcome.state, 0) + 1
+
+    fleet.run(take_part)
+    trained = time.monotonic() - started
+    while status.state not in ("applied", "failed"):
+        status = lookout.round_status(status.round)
+        time.sleep(0.1)
+    fleet.run(catch_up)
+    console.print(
+        f"{status.round} {status.state}: {outcomes}, {status.uploaded} updates, {status.received_bytes / 1e6:.1f} MB, "
+        f"trained in {trained:.1f} s, all over in {time.monotonic() - started:.1f} s; releases {fleet.releases()}."
+        + (f" {status.reason}" if status.reason else ""),
+        markup=False,
+    )
+    _tell_failures(fleet, console)
+
+
+def _tell_failures(fleet: Fleet, console: Console) -> None:
+    if fleet.failures:
+        console.print(f"{len(fleet.failures)} devices had trouble; the last: {fleet.failures[-1]}", markup=False)
+        fleet.failures.clear()

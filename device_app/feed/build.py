@@ -12,7 +12,7 @@ import numpy as np
 
 from device_app.errors import BackendUnreachable
 from device_app.feed.blocked import allowed
-from device_app.feed.candidates import Candidates, together
+from device_app.feed.candidates import Candidates
 from device_app.feed.front import FrontList
 from device_app.feed.item import Feed, FeedItem
 from device_app.feed.kept import KeptFeeds
@@ -74,7 +74,9 @@ def build_feed(desk: FeedDesk, models: ServingModels) -> Feed:
         return desk.kept.offline(unreachable)
 
     with watch.stage("rank"):
-        candidates, seen_all = _showable(together(found.candidates, front), tastes, seen, desk.performance.feed_size)
+        candidates, seen_all = _showable(
+            desk.recall.joined(found.candidates, front), tastes, seen, desk.performance.feed_size
+        )
         fit = models.ranker.score(tastes.click_vectors, candidates.vectors)
         scores = adjusted(fit, candidates, tastes, now, desk.weights)
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from device_app.errors import AnswerMalformed, BackendRefused, BudgetSpent
 from device_app.feed.bodies import Bodies
-from device_app.feed.candidates import Candidates, candidates_of, nothing
+from device_app.feed.candidates import Candidates, candidates_of, nothing, together
 from device_app.feed.item import FeedMode
 from device_app.feed.models import ServingModels
 from device_app.privacy.budget import Ledger
@@ -78,6 +78,7 @@ class Recall:
         self._settings = settings
         self._clock = clock
         self._kept: _Kept | None = None
+        self._joined: tuple[Candidates, Candidates, Candidates] | None = None
 
     def find(
         self, models: ServingModels, contexts: NDArray[np.float32], labels: NDArray[np.int64], watch: Stopwatch
@@ -112,14 +113,21 @@ class Recall:
         except AnswerMalformed as malformed:
             return Found(empty, "front", f"{malformed} This feed was ranked from the common list.")
 
-    @property
-    def last_found(self) -> Candidates | None:
-        """The candidates of the kept answer."""
-        return self._kept.found if self._kept else None
+    def known(self, front: Candidates) -> Candidates:
+        """The kept answer and the common list together."""
+        return front if self._kept is None else self.joined(self._kept.found, front)
+
+    def joined(self, found: Candidates, front: Candidates) -> Candidates:
+        """`together`, remembered: both live longer than a feed."""
+        last = self._joined
+        if last is None or last[0] is not found or last[1] is not front:
+            whole = front if len(front) and found.encoder != front.encoder else together(found, front)
+            last = self._joined = (found, front, whole)
+        return last[2]
 
     def forget(self) -> None:
         """Drop the kept answer."""
-        self._kept = None
+        self._kept = self._joined = None
 
     def _in_use(self, models: ServingModels) -> Sealed[RecallRequest] | None:
         """The memoised report, also one of an earlier release of the same encoder: sending it again costs nothing."""

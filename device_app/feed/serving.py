@@ -7,7 +7,7 @@ from threading import RLock
 
 from device_app.errors import DeviceError
 from device_app.feed.build import FeedDesk, build_feed
-from device_app.feed.candidates import Candidates, together
+from device_app.feed.candidates import Candidates
 from device_app.feed.item import Feed, FeedItem
 from device_app.feed.models import ModelRack, ServingModels
 from device_app.feed.tastes import Tastes
@@ -100,10 +100,8 @@ class Serving:
         """The last answer and the common list together, and what the reader told. Raises NoRelease, ReleaseRefused."""
         models = self.models()
         front = self.desk.front.candidates(models.encoder, models.dimensions)
-        last = self.desk.recall.last_found
-        known = together(last, front) if last is not None and last.encoder == models.encoder else front
         reading = self.desk.tastes.reading(models.encoder)
-        return known, self.desk.tastes.tastes(reading, models.encoder, models.dimensions)
+        return self.desk.recall.known(front), self.desk.tastes.tastes(reading, models.encoder, models.dimensions)
 
     def profile(self) -> Profile:
         """The reader's interests as they are now. Raises NoRelease or ReleaseRefused."""

@@ -10,7 +10,7 @@ import numpy as np
 from device_app.feed.article import Article, paragraphs_of
 from device_app.feed.blocked import allowed
 from device_app.feed.bodies import Bodies
-from device_app.feed.candidates import Candidates, together, unit
+from device_app.feed.candidates import Candidates, unit
 from device_app.feed.seen import one_of_each
 from device_app.feed.serving import Serving
 from device_app.feed.taste_reader import named
@@ -65,10 +65,7 @@ class Stories:
         if not present.any():
             return ()
         desk = self._serving.desk
-        near = desk.front.candidates(models.encoder, models.dimensions)
-        last = desk.recall.last_found
-        if last is not None and last.encoder == models.encoder:
-            near = together(last, near)
+        near = desk.recall.known(desk.front.candidates(models.encoder, models.dimensions))
         near = near.only(allowed(near, self._ruled_out(near, news_id)))
         scores = (near.unit_vectors @ unit(vector)[0]).astype(np.float64)
         best = np.argsort(-scores, kind="stable")[: RELATED * 3]

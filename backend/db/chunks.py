@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import TypeVar
 
-from sqlalchemy import BigInteger, ColumnElement, Connection, any_, func, literal, select
+from sqlalchemy import ColumnElement, Connection, any_, func, literal, select
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.orm import InstrumentedAttribute
 
@@ -24,12 +24,13 @@ def chunks(values: Iterable[T], size: int = PARAMETERS_PER_STATEMENT) -> Iterato
         yield chunk
 
 
-def among(connection: Connection, column: InstrumentedAttribute[int], numbers: Iterable[int]) -> ColumnElement[bool]:
-    """`column IN (numbers)` with the list as one parameter: an array in PostgreSQL, a JSON text in SQLite.
+def among(connection: Connection, column: InstrumentedAttribute[T], values: Iterable[T]) -> ColumnElement[bool]:
+    """`column IN (values)` with the list as one parameter: an array in PostgreSQL, a JSON text in SQLite.
 
-    For lists of thousands, where SQLAlchemy takes longer to write the statement than the engine to run it.
+    For lists of thousands: SQLAlchemy would take longer to write them out than SQLite to look them up, and
+    PostgreSQL compares a list of single parameters one by one with every row.
     """
     if connection.dialect.name == "postgresql":
-        return column == any_(literal(list(numbers), ARRAY(BigInteger)))
-    listed = func.json_each(json.dumps(list(numbers))).table_valued("value")
+        return column == any_(literal(list(values), ARRAY(column.type)))
+    listed = func.json_each(json.dumps(list(values))).table_valued("value")
     return column.in_(select(listed.c.value))

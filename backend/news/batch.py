@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
-from backend.db.chunks import chunks
+from backend.db.chunks import among
 from backend.db.tables import Body, News, Vector
 from backend.news.duplicates import Text, link, unlink
 from backend.news.item import NewsItem
@@ -61,15 +61,14 @@ class Batch:
             News.published_at,
             News.taken_down_at,
         )
-        for wanted in chunks(ids):
-            for row in self._connection.execute(select(*columns).where(News.id.in_(wanted))):
-                slots[row.id] = _Slot(
-                    number=row.number,
-                    digest=row.content_digest,
-                    old=Text(row.title, row.abstract),
-                    old_time=row.published_at,
-                    taken_down=row.taken_down_at is not None,
-                )
+        for row in self._connection.execute(select(*columns).where(among(self._connection, News.id, ids))):
+            slots[row.id] = _Slot(
+                number=row.number,
+                digest=row.content_digest,
+                old=Text(row.title, row.abstract),
+                old_time=row.published_at,
+                taken_down=row.taken_down_at is not None,
+            )
         return slots
 
     def _deliver(self, slots: dict[str, _Slot], item: NewsItem) -> None:
@@ -102,8 +101,7 @@ class Batch:
             self._connection.execute(one, [self._values(slot) | {"at": slot.number} for slot in changed])
         self._replace_bodies(new, changed)
         retitled = [slot.number for slot in changed if slot.old and slot.item and slot.old.title != slot.item.title]
-        for numbers in chunks(retitled):
-            self._connection.execute(delete(Vector).where(Vector.news.in_(numbers)))
+        self._connection.execute(delete(Vector).where(among(self._connection, Vector.news, retitled)))
         fresh = {
             slot.number: Text(slot.item.title, slot.item.abstract)
             for slot in written
@@ -112,8 +110,8 @@ class Batch:
         self.duplicates = link(self._connection, fresh, orphans)
 
     def _replace_bodies(self, new: list[_Slot], changed: list[_Slot]) -> None:
-        for slots in chunks(changed):
-            self._connection.execute(delete(Body).where(Body.news.in_([slot.number for slot in slots])))
+        old = among(self._connection, Body.news, [slot.number for slot in changed])
+        self._connection.execute(delete(Body).where(old))
         bodies = [
             {"news": slot.number, "body": slot.item.body} for slot in (*new, *changed) if slot.item and slot.item.body
         ]

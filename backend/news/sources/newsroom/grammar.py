@@ -11,16 +11,20 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from functools import lru_cache
+from functools import cache
+from itertools import pairwise
 from random import Random
+
+from backend.news.sources.newsroom.people import Person
 
 _UNITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 _ORDINALS = ("zeroth", "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
-_SPOKEN_AN = re.compile(r"(?:[aeiou]|8|11\b|11,|18\b|18,|hour|honest|honou?r|heir|[FHLMNRSX](?=[A-Z]))", re.IGNORECASE)
-_SPOKEN_A = re.compile(r"(?:eu|uni(?!n|mp|d)|us(?:e|ual|ur)|util|one\b|one-|once|ubiq|ufo|u[A-Z])", re.IGNORECASE)
+_SPOKEN_AN = re.compile(r"(?:[aeiou]|8|11\b|11,|18\b|18,|hour|honest|honou?r|heir)", re.IGNORECASE)
+_SPOKEN_A = re.compile(r"(?:eu|uni(?!n|mp|d)|us(?:e|ual|ur)|util|one\b|one-|once|ubiq|ufo|ukulele)", re.IGNORECASE)
+_AFTER_FIGURE = re.compile(r"%|\d|,\d")
 _INITIALS = re.compile(r"[FHLMNRSX](?=[A-Z0-9])")
-_ARTICLE = re.compile(r"\b([Aa])n?\s+(?=([“‘(]*)([A-Za-z0-9][\w,’-]*))")
-_SENTENCE_START = re.compile(r"((?:^|[.?!][”’)]*\s+)[“‘(]*)([a-zà-ÿ])")
+_ARTICLE = re.compile(r"\b([Aa])n? (?=[“‘(]*([A-Za-z0-9][\w,’-]*))")
+_SENTENCE_START = re.compile(r"((?:^|[.?!]\s+|\.[”’)]+\s+)[“‘(]*)([a-zà-ÿ])")
 
 
 class MissingFactError(LookupError):
@@ -42,7 +46,7 @@ class Choice:
 Node = str | Slot | Choice
 
 
-@lru_cache(maxsize=None)
+@cache
 def parsed(form: str) -> tuple[Node, ...]:
     """The nodes of a form; raises ValueError naming the form on an unbalanced bracket or brace."""
     nodes, at = _sequence(form, 0, closing="")
@@ -89,6 +93,9 @@ def _sequence(form: str, at: int, closing: str) -> tuple[tuple[Node, ...], int]:
             plain.append(sign)
             at += 1
     flush()
+    for index, (node, following) in enumerate(pairwise(nodes)):
+        if isinstance(node, Slot) and not node.filter and isinstance(following, str) and _AFTER_FIGURE.match(following):
+            nodes[index] = Slot(node.path, "fig", "")
     return tuple(nodes), at
 
 
@@ -105,6 +112,8 @@ def ordinal(value: int) -> str:
 
 
 def plural(noun: str) -> str:
+    if noun.endswith("works"):
+        return noun
     if noun.endswith("y") and noun[-2:-1] not in "aeiou":
         return noun[:-1] + "ies"
     return noun + ("es" if noun.endswith(("s", "x", "ch", "sh")) else "s")
@@ -148,11 +157,15 @@ def _filtered(value: object, slot: Slot, today: date) -> str:
             return possessive(spoken(value))
         case "fig" if isinstance(value, int):
             return f"{value:,}"
+        case "fig" if isinstance(value, float):
+            return spoken(value)
         case "ord" if isinstance(value, int):
             return ordinal(value)
         case "count" if isinstance(value, int):
             one, _, many = slot.argument.partition("/")
             return f"{number(value)} {one if value == 1 else many or plural(one)}"
+        case "adj":
+            return re.sub(r" ([a-z]+)s$", r"-\1", spoken(value))
         case "pct" if isinstance(value, (int, float)):
             return f"{value:g}%"
         case "lower" if isinstance(value, str):
@@ -161,6 +174,13 @@ def _filtered(value: object, slot: Slot, today: date) -> str:
             return value[:1].upper() + value[1:]
         case "on" if isinstance(value, date):
             return on_day(_day(value), today)
+        case "since" if isinstance(value, date):
+            return on_day(_day(value), today).removeprefix("on ")
+        case "ago" if isinstance(value, date):
+            days = (today - _day(value)).days
+            return ("earlier the same day", "a day earlier")[days] if 0 <= days < 2 else f"{number(days)} days earlier"
+        case "plural" if isinstance(value, str):
+            return plural(value)
         case "day" if isinstance(value, date):
             return f"{value:%A}"
         case "date" if isinstance(value, date):
@@ -174,7 +194,7 @@ def _day(value: date) -> date:
 
 
 def _with_article(match: re.Match[str]) -> str:
-    letter, opening, word = match.groups()
+    letter, word = match.groups()
     if word.isupper() and len(word) > 1 and not word[0].isdigit():
         needs_an = bool(_INITIALS.match(word)) or word[0] in "AEIO"
     else:
@@ -182,14 +202,18 @@ def _with_article(match: re.Match[str]) -> str:
     return letter + ("n " if needs_an else " ")
 
 
+_SPACES = re.compile(r"\s{2,}")
+_SPACE_BEFORE_SIGN = re.compile(r" (?=[,.;:?!](?:\s|$|”))")
+_SIGNS = re.compile(r",(?=[,.;:])|([.?!]”?)\.|([?!]),(?=”)")
+
+
 def tidied(text: str) -> str:
     """One text in house style: single spaces, right articles, capitals at sentence starts, curly apostrophes."""
-    text = re.sub(r"\s+", " ", text.replace("'", "’")).strip()
-    text = re.sub(r" (?=[,.;:?!](?:\s|$|”))", "", text)
-    text = re.sub(r",(?=[,.;:])", "", text)
-    text = re.sub(r"\.(”?)\.", r".\1", text)
+    text = _SPACES.sub(" ", text.replace("'", "’")).strip()
+    text = _SPACE_BEFORE_SIGN.sub("", text)
+    text = _SIGNS.sub(lambda match: match[1] or match[2] or "", text)
     text = _ARTICLE.sub(_with_article, text)
-    return _SENTENCE_START.sub(lambda match: match.group(1) + match.group(2).upper(), text)
+    return _SENTENCE_START.sub(lambda match: match[1] + match[2].upper(), text)
 
 
 class Decks:
@@ -221,9 +245,16 @@ class Pen:
     def __init__(self, facts: object, dates: Mapping[str, date], today: date, rng: Random, decks: Decks) -> None:
         self._facts = facts
         self._dates = dates
-        self._today = today
+        self.today = today
         self._rng = rng
         self._decks = decks
+        self._introduces = False
+        self._met: dict[str, str] = {}
+
+    def start(self, *, introduces: bool) -> None:
+        """Starts a new text; if it `introduces`, people have their full name and role first, their last name later."""
+        self._introduces = introduces
+        self._met = {}
 
     def write(self, forms: tuple[str, ...]) -> str:
         """One of the forms, filled and tidied; raises MissingFactError if every form lacks a fact."""
@@ -258,16 +289,31 @@ class Pen:
     def _slot(self, slot: Slot) -> str:
         head = slot.path[0]
         if head == "on":
-            return on_day(self._today, self._today)
+            return on_day(self.today, self.today)
         if head == "today":
-            return f"{self._today:%A}"
+            return f"{self.today:%A}"
         value: object = self._dates.get(head)
         if value is None:
+            owner: object = None
             value = self._facts
             for attribute in slot.path:
-                value = getattr(value, attribute)
+                owner, value = value, getattr(value, attribute)
                 if value is None:
                     raise MissingFactError(".".join(slot.path))
-        text = _filtered(value, slot, self._today)
+            if isinstance(value, Person):
+                owner, value = value, value.name
+            if self._introduces and isinstance(owner, Person) and value in (owner.name, owner.family):
+                value = self._named(owner, short=value == owner.family, plain=bool(slot.filter))
+        text = _filtered(value, slot, self.today)
         # A fact may itself be a form, as the sentences of a table of matters are.
         return self._fill(parsed(text)) if "{" in text or "[" in text else text
+
+    def _named(self, person: Person, *, short: bool, plain: bool) -> str:
+        """How the text calls a person here; with their role if it has not said who they are."""
+        known = person.name in self._met
+        if self._met.setdefault(person.family, person.name) != person.name:
+            self._met[person.family] = ""  # from now on, neither namesake goes by the family name alone
+        elif known:
+            return person.family
+        self._met[person.name] = person.name
+        return f"{person.name}, {person.role}," if short and person.role and not plain and not known else person.name

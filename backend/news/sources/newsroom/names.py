@@ -1,3 +1,4 @@
+# ruff: noqa: E501 (prose reads better unbroken)
 """Given and family names by culture, from which people who do not exist are made."""
 
 from __future__ import annotations

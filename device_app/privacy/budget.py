@@ -23,8 +23,8 @@ class Ledger:
 
     - the charges of a channel on one UTC day never exceed its ceiling (by more than one part in 10^9, for rounding).
       A span of 24 hours across midnight can hold the ceilings of two days;
-    - a charge is on the disk before `spend` returns, and nothing is sealed without it, so a crash can cost budget but
-      never give it back;
+    - a charge is on the disk before `spend` returns (within an outer transaction: when that one ends), and nothing is
+      sealed without it, so a crash can cost budget but never give it back;
     - charges add up (basic composition, which pure epsilon allows for adaptive releases); delta adds up too.
 
     The ledger counts what is charged; how much one release costs is the mechanism's word. It binds this device only:

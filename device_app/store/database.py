@@ -35,6 +35,7 @@ class Database:
         self.path = path
         self._lock = RLock()
         self._depth = 0
+        self._quick = False
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             _migrate(path)
@@ -64,22 +65,15 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """BEGIN IMMEDIATE ... COMMIT, or nothing at all if the block raises. Nested blocks join the outer one."""
+        """BEGIN IMMEDIATE ... COMMIT, or nothing at all if the block raises. Nested blocks join the outer one.
+
+        Raises RuntimeError inside a quick transaction, whose end would not wait for the disk.
+        """
         with self._lock:
-            if self._depth:
+            if self._quick:
+                raise RuntimeError("what must be on the disk can't be written inside a quick transaction")
+            with self._begun():
                 yield
-                return
-            self._run("BEGIN IMMEDIATE")
-            self._depth = 1
-            try:
-                yield
-                self._run("COMMIT")
-            except BaseException:
-                if self._connection.in_transaction:
-                    self._connection.execute("ROLLBACK")
-                raise
-            finally:
-                self._depth = 0
 
     @contextmanager
     def quick_transaction(self) -> Iterator[None]:
@@ -89,11 +83,30 @@ class Database:
                 yield
                 return
             self._run("PRAGMA synchronous=NORMAL")
+            self._quick = True
             try:
-                with self.transaction():
+                with self._begun():
                     yield
             finally:
+                self._quick = False
                 self._connection.execute("PRAGMA synchronous=FULL")
+
+    @contextmanager
+    def _begun(self) -> Iterator[None]:
+        if self._depth:
+            yield
+            return
+        self._run("BEGIN IMMEDIATE")
+        self._depth = 1
+        try:
+            yield
+            self._run("COMMIT")
+        except BaseException:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            raise
+        finally:
+            self._depth = 0
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """All rows of a query."""

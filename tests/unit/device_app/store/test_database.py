@@ -140,6 +140,17 @@ def test_a_quick_transaction_restores_full_synchronisation(database: Database) -
     assert database.row("PRAGMA synchronous") == (2,)
 
 
+def test_what_must_be_durable_cannot_hide_in_a_quick_transaction(database: Database) -> None:
+    def charge_quickly() -> None:
+        with database.quick_transaction():
+            LedgerBook(database).append(charge(1.0))
+
+    with pytest.raises(RuntimeError, match="must be on the disk"):
+        charge_quickly()
+    assert LedgerBook(database).total("reports") == 0
+    LedgerBook(database).append(charge(1.0))
+
+
 def test_writing_outside_a_transaction_is_a_mistake(database: Database) -> None:
     with pytest.raises(RuntimeError, match="needs a transaction"):
         database.write("DELETE FROM click")

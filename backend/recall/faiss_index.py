@@ -66,6 +66,11 @@ class FaissIndex:
         return self._factory if self.exact else f"{self._factory} nprobe {self.effort}"
 
     @property
+    def bare(self) -> Any:
+        """The FAISS index that searches, so that a bench can compare with it alone."""
+        return self._index
+
+    @property
     def exact(self) -> bool:
         """See VectorIndex."""
         return self._factory == "exact"

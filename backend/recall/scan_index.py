@@ -67,6 +67,11 @@ class ScanIndex:
         return f"PQ{self._codes.pq.M}x{CODE_BITS}fs,RFlat"
 
     @property
+    def bare(self) -> Any:
+        """The FAISS index that searches, so that a bench can compare with it alone."""
+        return self._searcher
+
+    @property
     def exact(self) -> bool:
         """See VectorIndex."""
         return False

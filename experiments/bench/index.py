@@ -36,7 +36,8 @@ def run(data: Path) -> list[Table]:
     rows = _rows("clustered, synthetic", synthetic[:SMALL]) + _rows("clustered, synthetic", synthetic)
     notes = [
         f"recall@{DEPTH} over {REQUESTS} requests of {CHANNELS} interest vectors each, made from reports at the "
-        "paper's noise; times are of one request, one thread; flat is FAISS IndexFlatIP on the same requests in the same run."
+        "paper's noise; times are of one request, one thread; flat is FAISS IndexFlatIP on the same "
+        "requests in the same run."
     ]
     try:
         real = headline_vectors(data)

@@ -110,7 +110,11 @@ def _spread(titles: Sequence[str], most: int) -> list[str]:
 
 
 def _pooled(encoder: PlmNewsEncoder, tokenizer: Tokenizer, titles: Sequence[str]) -> torch.Tensor:
-    return torch.from_numpy(_through(encoder.pool, tokenizer, titles))
+    def pool(pieces: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        states = encoder.states(pieces, mask)
+        return encoder.pool(states, mask.to(states.dtype))
+
+    return torch.from_numpy(_through(pool, tokenizer, titles))
 
 
 def _through(step: Any, tokenizer: Tokenizer, titles: Sequence[str]) -> NDArray[np.float32]:

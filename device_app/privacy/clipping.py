@@ -55,4 +55,5 @@ def clip_elementwise(update: Mapping[str, NDArray[Any]], theta: float) -> Clippe
     for name, tensor in update.items():
         if not np.isfinite(tensor).all():
             raise ValueError(f"tensor {name}: has values that are not finite: nothing is released")
-    return Clipped({name: np.clip(tensor.astype(np.float32), -edge, edge) for name, tensor in update.items()}, theta)
+    bounded = {name: np.asarray(np.clip(tensor.astype(np.float32), -edge, edge)) for name, tensor in update.items()}
+    return Clipped(bounded, theta)

@@ -52,7 +52,7 @@ class LaplaceProtection:
         if clipped.bound > self.law.clip:
             raise ValueError(f"the update is clipped at {clipped.bound}, the round's limit is {self.law.clip}")
         noisy: dict[str, NDArray[np.float32]] = {
-            name: (tensor + laplace(noise, self.law.scale, tensor.shape)).astype(np.float32)
+            name: np.asarray(tensor + laplace(noise, self.law.scale, tensor.shape), dtype=np.float32)
             for name, tensor in clipped.tensors.items()
         }
         payload = pack(noisy)

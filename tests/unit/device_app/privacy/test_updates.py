@@ -73,6 +73,15 @@ def test_an_upload_carries_clipped_values_plus_noise_and_costs_the_whole(ledger:
     assert ledger.book.entries().rows[0].payload_sha256 == sealed.sha256
 
 
+def test_a_scalar_parameter_stays_a_scalar_through_clip_and_noise(ledger: Ledger) -> None:
+    clipped = clip_elementwise({"g.beta": np.array(0.5, np.float32)}, 0.1)
+    sealed = LaplaceProtection(LAW).seal(clipped, round_id="round-1", ledger=ledger, noise=SystemNoise())
+    assert clipped.tensors["g.beta"].shape == ()
+    assert sealed.message.tensors["g.beta"].shape == ()
+    assert sealed.message.tensors["g.beta"].dtype == np.float32
+    assert sealed.charge.epsilon == pytest.approx(20)
+
+
 def test_the_papers_upload_costs_four_point_nine_million() -> None:
     clipped = Clipped({"g": np.zeros(244_993, np.float32)}, 0.1)
     assert LaplaceProtection(LAW).epsilon_of(clipped) == pytest.approx(4_899_860)

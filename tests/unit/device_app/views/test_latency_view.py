@@ -1,0 +1,36 @@
+"""Waterfalls and percentiles; the oracle is numpy on the same totals and hand-laid bars."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from device_app.views.latency import latency_view, waterfall
+from tests.doubles.news import NOW
+
+
+def test_bars_follow_each_other_and_server_stages_lie_inside_the_network() -> None:
+    times = waterfall(NOW, "feed", {"rank": 2.0, "store": 1.0, "network": 10.0}, {"decode": 1.0, "search": 3.0})
+    assert times.total_ms == 13.0
+    bars = [(bar.name, bar.place, bar.start_ms, bar.ms) for bar in times.stages]
+    assert bars == [
+        ("store", "device", 0.0, 1.0),
+        ("network", "network", 1.0, 10.0),
+        ("decode", "server", 4.0, 1.0),
+        ("search", "server", 5.0, 3.0),
+        ("rank", "device", 11.0, 2.0),
+    ]
+
+
+def test_percentiles_and_histogram_cover_every_request() -> None:
+    totals = np.random.default_rng(2).gamma(2.0, 10.0, size=150)
+    view = latency_view([waterfall(NOW, "feed", {"store": float(total)}, {}) for total in totals])
+    assert (view.p50_ms, view.p95_ms, view.p99_ms) == pytest.approx(tuple(np.percentile(totals, [50, 95, 99])))
+    assert sum(bar.count for bar in view.histogram) == view.count == 150
+    assert len(view.requests) == 20
+    assert view.stage_p50_ms == {"store": pytest.approx(float(np.median(totals)))}
+
+
+def test_no_request_has_no_percentile() -> None:
+    view = latency_view([])
+    assert (view.count, view.p50_ms, view.histogram) == (0, None, ())

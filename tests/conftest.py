@@ -1,0 +1,97 @@
+"""What several packages' tests share: databases of both engines, and the research data beside the checkout."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine, text
+
+from backend.db.engine import migrate, open_engine, writing
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> Iterator[str]:
+    """The URL of a PostgreSQL of our own, on a socket in a temporary folder; skips where its programs are missing."""
+    programs = _postgres_programs()
+    if programs is None:
+        pytest.skip("PostgreSQL's initdb and pg_ctl are neither on PATH nor in /usr/lib/postgresql/*/bin")
+    # A socket's path may have 107 characters: pytest's own temporary folders are often longer.
+    folder = Path(tempfile.mkdtemp(prefix="ownfeed-pg-"))
+    user = _unprivileged(folder)
+
+    def run(*command: str) -> None:
+        subprocess.run(command, check=True, user=user, cwd=folder, stdout=subprocess.DEVNULL, timeout=120)
+
+    cluster, socket = str(folder / "cluster"), str(folder)
+    try:
+        run(str(programs / "initdb"), "-D", cluster, "-U", "ownfeed", "-A", "trust", "--no-sync", "-E", "UTF8")
+        options = f"-k {socket} -c listen_addresses='' -c fsync=off -c full_page_writes=off"
+        log = str(folder / "log")
+        run(str(programs / "pg_ctl"), "-D", cluster, "-o", options, "-l", log, "-w", "start")
+        try:
+            yield f"postgresql://ownfeed@/postgres?host={socket}"
+        finally:
+            run(str(programs / "pg_ctl"), "-D", cluster, "-m", "immediate", "-w", "stop")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder of the research data; skips, naming it, where it is missing."""
+    folder = Path(os.environ.get("OWNFEED_DATA") or REPOSITORY.parent / "shared" / "data")
+    if not folder.is_dir():
+        pytest.skip(f"the research data is missing: no folder {folder} (set OWNFEED_DATA)")
+    return folder
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The URL of an empty database, once of each engine."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'pool.db'}"
+    url = str(request.getfixturevalue("postgres_url"))
+    engine = open_engine(url)
+    with writing(engine) as connection:
+        connection.execute(text("DROP SCHEMA public CASCADE"))
+        connection.execute(text("CREATE SCHEMA public"))
+    engine.dispose()
+    return url
+
+
+@pytest.fixture
+def engine(database_url: str) -> Iterator[Engine]:
+    """A migrated, empty database, once of each engine."""
+    engine = open_engine(database_url)
+    migrate(engine)
+    yield engine
+    engine.dispose()
+
+
+def _postgres_programs() -> Path | None:
+    installed = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
+    for folder in (*installed, *map(Path, os.environ.get("PATH", "").split(os.pathsep))):
+        if (folder / "initdb").is_file() and (folder / "pg_ctl").is_file():
+            return folder
+    return None
+
+
+def _unprivileged(folder: Path) -> int | None:
+    """PostgreSQL refuses to run as root: the folder then goes to another user, whose id is returned."""
+    if os.geteuid() != 0:
+        return None
+    try:
+        account = pwd.getpwnam("postgres")
+    except KeyError:
+        account = pwd.getpwnam("nobody")
+    os.chown(folder, account.pw_uid, account.pw_gid)
+    return account.pw_uid

@@ -1,0 +1,191 @@
+"""Oracle: what SQLite and PostgreSQL themselves report, and Alembic's comparison of tables with migrations."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.runtime.migration import MigrationContext
+from sqlalchemy import Engine, insert, select, text
+from sqlalchemy.exc import IntegrityError, StatementError
+
+import backend.db
+import backend.db.engine as db_engine
+from backend.db.base import all_tables
+from backend.db.chunks import chunks
+from backend.db.diagram import README, diagram, redrawn
+from backend.db.engine import migrate, open_engine, reading, scripts, writing
+from backend.db.errors import DatabaseTooNew, DatabaseUnreachable, DatabaseUnsupported
+from backend.db.tables import Body, Feed, PoolVersion
+
+
+def feed(url: str, at: datetime) -> dict[str, object]:
+    return {"url": url, "etag": None, "last_modified": None, "fetched_at": at}
+
+
+def test_the_migrations_build_exactly_the_declared_tables(engine: Engine) -> None:
+    with reading(engine) as connection:
+        context = MigrationContext.configure(connection, opts={"compare_type": True})
+        assert compare_metadata(context, all_tables()) == []
+
+
+def test_migrating_twice_changes_nothing(database_url: str) -> None:
+    assert migrate(database_url) == migrate(database_url)
+
+
+def test_two_processes_that_migrate_at_once_both_succeed(database_url: str) -> None:
+    reached: list[str] = []
+    threads = [threading.Thread(target=lambda: reached.append(migrate(database_url))) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(reached) == 2
+    assert reached[0] == reached[1]
+
+
+def test_a_migration_that_fails_leaves_no_table(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def upgrade_then_fail(config: object, revision: str) -> None:
+        upgrade(config, revision)
+        raise RuntimeError("power cut")
+
+    upgrade = db_engine.command.upgrade
+    monkeypatch.setattr(db_engine.command, "upgrade", upgrade_then_fail)
+    with pytest.raises(RuntimeError, match="power cut"):
+        migrate(database_url)
+    engine = open_engine(database_url)
+    with reading(engine) as connection:
+        assert MigrationContext.configure(connection).get_current_revision() is None
+    engine.dispose()
+    monkeypatch.undo()
+    migrate(database_url)
+
+
+def test_a_database_of_a_newer_version_is_refused_by_name(engine: Engine) -> None:
+    with writing(engine) as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = 'add_time_travel'"))
+    with pytest.raises(DatabaseTooNew, match="revision 'add_time_travel'"):
+        migrate(engine)
+
+
+def test_downgrading_removes_every_table(engine: Engine) -> None:
+    config = db_engine.Config()
+    config.set_main_option("script_location", str(scripts()))
+    config.set_main_option("path_separator", "os")
+    with writing(engine) as connection:
+        config.attributes["connection"] = connection
+        db_engine.command.downgrade(config, "base")
+    with reading(engine) as connection:
+        assert connection.dialect.get_table_names(connection) == ["alembic_version"]
+
+
+def test_the_scripts_are_found_inside_an_installed_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    installed = tmp_path / "backend" / "db"
+    installed.mkdir(parents=True)
+    shutil.copytree(scripts(), installed / "alembic")
+    monkeypatch.setattr(db_engine, "files", lambda _package: installed)
+    assert scripts() == installed / "alembic"
+    assert migrate(f"sqlite:///{tmp_path / 'pool.db'}")
+    shutil.rmtree(installed / "alembic")
+    with pytest.raises(FileNotFoundError, match="No Alembic scripts"):
+        scripts()
+
+
+def test_a_developer_can_run_alembic_by_hand(tmp_path: Path) -> None:
+    root = Path(backend.db.__path__[0]).parents[1]
+    if not (root / "alembic.ini").is_file():
+        pytest.skip("alembic.ini belongs to a checkout")
+    url = f"sqlite:///{tmp_path / 'pool.db'}"
+    command = [sys.executable, "-m", "alembic", "upgrade", "head"]
+    environment = {"OWNFEED_BACKEND_DATABASE_URL": url, "PYTHONPATH": str(root)}
+    subprocess.run(command, check=True, cwd=root, env=environment, capture_output=True)
+    engine = open_engine(url)
+    with reading(engine) as connection:
+        assert connection.execute(select(PoolVersion.version)).scalar_one() == 0
+    engine.dispose()
+
+
+def test_sqlite_runs_in_wal_with_foreign_keys_and_patience(tmp_path: Path) -> None:
+    engine = open_engine(f"sqlite:///{tmp_path / 'pool.db'}")
+    with reading(engine) as connection:
+        values = [
+            connection.execute(text(f"PRAGMA {name}")).scalar_one()
+            for name in ("journal_mode", "foreign_keys", "busy_timeout")
+        ]
+    engine.dispose()
+    assert values == ["wal", 1, db_engine.BUSY_TIMEOUT_MS]
+
+
+def test_a_row_that_points_at_no_news_is_refused(engine: Engine) -> None:
+    with pytest.raises(IntegrityError), writing(engine) as connection:
+        connection.execute(insert(Body), {"news": 7, "body": "text"})
+
+
+def test_an_exception_rolls_the_whole_write_back(engine: Engine) -> None:
+    now = datetime.now(UTC)
+    with pytest.raises(RuntimeError), writing(engine) as connection:
+        connection.execute(insert(Feed), feed("https://example.org/a", now))
+        raise RuntimeError
+    with reading(engine) as connection:
+        assert connection.execute(select(Feed.url)).all() == []
+
+
+def test_a_reader_sees_one_moment_while_a_writer_commits(engine: Engine) -> None:
+    with reading(engine) as reader:
+        assert reader.execute(select(Feed.url)).all() == []
+        with writing(engine) as writer:
+            writer.execute(insert(Feed), feed("https://example.org/a", datetime.now(UTC)))
+        assert reader.execute(select(Feed.url)).all() == []
+    with reading(engine) as reader:
+        assert len(reader.execute(select(Feed.url)).all()) == 1
+
+
+def test_times_come_back_in_utc_whatever_zone_they_went_in(engine: Engine) -> None:
+    tokyo = datetime(2026, 11, 20, 8, 30, 0, 123456, timezone(timedelta(hours=9)))
+    with writing(engine) as connection:
+        connection.execute(insert(Feed), feed("https://example.org/a", tokyo))
+    with reading(engine) as connection:
+        found = connection.execute(select(Feed.fetched_at)).scalar_one()
+    assert found == tokyo
+    assert found.tzinfo is UTC
+
+
+def test_a_time_without_a_zone_is_refused(engine: Engine) -> None:
+    naive = datetime(2026, 11, 20)  # noqa: DTZ001
+    with pytest.raises(StatementError, match="needs a time zone"), writing(engine) as connection:
+        connection.execute(insert(Feed), feed("https://example.org/a", naive))
+
+
+@pytest.mark.parametrize("url", ["mysql://localhost/news", "pool.db", ""])
+def test_other_databases_are_refused_by_name(url: str) -> None:
+    with pytest.raises(DatabaseUnsupported, match="neither sqlite:///path nor postgresql://"):
+        open_engine(url)
+
+
+def test_a_database_that_cannot_be_opened_says_so(tmp_path: Path) -> None:
+    with pytest.raises(DatabaseUnreachable, match="can't be opened: unable to open database file"):
+        migrate(f"sqlite:///{tmp_path / 'missing' / 'pool.db'}")
+
+
+def test_a_postgresql_that_does_not_answer_says_so_without_the_password() -> None:
+    with pytest.raises(DatabaseUnreachable, match="can't be opened") as refusal:
+        migrate("postgresql://reader:secret@127.0.0.1:9/news")
+    assert "secret" not in str(refusal.value)
+
+
+def test_the_readme_shows_the_tables_as_they_are() -> None:
+    drawn = README.read_text(encoding="utf-8")
+    assert redrawn(drawn, all_tables()) == drawn, "run python -m backend.db.diagram"
+    assert set(re.findall(r"^    (\w+) \{$", diagram(all_tables()), re.MULTILINE)) == set(all_tables().tables)
+
+
+def test_chunks_lose_nothing() -> None:
+    assert [*chunks(range(7), 3)] == [[0, 1, 2], [3, 4, 5], [6]]
+    assert [*chunks([], 3)] == []

@@ -25,6 +25,7 @@ from device_app.privacy.clipping import clip_elementwise
 from device_app.privacy.noise import NoiseSource
 from device_app.privacy.presence import seal_check_in
 from device_app.privacy.updates import LaplaceProtection, reseal
+from device_app.ranking.session import shared_session
 from device_app.store.database import Database
 from device_app.store.outbox import Outbox, Parcel
 from device_app.store.participations import Participation, Participations
@@ -101,6 +102,7 @@ class Trainer:
         self._uplink, self._noise, self._clock, self._draw = uplink, noise, clock, draw
         self._paused, self._threads = paused, threads
         self._samples: ReaderSamples | None = None
+        self._session: object = None
         self.stage: Stage | None = None
         self.round: RoundStatus | None = None
 
@@ -190,7 +192,10 @@ class Trainer:
         manifest = offer.manifest
         assert self._samples is not None, "samples are gathered before the check-in"
         task = TASKS[manifest.task](release, manifest, self._threads)
-        gradients = OnnxGradients(release.graph(manifest.model, GRADIENT), threads=self._threads)
+        graph = release.graph(manifest.model, GRADIENT)
+        # Held between rounds: the devices of a fleet share one session, which would otherwise be loaded for each.
+        self._session = shared_session(graph, threads=self._threads)
+        gradients = OnnxGradients(graph, threads=self._threads)
         return task.run(release.weights(manifest.model), self._samples, gradients, self._draw(manifest.round))
 
     def _hand_in(self, offer: RoundOffer, update: Update) -> UploadReceipt:

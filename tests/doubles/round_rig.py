@@ -1,0 +1,167 @@
+"""Backend and devices of training rounds in one process: the real routes, coordinator, stores and trainers.
+
+The release has hand-made graphs, so that no torch is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from types import SimpleNamespace
+
+import httpx
+import numpy as np
+from fastapi import FastAPI
+
+from backend.api import admin, releases, rounds
+from backend.federation.coordinator import Coordinator
+from backend.federation.systems import SYSTEMS
+from backend.guard import Guard
+from backend.problems import install_problems
+from backend.releases.store import ReleaseDraft, ReleaseStore
+from device_app.privacy.budget import Ledger
+from device_app.privacy.noise import SeededNoise
+from device_app.settings import PrivacySettings
+from device_app.shelves import Shelves
+from device_app.sync.release import current_release
+from device_app.sync.releases import ReleaseSync
+from device_app.training.reading import Reading
+from device_app.training.trainer import Trainer
+from device_app.uplink.http import Door
+from device_app.uplink.server import Uplink
+from device_app.wire.releases import ModelEntry, RecallProtocol
+from device_app.wire.tensors import pack
+from tests.doubles.clock import StillClock
+from tests.doubles.gradient_graph import recall_gradient_graph
+from tests.doubles.graphs import context_graph, cosine_score_graph, decompose_graph
+from tests.doubles.news import NOW, SyntheticPool
+from tests.doubles.simulated_reader import SimulatedReader
+from tests.doubles.small_release import migrated_engine, small_store
+
+DIM, BASIS = 8, 4
+TOKEN = "operator-token"
+TRAINS = PrivacySettings(training=True, epsilon_per_day_training=1e9)
+ENCODER = "test-encoder"
+
+
+def hand_made_draft(store: ReleaseStore) -> ReleaseDraft:
+    """A release whose recall model pulls its basis values to what readers click."""
+    rng = np.random.default_rng(0)
+    weights = {
+        "basis_keys": rng.normal(size=(BASIS, DIM)).astype(np.float32),
+        "basis_values": rng.normal(scale=0.1, size=(BASIS, DIM)).astype(np.float32),
+    }
+    return ReleaseDraft(
+        encoder=ENCODER,
+        dimensions=DIM,
+        opset=18,
+        recall=RecallProtocol(
+            basis_size=BASIS, channels_limit=5, cluster_distance=1.0, score_clip=0.2, score_noise=1.2
+        ),
+        models={
+            "recall": ModelEntry(
+                architecture="basis",
+                role="recall",
+                graphs={
+                    "context": store.add_blob(context_graph(DIM)),
+                    "decompose": store.add_blob(decompose_graph(DIM, BASIS)),
+                    "gradient": store.add_blob(recall_gradient_graph(DIM, BASIS)),
+                },
+                weights=store.add_blob(pack(weights)),
+            ),
+            "ranker.cosine": ModelEntry(
+                architecture="cosine",
+                role="ranker",
+                graphs={"score": store.add_blob(cosine_score_graph(DIM))},
+                weights=store.add_blob(pack({"beta": np.array(8.0, dtype=np.float32)})),
+            ),
+        },
+        default_ranker="ranker.cosine",
+    )
+
+
+@dataclass
+class BackendRig:
+    """The server's side: services as the routes need them, and the app."""
+
+    folder: Path
+    clock: StillClock
+    releases: ReleaseStore
+    coordinator: Coordinator
+    app: FastAPI
+
+    @classmethod
+    def make(cls, folder: Path, clock: StillClock) -> BackendRig:
+        engine = migrated_engine(folder)
+        store = small_store(engine, folder, publish=False)
+        store.commit(hand_made_draft(store), note="hand-made")
+        coordinator = Coordinator(engine, store, SYSTEMS, folder, clock)
+        services = SimpleNamespace(
+            releases=store, coordinator=coordinator, admin_token=TOKEN, live=SimpleNamespace(current=None)
+        )
+        app = FastAPI()
+        for each in (releases, rounds, admin):
+            app.include_router(each.router(services))  # type: ignore[arg-type]
+        install_problems(app)
+        app.add_middleware(Guard)
+        return cls(folder, clock, store, coordinator, app)
+
+
+@dataclass
+class DeviceRig:
+    """One device: real store, ledger, door and trainer."""
+
+    path: Path
+    clock: Callable[[], datetime]
+    transport: httpx.BaseTransport
+    privacy: PrivacySettings = TRAINS
+    seed: int = 0
+    paused: bool = False
+    blob_folder: Path | None = None
+    shelves: Shelves = field(init=False)
+    trainer: Trainer = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.start()
+
+    def start(self) -> None:
+        """Begin a process on whatever the store holds: call it again for a restart."""
+        self.shelves = Shelves(self.path, self.blob_folder)
+        self.door = Door("http://backend", self.shelves.byte_log, self.clock, self.transport)
+        self.ledger = Ledger(self.shelves.ledger_book, self.privacy, self.clock)
+        self.trainer = Trainer(
+            release=lambda: current_release(self.shelves.releases),
+            reading=Reading(self.shelves.clicks, self.shelves.impressions, self.shelves.news),
+            database=self.shelves.database,
+            outbox=self.shelves.outbox,
+            participations=self.shelves.participations,
+            ledger=self.ledger,
+            uplink=Uplink(self.door),
+            noise=SeededNoise(self.seed),
+            clock=self.clock,
+            draw=lambda _: np.random.default_rng(self.seed),
+            paused=lambda: self.paused,
+        )
+
+    def stop(self) -> None:
+        """End the process. The transport is not the device's own and stays open."""
+        self.shelves.database.close()
+
+    def sync(self) -> bool:
+        return ReleaseSync(self.door, self.shelves.releases, self.clock).refresh()
+
+    def release(self) -> str:
+        return current_release(self.shelves.releases).id
+
+    def read(self, reader: SimulatedReader, pool: SyntheticPool) -> None:
+        """Live the reader's past: feeds shown, news clicked."""
+        named = {news_id for feed in reader.feeds for news_id in feed.shown}
+        rows = [row for row, card in enumerate(pool.cards) if card.id in named]
+        self.shelves.news.put([pool.cards[row] for row in rows], pool.vectors[rows], ENCODER, NOW)
+        with self.shelves.database.transaction():
+            for feed in reader.feeds:
+                self.shelves.impressions.record(feed.feed_id, feed.shown, feed.at)
+            for click in reader.clicks:
+                self.shelves.clicks.add(click.news_id, click.feed_id, click.at)

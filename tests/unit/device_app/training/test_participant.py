@@ -1,0 +1,160 @@
+"""The participant without any I/O: each test is a script of what it wants and what it is told."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+
+from device_app.errors import BackendRefused, BackendUnreachable, BudgetSpent
+from device_app.settings import PrivacySettings
+from device_app.training.eligibility import Readiness, Terms
+from device_app.training.participant import (
+    AskForPlace,
+    AskIfJoined,
+    Compute,
+    Gather,
+    HandIn,
+    LookAtRound,
+    Outcome,
+    Reply,
+    StateTerms,
+    Wish,
+    participate,
+)
+from device_app.training.tasks.task import Update
+from device_app.wire.ids import PROTOCOL_VERSION
+from device_app.wire.problems import Problem
+from device_app.wire.protections import LocalLaplace
+from device_app.wire.rounds import CheckIn, RoundManifest, RoundOffer, RoundStatus, UploadReceipt
+
+NOW = datetime(2026, 11, 20, 8, tzinfo=UTC)
+READY = Readiness(switched_on=True, paused=False, release="r1", clicks=9, epsilon_left=1e9)
+STATUS = RoundStatus(
+    round="round-1",
+    system="uni_fedrec",
+    state="open",
+    release="r1",
+    cohort=3,
+    cohort_minimum=2,
+    joined=0,
+    uploaded=0,
+    received_bytes=0,
+    opened_at=NOW,
+    closes_at=NOW + timedelta(minutes=1),
+)
+OFFER = RoundOffer(
+    manifest=RoundManifest(
+        round="round-1",
+        release="r1",
+        system="uni_fedrec",
+        task="recall",
+        model="recall",
+        protection=LocalLaplace(),
+        negatives=4,
+        samples_limit=32,
+        closes_at=NOW + timedelta(minutes=1),
+    ),
+    pseudonym="p" * 32,
+)
+TERMS = Terms(PrivacySettings(), "r1", ("recall",), ("recall",), 100, 1e9, NOW)
+UPDATE = Update({"g.a": np.zeros(2, np.float32)}, loss=1.0, samples=3)
+RECEIPT = UploadReceipt(round="round-1", sha256="0" * 64, duplicate=False)
+REFUSED = BackendRefused(Problem(type="urn:ownfeed:problem:round-closed", title="Over", status=409, detail="late"))
+BROKEN = BackendRefused(Problem(type="urn:ownfeed:problem:unexpected", title="Broken", status=500, detail="sorry"))
+GONE = BackendUnreachable("http://backend", "no answer")
+
+Script = list[tuple[type[Wish], Reply | Exception]]
+WHOLE: Script = [
+    (LookAtRound, STATUS),
+    (AskIfJoined, False),
+    (Gather, 4),
+    (AskForPlace, OFFER),
+    (StateTerms, TERMS),
+    (Compute, UPDATE),
+    (HandIn, RECEIPT),
+]
+
+
+def play(
+    script: list[tuple[type[Wish], Reply | Exception]], readiness: Readiness = READY
+) -> tuple[Outcome, list[Wish]]:
+    """Answer each wish by the script; the participant must end exactly where the script ends."""
+    attempt = participate(readiness, ("recall",))
+    wishes: list[Wish] = []
+    try:
+        wish = next(attempt)
+        for expected, answer in script:
+            assert type(wish) is expected
+            wishes.append(wish)
+            wish = attempt.throw(answer) if isinstance(answer, Exception) else attempt.send(answer)
+    except StopIteration as end:
+        assert len(wishes) == len(script)
+        return end.value, wishes
+    raise AssertionError(f"the script ended, the participant still wants {wish}")
+
+
+def until(kind: type[Wish], answer: Reply | Exception) -> Script:
+    """The whole script up to the wish of this kind, which gets another answer."""
+    place = [each for each, _ in WHOLE].index(kind)
+    return [*WHOLE[:place], (kind, answer)]
+
+
+def test_a_whole_part_ends_uploaded() -> None:
+    outcome, wishes = play(WHOLE)
+
+    assert outcome == Outcome("uploaded", None, OFFER)
+    assert wishes[3] == AskForPlace(CheckIn(protocol=PROTOCOL_VERSION, release="r1", tasks=("recall",)))
+    assert wishes[6] == HandIn(OFFER, UPDATE)
+
+
+def test_a_device_that_may_not_train_asks_for_nothing() -> None:
+    outcome, wishes = play([], Readiness(False, False, "r1", 9, 1e9))
+
+    assert (outcome.state, wishes) == ("idle", [])
+    assert "switched training on" in str(outcome.why)
+
+
+@pytest.mark.parametrize(
+    ("kind", "answer", "state", "why"),
+    [
+        (LookAtRound, None, "idle", "No round"),
+        (LookAtRound, STATUS.model_copy(update={"release": "r2"}), "idle", "for release r2"),
+        (LookAtRound, STATUS.model_copy(update={"state": "applied"}), "idle", "is applied"),
+        (LookAtRound, STATUS.model_copy(update={"uploaded": 3}), "idle", "all its updates"),
+        (LookAtRound, GONE, "idle", "does not answer"),
+        (AskIfJoined, True, "idle", "has had its part"),
+        (Gather, 0, "idle", "none of its clicks"),
+        (AskForPlace, None, "idle", "no place"),
+        (AskForPlace, GONE, "idle", "does not answer"),
+        (StateTerms, Terms(PrivacySettings(), "r1", (), (), 1, 1e9, NOW), "declined", "does not know the task"),
+        (
+            StateTerms,
+            Terms(PrivacySettings(weakest_scale_to_clip=1.0), "r1", ("recall",), ("recall",), 1, 1e9, NOW),
+            "declined",
+            "weaker than this reader accepts",
+        ),
+        (StateTerms, Terms(PrivacySettings(), "r1", ("recall",), ("recall",), 100, 1999.0, NOW), "declined", "2000"),
+        (HandIn, BudgetSpent("training", 2000, 0), "declined", "2000"),
+        (HandIn, GONE, "waiting", "does not answer"),
+        (HandIn, BROKEN, "waiting", "sorry"),
+        (HandIn, REFUSED, "failed", "late"),
+    ],
+)
+def test_every_way_out_ends_where_it_should(kind: type[Wish], answer: Reply | Exception, state: str, why: str) -> None:
+    outcome, _ = play(until(kind, answer))
+
+    assert outcome.state == state
+    assert why in str(outcome.why)
+
+
+def test_a_fault_of_the_device_is_not_taken_for_an_outcome() -> None:
+    with pytest.raises(ZeroDivisionError):
+        play(until(Compute, ZeroDivisionError()))
+
+
+def test_nothing_is_computed_before_the_terms_are_agreed() -> None:
+    kinds = [kind for kind, _ in WHOLE]
+
+    assert kinds.index(StateTerms) < kinds.index(Compute) < kinds.index(HandIn)

@@ -1,0 +1,249 @@
+"""The routes of rounds, releases and the operator over HTTP, against the real coordinator and stores."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from types import SimpleNamespace
+
+import httpx
+import numpy as np
+import pytest
+from fastapi import FastAPI
+
+from backend.api import releases as release_routes
+from backend.api.admin import is_operator
+from backend.api.shards import SHARD_ROWS, ShardShelf
+from backend.problems import install_problems
+from backend.releases.blobs import digest
+from backend.releases.errors import UnknownShard
+from device_app.uplink.in_process import InProcess
+from device_app.wire.ids import PROTOCOL_VERSION
+from device_app.wire.releases import ShardList, SignedManifest, verify
+from device_app.wire.rounds import RoundOffer, RoundStatus, UploadReceipt
+from device_app.wire.tensors import TensorSpec, dequantise, pack, quantise, unpack
+from tests.doubles.clock import StillClock
+from tests.doubles.news import NOW
+from tests.doubles.round_rig import BASIS, DIM, TOKEN, BackendRig
+
+OPERATOR = {"Authorization": f"Bearer {TOKEN}"}
+TENSORS = {"content-type": "application/vnd.safetensors"}
+WISH = {"system": "uni_fedrec", "cohort": 2, "cohort_minimum": 1, "seconds": 60}
+UPDATE = pack({f"g.basis_{half}": np.full((BASIS, DIM), 0.01, np.float32) for half in ("keys", "values")})
+
+
+@pytest.fixture
+def backend(tmp_path: Path) -> BackendRig:
+    return BackendRig.make(tmp_path, StillClock())
+
+
+@pytest.fixture
+def client(backend: BackendRig) -> Iterator[httpx.Client]:
+    with httpx.Client(transport=InProcess(backend.app), base_url="http://backend") as client:
+        yield client
+
+
+def joined(client: httpx.Client) -> RoundOffer:
+    assert client.post("/v1/admin/rounds", json=WISH, headers=OPERATOR).status_code == 201
+    answer = client.post(
+        "/v1/rounds/check-in", json={"protocol": PROTOCOL_VERSION, "release": "r1", "tasks": ["recall"]}
+    )
+    assert answer.status_code == 200, answer.text
+    return RoundOffer.model_validate_json(answer.content)
+
+
+def problem(answer: httpx.Response) -> tuple[int, str]:
+    assert answer.headers["content-type"] == "application/problem+json"
+    return answer.status_code, answer.json()["type"].removeprefix("urn:ownfeed:problem:")
+
+
+def test_a_round_runs_over_http(client: httpx.Client, backend: BackendRig) -> None:
+    assert client.get("/v1/rounds/current").status_code == 204
+    offer = joined(client)
+    path = f"/v1/rounds/round-1/updates/{offer.pseudonym}"
+    receipt = UploadReceipt.model_validate_json(client.put(path, content=UPDATE, headers=TENSORS).content)
+    again = UploadReceipt.model_validate_json(client.put(path, content=UPDATE, headers=TENSORS).content)
+    current = RoundStatus.model_validate_json(client.get("/v1/rounds/current").content)
+
+    assert (receipt.sha256, receipt.duplicate, again.duplicate) == (digest(UPDATE), False, True)
+    assert (current.state, current.uploaded, current.received_bytes) == ("updates", 1, len(UPDATE))
+    backend.clock.go_on(61)
+    backend.coordinator.step()
+    ended = RoundStatus.model_validate_json(client.get("/v1/rounds/round-1").content)
+    assert (ended.state, ended.published) == ("applied", "r2")
+    assert client.get("/v1/rounds/current").status_code == 204
+
+
+def test_every_bad_upload_gets_its_own_problem_and_the_round_goes_on(client: httpx.Client) -> None:
+    offer = joined(client)
+    path = f"/v1/rounds/round-1/updates/{offer.pseudonym}"
+
+    assert problem(client.put(path, content=b"garbage", headers=TENSORS)) == (422, "update-refused")
+    assert problem(client.put(path, content=UPDATE + bytes(100_000), headers=TENSORS)) == (413, "body-too-large")
+    assert problem(client.put(path, content=UPDATE)) == (415, "unsupported-media-type")
+    foreign = f"/v1/rounds/round-1/updates/{'x' * 32}"
+    assert problem(client.put(foreign, content=UPDATE, headers=TENSORS)) == (403, "unknown-pseudonym")
+    assert problem(client.put(foreign.replace("x" * 32, "x"), content=UPDATE, headers=TENSORS))[0] == 422
+    gone = path.replace("round-1", "round-9")
+    assert problem(client.put(gone, content=UPDATE, headers=TENSORS)) == (404, "unknown-round")
+    assert client.put(path, content=UPDATE, headers=TENSORS).status_code == 200
+    other = pack({f"g.basis_{half}": np.zeros((BASIS, DIM), np.float32) for half in ("keys", "values")})
+    assert problem(client.put(path, content=other, headers=TENSORS)) == (409, "update-conflict")
+    assert client.get("/v1/rounds/round-1").json()["uploaded"] == 1
+
+
+def test_a_body_without_a_declared_length_is_cut_off_at_the_limit(client: httpx.Client) -> None:
+    offer = joined(client)
+
+    def endless() -> Iterator[bytes]:
+        for _ in range(64):
+            yield bytes(4_096)
+
+    answer = client.put(f"/v1/rounds/round-1/updates/{offer.pseudonym}", content=endless(), headers=TENSORS)
+    assert problem(answer) == (413, "body-too-large")
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        (b"{", "malformed-json"),
+        (b"{}", "invalid-request"),
+        (b'{"protocol": 1, "release": "r1", "tasks": [], "device": "me"}', "invalid-request"),
+        (json.dumps({"protocol": 1, "release": "r1", "tasks": ["t"] * 17}).encode(), "invalid-request"),
+    ],
+)
+def test_a_malformed_check_in_is_a_problem(client: httpx.Client, body: bytes, code: str) -> None:
+    answer = client.post("/v1/rounds/check-in", content=body, headers={"content-type": "application/json"})
+    assert problem(answer)[1] == code
+
+
+@pytest.mark.parametrize("method_path", ["POST /rounds", "POST /rounds/round-1/cancel", "GET /rounds", "GET /pool"])
+@pytest.mark.parametrize("header", [None, "Bearer wrong", f"Basic {TOKEN}", TOKEN, "Bearer "])
+def test_the_operators_routes_are_shut_to_everybody_else(
+    client: httpx.Client, method_path: str, header: str | None
+) -> None:
+    method, path = method_path.split()
+    headers = {} if header is None else {"Authorization": header}
+    answer = client.request(method, f"/v1/admin{path}", headers=headers)
+
+    assert problem(answer) == (401, "not-signed-in")
+    assert answer.headers["www-authenticate"] == "Bearer"
+
+
+def test_the_token_is_taken_in_any_case_of_the_scheme_and_only_whole() -> None:
+    assert is_operator("bearer abc", "abc")
+    assert is_operator("Bearer  abc ", "abc")
+    assert not is_operator("Bearer ab", "abc")
+    assert not is_operator("Bearer ä", "abc")
+    assert not is_operator("", "abc")
+
+
+def test_the_operator_opens_lists_and_cancels(client: httpx.Client) -> None:
+    joined(client)
+    busy = client.post("/v1/admin/rounds", json=WISH, headers=OPERATOR)
+    assert problem(busy) == (409, "round-under-way")
+    cancelled = client.post("/v1/admin/rounds/round-1/cancel", headers=OPERATOR).json()
+    assert (cancelled["state"], cancelled["reason"]) == ("failed", "cancelled by the operator")
+    assert problem(client.post("/v1/admin/rounds/round-1/cancel", headers=OPERATOR)) == (409, "illegal-transition")
+    assert [each["round"] for each in client.get("/v1/admin/rounds", headers=OPERATOR).json()] == ["round-1"]
+    unknown = client.post("/v1/admin/rounds", json=WISH | {"system": "oracle"}, headers=OPERATOR)
+    assert problem(unknown) == (422, "unknown-system")
+    assert problem(client.post("/v1/admin/rounds", json=WISH | {"cohort": 0}, headers=OPERATOR))[1] == "invalid-request"
+
+
+def test_a_release_is_fetched_once_and_then_found_unchanged(client: httpx.Client) -> None:
+    answer = client.get("/v1/releases/current")
+    signed = SignedManifest.model_validate_json(answer.content)
+
+    assert verify(signed, signed.public_key).release == "r1"
+    assert answer.headers["etag"] == '"r1"'
+    again = client.get("/v1/releases/current", headers={"if-none-match": 'W/"r1"'})
+    assert (again.status_code, again.content) == (304, b"")
+    assert client.get("/v1/releases/current", headers={"if-none-match": '"r0"'}).status_code == 200
+
+
+def test_blobs_are_immutable_and_fit_their_hash(client: httpx.Client, backend: BackendRig) -> None:
+    ref = backend.releases.require_current().models["recall"].graphs["gradient"]
+    answer = client.get(f"/v1/blobs/{ref.sha256}")
+
+    assert digest(answer.content) == ref.sha256
+    assert "immutable" in answer.headers["cache-control"]
+    assert problem(client.get(f"/v1/blobs/{'0' * 64}")) == (404, "unknown-blob")
+    assert problem(client.get("/v1/blobs/..%2Fsigning.key"))[0] in (404, 422)
+
+
+def catalogue(rows: int) -> SimpleNamespace:
+    """As much of a catalogue as shards are cut from: two days, the first with most of the rows."""
+    vectors = np.random.default_rng(0).normal(size=(rows, DIM)).astype(np.float32)
+    coded = quantise(vectors)
+    return SimpleNamespace(
+        encoder="test-encoder",
+        ids=tuple(f"n{row}" for row in range(rows)),
+        codes=coded["codes"],
+        scales=coded["scales"],
+        vectors=vectors,
+        published_at=tuple(NOW + timedelta(days=int(row % 10 == 9)) for row in range(rows)),
+    )
+
+
+def test_shards_hold_every_vector_once_by_day_and_at_most_4096_rows() -> None:
+    live = SimpleNamespace(current=catalogue(5_000))
+    shelf = ShardShelf(live)  # type: ignore[arg-type]
+    encoder, shards = shelf.list()
+
+    assert encoder == "test-encoder"
+    assert [(each.name, each.count) for each in shards] == [
+        ("2026-11-20.0", SHARD_ROWS),
+        ("2026-11-20.1", 4_500 - SHARD_ROWS),
+        ("2026-11-21.0", 500),
+    ]
+    found = {}
+    for each in shards:
+        ref, blob = shelf.blob(each.name)
+        assert (digest(blob), len(blob)) == (each.blob.sha256, each.blob.size_bytes)
+        assert shelf.by_hash(each.blob.sha256) == blob
+        specs = {"codes": TensorSpec("int8", (each.count, DIM)), "scales": TensorSpec("float32", (each.count,))}
+        tensors = unpack(blob, specs, limit_bytes=10**7)
+        ids = json.loads(shelf.ids(each.name)[1])
+        found |= dict(zip(ids, dequantise(tensors["codes"], tensors["scales"]), strict=True))
+        assert ref == each
+    assert sorted(found) == sorted(live.current.ids)
+    for row, news_id in enumerate(live.current.ids):
+        np.testing.assert_allclose(found[news_id], live.current.vectors[row], atol=live.current.scales[row])
+
+
+def test_shards_follow_the_live_catalogue(backend: BackendRig) -> None:
+    live = SimpleNamespace(current=catalogue(20))
+    shelf = ShardShelf(live)  # type: ignore[arg-type]
+    before = shelf.list()[1]
+    live.current = catalogue(9)
+
+    assert [each.count for each in before] == [18, 2]
+    assert [each.count for each in shelf.list()[1]] == [9]
+    with pytest.raises(UnknownShard):
+        shelf.blob("2026-11-21.0")
+
+
+def test_vectors_are_listed_and_fetched_under_a_known_release_only(backend: BackendRig) -> None:
+    services = SimpleNamespace(releases=backend.releases, live=SimpleNamespace(current=catalogue(20)))
+    app = FastAPI()
+    app.include_router(release_routes.router(services))  # type: ignore[arg-type]
+    install_problems(app)
+    with httpx.Client(transport=InProcess(app), base_url="http://backend") as client:
+        listed = ShardList.model_validate_json(client.get("/v1/releases/r1/vectors").content)
+        shard = listed.shards[0]
+        answer = client.get(f"/v1/releases/r1/vectors/{shard.name}")
+        ids = client.get(f"/v1/releases/r1/vectors/{shard.name}/ids")
+        by_hash = client.get(f"/v1/blobs/{shard.blob.sha256}")
+
+        assert digest(answer.content) == digest(by_hash.content) == shard.blob.sha256
+        assert answer.headers["etag"] == ids.headers["etag"] == f'"{shard.blob.sha256}"'
+        assert len(ids.json()) == shard.count
+        same = client.get(f"/v1/releases/r1/vectors/{shard.name}", headers={"if-none-match": answer.headers["etag"]})
+        assert same.status_code == 304
+        assert problem(client.get("/v1/releases/r9/vectors")) == (404, "unknown-release")
+        assert problem(client.get("/v1/releases/r1/vectors/2020-01-01.0")) == (404, "unknown-shard")
+        services.live.current.encoder = "newer-encoder"
+        assert problem(client.get("/v1/releases/r1/vectors")) == (503, "catalogue-behind")

@@ -31,14 +31,14 @@ class PrivacySettings(BaseModel):
     epsilon_per_day_reports: float = Field(
         default=150.0,
         ge=0,
-        description="Pure epsilon that fresh reports may cost within 24 hours; a report beyond it is refused and the "
+        description="Pure epsilon that fresh reports may cost in one UTC day; a report beyond it is refused and the "
         "feed uses the common list. At the paper's noise a report of five channels of 30 scores costs 50, so the "
         "default pays for three. An epsilon of 50 is no strong guarantee: it is the paper's setting, counted honestly.",
     )
     epsilon_per_day_training: float = Field(
         default=0.0,
         ge=0,
-        description="Pure epsilon that training uploads may cost within 24 hours. The paper's noise costs 20 a "
+        description="Pure epsilon that training uploads may cost in one UTC day. The paper's noise costs 20 a "
         "coordinate, and there are about 245,000 coordinates: 4.9 million an upload. That is not a guarantee, so the "
         "default of 0 declines every upload; whoever trains at the paper's noise has to write such a number here.",
     )

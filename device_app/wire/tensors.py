@@ -48,7 +48,7 @@ def pack(tensors: Mapping[str, NDArray[Any]]) -> bytes:
     for name, array in tensors.items():
         if array.dtype.name not in DTYPES:
             raise TensorError(f"tensor {name}: dtype {array.dtype} is not carried on the wire")
-    return save({name: np.ascontiguousarray(tensors[name]) for name in sorted(tensors)})
+    return save({name: np.asarray(tensors[name], order="C") for name in sorted(tensors)})
 
 
 def unpack(blob: bytes, specs: Mapping[str, TensorSpec], *, limit_bytes: int) -> dict[str, NDArray[Any]]:

@@ -8,6 +8,7 @@ wordings, nested as deep as needed. A wording whose slot is None is never chosen
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -222,6 +223,7 @@ class Decks:
     def __init__(self, rng: Random) -> None:
         self._rng = rng
         self._order: dict[tuple[str, ...], list[str]] = {}
+        self._uses: Counter[tuple[str, ...]] = Counter()
 
     def draw_order(self, forms: tuple[str, ...]) -> list[str]:
         """The forms in the order they should be tried: one of the longer unused first."""
@@ -237,6 +239,11 @@ class Decks:
         order = self._order[forms]
         order.remove(form)
         order.append(form)
+        self._uses[forms] += 1
+
+    def wear(self, forms: tuple[str, ...]) -> float:
+        """How often each of the forms has been used on average."""
+        return self._uses[forms] / len(forms)
 
 
 class Pen:
@@ -255,6 +262,9 @@ class Pen:
         """Starts a new text; if it `introduces`, people have their full name and role first, their last name later."""
         self._introduces = introduces
         self._met = {}
+
+    def wear(self, forms: tuple[str, ...]) -> float:
+        return self._decks.wear(forms)
 
     def write(self, forms: tuple[str, ...]) -> str:
         """One of the forms, filled and tidied; raises MissingFactError if every form lacks a fact."""

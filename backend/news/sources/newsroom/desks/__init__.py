@@ -1,0 +1,11 @@
+"""The desks of the paper; a desk exists by standing in DESKS."""
+
+from __future__ import annotations
+
+from backend.news.sources.newsroom.beat import Desk
+from backend.news.sources.newsroom.desks.business import BUSINESS
+from backend.news.sources.newsroom.desks.football import FOOTBALL
+from backend.news.sources.newsroom.desks.music import MUSIC
+from backend.news.sources.newsroom.desks.politics import POLITICS
+
+DESKS: tuple[Desk, ...] = (POLITICS, BUSINESS, FOOTBALL, MUSIC)

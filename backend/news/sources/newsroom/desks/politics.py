@@ -1,0 +1,10 @@
+"""The politics desk."""
+
+from __future__ import annotations
+
+from backend.news.sources.newsroom.beat import Desk
+from backend.news.sources.newsroom.desks.politics_bills import BILL
+from backend.news.sources.newsroom.desks.politics_councils import BUDGET, POLL, TOWN_HALL
+from backend.news.sources.newsroom.desks.politics_offices import ELECTION, SCANDAL
+
+POLITICS = Desk("politics", (BILL, ELECTION, SCANDAL, BUDGET, TOWN_HALL, POLL), share=0.9)

@@ -1,0 +1,195 @@
+"""The generated newspaper: what a stranger who reads it, or a program that counts it, must not object to."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from backend.news.item import NewsItem
+from backend.news.sources.newsroom.desks import DESKS
+from backend.news.sources.newsroom.grammar import parsed, tidied
+from backend.news.sources.newsroom.press import newsroom
+
+NOW = datetime(2026, 3, 18, 17, 30, tzinfo=UTC)
+ARTICLES = 330 * len(DESKS)
+LONGEST_SHARE = 0.045
+"""How many of a desk's articles may share eight words in a row."""
+
+
+@pytest.fixture(scope="module")
+def paper() -> list[NewsItem]:
+    return list(newsroom(NOW, articles=ARTICLES))
+
+
+def _texts(paper: list[NewsItem]) -> Iterator[tuple[NewsItem, str]]:
+    for item in paper:
+        yield item, item.title
+        yield item, item.abstract
+        for paragraph in item.body.split("\n\n"):
+            yield item, paragraph
+
+
+def _offences(paper: list[NewsItem], pattern: str) -> list[str]:
+    found = re.compile(pattern)
+    return [f"{item.id}: {text}" for item, text in _texts(paper) if found.search(text)]
+
+
+def test_the_same_seed_prints_the_same_paper(paper: list[NewsItem]) -> None:
+    assert list(newsroom(NOW, articles=ARTICLES)) == paper
+
+
+def test_another_seed_prints_another_paper(paper: list[NewsItem]) -> None:
+    other = {item.title for item in newsroom(NOW, seed=8, articles=ARTICLES)}
+    assert len(other & {item.title for item in paper}) < 0.02 * len(paper)
+
+
+def test_the_paper_has_as_many_articles_as_asked_with_distinct_ids(paper: list[NewsItem]) -> None:
+    assert len(paper) == ARTICLES
+    assert len({item.id for item in paper}) == ARTICLES
+    assert len({item.url for item in paper}) == ARTICLES
+
+
+def test_items_come_in_order_of_time_and_fill_the_fortnight(paper: list[NewsItem]) -> None:
+    times = [item.published_at for item in paper]
+    assert times == sorted(times)
+    assert NOW - timedelta(days=14) <= times[0] < NOW - timedelta(days=13)
+    assert NOW - timedelta(hours=12) < times[-1] <= NOW
+    assert len({time.date() for time in times}) == 15
+
+
+def test_more_is_printed_by_day_than_by_night(paper: list[NewsItem]) -> None:
+    hours = Counter(item.published_at.hour for item in paper)
+    assert sum(hours[hour] for hour in range(5)) < 0.03 * len(paper)
+    assert sum(hours[hour] for hour in range(7, 19)) > 0.6 * len(paper)
+
+
+def test_every_desk_prints_its_section_and_all_its_topics(paper: list[NewsItem]) -> None:
+    printed = defaultdict(set)
+    for item in paper:
+        printed[item.section].add(item.topic)
+    assert {desk.section: {beat.topic for beat in desk.beats} for desk in DESKS} == printed
+
+
+def test_few_items_lead_and_most_are_ordinary(paper: list[NewsItem]) -> None:
+    weights = sorted(item.weight for item in paper)
+    assert weights[len(weights) // 2] < 0.5
+    assert 0.005 < sum(weight > 0.75 for weight in weights) / len(weights) < 0.1
+
+
+def test_developing_stories_run_over_days_in_several_papers(paper: list[NewsItem]) -> None:
+    stories = defaultdict(list)
+    for item in paper:
+        if item.story:
+            stories[item.story].append(item)
+    long = [items for items in stories.values() if len(items) >= 3]
+    assert len(long) > 0.03 * len(paper)
+    assert sum(len({item.publisher for item in items}) > 1 for items in long) > len(long) / 2
+
+
+@pytest.mark.parametrize(
+    ("fault", "pattern"),
+    [
+        ("a slot or bracket left open", r"[{}\[\]|]"),
+        ("None printed as a word", r"\bNone\b(?! of)"),
+        ("two spaces", r"  "),
+        ("a space before a sign", r" [,.;:?!](?:\s|$)"),
+        ("two signs in a row", r"[.,;:?!]{2}|”\.”"),
+        ("a straight quotation mark", r"[\"']"),
+        ("a word twice", r"\b(?!(?:had|that)\b)(\w+) \1\b"),
+        ("an before a consonant", r"\b[Aa]n (?=[bcdfgjklmnpqrstvwyz])(?!(?:NFT|MP|SV|FC|hour|heir|honest))"),
+        ("a before a vowel", r"\b[Aa] (?=[aeio])(?!(?:one|once|eu))"),
+        ("a sentence that starts small", r"(?:^|[.?!] )[“‘]?[a-z]"),
+        ("a sentence that starts with a figure", r"[a-z][.?!]”? [“‘]?\d"),
+    ],
+)
+def test_no_text_has(fault: str, pattern: str, paper: list[NewsItem]) -> None:
+    assert not _offences(paper, pattern)[:5], fault
+
+
+def test_paragraphs_end_as_sentences_and_titles_do_not(paper: list[NewsItem]) -> None:
+    for item in paper:
+        assert not item.title.endswith("."), item.title
+        for paragraph in [item.abstract, *item.body.split("\n\n")]:
+            assert re.search(r"[.?!]”?$", paragraph), f"{item.id}: {paragraph}"
+            assert paragraph.count("“") == paragraph.count("”"), f"{item.id}: {paragraph}"
+
+
+def test_bodies_have_three_to_nine_paragraphs_none_of_them_twice(paper: list[NewsItem]) -> None:
+    for item in paper:
+        paragraphs = item.body.split("\n\n")
+        assert 3 <= len(paragraphs) <= 9, item.id
+        assert len(set(paragraphs)) == len(paragraphs), item.id
+
+
+def test_names_and_sums_of_a_title_return_below_it(paper: list[NewsItem]) -> None:
+    """A title's capitalised words and figures are in the abstract or body, or in its story."""
+    stories = defaultdict(list)
+    for item in paper:
+        stories[item.story or item.id].append(f"{item.abstract} {item.body}")
+    missing = 0
+    for item in paper:
+        text = " ".join(stories[item.story or item.id])
+        facts = re.findall(r"(?<=\s)[A-Z][\w-]+|[£€$]?\d[\d.,]*\d", item.title)
+        missing += any(fact not in text for fact in facts)
+    assert missing < 0.08 * len(paper)
+
+
+def test_a_title_returns_only_as_a_reprint_within_its_story(paper: list[NewsItem]) -> None:
+    by_title = defaultdict(list)
+    for item in paper:
+        by_title[item.title.casefold()].append(item)
+    for items in by_title.values():
+        if len(items) > 1:
+            assert len({item.story for item in items}) == 1, items[0].title
+            assert len({item.publisher for item in items}) == len(items), items[0].title
+            bodies = sorted((item.body for item in items), key=len)
+            assert all(bodies[-1].startswith(body) for body in bodies), items[0].title
+
+
+def test_no_eight_words_in_a_row_return_in_many_articles_of_a_desk(paper: list[NewsItem]) -> None:
+    """Counts each story once, so that reports of one event may share its facts."""
+    sections = defaultdict(list)
+    for item in paper:
+        sections[item.section].append(item)
+    for section, items in sections.items():
+        seen: dict[tuple[str, ...], set[str]] = defaultdict(set)
+        for item in items:
+            for paragraph in item.body.split("\n\n"):
+                words = re.findall(r"[\w’%-]+", paragraph.casefold())
+                for at in range(len(words) - 7):
+                    seen[tuple(words[at : at + 8])].add(item.story or item.id)
+        worst = max(seen, key=lambda words: len(seen[words]))
+        assert len(seen[worst]) <= LONGEST_SHARE * len(items), f"{section}: {len(seen[worst])} x {' '.join(worst)}"
+
+
+def test_an_unbalanced_form_is_refused_by_name() -> None:
+    with pytest.raises(ValueError, match="bracket without end"):
+        parsed("one [two|three")
+    with pytest.raises(ValueError, match="slot without end"):
+        parsed("one {two")
+
+
+@pytest.mark.parametrize(
+    ("draft", "printed"),
+    [
+        ("a apple, a hour and an union", "An apple, an hour and a union"),
+        ("it was an 8-1 win for a MP. he said so", "It was an 8-1 win for an MP. He said so"),
+        ("“so?,” she asked , twice..", "“So?” she asked, twice."),
+    ],
+)
+def test_house_style_is_put_right(draft: str, printed: str) -> None:
+    assert tidied(draft) == printed
+
+
+def test_a_time_without_a_zone_is_refused() -> None:
+    with pytest.raises(ValueError, match="time zone"):
+        newsroom(datetime(2026, 3, 18))  # noqa: DTZ001
+
+
+def test_no_articles_are_refused() -> None:
+    with pytest.raises(ValueError, match="articles"):
+        newsroom(NOW, articles=0)

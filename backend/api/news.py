@@ -27,8 +27,7 @@ def router(services: Services) -> APIRouter:
     routes = APIRouter()
 
     @lru_cache(maxsize=8)
-    def compressed(name: str, limit: int) -> bytes:
-        answer, _ = services.desk.front(limit)
+    def compressed(answer: bytes) -> bytes:
         return gzip.compress(answer, GZIP_LEVEL)
 
     @routes.get("/v1/news/front")
@@ -40,7 +39,7 @@ def router(services: Services) -> APIRouter:
         if etag in _etags(request.headers.get("if-none-match", "")):
             return Response(status_code=304, headers=headers)
         if _takes_gzip(request):
-            answer = compressed(name, limit)
+            answer = compressed(answer)
             headers["Content-Encoding"] = "gzip"
         services.latency.record("front", {}, (time.perf_counter() - started) * 1_000)
         return Response(answer, media_type=JSON, headers=headers)

@@ -41,7 +41,7 @@ class RecallDesk:
         """The front list as a RecallAnswer in JSON bytes, and a name of exactly this list for an ETag."""
         release = self._releases.current
         catalogue = self._catalogue_of(release)
-        name = f"{release.release}-{catalogue.pool_version}-{catalogue.built_at.timestamp():.0f}-{limit}"
+        name = f"{release.release}-{catalogue.pool_version}-{catalogue.built_at.timestamp():.6f}-{limit}"
         return catalogue.encode(catalogue.front[:limit], release.release), name
 
     def _catalogue_of(self, release: ServedRelease) -> Catalogue:

@@ -44,9 +44,8 @@ def main(
         for name, (model, specs, _) in known.items():
             for spec in specs:
                 inputs = ", ".join(f"{each.name} {list(each.axes)}" for each in spec.inputs)
-                console.print(
-                    f"{name:7} {_count(model):>9,}  {spec.purpose:10} {inputs} -> {spec.output}", markup=False
-                )
+                line = f"{name:7} {_count(model):>9,}  {spec.purpose:10} {inputs} -> {spec.output}"
+                console.print(line, markup=False, highlight=False, soft_wrap=True)
         return
     if not (every or models):
         raise typer.BadParameter("say --all, --list or the names of models")

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch._decomp import core_aten_decompositions
 from torch.fx.experimental.proxy_tensor import make_fx
 
-from exporters.inference_graph import write_graph
+from exporters.inference_graph import quick_tracing, write_graph
 from exporters.signature import GraphSpec, call, parameters
 
 
@@ -31,5 +31,6 @@ def export_gradient_graph(model: nn.Module, spec: GraphSpec) -> onnx.ModelProto:
     flat = (*values.values(), *spec.example())
     # Without the table, losses with mean reduction export gradients that are wrong by a factor of the batch size.
     table = dict(core_aten_decompositions())
-    traced = make_fx(loss_and_gradients, tracing_mode="symbolic", decomposition_table=table)(*flat)
+    with quick_tracing():
+        traced = make_fx(loss_and_gradients, tracing_mode="symbolic", decomposition_table=table)(*flat)
     return write_graph(traced, values, spec, outputs=[spec.output] + [f"g.{name}" for name in values])

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
+from typing import cast
+
 import onnx
 import torch
 from torch import Tensor, nn
+from torch._dynamo import config as dynamo_config
 
 from exporters.known_noise import without_known_noise
 from exporters.signature import OPSET, Flat, GraphSpec, call, parameters
@@ -26,7 +30,7 @@ def write_graph(compute: object, values: dict[str, Tensor], spec: GraphSpec, out
     """Export `compute(*parameters, *inputs)` with parameters of fixed shape and the free axes of `spec`."""
     flat = (*values.values(), *spec.example())
     shapes = (tuple([{} for _ in values] + spec.free_axes()),)
-    with without_known_noise():
+    with without_known_noise(), quick_tracing():
         program = torch.export.export(Flat(compute), flat, strict=False, dynamic_shapes=shapes)
         exported = torch.onnx.export(
             program,
@@ -38,7 +42,30 @@ def write_graph(compute: object, values: dict[str, Tensor], spec: GraphSpec, out
         )
     if exported is None:
         raise RuntimeError(f"torch wrote no graph for {spec.purpose}")
-    proto = strip(exported.model_proto)
+    proto = name_axes(strip(exported.model_proto), spec)
     if [each.name for each in proto.graph.output] != outputs:
         raise RuntimeError(f"graph {spec.purpose} has outputs {[o.name for o in proto.graph.output]}, not {outputs}")
+    return proto
+
+
+def quick_tracing() -> AbstractContextManager[None]:
+    """Turn off torch's cache of traced shapes: with free axes its upkeep is a third of an export's time."""
+    return cast(AbstractContextManager[None], dynamo_config.patch(fake_tensor_cache_enabled=False))
+
+
+def name_axes(proto: onnx.ModelProto, spec: GraphSpec) -> onnx.ModelProto:
+    """Give free axes the names of `spec`; torch calls them s12 or s52, another time another number."""
+    free = {each.name: each.axes for each in spec.inputs}
+    ours: dict[str, str] = {}
+    for value in proto.graph.input:
+        dims = value.type.tensor_type.shape.dim
+        for dim, axis in zip(dims, free.get(value.name, ()), strict=value.name in free):
+            if isinstance(axis, str):
+                ours[dim.dim_param] = axis
+            elif dim.dim_param:
+                raise RuntimeError(f"graph {spec.purpose}: an axis of {value.name} is free, not {axis}")
+    for value in (*proto.graph.input, *proto.graph.output):
+        for dim in value.type.tensor_type.shape.dim:
+            if dim.dim_param:
+                dim.dim_param = ours[dim.dim_param]
     return proto

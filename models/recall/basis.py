@@ -15,8 +15,8 @@ from models.losses import info_nce
 
 # Chosen on MIND histories, last click left out (models/README.md).
 CONTEXT_SHARPNESS = 16.0  # Q = K = this * identity: a context has cosine .95 with its click; d = 1 cuts 3 channels
-RIDGE = 0.5  # of the mean eigenvalue of the centroids' Gram matrix
-KEY_REACH = 4.0
+RIDGE = 0.05  # of the mean eigenvalue of the centroids' Gram matrix
+KEY_REACH = 3.0
 TINY_SPREAD = 1e-9
 
 

@@ -180,7 +180,7 @@ def test_cosine_start_rebuilds_the_reader_of_one_topic_nearest_to_that_topic() -
 def test_cosine_start_uses_the_range_of_the_clip_and_scores_of_the_size_of_a_cosine() -> None:
     model, centroids = started(), topics()
     scores = centroids @ model.basis_keys.t()
-    assert_close(scores.abs().amax(dim=-1).mean().item(), 4 * model.score_clip, atol=1e-5, rtol=0)
+    assert_close(scores.abs().amax(dim=-1).mean().item(), 3 * model.score_clip, atol=1e-5, rtol=0)
     assert_close(model.aggregate(model.clip(scores)).norm(dim=-1).mean().item(), 1.0, atol=1e-4, rtol=0)
 
 

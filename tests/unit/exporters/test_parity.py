@@ -1,0 +1,123 @@
+"""Parity must fail when a graph is wrong; these tests make wrong graphs."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+
+import onnx
+import pytest
+import torch
+from torch import Tensor, nn
+
+from exporters.inference_graph import export_inference_graph
+from exporters.known_noise import without_known_noise
+from exporters.package import recall_graphs
+from exporters.parity import FULL, NONE, ONE, SOME, ParityError, check_parity, draw_inputs
+from exporters.signature import GraphInput, GraphSpec, parameters
+
+SPEC = GraphSpec(
+    "score",
+    "forward",
+    (
+        GraphInput("clicks", ("batch", 6, 4)),
+        GraphInput("click_mask", ("batch", 6)),
+        GraphInput("candidates", ("batch", "news", 4)),
+    ),
+    "scores",
+)
+
+
+class SumRanker(nn.Module):
+    """score(d) = <scale * sum of clicks, d> + offset."""
+
+    def __init__(self, offset: float = 0.0) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.tensor(1.0))
+        self.unread = nn.Parameter(torch.tensor(1.0))
+        self.offset = offset
+
+    def forward(self, clicks: Tensor, click_mask: Tensor, candidates: Tensor) -> Tensor:
+        user = (clicks * click_mask[..., None]).sum(1, keepdim=True) * self.scale
+        return (candidates @ user.transpose(1, 2)).squeeze(-1) + self.offset
+
+
+@pytest.fixture(scope="module")
+def graph() -> onnx.ModelProto:
+    return export_inference_graph(SumRanker(), SPEC)
+
+
+def test_a_right_graph_passes_with_the_difference_it_had(graph: onnx.ModelProto) -> None:
+    parity = check_parity(SumRanker(), SPEC, graph.SerializeToString())
+    assert parity.largest_difference < 1e-5
+    assert parity.cases == 18  # six batches, own weights and two fresh sets
+
+
+def test_a_graph_of_another_function_raises_and_names_output_and_readers(graph: onnx.ModelProto) -> None:
+    with pytest.raises(ParityError, match=r"graph score, output scores, batch of 1 \(no clicks\): differs .* by 0.001"):
+        check_parity(SumRanker(offset=0.001), SPEC, graph.SerializeToString())
+
+
+def test_a_graph_with_weights_baked_in_raises(graph: onnx.ModelProto) -> None:
+    baked = onnx.ModelProto()
+    baked.CopyFrom(graph)
+    del baked.graph.input[:]
+    baked.graph.input.extend(each for each in graph.graph.input if each.name != "p.scale")
+    baked.graph.initializer.append(onnx.helper.make_tensor("p.scale", onnx.TensorProto.FLOAT, [], [1.0]))
+    with pytest.raises(ParityError, match="output scores"):
+        check_parity(SumRanker(), SPEC, baked.SerializeToString())
+
+
+def test_a_graph_that_gives_nan_raises(graph: onnx.ModelProto) -> None:
+    broken = onnx.ModelProto()
+    broken.CopyFrom(graph)
+    last = next(node for node in broken.graph.node if "scores" in node.output)
+    last.output[0] = "before"
+    broken.graph.node.extend(
+        [
+            onnx.helper.make_node("Sub", ["before", "before"], ["zero"]),
+            onnx.helper.make_node("Div", ["zero", "zero"], ["scores"]),
+        ]
+    )
+    with pytest.raises(ParityError, match="by inf"):
+        check_parity(SumRanker(), SPEC, broken.SerializeToString())
+
+
+def test_a_parameter_that_the_method_never_reads_is_no_input(graph: onnx.ModelProto) -> None:
+    assert [each.name for each in graph.graph.input] == ["p.scale", "clicks", "click_mask", "candidates"]
+
+
+def test_readers_are_drawn_as_a_device_feeds_them() -> None:
+    spec = recall_graphs(8)[2]
+    drawn = draw_inputs(spec, (NONE, ONE, FULL, SOME), torch.Generator().manual_seed(0))
+    assert list(drawn) == ["clicks", "click_mask", "membership", "quotas", "candidates"]
+    counts = drawn["click_mask"].sum(1)
+    assert counts[:3].tolist() == [0, 1, 50]
+    assert drawn["click_mask"].diff(dim=1).min() >= 0  # left padding
+    assert drawn["membership"].sum(1).equal(drawn["click_mask"])  # each real click in one channel, padding in none
+    assert drawn["quotas"].sum(1).tolist() == pytest.approx([0, 1, 1, 1])
+    assert (drawn["membership"].sum(-1) == 0).any(dim=1).all()  # every reader has an empty channel
+
+
+def test_a_model_with_buffers_is_refused() -> None:
+    model = SumRanker()
+    model.register_buffer("mean", torch.zeros(4))
+    with pytest.raises(ValueError, match="buffers can't be graph inputs: mean"):
+        parameters(model)
+
+
+def test_only_the_known_messages_are_left_out(caplog: pytest.LogCaptureFixture) -> None:
+    logger = logging.getLogger("torch.onnx._internal.exporter._registration")
+    before = logger.propagate
+    logger.propagate = True
+    try:
+        with without_known_noise():
+            logger.warning("torchvision is not installed. Skipping torchvision::nms")
+            logger.warning("something else")
+            with pytest.warns(FutureWarning, match="another"):
+                warnings.warn("another warning", FutureWarning, stacklevel=1)
+        logger.warning("torchvision is not installed. Skipping torchvision::nms")
+    finally:
+        logger.propagate = before
+    logged = [record.getMessage() for record in caplog.records]
+    assert logged == ["something else", "torchvision is not installed. Skipping torchvision::nms"]

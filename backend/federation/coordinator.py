@@ -83,7 +83,8 @@ class Coordinator:
         """Open a round of `system` on the current release.
 
         It is applied when `cohort` updates have come, or after `seconds` with at least `cohort_minimum`. `admission` is
-        the chance of each check-in to get a place. Raises UnknownSystem, RoundImpossible, RoundUnderWay or NothingPublished.
+        the chance of each check-in to get a place. Raises UnknownSystem, RoundImpossible, RoundUnderWay or
+        NothingPublished.
         """
         spec = self._systems.get(system)
         if spec is None:

@@ -48,7 +48,7 @@ def publish_first(
     # The server starts without torch; only a release that needs new graphs pays for it.
     import torch
 
-    from exporters.package import export_ranker, export_recall
+    from exporters.package import ExportedModel, export_ranker, export_recall
     from exporters.parity import ParityError
     from exporters.signature import OPSET
     from models.builders.rankers import cosine_ranker, nrms_256
@@ -79,7 +79,7 @@ def publish_first(
     calibration = calibrate(readers, contexts, channels_limit=CHANNELS_LIMIT, seed=seed)
     step_done()
 
-    exports = {
+    exports: dict[str, Callable[[], ExportedModel]] = {
         RECALL: lambda: export_recall(recall),
         COSINE: lambda: export_ranker(cosine_ranker()),
         NRMS: lambda: export_ranker(nrms_256()),

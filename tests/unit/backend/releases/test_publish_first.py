@@ -1,0 +1,100 @@
+"""The first release, with exporting itself stood in for: the exporters' own tests cover graphs and parity."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import exporters.package
+from backend.releases.errors import ReleaseNotPublished
+from backend.releases.publish import FIRST_STEPS, publish_first
+from backend.releases.store import ReleaseStore
+from exporters.package import ExportedModel
+from exporters.parity import ParityError
+from models.recall.basis import BasisRecall
+from tests.doubles.news import synthetic_pool
+from tests.doubles.small_release import migrated_engine, small_store
+
+VECTORS = synthetic_pool(600).vectors
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> ReleaseStore:
+    torch.set_num_threads(1)
+    return small_store(migrated_engine(tmp_path), tmp_path, publish=False)
+
+
+@pytest.fixture
+def exported(monkeypatch: pytest.MonkeyPatch) -> list[torch.nn.Module]:
+    """The models that were exported, in order."""
+    seen: list[torch.nn.Module] = []
+
+    def stand_in(model: torch.nn.Module) -> ExportedModel:
+        seen.append(model)
+        role = "recall" if isinstance(model, BasisRecall) else "ranker"
+        purposes = ("context", "decompose", "gradient") if role == "recall" else ("score",)
+        weights = {name: value.detach().numpy() for name, value in model.named_parameters()}
+        return ExportedModel(type(model).__name__, role, {each: each.encode() for each in purposes}, weights)
+
+    monkeypatch.setattr(exporters.package, "export_recall", stand_in)
+    monkeypatch.setattr(exporters.package, "export_ranker", stand_in)
+    return seen
+
+
+def test_the_first_release_holds_three_models_at_their_starts_and_a_calibrated_distance(
+    store: ReleaseStore, exported: list[torch.nn.Module]
+) -> None:
+    steps: list[tuple[int, int | None]] = []
+    manifest = publish_first(
+        store, encoder="digest", vectors=VECTORS, progress=lambda done, total: steps.append((done, total))
+    )
+
+    assert (manifest.release, manifest.previous, manifest.encoder, manifest.dimensions) == ("r1", None, "digest", 256)
+    assert set(manifest.models) == {"recall", "ranker.cosine", "ranker.nrms"}
+    assert manifest.default_ranker == "ranker.cosine"
+    assert (manifest.recall.score_clip, manifest.recall.score_noise) == (0.2, 1.2), "the paper's delta and lambda_I"
+    assert steps == [(done, FIRST_STEPS) for done in range(1, FIRST_STEPS + 1)]
+    assert store.require_current() == manifest
+    calibration = store.history()[0].facts["calibration"]
+    assert calibration["cluster_distance"] == manifest.recall.cluster_distance
+    assert 3.0 <= calibration["mean_channels"] <= 4.0
+    for model, name in zip(exported, ("recall", "ranker.cosine", "ranker.nrms"), strict=True):
+        kept = store.weights(manifest, name)
+        assert {each: value.shape for each, value in kept.items()} == {
+            each: tuple(value.shape) for each, value in model.named_parameters()
+        }, "scalars stay scalars"
+
+
+def test_the_same_pool_and_seed_give_the_same_weights(store: ReleaseStore, exported: list[torch.nn.Module]) -> None:
+    first = publish_first(store, encoder="digest", vectors=VECTORS)
+    second = publish_first(store, encoder="digest", vectors=VECTORS)
+
+    assert second.release == "r2"
+    assert {name: entry.weights for name, entry in first.models.items()} == {
+        name: entry.weights for name, entry in second.models.items()
+    }
+
+
+def test_a_graph_that_fails_its_comparison_means_no_release(
+    store: ReleaseStore, exported: list[torch.nn.Module], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unequal(_: torch.nn.Module) -> ExportedModel:
+        raise ParityError("score", "scores", ["one click"], 0.5, 1e-5)
+
+    monkeypatch.setattr(exporters.package, "export_ranker", unequal)
+    with pytest.raises(ReleaseNotPublished, match=r"differs from torch by 0\.5"):
+        publish_first(store, encoder="digest", vectors=VECTORS)
+    assert store.current() is None
+    assert store.sweep(older_than_sec=0) > 0, "the recall model's blobs were on disk already"
+
+
+@pytest.mark.parametrize(
+    "vectors", [VECTORS[:29], np.full((40, 256), np.nan, np.float32), VECTORS[0]], ids=["too few", "NaN", "no matrix"]
+)
+def test_a_pool_that_gives_no_basis_means_no_release(store: ReleaseStore, vectors: np.ndarray) -> None:
+    with pytest.raises(ReleaseNotPublished):
+        publish_first(store, encoder="digest", vectors=vectors)
+    assert store.current() is None

@@ -230,7 +230,7 @@ class NewsPool:
             if not count:
                 return [], np.empty((0, 0), np.float32)
             vectors = np.empty((count, width_bytes // 4), "<f4")
-            for rows in connection.execute(query).tuples().partitions():
+            for rows in connection.execute(query).partitions():
                 block = np.frombuffer(b"".join([vector for _, vector in rows]), "<f4")
                 vectors[len(ids) : len(ids) + len(rows)] = block.reshape(len(rows), -1)
                 ids += [news_id for news_id, _ in rows]
@@ -295,15 +295,15 @@ class NewsPool:
             by_source = select(News.source, func.count()).where(up).group_by(News.source).order_by(News.source)
             by_section = select(News.section, func.count()).where(up).group_by(News.section).order_by(News.section)
             by_encoder = select(Vector.encoder, func.count()).group_by(Vector.encoder).order_by(Vector.encoder)
-            sources = dict(connection.execute(by_source).tuples().all())
+            sources = dict(connection.execute(by_source).all())
             return PoolCounts(
                 version=connection.execute(select(PoolVersion.version)).scalar_one(),
                 news=sum(sources.values()),
                 duplicates=connection.execute(select(func.count()).select_from(Duplicate)).scalar_one(),
                 taken_down=connection.execute(select(func.count()).select_from(News).where(~up)).scalar_one(),
                 sources=sources,
-                sections=dict(connection.execute(by_section).tuples().all()),
-                vectors=dict(connection.execute(by_encoder).tuples().all()),
+                sections=dict(connection.execute(by_section).all()),
+                vectors=dict(connection.execute(by_encoder).all()),
             )
 
     def log(self, source: str, report: IngestReport, failure: str | None = None) -> None:

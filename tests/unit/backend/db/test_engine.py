@@ -129,10 +129,9 @@ def test_a_row_that_points_at_no_news_is_refused(engine: Engine) -> None:
 
 
 def test_an_exception_rolls_the_whole_write_back(engine: Engine) -> None:
-    now = datetime.now(UTC)
-    with pytest.raises(RuntimeError), writing(engine) as connection:
-        connection.execute(insert(Feed), feed("https://example.org/a", now))
-        raise RuntimeError
+    first = feed("https://example.org/a", datetime.now(UTC))
+    with pytest.raises(IntegrityError), writing(engine) as connection:
+        connection.execute(insert(Feed), [first, feed("https://example.org/b", datetime.now(UTC)), first])
     with reading(engine) as connection:
         assert connection.execute(select(Feed.url)).all() == []
 

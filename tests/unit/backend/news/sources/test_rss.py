@@ -1,0 +1,297 @@
+"""Feeds from files and from a server in the test's own hand (httpx.MockTransport). Oracle: feeds written by hand."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import httpx
+import pytest
+from sqlalchemy import Engine
+
+from backend.news.errors import SourceError, SourceMalformed, SourceTooLarge, SourceUnreachable
+from backend.news.feeds import Feeds, follow
+from backend.news.item import NewsItem
+from backend.news.pool import NewsPool
+from backend.news.report import Rejection
+from backend.news.sources.download import FEED_LIMIT_BYTES, REDIRECT_LIMIT, Validators, fetch
+from backend.news.sources.rss import read_rss
+
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+URL = "https://example.org/feed.xml"
+Handler = Callable[[httpx.Request], httpx.Response]
+
+RSS = """<?xml version="1.0" encoding="UTF-8"?>
+<rss version="2.0" xmlns:content="http://purl.org/rss/1.0/modules/content/"><channel>
+<title>The Sound</title><link>https://Example.org/</link>
+<item><title>Bridge &amp;amp; tunnel reopen 👷</title>
+  <link>https://Example.org/a?utm_source=rss&amp;id=7#top</link>
+  <description>&lt;p&gt;Traffic &lt;b&gt;flows&lt;/b&gt; again.&lt;/p&gt;&lt;script&gt;x()&lt;/script&gt;</description>
+  <content:encoded><![CDATA[<p>First.</p><p>Second.</p>]]></content:encoded>
+  <category>Local</category><category>Traffic</category>
+  <pubDate>Thu, 19 Nov 2026 10:00:00 +0100</pubDate></item>
+<item><title>مدينة جديدة</title><link>/b</link></item>
+<item><title></title><link>https://example.org/c</link></item>
+<item><title>No link</title></item>
+<item><title>Script link</title><link>javascript:alert(1)</link></item>
+<item><title>From tomorrow</title><link>https://example.org/d</link><category>Sport/Football</category>
+  <pubDate>Thu, 19 Nov 2099 10:00:00 GMT</pubDate></item>
+</channel></rss>"""
+
+ATOM = """<?xml version="1.0"?><feed xmlns="http://www.w3.org/2005/Atom"><title>Atom &lt;i&gt;Times&lt;/i&gt;</title>
+<entry><id>tag:1</id><title type="html">A &lt;em&gt;title&lt;/em&gt;</title><link href="https://example.org/x"/>
+<summary>Short.</summary><category term="science"/><updated>2026-11-19T09:00:00Z</updated></entry></feed>"""
+
+BOMB = """<?xml version="1.0"?><!DOCTYPE lolz [<!ENTITY lol "lol"><!ENTITY lol2 "&lol;&lol;&lol;&lol;&lol;&lol;">]>
+<rss version="2.0"><channel><title>&lol2;</title></channel></rss>"""
+
+EXTERNAL = """<?xml version="1.0"?><!DOCTYPE rss [<!ENTITY x SYSTEM "file:///etc/passwd">]>
+<rss version="2.0"><channel><item><title>&x;</title><link>https://example.org/</link></item></channel></rss>"""
+
+
+def from_file(tmp_path: Path, data: str | bytes) -> list[NewsItem | Rejection]:
+    path = tmp_path / "feed.xml"
+    path.write_bytes(data if isinstance(data, bytes) else data.encode())
+    return list(read_rss(str(path), now=NOW))
+
+
+def feed(text: str, **headers: str) -> httpx.Response:
+    """An answer whose body is still to be streamed, as from a network."""
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return httpx.Response(200, headers=named, stream=httpx.ByteStream(text.encode()))
+
+
+def serving(handler: Handler) -> httpx.MockTransport:
+    return httpx.MockTransport(handler)
+
+
+def test_rss_entries_become_items(tmp_path: Path) -> None:
+    rows = from_file(tmp_path, RSS)
+    first, second, *_, last = rows
+    assert isinstance(first, NewsItem)
+    assert first.title == "Bridge & tunnel reopen 👷"
+    assert first.url == "https://example.org/a?id=7"
+    assert first.abstract == "Traffic flows again."
+    assert first.body == "First.\n\nSecond."
+    assert first.publisher == "The Sound"
+    assert (first.section, first.topic) == ("local", "traffic")
+    assert first.published_at == datetime(2026, 11, 19, 9, tzinfo=UTC)
+    assert isinstance(second, NewsItem)
+    assert (second.title, second.url, second.section, second.published_at) == (
+        "مدينة جديدة",
+        "https://example.org/b",
+        "news",
+        NOW,
+    )
+    assert isinstance(last, NewsItem)
+    assert (last.section, last.topic, last.published_at) == ("sport", "football", NOW)
+
+
+def test_entries_without_a_title_or_a_web_link_are_rejected_by_their_place(tmp_path: Path) -> None:
+    assert [row for row in from_file(tmp_path, RSS) if isinstance(row, Rejection)] == [
+        Rejection(3, "title", "String should have at least 1 character"),
+        Rejection(4, "link", "missing"),
+        Rejection(5, "link", "must begin with http:// or https://"),
+    ]
+
+
+def test_atom_entries_become_items(tmp_path: Path) -> None:
+    (row,) = from_file(tmp_path, ATOM)
+    assert isinstance(row, NewsItem)
+    assert (row.title, row.abstract, row.publisher, row.section) == ("A title", "Short.", "Atom Times", "science")
+    assert row.published_at == datetime(2026, 11, 19, 9, tzinfo=UTC)
+
+
+def test_a_summary_of_10_000_characters_becomes_the_body_and_its_beginning_the_abstract(tmp_path: Path) -> None:
+    words = "word " * 2_000
+    (row,) = from_file(tmp_path, ATOM.replace("Short.", words))
+    assert isinstance(row, NewsItem)
+    assert row.body == words.strip()
+    assert len(row.abstract) <= 600
+    assert row.abstract.endswith("word…")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "windows-1252", "gb18030"])
+def test_a_feed_in_another_encoding_is_read(tmp_path: Path, encoding: str) -> None:
+    title = "Zürich" if encoding == "windows-1252" else "北京 Zürich"
+    text = ATOM.replace('"1.0"', f'"1.0" encoding="{encoding}"', 1).replace("Short.", title)
+    (row,) = from_file(tmp_path, text.encode(encoding))
+    assert isinstance(row, NewsItem)
+    assert row.abstract == title
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ("", "is empty"),
+        (" \n\t ", "is empty"),
+        ("<!DOCTYPE html><html><body>Hello</body></html>", r"is a web page \(HTML\), not a feed"),
+        ("<HTML><p>Hello", r"is a web page \(HTML\), not a feed"),
+        (BOMB, "declares a document type or entities, which are refused"),
+        (BOMB.replace('"1.0"', '"1.0" encoding="utf-16"', 1).encode("utf-16"), "declares a document type"),
+        (EXTERNAL, "declares a document type or entities, which are refused"),
+        ('<?xml version="1.0"?><svg/>', "is XML with the root <svg>, neither RSS nor Atom"),
+        ('{"items": []}', "is neither RSS nor Atom"),
+        (b"\x89PNG\r\n\x1a\n\x00\x00", "is neither RSS nor Atom"),
+        ("<!-- nothing -->", "is neither RSS nor Atom"),
+        (RSS[: RSS.index("<item>")], "is not well-formed XML"),
+    ],
+)
+def test_what_is_no_feed_gives_one_clear_error(tmp_path: Path, data: str | bytes, message: str) -> None:
+    with pytest.raises(SourceMalformed, match=rf"feed\.xml {message}"):
+        from_file(tmp_path, data)
+
+
+def test_a_feed_cut_off_in_the_middle_gives_its_whole_entries_and_says_so(tmp_path: Path) -> None:
+    rows = from_file(tmp_path, RSS[: RSS.index("<item><title>No link")])
+    assert sum(isinstance(row, NewsItem) for row in rows) == 2
+    assert isinstance(rows[-1], Rejection)
+    assert rows[-1].field == "feed"
+    assert rows[-1].reason.startswith("not well-formed after entry 3")
+
+
+def test_a_file_of_50_megabytes_is_refused_by_its_limit(tmp_path: Path) -> None:
+    path = tmp_path / "feed.xml"
+    with path.open("wb") as file:
+        file.truncate(50_000_000)
+    with pytest.raises(SourceTooLarge, match="larger than the limit of 10,000,000 bytes"):
+        read_rss(str(path))
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SourceUnreachable, match=r"nowhere\.xml can't be read: no such file or directory"):
+        read_rss(str(tmp_path / "nowhere.xml"))
+
+
+@pytest.mark.parametrize("location", ["ftp://example.org/feed", "file:///etc/passwd", "gopher://example.org/"])
+def test_other_schemes_are_refused(location: str) -> None:
+    with pytest.raises(SourceUnreachable, match="only http and https are followed"):
+        fetch(location)
+
+
+def test_a_download_stops_at_the_limit() -> None:
+    sent = 0
+
+    def drip() -> object:
+        nonlocal sent
+        for _ in range(500):
+            sent += 100_000
+            yield b" " * 100_000
+
+    with pytest.raises(SourceTooLarge, match="10,000,000 bytes"):
+        fetch(URL, transport=serving(lambda _: httpx.Response(200, content=drip())))
+    assert sent <= FEED_LIMIT_BYTES + 200_000
+
+
+def test_a_declared_length_over_the_limit_is_not_read_at_all() -> None:
+    headers = {"content-length": "50000000"}
+    with pytest.raises(SourceTooLarge):
+        fetch(URL, transport=serving(lambda _: httpx.Response(200, headers=headers, content=b"")))
+
+
+def test_a_gzip_bomb_is_stopped_at_the_limit() -> None:
+    bomb = gzip.compress(b" " * 50_000_000)
+    answer = {"content-encoding": "gzip"}
+    with pytest.raises(SourceTooLarge):
+        fetch(URL, transport=serving(lambda _: httpx.Response(200, headers=answer, stream=httpx.ByteStream(bomb))))
+
+
+def test_a_gzipped_feed_is_read() -> None:
+    body = httpx.ByteStream(gzip.compress(RSS.encode()))
+    transport = serving(lambda _: httpx.Response(200, headers={"content-encoding": "gzip"}, stream=body))
+    assert len(list(read_rss(URL, now=NOW, transport=transport))) == 6
+
+
+def test_a_download_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("backend.news.sources.download.DOWNLOAD_TIMEOUT_SEC", -1.0)
+    with pytest.raises(SourceUnreachable, match="the download took longer than"):
+        fetch(URL, transport=serving(lambda _: httpx.Response(200, content=iter([b"<rss>"]))))
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (httpx.Response(404), "the server answered 404"),
+        (httpx.Response(200, headers={"content-encoding": "br"}, stream=httpx.ByteStream(b"x")), "encoding 'br'"),
+        (httpx.Response(302, headers={"location": "file:///etc/passwd"}), "only http and https are followed"),
+        (httpx.Response(302, headers={"location": "/again"}), f"more than {REDIRECT_LIMIT} redirects"),
+    ],
+)
+def test_a_bad_answer_gives_one_clear_error(answer: httpx.Response, message: str) -> None:
+    with pytest.raises(SourceError, match=message):
+        fetch(URL, transport=serving(lambda _: answer))
+
+
+def test_a_server_that_does_not_answer_is_named() -> None:
+    def refuse(request: httpx.Request) -> httpx.Response:
+        raise httpx.ConnectError("connection refused", request=request)
+
+    with pytest.raises(SourceUnreachable, match=r"https://example\.org/feed\.xml can't be read: connection refused\."):
+        fetch(URL, transport=serving(refuse))
+
+
+def test_redirects_are_followed_and_relative_links_start_from_the_last() -> None:
+    def handler(request: httpx.Request) -> httpx.Response:
+        if request.url.host == "example.org":
+            return httpx.Response(301, headers={"location": "https://news.example/rss"})
+        return feed(RSS)
+
+    rows = list(read_rss(URL, now=NOW, transport=serving(handler)))
+    assert isinstance(rows[1], NewsItem)
+    assert rows[1].url == "https://news.example/b"
+
+
+def test_a_feed_is_asked_for_conditionally_and_not_read_twice(engine: Engine) -> None:
+    asked: list[httpx.Headers] = []
+
+    def handler(request: httpx.Request) -> httpx.Response:
+        asked.append(request.headers)
+        if request.headers.get("if-none-match") == '"v1"':
+            return httpx.Response(304)
+        return feed(RSS, etag='"v1"', last_modified="Thu, 19 Nov 2026 10:00:00 GMT")
+
+    pool, feeds = NewsPool(engine), Feeds(engine)
+    report = follow(pool, feeds, URL, now=NOW, transport=serving(handler))
+    assert report is not None
+    assert (report.added, report.rejected_count) == (3, 3)
+    assert feeds.last(URL) == Validators('"v1"', "Thu, 19 Nov 2026 10:00:00 GMT")
+    assert follow(pool, feeds, URL, now=NOW, transport=serving(handler)) is None
+    assert "if-none-match" not in asked[0]
+    assert asked[1]["if-modified-since"] == "Thu, 19 Nov 2026 10:00:00 GMT"
+
+
+def test_a_feed_without_validators_is_read_again_and_changes_nothing(engine: Engine) -> None:
+    pool, feeds = NewsPool(engine), Feeds(engine)
+    transport = serving(lambda _: feed(RSS))
+    follow(pool, feeds, URL, now=NOW, transport=transport)
+    version = pool.version()
+    report = follow(pool, feeds, URL, now=NOW + timedelta(minutes=10), transport=transport)
+    assert report is not None
+    assert report.unchanged == 3
+    assert pool.version() == version
+
+
+def test_a_run_that_fails_is_asked_for_in_full_the_next_time(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    pool, feeds = NewsPool(engine), Feeds(engine)
+    transport = serving(lambda _: feed(RSS, etag='"v1"'))
+
+    def full_disk(*_arguments: object, **_options: object) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(pool, "add", full_disk)
+    with pytest.raises(OSError, match="no space left"):
+        follow(pool, feeds, URL, now=NOW, transport=transport)
+    assert feeds.last(URL) == Validators()
+
+
+def test_a_feed_that_still_lists_expired_news_does_not_bring_them_back(engine: Engine) -> None:
+    pool, feeds = NewsPool(engine), Feeds(engine)
+    transport = serving(lambda _: feed(ATOM))
+    follow(pool, feeds, URL, now=NOW, transport=transport)
+    later = NOW + timedelta(days=31)
+    assert pool.expire(later) == 1
+    report = follow(pool, feeds, URL, now=later, transport=transport)
+    assert report is not None
+    assert (report.added, report.withheld) == (0, 1)

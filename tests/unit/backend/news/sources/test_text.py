@@ -1,0 +1,33 @@
+"""Oracle: texts written out by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from backend.news.sources.text import one_line, paragraphs, plain, shortened
+
+
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        ("<p>One &amp; two.</p><p>Three<br>four.</p>", "One & two.\n\nThree four."),
+        ("a<script>alert('x')</script>b<style>p{}</style>", "ab"),
+        ("5 &lt; 6 and <b>bold</b>", "5 < 6 and bold"),
+        ("plain\n\n\n text", "plain\n\ntext"),
+        ("<ul><li>one<li>two</ul>", "one\n\ntwo"),
+        ("&#0;&#x1F388;", "\ufffd🎈"),
+    ],
+)
+def test_html_becomes_plain_paragraphs(html: str, expected: str) -> None:
+    assert plain(html) == expected
+
+
+def test_controls_go_and_joiners_stay() -> None:
+    assert one_line(" a\x00\tb\n\x1b[31m c\u200d ") == "a b [31m c\u200d"
+    assert paragraphs("a\x00\n \n\nb") == "a\n\nb"
+
+
+def test_text_is_cut_after_a_whole_word_within_the_limit() -> None:
+    assert shortened("one two three", 13) == "one two three"
+    assert shortened("one two, three", 10) == "one two…"
+    assert shortened("x" * 20, 10) == "x" * 9 + "…"

@@ -224,6 +224,7 @@ class Decks:
         self._rng = rng
         self._order: dict[tuple[str, ...], list[str]] = {}
         self._uses: Counter[tuple[str, ...]] = Counter()
+        self._wordings: dict[int, list[int]] = {}
 
     def draw_order(self, forms: tuple[str, ...]) -> list[str]:
         """The forms in the order they should be tried: one of the longer unused first."""
@@ -240,6 +241,10 @@ class Decks:
         order.remove(form)
         order.append(form)
         self._uses[forms] += 1
+
+    def wordings(self, choice: Choice) -> list[int]:
+        """How often each wording of a bracket has been used; parsed forms are kept, so their identity is theirs."""
+        return self._wordings.setdefault(id(choice), [0] * len(choice.wordings))
 
     def wear(self, forms: tuple[str, ...]) -> float:
         """How often each of the forms has been used on average."""
@@ -289,17 +294,20 @@ class Pen:
         return "".join(parts)
 
     def _choice(self, node: Choice) -> str:
-        for wording in self._rng.sample(node.wordings, len(node.wordings)):
+        uses = self._decks.wordings(node)
+        for index in sorted(range(len(uses)), key=lambda index: uses[index] + self._rng.random() * 2):
             try:
-                return self._fill(wording)
+                text = self._fill(node.wordings[index])
             except MissingFactError:
                 continue
+            uses[index] += 1
+            return text
         raise MissingFactError("no wording of a choice has all its facts")
 
     def _slot(self, slot: Slot) -> str:
         head = slot.path[0]
         if head == "on":
-            return on_day(self.today, self.today)
+            return _filtered(on_day(self.today, self.today), slot, self.today)
         if head == "today":
             return f"{self.today:%A}"
         value: object = self._dates.get(head)

@@ -215,7 +215,7 @@ MATCH = Beat(
                     "{goalless}The nearest thing to a goal came [before|shortly after] half-time, when {away.striker.name} [hit the bar|shot wide from six metres|was denied by the foot of a post].",
                     "{goalless}{home.striker.name} and {away.striker.name} each had one good chance; {home.keeper.name} and {away.keeper.name} were equal to both."),
                 say("{win}“[We were patient and we were nasty when we had to be|That is the best hour we have played this season|I asked for courage and got it|It was not pretty, and I don't care],” said {w.coach.name}, the {w.name} coach.",
-                    "{win}{w.coach.name}, who coaches {w.name}, [praised|singled out] {w.midfielder.name}. “[{w.midfielder.he:cap} ran the game|{w.midfielder.he:cap} sees things before the rest of us do],” {w.coach.he} said.",
+                    "{win}{w.coach.name}, who coaches {w.name}, [praised|singled out] {w.midfielder.name}. “[{w.midfielder.he:cap} ran the game|{w.midfielder.he:cap} sees things before the rest of us do|I would pay to watch {w.midfielder.him}, and I get paid for it|Everything good began at {w.midfielder.his} feet|{w.midfielder.he:cap} does the work that nobody films],” {w.coach.he} said.",
                     "{draw}“[A point is fair, I think|On another day we win, on another day we lose|I am half pleased],” said {home.coach.name}, the {home.name} coach."),
             ),
             loose=(
@@ -224,7 +224,7 @@ MATCH = Beat(
                     "{win}“[The table does not lie, but it is early|We had chances to change the story|I take it on me],” said {l.coach.name}, whose {l.name} team are {l_place:ord}.",
                     "{draw}{away.coach.name}, in charge of {away.name}, [saw it differently|was more content]. “[We came here to be difficult and we were|My goalkeeper can go to bed happy],” {away.coach.he} said."),
                 say("{l.keeper.name} kept the score down with {saves} saves[, the best of them from {w.winger.name}|].",
-                    "{home.name} had {shots} shots[, more than half of them on target|]."),
+                    "{home.name} had {shots} shots[, more than half of them on target|, most of them from a distance|, few of them good|]."),
                 say("{win}It was a {run_nth} win in a row for {w.name}[, who have {w_points} points|].",
                     "{win}{slump}{l.name} have now lost {slump} in a row.",
                     "{win}The win takes {w.name} to {w_points} points. {leaders} lead the table.",

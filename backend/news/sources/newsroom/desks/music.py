@@ -86,12 +86,26 @@ _PRAISE = (
     "the quiet songs are the loud ones",
     "it wears its learning lightly",
     "there is a joke in every bridge",
+    "the arrangements know when to stop",
+    "one hears the room and everyone in it",
+    "small sounds do large things",
+    "the tempo is never what you expect and always right",
+    "grief and mischief share a verse",
+    "the harmonies turn corners",
 )
 _FAULTS = (
     "the middle sags",
     "two ballads in a row are one too many",
     "the drums are mixed like furniture",
     "the lyrics lean on the weather",
+    "the last third repeats the first",
+    "the choruses are better than the verses",
+    "the singer is mixed too low",
+    "one clever idea is used four times",
+    "the slow songs are slower than they need to be",
+    "the joke in the middle is told twice",
+    "the bass is mostly rumour",
+    "the spoken passages add little",
     "it is a single too long",
     "the strings come in whenever feeling is wanted",
 )
@@ -187,8 +201,8 @@ def _show(scene: Scene) -> Show:
     support = scene.pick([other.name for other in _acts(scene) if other is not act])
     return Show(act, scene.pick(scene.country().cities), scene.pick(("the Corn Exchange", "the Old Fire Station", "the Arena", "the Tram Depot", "the Palace Theatre", "the Riverside Hall", "the Gasworks", "the Winter Garden")),
                 scene.near(600, 14_000), scene.between(15, 24), title_of(scene.rng), f"{title_of(scene.rng)} Again", scene.person(None), support,
-                scene.pick(("a power cut in the third song", "a broken string and no spare", "feedback that would not go away", "a monitor that hummed", "a drum riser on wheels")),
-                scene.pick(("a brass section hidden in the balcony", "a cover of a lullaby", "a verse sung without a microphone", "a guitar solo that for once earned its length", "a choir of schoolchildren")),
+                scene.pick(("a power cut in the third song", "a broken string and no spare", "feedback that would not go away", "a monitor that hummed", "a runaway drum kit", "an accordion that lost a strap", "a singer with half a voice", "a leak above the keyboards", "an hour-long delay", "a missing bass player", "smoke from the fuse box")),
+                scene.pick(("a brass section hidden in the balcony", "a cover of a lullaby", "a verse sung without a microphone", "a guitar solo that earned its length", "a choir of schoolchildren", "two songs sung in the dark", "a waltz for the ushers", "a duet with a man from the third row", "a bagpiper in the aisle", "a new song, played twice", "a medley of first singles", "a minute of silence that nobody broke", "a bass line taught to the whole hall", "a dance lesson before the encore")),
                 "" if good else None, None if good else "")  # fmt: skip
 
 
@@ -199,7 +213,9 @@ SHOW = Beat(
         Stage(
             titles=("{act.name} live in {city.name}: {act.genre.name} with {delight}", "Concert review: {act.name} at {hall}, {city.name}", "{good}{act.name} [delight|win over] {city.name} crowd with {songs}-song show", "{mixed}{act.name} concert in {city.name} survives {trouble}", "{act.singer.last} leads {act.name} through {songs} songs in {city.name}"),
             abstracts=("{trouble} and {delight}: {act.name} on stage.", "{good}A crowd of {crowd} heard {act.name} play {opener} first and {encore} last.", "{mixed}The {act.genre.noun} from {act.city.name} took half an hour to wake up.", "{act.name} brought their {act.genre.name} to {hall}."),
-            leads=("{act.name} opened with {opener} at {hall} in {city.name} {on}, [before anybody had found their seat|with the house lights still up], and [did not look back|never quite let go].", "There was {trouble} at {hall} in {city.name} {on}, and it was the best thing that could have happened to {act.name}.", "{mixed}For half an hour {on}, {act.name} played at {hall} in {city.name} as if in their sleep. Then came {delight}.", "Some {crowd} people squeezed into {hall} {on} to hear {act.name}, the {act.genre.noun} from {act.city.name}."),
+            leads=("{act.name} opened with {opener} at {hall} in {city.name} {on}, [before anybody had found their seat|with the house lights still up], and [did not look back|never quite let go].", "There was {trouble} at {hall} in {city.name} {on}, and [it was the best thing that could have happened to {act.name}|{act.name} played as if it had been planned|for {act.name} it turned into luck].",
+                "{act.name} came to {city.name} {on} with {songs} songs and [a bus full of instruments|no set list|two new members], and left {hall} [in a better mood|humming].",
+                "[Nobody|Hardly anybody] sat down at {hall} in {city.name} {on}. {act.name}, the {act.genre.noun} from {act.city.name}, saw to that.", "{mixed}For half an hour {on}, {act.name} played at {hall} in {city.name} as if in their sleep. Then came {delight}.", "Some {crowd} people squeezed into {hall} {on} to hear {act.name}, the {act.genre.noun} from {act.city.name}."),
             then=(say(
                     "{act.singer.last} [talks more than {act.singer.he} used to, and the songs need less explaining than {act.singer.he} thinks|hardly spoke, and let the songs do it|told a long story about a bus, and nobody minded]. “[We have been looking forward to this town|You are quieter than the last lot; I like it],” {act.singer.he} said.",
                     "“[This one is about {act.city.name}, so be kind|We wrote this one in a lay-by|My mother is here, so no swearing],” {act.singer.last} said before the [fourth|fifth|sixth] song.",
@@ -335,13 +351,16 @@ HALL = Beat(
         Stage(
             titles=("{orchestra} and {soloist.last} in {p.short}", "Classical: {conductor.last} conducts {p.short} in {city.name}", "{p.who:cap} {soloist.last}, {age}, [shines|impresses] in {p.short}", "{p.short:cap} in {city.name}: {p.verdict}", "{good}{ovation} minutes of applause for {soloist.last} and {orchestra}"),
             abstracts=("{conductor.name} and the {orchestra} play {p.work}; {p.verdict}.", "{soloist.name}, {age}, is the {p.who}. {p.detail}", "A concert in {city.name} with {p.work}."),
-            leads=("The {orchestra} under {conductor.name} played {p.work} in {city.name} {on}, with {soloist.name} as the {p.who}.", "{soloist.name}, the {p.who}, is {age} and [looks younger|plays older]. In {p.work} {on}, with the {orchestra}, {p.verdict}.", "Not a cough was to be heard in {city.name} {on} when {soloist.name} [began|came to the slow movement]. The {orchestra} and {conductor.name} gave {p.work}."),
+            leads=("The {orchestra} under {conductor.name} played {p.work} in {city.name} {on}, with {soloist.name} as the {p.who}.", "{soloist.name}, the {p.who}, is {age} and [looks younger|plays older]. In {p.work} {on}, with the {orchestra}, {p.verdict}.", "[Not a cough|Not a sound] was to be heard in {city.name} {on} when {soloist.name} [began|came to the slow movement]. The {orchestra} and {conductor.name} gave {p.work}.",
+                "{p.work:cap} was the main work when {conductor.name} conducted the {orchestra} in {city.name} {on}; {soloist.name} was the {p.who}.",
+                "One went to hear {p.work} and came away talking of {soloist.name}. The {p.who}, {age}, appeared with the {orchestra} in {city.name} {on}.",
+                "{conductor.name} gives few signs and the {orchestra} needs none. {on:cap} they played {p.work} in {city.name} with {soloist.name}, {age}."),
             then=(say("{p.detail}"), say("{good}{soloist.last} [took risks and got away with them|has a tone you could lean on]. {conductor.name}, who likes things brisk, [followed|let it breathe].", "{mixed}{soloist.last} seemed [nervous|oddly cool]; {conductor.name} pushed on [regardless|as if a train were waiting].")),
             loose=(say("“[I practise slowly and play fast, that is the whole secret|You must leave some of it to the hall|My teacher told me to imagine one listener, so I choose a face],” {soloist.last} said afterwards.",
                     "{soloist.last} [learned the piece in nine weeks|first heard it on a neighbour's radio]. “[I still have the wrong notes in my fingers, from when I was twelve|It frightens me less than it did],” {soloist.he} said."), say("{critic.name}, who has subscribed for decades, [wiped {critic.his} glasses|was already humming]. “[I have heard it eleven times and never like that|The second half was worth the baby-sitter],” {critic.he} said.",
-                    "In the interval, {critic.name}, a music teacher, tried to explain it to {critic.his} class. “[They asked why nobody clapped between the movements, and I had no answer|One of them wants to play the triangle, which is a start],” {critic.he} said.",
+                    "In the interval, {critic.name}, a music teacher, [tried to explain it to {critic.his} class|counted {critic.his} pupils and was one short]. “[They asked why nobody clapped between the movements, and I had no answer|One of them wants to play the triangle, which is a start|Two are asleep and the rest want to know what a conductor earns|They listened, which they don't do for me],” {critic.he} said.",
                     "“[You could hear the rain on the roof, and it was in time|I came for the interval and forgot to go out],” said {critic.name}, on the way to the cloakroom."), say("{good}The applause lasted {ovation} minutes[; there was an encore, very short|]."), say("The horns [had a rough start|were superb]; the cellos [sang|dragged a little].", "Among the winds, the [oboe|flute|bassoon] [stood out|had the best of it]; the [trumpets|timpani] were [on their toes|a shade too keen].",
-                    "The {orchestra} has [a new leader|lost four players this year], and [one can hear it|one would not know]."), say("The hall was [full|two-thirds full|fuller than in recent seasons]. The programme is repeated [next week|once].", "A recording [was made for the radio|is planned]. {conductor.name} returns in the spring.", "After the interval came a short symphony, [played neatly|played with more speed than thought].")),
+                    "The {orchestra} has [a new leader|lost four players this year], and [one can hear it|one would not know]."), say("The hall was [full|two-thirds full|fuller than in recent seasons]. The programme is repeated [next week|once].", "A recording [was made for the radio|is planned]. {conductor.name} returns in the spring.", "After the interval came [a short symphony|a suite of dances|an overture in the wrong place], [played neatly|played with more speed than thought|a little under-rehearsed|all smiles].")),
             weight=0.2, covered=0.06,
         ),
     ),

@@ -104,7 +104,9 @@ TOWN_HALL = Beat(
             loose=(
                 say("The council took the decision {t0:on} by {ayes} votes to {noes}.", "{t0:on} the council had voted {ayes} to {noes} in favour, after {hours} hours."),
                 say("{m.why}."), say("{m.detail}"),
-                say("Lawyers disagree on whether a petition can stop a decision already taken. [The district court may have to say|A first hearing could come within weeks]."),
+                say("A court may have to decide whether {signatures} names are enough.",
+                    "{critic.name} wants a vote of all residents[, and soon|]; the mayor's lawyers say [the law does not allow it|that would need twice as many names].",
+                    "Lawyers disagree on whether a petition can stop a decision already taken. [The district court may have to say|A first hearing could come within weeks]."),
                 say("The plan is due to start {after}."),
             ),
             after=(3, 6),

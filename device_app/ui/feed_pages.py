@@ -98,9 +98,9 @@ def with_shapes(items: Sequence[FeedItem]) -> list[tuple[FeedItem, str]]:
     shapes = [CARD_RHYTHM[at % len(CARD_RHYTHM)] for at in range(len(items))]
     sixths = [{"wide": 6, "half": 3}.get(shape, 2) for shape in shapes]
     over = sum(sixths) % 6
-    if over == 2 and shapes:
+    if over in (2, 3):
         shapes[-1] = "wide"
-    elif over == 4 and len(shapes) > 1:
+    elif over == 4:
         shapes[-2:] = ["half", "half"]
     return list(zip(items, shapes, strict=True))
 

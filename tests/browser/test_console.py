@@ -1,0 +1,86 @@
+"""The operator's console in a real browser, over stand-in services. Oracle for accessibility: axe-core."""
+
+from __future__ import annotations
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from fastapi import FastAPI
+from playwright.sync_api import Browser
+
+from backend.console.routes import router
+from tests.browser.conftest import Serve
+from tests.doubles.console_services import TOKEN, StandInServices, fresh_services
+
+pytestmark = pytest.mark.browser
+
+PAGES = ("", "/pool", "/pool?q=dredging", "/releases", "/rounds", "/privacy", "/latency")
+
+
+def served(serve: Serve, services: StandInServices) -> str:
+    def make(port: int) -> FastAPI:
+        app = FastAPI(openapi_url=None)
+        app.include_router(router(services))  # type: ignore[arg-type]
+        return app
+
+    return serve(make)
+
+
+@pytest.mark.parametrize(
+    ("make", "width", "scheme"),
+    [(StandInServices, 1440, "light"), (StandInServices, 390, "dark"), (fresh_services, 390, "light")],
+)
+def test_no_page_breaks_an_axe_rule_logs_an_error_or_scrolls_sideways(
+    chromium: Browser, serve: Serve, make: type[StandInServices], width: int, scheme: str
+) -> None:
+    home = served(serve, make())
+    context = chromium.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
+    page = context.new_page()
+    wrong: list[str] = []
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
+    page.on("request", lambda one: None if one.url.startswith(home) else wrong.append(one.url))
+    page.goto(f"{home}/console?token={TOKEN}")
+    assert page.url == f"{home}/console", "the token must leave the address at once"
+    for path in PAGES:
+        page.goto(f"{home}/console{path}")
+        for violation in Axe().run(page).response["violations"]:
+            wrong += [f"{path}: {violation['id']}: {node['html'][:120]}" for node in violation["nodes"]]
+        across = page.evaluate("document.documentElement.scrollWidth")
+        wrong += [f"{path}: {across} px wide"] if across > width else []
+    context.close()
+    assert wrong == []
+
+
+def test_an_operator_signs_in_starts_a_round_and_reads_a_refusal(chromium: Browser, serve: Serve) -> None:
+    services = StandInServices()
+    services.coordinator.under_way = False
+    home = served(serve, services)
+    context = chromium.new_context()
+    page = context.new_page()
+    page.goto(home + "/console/rounds")
+    page.get_by_label("Token").fill(TOKEN)
+    page.get_by_role("button", name="Sign in").click()
+    page.goto(home + "/console/rounds")
+    page.get_by_label("Cohort, devices").fill("12")
+    page.get_by_label("At least").fill("6")
+    page.get_by_role("button", name="Start").click()
+    assert "The round is open." in page.content()
+    assert services.coordinator.opened == [{"system": "uni_fedrec", "cohort": 12, "cohort_minimum": 6, "seconds": 60.0}]
+    services.coordinator.under_way = True
+    page.get_by_role("button", name="Start").click()
+    assert "round-8" in page.content()
+    assert "Nothing was changed." in page.content()
+    context.close()
+
+
+def test_a_table_sorts_by_its_figures(chromium: Browser, serve: Serve) -> None:
+    home = served(serve, StandInServices())
+    context = chromium.new_context()
+    page = context.new_page()
+    page.goto(f"{home}/console/pool?token={TOKEN}")
+    column = page.locator("table[data-sort]").last
+    column.get_by_role("button", name="News").click()
+    counts = [int(text.replace(",", "")) for text in column.locator("tbody td.num").all_inner_texts()]
+    assert counts == sorted(counts)
+    assert len(set(counts)) > 1
+    context.close()

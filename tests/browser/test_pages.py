@@ -1,0 +1,205 @@
+"""The reader's pages in a real browser, over a stand-in device. Oracle for accessibility: axe-core."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from fastapi import FastAPI
+from playwright.sync_api import Browser, Page
+
+from device_app.ui.guard import LocalGuard
+from device_app.ui.routes import router
+from tests.browser.conftest import Serve
+from tests.doubles.pages_device import PagesDevice
+
+pytestmark = pytest.mark.browser
+
+PAGES = (
+    "/", "/fresh", "/explore", "/explore/science", "/following", "/search", "/search?q=the", "/welcome",
+    "/story/newsroom:0003?feed=feed-1", "/story/newsroom:0014", "/story/unknown", "/interests", "/interests/history",
+    "/privacy", "/privacy/requests/2", "/privacy/requests/3", "/privacy/requests/6", "/training", "/latency",
+)  # fmt: skip
+FEWER_PAGES = ("/", "/privacy", "/interests", "/training", "/latency")
+WIDTHS = {"phone": 390, "tablet": 768, "desk": 1440}
+
+
+class Standing:
+    """The stand-in devices under test, each with its address."""
+
+    def __init__(self, serve: Serve) -> None:
+        self._serve = serve
+        self.devices: dict[str, PagesDevice] = {}
+        self._addresses: dict[str, str] = {}
+
+    def address(self, kind: str) -> str:
+        """Where the device of this kind is served."""
+        if kind not in self._addresses:
+            self.devices[kind] = PagesDevice(kind)  # type: ignore[arg-type]
+            self._addresses[kind] = self._serve(self._app_of(self.devices[kind]))
+        return self._addresses[kind]
+
+    @staticmethod
+    def _app_of(device: PagesDevice):  # type: ignore[no-untyped-def]
+        def make(port: int) -> FastAPI:
+            app = FastAPI(openapi_url=None)
+            app.include_router(router(device))  # type: ignore[arg-type]
+            app.add_middleware(LocalGuard, port=port)
+            return app
+
+        return make
+
+
+@pytest.fixture(scope="module")
+def standing(serve: Serve) -> Standing:
+    """Devices by kind, started when first asked for."""
+    return Standing(serve)
+
+
+class Watched:
+    """A page, and all that went wrong or elsewhere while it was open."""
+
+    def __init__(self, page: Page, home: str) -> None:
+        self.page, self.home = page, home
+        self.errors: list[str] = []
+        self.strangers: list[str] = []
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("console", lambda said: self.errors.append(said.text) if said.type in ("error", "warning") else None)
+        page.on("request", lambda one: None if one.url.startswith(home) else self.strangers.append(one.url))
+
+
+@pytest.fixture
+def desk(chromium: Browser, standing: Standing) -> Iterator[Watched]:
+    """A typical device at a desk's width, in light."""
+    context = chromium.new_context(viewport={"width": 1440, "height": 900}, color_scheme="light")
+    home = standing.address("typical")
+    yield Watched(context.new_page(), home)
+    context.close()
+
+
+@pytest.mark.parametrize(
+    ("kind", "size", "scheme"),
+    [
+        ("typical", "desk", "light"),
+        ("typical", "phone", "dark"),
+        ("overfull", "phone", "light"),
+        ("overfull", "tablet", "dark"),
+        ("empty", "phone", "dark"),
+        ("offline", "desk", "light"),
+    ],
+)
+def test_no_page_breaks_an_axe_rule_calls_a_stranger_logs_an_error_or_scrolls_sideways(
+    chromium: Browser, standing: Standing, kind: str, size: str, scheme: str
+) -> None:
+    width = WIDTHS[size]
+    context = chromium.new_context(
+        viewport={"width": width, "height": 900},
+        color_scheme=scheme,  # type: ignore[arg-type]
+        reduced_motion="reduce",
+    )
+    home = standing.address(kind)
+    watched = Watched(context.new_page(), home)
+    found: list[str] = []
+    for path in PAGES if kind == "typical" else FEWER_PAGES:
+        watched.page.goto(home + path)
+        for violation in Axe().run(watched.page).response["violations"]:
+            found += [f"{path}: {violation['id']}: {node['html'][:120]}" for node in violation["nodes"]]
+        across = watched.page.evaluate("document.documentElement.scrollWidth")
+        found += [f"{path}: {across} px wide in a window of {width}"] if across > width else []
+    context.close()
+    expected = [error for error in watched.errors if "404" in error]
+    assert found == []
+    assert watched.strangers == []
+    assert [error for error in watched.errors if error not in expected] == []
+    assert len(expected) == (1 if kind == "typical" else 0), "only the page of an unknown story may be missing"
+
+
+def test_the_keyboard_walks_the_feed_opens_a_story_and_finds_the_way_back(desk: Watched, standing: Standing) -> None:
+    page = desk.page
+    page.goto(desk.home + "/")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the news"
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    chosen = page.evaluate("document.activeElement.closest('[data-story]').id")
+    page.keyboard.press("k")
+    assert page.evaluate("document.activeElement.closest('[data-story]').id") != chosen
+    page.keyboard.press("j")
+    before = page.evaluate(f"document.getElementById('{chosen}').getBoundingClientRect().top")
+    page.keyboard.press("o")
+    page.wait_for_url("**/story/**")
+    assert standing.devices["typical"].opened[-1] == (chosen.removeprefix("n-"), "feed-1")
+    page.go_back()
+    page.wait_for_url(desk.home + "/")
+    after = page.evaluate(f"document.getElementById('{chosen}').getBoundingClientRect().top")
+    assert abs(after - before) < 3
+
+
+def test_every_stop_of_the_tab_key_shows_a_focus_ring(desk: Watched) -> None:
+    desk.page.goto(desk.home + "/privacy")
+    bare: list[str] = []
+    for _ in range(60):
+        desk.page.keyboard.press("Tab")
+        ring = desk.page.evaluate(
+            "(() => { const on = document.activeElement; const style = getComputedStyle(on);"
+            " return [on.outerHTML.slice(0, 80), style.outlineStyle, parseFloat(style.outlineWidth)]; })()"
+        )
+        if ring[0].startswith("<body"):
+            break
+        if ring[1] == "none" or ring[2] < 1:
+            bare.append(ring[0])
+    assert bare == []
+
+
+def test_a_like_is_shown_at_once_and_reaches_the_device_without_a_new_page(desk: Watched, standing: Standing) -> None:
+    page = desk.page
+    page.goto(desk.home + "/")
+    page.evaluate("window.stillHere = true")
+    button = page.locator("#n-newsroom\\:0003 button[value=like]")
+    button.focus()
+    with page.expect_response("**/react") as answer:
+        page.keyboard.press("l")
+        assert button.get_attribute("aria-pressed") == "true"
+    assert answer.value.status == 204
+    assert page.evaluate("window.stillHere") is True
+    assert "like" in standing.devices["typical"].reacted["newsroom:0003"]
+    with page.expect_response("**/react"):
+        button.click()
+    assert standing.devices["typical"].reacted["newsroom:0003"] == set()
+
+
+def test_a_refused_like_is_taken_back_and_says_so(desk: Watched) -> None:
+    page = desk.page
+    page.goto(desk.home + "/")
+    page.route("**/react", lambda route: route.abort())
+    button = page.locator("#n-newsroom\\:0005 button[value=save]")
+    button.focus()
+    button.press("Enter")
+    page.locator("#n-newsroom\\:0005 [role=alert]").wait_for()
+    assert button.get_attribute("aria-pressed") == "false"
+
+
+def test_without_scripts_every_form_still_works(chromium: Browser, standing: Standing) -> None:
+    home = standing.address("typical")
+    context = chromium.new_context(java_script_enabled=False, viewport={"width": 390, "height": 844})
+    page = context.new_page()
+    page.goto(home + "/story/newsroom:0010?feed=feed-1")
+    page.get_by_role("button", name="More like this").click()
+    assert page.url.startswith(home + "/story/newsroom:0010")
+    assert page.get_by_role("button", name="More like this").get_attribute("aria-pressed") == "true"
+    page.get_by_role("button", name="Follow: rivers").click()
+    assert standing.devices["typical"].held["topic", "rivers"] == "follow"
+    page.goto(home + "/privacy")
+    page.get_by_label("Most epsilon a day").first.fill("100")
+    page.get_by_role("button", name="Set", exact=True).click()
+    assert "Your switches are set." in page.content()
+    assert standing.devices["typical"].settings.epsilon_per_day_reports == 100
+    context.close()
+
+
+def test_no_style_sheet_or_script_is_stopped_by_the_content_policy_of_the_pages(desk: Watched) -> None:
+    desk.page.goto(desk.home + "/")
+    assert desk.page.evaluate("document.styleSheets.length") == 5
+    assert desk.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(251, 249, 244)"

@@ -1,0 +1,168 @@
+"""The console: nobody without the token, no forged form, and the figures as they are."""
+
+from __future__ import annotations
+
+import pytest
+from fastapi import FastAPI
+from starlette.testclient import TestClient
+
+from backend.console.declared import report_cost
+from backend.console.door import COOKIE, pass_of
+from backend.console.routes import router
+from backend.console.troubles import troubles
+from device_app.wire.releases import RecallProtocol
+from tests.doubles.console_services import TOKEN, StandInCatalogue, StandInLive, StandInServices, fresh_services
+
+HOME = "http://127.0.0.1:8400"
+OURS = {"origin": HOME, "sec-fetch-site": "same-origin"}
+PAGES = ("", "/pool", "/releases", "/rounds", "/privacy", "/latency")
+
+
+def client_of(services: StandInServices, *, signed_in: bool = True) -> TestClient:
+    app = FastAPI(openapi_url=None)
+    app.include_router(router(services))  # type: ignore[arg-type]
+    cookies = {COOKIE: pass_of(TOKEN)} if signed_in else {}
+    return TestClient(app, base_url=HOME, follow_redirects=False, cookies=cookies)
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_without_the_token_every_page_is_the_sign_in_page(path: str) -> None:
+    client = client_of(StandInServices(), signed_in=False)
+    for address in (f"/console{path}", f"/console{path}?token=wrong"):
+        answer = client.get(address)
+        assert answer.status_code == 401
+        assert "newsroom" not in answer.text
+    assert client.get("/console/rounds/live").status_code == 401
+    client.cookies.set(COOKIE, TOKEN)
+    assert client.get(f"/console{path}").status_code == 401, "the cookie holds no token"
+
+
+def test_the_token_in_the_address_becomes_a_strict_cookie_and_leaves_the_address() -> None:
+    client = client_of(StandInServices(), signed_in=False)
+    answer = client.get(f"/console/pool?q=dredging&token={TOKEN}")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/console/pool?q=dredging")
+    cookie = answer.headers["set-cookie"]
+    assert TOKEN not in cookie
+    assert "HttpOnly" in cookie
+    assert "SameSite=strict" in cookie
+    assert "Path=/console" in cookie
+    assert client.get("/console/pool").status_code == 200
+
+
+def test_signing_in_by_the_form() -> None:
+    client = client_of(StandInServices(), signed_in=False)
+    assert client.post("/console/sign-in", data={"token": "wrong"}, headers=OURS).status_code == 401
+    assert client.post("/console/sign-in", data={"token": TOKEN}).status_code == 403
+    assert client.post("/console/sign-in", data={"token": TOKEN}, headers=OURS).status_code == 303
+    assert client.get("/console").status_code == 200
+
+
+@pytest.mark.parametrize("make", [StandInServices, fresh_services])
+@pytest.mark.parametrize("path", PAGES)
+def test_every_page_is_drawn_stored_nowhere_and_allows_nothing_from_outside(
+    make: type[StandInServices], path: str
+) -> None:
+    answer = client_of(make()).get(f"/console{path}")
+    assert answer.status_code == 200
+    assert answer.headers["cache-control"] == "no-store"
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
+    assert " style=" not in answer.text
+
+
+@pytest.mark.parametrize(
+    ("path", "form"),
+    [
+        ("/pool/take-down", {"news_id": "n:1"}),
+        ("/releases/r1/roll-back", {}),
+        ("/rounds", {"system": "uni_fedrec", "cohort": "3", "cohort_minimum": "2", "seconds": "9"}),
+        ("/rounds/round-8/cancel", {}),
+    ],
+)
+@pytest.mark.parametrize(
+    "headers", [{}, {"origin": "https://evil.example"}, OURS | {"sec-fetch-site": "cross-site"}, {"origin": "null"}]
+)
+def test_a_form_from_elsewhere_does_nothing(path: str, form: dict[str, str], headers: dict[str, str]) -> None:
+    services = StandInServices()
+    services.coordinator.under_way = False
+    assert client_of(services).post(f"/console{path}", data=form, headers=headers).status_code == 403
+    assert client_of(services, signed_in=False).post(f"/console{path}", data=form, headers=OURS).status_code == 401
+    assert services.pool.taken_down == []
+    assert services.releases.committed == []
+    assert services.coordinator.opened == []
+    assert services.coordinator.cancelled == []
+
+
+def test_news_is_found_and_taken_down_and_an_unknown_id_refused() -> None:
+    services = StandInServices()
+    client = client_of(services)
+    assert "2 found" in client.get("/console/pool?q=DREDGING").text
+    done = client.post("/console/pool/take-down", data={"news_id": "n:1"}, headers=OURS)
+    assert done.headers["location"] == "/console/pool?said=taken-down"
+    assert services.pool.taken_down == ["n:1"]
+    refused = client.post("/console/pool/take-down", data={"news_id": "n:9"}, headers=OURS)
+    assert refused.status_code == 404
+    assert "There is no news n:9. Nothing was changed." in refused.text
+
+
+def test_a_release_is_rolled_back() -> None:
+    services = StandInServices()
+    assert client_of(services).post("/console/releases/r1/roll-back", headers=OURS).status_code == 303
+    assert services.releases.committed == ["back to r1"]
+
+
+def test_a_round_is_opened_cancelled_and_refused_while_another_runs() -> None:
+    services = StandInServices()
+    client = client_of(services)
+    form = {"system": "uni_fedrec", "cohort": "12", "cohort_minimum": "6", "seconds": "30"}
+    refused = client.post("/console/rounds", data=form, headers=OURS)
+    assert refused.status_code == 409
+    assert "round-8" in refused.text
+    services.coordinator.under_way = False
+    assert client.post("/console/rounds", data=form, headers=OURS).status_code == 303
+    assert services.coordinator.opened == [{"system": "uni_fedrec", "cohort": 12, "cohort_minimum": 6, "seconds": 30.0}]
+    client.post("/console/rounds/round-8/cancel", headers=OURS)
+    assert services.coordinator.cancelled == ["round-8"]
+
+
+def test_live_figures_are_those_of_the_round_under_way() -> None:
+    told = client_of(StandInServices()).get("/console/rounds/live").json()
+    assert told == {
+        "round": "round-8",
+        "state": "updates",
+        "figures": {"joined": "60", "uploaded": "23", "received": "22.5 MB"},
+    }
+    ended = StandInServices()
+    ended.coordinator.under_way = False
+    assert client_of(ended).get("/console/rounds/live").json()["state"] == "applied"
+
+
+def test_the_papers_values_cost_a_third_ten_and_fifty() -> None:
+    """Oracle: ALGORITHMS 2.6, by hand: 2 x 0.2 / 1.2 = 1/3; x 30 = 10; x 5 = 50."""
+    protocol = RecallProtocol(basis_size=30, channels_limit=5, cluster_distance=1, score_clip=0.2, score_noise=1.2)
+    cost = report_cost(protocol)
+    assert (cost.score, cost.channel, cost.session) == pytest.approx((1 / 3, 10, 50))
+    text = client_of(StandInServices()).get("/console/privacy").text
+    for figure in (">0.333<", ">10<", "<strong>50</strong>", "<strong>4.9 million</strong>", ">20<"):
+        assert figure in text
+    assert report_cost(protocol.model_copy(update={"score_noise": 0.0})).session == float("inf")
+
+
+def test_troubles_name_what_is_wrong_the_worst_first() -> None:
+    assert [one.words for one in troubles(fresh_services()) if one.weight == "bad"] == [  # type: ignore[arg-type]
+        "No release is published, so devices get no feed. The first start publishes one.",
+        "The catalogue is empty: ingest a source.",
+    ]
+    services = StandInServices(live=StandInLive(StandInCatalogue(encoder="c" * 64, without_vector=12)))
+    found = troubles(services)  # type: ignore[arg-type]
+    assert [one.weight for one in found] == sorted((one.weight for one in found), key=lambda weight: weight == "due")
+    words = " ".join(one.words for one in found)
+    for part in ("another encoder than release r3", "12 news wait", "feed is HTML", "rejected 3 rows"):
+        assert part in words
+
+
+def test_a_slow_recall_is_a_trouble_only_beyond_its_bar() -> None:
+    services = StandInServices()
+    assert not any(one.page == "latency" for one in troubles(services))  # type: ignore[arg-type]
+    for _ in range(2_000):
+        services.latency.record("recall", {}, 12.5)
+    assert any("12.5 ms at p95" in one.words for one in troubles(services))  # type: ignore[arg-type]

@@ -48,7 +48,12 @@ def refresh_newsroom(settings: BackendSettings, *, articles: int, seed: int, ste
     edition = seed if newest is None else seed + now.toordinal()
     count = articles * days // FIRST_DAYS
     with steps.step("Writing the newspaper") as advance:
-        ingest(pool, newsroom(now, seed=edition, articles=count, days=days), source="newsroom", progress=advance)
+        ingest(
+            pool,
+            newsroom(now, seed=edition, articles=count, days=days),
+            source="newsroom",
+            progress=lambda done, total: advance(done, total),
+        )
 
 
 def prepare(settings: BackendSettings, steps: Steps) -> None:
@@ -84,7 +89,7 @@ def embed_missing(pool: NewsPool, embedder: Embedder, steps: Steps) -> int:
     with steps.step("Reading the headlines with BERT") as advance:
         for start in range(0, len(missing), CHUNK_ROWS):
             chunk = missing[start : start + CHUNK_ROWS]
-            vectors = embedder.encode([row.title for row in chunk])
-            pool.store_vectors(embedder.digest, [row.id for row in chunk], vectors)
+            vectors = embedder.encode([title for _, _, title, _ in chunk])
+            pool.store_vectors(embedder.digest, [news_id for _, news_id, _, _ in chunk], vectors)
             advance(start + len(chunk), len(missing))
     return len(missing)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -55,9 +56,9 @@ def run(data: Path) -> list[Table]:
         "mean vector, not private": [
             lambda history: mean_vector.search(shop.vectors[history].mean(0, keepdims=True), max(DEPTHS))[1][0]
         ],
-        "Uni-FedRec without noise": [lambda history: interests.recall(history, None)],
+        "Uni-FedRec without noise": [partial(interests.recall, noise=None)],
         "Uni-FedRec, paper's noise (epsilon 50)": [
-            lambda history, draw=draw: interests.recall(history, draw) for draw in map(SeededNoise, range(NOISE_DRAWS))
+            partial(interests.recall, noise=SeededNoise(seed)) for seed in range(NOISE_DRAWS)
         ],
     }
     hits = {name: np.mean([_hits(one, test) for one in rankings], axis=0) for name, rankings in scorers.items()}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from rich.console import Console
@@ -17,7 +18,7 @@ class Table:
 
     title: str
     columns: tuple[str, ...]
-    rows: list[tuple[Cell, ...]] = field(default_factory=list)
+    rows: Sequence[tuple[Cell, ...]]
     notes: tuple[str, ...] = ()
 
     def show(self, console: Console) -> None:

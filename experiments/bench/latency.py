@@ -1,0 +1,110 @@
+"""From a click to a built feed, through the real device app and backend as processes over loopback.
+
+Every click is followed by a fresh report (a reader's device draws one only after several clicks), so each figure holds
+the whole flow: store, clusters, decomposition, noise, request, recall, answer, ranking, feed.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import tempfile
+import time
+from pathlib import Path
+
+import httpx
+import numpy as np
+import psutil
+
+from device_app.shelves import Shelves
+from device_app.wire.timing import DEVICE_STAGES, SERVER_STAGES
+from experiments.bench.newspaper import ARTICLES, running_backend, start_device
+from experiments.bench.table import Cell, Table
+
+CLICKS = 200
+WARM_UP = 20
+BAR_P50_MS, BAR_P95_MS, BAR_MIB = 25.0, 60.0, 250.0
+STORY = re.compile(r'href="(/story/[^"]+)"')
+EVERY_CLICK_REPORTS = {
+    "OWNFEED_DEVICE_PRIVACY__CLICKS_PER_REPORT": "1",
+    "OWNFEED_DEVICE_PRIVACY__EPSILON_PER_DAY_REPORTS": "1e9",
+    "OWNFEED_DEVICE_PERFORMANCE__SYNC_POLL_SEC": "3600",
+    "OWNFEED_DEVICE_PRIVACY__TRAINING": "false",
+}
+
+
+def run(data: Path) -> list[Table]:
+    """Two tables: stages of the device's own clock, and what a reader's browser and the machine see."""
+    dice = random.Random(7)
+    page_ms, open_ms = [], []
+    with running_backend() as backend, tempfile.TemporaryDirectory() as home:
+        url = start_device(backend, Path(home), EVERY_CLICK_REPORTS)
+        with httpx.Client(base_url=url, timeout=30.0, follow_redirects=True) as browser:
+            browser.post("/welcome", headers={"origin": url})
+            page = _get(browser, "/")
+            for click in range(WARM_UP + CLICKS):
+                stories = sorted(set(STORY.findall(page)))
+                if not stories:
+                    raise RuntimeError("the feed shows no stories")
+                started = time.perf_counter()
+                _get(browser, dice.choice(stories).replace("&amp;", "&"))
+                opened = time.perf_counter()
+                page = _get(browser, "/")
+                if click >= WARM_UP:
+                    open_ms.append((opened - started) * 1_000)
+                    page_ms.append((time.perf_counter() - opened) * 1_000)
+            shelves = Shelves(Path(home) / "devices" / "reader" / "device.sqlite")
+            seen = shelves.timings.last(CLICKS)
+            shelves.database.close()
+        process = psutil.Process(backend.crew.running["device"].pid)
+        memory = process.memory_info().rss / 2**20
+        peak = _peak_mib(process.pid)
+    fresh = [request for request in seen if "network" in request.device_ms]
+    rows: list[tuple[Cell, ...]] = [
+        ("click to built feed", *_percentiles([sum(request.device_ms.values()) for request in fresh]))
+    ]
+    rows += [
+        (f"device: {name}", *_percentiles([request.device_ms.get(name, 0.0) for request in fresh]))
+        for name in DEVICE_STAGES
+    ]
+    rows += [
+        (f"server: {name}", *_percentiles([request.server_ms.get(name, 0.0) for request in fresh]))
+        for name in SERVER_STAGES
+    ]
+    stages = Table(
+        "Device round trip",
+        ("stage", "p50 ms", "p95 ms", "p99 ms"),
+        rows,
+        (
+            f"{len(fresh)} feeds with a fresh report and a request each, {ARTICLES:,} articles, R = 400, loopback, by the "
+            f"device's own clock; bars: p50 <= {BAR_P50_MS:g}, p95 <= {BAR_P95_MS:g}. Server stages lie within the network's time.",
+        ),
+    )
+    outside = Table(
+        "Seen from outside",
+        ("what", "p50", "p95", "p99"),
+        [
+            ("feed page after a click, ms", *_percentiles(page_ms)),
+            ("story page, ms", *_percentiles(open_ms)),
+            ("device process, MiB resident now / peak", round(memory), round(peak), None),
+        ],
+        (f"{CLICKS} clicks through HTTP, pages drawn; bar for the device process: {BAR_MIB:g} MB.",),
+    )
+    return [stages, outside]
+
+
+def _get(browser: httpx.Client, path: str) -> str:
+    answer = browser.get(path)
+    answer.raise_for_status()
+    return answer.text
+
+
+def _percentiles(values: list[float]) -> tuple[Cell, ...]:
+    return tuple(round(float(value), 2) for value in np.percentile(values, [50, 95, 99])) if values else (None,) * 3
+
+
+def _peak_mib(pid: int) -> float:
+    for line in Path(f"/proc/{pid}/status").read_text(encoding="utf-8").splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) / 1024
+    return float("nan")

@@ -1,0 +1,65 @@
+"""A whole Ownfeed for benches: the generated newspaper prepared once, then backend and device as real processes."""
+
+from __future__ import annotations
+
+import socket
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import platformdirs
+
+from backend.demo import DEMO_READERS, LOOPBACK, Crew
+from backend.prepare import prepare, refresh_newsroom
+from backend.progress import TerminalSteps
+from backend.settings import BackendSettings, load_settings
+
+ARTICLES = 1_200
+
+
+@dataclass(frozen=True)
+class RunningBackend:
+    """A backend process that answers at `url`."""
+
+    url: str
+    settings: BackendSettings
+    crew: Crew
+
+
+@contextmanager
+def running_backend(articles: int = ARTICLES) -> Iterator[RunningBackend]:
+    """Prepare the newspaper (kept in the user's cache) and serve it on a free port until the block ends."""
+    folder = platformdirs.user_cache_path("ownfeed") / "bench" / f"newsroom-{articles}"
+    settings = load_settings(data_dir=folder, host=LOOPBACK, port=free_port())
+    steps = TerminalSteps()
+    refresh_newsroom(settings, articles=articles, seed=7, steps=steps)
+    prepare(settings, steps)
+    with tempfile.TemporaryDirectory() as logs:
+        crew = Crew(Path(logs))
+        try:
+            url = f"http://{LOOPBACK}:{settings.port}"
+            crew.start("backend", ["serve", "--port", str(settings.port)], {"OWNFEED_BACKEND_DATA_DIR": str(folder)})
+            crew.wait_until_served("backend", f"{url}/v1/health")
+            yield RunningBackend(url, settings, crew)
+        finally:
+            crew.stop()
+
+
+def start_device(backend: RunningBackend, home: Path, environment: dict[str, str]) -> str:
+    """Start `ownfeed device` against it as one of the crew; returns the address of its pages."""
+    port = free_port()
+    known = {"OWNFEED_DEVICE_BACKEND_URL": backend.url, **DEMO_READERS, **environment}
+    backend.crew.start("device", ["device", "--data-dir", str(home), "--port", str(port)], known)
+    url = f"http://{LOOPBACK}:{port}"
+    backend.crew.wait_until_served("device", f"{url}/latency")
+    return url
+
+
+def free_port() -> int:
+    """A port nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind((LOOPBACK, 0))
+        port: int = probe.getsockname()[1]
+        return port

@@ -30,10 +30,13 @@ def holds_pass(request: Request, token: str) -> bool:
 
 
 def is_own_form(request: Request) -> bool:
-    """Whether a form was posted from the console's own pages: by Sec-Fetch-Site, or by Origin in older browsers."""
+    """Whether a form was posted from the console's own pages: by Sec-Fetch-Site, or by Origin in older browsers.
+
+    Under our no-referrer policy browsers send the Origin of a form as 'null', which alone proves nothing.
+    """
     site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
     ours = origin is not None and urlsplit(origin).netloc.lower() == request.headers.get("host", "").lower()
-    return site == "same-origin" and (origin is None or ours) if site is not None else ours
+    return site == "same-origin" and (origin in (None, "null") or ours) if site is not None else ours
 
 
 def let_in(request: Request, token: str, to: str) -> RedirectResponse:

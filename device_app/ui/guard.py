@@ -46,6 +46,8 @@ def refusal(method: str, path: str, headers: Headers, hosts: frozenset[str]) -> 
         return f"This device answers only under its own address, not as {host or 'a nameless host'}."
     site = headers.get("sec-fetch-site")
     source = headers.get("origin") or headers.get("referer")
+    if source == "null" and site == "same-origin":
+        source = None  # under no-referrer, browsers hide the origin of our own forms; Sec-Fetch-Site can't be forged
     ours = source is None or urlsplit(source).netloc.lower() == host
     if method not in SAFE_METHODS:
         proven = site == "same-origin" or (site is None and headers.get("origin") is not None)

@@ -189,7 +189,7 @@ def test_without_scripts_every_form_still_works(chromium: Browser, standing: Sta
     page.get_by_role("button", name="More like this").click()
     assert page.url.startswith(home + "/story/newsroom:0010")
     assert page.get_by_role("button", name="More like this").get_attribute("aria-pressed") == "true"
-    page.get_by_role("button", name="Follow: rivers").click()
+    page.get_by_role("button", name="Follow rivers").click()
     assert standing.devices["typical"].held["topic", "rivers"] == "follow"
     page.goto(home + "/privacy")
     page.get_by_label("Most epsilon a day").first.fill("100")

@@ -79,7 +79,15 @@ def test_every_page_is_drawn_stored_nowhere_and_allows_nothing_from_outside(
     ],
 )
 @pytest.mark.parametrize(
-    "headers", [{}, {"origin": "https://evil.example"}, OURS | {"sec-fetch-site": "cross-site"}, {"origin": "null"}]
+    "headers",
+    [
+        {},
+        {"origin": "https://evil.example"},
+        {"origin": "https://evil.example", "sec-fetch-site": "same-origin"},
+        OURS | {"sec-fetch-site": "cross-site"},
+        {"origin": "null"},
+        {"origin": "null", "sec-fetch-site": "cross-site"},
+    ],
 )
 def test_a_form_from_elsewhere_does_nothing(path: str, form: dict[str, str], headers: dict[str, str]) -> None:
     services = StandInServices()

@@ -47,7 +47,9 @@ def test_a_change_needs_proof_that_it_comes_from_our_own_page(method: str) -> No
     assert refused(method, "/stance", origin="null")
     assert refused(method, "/stance", origin=f"http://{HOME}", sec_fetch_site="cross-site")
     assert refused(method, "/stance", origin="http://127.0.0.1:8400", sec_fetch_site="same-origin")
+    assert refused(method, "/stance", origin="null", sec_fetch_site="cross-site")
     assert not refused(method, "/stance", sec_fetch_site="same-origin")
+    assert not refused(method, "/stance", origin="null", sec_fetch_site="same-origin"), "as Chromium sends a form"
     assert not refused(method, "/stance", origin=f"http://{HOME}")
     assert not refused(method, "/stance", origin=f"http://{HOME}", sec_fetch_site="same-origin")
 

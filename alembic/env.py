@@ -5,9 +5,9 @@ By hand: `OWNFEED_BACKEND_DATABASE_URL=sqlite:///pool.db alembic upgrade head`.
 
 import os
 
+from alembic import context
 from sqlalchemy import Connection
 
-from alembic import context
 from backend.db.base import all_tables
 from backend.db.engine import open_engine, writing
 

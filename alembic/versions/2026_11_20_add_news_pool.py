@@ -1,8 +1,8 @@
 """Add the news pool: news, bodies, vectors, duplicates and their buckets, feeds, ingests, version."""
 
 import sqlalchemy as sa
-
 from alembic import op
+
 from backend.db.base import UtcDateTime
 
 revision = "add_news_pool"

@@ -1,4 +1,4 @@
-"""Many readers in one process, each with a device (store, ledger, byte log) of its own; only loaded models are shared."""
+"""Many readers in one process, each with a whole device (store, ledger, byte log); only loaded models are shared."""
 
 from __future__ import annotations
 

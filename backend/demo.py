@@ -143,7 +143,7 @@ class Crew:
         while time.monotonic() < deadline:
             self.check()
             try:
-                if httpx.get(url, timeout=2.0).status_code == httpx.codes.OK:
+                if httpx.get(url, timeout=2.0, follow_redirects=True).status_code == httpx.codes.OK:
                     return
             except httpx.TransportError:
                 pass  # not listening yet; the deadline decides

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.panel import Panel
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -87,16 +86,14 @@ def demo(
         crew = Crew(plan.data_dir / "logs")
         try:
             console_url = start_demo(plan, crew, TerminalSteps())
-            lines = [
-                f"Your feed   {plan.feed_url}",
-                f"Console     {console_url}",
-                f"Logs        {crew.log_dir}",
-                "",
-                f"{devices} simulated readers read along. They and you train at the paper's noise, which",
-                "honestly counted costs an epsilon of 4.9 million an upload; your Privacy page says so too.",
-                "Ctrl-C stops everything.",
-            ]
-            says.print(Panel("\n".join(lines), title="Ownfeed runs", expand=False))
+            says.print("\n[bold]Ownfeed runs.[/bold] Ctrl-C stops everything.\n")
+            says.print(f"  Your feed   {plan.feed_url}", markup=False)
+            says.print(f"  Console     {console_url}", markup=False)
+            says.print(f"  Logs        {crew.log_dir}\n", markup=False)
+            says.print(
+                f"{devices} simulated readers read along. They and you train at the paper's noise, which, honestly\n"
+                "counted, costs an epsilon of 4.9 million an upload: no guarantee. Your Training page has the switch."
+            )
             watch(crew)
         except KeyboardInterrupt:
             says.print("Stopping ...")

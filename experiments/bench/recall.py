@@ -90,7 +90,9 @@ class InterestRecall:
         self.protocol = manifest.recall
         self._model = RecallModel(graphs["context"], graphs["decompose"], manifest.recall)
         self._mechanism = BasisLaplace.under(manifest.recall)
-        self._release: ServedRelease = ServedReleases(shop.releases, answered=1).current
+        served = ServedReleases(shop.releases, answered=1)
+        served.refresh()
+        self._release: ServedRelease = served.current
         self._vectors = shop.vectors
         self._index = ExactIndex.over(np.arange(len(shop.vectors)), shop.vectors)
         self._channels: list[int] = []

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from backend.news.sources.newsroom.beat import Desk
 from backend.news.sources.newsroom.desks.business import BUSINESS
+from backend.news.sources.newsroom.desks.film import FILM
 from backend.news.sources.newsroom.desks.football import FOOTBALL
+from backend.news.sources.newsroom.desks.health import HEALTH
 from backend.news.sources.newsroom.desks.music import MUSIC
 from backend.news.sources.newsroom.desks.politics import POLITICS
+from backend.news.sources.newsroom.desks.world import WORLD
 
-DESKS: tuple[Desk, ...] = (POLITICS, BUSINESS, FOOTBALL, MUSIC)
+DESKS: tuple[Desk, ...] = (POLITICS, BUSINESS, FOOTBALL, MUSIC, HEALTH, WORLD, FILM)

@@ -9,6 +9,7 @@ from backend.news.sources.newsroom.desks.football import FOOTBALL
 from backend.news.sources.newsroom.desks.health import HEALTH
 from backend.news.sources.newsroom.desks.music import MUSIC
 from backend.news.sources.newsroom.desks.politics import POLITICS
+from backend.news.sources.newsroom.desks.technology import TECHNOLOGY
 from backend.news.sources.newsroom.desks.world import WORLD
 
-DESKS: tuple[Desk, ...] = (POLITICS, BUSINESS, FOOTBALL, MUSIC, HEALTH, WORLD, FILM)
+DESKS: tuple[Desk, ...] = (POLITICS, BUSINESS, FOOTBALL, MUSIC, HEALTH, WORLD, FILM, TECHNOLOGY)

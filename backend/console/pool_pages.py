@@ -9,8 +9,10 @@ from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import Response
 
 from backend.console.room import Room, Values
+from backend.news.pool import IngestRow
 
 FOUND_SHOWN = 50
+RUNS_SHOWN = 20
 
 
 def router(room: Room) -> APIRouter:
@@ -25,13 +27,13 @@ def router(room: Room) -> APIRouter:
             rows = services.pool.live(datetime.now(UTC)) if query else []
             found = [row for row in rows if query in row.title.lower() or query == row.id.lower()]
             runs = services.pool.ingests(100)
-            newest: dict[str, object] = {}
+            newest: dict[str, IngestRow] = {}
             for run in runs:
                 newest.setdefault(run.source, run)
             return {
                 "counts": services.pool.counts(),
                 "catalogue": services.live.current,
-                "runs": runs[:20],
+                "runs": runs[:RUNS_SHOWN],
                 "newest": newest,
                 "query": q.strip(),
                 "found": found[:FOUND_SHOWN],

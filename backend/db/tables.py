@@ -8,8 +8,21 @@ arrival and makes the vector read a walk along one b-tree.
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import BigInteger, CheckConstraint, Float, ForeignKey, Index, Integer, LargeBinary, String, Text
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    CheckConstraint,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    String,
+    Text,
+    text,
+)
 from sqlalchemy.orm import Mapped, mapped_column
 
 from backend.db.base import Base, UtcDateTime
@@ -96,7 +109,10 @@ class Feed(Base):
 
 
 class Ingest(Base):
-    """One finished run of a source, and what became of its rows; `failure` says why it stopped early."""
+    """One finished run of a source, and what became of its rows; `failure` says why it stopped early.
+
+    rejections: the first rejected rows, each with `line`, `field` and `reason`; `rejected` counts all of them.
+    """
 
     __tablename__ = "ingests"
 
@@ -111,6 +127,7 @@ class Ingest(Base):
     withheld: Mapped[int]
     rejected: Mapped[int]
     failure: Mapped[str | None] = mapped_column(Text)
+    rejections: Mapped[list[dict[str, Any]]] = mapped_column(JSON, server_default=text("'[]'"))
 
 
 class PoolVersion(Base):

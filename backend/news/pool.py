@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import starmap
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,7 @@ from backend.news.batch import Batch
 from backend.news.duplicates import Text, link, unlink
 from backend.news.errors import UnknownNews
 from backend.news.item import NewsItem
-from backend.news.report import IngestReport
+from backend.news.report import KEPT_REJECTIONS, IngestReport, Rejection
 from backend.news.version import raise_version, take_turn
 
 NEWS_LIFETIME = timedelta(days=30)
@@ -62,7 +63,7 @@ class PoolCounts:
 
 @dataclass(frozen=True, slots=True)
 class IngestRow:
-    """One run of a source, as the console lists it."""
+    """One run of a source, as the console lists it; rejections are the first of `rejected` malformed rows, by line."""
 
     source: str
     finished_at: datetime
@@ -74,6 +75,7 @@ class IngestRow:
     withheld: int
     rejected: int
     failure: str | None
+    rejections: tuple[Rejection, ...] = ()
 
 
 def _utc_now() -> datetime:
@@ -319,6 +321,7 @@ class NewsPool:
             "withheld": report.withheld,
             "rejected": report.rejected_count,
             "failure": failure,
+            "rejections": [one.to_json() for one in report.rejected[:KEPT_REJECTIONS]],
         }
         with writing(self._engine) as connection:
             connection.execute(insert(Ingest), row)
@@ -328,7 +331,11 @@ class NewsPool:
         columns = [getattr(Ingest, name) for name in IngestRow.__slots__]
         with reading(self._engine) as connection:
             rows = connection.execute(select(*columns).order_by(Ingest.number.desc()).limit(limit))
-            return [IngestRow(*row) for row in rows]
+            return [IngestRow(**{**row._mapping, "rejections": _rejections(row.rejections)}) for row in rows]
+
+
+def _rejections(kept: list[dict[str, Any]]) -> tuple[Rejection, ...]:
+    return tuple(Rejection(**one) for one in kept)
 
 
 def _check_vectors(ids: Sequence[str], vectors: NDArray[np.float32]) -> None:

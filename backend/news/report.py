@@ -10,6 +10,9 @@ from pydantic import ValidationError
 
 LISTED_REJECTIONS = 1_000
 """A report lists so many rejections and counts the rest."""
+KEPT_REJECTIONS = 50
+"""The run's line in the database keeps so many of them, for the console."""
+KEPT_REASON_CHARS = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +25,10 @@ class Rejection:
 
     def __str__(self) -> str:
         return f"line {self.line}: {self.field}: {self.reason}"
+
+    def to_json(self) -> dict[str, Any]:
+        """As it is kept with its run; an overlong reason is cut."""
+        return asdict(self) | {"reason": self.reason[:KEPT_REASON_CHARS]}
 
 
 def rejection(line: int, error: ValidationError) -> Rejection:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
+from operator import attrgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,52 +35,55 @@ class Candidates:
     @cached_property
     def ids(self) -> Codes:
         """Codes of the news ids, [n]."""
-        return _codes([card.id for card in self.cards])
+        return self._coded("id")
 
     @cached_property
     def topics(self) -> Codes:
         """Codes of the topics, [n]."""
-        return _codes([card.topic for card in self.cards])
+        return self._coded("topic")
 
     @cached_property
     def sections(self) -> Codes:
         """Codes of the sections, [n]."""
-        return _codes([card.section for card in self.cards])
+        return self._coded("section")
 
     @cached_property
     def publishers(self) -> Codes:
         """Codes of the publishers, [n]."""
-        return _codes([card.publisher for card in self.cards])
+        return self._coded("publisher")
 
     @cached_property
     def stories(self) -> Codes:
         """Codes of the developing stories, [n]; NO_STORY for news of none."""
-        return _codes([card.story or "" for card in self.cards])
+        return _codes((card.story or "" for card in self.cards), len(self))
 
     @cached_property
     def headlines(self) -> Codes:
         """Codes of the headlines without regard to case and outer white space, [n]."""
-        return _codes([card.title.strip().casefold() for card in self.cards])
+        return _codes((card.title.strip().casefold() for card in self.cards), len(self))
 
     @cached_property
     def published_sec(self) -> NDArray[np.float64]:
         """Publication times in seconds since 1970, [n]."""
-        return np.array([card.published_at.timestamp() for card in self.cards], dtype=np.float64)
+        times = map(datetime.timestamp, map(attrgetter("published_at"), self.cards))
+        return np.fromiter(times, dtype=np.float64, count=len(self))
 
     @cached_property
     def weights(self) -> NDArray[np.float64]:
         """Editorial weights 0 to 1, [n]."""
-        return np.array([card.weight for card in self.cards], dtype=np.float64)
+        return np.fromiter(map(attrgetter("weight"), self.cards), dtype=np.float64, count=len(self))
 
     @cached_property
     def unit_vectors(self) -> NDArray[np.float32]:
-        """Vectors of length 1 (or 0), [n, D]."""
+        """Vectors of length 1 (or 0), [n, D]. Made only where all rows are needed: it is most of a feed's numbers."""
         return unit(self.vectors)
 
     def named(self, column: Codes, names: Iterable[str]) -> NDArray[np.bool_]:
         """[n]: which rows of a column of codes are among `names`."""
-        wanted = _codes(list(names))
-        return np.isin(column, wanted) if len(wanted) else np.zeros(len(column), dtype=bool)
+        wanted = {hash(name) for name in names}
+        if not wanted:
+            return np.zeros(len(column), dtype=bool)
+        return np.fromiter(map(wanted.__contains__, column.tolist()), dtype=bool, count=len(column))
 
     def only(self, rows: NDArray[np.intp] | NDArray[np.bool_]) -> Candidates:
         """These rows (indices in order, or a mask), with the columns that were made already."""
@@ -86,6 +91,9 @@ class Candidates:
         found = Candidates(tuple([self.cards[row] for row in chosen]), self.vectors[chosen], self.encoder)
         found.__dict__.update({name: self.__dict__[name][chosen] for name in _COLUMNS if name in self.__dict__})
         return found
+
+    def _coded(self, field: str) -> Codes:
+        return _codes(map(attrgetter(field), self.cards), len(self))
 
 
 def candidates_of(answer: RecallAnswer, dimensions: int) -> Candidates:
@@ -123,8 +131,8 @@ def unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     return np.asarray(vectors / np.where(lengths > 0, lengths, 1.0), dtype=np.float32)
 
 
-def _codes(names: Sequence[str]) -> Codes:
-    return np.array([hash(name) for name in names], dtype=np.int64)
+def _codes(names: Iterable[str], count: int) -> Codes:
+    return np.fromiter(map(hash, names), dtype=np.int64, count=count)
 
 
-_COLUMNS = tuple(name for name, member in vars(Candidates).items() if isinstance(member, cached_property))
+_COLUMNS = ("ids", "topics", "sections", "publishers", "stories", "headlines", "published_sec", "weights")

@@ -17,10 +17,18 @@ def developing_groups(
 
     A story is as good as the mean score of its two best reports; equal stories go by name.
     """
-    reports: dict[str, list[int]] = {}
-    for row in np.flatnonzero(free & (candidates.stories != NO_STORY)):
-        reports.setdefault(candidates.cards[row].story or "", []).append(int(row))
-    worth = {name: float(np.sort(scores[rows])[-2:].mean()) for name, rows in reports.items() if len(rows) >= 2}
-    best = sorted(worth, key=lambda name: (-worth[name], name))[:stories]
-    newest = candidates.published_sec
-    return [sorted(reports[name], key=lambda row: -newest[row])[:REPORTS_PER_STORY] for name in best]
+    rows = np.flatnonzero(free & (candidates.stories != NO_STORY))
+    ranked = rows[np.lexsort((-scores[rows], candidates.stories[rows]))]  # story by story, the best report first
+    codes, worth = candidates.stories[ranked], scores[ranked]
+    firsts = np.flatnonzero(np.diff(codes, prepend=codes[:1] ^ 1))
+    sizes = np.diff(firsts, append=len(ranked))
+    firsts, sizes = firsts[sizes >= 2], sizes[sizes >= 2]
+    means = (worth[firsts] + worth[firsts + 1]) / 2
+    names = [candidates.cards[row].story or "" for row in ranked[firsts]]
+    best = sorted(range(len(firsts)), key=lambda group: (-means[group], names[group]))[:stories]
+    return [_newest(candidates, ranked[firsts[group] : firsts[group] + sizes[group]]) for group in best]
+
+
+def _newest(candidates: Candidates, rows: NDArray[np.intp]) -> list[int]:
+    order = np.lexsort((rows, -candidates.published_sec[rows]))
+    return [int(row) for row in rows[order[:REPORTS_PER_STORY]]]

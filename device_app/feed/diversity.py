@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from device_app.feed.candidates import Codes
+from device_app.feed.candidates import Codes, unit
 
 POOL_ROWS = 120
 """MMR looks at so many of the best rows."""
@@ -17,7 +17,7 @@ POOL_OF_A_CAP = 3
 
 def diversified(
     scores: NDArray[np.float64],
-    units: NDArray[np.float32],
+    vectors: NDArray[np.float32],
     caps: Mapping[str, tuple[Codes, int]],
     *,
     count: int,
@@ -25,7 +25,7 @@ def diversified(
 ) -> list[int]:
     """Rows picked, best first: each time the greatest (1 - variety) * score - variety * likeness to those picked.
 
-    scores [n] and units [n, D] (rows of length 1) describe the candidates; likeness is the greatest cosine, put on the
+    scores [n] and vectors [n, D] describe the candidates; likeness is the greatest cosine, put on the
     scale of the scores of the pool. caps maps a name to (column [n], limit): no value of a column is picked more than
     `limit` times. Fewer than `count` rows come back if caps or candidates run out. Equal values go to the better score.
     """
@@ -34,9 +34,9 @@ def diversified(
     for column, limit in caps.values():
         within &= _place_in_group(column[ranked]) < POOL_OF_A_CAP * limit
     size = max(POOL_ROWS, 4 * count)
-    picked = _picked(ranked[within][:size], scores, units, caps, count=count, variety=variety)
+    picked = _picked(ranked[within][:size], scores, vectors, caps, count=count, variety=variety)
     if len(picked) < min(count, len(ranked)):
-        picked = _picked(ranked, scores, units, caps, count=count, variety=variety)
+        picked = _picked(ranked, scores, vectors, caps, count=count, variety=variety)
     return picked
 
 
@@ -53,7 +53,7 @@ def _place_in_group(values: Codes) -> NDArray[np.intp]:
 def _picked(
     pool: NDArray[np.intp],
     scores: NDArray[np.float64],
-    units: NDArray[np.float32],
+    vectors: NDArray[np.float32],
     caps: Mapping[str, tuple[Codes, int]],
     *,
     count: int,
@@ -64,7 +64,7 @@ def _picked(
     values = scores[pool]
     spread = max(float(values.max() - values.min()), 1e-9)
     relevance = (1.0 - variety) * (values - values.min()) / spread
-    near = units[pool]
+    near = unit(vectors[pool])
     codes = [(np.unique(column[pool], return_inverse=True)[1], limit) for column, limit in caps.values()]
     used = [np.zeros(int(code.max()) + 1, dtype=np.int64) for code, _ in codes]
     nearest = np.zeros(len(pool), dtype=np.float64)

@@ -20,7 +20,7 @@ NEAR_COSINE = 0.2
 
 def reasons(candidates: Candidates, page: Sequence[Placed], tastes: Tastes) -> list[Reason]:
     """One reason for each place of the page, in its order."""
-    units = candidates.unit_vectors[[place.row for place in page]]
+    units = unit(candidates.vectors[[place.row for place in page]])
     to_clicks = units @ unit(tastes.click_vectors).T  # [n, H]
     to_liked = units @ unit(tastes.liked).T
     read = Counter(card.topic for card in tastes.clicks)

@@ -51,7 +51,7 @@ def placed(
     reserved = len(grouped) + settings.fresh_slots + settings.explore_slots
     personal = diversified(
         scores[rows],
-        candidates.unit_vectors[rows],
+        candidates.vectors[rows],
         {
             "topic": (candidates.topics[rows], settings.topic_cap),
             "publisher": (candidates.publishers[rows], settings.publisher_cap),

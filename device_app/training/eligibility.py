@@ -51,7 +51,8 @@ def check_ready(readiness: Readiness) -> None:
     if readiness.epsilon_left <= 0:
         raise NotEligible("today's privacy budget for training is spent, or set to 0.")
     if readiness.clicks < ENOUGH_CLICKS:
-        raise NotEligible(f"it holds {readiness.clicks} clicks; {ENOUGH_CLICKS} are needed.")
+        held = "1 click" if readiness.clicks == 1 else f"{readiness.clicks} clicks"
+        raise NotEligible(f"it holds {held}; {ENOUGH_CLICKS} are needed.")
 
 
 def check_offer(manifest: RoundManifest, terms: Terms) -> None:

@@ -14,6 +14,7 @@ from backend.errors import OwnfeedError
 from backend.federation.errors import RoundUnderWay
 from backend.latency import LatencyLog
 from backend.news.pool import IngestRow, PoolCounts, PoolRow
+from backend.news.report import Rejection
 from backend.recall.gate import IndexStatus
 from backend.releases.store import PublishedRelease, ReleaseDraft
 from device_app.wire.releases import BlobRef, ModelEntry, RecallProtocol, ReleaseManifest
@@ -22,6 +23,10 @@ from device_app.wire.rounds import RoundStatus
 NOW = datetime.now(UTC)
 TOKEN = "the-operators-token"
 SECTIONS = {"city": 410, "culture": 350, "economy": 402, "health": 377, "politics": 455, "science": 366, "sport": 471}
+REJECTED = (
+    Rejection(17, "title", "String should have at least 1 character"),
+    Rejection(204, "published_at", "Input should have timezone info"),
+)
 
 
 class NoSuchNews(OwnfeedError):
@@ -78,7 +83,7 @@ class StandInPool:
         broken = "the feed is HTML, not RSS or Atom"
         return [
             IngestRow("https://courant.example/rss.xml", NOW - timedelta(minutes=40), 1.2, 0, 0, 0, 0, 0, 0, broken),
-            IngestRow("newsroom", NOW - timedelta(hours=2), 6.4, 5_800, 0, 0, 20, 0, 3, None),
+            IngestRow("newsroom", NOW - timedelta(hours=2), 6.4, 5_800, 0, 0, 20, 0, 3, None, REJECTED),
         ][:limit]
 
     def live(self, now: datetime) -> list[PoolRow]:

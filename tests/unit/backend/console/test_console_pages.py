@@ -112,6 +112,13 @@ def test_news_is_found_and_taken_down_and_an_unknown_id_refused() -> None:
     assert "There is no news n:9. Nothing was changed." in refused.text
 
 
+def test_rejected_rows_are_shown_by_line_and_a_run_that_kept_fewer_says_so() -> None:
+    text = client_of(StandInServices()).get("/console/pool").text
+    assert '<td class="num">204</td><th scope="row"><code>published_at</code></th>' in text
+    assert "Input should have timezone info" in text
+    assert "The first 2; the command that ran it lists more." in text
+
+
 def test_a_release_is_rolled_back() -> None:
     services = StandInServices()
     assert client_of(services).post("/console/releases/r1/roll-back", headers=OURS).status_code == 303

@@ -75,6 +75,18 @@ def test_finished_runs_are_listed_newest_first(pool: NewsPool, item: MakeItem) -
     ]
 
 
+def test_the_first_fifty_rejected_rows_are_kept_with_their_run_and_the_rest_counted(pool: NewsPool) -> None:
+    rows = [Rejection(line, "title", "missing" if line > 1 else "x" * 900) for line in range(1, 61)]
+    ingest(pool, rows, source="one")
+    ingest(pool, [], source="two")
+    quiet, run = pool.ingests()
+    assert quiet.rejections == ()
+    assert run.rejected == 60
+    assert [one.line for one in run.rejections] == list(range(1, 51))
+    assert run.rejections[0].reason == "x" * 500
+    assert run.rejections[49] == Rejection(50, "title", "missing")
+
+
 def test_batches_of_nothing_are_refused(pool: NewsPool) -> None:
     with pytest.raises(ValueError, match="batch_rows must be at least 1, got 0"):
         ingest(pool, [], source="test", batch_rows=0)

@@ -47,6 +47,7 @@ def test_a_ready_device_is_ready() -> None:
         ({"paused": True}, "paused"),
         ({"release": None}, "no release"),
         ({"clicks": 4}, "holds 4 clicks; 5 are needed"),
+        ({"clicks": 1}, "holds 1 click; 5 are needed"),
         ({"epsilon_left": 0.0}, "budget"),
     ],
 )

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime
 from threading import Lock
 
-from device_app.views.status import LoopTrouble
+
+@dataclass(frozen=True)
+class LoopTrouble:
+    """The last error of a background loop that has not gone well since."""
+
+    loop: str
+    at: datetime
+    words: str
 
 
 class Troubles:

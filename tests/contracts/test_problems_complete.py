@@ -1,0 +1,182 @@
+"""Every refusal of the whole server is a problem of the catalogue (RFC 9457), on every route."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+from collections.abc import Iterable, Iterator
+
+import pytest
+from fastapi import FastAPI
+from httpx import Response
+
+import backend
+from backend.errors import OwnfeedError, catalogue
+from backend.problems import URN
+from device_app.wire.problems import PROBLEM_MEDIA_TYPE, Problem
+from tests.doubles.recall_app import Running, running
+
+METHODS = {"GET", "POST", "PUT", "DELETE", "PATCH"}
+GOOD_PARTS = {
+    "{sha256}": "ab" * 32,
+    "{release}": "r1",
+    "{shard}": "2026-11-20.0",
+    "{round_id}": "round-1",
+    "{pseudonym}": "a" * 22,
+}
+TAKES_JSON = {
+    ("POST", "/v1/recall"),
+    ("POST", "/v1/news/bodies"),
+    ("POST", "/v1/rounds/check-in"),
+    ("POST", "/v1/admin/rounds"),
+}
+TAKES_TENSORS = {("PUT", "/v1/rounds/{round_id}/updates/{pseudonym}")}
+TAKES_NOTHING = {("POST", "/v1/admin/rounds/{round_id}/cancel")}
+
+
+def errors() -> set[type[OwnfeedError]]:
+    for module in pkgutil.walk_packages(backend.__path__, "backend."):
+        importlib.import_module(module.name)
+    found: set[type[OwnfeedError]] = set()
+    queue: list[type[OwnfeedError]] = [OwnfeedError]
+    while queue:
+        one = queue.pop()
+        queue += one.__subclasses__()
+        if one.__module__.startswith("backend."):
+            found.add(one)
+    return found
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    with running(tmp_path_factory.mktemp("problems"), news=40) as one:
+        yield one
+
+
+def routes(app: FastAPI) -> dict[str, set[str]]:
+    """Methods by path template, console and static files included."""
+    found: dict[str, set[str]] = {}
+    for path, methods in _flat(app.routes, ""):
+        found.setdefault(path, set()).update(methods)
+    return found
+
+
+def _flat(some: Iterable[object], prefix: str) -> Iterator[tuple[str, set[str]]]:
+    """FastAPI keeps an included router whole, with the prefix it was included under."""
+    for route in some:
+        inner = getattr(route, "original_router", None)
+        if inner is None:
+            yield prefix + str(route.path), set(route.methods or ())  # type: ignore[attr-defined]
+        else:
+            yield from _flat(inner.routes, prefix + route.include_context.prefix)  # type: ignore[attr-defined]
+
+
+def filled(path: str) -> str:
+    for name, value in GOOD_PARTS.items():
+        path = path.replace(name, value)
+    return re.sub(r"\{[^}]+\}", "x", path)
+
+
+def problem(answer: Response) -> Problem:
+    """The answer as a problem that the catalogue knows."""
+    assert answer.headers["content-type"].split(";")[0] == PROBLEM_MEDIA_TYPE, (answer.status_code, answer.text[:200])
+    found = Problem.model_validate_json(answer.content)
+    known = catalogue()[found.type.removeprefix(URN)]
+    assert (found.status, found.title) == (known.status, known.title) == (answer.status_code, found.title)
+    assert found.detail.endswith(".")
+    assert "\n" not in found.detail
+    return found
+
+
+def test_every_error_has_a_code_a_status_and_a_title_of_its_own() -> None:
+    seen: dict[str, str] = {}
+    for error in sorted(errors(), key=lambda one: one.__qualname__):
+        assert {"code", "status", "title"} <= vars(error).keys(), f"{error.__qualname__} borrows its meaning"
+        assert re.fullmatch(r"[a-z]+(-[a-z]+)*", error.code), error.code
+        assert 400 <= error.status < 600, error.code
+        assert error.title[0].isupper() or error.title.startswith("JSON"), error.title
+        assert not error.title.endswith("."), error.title
+        assert seen.setdefault(error.code, error.__qualname__) == error.__qualname__, error.code
+        assert error.__doc__, error.__qualname__
+    assert len(seen) > 25
+
+
+def test_every_route_of_the_server_is_looked_at(server: Running) -> None:
+    found = routes(server.app)
+    api = {(method, path) for path, methods in found.items() for method in methods if path.startswith("/v1/")}
+    changing = {(method, path) for method, path in api if method not in ("GET", "HEAD")}
+    assert changing == TAKES_JSON | TAKES_TENSORS | TAKES_NOTHING, "say here what a new route takes"
+    assert {path for path in found if path.startswith("/v1/")} >= {"/v1/health", "/v1/blobs/{sha256}", "/v1/admin/pool"}
+    assert any(path.startswith("/console") for path in found)
+
+
+def test_a_wrong_method_is_a_problem_on_every_route(server: Running) -> None:
+    tried = 0
+    for path, methods in routes(server.app).items():
+        for method in METHODS - methods - ({"GET"} if "HEAD" in methods else set()):
+            answer = server.client.request(method, filled(path), follow_redirects=False)
+            found = problem(answer)
+            assert found.status in (405, 422), f"{method} {path}: {found}"
+            if found.status == 405:
+                assert answer.headers["allow"]
+            tried += 1
+    assert tried > 60
+
+
+def auth(server: Running) -> dict[str, str]:
+    return {"Authorization": f"Bearer {server.services.admin_token}"}
+
+
+@pytest.mark.parametrize(("method", "path"), sorted(TAKES_JSON))
+@pytest.mark.parametrize(
+    ("content", "kind", "status"),
+    [
+        (b"{", "application/json", 400),
+        (b"", "application/json", 400),
+        (b"\xff\xfe", "application/json", 400),
+        (b"[1, 2]", "application/json", 422),
+        (b'{"unknown": 1}', "application/json", 422),
+        (b"{}", "text/plain", 415),
+        (b"{}", "", 415),
+    ],
+)
+def test_a_bad_body_is_a_problem_on_every_route_that_takes_json(
+    server: Running, method: str, path: str, content: bytes, kind: str, status: int
+) -> None:
+    answer = server.client.request(method, path, content=content, headers=auth(server) | {"Content-Type": kind})
+    assert problem(answer).status == status
+
+
+def test_a_bad_update_is_a_problem(server: Running) -> None:
+    (method, path) = next(iter(TAKES_TENSORS))
+    assert problem(server.client.request(method, filled(path), content=b"x")).status == 415
+    right = {"Content-Type": "application/vnd.safetensors"}
+    assert problem(server.client.request(method, filled(path), content=b"x", headers=right)).status in (404, 409, 410)
+
+
+def test_a_malformed_part_of_an_address_is_a_problem_that_does_not_quote_it(server: Running) -> None:
+    tried = 0
+    for path, methods in routes(server.app).items():
+        if not path.startswith("/v1/") or "{" not in path:
+            continue
+        for method in methods - {"HEAD"}:
+            bad = re.sub(r"\{[^}]+\}", "Ada%20Lovelace", path)
+            found = problem(server.client.request(method, bad, headers=auth(server)))
+            assert found.status == 422
+            assert found.field
+            assert "Lovelace" not in found.model_dump_json()
+            tried += 1
+    assert tried >= 6
+
+
+def test_a_missing_thing_of_the_right_form_is_a_problem(server: Running) -> None:
+    for path in ("/v1/blobs/" + "ab" * 32, "/v1/rounds/round-9", "/v1/releases/r99/vectors"):
+        assert problem(server.client.get(path)).status == 404, path
+
+
+def test_the_operators_routes_ask_for_the_token_before_anything_else(server: Running) -> None:
+    for path, methods in routes(server.app).items():
+        if path.startswith("/v1/admin"):
+            for method in methods - {"HEAD"}:
+                assert problem(server.client.request(method, filled(path), content=b"{")).status == 401, path

@@ -1,0 +1,95 @@
+"""Every setting says what it means where it is defined, and a misspelt one is noticed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel, ValidationError
+
+import backend.settings
+import device_app.settings
+from backend.errors import SettingsRefused
+from backend.settings import BackendSettings, load_settings
+from device_app.settings import DeviceSettings
+
+ROOT = Path(__file__).parents[2]
+ROOTS: tuple[type[BaseModel], ...] = (BackendSettings, DeviceSettings)
+PREFIXES = {"OWNFEED_BACKEND_": backend.settings, "OWNFEED_DEVICE_": device_app.settings}
+
+
+def classes(root: type[BaseModel]) -> Iterator[type[BaseModel]]:
+    yield root
+    for field in root.model_fields.values():
+        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+            yield from classes(field.annotation)
+
+
+ALL = [one for root in ROOTS for one in classes(root)]
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize("kind", ALL, ids=lambda kind: kind.__name__)
+def test_every_setting_has_a_description_that_ends_as_a_sentence(kind: type[BaseModel]) -> None:
+    assert kind.model_fields
+    for name, field in kind.model_fields.items():
+        assert field.description, name
+        assert len(field.description) >= 12, name
+        assert field.description.endswith("."), name
+
+
+def test_the_nested_settings_are_found() -> None:
+    assert {kind.__name__ for kind in ALL} == {
+        "BackendSettings",
+        "DeviceSettings",
+        "PrivacySettings",
+        "PerformanceSettings",
+        "FeedSettings",
+    }
+
+
+@pytest.mark.parametrize("prefix", sorted(PREFIXES))
+def test_the_prefix_of_the_environment_is_told_in_the_readme_and_where_settings_are_defined(prefix: str) -> None:
+    assert f"{prefix}*" in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert prefix in (PREFIXES[prefix].__doc__ or "")
+    assert prefix in {str(kind.model_config.get("env_prefix")) for kind in ROOTS}
+
+
+@pytest.mark.parametrize("kind", ALL, ids=lambda kind: kind.__name__)
+def test_an_unknown_setting_is_refused_by_name_and_none_can_be_changed_later(kind: type[BaseModel]) -> None:
+    with pytest.raises(ValidationError) as refused:
+        kind(prot=1)  # type: ignore[call-arg]
+    assert refused.value.errors()[0]["loc"] == ("prot",)
+    name = next(iter(kind.model_fields))
+    with pytest.raises(ValidationError, match="frozen"):
+        setattr(kind(), name, None)
+
+
+def test_a_misspelt_key_in_either_table_of_the_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "ownfeed.toml").write_text("[backend]\nprot = 1\n[device]\nprot = 1\n", encoding="utf-8")
+    with pytest.raises(SettingsRefused, match="prot"):
+        load_settings()
+    with pytest.raises(ValidationError, match="prot"):
+        DeviceSettings()
+
+
+def test_a_misspelt_nested_key_is_refused_from_file_and_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "ownfeed.toml").write_text("[device.privacy]\nmoed = 'none'\n", encoding="utf-8")
+    with pytest.raises(ValidationError, match=r"privacy\.moed"):
+        DeviceSettings()
+    (tmp_path / "ownfeed.toml").unlink()
+    monkeypatch.setenv("OWNFEED_DEVICE_PRIVACY__MOED", "none")
+    with pytest.raises(ValidationError, match=r"privacy\.moed"):
+        DeviceSettings()
+
+
+@pytest.mark.parametrize("kind", ALL, ids=lambda kind: kind.__name__)
+def test_no_default_breaks_its_own_limit(kind: type[BaseModel]) -> None:
+    assert kind.model_validate(kind().model_dump()) == kind()

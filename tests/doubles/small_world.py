@@ -1,0 +1,339 @@
+"""A whole small world: a real backend with a real first release over hand-made news, and real devices beside it.
+
+Only BERT is stood in for, at the Embedder seam: a title's vector is the sum of fixed random vectors of its words, so
+that titles with words in common lie near each other. The release is exported once a test run and copied for each world.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from pathlib import Path
+
+import httpx
+import numpy as np
+import uvicorn
+from filelock import FileLock
+from numpy.typing import NDArray
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from backend.app import create_app
+from backend.composition import Services, build_services
+from backend.db.engine import migrate, open_engine
+from backend.news.ingest import ingest
+from backend.news.item import NewsItem
+from backend.news.pool import NewsPool
+from backend.releases.publish import publish_first
+from backend.releases.store import ReleaseStore
+from backend.settings import BackendSettings
+from device_app.composition import build_device
+from device_app.device import Device
+from device_app.settings import DeviceSettings, PerformanceSettings, PrivacySettings
+
+DIMENSIONS = 256
+START_WITHIN_SEC = 60.0
+WORDS = {
+    "sport": {
+        "rowing": ["regatta", "oar", "scull", "coxswain", "eights", "lake", "stroke", "bow"],
+        "tennis": ["serve", "racket", "rally", "baseline", "umpire", "volley", "tiebreak", "court"],
+        "cycling": ["peloton", "sprint", "climb", "derailleur", "breakaway", "stage", "jersey", "saddle"],
+    },
+    "science": {
+        "space": ["orbit", "probe", "telescope", "comet", "launch", "crater", "astronaut", "payload"],
+        "oceans": ["reef", "plankton", "trench", "current", "salinity", "whale", "sonar", "kelp"],
+        "physics": ["quark", "collider", "neutrino", "lattice", "photon", "magnet", "vacuum", "isotope"],
+    },
+    "business": {
+        "shipping": ["freighter", "container", "tonnage", "harbour", "charter", "pilot", "dock", "manifest"],
+        "retail": ["checkout", "shelf", "discount", "footfall", "franchise", "warehouse", "basket", "loyalty"],
+        "energy": ["turbine", "grid", "substation", "reactor", "pipeline", "kilowatt", "tariff", "boiler"],
+    },
+    "culture": {
+        "film": ["premiere", "director", "reel", "casting", "matinee", "script", "festival", "usher"],
+        "opera": ["aria", "soprano", "overture", "libretto", "conductor", "chorus", "rehearsal", "balcony"],
+        "painting": ["canvas", "fresco", "gallery", "pigment", "easel", "portrait", "varnish", "curator"],
+    },
+    "health": {
+        "sleep": ["insomnia", "pillow", "circadian", "melatonin", "dream", "nap", "snore", "dawn"],
+        "hearts": ["artery", "pulse", "valve", "stent", "cholesterol", "ventricle", "clinic", "beat"],
+        "vaccines": ["dose", "antibody", "booster", "trial", "syringe", "immunity", "outbreak", "ward"],
+    },
+    "politics": {
+        "elections": ["ballot", "turnout", "candidate", "poll", "constituency", "recount", "manifesto", "canvass"],
+        "courts": ["verdict", "appeal", "judge", "tribunal", "testimony", "plea", "ruling", "bench"],
+        "budget": ["deficit", "levy", "treasury", "surplus", "bond", "spending", "audit", "subsidy"],
+    },
+}
+"""Vocabulary by section and topic."""
+ARTICLES_A_TOPIC = 24
+PUBLISHERS = ("The Harbour Post", "Evening Ledger", "The Northern Line")
+
+
+class WordEmbedder:
+    """A stand-in for the news encoder: float32 [n, 256] of unit length, the same for the same titles."""
+
+    digest = "words-of-titles"
+    dimensions = DIMENSIONS
+
+    def encode(
+        self, titles: Sequence[str], *, progress: Callable[[int, int], None] | None = None
+    ) -> NDArray[np.float32]:
+        vectors = np.stack([sum((_word(word) for word in title.lower().split()), _word("")) for title in titles])
+        if progress is not None:
+            progress(len(titles), len(titles))
+        return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+
+
+@lru_cache(maxsize=65_536)
+def _word(word: str) -> NDArray[np.float64]:
+    return np.random.default_rng(zlib.crc32(word.encode())).normal(size=DIMENSIONS)
+
+
+def hand_made_news(now: datetime) -> list[NewsItem]:
+    """432 articles of 18 topics over the last five days; titles share words of their topic and no two are alike."""
+    draw = np.random.default_rng(3)
+    found = []
+    for section, topics in WORDS.items():
+        for topic, words in topics.items():
+            for number in range(ARTICLES_A_TOPIC):
+                chosen = [words[row] for row in draw.choice(len(words), size=5, replace=False)]
+                own = "".join(chr(ord("a") + int(letter)) for letter in draw.integers(26, size=7))
+                news_id = f"{topic}-{number:02d}"
+                found.append(
+                    NewsItem(
+                        id=news_id,
+                        title=f"{' '.join(chosen).capitalize()} near {own.capitalize()}",
+                        abstract=f"What {own} means for {topic}.",
+                        body=f"First paragraph of {news_id}.\n\nSecond paragraph of {news_id}.",
+                        publisher=PUBLISHERS[number % len(PUBLISHERS)],
+                        section=section,
+                        topic=topic,
+                        published_at=now - timedelta(minutes=1 + 7_000 * float(draw.random())),
+                        weight=0.5,
+                    )
+                )
+    return found
+
+
+def fill_pool(pool: NewsPool, items: Sequence[NewsItem]) -> None:
+    """Ingest items and give them vectors of the stand-in encoder."""
+    report = ingest(pool, items, source="hand-made")
+    assert report.added == len(items), report
+    embed_all(pool)
+
+
+def embed_all(pool: NewsPool) -> None:
+    """Vectors for all news that have none."""
+    missing = pool.missing_vectors(WordEmbedder.digest)
+    vectors = WordEmbedder().encode([title for _, _, title, _ in missing])
+    pool.store_vectors(WordEmbedder.digest, [news_id for _, news_id, _, _ in missing], vectors)
+
+
+def first_folder(cache: Path) -> Path:
+    """A backend's data folder with news, vectors and the exported first release; made once, also by several workers."""
+    folder = cache / "small-world"
+    with FileLock(cache / "small-world.lock"):
+        if not folder.is_dir():
+            making = cache / "small-world-making"
+            shutil.rmtree(making, ignore_errors=True)
+            making.mkdir()
+            settings = BackendSettings(data_dir=making)
+            migrate(settings.database_url)
+            engine = open_engine(settings.database_url)
+            pool = NewsPool(engine)
+            fill_pool(pool, hand_made_news(datetime.now(UTC)))
+            _, vectors = pool.vectors(WordEmbedder.digest)
+            store = ReleaseStore.open(engine, settings)
+            publish_first(store, encoder=WordEmbedder.digest, vectors=np.asarray(vectors))
+            engine.dispose()
+            making.rename(folder)
+    return folder
+
+
+@dataclass(frozen=True)
+class Received:
+    """One request as the server got it."""
+
+    method: str
+    path: str
+    query: str
+    headers: bytes
+    body: bytes
+
+
+class Overhearing:
+    """ASGI middleware around the whole server: keeps every request to the byte, and may change an answer's body."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+        self.requests: list[Received] = []
+        self.tamper: Callable[[str, bytes], bytes] | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        body = bytearray()
+
+        async def heard() -> Message:
+            message = await receive()
+            body.extend(message.get("body", b""))
+            return message
+
+        async def changed(message: Message) -> None:
+            if self.tamper is not None and message.get("body"):
+                message = {**message, "body": self.tamper(scope["path"], message["body"])}
+            await send(message)
+
+        try:
+            await self.app(scope, heard, changed)
+        finally:
+            self.requests.append(
+                Received(
+                    scope["method"],
+                    scope["path"],
+                    scope["query_string"].decode(),
+                    b"\n".join(name + b": " + value for name, value in scope["headers"]),
+                    bytes(body),
+                )
+            )
+
+
+@contextmanager
+def serving(app: ASGIApp, port: int = 0) -> Iterator[str]:
+    """Serve an app on this machine over real HTTP."""
+    door = socket.socket()
+    door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    door.bind(("127.0.0.1", port))
+    server = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False, ws="none"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [door]}, daemon=True)
+    thread.start()
+    try:
+        until = time.monotonic() + START_WITHIN_SEC
+        while not server.started:
+            assert thread.is_alive(), "the server ended while starting"
+            assert time.monotonic() < until, "the server did not start in time"
+            time.sleep(0.02)
+        yield f"http://127.0.0.1:{door.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join(START_WITHIN_SEC)
+        door.close()
+
+
+@dataclass
+class World:
+    """A backend under test and where its readers' devices live."""
+
+    folder: Path
+    settings: BackendSettings
+    devices: list[Device] = field(default_factory=list)
+    url: str = ""
+    services: Services | None = None
+    ears: Overhearing | None = None
+
+    @contextmanager
+    def backend(self, port: int = 0) -> Iterator[World]:
+        """Serve the backend while the block runs."""
+        self.services = build_services(self.settings)
+        self.ears = Overhearing(create_app(services=self.services))
+        try:
+            with serving(self.ears, port) as self.url:
+                yield self
+        finally:
+            self.services.close()
+
+    @property
+    def token(self) -> str:
+        """The operator's token."""
+        return self.settings.admin_token_file.read_text(encoding="utf-8").strip()
+
+    def device_settings(self, profile: str = "reader", **changes: object) -> DeviceSettings:
+        """Settings of a device of this backend that may train."""
+        defaults: dict[str, object] = {
+            "profile": profile,
+            "data_dir": self.folder,
+            "backend_url": self.url,
+            "privacy": PrivacySettings(training=True, epsilon_per_day_training=1e9),
+            "performance": PerformanceSettings(bodies_wait_sec=0.2),
+        }
+        return DeviceSettings(**{**defaults, **changes})  # type: ignore[arg-type]
+
+    def device(self, profile: str = "reader", **changes: object) -> Device:
+        """A device, closed with the world; call it again for the same profile to restart that device."""
+        made = build_device(self.device_settings(profile, **changes))
+        self.devices.append(made)
+        return made
+
+    def requests(self) -> list[Received]:
+        """What the server received so far."""
+        assert self.ears is not None
+        return list(self.ears.requests)
+
+    def server_log(self) -> str:
+        """The server's own log file."""
+        return (self.settings.data_dir / "server.log").read_text(encoding="utf-8")
+
+
+@contextmanager
+def small_world(first: Path, folder: Path) -> Iterator[World]:
+    """A copy of the first folder; serve it with `World.backend`."""
+    shutil.copytree(first, folder / "backend")
+    world = World(folder, BackendSettings(data_dir=folder / "backend", round_tick_sec=0.05, pool_poll_sec=0.2))
+    try:
+        yield world
+    finally:
+        for device in world.devices:
+            device.close()
+
+
+SERVE = """
+import sys, uvicorn
+from backend.app import create_app
+from backend.settings import load_settings
+settings = load_settings(data_dir=sys.argv[1], round_tick_sec=0.05)
+uvicorn.run(create_app(settings), host="127.0.0.1", port=int(sys.argv[2]), access_log=False, log_level="error")
+"""
+
+
+@contextmanager
+def backend_process(settings: BackendSettings, port: int) -> Iterator[subprocess.Popen[bytes]]:
+    """The backend as a process of its own, answering when the block begins; killed at its end."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", SERVE, str(settings.data_dir), str(port)],
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+    )
+    try:
+        until = time.monotonic() + START_WITHIN_SEC
+        while True:
+            assert process.poll() is None, "the backend ended while starting"
+            assert time.monotonic() < until, "the backend did not start in time"
+            try:
+                if httpx.get(f"http://127.0.0.1:{port}/v1/health", timeout=2.0).is_success:
+                    break
+            except httpx.TransportError:
+                time.sleep(0.05)
+        yield process
+    finally:
+        if process.poll() is None:
+            process.send_signal(signal.SIGKILL)
+        process.wait()
+
+
+def free_port() -> int:
+    """A port that nothing listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

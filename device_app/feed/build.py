@@ -101,7 +101,9 @@ def build_feed(desk: FeedDesk, models: ServingModels) -> Feed:
         recalled=len(found.candidates),
     )
     shown = candidates.only(np.array([place.row for place in page], dtype=np.intp))
-    return desk.kept.save(feed, shown, watch)
+    feed = desk.kept.save(feed, shown, watch)
+    desk.recall.fetch_texts()
+    return feed
 
 
 def _showable(candidates: Candidates, tastes: Tastes, seen: set[str], size: int) -> tuple[Candidates, bool]:

@@ -24,7 +24,7 @@ from device_app.store.clicks import Clicks
 from device_app.store.release_shelf import ReleaseShelf
 from device_app.store.report_memo import ReportMemo
 from device_app.uplink.server import Uplink
-from device_app.wire.recall import RecallRequest
+from device_app.wire.recall import RecallAnswer, RecallRequest
 from device_app.wire.timing import Stopwatch
 
 SILENT = "Reports are switched off: this feed was ranked on this device from the list that everybody gets."
@@ -79,6 +79,7 @@ class Recall:
         self._clock = clock
         self._kept: _Kept | None = None
         self._joined: tuple[Candidates, Candidates, Candidates] | None = None
+        self._unfetched: tuple[RecallAnswer, NDArray[np.float32]] | None = None
 
     def find(
         self, models: ServingModels, contexts: NDArray[np.float32], labels: NDArray[np.int64], watch: Stopwatch
@@ -113,6 +114,15 @@ class Recall:
         except AnswerMalformed as malformed:
             return Found(empty, "front", f"{malformed} This feed was ranked from the common list.")
 
+    def fetch_texts(self) -> None:
+        """Have the texts of the last answer's whole list fetched in the background.
+
+        Called once its feed is built: until then the fetching would compete with the feed for the processor.
+        """
+        if self._unfetched is not None:
+            self._bodies.want(*self._unfetched)
+            self._unfetched = None
+
     def known(self, front: Candidates) -> Candidates:
         """The kept answer and the common list together."""
         return front if self._kept is None else self.joined(self._kept.found, front)
@@ -127,7 +137,7 @@ class Recall:
 
     def forget(self) -> None:
         """Drop the kept answer."""
-        self._kept = self._joined = None
+        self._kept = self._joined = self._unfetched = None
 
     def _in_use(self, models: ServingModels) -> Sealed[RecallRequest] | None:
         """The memoised report, also one of an earlier release of the same encoder: sending it again costs nothing."""
@@ -186,13 +196,12 @@ class Recall:
     def _asked(
         self, report: Sealed[RecallRequest], models: ServingModels, notice: str | None, watch: Stopwatch
     ) -> Found:
-        with watch.stage("network"):
-            answer, server_ms = self._uplink.recall(report)
+        answer, server_ms = self._uplink.recall(report, watch)
         if answer.encoder != models.encoder:
             words = "The backend has moved on to a newer release; this feed was ranked from the common list meanwhile."
             return Found(nothing(models.encoder, models.dimensions), "front", words, server_ms)
         with watch.stage("decode"):
             found = candidates_of(answer, models.dimensions)
         self._kept = _Kept(report.sha256, models.encoder, time.monotonic(), found)
-        self._bodies.want(answer, found.vectors)
+        self._unfetched = (answer, found.vectors)
         return Found(found, "personal", notice, server_ms)

@@ -76,6 +76,7 @@ class Serving:
             self.changed()
             self._last = None
             self.desk.recall.forget()
+            self.desk.tastes.forget()
 
     def item(self, feed_id: str | None, news_id: str) -> FeedItem | None:
         """The item of a feed, for its reason."""

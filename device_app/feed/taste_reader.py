@@ -50,6 +50,11 @@ class TasteReader:
         self._stances = stances
         self._names = names
         self._preferences = preferences
+        self._clicked: tuple[tuple[str, int], dict[int, ClickedNews]] = (("", 0), {})
+
+    def forget(self) -> None:
+        """Drop the clicked news that is kept in memory from one feed to the next."""
+        self._clicked = (("", 0), {})
 
     def reading(self, encoder: str) -> Reading:
         """The newest 50 clicks outside muted interests, oldest first; clicks without card or vector are left out."""
@@ -91,14 +96,27 @@ class TasteReader:
         return None if chosen is None else tuple(chosen)
 
     def _on_shelf(self, clicks: Sequence[Click], encoder: str) -> list[ClickedNews]:
+        """The clicked news with card and vector. Only new clicks are read from the shelf; deleted ones are dropped."""
+        edition = (encoder, self._shelf.edition)
+        known_of, known = self._clicked
+        if known_of != edition:
+            known = {}
+        new = self._read([click for click in clicks if click.id not in known], encoder)
+        found = {click.id: news for click in clicks if (news := known.get(click.id) or new.get(click.id))}
+        self._clicked = (edition, found)
+        return list(found.values())
+
+    def _read(self, clicks: Sequence[Click], encoder: str) -> dict[int, ClickedNews]:
+        if not clicks:
+            return {}
         ids = [click.news_id for click in clicks]
         cards = {card.id: card for card in self._shelf.cards(list(dict.fromkeys(ids)))}
         present, vectors = self._shelf.vectors(ids, encoder)
-        return [
-            ClickedNews(click.id, click.at, cards[click.news_id], vector)
+        return {
+            click.id: ClickedNews(click.id, click.at, cards[click.news_id], vector)
             for click, here, vector in zip(clicks, present, vectors, strict=True)
             if here and click.news_id in cards
-        ]
+        }
 
     def _known(
         self, ids: Sequence[str], encoder: str, dimensions: int

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock, RLock
@@ -36,6 +36,7 @@ class Database:
         self._lock = RLock()
         self._depth = 0
         self._quick = False
+        self._undone: list[Callable[[], None]] = []
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             _migrate(path)
@@ -62,6 +63,19 @@ class Database:
         """Fold the log into the file and let go of it."""
         with self._lock:
             self._connection.close()
+
+    def when_undone(self, forget: Callable[[], None]) -> None:
+        """Have `forget` called whenever rows that were written are taken back: after a rollback and in `erase`.
+
+        For those who keep in memory what they wrote. It's called under the lock and must not write.
+        """
+        self._undone.append(forget)
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Several reads as one: no other thread of this device writes between them."""
+        with self._lock:
+            yield
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -104,6 +118,7 @@ class Database:
         except BaseException:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
+            self._forget_all()
             raise
         finally:
             self._depth = 0
@@ -155,8 +170,13 @@ class Database:
                     self.write(f"DELETE FROM {table}")
                     self.write("DELETE FROM sqlite_sequence WHERE name = ?", (table,))
                 self.write("UPDATE charge SET subject = '', payload_sha256 = ''")
+            self._forget_all()
             self._run("VACUUM")
             self._run("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def _forget_all(self) -> None:
+        for forget in self._undone:
+            forget()
 
     def _run(self, sql: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
         try:

@@ -9,6 +9,7 @@ from datetime import datetime
 
 from device_app.store.database import Database
 from device_app.store.moment import from_us, to_us
+from device_app.store.remembered import Remembered
 
 
 @dataclass(frozen=True)
@@ -27,11 +28,11 @@ class FrontPage:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._current = Remembered(database, self._read)
 
     def current(self) -> KeptFront | None:
         """The list, or None before the first sync."""
-        row = self._database.row("SELECT etag, release, encoder, news_ids, kept_at FROM front")
-        return KeptFront(row[0], row[1], row[2], tuple(json.loads(row[3])), from_us(row[4])) if row else None
+        return self._current.get()
 
     def keep(self, *, etag: str | None, release: str, encoder: str, news_ids: Sequence[str], at: datetime) -> None:
         """Replace the list."""
@@ -41,6 +42,11 @@ class FrontPage:
                    VALUES (1, ?, ?, ?, ?, ?)""",
                 (etag, release, encoder, json.dumps(list(news_ids)), to_us(at)),
             )
+            self._current.forget()
+
+    def _read(self) -> KeptFront | None:
+        row = self._database.row("SELECT etag, release, encoder, news_ids, kept_at FROM front")
+        return KeptFront(row[0], row[1], row[2], tuple(json.loads(row[3])), from_us(row[4])) if row else None
 
 
 class PulledShards:

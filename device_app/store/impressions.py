@@ -9,6 +9,7 @@ from datetime import datetime
 
 from device_app.store.database import Database
 from device_app.store.moment import from_us, to_us
+from device_app.store.remembered import Remembered
 
 
 @dataclass(frozen=True)
@@ -26,19 +27,26 @@ class Impressions:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._last_shown = Remembered(database, self._read)
 
     def record(self, feed_id: str, news_ids: Sequence[str], at: datetime) -> None:
         """Keep what a feed shows; news recorded before for this feed stays as it was."""
         with self._database.quick_transaction():
+            last_shown = self._last_shown.get()
+            if self._database.row("SELECT 1 FROM impression WHERE feed_id = ? LIMIT 1", (feed_id,)):
+                self._last_shown.forget()
             self._database.write_many(
                 "INSERT INTO impression (feed_id, news_id, position, at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
                 [(feed_id, news_id, position, to_us(at)) for position, news_id in enumerate(news_ids)],
             )
+            for news_id in news_ids:
+                last_shown[news_id] = max(last_shown.get(news_id, 0), to_us(at))
 
     def seen(self, since: datetime) -> set[str]:
         """Ids of news shown at or after `since`."""
-        found = self._database.rows("SELECT DISTINCT news_id FROM impression WHERE at >= ?", (to_us(since),))
-        return {row[0] for row in found}
+        since_us = to_us(since)
+        with self._database.alone():
+            return {news_id for news_id, at_us in self._last_shown.get().items() if at_us >= since_us}
 
     def for_training(self, limit: int) -> list[Shown]:
         """The newest feeds that were clicked in, newest first, at most `limit`."""
@@ -56,7 +64,12 @@ class Impressions:
     def prune(self, before: datetime) -> int:
         """Forget what was shown before a time; returns how many rows."""
         with self._database.quick_transaction():
+            self._last_shown.forget()
             return self._database.write("DELETE FROM impression WHERE at < ?", (to_us(before),)).rowcount
+
+    def _read(self) -> dict[str, int]:
+        """When each piece of news was shown last."""
+        return dict(self._database.rows("SELECT news_id, max(at) FROM impression GROUP BY news_id"))
 
 
 def _shown(feed_id: str, at_us: int, items: str) -> Shown:

@@ -19,10 +19,16 @@ _WIDE = "SELECT value FROM json_each(?)"
 
 
 class NewsShelf:
-    """Cards by id, bodies by id, vectors by (id, encoder)."""
+    """Cards by id, bodies by id, vectors by (id, encoder).
+
+    edition goes up whenever a card or a vector that was here is replaced or leaves; what was read before then may be
+    kept in memory while it stays.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self.edition = 0
+        database.when_undone(self._revise)
 
     def put(self, cards: Sequence[NewsCard], vectors: NDArray[np.float32], encoder: str, at: datetime) -> None:
         """Keep cards and their vectors [n, D] by `encoder`; known ones are replaced.
@@ -53,6 +59,8 @@ class NewsShelf:
                    ON CONFLICT (id) DO UPDATE SET card = excluded.card, words = excluded.words""",
                 [(card.id, offered[card.id], _words(card), to_us(at)) for card in changed],
             )
+            if any(card.id in known for card in changed):
+                self._revise()
 
     def put_vectors(self, ids: Sequence[str], vectors: NDArray[np.float32], encoder: str) -> None:
         """Keep vectors [n, D] of news that are on the shelf; rows of other news are left out."""
@@ -78,6 +86,8 @@ class NewsShelf:
                    ON CONFLICT (news_id, encoder) DO UPDATE SET float32 = excluded.float32""",
                 changed,
             )
+            if any(one[0] in known for one in changed):
+                self._revise()
 
     def card(self, news_id: str) -> NewsCard:
         """One card; raises UnknownNews."""
@@ -162,6 +172,7 @@ class NewsShelf:
         Clicked news, news the reader reacted to, and `keep` stay: history and training need them.
         """
         with self._database.transaction():
+            self._revise()
             return self._database.write(
                 f"""DELETE FROM news WHERE shelved_at < ?
                     AND id NOT IN (SELECT news_id FROM click) AND id NOT IN (SELECT news_id FROM reaction)
@@ -172,9 +183,13 @@ class NewsShelf:
     def prune_vectors(self, keep_encoders: Iterable[str]) -> int:
         """Forget vectors by encoders that no release here uses any more; returns how many."""
         with self._database.transaction():
+            self._revise()
             return self._database.write(
                 f"DELETE FROM vector WHERE encoder NOT IN ({_WIDE})", (json.dumps(sorted(keep_encoders)),)
             ).rowcount
+
+    def _revise(self) -> None:
+        self.edition += 1
 
 
 def _words(card: NewsCard) -> str:

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from device_app.store.database import Database
 from device_app.store.moment import from_us, to_us
+from device_app.store.remembered import Remembered
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,7 @@ class ReportMemo:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._latest = Remembered(database, self._read)
 
     def current(self, release: str) -> Memo | None:
         """The report in use if it was made under `release`."""
@@ -37,11 +39,7 @@ class ReportMemo:
 
     def latest(self) -> Memo | None:
         """The report in use, whatever its release."""
-        row = self._database.row("SELECT release, payload, clear, clicks, made_at FROM report_memo")
-        if row is None:
-            return None
-        clear = tuple(tuple(channel) for channel in json.loads(row[2]))
-        return Memo(row[0], row[1], clear, row[3], from_us(row[4]))
+        return self._latest.get()
 
     def keep(self, memo: Memo) -> None:
         """Put a new report in use."""
@@ -51,8 +49,17 @@ class ReportMemo:
                    VALUES (1, ?, ?, ?, ?, ?)""",
                 (memo.release, memo.payload, json.dumps(memo.clear), memo.clicks, to_us(memo.made_at)),
             )
+            self._latest.forget()
 
     def clear(self) -> None:
         """Take the report out of use: the next one is drawn and paid for anew."""
         with self._database.transaction():
             self._database.write("DELETE FROM report_memo")
+            self._latest.forget()
+
+    def _read(self) -> Memo | None:
+        row = self._database.row("SELECT release, payload, clear, clicks, made_at FROM report_memo")
+        if row is None:
+            return None
+        clear = tuple(tuple(channel) for channel in json.loads(row[2]))
+        return Memo(row[0], row[1], clear, row[3], from_us(row[4]))

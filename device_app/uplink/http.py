@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
 from http.cookiejar import CookieJar, DefaultCookiePolicy
@@ -16,6 +17,7 @@ from device_app.errors import AnswerMalformed, BackendRefused, BackendUnreachabl
 from device_app.privacy.sealed import Sealed
 from device_app.store.byte_log import ByteLog, Departure
 from device_app.wire.problems import PROBLEM_MEDIA_TYPE, Problem
+from device_app.wire.timing import Stopwatch
 
 USER_AGENT = "ownfeed"
 ANSWER_LIMIT_BYTES = 16 * 1024 * 1024
@@ -96,8 +98,9 @@ class Door:
         purpose: str,
         method: str = "POST",
         limit_bytes: int = ANSWER_LIMIT_BYTES,
+        watch: Stopwatch | None = None,
     ) -> Answer:
-        """Send sealed bytes, exactly. Raises TypeError for anything that isn't sealed."""
+        """Send sealed bytes, exactly; watch gets the stages store, encode and network. Raises TypeError for anything that isn't sealed."""
         if type(sealed) is not Sealed:
             raise TypeError(
                 f"only what device_app.privacy has sealed may leave the device; got {type(sealed).__name__}"
@@ -105,7 +108,16 @@ class Door:
         headers = {"accept": "application/json", "content-type": sealed.content_type}
         charge = sealed.charge
         return self._send(
-            method, path, headers, sealed.payload, sealed.words, purpose, charge.mechanism, charge.epsilon, limit_bytes
+            method,
+            path,
+            headers,
+            sealed.payload,
+            sealed.words,
+            purpose,
+            charge.mechanism,
+            charge.epsilon,
+            limit_bytes,
+            watch,
         )
 
     def _send(
@@ -119,19 +131,20 @@ class Door:
         mechanism: str,
         epsilon: float,
         limit_bytes: int,
+        watch: Stopwatch | None = None,
     ) -> Answer:
-        request = self._client.build_request(method, self.base_url + path, headers=headers, content=body or None)
-        departure = Departure(
-            self._clock(), purpose, words, method, str(request.url), _head(request), body, mechanism, epsilon
-        )
-        entry = self._log.record(departure)
+        watch = watch or Stopwatch()
+        with watch.stage("encode"):
+            request = self._client.build_request(method, self.base_url + path, headers=headers, content=body or None)
+            departure = Departure(
+                self._clock(), purpose, words, method, str(request.url), _head(request), body, mechanism, epsilon
+            )
+        with watch.stage("store"):
+            entry = self._log.record(departure)
         started = time.perf_counter()
         try:
-            response = self._client.send(request, stream=True)
-            try:
+            with watch.stage("network"), closing(self._client.send(request, stream=True)) as response:
                 content = _read(response, limit_bytes, f"{method} {path}")
-            finally:
-                response.close()
         except (httpx.HTTPError, AnswerMalformed) as failed:
             ms = (time.perf_counter() - started) * 1_000
             why = _plain(failed)
@@ -142,13 +155,14 @@ class Door:
                 raise AnswerMalformed(f"{method} {path}", why) from failed
             raise BackendUnreachable(self.base_url, why) from failed
         ms = (time.perf_counter() - started) * 1_000
-        self._log.answered(
-            entry,
-            status=response.status_code,
-            head=_answer_head(response),
-            response_bytes=response.num_bytes_downloaded,
-            ms=ms,
-        )
+        with watch.stage("store"):
+            self._log.answered(
+                entry,
+                status=response.status_code,
+                head=_answer_head(response),
+                response_bytes=response.num_bytes_downloaded,
+                ms=ms,
+            )
         if response.status_code in (200, 201, 202, 204, 304):
             return Answer(response.status_code, dict(response.headers), content, ms)
         if response.status_code >= 400:

@@ -15,7 +15,7 @@ from device_app.wire.ids import Message, RoundId
 from device_app.wire.news import BodiesAnswer, BodiesRequest
 from device_app.wire.recall import RecallAnswer, RecallRequest
 from device_app.wire.rounds import CheckIn, RoundOffer, RoundStatus, UploadReceipt
-from device_app.wire.timing import parse_server_timing
+from device_app.wire.timing import Stopwatch, parse_server_timing
 
 T = TypeVar("T", bound=Message)
 
@@ -29,10 +29,17 @@ class Uplink:
     def __init__(self, door: Door) -> None:
         self.door = door
 
-    def recall(self, sealed: Sealed[RecallRequest]) -> tuple[RecallAnswer, dict[str, float]]:
-        """Candidates for a report, and the server's milliseconds by stage."""
-        answer = self.door.deliver(sealed, "/v1/recall", purpose="recall")
-        found = parsed(RecallAnswer, answer, "recall")
+    def recall(
+        self, sealed: Sealed[RecallRequest], watch: Stopwatch | None = None
+    ) -> tuple[RecallAnswer, dict[str, float]]:
+        """Candidates for a report, and the server's milliseconds by stage.
+
+        watch gets this end's stages: store (the byte log), encode, network (first byte out to last byte in), decode.
+        """
+        watch = watch or Stopwatch()
+        answer = self.door.deliver(sealed, "/v1/recall", purpose="recall", watch=watch)
+        with watch.stage("decode"):
+            found = parsed(RecallAnswer, answer, "recall")
         if found.release != sealed.message.release:
             raise AnswerMalformed("recall", f"it is for release {found.release}, asked was {sealed.message.release}")
         if len(found.candidates) > sealed.message.limit:

@@ -88,7 +88,7 @@ class Candidates:
     def only(self, rows: NDArray[np.intp] | NDArray[np.bool_]) -> Candidates:
         """These rows (indices in order, or a mask), with the columns that were made already."""
         chosen = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
-        found = Candidates(tuple([self.cards[row] for row in chosen]), self.vectors[chosen], self.encoder)
+        found = Candidates(tuple([self.cards[row] for row in chosen]), self.vectors.take(chosen, axis=0), self.encoder)
         found.__dict__.update({name: self.__dict__[name][chosen] for name in _COLUMNS if name in self.__dict__})
         return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 
 import numpy as np
@@ -63,20 +64,21 @@ def _picked(
         return []
     values = scores[pool]
     spread = max(float(values.max() - values.min()), 1e-9)
-    relevance = (1.0 - variety) * (values - values.min()) / spread
+    relevance = (1.0 - variety) * (values - values.min()) / spread  # -inf once a row is picked or shut out by a cap
     near = unit(vectors[pool])
-    codes = [(np.unique(column[pool], return_inverse=True)[1], limit) for column, limit in caps.values()]
-    used = [np.zeros(int(code.max()) + 1, dtype=np.int64) for code, _ in codes]
     nearest = np.zeros(len(pool), dtype=np.float64)
-    free = np.ones(len(pool), dtype=bool)
+    capped = [(column[pool], limit, Counter[int]()) for column, limit in caps.values()]
     picked: list[int] = []
-    while len(picked) < count and free.any():
-        best = int(np.argmax(np.where(free, relevance - variety * nearest, -np.inf)))
+    while len(picked) < count:
+        best = int(np.argmax(relevance - variety * nearest))
+        if relevance[best] == -np.inf:
+            break
         picked.append(int(pool[best]))
-        free[best] = False
+        relevance[best] = -np.inf
         np.maximum(nearest, near @ near[best], out=nearest)
-        for (code, limit), taken in zip(codes, used, strict=True):
-            taken[code[best]] += 1
-            if taken[code[best]] >= limit:
-                free &= code != code[best]
+        for values_of, limit, taken in capped:
+            value = values_of[best]
+            taken[value] += 1
+            if taken[value] >= limit:
+                relevance[values_of == value] = -np.inf
     return picked

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from device_app.feed.candidates import Candidates, unit
 from device_app.feed.item import Reason
@@ -21,8 +23,7 @@ NEAR_COSINE = 0.2
 def reasons(candidates: Candidates, page: Sequence[Placed], tastes: Tastes) -> list[Reason]:
     """One reason for each place of the page, in its order."""
     units = unit(candidates.vectors[[place.row for place in page]])
-    to_clicks = units @ unit(tastes.click_vectors).T  # [n, H]
-    to_liked = units @ unit(tastes.liked).T
+    clicks, liked = _nearest(units, tastes.click_vectors), _nearest(units, tastes.liked)
     read = Counter(card.topic for card in tastes.clicks)
     stories = Counter(candidates.cards[place.row].story for place in page if place.slot == "developing")
     said = []
@@ -35,30 +36,36 @@ def reasons(candidates: Candidates, page: Sequence[Placed], tastes: Tastes) -> l
         elif place.slot == "explore":
             said.append(Reason("explore", f"A look outside: you rarely read {card.section}."))
         else:
-            said.append(_personal(card, to_clicks[n], to_liked[n], tastes, read))
+            said.append(_personal(card, clicks[n], liked[n], tastes, read))
     return said
 
 
-def _personal(
-    card: NewsCard,
-    to_clicks: np.ndarray[tuple[int], np.dtype[np.float32]],
-    to_liked: np.ndarray[tuple[int], np.dtype[np.float32]],
-    tastes: Tastes,
-    read: Counter[str],
-) -> Reason:
+@dataclass(frozen=True)
+class _Near:
+    """The rows nearest to a story, nearest first, and the cosine of the first (0 where there is none)."""
+
+    rows: list[int]
+    cosine: float
+
+
+def _nearest(units: NDArray[np.float32], others: NDArray[np.float32]) -> list[_Near]:
+    """For each of units [n, D], the CLICKS_NAMED nearest of others [m, D]."""
+    cosines = units @ unit(others).T
+    order = np.argsort(-cosines, axis=1, kind="stable")[:, :CLICKS_NAMED].tolist()
+    return [_Near(rows, cosine) for rows, cosine in zip(order, cosines.max(axis=1, initial=0.0).tolist(), strict=True)]
+
+
+def _personal(card: NewsCard, clicks: _Near, liked: _Near, tastes: Tastes, read: Counter[str]) -> Reason:
     """The strongest of: a followed name, more of a liked story, clicks close by, a chosen section, the editors."""
     follows = follow_reason(card, tastes)
     if follows is not None:
         return follows
-    nearest = float(to_clicks.max(initial=0.0))
-    liked = float(to_liked.max(initial=0.0))
-    if liked > max(nearest, NEAR_COSINE):
-        example = tastes.liked_cards[int(np.argmax(to_liked))]
+    if liked.cosine > max(clicks.cosine, NEAR_COSINE):
+        example = tastes.liked_cards[liked.rows[0]]
         return Reason("liked", f"You asked for more like “{example.title}”.", clicks=(example,))
-    if nearest >= NEAR_COSINE:
-        order = np.argsort(-to_clicks, kind="stable")
-        close = tuple({tastes.clicks[j].id: tastes.clicks[j] for j in order[:CLICKS_NAMED]}.values())
-        interest = tastes.click_interests[int(order[0])] or None
+    if clicks.cosine >= NEAR_COSINE:
+        close = tuple({tastes.clicks[row].id: tastes.clicks[row] for row in clicks.rows}.values())
+        interest = tastes.click_interests[clicks.rows[0]] or None
         words = (
             f"You read {read[card.topic]} stories on {card.topic}."
             if read[card.topic] >= 2

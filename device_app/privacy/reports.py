@@ -52,18 +52,19 @@ def seal_report(
     noisy = np.round(mechanism.release(scores, noise) / GRID) * GRID
     report = BasisLaplaceReport(scores=tuple(map(tuple, noisy.tolist())), counts=tuple(int(count) for count in counts))
     request = RecallRequest(release=release, limit=limit, report=report)
+    payload = json_payload(request)
     charge = Charge(
         channel="reports",
         mechanism=basis_laplace.NAME,
         parameters=mechanism.parameters(),
         epsilon=mechanism.epsilon_per_report,
-        payload_sha256=digest(json_payload(request)),
+        payload_sha256=digest(payload),
         subject=release,
     )
     with ledger.book.transaction():
         paid = ledger.spend(charge)
-        memo.keep(Memo(release, json_payload(request), tuple(map(tuple, clear.tolist())), clicks, paid.at))
-    return close(request, json_payload(request), JSON, charge, SENT_FRESH)
+        memo.keep(Memo(release, payload, tuple(map(tuple, clear.tolist())), clicks, paid.at))
+    return close(request, payload, JSON, charge, SENT_FRESH)
 
 
 def memoised(

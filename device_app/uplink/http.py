@@ -100,7 +100,10 @@ class Door:
         limit_bytes: int = ANSWER_LIMIT_BYTES,
         watch: Stopwatch | None = None,
     ) -> Answer:
-        """Send sealed bytes, exactly; watch gets the stages store, encode and network. Raises TypeError for anything that isn't sealed."""
+        """Send sealed bytes, exactly. Raises TypeError for anything that isn't sealed.
+
+        watch gets the stages encode, store (the byte log) and network.
+        """
         if type(sealed) is not Sealed:
             raise TypeError(
                 f"only what device_app.privacy has sealed may leave the device; got {type(sealed).__name__}"

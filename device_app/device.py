@@ -33,8 +33,9 @@ from device_app.views.explore import ExploreSection, explore_sections
 from device_app.views.export import export_all
 from device_app.views.history import HistoryPage, history_page
 from device_app.views.latency import LatencyView, latest
-from device_app.views.privacy import PrivacyView, Traffic, privacy_view, traffic_view
+from device_app.views.privacy import PrivacyView, privacy_view
 from device_app.views.status import StatusView, status_view
+from device_app.views.traffic import Looks, Shown, Traffic, looks_page, traffic_view
 from device_app.views.training import TrainingView, training_view
 from device_app.wire.news import NewsCard
 from device_app.wire.rounds import RoundStatus
@@ -106,6 +107,12 @@ class Device:
             found.setdefault(one.news_id, set()).add(one.kind)
         return {news_id: frozenset(kinds) for news_id, kinds in found.items()}
 
+    def saved(self) -> list[NewsCard]:
+        """Saved news, last saved first; what is no longer on the device is left out."""
+        ids = [one.news_id for one in self._shelves.feedback.reactions("save")]
+        cards = {card.id: card for card in self._shelves.news.cards(ids)}
+        return [cards[news_id] for news_id in ids if news_id in cards]
+
     def stance(self, kind: StanceKind, name: str, stance: Stance | None) -> None:
         """Follow or block a topic, section or publisher; None takes it back."""
         self._shelves.stances.set(kind, name, stance, self._clock())
@@ -174,21 +181,30 @@ class Device:
         self._serving.changed()
         return gone
 
-    def privacy(self, page: int = 1) -> PrivacyView:
-        """What left this device, what it could reveal, and the switches; page counts requests from 1."""
+    def privacy(self, page: int = 1, shown: Shown | None = None) -> PrivacyView:
+        """What left this device, what it could reveal, and the switches; page counts lines of the log from 1.
+
+        shown: 'concerning' or 'all'; by default what concerned the reader, or all where nothing did.
+        """
         models = self._serving.loaded()
         return privacy_view(
             self._shelves,
             self.parts.ledger,
             models.manifest.recall if models else None,
             self._serving.profile().names if models else (),
+            frozenset(self._shelves.preferences.get(PRIVACY_CHANGES) or {}),
             page,
+            shown,
         )
 
     def traffic(self, entry_id: int) -> Traffic | None:
         """One request to the byte, or None if it is not in the log."""
         entry = self._shelves.byte_log.entry(entry_id)
         return None if entry is None else traffic_view(entry)
+
+    def looks(self, oldest_id: int, newest_id: int, page: int = 1) -> Looks | None:
+        """The requests behind one line of the log, a page at a time; None if they are no longer in it."""
+        return looks_page(self._shelves, oldest_id, newest_id, page)
 
     def set_privacy(self, **changes: Any) -> PrivacySettings:
         """Change switches and keep them. Raises pydantic's ValidationError naming the field and its limit."""

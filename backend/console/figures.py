@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import datetime
 
 
@@ -34,7 +35,10 @@ def milliseconds(duration_ms: float) -> str:
 
 
 def number(value: float) -> str:
-    """'0.333', '12,312', '4.9 million'."""
-    if abs(value) >= 1e6:
-        return f"{value / 1e6:.3g} million"
-    return f"{value:,.0f}" if abs(value) >= 1_000 else f"{value:.3g}"
+    """'0.333', '12,312', '4.9 million', '1,000 million'."""
+    if math.isinf(value):
+        return "without bound"
+    if abs(value) >= 999_999.5:
+        millions = value / 1e6
+        return f"{millions:,.0f} million" if abs(millions) >= 99.95 else f"{millions:.3g} million"
+    return f"{value:,.0f}" if abs(value) >= 99.95 else f"{value:.3g}"

@@ -1,4 +1,4 @@
-"""For you, Fresh, Explore, Following, search, and the first visit."""
+"""For you, Fresh, Explore, Following, saved stories, search, and the first visit."""
 
 from __future__ import annotations
 
@@ -41,26 +41,39 @@ def router(press: Press) -> APIRouter:
     def fresh(request: Request) -> Response:
         cards = {card.id: card for shelf in device.explore() if shelf.stance != "block" for card in shelf.cards}
         newest = sorted(cards.values(), key=lambda card: card.published_at, reverse=True)[:FRESH_SHOWN]
-        return press.page(request, "fresh", spans=by_span(newest, datetime.now(UTC)))
+        spans = by_span(newest, datetime.now(UTC))
+        return press.page(request, "fresh", spans=spans, reactions=device.reactions())
 
     @routes.get("/explore")
     def explore(request: Request) -> Response:
-        return press.page(request, "explore", shelves=device.explore(), only=None)
+        return press.page(request, "explore", shelves=device.explore(), only=None, reactions=device.reactions())
 
     @routes.get("/explore/{section}")
     def explore_section(request: Request, section: str) -> Response:
         shelves = [shelf for shelf in device.explore() if shelf.section == section]
-        return press.page(request, "explore", shelves=shelves, only=section, status_code=200 if shelves else 404)
+        return press.page(
+            request,
+            "explore",
+            shelves=shelves,
+            only=section,
+            reactions=device.reactions(),
+            status_code=200 if shelves else 404,
+        )
 
     @routes.get("/following")
     def following(request: Request) -> Response:
         items = device.following() if device.release() is not None else ()
         return press.page(request, "following", items=items, reactions=device.reactions(), feed_id=None)
 
+    @routes.get("/saved")
+    def saved(request: Request) -> Response:
+        return press.page(request, "saved", cards=device.saved(), reactions=device.reactions())
+
     @routes.get("/search")
     def search(request: Request, q: Annotated[str, Query(max_length=200)] = "") -> Response:
         query = q.strip()
-        return press.page(request, "search", query=query, found=device.search(query) if query else ())
+        found = device.search(query) if query else ()
+        return press.page(request, "search", query=query, found=found, reactions=device.reactions())
 
     @routes.get("/welcome")
     def welcome(request: Request) -> Response:

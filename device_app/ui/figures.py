@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import datetime
 
 WORDS_PER_MINUTE = 220
@@ -42,12 +43,18 @@ def milliseconds(duration_ms: float | None) -> str:
 
 
 def number(value: float) -> str:
-    """A figure without needless decimals: '4', '0.333', '12,312', '1.4 million'."""
-    if abs(value) >= 1e6:
-        return f"{value / 1e6:.3g} million"
-    if abs(value) >= 1_000:
-        return f"{value:,.0f}"
-    return f"{value:.3g}"
+    """A figure without needless decimals: '4', '0.333', '12,312', '1.4 million', '1,000 million'."""
+    if math.isinf(value):
+        return "without bound"
+    if abs(value) >= 999_999.5:
+        millions = value / 1e6
+        return f"{millions:,.0f} million" if abs(millions) >= 99.95 else f"{millions:.3g} million"
+    return f"{value:,.0f}" if abs(value) >= 99.95 else f"{value:.3g}"
+
+
+def typed(value: float) -> str:
+    """A figure as somebody would type it into a field: '150', '0.5', '1000000000'."""
+    return f"{value:.0f}" if value == round(value) and abs(value) < 1e15 else f"{value:.12g}"
 
 
 def reading_minutes(text: str) -> int:

@@ -19,6 +19,7 @@ from device_app.errors import DeviceError, UnknownNews
 from device_app.ui import figures
 from device_app.ui.assets import read_assets, web_folder
 from device_app.ui.inks import section_hue
+from device_app.ui.stages import stage_words
 from device_app.views.status import StatusView
 from device_app.wire.news import NewsCard
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from device_app.device import Device
 
 SAID = {
-    "saved": "Saved on this device.",
     "refreshed": "A new feed was made.",
     "budget": "Today's budget for reports is spent. The feed is made from the common list until tomorrow.",
     "renamed": "The interest has its new name. The name stays here.",
@@ -60,6 +60,7 @@ class Press:
         self.templates.globals["asset"] = self.assets.path
         self.templates.filters.update(
             ms=figures.milliseconds, size=figures.size, number=figures.number, plural=figures.plural, slug=slug,
+            typed=figures.typed, exact_clock=_exact_clock, span=_span, of_stage=stage_words,
             age=lambda then: figures.age(then, datetime.now(UTC)), clock=_clock, day_and_clock=_day_and_clock,
             section_name=section_name, hue=lambda section: f"hue-{section_hue(section)}", art_path=art_path,
         )  # fmt: skip
@@ -110,12 +111,14 @@ class Press:
 
 
 def shield(status: StatusView) -> Mapping[str, str]:
-    """The shield's colour and its figure: what was spent today of what may be spent."""
+    """The shield's colour and its figure: what reports spent today of what they may; training has a word of its own."""
     if status.mode == "none":
-        figure = "nothing sent"
+        figure = "Reports off"
     else:
         figure = f"{figures.number(status.spent_today)} / {figures.number(status.per_day)}"
-    return {"tone": _TONES[status.shield], "figure": figure}
+    words = f"Reports about your interests: {status.shield_words} Training has its own budget and is "
+    words += "on: see the training page." if status.training else "off."
+    return {"tone": _TONES[status.shield], "figure": figure, "words": words}
 
 
 def local_path(path: str, fallback: str = "/") -> str:
@@ -159,6 +162,16 @@ def _clock(at: datetime) -> str:
     local = at.astimezone()
     today = datetime.now(UTC).astimezone().date()
     return f"{local:%H:%M}" if local.date() == today else f"{local:%-d %b %H:%M}"
+
+
+def _exact_clock(at: datetime) -> str:
+    return f"{at.astimezone():%H:%M:%S}"
+
+
+def _span(first: datetime, last: datetime) -> str:
+    """'at 00:30', '00:30 to 00:31', with the day where it is not today."""
+    start, end = _clock(first), _clock(last)
+    return f"at {end}" if start == end else f"{start} to {last.astimezone():%H:%M}"
 
 
 def _day_and_clock(at: datetime) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, time, timedelta
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Form, HTTPException, Query, Request
@@ -11,7 +12,8 @@ from fastapi.responses import JSONResponse, Response
 from pydantic import ValidationError
 
 from device_app.ui.press import Press, see_other
-from device_app.views.privacy import ReportPair
+from device_app.views.privacy import PrivacyView, ReportPair
+from device_app.views.traffic import Shown
 
 ERASE_WORD = "erase"
 SHOWN_BYTES = 60_000
@@ -23,18 +25,28 @@ def router(press: Press) -> APIRouter:
     device = press.device
     routes = press.router()
 
-    @routes.get("/privacy")
-    def privacy(request: Request, page: Annotated[int, Query(ge=1, le=100_000)] = 1) -> Response:
-        view = device.privacy(page)
+    def whole(request: Request, view: PrivacyView, problem: str | None = None) -> Response:
         return press.page(
-            request,
-            "privacy",
-            privacy=view,
-            page=page,
-            problem=None,
-            channels=channels(view.report),
-            erase_word=ERASE_WORD,
-        )
+            request, "privacy", privacy=view, problem=problem, channels=channels(view.report), erase_word=ERASE_WORD,
+            day_ends=day_ends(datetime.now(UTC)), status_code=422 if problem else 200,
+        )  # fmt: skip
+
+    @routes.get("/privacy")
+    def privacy(
+        request: Request,
+        page: Annotated[int, Query(ge=1, le=100_000)] = 1,
+        show: Shown | None = None,
+    ) -> Response:
+        return whole(request, device.privacy(page, show))
+
+    @routes.get("/privacy/looks/{oldest_id}/{newest_id}")
+    def looks(
+        request: Request, oldest_id: int, newest_id: int, page: Annotated[int, Query(ge=1, le=100_000)] = 1
+    ) -> Response:
+        found = device.looks(oldest_id, newest_id, page)
+        if found is None:
+            return press.problem(request, 404, "No such requests", f"No request {newest_id} is in this device's log.")
+        return press.page(request, "looks", looks=found)
 
     @routes.get("/privacy/requests/{entry_id}")
     def one_request(request: Request, entry_id: int) -> Response:
@@ -77,12 +89,8 @@ def router(press: Press) -> APIRouter:
             )
         except ValidationError as refused:
             first = refused.errors()[0]
-            view = device.privacy()
             words = f"Nothing was changed: {' '.join(map(str, first['loc'])).replace('_', ' ')}: {first['msg']}."
-            return press.page(
-                request, "privacy", privacy=view, page=1, problem=words, channels=channels(view.report),
-                erase_word=ERASE_WORD, status_code=422,
-            )  # fmt: skip
+            return whole(request, device.privacy(), words)
         return see_other("/privacy", "settings")
 
     @routes.get("/privacy/export")
@@ -95,15 +103,16 @@ def router(press: Press) -> APIRouter:
     @routes.post("/privacy/erase")
     def erase(request: Request, confirm: Annotated[str, Form(max_length=40)] = "") -> Response:
         if confirm.strip().lower() != ERASE_WORD:
-            view = device.privacy()
-            return press.page(
-                request, "privacy", privacy=view, page=1, channels=channels(view.report), erase_word=ERASE_WORD,
-                problem=f"Nothing was erased: type {ERASE_WORD} to confirm.", status_code=422,
-            )  # fmt: skip
+            return whole(request, device.privacy(), f"Nothing was erased: type {ERASE_WORD} to confirm.")
         device.erase()
         return see_other("/welcome", "erased")
 
     return routes
+
+
+def day_ends(now: datetime) -> datetime:
+    """When the UTC day of `now` ends, and the budgets of the next begin."""
+    return datetime.combine(now.astimezone(UTC).date() + timedelta(days=1), time(), UTC)
 
 
 def channels(report: ReportPair | None) -> list[dict[str, object]]:

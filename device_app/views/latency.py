@@ -10,9 +10,10 @@ from typing import Literal
 import numpy as np
 
 from device_app.store.timings import Timings
-from device_app.wire.timing import DEVICE_STAGES
+from device_app.wire.timing import DEVICE_STAGES, SERVER_STAGES
 
 Place = Literal["device", "network", "server"]
+ROUND_STEPS = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,18 @@ class RequestTimes:
 
 
 @dataclass(frozen=True)
+class StageFigures:
+    """Percentiles of one stage over those of the requests that had it: count of them."""
+
+    name: str
+    place: Place
+    count: int
+    p50_ms: float
+    p95_ms: float
+    p99_ms: float
+
+
+@dataclass(frozen=True)
 class Bin:
     """One bar of the histogram: requests with low_ms <= total < high_ms."""
 
@@ -53,7 +66,7 @@ class LatencyView:
     p50_ms: float | None
     p95_ms: float | None
     p99_ms: float | None
-    stage_p50_ms: dict[str, float]
+    stages: tuple[StageFigures, ...]
     histogram: tuple[Bin, ...]
 
 
@@ -78,30 +91,59 @@ def latest(timings: Timings, count: int = 200) -> LatencyView:
     return latency_view([waterfall(one.at, one.kind, one.device_ms, one.server_ms) for one in timings.last(count)])
 
 
-def latency_view(requests: Sequence[RequestTimes], *, shown: int = 20, bins: int = 12) -> LatencyView:
+def latency_view(requests: Sequence[RequestTimes], *, shown: int = 20) -> LatencyView:
     """Percentiles and histogram over all `requests` (newest first), waterfalls of the newest `shown`."""
     totals = np.array([one.total_ms for one in requests])
     if not len(totals):
-        return LatencyView((), 0, None, None, None, {}, ())
+        return LatencyView((), 0, None, None, None, (), ())
     p50, p95, p99 = (float(value) for value in np.percentile(totals, [50, 95, 99]))
-    counts, edges = np.histogram(totals, bins=bins, range=(0.0, max(float(totals.max()), 1.0)))
-    times: dict[str, list[float]] = {}
-    for one in requests:
-        for stage in one.stages:
-            if stage.place != "server":
-                times.setdefault(stage.name, []).append(stage.ms)
+    edges = round_edges(float(totals.min()), float(totals.max()))
+    counts, _ = np.histogram(totals, bins=edges)
     return LatencyView(
         requests=tuple(requests[:shown]),
         count=len(requests),
         p50_ms=p50,
         p95_ms=p95,
         p99_ms=p99,
-        stage_p50_ms={name: float(np.median(times[name])) for name in sorted(times, key=_order)},
+        stages=_stage_figures(requests),
         histogram=tuple(
             Bin(float(low), float(high), int(count))
             for low, high, count in zip(edges[:-1], edges[1:], counts, strict=True)
         ),
     )
+
+
+def round_edges(low_ms: float, high_ms: float) -> list[float]:
+    """Edges of bars from the round number at or below low_ms to the first above high_ms, each about half as far again.
+
+    Latencies have long tails: even steps would put nearly all of them into one bar.
+    """
+    ladder = [step * 10.0**power for power in range(-2, 7) for step in ROUND_STEPS]
+    first = max(sum(edge <= low_ms for edge in ladder) - 1, 0)
+    last = next((at for at, edge in enumerate(ladder) if edge > high_ms), len(ladder) - 1)
+    edges = ladder[first : max(last, first + 1) + 1]
+    return [0.0 if low_ms < edges[0] else edges[0], *edges[1:-1], max(edges[-1], high_ms)]
+
+
+def _stage_figures(requests: Sequence[RequestTimes]) -> tuple[StageFigures, ...]:
+    times: dict[tuple[Place, str], list[float]] = {}
+    for one in requests:
+        for stage in one.stages:
+            times.setdefault((stage.place, stage.name), []).append(stage.ms)
+    figures = []
+    for place, name in sorted(times, key=_stage_order):
+        p50, p95, p99 = (float(value) for value in np.percentile(times[place, name], [50, 95, 99]))
+        figures.append(StageFigures(name, place, len(times[place, name]), p50, p95, p99))
+    return tuple(figures)
+
+
+def _stage_order(stage: tuple[Place, str]) -> tuple[int, int]:
+    """In the order they run, the server's within the network's."""
+    place, name = stage
+    if place == "server":
+        known = SERVER_STAGES.index(name) if name in SERVER_STAGES else len(SERVER_STAGES)
+        return _order("network"), 1 + known
+    return _order(name), 0
 
 
 def _order(stage: str) -> int:

@@ -10,8 +10,8 @@ from device_app.privacy.budget import CHANNELS, Ledger
 from device_app.privacy.mechanisms.basis_laplace import NAME, BasisLaplace
 from device_app.settings import PrivacySettings
 from device_app.shelves import Shelves
-from device_app.store import byte_log
 from device_app.store.report_memo import Memo
+from device_app.views.traffic import Shown, TrafficLog, traffic_log
 from device_app.wire.recall import BasisLaplaceReport, RecallRequest
 from device_app.wire.releases import RecallProtocol
 
@@ -69,56 +69,39 @@ class ReportPair:
 
 
 @dataclass(frozen=True)
-class TrafficEntry:
-    """One request that left this device: a line of the table, without the bytes."""
-
-    entry_id: int
-    at: datetime
-    words: str
-    method: str
-    url: str
-    sent_bytes: int
-    received_bytes: int
-    status: int | None
-    ms: float
-    epsilon: float
-
-
-@dataclass(frozen=True)
-class Traffic:
-    """One request with the very bytes that left, and those that came back if they were kept."""
-
-    entry: TrafficEntry
-    request_head: str
-    request_body: bytes
-    response_head: str
-
-
-@dataclass(frozen=True)
 class PrivacyView:
-    """The whole privacy page."""
+    """The whole privacy page.
+
+    given: the switches that stand as this device was started with them, not as the reader set them or as they come.
+    """
 
     settings: PrivacySettings
+    given: frozenset[str]
     mechanism: MechanismFacts | None
     budgets: tuple[BudgetView, ...]
     days: tuple[LedgerDay, ...]
-    entries: tuple[TrafficEntry, ...]
-    entries_total: int
+    log: TrafficLog
     report: ReportPair | None
     new_clicks: int
     clicks_until_report: int
 
 
 def privacy_view(
-    shelves: Shelves, ledger: Ledger, protocol: RecallProtocol | None, names: Sequence[str], page: int
+    shelves: Shelves,
+    ledger: Ledger,
+    protocol: RecallProtocol | None,
+    names: Sequence[str],
+    set_by_reader: frozenset[str],
+    page: int,
+    shown: Shown | None,
 ) -> PrivacyView:
-    """The privacy page; names are today's interests, largest first, and page counts requests from 1."""
+    """The privacy page; names are today's interests, largest first, and page counts lines of the log from 1."""
     settings = ledger.settings
     memo = shelves.report_memo.latest()
     new_clicks = shelves.clicks.latest_id() - (memo.clicks if memo else 0)
-    entries = shelves.byte_log.entries(page)
     return PrivacyView(
         settings=settings,
+        given=_as_started(settings) - set_by_reader,
         mechanism=None if protocol is None or settings.mode != NAME else mechanism_facts(protocol),
         budgets=tuple(
             BudgetView(
@@ -133,8 +116,7 @@ def privacy_view(
         days=tuple(
             LedgerDay(sum_.day, sum_.channel, sum_.epsilon, sum_.charges) for sum_ in shelves.ledger_book.days()
         ),
-        entries=tuple(_line(entry) for entry in entries.rows),
-        entries_total=entries.total,
+        log=traffic_log(shelves, page, shown),
         report=None if memo is None else _pair(memo, settings, names if new_clicks == 0 else ()),
         new_clicks=new_clicks,
         clicks_until_report=max(0, settings.clicks_per_report - new_clicks) if memo else 0,
@@ -157,29 +139,9 @@ def mechanism_facts(protocol: RecallProtocol) -> MechanismFacts:
     )
 
 
-def traffic_view(entry: byte_log.Traffic) -> Traffic:
-    """One kept request, to the byte."""
-    return Traffic(
-        entry=_line(entry),
-        request_head=entry.head.decode("latin-1"),
-        request_body=entry.body,
-        response_head=(entry.response_head or b"").decode("latin-1"),
-    )
-
-
-def _line(entry: byte_log.Traffic) -> TrafficEntry:
-    return TrafficEntry(
-        entry_id=entry.id,
-        at=entry.at,
-        words=entry.words,
-        method=entry.method,
-        url=entry.url,
-        sent_bytes=entry.sent_bytes,
-        received_bytes=len(entry.response_head or b"") + (entry.response_bytes or 0),
-        status=entry.status,
-        ms=entry.ms or 0.0,
-        epsilon=entry.epsilon,
-    )
+def _as_started(settings: PrivacySettings) -> frozenset[str]:
+    usual = PrivacySettings()
+    return frozenset(name for name in PrivacySettings.model_fields if getattr(settings, name) != getattr(usual, name))
 
 
 def _pair(memo: Memo, settings: PrivacySettings, names: Sequence[str]) -> ReportPair | None:

@@ -23,6 +23,7 @@ Shield = Literal["green", "amber", "red"]
 class StatusView:
     """Shield: green with budget for another report (or with reports off), amber without, red if a release was refused.
 
+    The shield is about reports alone; training says whether this device takes part in rounds.
     online is None before the first try to reach the backend.
     """
 
@@ -84,4 +85,4 @@ def _shield(ledger: Ledger, serving: Serving, troubles: Troubles) -> tuple[Shiel
     cost = BasisLaplace.under(models.manifest.recall).epsilon_per_report
     if left < cost:
         return "amber", "Today's budget for reports is spent: no new report is made until midnight UTC."
-    return "green", f"Today's budget has {left:g} left; a fresh report costs {cost:g}."
+    return "green", f"{left:g} of today's budget for reports is left; a fresh report costs {cost:g}."

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from random import Random
@@ -27,10 +27,9 @@ from device_app.views.privacy import (
     MechanismFacts,
     PrivacyView,
     ReportPair,
-    Traffic,
-    TrafficEntry,
 )
 from device_app.views.status import StatusView
+from device_app.views.traffic import Looks, Shown, Traffic, TrafficEntry, TrafficLine, TrafficLog
 from device_app.views.training import Contribution, ProtectionFacts, TrainingView
 from device_app.wire.news import NewsCard
 from device_app.wire.rounds import RoundStatus
@@ -170,6 +169,10 @@ class PagesDevice:
         """All reactions by news."""
         return {news_id: frozenset(kinds) for news_id, kinds in self.reacted.items()}
 
+    def saved(self) -> list[NewsCard]:
+        """Saved news."""
+        return [card for card in self.cards if "save" in self.reacted.get(card.id, ())]
+
     def stance(self, kind: str, name: str, stance: str | None) -> None:
         """Follow, block or neither."""
         self.held.pop((kind, name), None)
@@ -253,7 +256,7 @@ class PagesDevice:
         """Forget one click."""
         self.deleted.add(click_id)
 
-    def privacy(self, page: int = 1) -> PrivacyView:
+    def privacy(self, page: int = 1, shown: Shown | None = None) -> PrivacyView:
         """A day of requests, a ledger and a report."""
         chance = Random(7)
         clear = tuple(tuple(max(-0.2, min(0.2, chance.gauss(0, 0.15))) for _ in range(30)) for _ in range(3))
@@ -272,6 +275,7 @@ class PagesDevice:
         )
         return PrivacyView(
             settings=self.settings,
+            given=frozenset({"training", "epsilon_per_day_training"} if self.settings.training else ()),
             mechanism=None
             if empty
             else MechanismFacts(
@@ -287,8 +291,7 @@ class PagesDevice:
             ),
             budgets=(reports, BudgetView("training", 0.0, 0.0, 0.0, 0.0)),
             days=() if empty else days,
-            entries=() if empty else self._entries(),
-            entries_total=0 if empty else (48_211 if self.kind == "overfull" else 6),
+            log=self._log(page, shown or ("all" if empty else "concerning")),
             report=None
             if empty
             else ReportPair(
@@ -303,6 +306,27 @@ class PagesDevice:
             new_clicks=2,
             clicks_until_report=3,
         )
+
+    def _log(self, page: int, shown: Shown) -> TrafficLog:
+        """The requests as lines; the looks for a release stand for fourteen."""
+        if self.kind == "empty":
+            return TrafficLog(shown, (), page, page, 0, 0)
+        lines = [self._as_line(entry) for entry in self._entries() if entry.concerns or shown == "all"]
+        total = 48_211 if self.kind == "overfull" else 19
+        return TrafficLog(shown, tuple(lines), page, 40 if self.kind == "overfull" else 1, total, 4)
+
+    def _as_line(self, entry: TrafficEntry) -> TrafficLine:
+        count = 14 if entry.entry_id == 1 else 1
+        looks = tuple(replace(entry, at=entry.at - timedelta(seconds=5 * at)) for at in range(10)) if count > 1 else ()
+        return TrafficLine(
+            **vars(entry), count=count, oldest_id=1, first_at=entry.at - timedelta(seconds=65), unanswered=0,
+            looks=looks,
+        )  # fmt: skip
+
+    def looks(self, oldest_id: int, newest_id: int, page: int = 1) -> Looks | None:
+        """Ten looks of fourteen."""
+        entry = next((one for one in self._entries() if one.entry_id == newest_id), None)
+        return None if entry is None else Looks(entry, oldest_id, page, 2, 14, self._as_line(entry).looks)
 
     def _entries(self) -> tuple[TrafficEntry, ...]:
         base = "http://127.0.0.1:8400/v1"
@@ -334,7 +358,17 @@ class PagesDevice:
         )
         return tuple(
             TrafficEntry(
-                at, self.now - timedelta(minutes=at * 7), words, method, base + path, sent, received, status, ms, cost
+                at,
+                self.now - timedelta(minutes=at * 7),
+                words,
+                method,
+                base + path,
+                sent,
+                received,
+                status,
+                ms,
+                cost,
+                method == "POST",
             )
             for at, (words, method, path, sent, received, status, ms, cost) in enumerate(rows, 1)
         )
@@ -351,9 +385,10 @@ class PagesDevice:
         }
         body = {2: b"", 6: bytes(range(256))}.get(entry_id, json.dumps(report).encode())
         head = f"{entry.method} /v1/recall HTTP/1.1\r\nhost: 127.0.0.1:8400\r\ncontent-type: application/json\r\n"
-        return Traffic(
-            entry, head, body, "" if entry.status is None else "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n"
-        )
+        answer = "" if entry.status is None else "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n"
+        trouble = "no answer within 10 s" if entry.status is None else None
+        gone = entry_id == 4
+        return Traffic(entry, head, b"" if gone else body, not gone, len(body), answer, trouble)
 
     def set_privacy(self, **changes: Any) -> None:
         """Change the settings, refusing what their class refuses."""

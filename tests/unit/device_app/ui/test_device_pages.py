@@ -13,6 +13,7 @@ from device_app.ui.guard import LocalGuard
 from device_app.ui.press import local_path
 from device_app.ui.privacy_pages import hexdump, readable
 from device_app.ui.routes import router
+from device_app.ui.stages import stage_words
 from device_app.wire.news import NewsCard
 from tests.doubles.pages_device import PagesDevice
 
@@ -148,11 +149,27 @@ def test_history_is_searched_and_a_click_deleted(reader: Reader) -> None:
     assert reader.device.deleted == {1}
 
 
-def test_the_privacy_page_shows_every_request_its_cost_and_the_honest_sum(reader: Reader) -> None:
+def test_the_privacy_page_shows_what_concerned_the_reader_and_one_step_on_everything(reader: Reader) -> None:
     text = reader.get("/privacy")
-    for entry in reader.device.privacy().entries:
-        assert entry.words in text
-        assert f'href="/privacy/requests/{entry.entry_id}"' in text
+    everything = reader.get("/privacy?show=all")
+    assert "Sends the noisy report" in text
+    assert "Asks for the current release" not in text
+    assert 'href="/privacy?show=all"' in text
+    for line in reader.device.privacy(shown="all").log.lines:
+        assert line.words in everything
+        assert f'href="/privacy/requests/{line.entry_id}"' in everything
+    assert "<strong>14 times</strong>" in everything
+    assert 'href="/privacy/looks/1/1"' in everything
+    assert "Page 1 of 2" in reader.get("/privacy/looks/1/1")
+    assert reader.client.get("/privacy/looks/1/99").status_code == 404
+    assert reader.client.get("/privacy?show=nothing").status_code == 422
+
+
+def test_the_privacy_page_is_honest_about_sums_days_and_who_switched_training_on(reader: Reader) -> None:
+    text = reader.get("/privacy")
+    assert "Today is the UTC day" in text
+    assert "You did not switch training on here" in text
+    assert 'name="epsilon_per_day_reports" value="150"' in text
     assert "no strong promise" in text
     assert text.index("What left this device</h1>") < text.index("What it could reveal") < text.index("Switches</h2>")
 
@@ -174,6 +191,39 @@ def test_bytes_that_are_not_json_are_shown_as_bytes(reader: Reader) -> None:
     assert readable(bytes(range(256))) is None
     assert hexdump(b"feed\x00") == "000000  66 65 65 64 00" + " " * 33 + "  feed."
     assert "Read as JSON" not in reader.get("/privacy/requests/6")
+
+
+def test_a_body_that_is_no_longer_kept_is_not_called_empty(reader: Reader) -> None:
+    text = reader.get("/privacy/requests/4")
+    assert "They are no longer kept" in text
+    assert "had no body" not in text
+    assert "No answer: no answer within 10 s" in reader.get("/privacy/requests/6")
+
+
+def test_a_saved_story_waits_on_its_own_page_and_is_shown_as_saved_everywhere() -> None:
+    reader = Reader()
+    assert "Nothing is saved yet" in reader.get("/saved")
+    reader.post("/story/newsroom:0002/react", kind="save")
+    assert "1 story, last saved first" in reader.get("/saved")
+    title = reader.device.card("newsroom:0002").title
+    for path in ("/saved", "/fresh", "/explore/" + reader.device.card("newsroom:0002").section):
+        card = reader.get(path).partition('id="n-newsroom:0002"')[2].partition("</article>")[0]
+        assert title in card
+        assert 'value="save" aria-pressed="true"' in card, path
+
+
+def test_the_shield_counts_reports_alone_and_says_that_training_is_on(reader: Reader) -> None:
+    text = reader.get("/")
+    assert "Training has its own budget and is on" in text
+    assert '<a href="/training">Training on</a>' in text
+    assert "Training on" not in Reader("empty").get("/fresh")
+
+
+def test_stages_have_plain_words() -> None:
+    text = Reader().get("/latency")
+    assert "Wait for the newsroom" in text
+    assert "Rebuild directions" in text
+    assert stage_words("new_stage", "server").name == "New stage"
 
 
 def test_switches_are_set_and_a_value_out_of_range_changes_nothing() -> None:

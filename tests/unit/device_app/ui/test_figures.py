@@ -43,10 +43,28 @@ def test_milliseconds(ms: float | None, words: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "words"), [(50.0, "50"), (1 / 3, "0.333"), (12_312, "12,312"), (4_900_000, "4.9 million")]
+    ("value", "words"),
+    [
+        (50.0, "50"),
+        (50.00000000000001, "50"),
+        (1 / 3, "0.333"),
+        (999.9, "1,000"),
+        (12_312, "12,312"),
+        (999_999.9, "1 million"),
+        (4_900_000, "4.9 million"),
+        (1e9, "1,000 million"),
+        (float("inf"), "without bound"),
+    ],
 )
 def test_number(value: float, words: str) -> None:
     assert figures.number(value) == words
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(150.0, "150"), (0.5, "0.5"), (1e9, "1000000000"), (0.1 + 0.2, "0.3"), (0.0, "0")]
+)
+def test_a_field_holds_a_figure_as_somebody_would_type_it(value: float, text: str) -> None:
+    assert figures.typed(value) == text
 
 
 def test_reading_minutes_are_at_least_one() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from device_app.views.latency import latency_view, waterfall
+from device_app.views.latency import latency_view, round_edges, waterfall
 from tests.doubles.news import NOW
 
 
@@ -28,7 +28,39 @@ def test_percentiles_and_histogram_cover_every_request() -> None:
     assert (view.p50_ms, view.p95_ms, view.p99_ms) == pytest.approx(tuple(np.percentile(totals, [50, 95, 99])))
     assert sum(bar.count for bar in view.histogram) == view.count == 150
     assert len(view.requests) == 20
-    assert view.stage_p50_ms == {"store": pytest.approx(float(np.median(totals)))}
+    (stage,) = view.stages
+    assert (stage.name, stage.place, stage.count) == ("store", "device", 150)
+    assert (stage.p50_ms, stage.p95_ms, stage.p99_ms) == pytest.approx(tuple(np.percentile(totals, [50, 95, 99])))
+
+
+def test_stages_are_counted_over_the_requests_that_had_them_and_the_servers_follow_the_network() -> None:
+    device = {"store": 1.0, "rank": 2.0}
+    view = latency_view(
+        [waterfall(NOW, "feed", device, {})] * 3
+        + [waterfall(NOW, "feed", device | {"network": 9.0}, {"search": 3.0, "decode": 1.0})]
+    )
+    assert [(stage.place, stage.name, stage.count) for stage in view.stages] == [
+        ("device", "store", 4),
+        ("network", "network", 1),
+        ("server", "decode", 1),
+        ("server", "search", 1),
+        ("device", "rank", 4),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("low_ms", "high_ms", "edges"),
+    [
+        (6.0, 31.0, [5, 7, 10, 15, 20, 30, 50]),
+        (10.0, 10.0, [10, 15]),
+        (0.001, 0.012, [0, 0.015]),
+        (900.0, 999.0, [700, 1_000]),
+    ],
+)
+def test_edges_of_the_histogram_are_round_numbers_around_all_requests(
+    low_ms: float, high_ms: float, edges: list[float]
+) -> None:
+    assert round_edges(low_ms, high_ms) == pytest.approx(edges)
 
 
 def test_no_request_has_no_percentile() -> None:

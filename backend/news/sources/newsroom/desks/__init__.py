@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from backend.news.sources.newsroom.beat import Desk
 from backend.news.sources.newsroom.desks.business import BUSINESS
+from backend.news.sources.newsroom.desks.climate import CLIMATE
 from backend.news.sources.newsroom.desks.cycling import CYCLING
 from backend.news.sources.newsroom.desks.film import FILM
 from backend.news.sources.newsroom.desks.football import FOOTBALL
@@ -13,4 +14,15 @@ from backend.news.sources.newsroom.desks.politics import POLITICS
 from backend.news.sources.newsroom.desks.technology import TECHNOLOGY
 from backend.news.sources.newsroom.desks.world import WORLD
 
-DESKS: tuple[Desk, ...] = (POLITICS, BUSINESS, FOOTBALL, MUSIC, HEALTH, WORLD, FILM, TECHNOLOGY, CYCLING)
+DESKS: tuple[Desk, ...] = (
+    POLITICS,
+    BUSINESS,
+    FOOTBALL,
+    MUSIC,
+    HEALTH,
+    WORLD,
+    FILM,
+    TECHNOLOGY,
+    CYCLING,
+    CLIMATE,
+)

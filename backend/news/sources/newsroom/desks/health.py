@@ -41,9 +41,9 @@ class Trial:
 
 
 def _trial(scene: Scene) -> Trial:
-    r = scene.fresh("remedy", REMEDIES, uses=2)
+    r = scene.fresh("remedy", REMEDIES, uses=3)
     makers = [one for one in scene.world.companies if one.noun == "drugmaker"]
-    co = scene.fresh("trial maker", makers, uses=6)
+    co = scene.fresh("trial maker", makers, uses=9)
     c = scene.country()
     drug = scene.fresh("drug", [f"{head}{tail}" for head in _DRUG_HEADS for tail in _DRUG_TAILS])
     price = scene.money(1_800, 21_000, c.currency)
@@ -109,7 +109,7 @@ def _report(scene: Scene) -> Report:
     m = scene.fresh("mind", MINDS, uses=2)
     c = scene.country()
     n = scene.between(12, 38)
-    return Report(m, c, scene.fresh("mind city", c.cities, uses=3), n, n * 100, scene.between(7, 12), scene.between(14, 48), scene.person(c), scene.person(c, she=woman(m.who)), scene.person(c), c.minister("health"))  # fmt: skip
+    return Report(m, c, scene.fresh("mind city", c.cities, uses=4), n, n * 100, scene.between(7, 12), scene.between(14, 48), scene.person(c), scene.person(c, she=woman(m.who)), scene.person(c), c.minister("health"))  # fmt: skip
 
 
 _DOCTORS = "[a psychiatrist|who runs the project|a psychologist|who has worked on it for years]"
@@ -149,7 +149,7 @@ class Meal:
 
 def _meal(scene: Scene) -> Meal:
     c, p = scene.country(), scene.fresh("plate", PLATES, uses=2)
-    return Meal(p, c, scene.fresh("diet city", c.cities, uses=3), scene.between(43, 190), scene.between(6, 27), scene.person(c), scene.person(None), scene.person(c, she=woman(p.eater)), scene.between(3, 9))  # fmt: skip
+    return Meal(p, c, scene.fresh("diet city", c.cities, uses=4), scene.between(43, 190), scene.between(6, 27), scene.person(c), scene.person(None), scene.person(c, she=woman(p.eater)), scene.between(3, 9))  # fmt: skip
 
 
 DIET = Beat(

@@ -31,12 +31,12 @@ class Outbreak:
 
 
 def _outbreak(scene: Scene) -> Outbreak:
-    germ = scene.fresh("germ", GERMS, uses=2)
+    germ = scene.fresh("germ", GERMS, uses=3)
     c = scene.country()
     first = scene.between(*germ.first)
     second = round(first * scene.rng.uniform(1.5, 2.2)) + 1
     return Outbreak(
-        germ, c, scene.fresh("outbreak city", c.cities, uses=2), first, second, round(second * scene.rng.uniform(1.15, 1.4)) + 1, max(2, second // 6), scene.near(120, 900), scene.between(12, 21),
+        germ, c, scene.fresh("outbreak city", c.cities, uses=4), first, second, round(second * scene.rng.uniform(1.15, 1.4)) + 1, max(2, second // 6), scene.near(120, 900), scene.between(12, 21),
         scene.person(c, "who heads the city's health office"), scene.person(c, "an epidemiologist"), scene.person(c), scene.person(c, "the mayor"),
     )  # fmt: skip
 
@@ -113,7 +113,7 @@ _KINDS = ("General", "University Hospital", "Infirmary", "District Hospital", "C
 def _hospital(scene: Scene) -> Hospital:
     w = scene.fresh("ward", WARDS, uses=2)
     c = scene.country()
-    city = scene.fresh("hospital city", c.cities, uses=2)
+    city = scene.fresh("hospital city", c.cities, uses=4)
     return Hospital(
         w, c, city, f"{city.name} {scene.deal('hospital kind', _KINDS)}", scene.near(280, 1_300), scene.person(c, "the hospital's director"), scene.person(c), scene.person(c, she=woman(w.who)), scene.person(c, she=woman(w.then_who)), scene.person(c),
         c.minister("health"), scene.person(c, "the mayor"),

@@ -10,6 +10,7 @@ DeviceError
 ├── ProtectionTooWeak       a round asks for less protection than the reader accepts
 ├── NotEligible             the device can't train now, and why
 ├── UnknownNews             no such news on this device
+├── SettingsRefused         the file of settings can't be read
 └── StoreBroken             the device's database can't be opened or is of a newer version
 """
 
@@ -85,6 +86,13 @@ class UnknownNews(DeviceError):
 
     def __init__(self, news_id: str) -> None:
         super().__init__(f"No news {news_id!r} on this device.")
+
+
+class SettingsRefused(DeviceError):
+    """The file of settings can't be read."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"{why}.")
 
 
 class StoreBroken(DeviceError):

@@ -6,15 +6,19 @@ environment wins. What the reader switches on the privacy page is kept in the st
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 from typing import Any, Literal
 
 from platformdirs import user_data_path
 from pydantic import BaseModel, ConfigDict, Field
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
+from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
+from device_app.errors import SettingsRefused
 from device_app.wire.recall import CANDIDATES_LIMIT
 
+CONFIG_FILE = "ownfeed.toml"
+TABLE = "device"
 Mode = Literal["basis_laplace", "none"]
 
 
@@ -169,8 +173,20 @@ class DeviceSettings(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Arguments, then the environment, then [device] of ownfeed.toml in the working directory."""
-        file = TomlConfigSettingsSource(settings_cls, Path("ownfeed.toml"), toml_table_header=("device",))
-        return init_settings, env_settings, file
+        return init_settings, env_settings, InitSettingsSource(settings_cls, _table_of_file(Path(CONFIG_FILE)))
+
+
+def _table_of_file(path: Path) -> dict[str, Any]:
+    """[device] of the file; nothing if the file or the table is missing. Raises SettingsRefused if it is no TOML."""
+    if not path.is_file():
+        return {}
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8")).get(TABLE, {})
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as broken:
+        raise SettingsRefused(f"{path} is not TOML: {broken}") from broken
+    if not isinstance(table, dict):
+        raise SettingsRefused(f"{path}: {TABLE} must be a table")
+    return table
 
 
 def with_overrides(settings: PrivacySettings, overrides: dict[str, Any]) -> PrivacySettings:

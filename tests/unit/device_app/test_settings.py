@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel, ValidationError
 
+from device_app.errors import SettingsRefused
 from device_app.settings import (
     DeviceSettings,
     FeedSettings,
@@ -52,6 +53,24 @@ def test_arguments_win_over_the_environment_and_that_over_the_file(
     assert (settings.profile, settings.port) == ("argued", 9002)
     assert (settings.privacy.mode, settings.privacy.clicks_per_report) == ("none", 9)
     assert settings.home == tmp_path / "devices" / "argued"
+
+
+def test_a_file_without_a_table_for_the_device_leaves_the_defaults(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "ownfeed.toml").write_text("[backend]\nport = 9001\n")
+    monkeypatch.chdir(tmp_path)
+    assert DeviceSettings(data_dir=tmp_path).port == DeviceSettings.model_fields["port"].default
+
+
+@pytest.mark.parametrize("content", ["[device", "device = 3", '[device]\nprofile = "\udcff"'])
+def test_a_file_that_cant_be_read_is_refused_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str
+) -> None:
+    (tmp_path / "ownfeed.toml").write_bytes(content.encode("utf-8", "surrogateescape"))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SettingsRefused, match=r"^ownfeed\.toml"):
+        DeviceSettings(data_dir=tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from device_app.wire.recall import RecallAnswer
 
 LISTS_WAITING = 4
 AGAIN_AFTER_SEC = 3_600.0
-"""A list whose texts came within this time is not asked for again."""
+"""A list is not asked for while all its texts came within this time, with it or with other lists."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class _List:
 class Bodies:
     """Fetches the texts of lists one list at a time: every id of an answer in one request, never a choice among them.
 
-    Whether and when a list is fetched depends on the list alone, not on what the reader opens.
+    Whether and when a list is fetched depends on the lists alone, which the backend made, not on what the reader opens.
     """
 
     def __init__(self, uplink: Uplink, shelf: NewsShelf, clock: Callable[[], datetime]) -> None:
@@ -42,7 +42,7 @@ class Bodies:
         self._changed = Condition()
         self._waiting: deque[_List] = deque()
         self._under_way: _List | None = None
-        self._fetched: dict[tuple[str, ...], float] = {}
+        self._fetched: dict[str, float] = {}
         self._attended = False
 
     def want(self, answer: RecallAnswer, vectors: NDArray[np.float32]) -> None:
@@ -73,7 +73,7 @@ class Bodies:
             if self._due(current.ids):
                 answer = self._uplink.bodies(seal_returned(current.answer))
                 self._shelf.put_bodies({body.id: body.body for body in answer.bodies})
-                self._fetched[current.ids] = time.monotonic()
+                self._fetched.update(dict.fromkeys(current.ids, time.monotonic()))
             done = True
         finally:
             with self._changed:
@@ -114,4 +114,4 @@ class Bodies:
     def _due(self, ids: tuple[str, ...]) -> bool:
         now = time.monotonic()
         self._fetched = {one: at for one, at in self._fetched.items() if now - at < AGAIN_AFTER_SEC}
-        return ids not in self._fetched
+        return any(one not in self._fetched for one in ids)

@@ -24,8 +24,8 @@ def developing_groups(
     sizes = np.diff(firsts, append=len(ranked))
     firsts, sizes = firsts[sizes >= 2], sizes[sizes >= 2]
     means = (worth[firsts] + worth[firsts + 1]) / 2
-    names = [candidates.cards[row].story or "" for row in ranked[firsts]]
-    best = sorted(range(len(firsts)), key=lambda group: (-means[group], names[group]))[:stories]
+    finalists = np.flatnonzero(means >= np.sort(means)[-stories:].min(initial=np.inf))
+    best = sorted(finalists, key=lambda group: (-means[group], candidates.cards[ranked[firsts[group]]].story))[:stories]
     return [_newest(candidates, ranked[firsts[group] : firsts[group] + sizes[group]]) for group in best]
 
 

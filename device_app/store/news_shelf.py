@@ -132,11 +132,19 @@ class NewsShelf:
 
     def put_bodies(self, bodies: Mapping[str, str]) -> None:
         """Keep the texts of news that are on the shelf; others are left out."""
+        known: dict[str, str] = dict(
+            self._database.rows(
+                f"SELECT news_id, body FROM body WHERE news_id IN ({_WIDE})", (json.dumps(list(bodies)),)
+            )
+        )
+        changed = [(news_id, body) for news_id, body in bodies.items() if known.get(news_id) != body]
+        if not changed:
+            return
         with self._database.quick_transaction():
             self._database.write_many(
                 """INSERT INTO body (news_id, body) SELECT ?1, ?2 WHERE EXISTS (SELECT 1 FROM news WHERE id = ?1)
-                   ON CONFLICT (news_id) DO UPDATE SET body = excluded.body WHERE body <> excluded.body""",
-                list(bodies.items()),
+                   ON CONFLICT (news_id) DO UPDATE SET body = excluded.body""",
+                changed,
             )
 
     def body(self, news_id: str) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from backend.news.sources.newsroom.beat import Desk
 from backend.news.sources.newsroom.desks.business import BUSINESS
 from backend.news.sources.newsroom.desks.climate import CLIMATE
+from backend.news.sources.newsroom.desks.crime import CRIME
 from backend.news.sources.newsroom.desks.cycling import CYCLING
 from backend.news.sources.newsroom.desks.film import FILM
 from backend.news.sources.newsroom.desks.football import FOOTBALL
@@ -25,4 +26,5 @@ DESKS: tuple[Desk, ...] = (
     TECHNOLOGY,
     CYCLING,
     CLIMATE,
+    CRIME,
 )

@@ -191,7 +191,7 @@ SUMMIT = Beat(
             weight=0.5, covered=0.3,
         ),
         Stage(
-            titles=("{cause.name:cap}: talks run into the night over {cause.clash}", "{a.name} and {b.name} clash at {cause.name}", "Leaders at {town.name} summit [wrangle|fight] over {pages} pages and one word", "{hosthead.last} pleads for compromise at {cause.name}"),
+            titles=("{cause.name:cap} in {town.name}: talks run into the night over {cause.clash}", "{a.name} and {b.name} clash at {cause.name}", "Leaders at {town.name} summit [wrangle|fight] over {pages} pages and one word", "{hosthead.last} pleads for compromise at {cause.name}"),
             abstracts=("The sticking point remains {cause.clash}. {hosthead.name}, the host, has seen leaders one by one.", "“{cause.poor},” {bhead.name} tells the plenary, to applause from half of the hall.", "Of {brackets} disputed passages, about half are settled."),
             leads=("The second day of the {cause.name} belonged to the quarrel over {cause.clash}.", "{ahead.last} and {bhead.last} clashed in front of {count} delegations in {town.name} {on} over {cause.clash}.", "By the time the interpreters were sent for sandwiches, the leaders in {town.name} had settled half of {brackets} disputed passages. The rest, {on}, was {cause.clash}."),
             then=(say("“{cause.rich},” {ahead.last} told the hall. “{cause.poor},” {bhead.last} said when {bhead.his} turn came, and [half of the room clapped|folded {bhead.his} notes].", "“{cause.poor},” said {bhead.last}. The reply of {ahead.last} was short: “{cause.rich}.”"),
@@ -200,7 +200,7 @@ SUMMIT = Beat(
             after=(0.9, 1.3), weight=0.4, covered=0.2,
         ),
         Stage(
-            titles=("{cause.name:cap} ends with deal on {cause.text}", "Leaders in {town.name} agree {fund} plan to {cause.aim}", "What the {cause.name} decided, and what it left out", "{hours} hours over time, {cause.name} reaches agreement", "Summit deal in {town.name} leaves out {cause.missing}"),
+            titles=("{cause.name:cap} ends with deal on {cause.text}", "Leaders in {town.name} agree {fund} plan to {cause.aim}", "What the {cause.name} in {town.name} decided, and what it left out", "{hours} hours over time, {cause.name} reaches agreement", "Summit deal in {town.name} leaves out {cause.missing}"),
             abstracts=("The final text promises {cause.text}. It leaves out {cause.missing}.", "{hosthead.name} calls it “good enough to keep”. Campaigners point to a gap: {cause.missing}.", "After {hours} hours of extra time, {count} countries sign a text of {pages} pages."),
             leads=("Leaders of {count} countries agreed in {town.name} {on} on {cause.text}, after {hours} hours of extra time.", "The {cause.name} closed {on} with an agreement that promises {cause.text}, and leaves out {cause.missing}.", "The gavel fell {hours} hours late. In return, the {cause.name} in {town.name} ended {on} with {cause.text}."),
             then=(say("“[It is good enough to keep|Nobody is delighted, so I think it is fair],” {hosthead.last} said. The text provides for {cause.text}, with {fund} [promised so far|over ten years].", "Besides {cause.text}, the {pages} pages name a sum, {fund}. {hosthead.last} [hugged the chief translator|asked delegations to leave before they changed their minds]."),

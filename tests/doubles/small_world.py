@@ -24,6 +24,7 @@ from pathlib import Path
 
 import httpx
 import numpy as np
+import pytest
 import uvicorn
 from filelock import FileLock
 from numpy.typing import NDArray
@@ -162,15 +163,23 @@ def first_folder(cache: Path) -> Path:
     return folder
 
 
+def shared_cache(factory: pytest.TempPathFactory) -> Path:
+    """A folder that all workers of this test run share."""
+    base = factory.getbasetemp()
+    return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+
 @dataclass(frozen=True)
 class Received:
-    """One request as the server got it."""
+    """One request as the server got it, and what it answered."""
 
     method: str
     path: str
     query: str
     headers: bytes
     body: bytes
+    status: int
+    answer: bytes
 
 
 class Overhearing:
@@ -185,7 +194,7 @@ class Overhearing:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        body = bytearray()
+        body, answer, status = bytearray(), bytearray(), 0
 
         async def heard() -> Message:
             message = await receive()
@@ -193,6 +202,9 @@ class Overhearing:
             return message
 
         async def changed(message: Message) -> None:
+            nonlocal status
+            status = message.get("status", status)
+            answer.extend(message.get("body", b""))
             if self.tamper is not None and message.get("body"):
                 message = {**message, "body": self.tamper(scope["path"], message["body"])}
             await send(message)
@@ -207,6 +219,8 @@ class Overhearing:
                     scope["query_string"].decode(),
                     b"\n".join(name + b": " + value for name, value in scope["headers"]),
                     bytes(body),
+                    status,
+                    bytes(answer),
                 )
             )
 

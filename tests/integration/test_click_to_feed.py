@@ -1,0 +1,156 @@
+"""From a click to the next feed, over real HTTP. Oracle for what is sent: the bytes as the server received them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Sequence
+
+import pytest
+
+from device_app.device import Device
+from device_app.feed.item import Feed
+from device_app.settings import PerformanceSettings
+from device_app.wire.news import BodiesRequest, NewsCard
+from tests.doubles.small_world import Received, World
+
+TOPIC = "rowing"
+ALWAYS_ASKS = PerformanceSettings(recall_max_age_sec=0, front_limit=200, bodies_wait_sec=0.2)
+
+
+def share(feed: Feed, topic: str) -> float:
+    personal = feed.in_slot("lead", "for_you")
+    return sum(item.card.topic == topic for item in personal) / len(personal)
+
+
+def front_of(device: Device, topic: str) -> list[NewsCard]:
+    found = {card.id: card for shelf in device.explore() for card in shelf.cards if card.topic == topic}
+    return list(found.values())
+
+
+def fetch_texts(device: Device) -> None:
+    while device.prefetch_step():
+        pass
+
+
+def returned_lists(requests: Sequence[Received]) -> list[tuple[str, ...]]:
+    """The ids of every list of candidates that the server ever gave out, in its order."""
+    lists = []
+    for one in requests:
+        if one.path in ("/v1/recall", "/v1/news/front") and one.status == 200:
+            text = gzip.decompress(one.answer) if one.answer[:2] == b"\x1f\x8b" else one.answer
+            lists.append(tuple(card["id"] for card in json.loads(text)["candidates"]))
+    return lists
+
+
+def test_clicks_on_a_topic_raise_its_share_and_no_request_names_them(world: World) -> None:
+    device = world.device("clicker", performance=ALWAYS_ASKS)
+    cold = device.feed()
+    assert cold.mode == "cold"
+    assert len(cold.items) == 30
+    fetch_texts(device)
+    before = len(world.requests())
+
+    clicked = [card.id for card in front_of(device, TOPIC)[:5]]
+    assert len(clicked) == 5
+    for news_id in clicked:
+        article = device.open(news_id, cold.feed_id)
+        assert article.paragraphs == (f"First paragraph of {news_id}.", f"Second paragraph of {news_id}.")
+    assert len(world.requests()) == before, "opening stories asks the server for nothing"
+
+    warm = device.feed()
+    assert warm.mode == "personal"
+    assert warm.recalled == 400
+    assert share(warm, TOPIC) >= share(cold, TOPIC) + 0.15
+    assert any(item.reason.kind == "interest" and TOPIC in item.reason.words for item in warm.items)
+    assert not {item.card.id for item in warm.items} & set(clicked)
+    fetch_texts(device)
+    device.react(warm.items[2].card.id, "like")
+    device.stance("topic", "opera", "block")
+    after = device.feed(refresh=True)
+    assert all(item.card.topic != "opera" for item in after.items)
+    device.open(after.items[1].card.id, after.feed_id)
+    device.sync()
+    fetch_texts(device)
+    clicked += [warm.items[2].card.id, after.items[1].card.id]
+
+    requests = world.requests()
+    lists = returned_lists(requests)
+    whole_lists = 0
+    for one in requests:
+        secret_places = f"{one.path}?{one.query}\n".encode() + one.headers
+        assert not any(news_id.encode() in secret_places for news_id in clicked), one.path
+        if one.path == "/v1/news/bodies":
+            ids = BodiesRequest.model_validate_json(one.body).ids
+            assert ids in lists, "texts are asked for one whole list that the server itself gave, in its order"
+            whole_lists += 1
+        else:
+            assert not any(news_id.encode() in one.body for news_id in clicked), one.path
+    assert whole_lists >= 2
+    assert sum(one.path == "/v1/recall" for one in requests) >= 2
+
+    log = world.server_log()
+    assert "POST /v1/recall 200" in log
+    assert not any(news_id in log for news_id in clicked)
+
+
+def test_the_byte_log_is_what_the_server_received(world: World) -> None:
+    before = len(world.requests())
+    device = world.device("auditor")
+    device.feed()
+    for card in front_of(device, TOPIC)[:5]:
+        device.open(card.id)
+    device.feed()
+    fetch_texts(device)
+    received = world.requests()[before:]
+    brief = list(device.parts.shelves.byte_log.entries().rows)[::-1]
+    assert len(brief) == len(received) >= 5
+    for line, one in zip(brief, received, strict=True):
+        entry = device.parts.shelves.byte_log.entry(line.id)
+        assert entry is not None
+        target = one.path + (f"?{one.query}" if one.query else "")
+        assert entry.head.split(b"\r\n")[0] == f"{one.method} {target} HTTP/1.1".encode()
+        sent = sorted(part.lower() for part in entry.head.split(b"\r\n")[1:] if part)
+        assert sent == sorted(part.lower() for part in one.headers.split(b"\n"))
+        assert entry.body == one.body
+        assert entry.status == one.status
+        assert entry.words
+
+
+def test_a_report_is_drawn_once_and_sent_again_bit_for_bit_over_refreshes_and_restarts(world: World) -> None:
+    device = world.device("refresher", performance=ALWAYS_ASKS)
+    device.feed()
+    for card in front_of(device, TOPIC)[:5]:
+        device.open(card.id)
+    before = len(world.requests())
+    for _ in range(12):
+        device.feed(refresh=True)
+    device.close()
+    world.devices.remove(device)
+    device = world.device("refresher", performance=ALWAYS_ASKS)
+    for _ in range(3):
+        device.feed(refresh=True)
+    reports = [one.body for one in world.requests()[before:] if one.path == "/v1/recall"]
+    assert len(reports) == 15
+    assert len(set(reports)) == 1
+    budget = next(one for one in device.privacy().budgets if one.channel == "reports")
+    assert budget.spent_today == pytest.approx(50), "one session of the paper's mechanism: 5 x 30 x 2 x 0.2 / 1.2"
+    device.open(front_of(device, "tennis")[0].id)
+    device.feed(refresh=True)
+    assert world.requests()[-1].body == reports[0], "one click is not enough for a new report"
+
+
+def test_with_reports_off_nothing_derived_from_reading_leaves(world: World) -> None:
+    device = world.device("silent")
+    device.set_privacy(mode="none", training=False)
+    device.sync()
+    before = len(world.requests())
+    for card in front_of(device, TOPIC)[:6]:
+        device.open(card.id)
+    feed = device.feed(refresh=True)
+    fetch_texts(device)
+    assert feed.mode == "front"
+    assert share(feed, TOPIC) > 0.15, "ranked here all the same"
+    assert {one.path for one in world.requests()[before:]} <= {"/v1/news/bodies"}
+    for one in world.requests()[before:]:
+        assert BodiesRequest.model_validate_json(one.body).ids in returned_lists(world.requests())

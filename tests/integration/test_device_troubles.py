@@ -1,0 +1,134 @@
+"""What befalls a device: a kill between click and commit, a backend that is down, a release that was changed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from backend.releases.publish import publish_next
+from device_app.device import Device
+from device_app.errors import BackendUnreachable, ReleaseRefused
+from tests.doubles.small_world import World, free_port
+
+ROOT = Path(__file__).parents[2]
+KILLED_BEFORE_COMMIT = """
+import os, signal, sys
+from device_app.composition import build_device
+from device_app.settings import DeviceSettings
+from device_app.store.database import Database
+
+device = build_device(DeviceSettings(profile="killed", data_dir=sys.argv[1], backend_url=sys.argv[2]))
+run = Database._run
+
+def kill_at_commit(self, sql, values=()):
+    if sql == "COMMIT":
+        print("reached", flush=True)
+        os.kill(os.getpid(), signal.SIGKILL)
+    return run(self, sql, values)
+
+Database._run = kill_at_commit
+device.open(sys.argv[3], sys.argv[4])
+"""
+
+
+def news_of(device: Device, topic: str) -> list[str]:
+    return [card.id for shelf in device.explore() for card in shelf.cards if card.topic == topic]
+
+
+def test_a_device_killed_between_click_and_commit_has_no_half_click_and_goes_on(world: World) -> None:
+    device = world.device("killed")
+    feed = device.feed()
+    first, second = feed.items[0].card.id, feed.items[1].card.id
+    device.open(first, feed.feed_id)
+    device.close()
+    world.devices.remove(device)
+
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED_BEFORE_COMMIT, str(world.folder), world.url, second, feed.feed_id],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (-signal.SIGKILL, "reached\n"), done.stderr
+
+    again = world.device("killed")
+    assert [entry.news_id for entry in again.history().entries] == [first]
+    with closing(sqlite3.connect(again.settings.home / "device.sqlite")) as database:
+        assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    assert len(again.feed().items) == 30
+    again.open(second, feed.feed_id)
+    assert [entry.news_id for entry in again.history().entries] == [second, first]
+
+
+def test_a_changed_graph_or_weight_is_refused_and_the_old_release_serves_on(world: World) -> None:
+    device = world.device("careful")
+    device.sync()
+    for news_id in news_of(device, "space")[:5]:
+        device.open(news_id)
+    assert world.services is not None
+    assert world.ears is not None
+    store = world.services.releases
+    previous = store.require_current()
+    weights = {name: value + np.float32(0.001) for name, value in store.weights(previous, "recall").items()}
+    published = publish_next(store, previous, "recall", weights, "for a test")
+    blob = published.models["recall"].weights
+    assert blob is not None
+    path = f"/v1/blobs/{blob.sha256}"
+
+    def flipped(asked: str, body: bytes) -> bytes:
+        return body[:-1] + bytes([body[-1] ^ 1]) if asked == path else body
+
+    world.ears.tamper = flipped
+    try:
+        with pytest.raises(ReleaseRefused, match="another hash"):
+            device.sync()
+    finally:
+        world.ears.tamper = None
+    assert device.release().manifest == previous  # type: ignore[union-attr]
+    assert device.feed(refresh=True).release == previous.release
+    assert [trouble.loop for trouble in device.status().troubles] == ["sync"]
+    again = world.device("careful-too")
+    assert again.sync()
+    assert device.sync()
+    assert device.release().manifest == published  # type: ignore[union-attr]
+    assert device.status().troubles == ()
+    assert device.feed(refresh=True).release == published.release
+
+
+def test_while_the_backend_is_down_the_last_feed_serves_and_says_so(idle_world: World) -> None:
+    assert idle_world.url, "the backend of this file has a known address by now"
+    device = idle_world.device("offline")
+    device.sync()
+    for news_id in news_of(device, "film")[:5]:
+        device.open(news_id)
+    last = device.feed()
+    while device.prefetch_step():
+        pass
+    device.close()
+    idle_world.devices.remove(device)
+
+    away = idle_world.device("offline", backend_url=f"http://127.0.0.1:{free_port()}")
+    feed = away.feed(refresh=True)
+    assert feed.mode == "offline"
+    assert [item.card.id for item in feed.items] == [item.card.id for item in last.items]
+    assert "does not answer" in (feed.notice or "")
+    assert "This is your last feed, of " in (feed.notice or "")
+    article = away.open(feed.items[4].card.id, feed.feed_id)
+    assert article.paragraphs[0] == f"First paragraph of {article.card.id}."
+    with pytest.raises(BackendUnreachable):
+        away.sync()
+    assert away.status().online is False
+
+    back = idle_world.device("offline", backend_url=idle_world.url)
+    assert back.feed(refresh=True).mode == "personal"
+    assert back.history().entries[0].news_id == article.card.id, "what was read offline counts"

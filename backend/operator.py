@@ -13,6 +13,7 @@ from device_app.wire.problems import Problem
 from device_app.wire.rounds import RoundStatus
 
 POLL_SEC = 0.2
+TIMEOUT_SEC = 10.0
 GRACE_SEC = 60.0
 """How long past its deadline a round may take to be applied before we stop waiting for it."""
 
@@ -35,7 +36,7 @@ class Operator:
                 field="token_file",
             ) from missing
         self._url = url
-        self._client = httpx.Client(base_url=url, headers={"Authorization": f"Bearer {token}"}, timeout=10.0)
+        self._headers = {"Authorization": f"Bearer {token}"}
 
     def open_round(self, system: str, *, cohort: int, cohort_minimum: int, seconds: float) -> RoundStatus:
         """Open a round. Raises OperatorRefused, for example while another one runs."""
@@ -57,7 +58,7 @@ class Operator:
 
     def _send(self, method: str, path: str, body: object) -> bytes:
         try:
-            answer = self._client.request(method, path, json=body) if body else self._client.request(method, path)
+            answer = httpx.request(method, self._url + path, headers=self._headers, json=body, timeout=TIMEOUT_SEC)
         except httpx.TransportError as failed:
             raise OperatorRefused(f"The backend at {self._url} does not answer ({type(failed).__name__}).") from failed
         if answer.is_error:

@@ -12,6 +12,7 @@ from backend.news.sources.newsroom.desks.football import FOOTBALL
 from backend.news.sources.newsroom.desks.health import HEALTH
 from backend.news.sources.newsroom.desks.music import MUSIC
 from backend.news.sources.newsroom.desks.politics import POLITICS
+from backend.news.sources.newsroom.desks.science import SCIENCE
 from backend.news.sources.newsroom.desks.technology import TECHNOLOGY
 from backend.news.sources.newsroom.desks.world import WORLD
 
@@ -27,4 +28,5 @@ DESKS: tuple[Desk, ...] = (
     CYCLING,
     CLIMATE,
     CRIME,
+    SCIENCE,
 )

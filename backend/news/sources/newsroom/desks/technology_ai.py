@@ -199,7 +199,7 @@ _MODELS: tuple[Model, ...] = (
           "{lab} showed its first folding robot at a laundry in {city.name} {on}: it manages a towel in {secs} seconds.", "I do one in four, and I can talk while I do it", "a laundry worker"),
 )  # fmt: skip
 
-_LABS = ("Pellucid Labs", "Orrery Research", "Tacit Machines", "Lexigraph", "Quillmind", "Deep Meadow", "Second Draft", "Oxbow Intelligence", "Parlance Works", "Hedgerow AI")  # fmt: skip
+_LABS = ("Pellucid Labs", "Orrery Research", "Tacit Machines", "Lexigraph", "Quillmind", "Deep Meadow", "Second Draft", "Oxbow Intelligence", "Parlance Works", "Hedgerow Minds")  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -130,6 +130,10 @@ def device(
     port: Annotated[int | None, typer.Option(min=0, max=65_535)] = None,
 ) -> None:
     """Run one reader's own app and open its pages on this machine."""
+    from device_app.process import one_thread, settle
+
+    one_thread()
+
     import uvicorn
 
     from device_app.app import create_app
@@ -138,7 +142,9 @@ def device(
     settings = DeviceSettings(**chosen(profile=profile, data_dir=data_dir, backend_url=backend, host=host, port=port))
     check_port(settings.host, settings.port)
     says.print(f"The feed of {settings.profile} is at http://{settings.host}:{settings.port}/")
-    uvicorn.run(create_app(settings), host=settings.host, port=settings.port, access_log=False, log_level="warning")
+    served = create_app(settings)
+    settle()
+    uvicorn.run(served, host=settings.host, port=settings.port, access_log=False, log_level="warning")
 
 
 @app.command()
@@ -153,6 +159,10 @@ def fleet(
     rounds: Annotated[int | None, typer.Option(min=1, help="Stop after so many training rounds.")] = None,
 ) -> None:
     """Run many simulated readers, each a real device without a browser."""
+    from device_app.process import one_thread
+
+    one_thread()
+
     from device_app.fleet.run import run_fleet
     from device_app.settings import DeviceSettings
 

@@ -58,7 +58,7 @@ def build_device(
     in the same process. `noise`, `chance`, `draw` and `clock` are replaced in simulation and tests only.
     """
     noise = noise or SystemNoise()
-    shelves = Shelves(settings.home / "device.sqlite", blob_folder)
+    shelves = Shelves(settings.database, blob_folder)
     privacy = with_overrides(settings.privacy, shelves.preferences.get(PRIVACY_CHANGES) or {})
     performance = settings.performance
     ledger = Ledger(shelves.ledger_book, privacy, clock)

@@ -163,6 +163,11 @@ class DeviceSettings(BaseSettings):
         """The folder of this profile."""
         return self.data_dir / "devices" / self.profile
 
+    @property
+    def database(self) -> Path:
+        """The database of this profile."""
+        return self.home / "device.sqlite"
+
     @classmethod
     def settings_customise_sources(
         cls,

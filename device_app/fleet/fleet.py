@@ -14,6 +14,7 @@ from device_app.errors import DeviceError
 from device_app.feed.models import ModelRack
 from device_app.fleet.tastes import Tastes
 from device_app.settings import DeviceSettings
+from device_app.store.database import Database, copy_of_new
 from device_app.training.participant import Outcome
 
 WORKERS = 2
@@ -39,12 +40,15 @@ class Fleet:
         """Open `count` devices under settings.data_dir; no request is made yet. Raises StoreBroken."""
         rack = ModelRack(ranker=settings.feed.ranker, threads=1)
         blobs = settings.data_dir / "devices" / f"{prefix}-blobs"
+        empty = settings.data_dir / "devices" / f"{prefix}-empty.sqlite"
+        Database(empty).close()
         self.members: list[Member] = []
         self.failures: list[str] = []
         self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="fleet")
         try:
             for number in range(count):
                 own = settings.model_copy(update={"profile": f"{prefix}-{number:04d}"})
+                copy_of_new(empty, own.database)
                 device = build_device(own, rack=rack, blob_folder=blobs)
                 self.members.append(Member(device, np.random.default_rng([seed, number])))
         except BaseException:

@@ -15,9 +15,11 @@ import pytest
 
 from device_app.errors import StoreBroken
 from device_app.store.clicks import Clicks
-from device_app.store.database import MIGRATIONS, Database
+from device_app.store.database import MIGRATIONS, Database, copy_of_new
+from device_app.store.impressions import Impressions
 from device_app.store.ledger_book import LedgerBook, LedgerEntry
 from device_app.store.preferences import Preferences
+from device_app.store.report_memo import Memo, ReportMemo
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 
@@ -114,6 +116,54 @@ def test_two_threads_open_the_same_new_database_at_once(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     assert failures == []
+
+
+def test_a_copy_of_a_new_database_is_one_and_never_replaces_one(tmp_path: Path, now: datetime) -> None:
+    new, path = tmp_path / "empty.sqlite", tmp_path / "profile" / "device.sqlite"
+    Database(new).close()
+    copy_of_new(new, path)
+    database = Database(path)
+    Clicks(database).add("A", None, now)
+    database.close()
+    copy_of_new(new, path)
+    again = Database(path)
+    assert [click.news_id for click in Clicks(again).recent()] == ["A"]
+    assert again.rows("PRAGMA integrity_check") == [("ok",)]
+    assert again.rows("PRAGMA journal_mode") == [("wal",)]
+    again.close()
+    assert not list(path.parent.glob("*.part"))
+
+
+def test_a_copy_that_was_cut_off_leaves_no_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    new, path = tmp_path / "empty.sqlite", tmp_path / "profile" / "device.sqlite"
+    Database(new).close()
+    monkeypatch.setattr("os.fsync", lambda _: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+    with pytest.raises(StoreBroken, match="No space left"):
+        copy_of_new(new, path)
+    assert not path.exists()
+    monkeypatch.undo()
+    copy_of_new(new, path)
+    Database(path).close()
+
+
+def test_memory_of_rows_is_dropped_when_they_are_taken_back(database: Database, now: datetime) -> None:
+    impressions, memo = Impressions(database), ReportMemo(database)
+    impressions.record("f1", ["A", "B"], now)
+    memo.keep(Memo("r1", b"{}", ((0.5,),), 1, now))
+    assert (impressions.seen(now), memo.latest() is not None) == ({"A", "B"}, True)
+
+    def cut_off() -> None:
+        with database.transaction():
+            impressions.record("f2", ["C"], now)
+            memo.clear()
+            assert (impressions.seen(now), memo.latest()) == ({"A", "B", "C"}, None)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        cut_off()
+    assert (impressions.seen(now), memo.latest() is not None) == ({"A", "B"}, True)
+    database.erase()
+    assert (impressions.seen(now), memo.latest()) == (set(), None)
 
 
 def test_a_transaction_that_raises_leaves_nothing(database: Database) -> None:

@@ -1,0 +1,98 @@
+"""What is kept of clicks between feeds: always what a reader that has just started would read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from device_app.feed.taste_reader import TasteReader
+from device_app.interests.names import InterestNames
+from device_app.shelves import Shelves
+from device_app.wire.news import NewsCard
+from tests.doubles.news import NOW, synthetic_pool
+
+POOL = synthetic_pool(40)
+OLD, NEW = "a" * 64, "b" * 64
+
+
+@pytest.fixture
+def shelves(tmp_path: Path) -> Iterator[Shelves]:
+    opened = Shelves(tmp_path / "device.sqlite")
+    opened.news.put(POOL.cards, POOL.vectors, OLD, NOW)
+    for row in range(10):
+        opened.clicks.add(POOL.cards[row].id, "f1", NOW + timedelta(minutes=row))
+    yield opened
+    opened.database.close()
+
+
+def _reader(shelves: Shelves) -> TasteReader:
+    names = InterestNames(shelves.preferences)
+    return TasteReader(shelves.clicks, shelves.news, shelves.feedback, shelves.stances, names, shelves.preferences)
+
+
+def _read(reader: TasteReader, encoder: str = OLD) -> list[tuple[int, NewsCard, bytes]]:
+    return [(one.click_id, one.card, one.vector.tobytes()) for one in reader.reading(encoder).active]
+
+
+def test_only_new_clicks_are_read_from_the_shelf(shelves: Shelves, monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = _reader(shelves)
+    _read(reader)
+    asked: list[Sequence[str]] = []
+    cards = shelves.news.cards
+
+    def listened(ids: Sequence[str]) -> list[NewsCard]:
+        asked.append(ids)
+        return cards(ids)
+
+    monkeypatch.setattr(shelves.news, "cards", listened)
+    shelves.clicks.add(POOL.cards[20].id, "f2", NOW + timedelta(hours=1))
+    assert [card.id for _, card, _ in _read(reader)] == [POOL.cards[row].id for row in (*range(10), 20)]
+    assert asked == [[POOL.cards[20].id]]
+    assert _read(reader) == _read(_reader(shelves))
+
+
+def test_a_deleted_click_is_gone_and_comes_back_only_with_a_new_click(shelves: Shelves) -> None:
+    reader = _reader(shelves)
+    deleted = _read(reader)[3]
+    shelves.clicks.delete(deleted[0])
+    assert [one[0] for one in _read(reader)] == [1, 2, 3, 5, 6, 7, 8, 9, 10]
+    shelves.clicks.add(deleted[1].id, "f1", NOW + timedelta(hours=1))
+    assert _read(reader)[-1] == (11, *deleted[1:])
+
+
+def test_a_corrected_headline_and_a_changed_vector_are_seen(shelves: Shelves) -> None:
+    reader = _reader(shelves)
+    _read(reader)
+    corrected = POOL.cards[2].model_copy(update={"title": "Corrected"})
+    shelves.news.put([corrected], -POOL.vectors[2:3], OLD, NOW)
+    assert _read(reader)[2] == (3, corrected, (-POOL.vectors[2]).tobytes())
+
+
+def test_another_encoder_brings_its_own_vectors(shelves: Shelves) -> None:
+    reader = _reader(shelves)
+    _read(reader)
+    assert _read(reader, NEW) == []
+    shelves.news.put_vectors([card.id for card in POOL.cards], np.ascontiguousarray(POOL.vectors[::-1]), NEW)
+    assert [vector for _, _, vector in _read(reader, NEW)] == [POOL.vectors[-1 - row].tobytes() for row in range(10)]
+    assert [vector for _, _, vector in _read(reader)] == [POOL.vectors[row].tobytes() for row in range(10)]
+
+
+def test_an_erased_device_starts_anew_though_click_ids_do_too(shelves: Shelves) -> None:
+    reader = _reader(shelves)
+    _read(reader)
+    shelves.database.erase()
+    assert _read(reader) == []
+    shelves.news.put(POOL.cards, POOL.vectors, OLD, NOW)
+    assert shelves.clicks.add(POOL.cards[30].id, None, NOW) == 1
+    assert [(click, card.id) for click, card, _ in _read(reader)] == [(1, POOL.cards[30].id)]
+
+
+def test_pruned_news_leaves_memory_too(shelves: Shelves) -> None:
+    reader = _reader(shelves)
+    _read(reader)
+    assert shelves.news.prune_vectors([NEW]) == len(POOL.cards)
+    assert _read(reader) == []

@@ -12,7 +12,7 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse, Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from backend.console import figures
+from backend.console import figures, words
 
 HEADERS = {
     "cache-control": "no-store",
@@ -54,6 +54,8 @@ class Press:
             size=figures.size,
             ms=figures.milliseconds,
             number=figures.number,
+            of_request=words.of_request,
+            of_stage=words.of_stage,
             ago=lambda then: figures.ago(then, datetime.now(UTC)),
             moment=lambda at: f"{at.astimezone():%-d %b %H:%M:%S}",
         )

@@ -10,13 +10,15 @@ import hashlib
 from functools import lru_cache
 from random import Random
 
-from device_app.ui import motifs
+from device_app.ui import motifs, motifs_arts
 from device_app.ui.inks import mix_inks
 from device_app.ui.pen import HEIGHT, WIDTH
 
 SHEETS_KEPT = 512
 """Pictures kept in memory, about 3 kB each."""
 
+MUSIC = (motifs.stage, motifs_arts.record, motifs_arts.keys, motifs_arts.sound)
+FILM = (motifs.stage, motifs_arts.reel)
 MOTIFS: dict[str, tuple[motifs.Motif, ...]] = {
     "city": (motifs.skyline,), "local": (motifs.skyline,), "region": (motifs.hills, motifs.skyline),
     "housing": (motifs.skyline,), "politics": (motifs.columns,), "law": (motifs.columns, motifs.pages),
@@ -24,8 +26,8 @@ MOTIFS: dict[str, tuple[motifs.Motif, ...]] = {
     "business": (motifs.ledger, motifs.skyline), "economy": (motifs.ledger,), "finance": (motifs.ledger,),
     "technology": (motifs.circuit,), "science": (motifs.orbits,), "space": (motifs.orbits,), "health": (motifs.leaves,),
     "environment": (motifs.hills, motifs.leaves), "climate": (motifs.sky, motifs.hills), "weather": (motifs.sky,),
-    "culture": (motifs.stage,), "arts": (motifs.stage,), "music": (motifs.stage,), "film": (motifs.stage,),
-    "movies": (motifs.stage,), "tv": (motifs.stage,), "entertainment": (motifs.stage,), "books": (motifs.pages,),
+    "culture": (motifs.stage,), "arts": (motifs.stage,), "music": MUSIC, "film": FILM,
+    "movies": FILM, "tv": FILM, "entertainment": (motifs.stage,), "books": (motifs.pages,),
     "education": (motifs.pages,), "sport": (motifs.pitch,), "sports": (motifs.pitch,), "football": (motifs.pitch,),
     "travel": (motifs.hills, motifs.waves), "food": (motifs.table,), "foodanddrink": (motifs.table,),
     "transport": (motifs.road,), "autos": (motifs.road,), "sea": (motifs.waves,), "ports": (motifs.waves,),
@@ -35,6 +37,7 @@ MOTIFS: dict[str, tuple[motifs.Motif, ...]] = {
 EVERY_MOTIF: tuple[motifs.Motif, ...] = (
     motifs.skyline, motifs.waves, motifs.hills, motifs.orbits, motifs.pitch, motifs.ledger, motifs.leaves, motifs.stage,
     motifs.circuit, motifs.columns, motifs.globe, motifs.pages, motifs.sky, motifs.road, motifs.table,
+    motifs_arts.record, motifs_arts.keys, motifs_arts.sound, motifs_arts.reel,
 )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from device_app.errors import ReleaseRefused
 from device_app.feed.item import FeedMode
 from device_app.feed.serving import Serving
 from device_app.feed.taste_reader import CHOSEN_SECTIONS
-from device_app.privacy.budget import Ledger
+from device_app.privacy.budget import ROUNDING, Ledger
 from device_app.privacy.mechanisms.basis_laplace import BasisLaplace
 from device_app.shelves import Shelves
 from device_app.syncing import Syncing
@@ -83,6 +83,6 @@ def _shield(ledger: Ledger, serving: Serving, troubles: Troubles) -> tuple[Shiel
     if models is None:
         return "green", "Nothing has been sent in this session."
     cost = BasisLaplace.under(models.manifest.recall).epsilon_per_report
-    if left < cost:
+    if left < cost * (1 - ROUNDING):
         return "amber", "Today's budget for reports is spent: no new report is made until midnight UTC."
     return "green", f"{left:g} of today's budget for reports is left; a fresh report costs {cost:g}."

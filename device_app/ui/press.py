@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Coroutine, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from fastapi import APIRouter, Request
 from fastapi.exceptions import RequestValidationError
@@ -61,6 +61,7 @@ class Press:
         self.templates.filters.update(
             ms=figures.milliseconds, size=figures.size, number=figures.number, plural=figures.plural, slug=slug,
             typed=figures.typed, exact_clock=_exact_clock, span=_span, of_stage=stage_words,
+            path_of=_path_of, host_of=lambda url: urlsplit(url).netloc,
             age=lambda then: figures.age(then, datetime.now(UTC)), clock=_clock, day_and_clock=_day_and_clock,
             section_name=section_name, hue=lambda section: f"hue-{section_hue(section)}", art_path=art_path,
         )  # fmt: skip
@@ -162,6 +163,11 @@ def _clock(at: datetime) -> str:
     local = at.astimezone()
     today = datetime.now(UTC).astimezone().date()
     return f"{local:%H:%M}" if local.date() == today else f"{local:%-d %b %H:%M}"
+
+
+def _path_of(url: str) -> str:
+    parts = urlsplit(url)
+    return parts.path + (f"?{parts.query}" if parts.query else "")
 
 
 def _exact_clock(at: datetime) -> str:

@@ -23,7 +23,8 @@ Shield = Literal["green", "amber", "red"]
 class StatusView:
     """Shield: green with budget for another report (or with reports off), amber without, red if a release was refused.
 
-    The shield is about reports alone; training says whether this device takes part in rounds.
+    The shield is about reports alone; training says whether this device takes part in rounds. release is the one in
+    use now, feed_release the one that the last feed was made under.
     online is None before the first try to reach the backend.
     """
 
@@ -36,6 +37,7 @@ class StatusView:
     release: str | None
     feed_mode: FeedMode | None
     feed_made_at: datetime | None
+    feed_release: str | None
     feed_ms: float | None
     online: bool | None
     last_sync_at: datetime | None
@@ -64,6 +66,7 @@ def status_view(
         release=models.release if models else kept_front.release if kept_front else None,
         feed_mode=last.mode if last else None,
         feed_made_at=last.made_at if last else None,
+        feed_release=last.release if last else None,
         feed_ms=last.total_device_ms if last else None,
         online=syncing.online,
         last_sync_at=syncing.last_at,

@@ -14,10 +14,12 @@ from device_app.training.trainer import Trainer
 from device_app.wire.protections import LocalLaplace
 from device_app.wire.rounds import RoundStatus
 
+WAITING = (None, "looking", "gathering")
+
 
 @dataclass(frozen=True)
 class Contribution:
-    """One round this device took part in."""
+    """One round this device took part in; detail says why it was declined or failed."""
 
     round: str
     system: str
@@ -26,6 +28,7 @@ class Contribution:
     at: datetime
     sent_bytes: int
     epsilon: float
+    detail: str | None = None
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,10 @@ class ProtectionFacts:
 
 @dataclass(frozen=True)
 class TrainingView:
-    """The whole training page. why_not says in a sentence why this device would not train now, or is None."""
+    """The whole training page. why_not says in a sentence why this device would not train now, or is None.
+
+    stage: what this device does for the round under way, or how its part in it stands; None if it has none.
+    """
 
     switched_on: bool
     paused: bool
@@ -63,12 +69,13 @@ def training_view(
     paused: bool,
 ) -> TrainingView:
     """The training page; status is the round under way as it was last seen."""
+    kept = participations.list()
     return TrainingView(
         switched_on=switched_on,
         paused=paused,
         why_not=trainer.why_not(),
         round=status,
-        stage=trainer.stage,
+        stage=_stage(trainer.stage, next((mine.state for mine in kept if status and mine.round == status.round), None)),
         protection=None if release is None else protection_facts(release),
         contributions=tuple(
             Contribution(
@@ -79,11 +86,17 @@ def training_view(
                 at=mine.changed_at,
                 sent_bytes=mine.sent_bytes,
                 epsilon=mine.epsilon,
+                detail=mine.detail,
             )
-            for mine in participations.list()
+            for mine in kept
         ),
         release=None if release is None else release.id,
     )
+
+
+def _stage(now: str | None, state: str | None) -> str | None:
+    """What the trainer does now, unless it only waits while its part in the round is already known."""
+    return state if state is not None and now in WAITING else now
 
 
 def protection_facts(release: Release) -> ProtectionFacts | None:

@@ -105,6 +105,7 @@ class PagesDevice:
             release=None if self.kind == "empty" else "r3",
             feed_mode=None if self.kind == "empty" else "personal",
             feed_made_at=None if self.kind == "empty" else self.now,
+            feed_release=None if self.kind == "empty" else "r2",
             feed_ms=None if self.kind == "empty" else 19.4,
             online=self.kind != "offline",
             last_sync_at=self.now,

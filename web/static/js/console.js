@@ -2,7 +2,9 @@
 // Entry of every page of the console.
 
 import { watchRound } from "./live.js";
+import { sayOnce } from "./said.js";
 import { sortTables } from "./sort.js";
 
+sayOnce();
 watchRound();
 sortTables();

@@ -5,7 +5,9 @@ import { enhanceForms } from "./forms.js";
 import { listenToKeys } from "./keys.js";
 import { watchRound } from "./live.js";
 import { keepPlace } from "./place.js";
+import { sayOnce } from "./said.js";
 
+sayOnce();
 keepPlace();
 enhanceForms(document);
 listenToKeys();

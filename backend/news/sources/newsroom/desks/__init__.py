@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from backend.news.sources.newsroom.beat import Desk
+from backend.news.sources.newsroom.desks.books import BOOKS
 from backend.news.sources.newsroom.desks.business import BUSINESS
 from backend.news.sources.newsroom.desks.climate import CLIMATE
 from backend.news.sources.newsroom.desks.crime import CRIME
@@ -29,4 +30,5 @@ DESKS: tuple[Desk, ...] = (
     CLIMATE,
     CRIME,
     SCIENCE,
+    BOOKS,
 )

@@ -9,6 +9,7 @@ from backend.news.sources.newsroom.desks.climate import CLIMATE
 from backend.news.sources.newsroom.desks.crime import CRIME
 from backend.news.sources.newsroom.desks.cycling import CYCLING
 from backend.news.sources.newsroom.desks.film import FILM
+from backend.news.sources.newsroom.desks.food import FOOD
 from backend.news.sources.newsroom.desks.football import FOOTBALL
 from backend.news.sources.newsroom.desks.health import HEALTH
 from backend.news.sources.newsroom.desks.music import MUSIC
@@ -31,4 +32,5 @@ DESKS: tuple[Desk, ...] = (
     CRIME,
     SCIENCE,
     BOOKS,
+    FOOD,
 )

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from backend.news.sources.newsroom.beat import Desk
+from backend.news.sources.newsroom.desks.basketball import BASKETBALL
 from backend.news.sources.newsroom.desks.books import BOOKS
 from backend.news.sources.newsroom.desks.business import BUSINESS
 from backend.news.sources.newsroom.desks.climate import CLIMATE
 from backend.news.sources.newsroom.desks.crime import CRIME
 from backend.news.sources.newsroom.desks.cycling import CYCLING
+from backend.news.sources.newsroom.desks.education import EDUCATION
 from backend.news.sources.newsroom.desks.film import FILM
 from backend.news.sources.newsroom.desks.food import FOOD
 from backend.news.sources.newsroom.desks.football import FOOTBALL
 from backend.news.sources.newsroom.desks.health import HEALTH
+from backend.news.sources.newsroom.desks.markets import MARKETS
 from backend.news.sources.newsroom.desks.music import MUSIC
 from backend.news.sources.newsroom.desks.politics import POLITICS
 from backend.news.sources.newsroom.desks.science import SCIENCE
@@ -33,4 +36,7 @@ DESKS: tuple[Desk, ...] = (
     SCIENCE,
     BOOKS,
     FOOD,
+    EDUCATION,
+    BASKETBALL,
+    MARKETS,
 )

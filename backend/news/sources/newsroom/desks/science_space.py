@@ -174,7 +174,7 @@ MISSIONS = Beat(
             abstracts=("{m.craft:cap} answers again. It can still {m.goal}.",),
             leads=("Engineers have rescued {m.name} with {cure}, {agency} said {on}, and {m.craft} is back on course for {m.target}.", "{m.name} is answering again. {cure:cap} did it, the flight director said {on}."),
             then=(say("“[At four in the morning it said hello, and so did we|There was a cheer, and then everybody fell asleep where they sat|It will limp a little, like the rest of us],” said {engineer.last}."),),
-            loose=(*_PAST, say("The trouble had begun {t2:on}, when {m.craft} {trouble}."), say("“{tale},” {engineer.he} said of the {hours} hours in between.", "“{m.image},” said {lead.last}, relieved."), say("A first sign of life is {m.first}[, which {lead.last} has hung in the corridor|].", "It has since sent {m.first}."), say("{scholar.last} raised {scholar.his} hat. “[They'll be teaching that one|It was boring, careful and brilliant],” {scholar.he} said.")),
+            loose=(*_PAST, say("The trouble had begun {t2:on}, when {m.craft} {trouble}."), say("“{tale},” {engineer.last} said of the {hours} hours in between.", "“{m.image},” said {lead.last}, relieved."), say("A first sign of life is {m.first}[, which {lead.last} has hung in the corridor|].", "It has since sent {m.first}."), say("{scholar.last} raised {scholar.his} hat. “[They'll be teaching that one|It was boring, careful and brilliant],” {scholar.he} said.")),
             after=(0.5, 2), weight=0.4, covered=0.2,
         ),
         Stage(

@@ -7,4 +7,4 @@ from backend.news.sources.newsroom.desks.crime_courts import APPEAL, INQUEST, PO
 from backend.news.sources.newsroom.desks.crime_police import FRAUD, INVESTIGATION
 from backend.news.sources.newsroom.desks.crime_trials import TRIAL
 
-CRIME = Desk("crime", (TRIAL, INVESTIGATION, FRAUD, INQUEST, APPEAL, SMALL_CASE, PRISON, POLICING), share=1.0)
+CRIME = Desk("crime", (TRIAL, INVESTIGATION, FRAUD, INQUEST, APPEAL, SMALL_CASE, PRISON, POLICING), share=0.95)

@@ -153,7 +153,7 @@ class Ruling:
 
 
 def _ruling(scene: Scene) -> Ruling:
-    p = scene.fresh("plea", PLEAS, uses=2)
+    p = scene.fresh("plea", PLEAS, uses=3)
     c = scene.country(f"plea {p.short}")
     won = scene.chance(0.55)
     return Ruling(

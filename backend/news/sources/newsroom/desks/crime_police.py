@@ -161,7 +161,7 @@ class Fraud:
 
 
 def _fraud(scene: Scene) -> Fraud:
-    s = scene.fresh("swindle", SWINDLES, uses=2)
+    s = scene.fresh("swindle", SWINDLES, uses=3)
     c = scene.country(f"swindle {s.short}")
     people = scene.between(*s.people) if s.people else None
     each = scene.money(*s.each, c.currency) if people else None

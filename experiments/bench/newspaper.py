@@ -16,7 +16,7 @@ from backend.prepare import prepare, refresh_newsroom
 from backend.progress import TerminalSteps
 from backend.settings import BackendSettings, load_settings
 
-ARTICLES = 1_200
+ARTICLES = 6_000
 
 
 @dataclass(frozen=True)

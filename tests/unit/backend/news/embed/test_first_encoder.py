@@ -1,0 +1,171 @@
+"""The real news encoder, made once from some 200 titles. Oracle: BERT through transformers, pooled by hand."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+import torch
+from numpy.typing import NDArray
+from safetensors.numpy import load_file, save_file
+from transformers import AutoModel, AutoTokenizer
+
+import backend.news.embed.first as first
+from backend.news.embed.batches import PIECES_LIMIT, length_buckets
+from backend.news.embed.embedder import EncoderMissing, OnnxEmbedder, load_embedder
+from backend.news.embed.first import EncoderDiffers, load_tokenizer, prepare_encoder
+from backend.news.embed.weights import PACKAGED, find_weights
+from backend.settings import BackendSettings
+from device_app.wire.tensors import TensorError
+from tests.doubles.small_world import hand_made_news
+
+TITLES = [
+    *(item.title for item in hand_made_news(datetime(2026, 11, 20, tzinfo=UTC))[::3]),
+    *(f"Council of {place} votes on {matter}" for place in ("Riga", "Cork", "Porto") for matter in ("a tram", "bins")),
+    *(f"{team} win {score} after a late goal" for team in ("Ajax", "Celtic", "Lyon") for score in ("1-0", "3-2")),
+    "👷 ⚽ 🎻",
+    "مدينة جديدة على الساحل",
+    "עיר חדשה על החוף",
+    "北京 opens a bridge",
+    "x",
+    "word " * 2_000,
+]
+ODD = TITLES[-6:]
+
+
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory: pytest.TempPathFactory) -> BackendSettings:
+    made = BackendSettings(data_dir=tmp_path_factory.mktemp("encoder"), embed_threads=1)
+    prepare_encoder(made, TITLES)
+    return made
+
+
+@pytest.fixture(scope="module")
+def embedder(settings: BackendSettings) -> OnnxEmbedder:
+    return load_embedder(settings)
+
+
+@pytest.fixture(scope="module")
+def pooled() -> NDArray[np.float32]:
+    """Means of BERT's token states over the real word pieces [n, 384]: transformers' own tokenizer and model."""
+    folder = find_weights(PACKAGED).folder
+    tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    bert = AutoModel.from_pretrained(folder, local_files_only=True).eval()
+    rows = []
+    with torch.inference_mode():
+        for title in TITLES:
+            fed = tokenizer(title, truncation=True, max_length=PIECES_LIMIT, return_tensors="pt")
+            rows.append(bert(**fed).last_hidden_state[0].mean(dim=0).numpy())
+    return np.stack(rows)
+
+
+def test_the_graph_gives_torchs_vectors_of_mean_pooled_states(
+    settings: BackendSettings, embedder: OnnxEmbedder, pooled: NDArray[np.float32]
+) -> None:
+    head = load_file(settings.encoder_dir / "head.safetensors")
+    wanted = pooled @ head["head.weight"].T + head["head.bias"]
+    wanted /= np.linalg.norm(wanted, axis=1, keepdims=True)
+    found = embedder.encode(TITLES)
+    assert found.shape == (len(TITLES), 256)
+    assert found.dtype == np.float32
+    cosines = (found * wanted).sum(axis=1)
+    assert cosines.min() > 0.99999, TITLES[int(cosines.argmin())][:60]
+
+
+def test_the_head_keeps_the_cosines_of_the_full_states(embedder: OnnxEmbedder, pooled: NDArray[np.float32]) -> None:
+    full = pooled / np.linalg.norm(pooled, axis=1, keepdims=True)
+    found = embedder.encode(TITLES)
+    difference = np.abs(full @ full.T - found @ found.T)
+    assert difference.mean() < 0.01
+    assert np.corrcoef((full @ full.T).ravel(), (found @ found.T).ravel())[0, 1] > 0.999
+
+
+def test_titles_on_one_matter_lie_nearer_than_others_before_any_training(embedder: OnnxEmbedder) -> None:
+    vectors = embedder.encode(
+        [
+            "Striker scores twice as United beat City",
+            "Late goal gives Rovers a cup win",
+            "Central bank raises interest rates again",
+            "Inflation slows, easing pressure on lenders",
+        ]
+    )
+    cosine = vectors @ vectors.T
+    assert min(cosine[0, 1], cosine[2, 3]) > max(cosine[0, 2], cosine[0, 3], cosine[1, 2], cosine[1, 3]) + 0.1
+
+
+def test_vectors_have_length_one_whatever_the_title(embedder: OnnxEmbedder) -> None:
+    vectors = embedder.encode(ODD)
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, rtol=1e-5)
+    assert embedder.encode([]).shape == (0, 256)
+    assert np.isfinite(embedder.encode([""])).all()
+
+
+def test_a_titles_vector_does_not_depend_on_its_batch(embedder: OnnxEmbedder) -> None:
+    together = embedder.encode(TITLES)
+    for row in (0, 40, 100, len(TITLES) - 1):
+        assert float(embedder.encode([TITLES[row]])[0] @ together[row]) > 0.99999
+
+
+def test_progress_ends_at_the_number_of_titles(embedder: OnnxEmbedder) -> None:
+    told: list[tuple[int, int]] = []
+    embedder.encode(TITLES[:100], progress=lambda done, total: told.append((done, total)))
+    assert told[-1] == (100, 100)
+    assert told == sorted(told)
+    assert len(told) == 2, "batches of 64"
+
+
+def test_batches_hold_every_title_once_shortest_first_with_little_padding() -> None:
+    tokenizer = load_tokenizer(find_weights(PACKAGED))
+    batches = list(length_buckets(tokenizer, TITLES, 16))
+    assert sorted(int(row) for batch in batches for row in batch.rows) == list(range(len(TITLES)))
+    lengths = [int(line.sum()) for batch in batches for line in batch.mask]
+    assert lengths == sorted(lengths)
+    assert lengths[-1] == PIECES_LIMIT
+    for batch in batches:
+        assert batch.pieces.shape == batch.mask.shape
+        assert batch.mask.shape[1] == batch.mask.sum(axis=1).max()
+        assert (batch.pieces[batch.mask == 0] == 0).all()
+
+
+def test_the_description_names_weights_and_digest(settings: BackendSettings, embedder: OnnxEmbedder) -> None:
+    about = json.loads((settings.encoder_dir / "encoder.json").read_text(encoding="utf-8"))
+    assert about["bert_sha256"] == find_weights(PACKAGED).sha256
+    assert about["digest"] == embedder.digest
+    assert (len(embedder.digest), embedder.dimensions) == (16, 256)
+    assert [path.name for path in settings.data_dir.iterdir()] == ["encoder"], "no scratch is left"
+
+
+def test_a_head_that_is_not_as_described_is_refused(settings: BackendSettings, tmp_path: Path) -> None:
+    folder = tmp_path / "encoder"
+    folder.mkdir()
+    for file in settings.encoder_dir.iterdir():
+        (folder / file.name).symlink_to(file)
+    head = load_file(folder / "head.safetensors")
+    (folder / "head.safetensors").unlink()
+    head["head.weight"][0, 0] = np.nan
+    save_file(head, folder / "head.safetensors")
+    with pytest.raises(TensorError, match=r"head\.weight"):
+        OnnxEmbedder(folder, threads=1)
+
+
+def test_a_graph_that_differs_from_torch_keeps_nothing(
+    settings: BackendSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exported = onnx.load(settings.encoder_dir / "encoder.onnx")
+    monkeypatch.setattr(first, "export_news_encoder", lambda _: exported)  # exporting takes long and is not the matter
+
+    class Off(OnnxEmbedder):
+        def encode(self, titles, *, progress=None):  # type: ignore[no-untyped-def]
+            return -super().encode(titles, progress=progress)
+
+    monkeypatch.setattr(first, "OnnxEmbedder", Off)
+    elsewhere = BackendSettings(data_dir=tmp_path, embed_threads=1)
+    with pytest.raises(EncoderDiffers, match="has cosine -1"):
+        prepare_encoder(elsewhere, TITLES[:40])
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(EncoderMissing):
+        load_embedder(elsewhere)

@@ -1,0 +1,211 @@
+"""The demo's guards and its crew: one at a time, ports and disk looked at first, an ended process quoted."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections import namedtuple
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+import backend.demo
+from backend.demo import Crew, DemoPlan, DemoRefused, single_demo, start_demo, watch
+from backend.progress import SilentSteps
+from tests.doubles.small_world import free_port
+
+ROOT = Path(__file__).parents[3]
+HOLDS_THE_DEMO = """
+import sys, time
+from pathlib import Path
+from backend.demo import DemoPlan, single_demo
+with single_demo(DemoPlan(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))):
+    print("running", flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> DemoPlan:
+    return DemoPlan(tmp_path / "demo", free_port(), free_port(), devices=0)
+
+
+@contextmanager
+def another_demo(plan: DemoPlan) -> Iterator[subprocess.Popen[str]]:
+    """A demo in a process of its own, in the same folder under other ports."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLDS_THE_DEMO, str(plan.data_dir), str(free_port()), str(free_port())],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "running\n"
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()  # type: ignore[union-attr]
+
+
+def one_line(refused: pytest.ExceptionInfo[DemoRefused]) -> str:
+    assert "\n" not in refused.value.detail
+    assert refused.value.detail.rstrip(")").endswith((".", "log", "data-dir"))
+    return refused.value.detail
+
+
+def test_a_second_demo_is_refused_with_who_runs_and_harms_nothing(plan: DemoPlan) -> None:
+    with another_demo(plan) as first:
+        note = (plan.data_dir / "demo.pid").read_text(encoding="utf-8")
+        with pytest.raises(DemoRefused, match="A demo already runs in") as refused, single_demo(plan):
+            pytest.fail("two demos in one folder")
+        assert f"pid {first.pid}" in one_line(refused)
+        assert "--data-dir" in refused.value.detail
+        assert (plan.data_dir / "demo.pid").read_text(encoding="utf-8") == note
+        assert first.poll() is None
+
+
+def test_a_killed_demo_leaves_nothing_that_stops_the_next(plan: DemoPlan) -> None:
+    with another_demo(plan) as first:
+        first.send_signal(signal.SIGKILL)
+        first.wait()
+        with single_demo(plan):
+            assert f"pid {os.getpid()}" in (plan.data_dir / "demo.pid").read_text(encoding="utf-8")
+    assert not (plan.data_dir / "demo.pid").exists()
+
+
+@pytest.mark.parametrize(
+    ("option", "attribute"), [("--backend-port", "backend_port"), ("--device-port", "device_port")]
+)
+def test_a_taken_port_is_named_with_its_option(plan: DemoPlan, option: str, attribute: str) -> None:
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", getattr(plan, attribute)))
+        holder.listen()
+        with (
+            pytest.raises(DemoRefused, match=f"Port {getattr(plan, attribute)} is taken") as refused,
+            single_demo(plan),
+        ):
+            pytest.fail("started on a taken port")
+    assert option in one_line(refused)
+    assert not (plan.data_dir / "demo.pid").exists()
+    with single_demo(plan):
+        pass
+
+
+def test_a_disk_too_full_is_refused_before_anything_is_written(plan: DemoPlan, monkeypatch: pytest.MonkeyPatch) -> None:
+    usage = namedtuple("usage", "total used free")
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(10**12, 10**12, 5 * 2**20))
+    with pytest.raises(DemoRefused, match="has 5 MiB free; the demo needs 700 MiB") as refused, single_demo(plan):
+        pytest.fail("started on a full disk")
+    assert one_line(refused).endswith("Nothing was written.")
+    assert {path.name for path in plan.data_dir.iterdir()} <= {"demo.lock"}
+
+
+def test_a_disk_that_fills_up_while_preparing_says_that_the_next_start_goes_on(
+    plan: DemoPlan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(backend.demo, "refresh_newsroom", full)
+    crew = Crew(plan.data_dir / "logs")
+    with pytest.raises(DemoRefused, match=r"No space left on device\. The next start goes on from here"):
+        start_demo(plan, crew, SilentSteps())
+    assert crew.running == {}
+
+
+@pytest.mark.parametrize("name", ["demo", "demo/inner"])
+def test_a_folder_that_can_not_be_made_is_named(tmp_path: Path, name: str) -> None:
+    (tmp_path / "demo").write_text("a file is in the way", encoding="utf-8")
+    with pytest.raises(DemoRefused, match="can't be made") as refused, single_demo(DemoPlan(tmp_path / name)):
+        pytest.fail("started in a file")
+    assert refused.value.field == "data_dir"
+
+
+def run_instead(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, code: str) -> None:
+    """Let the crew's `python -m ownfeed` run this code."""
+    (tmp_path / "stand_in").mkdir()
+    (tmp_path / "stand_in" / "ownfeed.py").write_text(code, encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "stand_in"))
+    monkeypatch.chdir(tmp_path / "stand_in")
+
+
+def wait_for_end(crew: Crew) -> None:
+    for process in crew.running.values():
+        process.wait(20)
+
+
+def test_a_process_that_ends_is_named_with_its_code_and_last_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_instead(monkeypatch, tmp_path, "import sys\nprint('first')\nprint('the disk is full\\n\\n')\nsys.exit(3)")
+    crew = Crew(tmp_path / "logs")
+    crew.start("backend", ["serve"], {})
+    wait_for_end(crew)
+    with pytest.raises(DemoRefused, match="The backend ended with exit code 3: the disk is full") as refused:
+        watch(crew)
+    assert str(tmp_path / "logs" / "backend.log") in one_line(refused)
+    crew.stop()
+
+
+def test_a_process_that_dies_without_a_word_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_instead(monkeypatch, tmp_path, "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)")
+    crew = Crew(tmp_path / "logs")
+    crew.start("fleet", ["fleet"], {})
+    wait_for_end(crew)
+    with pytest.raises(DemoRefused, match=r"The fleet ended with exit code -9: it said nothing \(see "):
+        crew.check()
+    crew.stop()
+
+
+def test_a_process_that_does_not_answer_in_time_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_instead(monkeypatch, tmp_path, "import time\nprint('still thinking', flush=True)\ntime.sleep(60)")
+    crew = Crew(tmp_path / "logs")
+    crew.start("device", ["device"], {})
+    try:
+        while b"thinking" not in (tmp_path / "logs" / "device.log").read_bytes():
+            time.sleep(0.02)
+        with pytest.raises(DemoRefused, match=r"did not answer within 0.3 s: still thinking"):
+            crew.wait_until_served("device", f"http://127.0.0.1:{free_port()}/", within_sec=0.3)
+    finally:
+        crew.stop()
+    assert crew.running["device"].returncode is not None
+
+
+def test_stopping_ends_the_last_started_first_and_kills_what_does_not_listen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = (
+        "import signal, sys, time\n"
+        "stubborn = sys.argv[1] == 'stubborn'\n"
+        "signal.signal(signal.SIGTERM, lambda *_: None if stubborn else sys.exit(0))\n"
+        "print('ready', flush=True)\n"
+        "while True: time.sleep(0.05)\n"
+    )
+    run_instead(monkeypatch, tmp_path, code)
+    monkeypatch.setattr(backend.demo, "STOP_SEC", 1.0)
+    crew = Crew(tmp_path / "logs")
+    for name in ("backend", "stubborn", "fleet"):
+        crew.start(name, [name], {})
+        while b"ready" not in (tmp_path / "logs" / f"{name}.log").read_bytes():
+            time.sleep(0.02)
+    crew.stop()
+    codes = {name: process.returncode for name, process in crew.running.items()}
+    assert codes == {"backend": 0, "stubborn": -signal.SIGKILL, "fleet": 0}
+
+
+def test_the_plans_addresses_are_on_this_machine(plan: DemoPlan) -> None:
+    assert plan.feed_url == f"http://127.0.0.1:{plan.device_port}/"
+    assert plan.backend_url == f"http://127.0.0.1:{plan.backend_port}"
+    settings = plan.backend_settings()
+    assert (settings.host, settings.port) == ("127.0.0.1", plan.backend_port)
+    assert settings.data_dir == plan.data_dir / "backend"

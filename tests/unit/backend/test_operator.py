@@ -1,0 +1,119 @@
+"""The operator's client: what the backend refuses or leaves unanswered becomes one line."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import httpx
+import pytest
+
+import backend.operator
+from backend.operator import Operator, OperatorRefused
+from device_app.wire.rounds import RoundStatus
+from tests.doubles.clock import StillClock
+from tests.doubles.news import NOW
+from tests.doubles.round_rig import TOKEN, BackendRig
+from tests.doubles.small_world import free_port, serving
+
+
+@pytest.fixture(scope="module")
+def rig(tmp_path_factory: pytest.TempPathFactory) -> BackendRig:
+    return BackendRig.make(tmp_path_factory.mktemp("rig"), StillClock(NOW))
+
+
+@pytest.fixture(scope="module")
+def url(rig: BackendRig) -> Iterator[str]:
+    with serving(rig.app) as address:
+        yield address
+
+
+@pytest.fixture
+def token_file(tmp_path: Path) -> Path:
+    file = tmp_path / "admin.token"
+    file.write_text(TOKEN + "\n", encoding="utf-8")
+    return file
+
+
+@pytest.fixture
+def operator(url: str, token_file: Path) -> Operator:
+    return Operator(url, token_file)
+
+
+def refusal(refused: pytest.ExceptionInfo[OperatorRefused]) -> str:
+    assert "\n" not in refused.value.detail
+    assert TOKEN not in refused.value.detail
+    return refused.value.detail
+
+
+def test_a_round_is_opened_and_followed_to_its_end(
+    rig: BackendRig, operator: Operator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backend.operator, "POLL_SEC", 0.01)
+    opened = operator.open_round("uni_fedrec", cohort=3, cohort_minimum=2, seconds=30)
+    assert (opened.state, opened.cohort, opened.cohort_minimum) == ("open", 3, 2)
+    with pytest.raises(OperatorRefused) as second:
+        operator.open_round("uni_fedrec", cohort=3, cohort_minimum=2, seconds=30)
+    assert "round-1" in refusal(second)
+    followed = operator.follow(opened)
+    assert next(followed) == opened
+    rig.coordinator.cancel(opened.round)
+    rest: list[RoundStatus] = list(followed)
+    assert [status.state for status in rest] == ["failed"]
+    assert rest[-1].reason == "cancelled by the operator"
+
+
+@pytest.mark.parametrize(
+    ("wish", "words"),
+    [
+        ({"system": "no_such"}, "uni_fedrec"),
+        ({"cohort_minimum": 9}, "cohort_minimum"),
+        ({"cohort": 0}, "cohort"),
+        ({"seconds": -1}, "seconds"),
+    ],
+)
+def test_a_wish_that_makes_no_sense_is_one_line_that_names_it(
+    operator: Operator, wish: dict[str, object], words: str
+) -> None:
+    asked = {"system": "uni_fedrec", "cohort": 3, "cohort_minimum": 2, "seconds": 30, **wish}
+    with pytest.raises(OperatorRefused) as refused:
+        operator.open_round(asked.pop("system"), **asked)  # type: ignore[arg-type]
+    assert words in refusal(refused)
+
+
+def test_a_wrong_token_is_one_line(url: str, tmp_path: Path) -> None:
+    (tmp_path / "admin.token").write_text("guess", encoding="utf-8")
+    with pytest.raises(OperatorRefused, match="token") as refused:
+        Operator(url, tmp_path / "admin.token").open_round("uni_fedrec", cohort=1, cohort_minimum=1, seconds=9)
+    assert "guess" not in refusal(refused)
+
+
+def test_a_missing_token_file_is_named_with_what_to_check(url: str, tmp_path: Path) -> None:
+    with pytest.raises(OperatorRefused, match="is this the backend's folder") as refused:
+        Operator(url, tmp_path / "nowhere" / "admin.token")
+    assert str(tmp_path) in refusal(refused)
+
+
+def test_a_backend_that_is_down_is_named_by_its_address(token_file: Path) -> None:
+    address = f"http://127.0.0.1:{free_port()}"
+    with pytest.raises(OperatorRefused, match="does not answer") as refused:
+        Operator(address, token_file).open_round("uni_fedrec", cohort=1, cohort_minimum=1, seconds=9)
+    assert address in refusal(refused)
+
+
+def test_an_answer_that_is_no_problem_is_told_by_its_status(token_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(httpx, "request", lambda *_, **__: httpx.Response(502, text="<html>Bad gateway</html>"))
+    with pytest.raises(OperatorRefused, match="answered 502 to POST /v1/admin/rounds") as refused:
+        Operator("http://proxy", token_file).open_round("uni_fedrec", cohort=1, cohort_minimum=1, seconds=9)
+    refusal(refused)
+
+
+def test_a_round_that_never_ends_is_given_up_on(operator: Operator, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = operator.open_round("uni_fedrec", cohort=3, cohort_minimum=2, seconds=30)
+    past = opened.model_copy(update={"closes_at": opened.opened_at - timedelta(seconds=100)})
+    started = time.monotonic()
+    with pytest.raises(OperatorRefused, match="past its deadline and still open"):
+        list(operator.follow(past))
+    assert time.monotonic() - started < 5

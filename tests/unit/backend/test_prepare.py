@@ -1,0 +1,196 @@
+"""From an empty folder to a servable backend: every step is skipped where its result is there, and none is lost.
+
+BERT and the exporters are stood in for; the steps themselves, the pool and the store are real.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import backend.news.embed.first
+import backend.prepare
+import backend.releases.publish
+from backend.db.engine import migrate, open_engine
+from backend.news.ingest import ingest
+from backend.news.pool import NewsPool
+from backend.prepare import CHUNK_ROWS, PoolEmpty, prepare, refresh_newsroom
+from backend.progress import SilentSteps
+from backend.releases.store import ReleaseStore
+from backend.settings import BackendSettings
+from tests.doubles.recall_world import recall_draft
+from tests.doubles.small_world import WordEmbedder, fill_pool, hand_made_news
+
+ROOT = Path(__file__).parents[3]
+NOW = datetime.now(UTC)
+
+
+class Steps(SilentSteps):
+    """Keeps the titles of the steps that ran."""
+
+    def __init__(self) -> None:
+        self.titles: list[str] = []
+
+    @contextmanager
+    def step(self, title: str):  # type: ignore[no-untyped-def]
+        self.titles.append(title)
+        with super().step(title) as advance:
+            yield advance
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> BackendSettings:
+    return BackendSettings(data_dir=tmp_path / "backend")
+
+
+@pytest.fixture
+def stand_ins(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Stand in for BERT and for exporting; keeps what was made."""
+    made: list[str] = []
+
+    def encoder(settings: BackendSettings, titles: Sequence[str]) -> None:
+        made.append(f"encoder of {len(titles)} titles")
+        settings.encoder_dir.mkdir()
+        (settings.encoder_dir / "encoder.json").write_text("{}", encoding="utf-8")
+
+    def publish(store: ReleaseStore, *, encoder: str, vectors: np.ndarray, progress: object) -> None:
+        made.append(f"release over {vectors.shape}")
+        store.commit(recall_draft(store, encoder=encoder), note="stand-in")
+
+    monkeypatch.setattr(backend.news.embed.first, "prepare_encoder", encoder)
+    monkeypatch.setattr(backend.prepare, "load_embedder", lambda _: WordEmbedder())
+    monkeypatch.setattr(backend.releases.publish, "publish_first", publish)
+    return made
+
+
+def pool_of(settings: BackendSettings) -> NewsPool:
+    settings.data_dir.mkdir(parents=True, exist_ok=True)
+    migrate(settings.database_url)
+    return NewsPool(open_engine(settings.database_url))
+
+
+def test_an_empty_pool_is_one_line_that_says_what_to_run(settings: BackendSettings, stand_ins: list[str]) -> None:
+    with pytest.raises(PoolEmpty, match="run `ownfeed ingest newsroom`") as refused:
+        prepare(settings, SilentSteps())
+    assert "\n" not in refused.value.detail
+    assert stand_ins == []
+
+
+def test_a_first_start_makes_everything_and_a_second_nothing(settings: BackendSettings, stand_ins: list[str]) -> None:
+    pool = pool_of(settings)
+    items = hand_made_news(NOW)
+    ingest(pool, items, source="test")
+    steps = Steps()
+    prepare(settings, steps)
+    assert steps.titles == [
+        "Preparing the news encoder",
+        "Reading the headlines with BERT",
+        "Exporting the first release",
+    ]
+    assert stand_ins == [f"encoder of {len(items)} titles", f"release over ({len(items)}, 256)"]
+    assert pool.missing_vectors(WordEmbedder.digest) == []
+
+    again = Steps()
+    prepare(settings, again)
+    assert again.titles == []
+    assert len(stand_ins) == 2
+
+
+def test_a_start_that_broke_while_embedding_goes_on_where_it_was(
+    settings: BackendSettings, stand_ins: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pool = pool_of(settings)
+    ingest(pool, hand_made_news(NOW), source="test")
+    monkeypatch.setattr(backend.prepare, "CHUNK_ROWS", 100)
+    encoded: list[int] = []
+
+    class Breaks(WordEmbedder):
+        def encode(self, titles, *, progress=None):  # type: ignore[no-untyped-def]
+            if len(encoded) == 2:
+                raise OSError(28, "No space left on device")
+            encoded.append(len(titles))
+            return super().encode(titles, progress=progress)
+
+    monkeypatch.setattr(backend.prepare, "load_embedder", lambda _: Breaks())
+    with pytest.raises(OSError, match="No space"):
+        prepare(settings, SilentSteps())
+    assert encoded == [100, 100]
+    assert len(pool.missing_vectors(WordEmbedder.digest)) == 232, "whole chunks stay"
+
+    monkeypatch.setattr(backend.prepare, "load_embedder", lambda _: WordEmbedder())
+    steps = Steps()
+    prepare(settings, steps)
+    assert steps.titles == ["Reading the headlines with BERT", "Exporting the first release"]
+    assert CHUNK_ROWS <= 1_000
+
+
+KILLED_WHILE_EMBEDDING = """
+import os, signal, sys
+import backend.prepare as p
+from backend.progress import SilentSteps
+from backend.settings import BackendSettings
+settings = BackendSettings(data_dir=sys.argv[1])
+p.refresh_newsroom(settings, articles=560, seed=7, steps=SilentSteps())
+print("ingested", flush=True)
+p.embed_missing = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+settings.encoder_dir.mkdir()
+(settings.encoder_dir / "encoder.json").write_text("{}")
+p.load_embedder = lambda _: None
+p.prepare(settings, SilentSteps())
+"""
+
+
+def test_a_first_run_killed_after_ingest_completes_the_next_time(
+    settings: BackendSettings, stand_ins: list[str]
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED_WHILE_EMBEDDING, str(settings.data_dir)],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (-signal.SIGKILL, "ingested\n"), done.stderr
+    pool = pool_of(settings)
+    before = {row.id for row in pool.live(NOW + timedelta(minutes=5))}
+    assert 500 <= len(before) <= 560
+
+    steps = Steps()
+    refresh_newsroom(settings, articles=560, seed=7, steps=steps)
+    prepare(settings, steps)
+    assert steps.titles == ["Reading the headlines with BERT", "Exporting the first release"]
+    assert {row.id for row in pool.live(NOW + timedelta(minutes=5))} == before, "nothing is written twice"
+    assert stand_ins == [f"release over ({len(before)}, 256)"]
+
+
+def test_a_stale_newspaper_gets_the_missing_days_and_a_fresh_one_nothing(
+    settings: BackendSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pool = pool_of(settings)
+    old = [
+        item.model_copy(update={"published_at": item.published_at - timedelta(days=2)}) for item in hand_made_news(NOW)
+    ]
+    fill_pool(pool, old)
+    asked: list[dict[str, object]] = []
+
+    def newsroom(now: datetime, **wish: object):  # type: ignore[no-untyped-def]
+        asked.append(wish)
+        fresh = {"id": "fresh", "title": "Something else again today", "published_at": now}
+        return iter([hand_made_news(now)[0].model_copy(update=fresh)])
+
+    monkeypatch.setattr(backend.prepare, "newsroom", newsroom)
+    for _ in range(2):
+        refresh_newsroom(settings, articles=1_400, seed=7, steps=SilentSteps())
+    assert len(asked) == 1, "the second time its newest news is of today"
+    assert (asked[0]["days"], asked[0]["articles"]) == (2, 200), "the rate of the first edition: 1,400 in 14 days"
+    assert asked[0]["seed"] != 7, "an edition of its own"

@@ -36,7 +36,11 @@ ingest_app = typer.Typer(help="Bring news into the backend's pool. Repeating it 
 app.add_typer(ingest_app, name="ingest")
 
 says = Console(stderr=True, highlight=False, soft_wrap=True)
-LOOPBACK = "127.0.0.1"
+SERVER_ERRORS = {
+    "backend.errors": "OwnfeedError",
+    "backend.news.errors": "NewsError",
+    "backend.db.errors": "DatabaseError",
+}
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON on standard output.")]
 BackendDir = Annotated[Path | None, typer.Option("--data-dir", help="The backend's folder [from the settings].")]
@@ -349,10 +353,9 @@ def expected(failure: BaseException) -> bool:
     from device_app.errors import DeviceError
 
     kinds: tuple[type[BaseException], ...] = (DeviceError, OSError, ValidationError)
-    if "backend.errors" in sys.modules:
-        from backend.errors import OwnfeedError
-
-        kinds = (*kinds, OwnfeedError)
+    for module, name in SERVER_ERRORS.items():
+        if module in sys.modules:  # what was never imported can't have been raised
+            kinds = (*kinds, getattr(sys.modules[module], name))
     return isinstance(failure, kinds)
 
 

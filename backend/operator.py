@@ -66,5 +66,8 @@ class Operator:
                 problem = Problem.model_validate_json(answer.content)
             except ValueError:
                 raise OperatorRefused(f"The backend answered {answer.status_code} to {method} {path}.") from None
-            raise OperatorRefused(f"{problem.title}: {problem.detail}")
+            allowed = f" Allowed: {problem.limit}." if problem.limit and problem.limit not in problem.detail else ""
+            raise OperatorRefused(
+                f"{problem.title}: {problem.detail}{allowed}", field=problem.field, limit=problem.limit
+            )
         return answer.content

@@ -15,7 +15,7 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
 from sqlalchemy.engine.interfaces import DBAPIConnection
-from sqlalchemy.exc import ArgumentError, OperationalError
+from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from backend.db.errors import DatabaseTooNew, DatabaseUnreachable, DatabaseUnsupported
@@ -91,7 +91,7 @@ def migrate(engine_or_url: Engine | str) -> str:
 def _connected(engine: Engine, *, writes: bool) -> Iterator[Connection]:
     try:
         opened = engine.connect()
-    except OperationalError as error:
+    except DBAPIError as error:
         raise DatabaseUnreachable(str(engine.url), str(error.orig).strip()) from error
     options = _isolation(engine, writes=writes)
     with opened.execution_options(ownfeed_writes=writes, **options) as connection, connection.begin():

@@ -160,6 +160,8 @@ def _filtered(value: object, slot: Slot, today: date) -> str:
             return f"{value:,}"
         case "fig" if isinstance(value, float):
             return spoken(value)
+        case "year" if isinstance(value, int):
+            return str(value)
         case "ord" if isinstance(value, int):
             return ordinal(value)
         case "count" if isinstance(value, int):
@@ -274,9 +276,11 @@ class Pen:
     def write(self, forms: tuple[str, ...]) -> str:
         """One of the forms, filled and tidied; raises MissingFactError if every form lacks a fact."""
         for form in self._decks.draw_order(forms):
+            met = self._met.copy()
             try:
                 text = tidied(self._fill(parsed(form)))
             except MissingFactError:
+                self._met = met
                 continue
             self._decks.used(forms, form)
             return text
@@ -296,9 +300,11 @@ class Pen:
     def _choice(self, node: Choice) -> str:
         uses = self._decks.wordings(node)
         for index in sorted(range(len(uses)), key=lambda index: uses[index] + self._rng.random() * 2):
+            met = self._met.copy()
             try:
                 text = self._fill(node.wordings[index])
             except MissingFactError:
+                self._met = met
                 continue
             uses[index] += 1
             return text

@@ -23,11 +23,11 @@ _REPRINT_SHARE = 0.3
 _SLUG_WORDS = 9
 
 
-class DeskDryError(RuntimeError):
-    """A desk has too few facts for the number of articles asked of it."""
+class PaperDryError(RuntimeError):
+    """All desks together have too few facts for the number of articles asked of the paper."""
 
-    def __init__(self, section: str, written: int, wanted: int) -> None:
-        super().__init__(f"the {section} desk has matter for {written} articles, {wanted} are wanted; ask for fewer")
+    def __init__(self, written: int, wanted: int) -> None:
+        super().__init__(f"the desks have matter for {written:,} articles, {wanted:,} are wanted; ask for fewer")
 
 
 @dataclass(frozen=True)
@@ -53,23 +53,32 @@ class DeskAtWork:
         self._decks = Decks(self._rng)
         self._titles: set[str] = set()
         self._stories = 0
+        self._done = dict.fromkeys(range(len(desk.beats)), 0.0)
+        self._spare: list[Filed] = []
+
+    @property
+    def share(self) -> float:
+        return self._desk.share
+
+    @property
+    def dry(self) -> bool:
+        """Whether all beats are spent, so that nothing more can be written."""
+        return not self._done and not self._spare
 
     def written(self, wanted: int) -> list[Filed]:
-        """`wanted` items of the window; raises DeskDryError when the beats are spent before."""
-        filed: list[Filed] = []
-        done = dict.fromkeys(range(len(self._desk.beats)), 0.0)
-        while len(filed) < wanted:
-            if not done:
-                raise DeskDryError(self._desk.section, len(filed), wanted)
-            behind = min(done, key=lambda index: done[index] + self._rng.random() * 3)
+        """The next `wanted` items of the window, fewer once the beats are spent."""
+        filed, self._spare = self._spare, []
+        while len(filed) < wanted and self._done:
+            behind = min(self._done, key=lambda index: self._done[index] + self._rng.random() * 3)
             beat = self._desk.beats[behind]
             try:
                 story = self._story(beat)
             except SpentError:
-                del done[behind]
+                del self._done[behind]
                 continue
-            done[behind] += max(1, len(story)) / beat.share
+            self._done[behind] += max(1, len(story)) / beat.share
             filed.extend(story)
+        self._spare = filed[wanted:]
         return filed[:wanted]
 
     def _story(self, beat: Beat) -> list[Filed]:
@@ -156,12 +165,12 @@ def _item(filed: Filed, number: int, seed: int) -> NewsItem:
     )
 
 
-def _quotas(desks: Sequence[Desk], articles: int) -> list[int]:
+def _quotas(shares: Sequence[float], articles: int) -> list[int]:
     """How many of the articles each desk writes, by share; sums to `articles`."""
-    total = sum(desk.share for desk in desks)
+    total = sum(shares)
     bounds = [0.0]
-    for desk in desks:
-        bounds.append(bounds[-1] + articles * desk.share / total)
+    for share in shares:
+        bounds.append(bounds[-1] + articles * share / total)
     return [round(high) - round(low) for low, high in pairwise(bounds)]
 
 
@@ -169,7 +178,7 @@ def newsroom(now: datetime, *, seed: int = 7, articles: int = 6000, days: int = 
     """The paper's items of the last `days` before `now`, by publication time; the same for the same arguments.
 
     Raises ValueError naming the argument when `now` has no zone, or `articles` or `days` is below 1, and
-    DeskDryError when more articles are asked for than the desks have matter.
+    PaperDryError when more articles are asked for than all desks have matter. What one desk cannot fill, others do.
     """
     if now.tzinfo is None:
         raise ValueError("now needs a time zone")
@@ -178,8 +187,13 @@ def newsroom(now: datetime, *, seed: int = 7, articles: int = 6000, days: int = 
     now = now.astimezone(UTC).replace(microsecond=0)
     first = now - timedelta(days=days)
     world, board = World(seed, now), Board()
+    desks = [DeskAtWork(desk, world, board, first, now, seed) for desk in DESKS]
     filed: list[Filed] = []
-    for desk, quota in zip(DESKS, _quotas(DESKS, articles), strict=True):
-        filed.extend(DeskAtWork(desk, world, board, first, now, seed).written(quota))
+    while len(filed) < articles:
+        able = [desk for desk in desks if not desk.dry]
+        if not able:
+            raise PaperDryError(len(filed), articles)
+        for desk, quota in zip(able, _quotas([desk.share for desk in able], articles - len(filed)), strict=True):
+            filed.extend(desk.written(quota))
     filed.sort(key=lambda one: (one.at, one.draft.title, one.publisher.name))
     return (_item(one, number, seed) for number, one in enumerate(filed, start=1))

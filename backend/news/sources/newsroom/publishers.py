@@ -42,11 +42,11 @@ PUBLISHERS: tuple[Publisher, ...] = (
     _of("Orbit & Cell", "orbitandcell", 7, "science, health, climate"),
     _of("Ward Round", "wardround", 8, "health"),
     _of("The Watershed", "thewatershed", 7, "climate"),
-    _of("Backstage", "backstage-weekly", 8, "music, film & tv"),
+    _of("Backstage", "backstage-weekly", 8, "music, film"),
     _of("The Reading Room", "readingroom", 8, "books"),
     _of("Table & Trail", "tableandtrail", 8, "food, travel"),
     _of("The Blackboard", "theblackboard", 7, "education"),
-    _of("Court Circular Daily", "courtdaily", 6, "crime & courts"),
+    _of("Court Circular Daily", "courtdaily", 6, "crime"),
     _of("Open Road", "openroadmag", 8, "motoring, travel"),
 )
 

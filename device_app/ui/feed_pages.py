@@ -34,8 +34,8 @@ def router(press: Press) -> APIRouter:
 
     @routes.post("/feed/refresh")
     def refresh() -> Response:
-        device.feed(refresh=True)
-        return see_other("/", "refreshed")
+        feed = device.feed(refresh=True)
+        return see_other("/", None if feed.mode == "offline" else "refreshed")
 
     @routes.get("/fresh")
     def fresh(request: Request) -> Response:

@@ -278,8 +278,10 @@ def test_training_is_paused_switched_and_told_as_it_happens() -> None:
 def test_offline_the_last_feed_is_shown_and_dated() -> None:
     text = Reader("offline").get("/")
     assert "This is the feed of 07:42" in text
-    assert "Offline" in text
+    assert "Offline: the newsroom does not answer" in text
     assert "Dredging" in text
+    assert Reader("offline").post("/feed/refresh") == "/"
+    assert Reader().post("/feed/refresh") == "/?said=refreshed"
 
 
 def test_what_a_page_says_after_a_form_can_not_be_made_up(reader: Reader) -> None:

@@ -15,6 +15,7 @@ from backend.news.sources.newsroom.desks.food import FOOD
 from backend.news.sources.newsroom.desks.football import FOOTBALL
 from backend.news.sources.newsroom.desks.health import HEALTH
 from backend.news.sources.newsroom.desks.markets import MARKETS
+from backend.news.sources.newsroom.desks.motoring import MOTORING
 from backend.news.sources.newsroom.desks.music import MUSIC
 from backend.news.sources.newsroom.desks.politics import POLITICS
 from backend.news.sources.newsroom.desks.science import SCIENCE
@@ -39,4 +40,5 @@ DESKS: tuple[Desk, ...] = (
     EDUCATION,
     BASKETBALL,
     MARKETS,
+    MOTORING,
 )

@@ -13,6 +13,7 @@ from backend.news.sources.newsroom.desks.education import EDUCATION
 from backend.news.sources.newsroom.desks.film import FILM
 from backend.news.sources.newsroom.desks.food import FOOD
 from backend.news.sources.newsroom.desks.football import FOOTBALL
+from backend.news.sources.newsroom.desks.games import GAMES
 from backend.news.sources.newsroom.desks.health import HEALTH
 from backend.news.sources.newsroom.desks.markets import MARKETS
 from backend.news.sources.newsroom.desks.motoring import MOTORING
@@ -20,6 +21,7 @@ from backend.news.sources.newsroom.desks.music import MUSIC
 from backend.news.sources.newsroom.desks.politics import POLITICS
 from backend.news.sources.newsroom.desks.science import SCIENCE
 from backend.news.sources.newsroom.desks.technology import TECHNOLOGY
+from backend.news.sources.newsroom.desks.travel import TRAVEL
 from backend.news.sources.newsroom.desks.world import WORLD
 
 DESKS: tuple[Desk, ...] = (
@@ -41,4 +43,6 @@ DESKS: tuple[Desk, ...] = (
     BASKETBALL,
     MARKETS,
     MOTORING,
+    GAMES,
+    TRAVEL,
 )

@@ -167,7 +167,7 @@ def _bond(scene: Scene) -> Bond:
     at = scene.between(0, len(_NOTES) - 2)
     cut = scene.chance(0.55)
     per_head = {"£": 1.0, "€": 1.0, "$": 1.0}.get(c.currency.sign, 12.0)
-    return Bond(c, scene.pick([one for one in scene.world.countries if one is not c]), scene.pick(c.land.regions), doubt, quip, scene.tenth(3.1, 7.6), scene.between(11, 46) / 100, scene.tenth(0.9, 3.6), scene.money(1.1e9 * per_head, 6e9 * per_head, c.currency), scene.money(2e9 * per_head, 2e10 * per_head, c.currency), c.minister("finance"), scene.person(None, "a bond trader"), scene.person(None, "a fixed income strategist"), scene.pick(HOUSES),
+    return Bond(c, scene.pick([one for one in scene.world.countries if one is not c]), scene.pick(c.land.regions), doubt, quip, scene.tenth(3.1, 7.6), scene.between(11, 46) / 100, scene.tenth(1.1, 3.6), scene.money(1.1e9 * per_head, 6e9 * per_head, c.currency), scene.money(2e9 * per_head, 2e10 * per_head, c.currency), c.minister("finance"), scene.person(None, "a bond trader"), scene.person(None, "a fixed income strategist"), scene.pick(HOUSES),
                 scene.person(c, "who manages a pension fund"), scene.person(c), scene.pick(("Harbinger Ratings", "Cardinal Ratings", "Thornfield Ratings")), _NOTES[at], _NOTES[at + 1], scene.between(3, 12), scene.tenth(1.1, 1.6), scene.between(3, 9), "" if cut else None, None if cut else "", scene.between(48, 128))  # fmt: skip
 
 

@@ -99,7 +99,7 @@ CULTURES: dict[str, Culture] = {
         "Aigul Aylin Banu Defne Elif Feride Gulnara Inci Leyla Meral Nazli Saule Sevgi Zehra Dinara Selin",
         "Arman Baris Cemal Daniyar Emre Ferit Haluk Ilyas Kerem Levent Marat Nurlan Okan Rustam Selim Timur",
         "Aksoylu Baydar Cevik Demirel Erkin Gunduz Isbilen Karabek Nazarov Ozkan Sarper Temirov Uzun Yildiran Zhakupov "
-        "Abenov Bolat Kaplan Seitkali Tuncay",
+        "Abenov Bolat Kaplan Seitkali Tuncay Altan Doganay Kurmanov Orhan Sadykov Yavuz",
     ),
     "south asian": _culture(
         "Aditi Bhavna Charu Deepa Gauri Ishani Jaya Kavita Lata Meera Nandini Padma Radhika Sunita Tara Usha Vidya Zara",
@@ -111,22 +111,25 @@ CULTURES: dict[str, Culture] = {
         "Akemi Chiyo Emi Fumiko Haruka Izumi Kaori Mariko Naomi Reiko Sachiko Tomoko Yoko Yumi Asuka Minami",
         "Akira Daichi Eiji Goro Hideo Isamu Jun Kenta Makoto Noboru Ryo Shinji Takeo Yasuo Yuto Satoru",
         "Aizawa Fujimori Hayama Ishida Kawabata Kuroda Matsuoka Minase Nagata Okabe Sakurai Shimizu Takenaka Ueno Watari "
-        "Yamagishi Hoshino Kitano Morikawa Tsukada",
+        "Yamagishi Hoshino Kitano Morikawa Tsukada Amano Ebihara Hirose Ogata Tachibana Yoshimura",
     ),
     "chinese": _culture(
         "Fang Hui Jing Lan Lin Meiling Qing Rong Shu Ting Wen Xiaoyan Yan Ying Yue Zhen",
         "Bo Cheng Dawei Feng Guang Haoran Jian Kun Liang Ming Peng Rui Sheng Tao Wei Zhi",
-        "Bai Cao Deng Fang Gao Huang Jiang Kong Liao Meng Ouyang Pan Qiu Shen Tang Wu Xie Yuan Zhong Zhuang",
+        "Bai Cao Deng Fang Gao Huang Jiang Kong Liao Meng Ouyang Pan Qiu Shen Tang Wu Xie Yuan Zhong Zhuang Dong Fu Hou "
+        "Luo Mao Peng Qian Su Yao Zou",
     ),
     "korean": _culture(
-        "Areum Bora Daeun Eunji Hyejin Jiwon Minseo Nari Seoyeon Soomin Yuna Yeji",
-        "Byungho Dohyun Hyunwoo Jaemin Jinho Kangmin Minjae Sangwoo Seungho Taeyang Wonsik Youngsoo",
-        "Ahn Bae Choi Goh Han Hwang Jang Jeon Kwon Moon Nam Oh Ryu Seo Shin Yoon",
+        "Areum Bora Daeun Eunji Hyejin Jiwon Minseo Nari Seoyeon Soomin Yuna Yeji Chaewon Gayoung Haneul Jimin Kyungmi Mina Sohee Yerin",
+        "Byungho Dohyun Hyunwoo Jaemin Jinho Kangmin Minjae Sangwoo Seungho Taeyang Wonsik Youngsoo Changmin Donghae Gunwoo Inho Jongsu Kihoon Sungmin Yongjae",
+        "Ahn Bae Choi Goh Han Hwang Jang Jeon Kwon Moon Nam Oh Ryu Seo Shin Yoon Baek Cha Gwon Hong Ko Maeng Noh "
+        "Pyo Sohn Won",
     ),
     "malay": _culture(
-        "Aisyah Citra Dewi Farah Indah Kartika Lestari Melati Nurul Putri Ratna Sari Tuti Wulan",
-        "Adi Budi Dimas Eko Fajar Hasan Iskandar Joko Rahmat Surya Teguh Wahyu Yusof Zulkifli",
-        "Anggoro Basri Darmawan Effendi Gunawan Halim Kusuma Lubis Mahendra Nasution Pranoto Rahim Santoso Tanaga Utomo Wijaya",
+        "Aisyah Citra Dewi Farah Indah Kartika Lestari Melati Nurul Putri Ratna Sari Tuti Wulan Anggun Hana Laila Puspa",
+        "Adi Budi Dimas Eko Fajar Hasan Iskandar Joko Rahmat Surya Teguh Wahyu Yusof Zulkifli Bayu Hafiz Rizal Slamet",
+        "Anggoro Basri Darmawan Effendi Gunawan Halim Kusuma Lubis Mahendra Nasution Pranoto Rahim Santoso Tanaga Utomo Wijaya "
+        "Hidayat Marzuki Nugroho Pohan Setiawan Yahya",
     ),
     "west african": _culture(
         "Abena Adaeze Aminata Efua Fatou Ifeoma Kadiatou Mariama Ngozi Oluchi Sefi Temi Uzoma Yaa Adjoa Folake",

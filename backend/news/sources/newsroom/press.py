@@ -11,6 +11,7 @@ from itertools import pairwise
 from random import Random
 
 from backend.news.item import NewsItem
+from backend.news.sources.newsroom.agreement import agreed, descriptions
 from backend.news.sources.newsroom.beat import Beat, Board, Desk, Draft, Scene, SpentError, Stage
 from backend.news.sources.newsroom.desks import DESKS
 from backend.news.sources.newsroom.grammar import Decks, Pen
@@ -53,6 +54,7 @@ class DeskAtWork:
         self._decks = Decks(self._rng)
         self._titles: set[str] = set()
         self._stories = 0
+        self._described = {beat.topic: descriptions(beat) for beat in desk.beats}
         self._done = dict.fromkeys(range(len(desk.beats)), 0.0)
         self._spare: list[Filed] = []
 
@@ -84,7 +86,7 @@ class DeskAtWork:
     def _story(self, beat: Beat) -> list[Filed]:
         begin = any_moment(self._first - beat.span * 0.7, self._now, beat.rhythm, self._rng)
         scene = Scene(self._world, self._rng, self._board, begin)
-        facts = beat.facts(scene)
+        facts = agreed(beat.facts(scene), self._described[beat.topic], self._world)
         times = list(getattr(facts, "times", ())) or [scene.start]
         for stage in beat.stages[len(times) :]:
             times.append(next_moment(times[-1], stage.after, stage.rhythm or beat.rhythm, self._rng))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from random import Random
@@ -172,6 +172,19 @@ class World:
             if person.given != person.family and person.name not in self._names:
                 self._names.add(person.name)
                 return person
+
+    def renamed(self, person: Person, *, she: bool) -> Person:
+        """The person as a woman or as a man, by another first name of the culture; by another family if all are taken."""
+        cultures = [culture for culture in CULTURES.values() if person.given in (*culture.women, *culture.men)]
+        culture = next((culture for culture in cultures if person.family in culture.families), cultures[0])
+        givens = culture.women if she else culture.men
+        for family in (person.family, *self._rng.sample(culture.families, len(culture.families))):
+            for given in self._rng.sample(givens, len(givens)):
+                other = replace(person, given=given, family=family, she=she)
+                if other.given != other.family and other.name not in self._names:
+                    self._names.add(other.name)
+                    return other
+        raise LookupError(f"no other name for {person.name}")
 
     def _country(self, land: Land) -> Country:
         party, opposition, ally = self._rng.sample(_PARTIES, 3)

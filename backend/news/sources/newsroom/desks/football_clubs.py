@@ -232,7 +232,7 @@ BENCH = Beat(
                    "{coach.name} is no longer the coach of {club.name}. The club announced his departure {on} in a statement of four lines."),
             then=(say("“[We thank him. It was not working|It is the hardest part of my job and it was time],” said {chair.name}, who chairs the club."),),
             loose=(say("{caretaker.name}, until now the assistant, takes over for the time being. “[I have asked the players for one thing: noise|Nothing clever this week],” {caretaker.he} said."),
-                   say("{coach.last} had said {t0:on} that he expected to stay.", "As late as {t0:on}, {coach.last} had spoken of next season."),
+                   say("{coach.last} had said {t0:on} that he expected to stay.", "As late as {t0:since}, {coach.last} had spoken of next season."),
                    say("He left by the players' gate, shaking hands with the groundsman.", "“I leave a good group and an empty desk,” {coach.last} wrote to supporters."),
                    say("{fan.name}, a season-ticket holder, was [not sorry|sad all the same]. “[Now let us see who gets the blame|He is a decent man with a bad midfield],” {fan.he} said."),
                    say("Names mentioned as successors include {heir.name}, who is available after {heir_from}.")),

@@ -445,7 +445,7 @@ HEAT = Beat(
             weight=0.5, covered=0.25,
         ),
         Stage(
-            titles=("Wildfire in {region} after heatwave: {burned} hectares burn", "Heat, wind, fire: {region} burns", "Drought after heatwave: reservoirs in {region} at {reservoir}%", "Heatwave in {c.name} turns into drought and fire"),
+            titles=("Wildfire in {region} after heatwave: {burned} hectares burn", "Heat, wind, fire: {burned} hectares burn in {region}", "Drought after heatwave: reservoirs in {region} at {reservoir}%", "Heatwave near {city.name} turns into drought and fire"),
             abstracts=("The fire has consumed {burned} hectares. Reservoirs are {reservoir}% full.", "“{word2},” says {neighbour.name}, {who2}.", "After {days} days without rain, the forests are as dry as paper."),
             leads=("A wildfire fed by the heatwave had burned {burned} hectares in {region} by nightfall {on}.", "First the heat, then the smoke. In {region}, where it has not rained for {days} days, {burned} hectares of scrub and forest are burning.", "After {days} days without rain, the reservoirs of {region} are {reservoir}% full, and {burned} hectares of forest are on fire."),
             then=(say("“[It jumps roads as a child jumps puddles|We're not putting it out, we are steering it|What we need is a cloud],” said {chief.last}.",),),
@@ -453,7 +453,7 @@ HEAT = Beat(
             after=(1.5, 3), weight=0.5, covered=0.25,
         ),
         Stage(
-            titles=("Heatwave in {c.name} ends with thunder", "Cooler at last: {c.name} counts cost of heatwave", "After heatwave, {city.name} plans for the next", "Rain ends heatwave in {city.name} after {days} days"),
+            titles=("Heatwave in {c.name} ends with thunder", "Cooler at last: {city.name} counts cost of heatwave", "After heatwave, {city.name} plans for the next", "Rain ends heatwave in {city.name} after {days} days"),
             abstracts=("Doctors treated {ill} people and {burned} hectares burned. {city.name} wants shade.", "The temperature fell by a dozen degrees within an hour. What remains is a list of things to do."),
             leads=("Thunder rolled over {city.name} {on}, the temperature fell by a dozen degrees within an hour, and people stood in the street with their faces up.", "The heatwave in {c.name} is over. After {days} dry days rain fell on {city.name} {on}.", "It began with a smell of dust, and then it rained: {city.name} was rid {on} of a heat that had sent {ill} people to hospital."),
             then=(say("“[I have never been so happy to be wet|I left the washing out on purpose|We danced, at our age],” said {witness.name}, {who}.",),),

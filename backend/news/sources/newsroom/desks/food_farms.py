@@ -194,7 +194,7 @@ PRICES = Beat(
             weight=0.4, covered=0.2,
         ),
         Stage(
-            titles=("Food banks in {c.name} run out of {g.name}", "Watchdog looks into price of {g.name} in {c.name}", "Dear {g.name}: who earns on it?", "How kitchens in {city.name} cope with dear {g.name}"),
+            titles=("Food banks in {c.name} run out of {g.name}", "Watchdog looks into price of {g.name} in {c.name}", "Dear {g.name} in {c.name}: who earns on it?", "How kitchens in {city.name} cope with dear {g.name}"),
             abstracts=("The competition office has asked {banks} dealers for their books.", "“{g.word},” says {cook.name}, {g.cook}. Others have found substitutes.", "Since the price rose by {pct}%, {g.swap}."),
             leads=("The {c.demonym} competition office has asked {banks} dealers for their books, to find out who earns on {g.name}, it said {on}.", "Dear {g.name} changes kitchens. In {city.name}, where {g.unit} costs {now}, {g.swap}.", "Three cooks, one subject: in {city.name} they met {on} to talk about {g.name}, up {pct}% within a year in {c.name}."),
             then=(say("“{g.word},” said {cook.name}, {g.cook}.",),),
@@ -280,7 +280,7 @@ CHEFS = Beat(
             weight=0.25, covered=0.12,
         ),
         Stage(
-            titles=("{g.then_head}", "“{g.then_quote}”: news from {place}", "{place}: a second helping"),
+            titles=("{g.then_head}", "“{g.then_quote}”: news from {place}", "{place} in {city.name}: a second helping"),
             abstracts=("{g.then}.", "“{g.then_quote},” says {chef.name}.", "{g.why} Now there is a sequel."),
             leads=("{g.then}. [Nobody in {city.name} had expected it|In {city.name} it is the talk of the kitchens].", "{g.then}. The {c.demonym} restaurant had made news {t0:on}, when it became known that it {g.news}.", "The story of {place} in {city.name}, which {g.news}, goes on. {g.then}."),
             then=(say("“{g.then_quote},” says {chef.name}, the chef.",),),

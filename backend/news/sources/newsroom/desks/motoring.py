@@ -219,7 +219,7 @@ ROADWORK = Beat(
             after=(2, 5), weight=0.28, covered=0.1, chance=0.9,
         ),
         Stage(
-            titles=("{r.end_head}", "Traffic: a decision in {c.name}", "{c.name} settles a quarrel about a road"),
+            titles=("{r.end_head}", "“[It took longer than a roundabout|I will drive there on Sunday, to look]”: a traffic decision in {c.name}", "{c.name} settles its quarrel: {r.end:lower}"),
             abstracts=("{r.end}.", "{r.end}. “[It took longer than a roundabout|I'll drive there on Sunday, to look],” says {guest.name}."),
             leads=("{r.end}, it was announced in {c.name} {on}.", "News for drivers in {c.name}: {r.end:lower}.", "{r.end}. The matter had kept drivers in {c.name} busy since {t0:since}."),
             then=(say("“[We listened, then we counted, then we decided|It isn't perfect, it is asphalt|I've never had so many letters, some with drawings],” said {official.last}.",),),
@@ -281,7 +281,7 @@ ELECTRIC = Beat(
             weight=0.3, covered=0.15,
         ),
         Stage(
-            titles=("{v.then_head}", "“{v.then_word}”: more about electric cars in {c.name}", "Electric cars: the next chapter in {c.name}"),
+            titles=("{v.then_head}", "“{v.then_word}”: more about electric cars in {c.name}", "Electric cars in {city.name} and beyond: the next chapter"),
             abstracts=("{v.then}.", "“{v.then_word},” says {other.name}.", "Only {t0:on} it was reported that {v.news}."),
             leads=("{v.then}. Only {t0:on} it had been reported from {c.name} that {v.news}.", "{v.then}, electric drivers in {c.name} learned {on}.", "First the news was that {v.news}. Now {c.name} has more to report. {v.then}."),
             then=(say("“{v.then_word},” said {other.name}, [who was there|who has to do with it every day].",),),
@@ -321,7 +321,7 @@ CLASSIC = Beat(
     _garage,
     (
         Stage(
-            titles=("{o.head}", "{o.head2}", "Classic cars: “{o.quote}”", "“{o.expert}”: a classic car story from {city.name}"),
+            titles=("{o.head}", "{o.head2}", "Classic cars in {city.name}: “{o.quote}”", "“{o.expert}”: a classic car story from {city.name}"),
             abstracts=("{o.news:cap}.", "{o.what} “{o.quote},” says {owner.name}.", "{o.detail} {o.end}.", "“{o.expert},” says {expert.name}, who values old cars."),
             leads=("{o.news:cap}.", "“{o.quote},” says {owner.name}, {o.who}. There is a story to it: {o.news}.", "Lovers of classic cars in {c.name} have been passing it on for days. {o.news:cap}.", "{o.news:cap}, the club of classic car owners in {city.name} reported {on}."),
             then=(say("{o.what}"), say("“{o.quote},” says {owner.name}, {o.who}.", "{owner.name}, {o.who}, [wipes {owner.his} hands|opens the garage door]. “{o.quote},” {owner.he} says.")),

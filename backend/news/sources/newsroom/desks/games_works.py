@@ -330,7 +330,7 @@ BOARD = Beat(
     _play,
     (
         Stage(
-            titles=("Board game {t.title} turns {t.theme} into an evening", "{t.title}: board game about {t.theme} sells {copies} copies", "Board game review: {t.title}, for {least} to {most} players", "{city.name} designer's board game {t.title} is a hit", "New on the table: {t.title}, a board game about {t.theme}"),
+            titles=("{designer.family}'s board game {t.title} turns {t.theme} into an evening", "{t.title}: board game about {t.theme} sells {copies} copies", "Board game review: {t.title} by {designer.name}", "{city.name} designer's board game {t.title} is a hit", "New from {city.name}: {t.title}, a board game about {t.theme}"),
             abstracts=("The idea: {t.works}. It takes {minutes} minutes.", "{designer.name}, {job}, worked on it for {years} years. Some {copies} boxes have been sold.", "A board game about {t.theme}, for {least} to {most} players."),
             leads=("{designer.name} is {job} in {city.name} and spent {years} years on a board game about {t.theme}. {t.title} came out {on}.", "In {t.title}, a new board game about {t.theme}, {t.works}.", "Some {copies} boxes of {t.title} were gone before it reached the shops {on}: the board game about {t.theme} has become the surprise of the season."),
             then=(say("“{t.quote},” said {player.name}, one of our testers.", "“{t.quote},” said {player.name} after {player.his} third game."), say("[The trick|The heart of it] is that {t.works}. A game takes {minutes} minutes.", "It works like this: {t.works}. [After {minutes} minutes it is over|One needs {minutes} minutes, and coffee].")),
@@ -338,7 +338,7 @@ BOARD = Beat(
             weight=0.22, covered=0.45,
         ),
         Stage(
-            titles=("{t.title} nominated for {prize}", "Board game jury puts {t.title} on shortlist", "Jury praises board game {t.title}, in which {t.works}"),
+            titles=("{t.title} by {designer.family} nominated for {prize}", "Board game jury puts {t.title} from {city.name} on shortlist", "{designer.family} in running for {prize} with board game {t.title}"),
             abstracts=("The jury praises a board game in which {t.works}.", "{designer.name} hears of it at work. Another {copies} boxes are on order."),
             leads=("{t.title}, the board game about {t.theme} by {designer.name} of {city.name}, is in the running for {prize}, the jury said {on}.",),
             then=(say("“[I was at work and had to say it was a wrong number|My children asked whether we can stop testing now],” said {designer.name}, {job}."),),

@@ -83,8 +83,8 @@ def load_bert(weights: BertWeights) -> torch.nn.Module:
     """The checked BERT without its pooler; attention written out, as the exporter needs it."""
     from transformers.utils import logging
 
-    logging.disable_progress_bar()
-    logging.set_verbosity_error()  # the report of unused pooler weights is expected: pooling is ours
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    logging.set_verbosity_error()  # type: ignore[no-untyped-call]  # the report of unused pooler weights is expected: pooling is ours
     bert: torch.nn.Module = AutoModel.from_pretrained(
         weights.folder,
         attn_implementation="eager",

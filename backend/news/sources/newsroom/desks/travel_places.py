@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 from backend.news.sources.newsroom.beat import Beat, Scene, Stage, say
 from backend.news.sources.newsroom.people import Person
 from backend.news.sources.newsroom.places import City
 from backend.news.sources.newsroom.schedule import LEISURE, OFFICE
 from backend.news.sources.newsroom.world import Country, Money
+
+T = TypeVar("T")
 
 _SIGHTS = (
     ("a museum of locks", "the one room that nobody has managed to open"), ("a covered market from the age of iron", "the fishmonger who sings his prices"), ("a cathedral with one tower", "the reason, a wager, told by the sexton"), ("a bath house with a glass dome", "the cold pool, in which silence is the rule"),
@@ -64,18 +67,24 @@ class Break:
     minutes: int
 
 
+def _other(scene: Scene, tag: str, table: tuple[T, ...], taken: T) -> T:
+    """The next of a table that is dealt out, other than the one this story has."""
+    while True:
+        row = scene.deal(tag, table)
+        if row != taken:
+            return row
+
+
 def _break(scene: Scene) -> Break:
     cities = [city for country in scene.world.countries for city in country.cities]
     city = scene.fresh("city break", cities)
     c = next(country for country in scene.world.countries if country.name == city.country)
     (sight, gem), (eat, place) = scene.deal("sight", _SIGHTS), scene.deal("eat", _EATS)
-    (sight2, gem2), (eat2, place2) = (
-        scene.pick([s for s in _SIGHTS if s[0] != sight]),
-        scene.pick([e for e in _EATS if e[0] != eat]),
-    )
+    sight2, gem2 = _other(scene, "sight", _SIGHTS, (sight, gem))
+    eat2, place2 = _other(scene, "eat", _EATS, (eat, place))
     walk = scene.deal("walk", _WALKS)
     return Break(
-        c, city, sight, gem, sight2, gem2, eat, place, eat2, place2, walk, scene.pick([w for w in _WALKS if w != walk]), scene.deal("trip", _TRIPS), scene.deal("bed", _BEDS), scene.deal("mood", _MOODS), scene.money(60, 190, c.currency), scene.money(8, 26, c.currency),
+        c, city, sight, gem, sight2, gem2, eat, place, eat2, place2, walk, _other(scene, "walk", _WALKS, walk), scene.deal("trip", _TRIPS), scene.deal("bed", _BEDS), scene.deal("mood", _MOODS), scene.money(60, 190, c.currency), scene.money(8, 26, c.currency),
         scene.person(c), scene.person(c), scene.pick((36, 48, 72)), scene.between(15, 70),
     )  # fmt: skip
 
@@ -87,19 +96,19 @@ CITY_BREAK = Beat(
         Stage(
             titles=("City break: {hours} hours in {city.name}, {c.name}", "{city.name}: a weekend of {eat} and {sight}", "Why {city.name} is {c.name}'s best city break", "A city break in {city.name}: where to eat, walk and sleep", "{hours} hours in {city.name}, with {eat} for lunch", "{city.name} on foot: a city guide"),
             abstracts=("{sight:cap}, {eat} and a walk {walk}: our guide to {city.name}.", "{city.name} is {mood}.", "For a city break in {c.name}: {sight}, {sight2} and a bed in {bed}.", "Where to eat {eat}, what to see and when to leave {city.name} alone."),
-            leads=("{city.name} is {mood}. A stay of {hours} hours is enough for a first look, and not enough for anything else.", "“[You have come on the right day, it is market day|People pass through; they ought to stop|I was born here and I still get lost, it is the best way],” says {local.name}, who [keeps a kiosk|mends umbrellas|drives a tram] in {city.name}. One believes it after a morning there. {city.name} is {mood}.", "Few visitors to {c.name} think of {city.name} first. They should: it has {sight}, it has {eat}, and it is {mood}.", "Arrive by train, leave the luggage and walk {walk}. That is the shortest introduction to {city.name}, which is {mood}.", "Some cities show off. {city.name} is {mood}, and keeps {sight} for those who ask.", "There are good reasons to spend {hours} hours in {city.name}, and most of them can be eaten: {eat}, {eat2}. Besides, it is {mood}.", "The train to {city.name} was late, and the first thing anyone said to us was: “[You have missed nothing, we were waiting|Have you eaten?|Leave the case here, I will look after it].” It is {mood}.", "It was raining in {city.name}, and it did not matter. Between {sight} and {place}, one can spend a weekend there without an umbrella."),
-            then=(say("Begin with {sight}. Everyone looks at the whole; look for {gem}.", "The first morning belongs to {sight}. Do not miss {gem}.", "What one has to see is {sight}, and in it {gem}.", "There is {sight}, and the thing to ask for is {gem}.", "Go first to {sight}, and in it straight to {gem}.", "Of the sights, {sight} is the oddest. [Its treasure is|Its best part is] {gem}.", "Guidebooks send you to {sight}. They forget {gem}.", "Nobody leaves without having seen {sight}; few have seen {gem}."),
+            leads=("{city.name} is {mood}. [A stay of {hours} hours is enough for a first look, and not enough for anything else|In {hours} hours one sees the outline; the colouring in takes longer|We had {hours} hours and could have used more].", "“[You have come on the right day, it is market day|People pass through; they ought to stop|I was born here and I still get lost, it is the best way],” says {local.name}, who [keeps a kiosk|mends umbrellas|drives a tram] in {city.name}. One believes it after a morning there. {city.name} is {mood}.", "Few visitors to {c.name} think of {city.name} first. They should: it has {sight}, it has {eat}, and it is {mood}.", "Arrive by train, leave the luggage and walk {walk}. That is the shortest introduction to {city.name}, which is {mood}.", "Some cities show off. {city.name} is {mood}, and keeps {sight} for those who ask.", "There are good reasons to spend {hours} hours in {city.name}, and most of them can be eaten: {eat}, {eat2}. Besides, it is {mood}.", "The train to {city.name} was late, and [the first thing anyone said to us|what the porter said] was: “[You have missed nothing, we were waiting|Have you eaten?|Leave the case here, I will look after it].” It is {mood}.", "It was raining in {city.name}, and it did not matter. [Between {sight} and {place}, one can spend a weekend there without an umbrella|There is {sight}, there is {eat}, and people lend you their umbrellas]."),
+            then=(say("Begin with {sight}. Everyone looks at the whole; look for {gem}.", "[The first morning belongs to|Start the day with|One begins, like everyone, with] {sight}. Do not miss {gem}.", "What one has to see is {sight}, and in it {gem}.", "There is {sight}, and the thing to ask for is {gem}.", "Go first to {sight}, and in it straight to {gem}.", "Of the sights, {sight} is the oddest. [Its treasure is|Its best part is] {gem}.", "Guidebooks send you to {sight}. They forget {gem}.", "Nobody leaves without having seen {sight}; few have seen {gem}."),
                   say("For lunch, {eat}: {place} does it [best|for {lunch}|as it was done before there were guides].", "The dish of the town is {eat}. Look for {place}[, and pay {lunch} or so|].", "Eat {eat}; the address is {place}. {guide.name}, who [leads walks here|wrote the town's first guide], says: “[If they ask how many, say two|Do not photograph it, it gets cold|The recipe is a secret that everybody knows].”")),
             loose=(say("In the afternoon walk {walk}.", "Towards evening, go {walk}. It takes {minutes} minutes, [more with stops|unless one meets somebody].", "The walk that locals take is {walk}."),
                    say("If it rains, there is {sight2}, where one should ask for {gem2}.", "The second day might start with {sight2}. Its pride is {gem2}.", "Less known is {sight2}[, a quarter of an hour from the centre|]: go for {gem2}."),
                    say("At night it is {eat2}, from {place2}.", "Supper: {eat2}. The address is {place2}[, and one should book|]." , "Those who live here go to {place2} for {eat2}[, and go early|]."),
                    say("With another day one can see {trip}, {minutes} minutes away by [bus|train|bicycle].", "Half a day is enough for {trip}. [Buses leave from the station|Hire a bicycle], and allow {minutes} minutes each way.", "Out of town lies {trip}."),
-                   say("A good bed is to be had in {bed}, from {price}.", "For the night there is {bed}, from {price} a room.", "One sleeps well in {bed}. Two pay {price}.", "Where to sleep: {bed}, about {price} for two.", "We stayed in {bed}. A double room costs {price}[, with breakfast|]."), say("Before leaving, walk {walk2}.", "There remains the walk {walk2}; [keep it for the last morning|it is best at dusk].")),
+                   say("A good bed is to be had in {bed}, from {price}.", "There are grander addresses than {bed}, and none [that we liked better|with kinder porters]: {price} for two.", "Stay in {bed}. [It is not the cheapest|Ask for a room at the top]; expect to pay {price}.", "Our bed was in {bed}, for {price}.", "For the night there is {bed}, from {price} a room.", "One sleeps well in {bed}. Two pay {price}.", "Where to sleep: {bed}, about {price} for two.", "We stayed in {bed}. A double room costs {price}[, with breakfast|]."), say("Before leaving, walk {walk2}.", "There remains the walk {walk2}; [keep it for the last morning|it is best at dusk].")),
             close=(say("Trains from {c.capital} run [hourly|every two hours].", "Best months: [May and September|April, before the heat|October, for the light].", "The tourist office lends out [bicycles|umbrellas|a map drawn by schoolchildren].", chance=0.45),),
             weight=0.17, covered=0.04,
         ),
     ),
-    share=1.1,
+    share=0.9,
     rhythm=LEISURE,
 )  # fmt: skip
 
@@ -217,7 +226,7 @@ _INNS: tuple[Inn, ...] = (
     Inn("a bank", "a suite in the vault, with a door of nine tonnes that stays open", "a manager who speaks of experiences", "is guarded by a man in uniform who cuts the ham", "The safest sleep in the city, we say, and people do ask for the combination", "I counted sheep and they added up"),
     Inn("a tea estate", "verandas, and on them the hour before the rain", "hot water, which depends on the mood of a boiler called Victoria", "has eleven teas and one kind of toast", "Guests may pick, they're very slow and very proud", "I know now what a leaf costs"),
     Inn("an observatory", "a dome that opens over the bed", "cold, since one cannot heat the sky", "begins at noon, because nobody has been asleep", "I turn the telescope for those who ask and for those who can't sleep", "We saw the rings, then we saw the bill"),
-    Inn("a railway hotel", "a window through which the night train looks in", "the night train", "is timed to the departures, and the eggs are called like platforms", "We never modernised, and now we are modern", "I waved and somebody waved back"),
+    Inn("a goods station", "a window through which the night train looks in", "the night train", "is timed to the departures, and the eggs are called like platforms", "We never modernised, and now we are modern", "I waved and somebody waved back"),
     Inn("a school of music", "a piano on every floor, tuned", "a piano on every floor, played", "is accompanied, on Sundays, by a student with a cello", "We ask guests not to practise scales after nine", "There was a bassoon next door; he was good, luckily"),
     Inn("a customs house", "the harbour below the pillow", "gulls, from four", "is landed at seven and gone by nine", "The smugglers' door is now the fire exit", "I have watched ships being unloaded until I wanted to help"),
 )  # fmt: skip
@@ -258,7 +267,7 @@ HOTEL = Beat(
             abstracts=("The house was once {i.was}. It has {i.good}, and {i.bad}.", "A double room costs {price}. Our rating: {stars} out of five.", "“{i.host},” says {host.name}, who runs it.", "What {name} in {city.name} does well, and what it does not."),
             leads=("{name:cap} in {city.name} was {i.was} for {years} years, and it is still a little bit one.", "{new}There is a new hotel in {city.name}. {name:cap}, in what used to be {i.was}, has {rooms} rooms and a good deal of self-confidence.", "{host.name} will tell anyone who asks what {name} in {city.name} used to be: {i.was}.", "One does not come to {name} in {city.name} by accident. It was {i.was}, and it has {rooms} rooms now.", "For {years} years nobody would have thought of sleeping in {i.was}. Now there are {rooms} rooms in it, and {name} is the talk of {city.name}."),
             then=(say("The great thing about it: {i.good}. The other thing: {i.bad}.", "To its credit, it has {i.good}. Against it, there is the matter of {i.bad}.", "One remembers {i.good}. One would like to forget {i.bad}."),
-                  say("Breakfast {i.breakfast}.", "Breakfast, for once worth getting up for, {i.breakfast}.", "As for breakfast, it {i.breakfast}.")),
+                  say("Breakfast {i.breakfast}.", "Breakfast, [for once worth getting up for|about which one could argue|which guests from town also attend], {i.breakfast}.", "As for breakfast, it {i.breakfast}.")),
             loose=(say("{host.name}, who [bought the building at an auction|gave up the law for it|inherited it with a leaking roof], says: “{i.host}.”", "“{i.host},” says {host.name}, the [owner|manager], [over a glass|at the reception, which is a table]."), say("At the next table sat {guest.name}, who [had driven all day|comes every year]. “{i.guest},” {guest.he} said.", "In the guest book {guest.name} has written: “{i.guest}.”"), say("A double room costs {price}[, breakfast included|; single travellers pay two thirds|]. There are {rooms} of them, no two alike.", "Of {rooms} rooms, [the corner ones|those under the roof|those at the back] are best. Prices start at {price}."),
                    say("{city.name} itself is [five minutes away on foot|at the door], [and the river behind the house|with a tram that stops outside|but one hardly notices]."), say("{warm}[Service is kind and quick|The staff remember names], and nobody [wears black|explains the concept].", "{cool}[Service is friendly and elsewhere|The staff are many and the soap is small], and the bill [has a line for air|was longer than the menu].", "{cool}It is [all idea and no hook for a coat|handsome, and it knows it]. [Somebody should hide the scented candles|A reading lamp would be a start]."), say("Rating: {stars} out of five.", "We give it {stars} out of five.", "Our verdict: {stars} out of five[, and a nap|].")),
             weight=0.17, covered=0.04,
@@ -336,7 +345,7 @@ TOURISM = Beat(
             abstracts=("The town of {people} people had {guests} visitors last year. It will {m.step}.", "{m.why}.", "“{m.local},” says {local.name}, {m.who}. “{m.trade},” says a trader.", "The council of {city.name} votes {ayes:fig} to {noes:fig} for a limit on tourism."),
             leads=("{city.name} is to {m.step}, its council decided {on} by {ayes:fig} votes to {noes:fig}.", "The council of {city.name} has had enough of being admired. It voted {on} to {m.step}.", "It is not that {city.name} dislikes its guests. But {on}, by {ayes:fig} votes to {noes:fig}, the council decided to {m.step}.", "There are {people} people in {city.name} and there were {guests} visitors last year. {on:cap} the council drew a conclusion and voted to {m.step}."),
             then=(say("“[We are a town and not a set|We do not dislike guests, we'd like to recognise one|Everything in moderation, also hospitality],” said {mayor.last}.", "{mayor.last} called the step “[overdue and mild|an experiment, and if it fails we shall say so]”."), say("“{m.local},” said {local.name}, {m.who}.", "{local.name}, {m.who}, had come to hear the debate. “{m.local},” {local.he} said.")),
-            loose=(say("Traders are divided. “{m.trade},” said {trader.name}, who [sells ice cream|has a shop on the square].", "“{m.trade},” said {trader.name}, [an innkeeper|a shopkeeper], who [spoke against it|had hoped for something softer]."), say("{m.why}."), say("{guest.name}, a visitor, [was surprised|took it well]. “{m.guest},” {guest.he} said."), say("{scholar.name}, who studies tourism, [doubts that it will help|has seen it work elsewhere]. “[Limits move people, they seldom stop them|What helps is to be a little bit inconvenient],” {scholar.he} said."), say("About {guests} people visited {city.name} last year, [twice as many as ten years ago|most of them for less than a day].", "Tourism brings [a third|nearly half] of the income of {city.name}, a town of {people}.")),
+            loose=(say("Traders are divided. “{m.trade},” said {trader.name}, who [sells ice cream|has a shop on the square].", "“{m.trade},” said {trader.name}, [an innkeeper|a shopkeeper], who [spoke against it|had hoped for something softer]."), say("{m.why}."), say("{guest.name}, a visitor, [was surprised|took it well]. “{m.guest},” {guest.he} said."), say("{scholar.name}, who studies tourism, [doubts that it will help|has seen it work elsewhere]. “[Limits move people, they seldom stop them|What helps is to be a little bit inconvenient],” {scholar.he} said.", "“[Every town finds its own turnstile|A place is full when those who live there say so|The guests who come back are the ones who were sent away politely],” said {scholar.name}, who [advises resorts|has counted visitors in nine countries]."), say("About {guests} people visited {city.name} last year, [twice as many as ten years ago|most of them for less than a day].", "Tourism brings [a third|nearly half] of the income of {city.name}, a town of {people}.")),
             weight=0.3, covered=0.15,
         ),
         Stage(

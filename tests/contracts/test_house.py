@@ -47,7 +47,7 @@ def test_the_searches_find_what_they_are_for() -> None:
     assert MACHINE_PATHS.search("in /" + "work/main")
     assert MACHINE_PATHS.search('"/' + 'root/.cache"')
     assert not MACHINE_PATHS.search("backend/work/x and https://example.org/home")
-    assert PACKAGE_HOSTS.search("https://pypi.internal.example/simple")
+    assert PACKAGE_HOSTS.search("https:" + "//pypi.internal.example/simple")
 
 
 def test_no_tracked_file_is_data_or_a_secret() -> None:

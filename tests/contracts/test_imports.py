@@ -27,6 +27,7 @@ CHANCE_FOR_THE_PAGE = {
     "ui/art.py": "pictures, by the news id",
     "ui/inks.py": "pictures, by the news id",
     "ui/motifs.py": "pictures, by the news id",
+    "ui/motifs_arts.py": "pictures, by the news id",
 }
 """Where Python's random may be used, and for what: never for anything that leaves the device."""
 SIMULATION_AND_DRAWS = {

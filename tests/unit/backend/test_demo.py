@@ -181,7 +181,7 @@ def test_a_process_that_does_not_answer_in_time_is_named(tmp_path: Path, monkeyp
     assert crew.running["device"].returncode is not None
 
 
-def test_stopping_ends_the_last_started_first_and_kills_what_does_not_listen(
+def test_stopping_ends_every_process_and_kills_what_does_not_listen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     code = (

@@ -1,0 +1,100 @@
+"""Many devices in one process: apart in what they keep, together in what they load, and none stops another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import device_app.fleet.fleet as fleet_module
+from device_app.composition import build_device
+from device_app.device import Device
+from device_app.errors import BackendUnreachable
+from device_app.fleet.fleet import ENOUGH_CLICKS, Fleet, Member, catch_up, read, settle
+from device_app.settings import DeviceSettings
+from tests.doubles.backend import FakeBackend
+
+
+@pytest.fixture
+def backend() -> FakeBackend:
+    return FakeBackend()
+
+
+@pytest.fixture
+def fleet(tmp_path: Path, backend: FakeBackend, monkeypatch: pytest.MonkeyPatch) -> Iterator[Fleet]:
+    def with_backend(settings: DeviceSettings, **shared: object) -> Device:
+        return build_device(settings, transport=backend.transport(), **shared)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(fleet_module, "build_device", with_backend)
+    made = Fleet(DeviceSettings(data_dir=tmp_path), 5, seed=3)
+    yield made
+    made.close()
+
+
+def test_readers_read_until_there_is_something_to_learn_from(fleet: Fleet) -> None:
+    assert list(fleet.each(settle)) == [1, 2, 3, 4, 5]
+    assert fleet.failures == []
+    assert fleet.releases() == {"r1": 5}
+    clicks = [member.device.parts.shelves.clicks.count() for member in fleet.members]
+    assert sum(count >= ENOUGH_CLICKS for count in clicks) >= 3, clicks
+    for member in fleet.members:
+        assert member.tastes is not None
+        liked = {section for section, _ in member.tastes.favourites}
+        news = member.device.parts.shelves.news
+        opened = [news.card(entry.news_id).section for entry in member.device.history().entries]
+        assert sum(section in liked for section in opened) > len(opened) / 2
+
+
+def test_each_device_keeps_its_own_store_and_all_share_models_and_blobs(fleet: Fleet, tmp_path: Path) -> None:
+    fleet.run(settle)
+    homes = {member.device.settings.home for member in fleet.members}
+    assert len(homes) == 5
+    assert all((home / "device.sqlite").is_file() for home in homes)
+    assert not any(list(home.rglob("*blob*")) for home in homes)
+    assert len({id(member.device.parts.serving.models()) for member in fleet.members}) == 1
+    histories = [tuple(entry.news_id for entry in member.device.history().entries) for member in fleet.members]
+    assert len(set(histories)) == 5
+
+
+def test_a_visit_reads_a_fresh_feed_and_fetches_the_texts_of_whole_lists(fleet: Fleet, backend: FakeBackend) -> None:
+    member = fleet.members[0]
+    member.device.sync()
+    opened = read(member)
+    assert member.device.parts.shelves.clicks.count() == opened
+    assert not member.device.prefetch_step(), "no list waits"
+    for entry in member.device.history().entries:
+        assert member.device.parts.shelves.news.body(entry.news_id)
+
+
+def test_the_trouble_of_one_device_is_counted_and_the_others_go_on(fleet: Fleet) -> None:
+    def step(member: Member) -> None:
+        if member is fleet.members[1]:
+            raise BackendUnreachable("http://backend", "refused")
+        member.device.sync()
+
+    fleet.run(step)
+    assert fleet.failures == ["fleet-0001: The backend at http://backend does not answer (refused)."]
+    assert fleet.releases() == {"r1": 4, "none": 1}
+
+
+def test_a_bug_is_not_taken_for_trouble(fleet: Fleet) -> None:
+    def step(member: Member) -> None:
+        raise KeyError(member.device.settings.profile)
+
+    with pytest.raises(KeyError):
+        fleet.run(step)
+
+
+def test_all_devices_catch_up_with_a_new_release(fleet: Fleet, backend: FakeBackend) -> None:
+    fleet.run(catch_up)
+    backend.publish()
+    fleet.run(catch_up)
+    assert fleet.releases() == {"r2": 5}
+
+
+def test_a_backend_that_is_down_fails_every_device_and_none_of_the_program(fleet: Fleet, backend: FakeBackend) -> None:
+    backend.down = True
+    fleet.run(settle)
+    assert len(fleet.failures) == 5
+    assert fleet.releases() == {"none": 5}

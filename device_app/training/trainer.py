@@ -152,8 +152,9 @@ class Trainer:
         match wish:
             case LookAtRound():
                 self.stage = "looking"
-                self.round = self._uplink.current_round()
-                return self.round
+                under_way = self._uplink.current_round()
+                self.round = under_way or self.round  # the last one stays in sight, with what became of it
+                return under_way
             case AskIfJoined(round_id):
                 return self._participations.get(round_id) is not None
             case Gather():

@@ -106,7 +106,7 @@ def test_a_backend_that_is_down_is_named_by_its_address(token_file: Path) -> Non
 def test_an_answer_that_is_no_problem_is_told_by_its_status(token_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(httpx, "request", lambda *_, **__: httpx.Response(502, text="<html>Bad gateway</html>"))
     with pytest.raises(OperatorRefused, match="answered 502 to POST /v1/admin/rounds") as refused:
-        Operator("http://proxy", token_file).open_round("uni_fedrec", cohort=1, cohort_minimum=1, seconds=9)
+        Operator("http://somewhere", token_file).open_round("uni_fedrec", cohort=1, cohort_minimum=1, seconds=9)
     refusal(refused)
 
 

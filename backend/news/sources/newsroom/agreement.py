@@ -45,7 +45,7 @@ def woman(description: str) -> bool | None:
     return hers if hers != his else None
 
 
-def descriptions(beat: Beat) -> frozenset[Described]:
+def descriptions(beat: Beat) -> list[Described]:
     """Who is described by what in the beat's forms: '{guest.name}, {m.who}' gives ('guest', ('m', 'who'))."""
     found: set[Described] = set()
     for stage in beat.stages:
@@ -53,7 +53,7 @@ def descriptions(beat: Beat) -> frozenset[Described]:
         for forms in (stage.titles, stage.abstracts, stage.leads, *roles):
             for form in forms:
                 found.update(_described(parsed(form)))
-    return frozenset(found)
+    return sorted(found, key=str)
 
 
 def _described(nodes: tuple[Node, ...]) -> Iterator[Described]:
@@ -85,7 +85,7 @@ def agreed(facts: Any, described: Iterable[Described], world: World) -> Any:
         return facts
     people = {field.name: value for field in fields(facts) if isinstance(value := getattr(facts, field.name), Person)}
     changed: dict[str, Person] = {}
-    for holder, words in [*((name, person.role) for name, person in people.items()), *sorted(described, key=str)]:
+    for holder, words in [*((name, person.role) for name, person in people.items()), *described]:
         person = people.get(holder)
         text = words if isinstance(words, str) else _text(facts, words)
         she = woman(text) if person is not None and text else None

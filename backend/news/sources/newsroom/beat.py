@@ -176,7 +176,10 @@ class Stage:
     rhythm: Rhythm | None = None
 
     def draft(self, pen: Pen, rng: Random) -> Draft:
-        """A text of four to nine paragraphs; a role none of whose forms has all its facts is left out."""
+        """A text of four to nine paragraphs; a role none of whose forms has all its facts is left out.
+
+        Of the loose roles, those about the same people follow each other.
+        """
         pen.start(introduces=False)
         title = pen.write(self.titles).rstrip(".")
         pen.start(introduces=True)
@@ -185,12 +188,17 @@ class Stage:
         paragraphs = [pen.write(self.leads), *_written(self.then, pen, rng)]
         least = max(0, FEWEST_PARAGRAPHS - len(paragraphs) - len(self.close))
         most = min(len(self.loose), MOST_PARAGRAPHS - len(paragraphs) - len(self.close))
-        wanted = rng.randint(min(max(least, most // 2), most), most)
-        for role in sorted(self.loose, key=lambda role: rng.random() * (1 + pen.wear(role.forms))):
-            if wanted > 0:
-                added = _written((role,), pen, rng)
-                paragraphs += added
-                wanted -= len(added)
+        wanted = rng.randint(min(max(least, most - 1), most), most)
+        chosen = sorted(self.loose, key=lambda role: rng.random() * (1 + pen.wear(role.forms)))
+        about = {id(role): pen.people(role.forms) for role in chosen}
+        before = pen.people(self.then[-1].forms if self.then else self.leads)
+        while chosen and wanted > 0:
+            role = max(chosen[: wanted + 1], key=lambda role: len(before & about[id(role)]))
+            chosen.remove(role)
+            added = _written((role,), pen, rng)
+            paragraphs += added
+            wanted -= len(added)
+            before = about[id(role)] if added else before
         return Draft(title, abstract, (*paragraphs, *_written(self.close, pen, rng)))
 
 

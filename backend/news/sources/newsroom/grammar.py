@@ -24,6 +24,9 @@ _SPOKEN_AN = re.compile(r"(?:[aeiou]|8|11\b|11,|18\b|18,|hour|honest|honou?r|hei
 _SPOKEN_A = re.compile(r"(?:eu|uni(?!n|mp|d)|us(?:e|ual|ur)|util|one\b|one-|once|ubiq|ufo|ukulele)", re.IGNORECASE)
 _AFTER_FIGURE = re.compile(r"%|\d|,\d")
 _INITIALS = re.compile(r"[FHLMNRSX](?=[A-Z0-9])")
+_QUOTED = re.compile(r"“([^”]+)”")
+_SMALL_WORD = re.compile(r"\b[a-z]+")
+_SAID_WORDS, _TOLD_WORDS = 4, 6
 _ARTICLE = re.compile(r"\b([Aa])n? (?=[“‘(]*([A-Za-z0-9][\w,’-]*))")
 _SENTENCE_START = re.compile(r"((?:^|[.?!]\s+|\.[”’)]+\s+)[“‘(]*)([a-zà-ÿ])")
 
@@ -98,6 +101,12 @@ def _sequence(form: str, at: int, closing: str) -> tuple[tuple[Node, ...], int]:
         if isinstance(node, Slot) and not node.filter and isinstance(following, str) and _AFTER_FIGURE.match(following):
             nodes[index] = Slot(node.path, "fig", "")
     return tuple(nodes), at
+
+
+@cache
+def heads_of(forms: tuple[str, ...]) -> frozenset[str]:
+    """The facts that the slots of the forms start from."""
+    return frozenset(head for form in forms for head in re.findall(r"\{(\w+)", form))
 
 
 def number(value: int) -> str:
@@ -219,6 +228,13 @@ def tidied(text: str) -> str:
     return _SENTENCE_START.sub(lambda match: match[1] + match[2].upper(), text)
 
 
+def quotes(text: str) -> set[str]:
+    """The sentences a text quotes, but for mere shreds, in a shape that two writings of one share."""
+    sentences = (part for quote in _QUOTED.findall(text) for part in re.split(r"[.?!,;] ", quote))
+    plain = (" ".join(re.findall(r"[\w’]+", sentence.casefold())) for sentence in sentences)
+    return {words for words in plain if words.count(" ") >= _SAID_WORDS - 1}
+
+
 class Decks:
     """Remembers which of each set of forms was used last, so that a wording does not come back soon."""
 
@@ -264,24 +280,35 @@ class Pen:
         self._decks = decks
         self._introduces = False
         self._met: dict[str, str] = {}
+        self._said: set[str] = set()
 
     def start(self, *, introduces: bool) -> None:
         """Starts a new text; if it `introduces`, people have their full name and role first, their last name later."""
         self._introduces = introduces
         self._met = {}
+        self._said = set()
 
     def wear(self, forms: tuple[str, ...]) -> float:
         return self._decks.wear(forms)
 
+    def people(self, forms: tuple[str, ...]) -> set[str]:
+        """The facts named in the forms that are people: who a paragraph is about."""
+        return {head for head in heads_of(forms) if isinstance(getattr(self._facts, head, None), Person)}
+
     def write(self, forms: tuple[str, ...]) -> str:
-        """One of the forms, filled and tidied; raises MissingFactError if every form lacks a fact."""
+        """One of the forms, filled and tidied; raises MissingFactError if each lacks a fact or repeats the text."""
         for form in self._decks.draw_order(forms):
-            met = self._met.copy()
+            met, said = self._met.copy(), self._said.copy()
             try:
                 text = tidied(self._fill(parsed(form)))
             except MissingFactError:
-                self._met = met
+                self._met, self._said = met, said
                 continue
+            quoted = quotes(text)
+            if not quoted.isdisjoint(self._said):
+                self._met, self._said = met, said
+                continue
+            self._said |= quoted
             self._decks.used(forms, form)
             return text
         raise MissingFactError(f"no wording has all its facts: {forms[0]!r} and {len(forms) - 1} more")
@@ -300,11 +327,11 @@ class Pen:
     def _choice(self, node: Choice) -> str:
         uses = self._decks.wordings(node)
         for index in sorted(range(len(uses)), key=lambda index: uses[index] + self._rng.random() * 2):
-            met = self._met.copy()
+            met, said = self._met.copy(), self._said.copy()
             try:
                 text = self._fill(node.wordings[index])
             except MissingFactError:
-                self._met = met
+                self._met, self._said = met, said
                 continue
             uses[index] += 1
             return text
@@ -328,6 +355,10 @@ class Pen:
                 owner, value = value, value.name
             if self._introduces and isinstance(owner, Person) and value in (owner.name, owner.family):
                 value = self._named(owner, short=value == owner.family, plain=bool(slot.filter))
+        if isinstance(value, str) and len(_SMALL_WORD.findall(value)) >= _TOLD_WORDS:
+            if value in self._said:
+                raise MissingFactError(f"{'.'.join(slot.path)}, since the text has said so")
+            self._said.add(value)
         text = _filtered(value, slot, self.today)
         # A fact may itself be a form, as the sentences of a table of matters are.
         return self._fill(parsed(text)) if "{" in text or "[" in text else text

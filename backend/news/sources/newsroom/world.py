@@ -174,7 +174,7 @@ class World:
                 return person
 
     def renamed(self, person: Person, *, she: bool) -> Person:
-        """The person as a woman or as a man, by another first name of the culture; by another family if all are taken."""
+        """The person as a woman or as a man: another first name of the culture, another family if all are taken."""
         cultures = [culture for culture in CULTURES.values() if person.given in (*culture.women, *culture.men)]
         culture = next((culture for culture in cultures if person.family in culture.families), cultures[0])
         givens = culture.women if she else culture.men

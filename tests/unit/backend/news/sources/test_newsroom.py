@@ -10,12 +10,17 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from backend.news.item import NewsItem
+from backend.news.sources.newsroom.agreement import woman
 from backend.news.sources.newsroom.desks import DESKS
 from backend.news.sources.newsroom.grammar import parsed, tidied
-from backend.news.sources.newsroom.press import newsroom
+from backend.news.sources.newsroom.press import PaperDryError, newsroom
+from backend.news.sources.newsroom.publishers import AGENCY, PUBLISHERS
 
 NOW = datetime(2026, 3, 18, 17, 30, tzinfo=UTC)
-ARTICLES = 330 * len(DESKS)
+SECTIONS_TO_COME = {"tennis", "ice hockey"}
+ARTICLES = 6000
+"""The paper as the product prints it."""
+SMALL = 60 * len(DESKS)
 LONGEST_SHARE = 0.05
 """How many of a desk's articles may share eight words in a row."""
 
@@ -38,13 +43,18 @@ def _offences(paper: list[NewsItem], pattern: str) -> list[str]:
     return [f"{item.id}: {text}" for item, text in _texts(paper) if found.search(text)]
 
 
-def test_the_same_seed_prints_the_same_paper(paper: list[NewsItem]) -> None:
-    assert list(newsroom(NOW, articles=ARTICLES)) == paper
+@pytest.fixture(scope="module")
+def small_paper() -> list[NewsItem]:
+    return list(newsroom(NOW, articles=SMALL))
 
 
-def test_another_seed_prints_another_paper(paper: list[NewsItem]) -> None:
-    other = {item.title for item in newsroom(NOW, seed=8, articles=ARTICLES)}
-    assert len(other & {item.title for item in paper}) < 0.02 * len(paper)
+def test_the_same_seed_prints_the_same_paper(small_paper: list[NewsItem]) -> None:
+    assert list(newsroom(NOW, articles=SMALL)) == small_paper
+
+
+def test_another_seed_prints_another_paper(small_paper: list[NewsItem]) -> None:
+    other = {item.title for item in newsroom(NOW, seed=8, articles=SMALL)}
+    assert len(other & {item.title for item in small_paper}) < 0.02 * SMALL
 
 
 def test_the_paper_has_as_many_articles_as_asked_with_distinct_ids(paper: list[NewsItem]) -> None:
@@ -164,6 +174,70 @@ def test_no_eight_words_in_a_row_return_in_many_articles_of_a_desk(paper: list[N
                     seen[tuple(words[at : at + 8])].add(item.story or item.id)
         worst = max(seen, key=lambda words: len(seen[words]))
         assert len(seen[worst]) <= LONGEST_SHARE * len(items), f"{section}: {len(seen[worst])} x {' '.join(worst)}"
+
+
+def test_nobody_is_quoted_twice_with_the_same_words_in_one_text(paper: list[NewsItem]) -> None:
+    for item in paper:
+        quoted = re.findall(r"“([^”]{25,})”", item.body)
+        plain = [re.sub(r"\W+", " ", quote.casefold()).strip() for quote in quoted]
+        assert len(set(plain)) == len(plain), f"{item.id}: {item.body}"
+
+
+@pytest.mark.parametrize(
+    ("noun", "pronouns"),
+    [
+        ("seamstress|grandmother|widow|midwife|waitress|spokeswoman|ward sister", r"\b(?:he|himself)\b"),
+        ("fisherman|widower|postman|grandfather|spokesman|fireman", r"\b(?:she|herself)\b"),
+    ],
+)
+def test_whom_a_noun_calls_a_woman_or_man_has_the_pronoun_of_it(
+    noun: str, pronouns: str, paper: list[NewsItem]
+) -> None:
+    """Looks at what is said by the person within the sentence: 'Feng Ouyang, a seamstress, … she said'."""
+    told = re.compile(rf"[A-Z]\w+, an? (?:\w+ ){{0,2}}(?:{noun})\b[^.“”]*\.? “[^”]+” ({pronouns}) said")
+    assert not [item.body for item in paper if told.search(item.body)]
+
+
+@pytest.mark.parametrize(
+    ("description", "answer"),
+    [
+        ("a seamstress whose machines stand still", True),
+        ("a retired fisherman", False),
+        ("the aunt's son", False),
+        ("who sold her car to repay", True),
+        ("whose husband took part", None),
+        ("a human rights lawyer", None),
+        ("who lost his mother", None),
+    ],
+)
+def test_a_description_tells_whether_it_fits_one_gender_only(description: str, answer: bool | None) -> None:
+    assert woman(description) is answer
+
+
+def test_every_section_has_papers_of_its_own_and_no_paper_a_section_that_is_not_there() -> None:
+    sections = {desk.section for desk in DESKS}
+    named = set().union(*(paper.beats for paper in PUBLISHERS))
+    assert named - sections <= SECTIONS_TO_COME
+    assert len([paper for paper in PUBLISHERS if not paper.beats and paper is not AGENCY]) >= 3
+
+
+@pytest.mark.parametrize(("days", "seed"), [(1, 3), (3, 4)])
+def test_a_few_days_have_a_paper_too(days: int, seed: int) -> None:
+    items = list(newsroom(NOW, seed=seed, articles=100 * days, days=days))
+    assert len(items) == 100 * days
+    assert all(NOW - timedelta(days=days) <= item.published_at <= NOW for item in items)
+
+
+def test_what_a_desk_has_no_matter_for_others_write(paper: list[NewsItem]) -> None:
+    """A day is too short for the matter of some desks; the paper is full all the same."""
+    items = list(newsroom(NOW, articles=SMALL * 2, days=1))
+    assert len(items) == SMALL * 2
+
+
+def test_a_paper_that_no_desk_can_fill_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("backend.news.sources.newsroom.press.DESKS", DESKS[:1])
+    with pytest.raises(PaperDryError, match="3,000 are wanted"):
+        newsroom(NOW, articles=3000)
 
 
 def test_an_unbalanced_form_is_refused_by_name() -> None:

@@ -14,7 +14,7 @@ OwnfeedError
 ├── CatalogueBehind              503  the current release's news vectors are still being made
 ├── IndexBroken                  500  a stored index can't be used; rebuilt from the vectors
 └── SettingsRefused              500  a setting makes no sense; ends the start
-Packages draw their own branches in their own errors.py: backend.db, backend.releases, backend.federation.
+Packages draw their own branches in their own errors.py: backend.db, backend.news, backend.releases, backend.federation.
 
 Every class has a stable `code` with one status and one title; the problem's type is `urn:ownfeed:problem:<code>`.
 A detail is one plain sentence and never quotes what the client sent.

@@ -10,13 +10,19 @@ NewsError
 
 from __future__ import annotations
 
+from backend.errors import OwnfeedError
 
-class NewsError(Exception):
+
+class NewsError(OwnfeedError):
     """Base of the errors of the news; the message is one plain sentence."""
+
+    code, status, title = "news-error", 500, "Something is wrong with the news"
 
 
 class UnknownNews(NewsError):
     """The pool has no news of this id."""
+
+    code, status, title = "unknown-news", 404, "There is no such news"
 
     def __init__(self, news_id: str) -> None:
         super().__init__(f"No news {news_id!r} in the pool.")
@@ -26,9 +32,13 @@ class UnknownNews(NewsError):
 class SourceError(NewsError):
     """A source as a whole can't be read."""
 
+    code, status, title = "source-refused", 502, "A news source can't be read"
+
 
 class SourceUnreachable(SourceError):
     """The source did not answer, or is not there."""
+
+    code, status, title = "source-unreachable", 502, "A news source does not answer"
 
     def __init__(self, location: str, why: str) -> None:
         super().__init__(f"{location} can't be read: {why}.")
@@ -37,12 +47,16 @@ class SourceUnreachable(SourceError):
 class SourceTooLarge(SourceError):
     """The source passes the size limit; reading stopped there."""
 
+    code, status, title = "source-too-large", 502, "A news source is too large"
+
     def __init__(self, location: str, limit_bytes: int) -> None:
         super().__init__(f"{location} is larger than the limit of {limit_bytes:,} bytes.")
 
 
 class SourceMalformed(SourceError):
     """The source is not what it should be."""
+
+    code, status, title = "source-malformed", 502, "A news source is not what it should be"
 
     def __init__(self, location: str, why: str) -> None:
         super().__init__(f"{location} {why}.")

@@ -71,7 +71,9 @@ def unpack(blob: bytes, specs: Mapping[str, TensorSpec], *, limit_bytes: int) ->
 def quantise(vectors: NDArray[np.float32]) -> dict[str, NDArray[Any]]:
     """Rows [n, D] as int8 codes and one float32 scale a row; the error is at most scale / 2 per coordinate."""
     peaks = np.abs(vectors).max(axis=1, initial=0.0)
-    scales = np.where(peaks > 0, peaks / 127.0, 1.0).astype(np.float32)
+    steps = peaks / 127.0
+    # Below the smallest normal float a step has no precision left to divide by; such a row is as good as zero.
+    scales = np.where(steps >= np.finfo(np.float32).tiny, steps, 1.0).astype(np.float32)
     codes = np.rint(vectors / scales[:, None]).astype(np.int8)
     return {"codes": codes, "scales": scales}
 

@@ -172,7 +172,7 @@ EXAM = Beat(
     _exam,
     (
         Stage(
-            titles=("Exams in {c.name}: {s.short} affects {candidates} candidates", "{s.short:cap} in {c.name}: what happened", "{c.demonym} {s.paper} exam: {s.what}", "“{s.pupil}”: the {s.short} in {c.name}", "{s.short:cap} embarrasses {c.demonym} examiners"),
+            titles=("Exams in {c.name}: {candidates} candidates hit by {s.short}", "{s.short:cap} in {c.name}: what happened", "{c.demonym} {s.paper} exam: {s.what}", "“{s.pupil}”: the {s.short} in {c.name}", "{s.short:cap} embarrasses {c.demonym} examiners"),
             abstracts=("{s.how}.", "“{s.board},” says the director of {body}.", "The matter concerns {candidates} candidates. “{s.teacher},” a teacher says."),
             leads=("In {c.name}, {s.what}, {body} said {on}.", "It was confirmed {on} that in {c.name} {s.what}.", "The {c.demonym} exam season has its story: {s.what}, {body} announced {on}."),
             then=(say("{s.how}. “{s.board},” said {board.last}.", "“{s.board},” said {board.last}, [who looked tired|in a statement of four lines]. {s.how}."), say("“{s.pupil},” said {pupil.name}, one of {candidates} candidates.", "{pupil.name} of {city.name}, a candidate, [laughed about it|had not slept]. “{s.pupil},” {pupil.he} said.")),

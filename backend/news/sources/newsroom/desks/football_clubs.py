@@ -302,7 +302,7 @@ INJURY = Beat(
                     "{player.last} left the clinic [on crutches|with a thumb in the air|by a side door]. “[I have counted the days and told nobody|Somebody will have to feed my temper],” he said.",
                     "“[My wife has made a list of shelves|It hurts most when the others go out to train|I was flying, so of course it happened now],” said {player.last}.",
                     "It is his [first|second] long absence, and {player.last} [took the news calmly|needed an evening to himself]."),
-                   say("[Three|Four|Five] players are now on the treatment table[, and the medical staff are reviewing training loads|].", "The club's physiotherapists have had a [busy|long] month: {weeks} weeks is not even the longest absence on their list."),
+                   say("[Three|Four|Five] players are now on the treatment table[, and the medical staff are reviewing training loads|].", "The club's physiotherapists have had a [busy|long] month: {weeks} weeks is not even the longest absence on their list.", "The treatment room at {club.name} has [rarely been so full|five beds, and all are taken].", "A specialist is to look at {player.last} once more [before work on the grass begins|next week]."),
                    say("He is expected back in about {weeks} weeks, [in time for the run-in|if the rehabilitation goes well].")),
             weight=0.28, covered=0.12,
         ),

@@ -161,7 +161,7 @@ MATCH = Beat(
                 say("“[They press high and they mean it|We know what is coming: long throws and no mercy],” said {away.coach.name}. “[If we are brave with the ball we will have chances|The first quarter of an hour decides whether we enjoy it].”"),
                 say("{home.captain.name}, the {home.name} captain, expects [a tight game|few chances]. “[One mistake, one set piece, that is usually it|I would take an ugly goal now],” {home.captain.he} said."),
                 say("{home.striker.name} is likely to lead the {home.name} attack, with {home.winger.name} wide.", "{away.name} will look to {away.striker.name} for goals and to {away.keeper.name} to keep them out."),
-                say("{referee.name} is in charge. Kick-off is at {kickoff}.", "{referee.name}, who is refereeing {home.name} for the first time this season, is in the middle; kick-off is at {kickoff}."),
+                say("{referee.name} is in charge. Kick-off is at {kickoff}.", "{referee.name}, who is refereeing {home.name} for the first time this season, is in the middle; kick-off is at {kickoff}.", "They kick off at {kickoff}, with {referee.name} as referee.", "{home.ground:cap} opens [two hours|ninety minutes] before kick-off at {kickoff}. The referee is {referee.name}."),
                 say("Around {crowd} are expected at {home.ground}.", "Tickets for {home.ground} [are nearly gone|sold slowly at first, then all at once]; around {crowd} are expected."),
             ),
             weight=0.3,
@@ -219,7 +219,7 @@ MATCH = Beat(
                     "{draw}“[A point is fair, I think|On another day we win, on another day we lose|I am half pleased],” said {home.coach.name}, the {home.name} coach."),
             ),
             loose=(
-                say("The goals: {scorers}."),
+                say("The goals: {scorers}.", "Scorers: {scorers}."),
                 say("{win}{l.coach.name}, the {l.name} coach, [did not hide|made no secret of] {l.coach.his} anger. “[We gave them two presents and said thank you|You can't defend like that at this level|Every team has bad days, but we have had our share],” {l.coach.he} said.",
                     "{win}“[The table does not lie, but it is early|We had chances to change the story|I take it on me],” said {l.coach.name}, whose {l.name} team are {l_place:ord}.",
                     "{draw}{away.coach.name}, in charge of {away.name}, [saw it differently|was more content]. “[We came here to be difficult and we were|My goalkeeper can go to bed happy],” {away.coach.he} said."),

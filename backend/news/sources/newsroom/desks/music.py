@@ -230,7 +230,7 @@ SHOW = Beat(
                     "What {city.name} will remember is {delight}.",
                     "Late in the evening {city.name} was given {delight}[, which nobody had expected|].",
                 )),
-            loose=(say("The lights were [kept simple|no more than was needed]: [six bulbs and a curtain|two lamps and a lot of dark].", "Between songs, [a bottle of water went round|guitars were swapped like coats]."), say(
+            loose=(say("The lights were [kept simple|no more than was needed]: [six bulbs and a curtain|two lamps and a lot of dark].", "Between songs, [a bottle of water went round|guitars were swapped like coats].", "The sound was [warm and a little too loud|clear up to the last row], and [nobody minded|so was the talk at the bar].", "Nobody spoke much from the stage: [a greeting, a thank-you|two jokes, one of them old]."), say(
                     "{fan.name}, who had [travelled five hours|seen them nineteen times], was hoarse by the end. “[They played the one I wanted|I cried at the wrong song],” {fan.he} said.",
                     "“[I only came to drive my daughter|I have their first single, the one with the misprint|It was louder than my wedding],” said {fan.name}, [in the queue for coats|at the exit].",
                     "{fan.name} had brought [three generations of the family|earplugs and did not use them]. “[My father said they can't sing, and then he stood up|Next time we sit further back],” {fan.he} said.",
@@ -354,7 +354,7 @@ HALL = Beat(
             titles=("{orchestra} and {soloist.last} in {p.short}", "Classical: {conductor.last} conducts {p.short} in {city.name}", "{p.who:cap} {soloist.last}, {age}, [shines|impresses] in {p.short}", "{p.short:cap} in {city.name}: {p.verdict}", "{good}{ovation} minutes of applause for {soloist.last} and {orchestra}"),
             abstracts=("{conductor.name} and the {orchestra} play {p.work}; {p.verdict}.", "{soloist.name}, {age}, is the {p.who}. {p.detail}", "A concert in {city.name} with {p.work}."),
             leads=("The {orchestra} under {conductor.name} played {p.work} in {city.name} {on}, with {soloist.name} as the {p.who}.", "{soloist.name}, the {p.who}, is {age} and [looks younger|plays older]. In {p.work} {on}, with the {orchestra}, {p.verdict}.", "[Not a cough|Not a sound] was to be heard in {city.name} {on} when {soloist.name} [began|came to the slow movement]. The {orchestra} and {conductor.name} gave {p.work}.",
-                "{p.work:cap} was the main work when {conductor.name} conducted the {orchestra} in {city.name} {on}; {soloist.name} was the {p.who}.",
+                "The main work was {p.work} when {conductor.name} conducted the {orchestra} in {city.name} {on}; {soloist.name} was the {p.who}.",
                 "One went to hear {p.work} and came away talking of {soloist.name}. The {p.who}, {age}, appeared with the {orchestra} in {city.name} {on}.",
                 "{conductor.name} gives few signs and the {orchestra} needs none. {on:cap} they played {p.work} in {city.name} with {soloist.name}, {age}."),
             then=(say("{p.detail}"), say("{good}{soloist.last} [took risks and got away with them|has a tone you could lean on]. {conductor.name}, who likes things brisk, [followed|let it breathe].", "{mixed}{soloist.last} seemed [nervous|oddly cool]; {conductor.name} pushed on [regardless|as if a train were waiting].")),
@@ -400,7 +400,7 @@ DISPUTE = Beat(
             abstracts=("{q.why}. Their label, {label}, declined to comment.", "“{q.quote},” says {act.singer.name}.", "The {act.city.name} {act.genre.noun} {q.news}."),
             leads=("The {act.genre.noun} {act.name} {q.news}, {act.singer.name}, the singer, said {on}.", "{q.why}, and now there are consequences: {act.name}, from {act.city.name}, {q.news}."),
             then=(say("“{q.quote},” {act.singer.last} said."), say("{q.detail}")),
-            loose=(say("{label}, the record company, [declined to comment|said it had “nothing but affection” for the band]."), say("{lawyer.name}, a lawyer for the band, put the sum in question at {sum}."), say("{member.name}, who left the band {years} years ago, took another view. “{q.reply},” {member.he} said."), say("{fan.name}, who runs a fan page, [was shaken|was philosophical]. “[I have the tattoo, I can't take sides|They always made good records when they were angry],” {fan.he} said."), say("{act.name} have played together for {act.years} years; {song} is their best-known song.")),
+            loose=(say("{label}, the record company, [declined to comment|said it had “nothing but affection” for the band]."), say("{lawyer.name}, a lawyer for the band, put the sum in question at {sum}.", "At stake is {sum}, [give or take a tour|not counting the lawyers].", "{sum} is what the other side has asked for[, plus an apology|, and it has asked in writing]."), say("{member.name}, who left the band {years} years ago, took another view. “{q.reply},” {member.he} said."), say("{fan.name}, who runs a fan page, [was shaken|was philosophical]. “[I have the tattoo, I can't take sides|They always made good records when they were angry],” {fan.he} said."), say("{act.name} have played together for {act.years} years; {song} is their best-known song.")),
             weight=0.35, covered=0.2,
         ),
         Stage(

@@ -229,7 +229,7 @@ def test_a_few_days_have_a_paper_too(days: int, seed: int) -> None:
 
 
 def test_what_a_desk_has_no_matter_for_others_write(paper: list[NewsItem]) -> None:
-    """A day is too short for the matter of some desks; the paper is full all the same."""
+    """A day is too short for some desks, whose stories would end after it; the paper is full all the same."""
     items = list(newsroom(NOW, articles=SMALL * 2, days=1))
     assert len(items) == SMALL * 2
 

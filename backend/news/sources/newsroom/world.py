@@ -176,14 +176,16 @@ class World:
     def renamed(self, person: Person, *, she: bool) -> Person:
         """The person as a woman or as a man: another first name of the culture, another family if all are taken."""
         cultures = [culture for culture in CULTURES.values() if person.given in (*culture.women, *culture.men)]
-        culture = next((culture for culture in cultures if person.family in culture.families), cultures[0])
-        givens = culture.women if she else culture.men
-        for family in (person.family, *self._rng.sample(culture.families, len(culture.families))):
-            for given in self._rng.sample(givens, len(givens)):
-                other = replace(person, given=given, family=family, she=she)
-                if other.given != other.family and other.name not in self._names:
-                    self._names.add(other.name)
-                    return other
+        home = next((culture for culture in cultures if person.family in culture.families), cultures[0])
+        for culture in (home, *CULTURES.values()):
+            givens = culture.women if she else culture.men
+            kept = (person.family,) if culture is home else ()
+            for family in (*kept, *self._rng.sample(culture.families, len(culture.families))):
+                for given in self._rng.sample(givens, len(givens)):
+                    other = replace(person, given=given, family=family, she=she)
+                    if other.given != other.family and other.name not in self._names:
+                        self._names.add(other.name)
+                        return other
         raise LookupError(f"no other name for {person.name}")
 
     def _country(self, land: Land) -> Country:

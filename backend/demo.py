@@ -183,6 +183,10 @@ DEMO_READERS = {
 def start_demo(plan: DemoPlan, crew: Crew, steps: Steps) -> str:
     """Prepare and start everything; return the console's address. The caller stops the crew."""
     settings = plan.backend_settings()
+    device = {"OWNFEED_DEVICE_BACKEND_URL": plan.backend_url, **DEMO_READERS}
+    home = str(plan.data_dir)
+    # A device serves what it has without a backend, so it need not wait for one.
+    crew.start("device", ["device", "--profile", "reader", "--data-dir", home, "--port", str(plan.device_port)], device)
     try:
         refresh_newsroom(settings, articles=plan.articles, seed=plan.seed, steps=steps)
         prepare(settings, steps)
@@ -190,16 +194,10 @@ def start_demo(plan: DemoPlan, crew: Crew, steps: Steps) -> str:
         raise DemoRefused(
             f"Preparing {plan.data_dir} failed: {failed.strerror}. The next start goes on from here."
         ) from failed
-    backend = {"OWNFEED_BACKEND_DATA_DIR": str(settings.data_dir)}
-    device = {"OWNFEED_DEVICE_BACKEND_URL": plan.backend_url, **DEMO_READERS}
-    home = str(plan.data_dir)
-    with steps.step("Starting the backend"):
+    with steps.step("Starting the backend and your device"):
+        backend = {"OWNFEED_BACKEND_DATA_DIR": str(settings.data_dir)}
         crew.start("backend", ["serve", "--host", LOOPBACK, "--port", str(plan.backend_port)], backend)
         crew.wait_until_served("backend", f"{plan.backend_url}/v1/health")
-    with steps.step("Starting your device"):
-        crew.start(
-            "device", ["device", "--profile", "reader", "--data-dir", home, "--port", str(plan.device_port)], device
-        )
         crew.wait_until_served("device", plan.feed_url)
     if plan.devices:
         crew.start("fleet", ["fleet", "--devices", str(plan.devices), "--data-dir", home], device)

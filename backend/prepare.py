@@ -12,7 +12,6 @@ from backend.errors import OwnfeedError
 from backend.news.embed.embedder import DESCRIPTION_FILE, Embedder, load_embedder
 from backend.news.ingest import ingest
 from backend.news.pool import NewsPool
-from backend.news.sources.newsroom.press import newsroom
 from backend.progress import Steps
 from backend.releases.store import ReleaseStore
 from backend.settings import BackendSettings
@@ -44,6 +43,8 @@ def refresh_newsroom(settings: BackendSettings, *, articles: int, seed: int, ste
     newest = max((row.published_at for row in pool.live(now)), default=None)
     if newest is not None and now - newest < STALE_AFTER:
         return
+    from backend.news.sources.newsroom.press import newsroom  # its desks take half a second to load
+
     days = FIRST_DAYS if newest is None else min(FIRST_DAYS, max(1, (now - newest).days))
     edition = seed if newest is None else seed + now.toordinal()
     count = articles * days // FIRST_DAYS

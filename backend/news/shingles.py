@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from zlib import crc32
 
 import numpy as np
-from datasketch import MinHash
 from numpy.typing import NDArray
 
 DUPLICATE_THRESHOLD = 0.7
@@ -46,6 +45,8 @@ def bucket_keys(texts: Sequence[frozenset[str]]) -> NDArray[np.int64]:
     """
     if not texts:
         return np.empty((0, BANDS), np.int64)
+    from datasketch import MinHash  # brings half of scipy: loaded when news are taken in, not when they are served
+
     hashed = MinHash.generator(
         ([shingle.encode() for shingle in text] for text in texts),
         hashfunc=crc32,  # four times as quick as the default SHA-1; the scheme mixes it again

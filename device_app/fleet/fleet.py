@@ -20,7 +20,7 @@ from device_app.training.participant import Outcome
 WORKERS = 2
 """Devices at work at the same time: the machine's cores are the limit, not the network."""
 ENOUGH_CLICKS = 8
-FEEDS_LIMIT = 6
+FEEDS_LIMIT = 10
 """A reader whose first feeds tempt it to nothing gives up after so many."""
 
 
@@ -90,21 +90,23 @@ class Fleet:
 
 
 def settle(member: Member) -> None:
-    """A reader's first visits: catch up, then read feeds until there is something to learn from."""
-    member.device.sync()
+    """A reader's first visits: catch up, pick sections, then read feeds until there is something to learn from."""
+    device = member.device
+    device.sync()
+    if member.tastes is None:
+        cards = [card for section in device.explore() for card in section.cards]
+        member.tastes = Tastes.drawn(cards, member.rng)
+        device.choose_sections(member.tastes.sections)
     for _ in range(FEEDS_LIMIT):
-        if member.device.parts.shelves.clicks.count() >= ENOUGH_CLICKS:
+        if device.parts.shelves.clicks.count() >= ENOUGH_CLICKS:
             return
         read(member)
 
 
 def read(member: Member) -> int:
-    """One visit: a fresh feed, and a click on what tempts; returns the number of clicks."""
+    """One visit of a settled reader: a fresh feed, and a click on what tempts; returns the number of clicks."""
     feed = member.device.feed(refresh=True)
-    if member.tastes is None:
-        cards = [card for section in member.device.explore() for card in section.cards]
-        member.tastes = Tastes.drawn(cards or [item.card for item in feed.items], member.rng)
-    opened = member.tastes.opened(feed, member.rng)
+    opened = member.tastes.opened(feed, member.rng) if member.tastes else []
     for item in opened:
         member.device.open(item.card.id, feed.feed_id)
     while member.device.prefetch_step():

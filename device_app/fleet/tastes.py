@@ -12,7 +12,7 @@ from device_app.wire.news import NewsCard
 
 FAVOURITES = (2, 4)
 """Favourite topics of one reader, least and most."""
-CHANCE_FAVOURITE, CHANCE_SECTION, CHANCE_OTHER = 0.6, 0.12, 0.02
+CHANCE_FAVOURITE, CHANCE_SECTION, CHANCE_OTHER = 0.7, 0.25, 0.02
 """Chance to open a story at the head of the page: of a favourite topic, of its section, of anything else."""
 POSITION_FADE = 0.03
 """Each place further down makes opening less likely by this share of the first place's chance."""
@@ -32,14 +32,18 @@ class Tastes:
         chosen = rng.choice(len(topics), size=count, replace=False)
         return cls({topics[row]: float(rng.uniform(0.6, 1.0)) for row in chosen})
 
+    @property
+    def sections(self) -> tuple[str, ...]:
+        """The sections of the favourite topics: what this reader picks on the first visit."""
+        return tuple(sorted({section for section, _ in self.favourites}))
+
     def chance(self, item: FeedItem) -> float:
         """The probability that this reader opens the item where it stands."""
-        sections = {section for section, _ in self.favourites}
         liking = self.favourites.get((item.card.section, item.card.topic))
         if liking is not None:
             base = CHANCE_FAVOURITE * liking
         else:
-            base = CHANCE_SECTION if item.card.section in sections else CHANCE_OTHER
+            base = CHANCE_SECTION if item.card.section in self.sections else CHANCE_OTHER
         return base / (1 + POSITION_FADE * item.position)
 
     def opened(self, feed: Feed, rng: np.random.Generator) -> list[FeedItem]:

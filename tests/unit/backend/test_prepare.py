@@ -188,7 +188,7 @@ def test_a_stale_newspaper_gets_the_missing_days_and_a_fresh_one_nothing(
         fresh = {"id": "fresh", "title": "Something else again today", "published_at": now}
         return iter([hand_made_news(now)[0].model_copy(update=fresh)])
 
-    monkeypatch.setattr(backend.prepare, "newsroom", newsroom)
+    monkeypatch.setattr("backend.news.sources.newsroom.press.newsroom", newsroom)
     for _ in range(2):
         refresh_newsroom(settings, articles=1_400, seed=7, steps=SilentSteps())
     assert len(asked) == 1, "the second time its newest news is of today"

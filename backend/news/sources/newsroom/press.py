@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from random import Random
 
+from backend.news.errors import NewsError
 from backend.news.item import NewsItem
 from backend.news.sources.newsroom.agreement import agreed, descriptions
 from backend.news.sources.newsroom.beat import Beat, Board, Desk, Draft, Scene, SpentError, Stage
@@ -17,18 +18,25 @@ from backend.news.sources.newsroom.desks import DESKS
 from backend.news.sources.newsroom.grammar import Decks, Pen
 from backend.news.sources.newsroom.publishers import AGENCY, Publisher, publisher_for
 from backend.news.sources.newsroom.schedule import any_moment, next_moment
-from backend.news.sources.newsroom.world import World
+from backend.news.sources.newsroom.world import NamesSpentError, World
 
+_FRUITLESS_TRIES = 40  # stories in a row that fall outside a short window: such a beat counts as spent
 _TITLE_TRIES = 16
 _REPRINT_SHARE = 0.3
 _SLUG_WORDS = 9
 
 
-class PaperDryError(RuntimeError):
+class PaperDryError(NewsError):
     """All desks together have too few facts for the number of articles asked of the paper."""
 
+    code, status, title = "paper-dry", 422, "The newspaper has too little to say"
+
     def __init__(self, written: int, wanted: int) -> None:
-        super().__init__(f"the desks have matter for {written:,} articles, {wanted:,} are wanted; ask for fewer")
+        super().__init__(
+            f"The desks have matter for {written:,} articles, {wanted:,} are wanted; ask for fewer, or for more days.",
+            field="articles",
+            limit=f"{written:,}",
+        )
 
 
 @dataclass(frozen=True)
@@ -56,6 +64,7 @@ class DeskAtWork:
         self._stories = 0
         self._described = {beat.topic: descriptions(beat) for beat in desk.beats}
         self._done = dict.fromkeys(range(len(desk.beats)), 0.0)
+        self._fruitless = dict.fromkeys(range(len(desk.beats)), 0)
         self._spare: list[Filed] = []
 
     @property
@@ -75,7 +84,11 @@ class DeskAtWork:
             beat = self._desk.beats[behind]
             try:
                 story = self._story(beat)
-            except SpentError:
+            except (SpentError, NamesSpentError):
+                del self._done[behind]
+                continue
+            self._fruitless[behind] = 0 if story else self._fruitless[behind] + 1
+            if self._fruitless[behind] == _FRUITLESS_TRIES:
                 del self._done[behind]
                 continue
             self._done[behind] += max(1, len(story)) / beat.share

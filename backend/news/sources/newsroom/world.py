@@ -143,6 +143,13 @@ _PARTIES = (
 )
 
 
+_NAME_TRIES = 1_000
+
+
+class NamesSpentError(LookupError):
+    """Nearly every name of the invented world belongs to somebody already."""
+
+
 class World:
     """Everything lasting that desks may write about; built once per seed, the same for the same seed."""
 
@@ -161,7 +168,7 @@ class World:
         return self._person(country.land if country is not None else None, role, rng or self._rng, she)
 
     def _person(self, land: Land | None, role: str, rng: Random, she: bool | None = None) -> Person:
-        while True:
+        for _ in range(_NAME_TRIES):
             of_land = land is not None and rng.random() < 0.9
             name = rng.choice(land.cultures) if of_land and land is not None else rng.choice(tuple(CULTURES))
             culture = CULTURES[name]
@@ -172,6 +179,7 @@ class World:
             if person.given != person.family and person.name not in self._names:
                 self._names.add(person.name)
                 return person
+        raise NamesSpentError("no name is left for another person")
 
     def renamed(self, person: Person, *, she: bool) -> Person:
         """The person as a woman or as a man: another first name of the culture, another family if all are taken."""
@@ -186,7 +194,7 @@ class World:
                     if other.given != other.family and other.name not in self._names:
                         self._names.add(other.name)
                         return other
-        raise LookupError(f"no other name for {person.name}")
+        raise NamesSpentError(f"no other name for {person.name}")
 
     def _country(self, land: Land) -> Country:
         party, opposition, ally = self._rng.sample(_PARTIES, 3)

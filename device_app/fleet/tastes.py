@@ -47,5 +47,6 @@ class Tastes:
         return base / (1 + POSITION_FADE * item.position)
 
     def opened(self, feed: Feed, rng: np.random.Generator) -> list[FeedItem]:
-        """The items of a feed that this reader opens, from the top down."""
-        return [item for item in feed.items if rng.random() < self.chance(item)]
+        """The items of a feed that this reader opens, from the top down: at least the most tempting one."""
+        found = [item for item in feed.items if rng.random() < self.chance(item)]
+        return found or sorted(feed.items, key=self.chance)[-1:]

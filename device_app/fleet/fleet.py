@@ -20,6 +20,8 @@ from device_app.training.participant import Outcome
 WORKERS = 2
 """Devices at work at the same time: the machine's cores are the limit, not the network."""
 ENOUGH_CLICKS = 8
+LEAST_VISITS = 2
+"""A sample is a click with earlier visits' clicks before it, so one visit, however busy, teaches nothing."""
 FEEDS_LIMIT = 10
 """A reader whose first feeds tempt it to nothing gives up after so many."""
 
@@ -97,8 +99,9 @@ def settle(member: Member) -> None:
         cards = [card for section in device.explore() for card in section.cards]
         member.tastes = Tastes.drawn(cards, member.rng)
         device.choose_sections(member.tastes.sections)
-    for _ in range(FEEDS_LIMIT):
-        if device.parts.shelves.clicks.count() >= ENOUGH_CLICKS:
+    clicks = device.parts.shelves.clicks
+    for visit in range(FEEDS_LIMIT):
+        if clicks.count() >= ENOUGH_CLICKS and (visit == 0 or visit >= LEAST_VISITS):
             return
         read(member)
 

@@ -49,9 +49,6 @@ class Task(StrEnum):
     recall = "recall"
 
 
-SYSTEM_OF_TASK = {Task.recall: "uni_fedrec"}
-
-
 class Bench(StrEnum):
     """What can be measured."""
 
@@ -181,13 +178,14 @@ def round_(
     as_json: AsJson = False,
 ) -> None:
     """Open one training round and follow it until its release is published."""
+    from backend.federation.systems import SYSTEM_OF_TASK
     from backend.operator import Operator
     from backend.settings import load_settings
 
     settings = load_settings(**chosen(data_dir=data_dir))
     operator = Operator(backend or f"http://{settings.host}:{settings.port}", settings.admin_token_file)
     status = operator.open_round(
-        SYSTEM_OF_TASK[task], cohort=cohort, cohort_minimum=min(cohort_minimum, cohort), seconds=seconds
+        SYSTEM_OF_TASK[task.value], cohort=cohort, cohort_minimum=min(cohort_minimum, cohort), seconds=seconds
     )
     with steps(as_json).step(f"{status.round}: updates") as advance:
         for status in operator.follow(status):  # noqa: B020 - the last status is what counts

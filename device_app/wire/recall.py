@@ -18,6 +18,8 @@ BASIS_LIMIT = 512
 CANDIDATES_LIMIT = 1_000
 CLICKS_LIMIT = 50
 RECALL_REQUEST_LIMIT_BYTES = 64 * 1024
+CODEBOOK_LIMIT = 1_024
+DIRECTION_DIMENSIONS = 8
 
 Score = Annotated[float, Field(ge=-1e4, le=1e4)]
 
@@ -43,13 +45,95 @@ class BasisLaplaceReport(Message):
         return self
 
 
+class BasisL1Report(Message):
+    """Uni-FedRec's report with its gaps closed: always C_max channels, empty ones too, each of B noisy scores.
+
+    shares are noisy shares of the clicks by channel (a negative one counts as 0); none: every channel counts alike.
+    """
+
+    kind: Literal["basis_l1"] = "basis_l1"
+    scores: tuple[tuple[Score, ...], ...] = Field(min_length=1, max_length=CHANNELS_LIMIT)
+    shares: tuple[Score, ...] = Field(default=(), max_length=CHANNELS_LIMIT)
+
+    @model_validator(mode="after")
+    def _one_share_a_channel_and_equal_widths(self) -> Self:
+        if self.shares and len(self.shares) != len(self.scores):
+            raise ValueError(f"shares has {len(self.shares)} entries for {len(self.scores)} channels of scores")
+        widths = {len(channel) for channel in self.scores}
+        if len(widths) != 1 or not 1 <= next(iter(widths)) <= BASIS_LIMIT:
+            raise ValueError(f"every channel of scores needs the same width, 1 to {BASIS_LIMIT}; got {sorted(widths)}")
+        return self
+
+
+class CodeReport(Message):
+    """One number: the reader's nearest of K prototypes, or another one by randomised response (RECALL 3, (g)).
+
+    codebook is K and names the release's codebook of that size; code is 0 .. K - 1.
+    """
+
+    kind: Literal["code"] = "code"
+    codebook: int = Field(ge=2, le=CODEBOOK_LIMIT)
+    code: int = Field(ge=0, lt=CODEBOOK_LIMIT)
+
+    @model_validator(mode="after")
+    def _a_code_of_the_codebook(self) -> Self:
+        if self.code >= self.codebook:
+            raise ValueError(f"code {self.code} is not in a codebook of {self.codebook}")
+        return self
+
+
+class TopicsReport(Message):
+    """One merged topic histogram with noise: weights[k] is the noisy share of the clicks nearest to prototype k.
+
+    codebook is K; weights has K entries, which may be negative and need not add up to 1.
+    """
+
+    kind: Literal["topics"] = "topics"
+    codebook: int = Field(ge=2, le=BASIS_LIMIT)
+    weights: tuple[Score, ...] = Field(min_length=2, max_length=BASIS_LIMIT)
+
+    @model_validator(mode="after")
+    def _one_weight_a_prototype(self) -> Self:
+        if len(self.weights) != self.codebook:
+            raise ValueError(f"weights has {len(self.weights)} entries for a codebook of {self.codebook}")
+        return self
+
+
+class DirectionReport(Message):
+    """A random unit vector biased to the reader's direction (PrivUnit), in the space of the release's projection."""
+
+    kind: Literal["direction"] = "direction"
+    vector: tuple[Annotated[float, Field(ge=-1.001, le=1.001)], ...] = Field(
+        min_length=DIRECTION_DIMENSIONS, max_length=DIRECTION_DIMENSIONS
+    )
+
+
+class SubsetReport(Message):
+    """A random set of topics that holds the reader's with a raised probability (subset selection), ascending."""
+
+    kind: Literal["subset"] = "subset"
+    codebook: int = Field(ge=2, le=CODEBOOK_LIMIT)
+    topics: tuple[Annotated[int, Field(ge=0, lt=CODEBOOK_LIMIT)], ...] = Field(min_length=1, max_length=CODEBOOK_LIMIT)
+
+    @model_validator(mode="after")
+    def _distinct_topics_of_the_codebook(self) -> Self:
+        if list(self.topics) != sorted(set(self.topics)):
+            raise ValueError("topics must be distinct and ascending")
+        if self.topics[-1] >= self.codebook or len(self.topics) >= self.codebook:
+            raise ValueError(f"topics must be fewer than the codebook's {self.codebook} and within it")
+        return self
+
+
 class NoReport(Message):
     """Nothing about the reader: answered by the front list, the same for everybody."""
 
     kind: Literal["none"] = "none"
 
 
-Report = Annotated[BasisLaplaceReport | NoReport, Field(discriminator="kind")]
+Report = Annotated[
+    BasisLaplaceReport | BasisL1Report | CodeReport | TopicsReport | DirectionReport | SubsetReport | NoReport,
+    Field(discriminator="kind"),
+]
 
 
 class RecallRequest(Message):

@@ -5,13 +5,14 @@ Parameters are graph inputs named `p.<parameter>`: an architecture's graphs stay
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, Self
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
-from pydantic import AwareDatetime, Field
+from pydantic import AwareDatetime, Field, model_validator
 
 from device_app.wire.ids import Message, ReleaseId, Sha256, ShardName
+from device_app.wire.recall import CODEBOOK_LIMIT
 
 BLOB_LIMIT_BYTES = 256 * 1024 * 1024
 Role = Literal["recall", "ranker"]
@@ -37,14 +38,47 @@ class ModelEntry(Message):
     weights: BlobRef | None = None
 
 
+class Codebook(Message):
+    """K user prototypes; a device's code is the one with the greatest inner product with its unit user vector.
+
+    epsilon is what a report by this codebook costs, whichever mechanism of `privacy.mechanisms` makes it. prototypes is
+    a safetensors blob with `prototypes`, float32 [K, D], rows of length 1.
+    """
+
+    size: int = Field(ge=2, le=CODEBOOK_LIMIT, description="K")
+    epsilon: float = Field(gt=0, le=64)
+    prototypes: BlobRef
+
+
+class Projection(Message):
+    """For reports of a direction: a safetensors blob with `projection`, float32 [8, D], and what a report costs."""
+
+    epsilon: float = Field(gt=0, le=64)
+    matrix: BlobRef
+
+
 class RecallProtocol(Message):
-    """How interests are found and reported under this release (ALGORITHMS 2.2-2.3)."""
+    """How interests are found and reported under this release (ALGORITHMS 2.2-2.3, RECALL 7)."""
 
     basis_size: int = Field(ge=1, le=512, description="B")
     channels_limit: int = Field(ge=1, le=5, description="C_max")
     cluster_distance: float = Field(gt=0, description="d: average-linkage clusters merge up to this distance")
     score_clip: float = Field(gt=0, description="delta")
     score_noise: float = Field(ge=0, description="lambda_I, the Laplace scale")
+    codebooks: tuple[Codebook, ...] = Field(default=(), max_length=8, description="Of distinct sizes.")
+    projection: Projection | None = Field(default=None, description="None: no report of a direction can be made.")
+    pool_codes: bool = Field(default=False, description="Whether GET /v1/releases/{id}/codes serves this release.")
+
+    @model_validator(mode="after")
+    def _codebooks_of_distinct_sizes(self) -> Self:
+        sizes = [book.size for book in self.codebooks]
+        if len(set(sizes)) != len(sizes):
+            raise ValueError(f"codebooks must have distinct sizes; got {sizes}")
+        return self
+
+    def codebook(self, size: int) -> Codebook | None:
+        """The codebook of that size."""
+        return next((book for book in self.codebooks if book.size == size), None)
 
 
 class ShardRef(Message):

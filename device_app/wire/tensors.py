@@ -11,7 +11,14 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-DTYPES = {"float32": np.float32, "float16": np.float16, "int8": np.int8, "int32": np.int32, "int64": np.int64}
+DTYPES = {
+    "float32": np.float32,
+    "float16": np.float16,
+    "int8": np.int8,
+    "uint8": np.uint8,
+    "int32": np.int32,
+    "int64": np.int64,
+}
 
 
 class TensorError(ValueError):

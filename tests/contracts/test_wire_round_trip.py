@@ -6,6 +6,7 @@ import importlib
 import json
 import math
 import pkgutil
+import zlib
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
@@ -18,14 +19,39 @@ from hypothesis.extra.numpy import array_shapes, arrays
 from pydantic import BaseModel, ValidationError
 
 import device_app.wire
+from device_app.wire.broadcast import (
+    CARDS_LIMIT_BYTES,
+    CodeShard,
+    PoolCodes,
+    pack_book,
+    pack_cards,
+    pack_codes,
+    pack_priors,
+    unpack_book,
+    unpack_cards,
+    unpack_codes,
+    unpack_priors,
+)
 from device_app.wire.ids import Message
 from device_app.wire.news import BodiesAnswer, BodiesRequest, NewsBody, NewsCard
 from device_app.wire.problems import Problem
 from device_app.wire.protections import LocalLaplace
-from device_app.wire.recall import BasisLaplaceReport, NoReport, RecallAnswer, RecallRequest
+from device_app.wire.recall import (
+    BasisL1Report,
+    BasisLaplaceReport,
+    CodeReport,
+    DirectionReport,
+    NoReport,
+    RecallAnswer,
+    RecallRequest,
+    SubsetReport,
+    TopicsReport,
+)
 from device_app.wire.releases import (
     BlobRef,
+    Codebook,
     ModelEntry,
+    Projection,
     RecallProtocol,
     ReleaseManifest,
     ShardList,
@@ -51,6 +77,11 @@ CARD = NewsCard(
     weight=1.0,
 )
 REPORT = BasisLaplaceReport(scores=((0.1, -1e4, 1e-300), (1 / 3, 1e4, -0.0)), counts=(1, 50))
+BASIS_L1 = BasisL1Report(scores=((0.1, -1e4), (1 / 3, 1e4)), shares=(0.5, -0.25))
+CODE = CodeReport(codebook=16, code=15)
+TOPICS = TopicsReport(codebook=2, weights=(0.25, -1.5))
+DIRECTION = DirectionReport(vector=(1.0, -1.0, 0.0, 0.5, 1 / 3, -0.0, 1e-9, 0.1))
+SUBSET = SubsetReport(codebook=16, topics=(0, 3, 15))
 ROUND = RoundManifest(
     round="round-1",
     release="r1",
@@ -63,6 +94,29 @@ ROUND = RoundManifest(
     closes_at=AT,
 )
 SHARD = ShardRef(name="2026-11-20.0", blob=BLOB, count=0)
+CODE_SHARD = CodeShard(name="2026-11-20.0", count=5_000, codes=BLOB, cards=BLOB)
+CODEBOOK = Codebook(size=16, epsilon=4.0, prototypes=BLOB)
+PROJECTION = Projection(epsilon=4.0, matrix=BLOB)
+PROTOCOL = RecallProtocol(
+    basis_size=30,
+    channels_limit=5,
+    cluster_distance=0.7,
+    score_clip=0.2,
+    score_noise=1.2,
+    codebooks=(CODEBOOK,),
+    projection=PROJECTION,
+    pool_codes=True,
+)
+POOL_CODES = PoolCodes(
+    release="r1",
+    version=7,
+    encoder="e",
+    subspaces=16,
+    sharpness=8.0,
+    book=BLOB,
+    priors=BLOB,
+    shards=(CODE_SHARD,),
+)
 ENTRY = ModelEntry(architecture="basis", role="recall", graphs={"context": BLOB}, weights=None)
 EXAMPLES: tuple[BaseModel, ...] = (
     CARD,
@@ -73,8 +127,19 @@ EXAMPLES: tuple[BaseModel, ...] = (
     Problem(type="urn:ownfeed:problem:x", title="t", status=409, detail="d", current="r3"),  # type: ignore[call-arg]
     LocalLaplace(),
     REPORT,
+    BASIS_L1,
+    CODE,
+    TOPICS,
+    DIRECTION,
+    SUBSET,
     NoReport(),
     RecallRequest(release="r1", report=REPORT),
+    *(RecallRequest(release="r1", report=report) for report in (BASIS_L1, CODE, TOPICS, DIRECTION, SUBSET)),
+    CODE_SHARD,
+    POOL_CODES,
+    CODEBOOK,
+    PROJECTION,
+    PROTOCOL,
     RecallRequest(release="r999999999", limit=1, report=NoReport()),
     RecallAnswer(release="r1", encoder="e" * 64, candidates=(CARD,), vectors=bytes(range(256))),
     BLOB,
@@ -123,6 +188,18 @@ BROKEN: tuple[tuple[type[BaseModel], BaseModel, dict[str, Any], str], ...] = (
     (BodiesRequest, BodiesRequest(ids=("a",)), {"ids": ["a"] * 1_001}, "ids"),
     (BasisLaplaceReport, REPORT, {"counts": [1, 51]}, "counts.1"),
     (BasisLaplaceReport, REPORT, {"scores": [[1e4 + 1], [0.0]]}, "scores.0.0"),
+    (BasisL1Report, BASIS_L1, {"shares": [0.5]}, ""),
+    (CodeReport, CODE, {"code": 16}, ""),
+    (CodeReport, CODE, {"codebook": 1}, "codebook"),
+    (TopicsReport, TOPICS, {"weights": [0.1, 0.2, 0.3]}, ""),
+    (DirectionReport, DIRECTION, {"vector": [0.0] * 7}, "vector"),
+    (DirectionReport, DIRECTION, {"vector": [1.01] + [0.0] * 7}, "vector.0"),
+    (SubsetReport, SUBSET, {"topics": [3, 0]}, ""),
+    (SubsetReport, SUBSET, {"topics": [0, 16]}, ""),
+    (SubsetReport, SUBSET, {"topics": []}, "topics"),
+    (CodeShard, CODE_SHARD, {"count": 5_001}, "count"),
+    (PoolCodes, POOL_CODES, {"shards": [json.loads(CODE_SHARD.model_dump_json())] * 2}, ""),
+    (RecallProtocol, PROTOCOL, {"codebooks": [json.loads(CODEBOOK.model_dump_json())] * 2}, ""),
     (RecallRequest, RecallRequest(release="r1", report=REPORT), {"limit": 1_001}, "limit"),
     (BlobRef, BLOB, {"size_bytes": 256 * 1024 * 1024 + 1}, "size_bytes"),
     (BlobRef, BLOB, {"sha256": HASH.upper()}, "sha256"),
@@ -238,6 +315,35 @@ def test_tensors_of_any_shape_survive_scalars_and_empty_ones_too(
     assert got.dtype == value.dtype
     assert got.shape == shape
     assert got.tobytes() == value.tobytes()
+
+
+def test_pool_codes_books_priors_and_cards_survive_their_blobs() -> None:
+    codes = np.arange(32, dtype=np.uint8).reshape(2, 16)
+    assert (unpack_codes(pack_codes(codes), 2, 16) == codes).all()
+    book = np.arange(16 * 256 * 2, dtype=np.float32).reshape(16, 256, 2)
+    assert (unpack_book(pack_book(book), 16, 32) == book).all()
+    assert unpack_priors(pack_priors(np.array([0.5, -3.0])), 2).tolist() == [0.5, -3.0]
+    assert unpack_cards(pack_cards([CARD.model_dump_json().encode()]), 1) == (CARD,)
+
+
+@pytest.mark.parametrize(
+    ("blob", "words"),
+    [
+        (b"[]", "not compressed JSON"),
+        (pack_cards([])[:-1], "cut off"),
+        (pack_cards([b"{}"]), "0.id"),
+        (pack_cards([]), "0 of them, declared were 1"),
+        (zlib.compress(bytes(CARDS_LIMIT_BYTES + 1)), "more than"),
+    ],
+)
+def test_cards_that_are_not_as_declared_are_refused(blob: bytes, words: str) -> None:
+    with pytest.raises(TensorError, match=words):
+        unpack_cards(blob, 1)
+
+
+def test_a_book_whose_subspaces_do_not_divide_the_dimensions_is_refused() -> None:
+    with pytest.raises(TensorError, match="16 subspaces do not divide 250 dimensions"):
+        unpack_book(b"", 16, 250)
 
 
 def test_the_same_tensors_in_any_order_of_names_and_memory_give_the_same_bytes() -> None:

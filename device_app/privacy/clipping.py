@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+
+from device_app.privacy.shared import SharedUpdate
 
 
 @dataclass(frozen=True)
 class Clipped:
     """An update whose every coordinate lies in [-bound, bound]; checked when it's made.
 
-    Formal guarantees: two instances of one bound differ by at most 2 bound in a coordinate and 2 bound P in L1.
+    Formal guarantees: two instances of one bound differ by at most 2 bound in a coordinate and 2 bound P in L1; and
+    those of `SharedUpdate`: nothing in it is private to this device.
     """
 
-    tensors: Mapping[str, NDArray[np.float32]]
+    update: SharedUpdate
     bound: float
 
     def __post_init__(self) -> None:
@@ -32,6 +34,11 @@ class Clipped:
                 raise ValueError(f"tensor {name}: has values beyond {self.bound} or not finite")
 
     @property
+    def tensors(self) -> Mapping[str, NDArray[np.float32]]:
+        """By name, `g.<parameter>`."""
+        return self.update.tensors
+
+    @property
     def coordinates(self) -> int:
         """P: how many numbers the update has."""
         return sum(tensor.size for tensor in self.tensors.values())
@@ -42,7 +49,7 @@ class Clipped:
         return 2 * self.bound
 
 
-def clip_elementwise(update: Mapping[str, NDArray[Any]], theta: float) -> Clipped:
+def clip_elementwise(update: SharedUpdate, theta: float) -> Clipped:
     """Bound every coordinate to [-theta, theta] (Uni-FedRec 2.5). Raises ValueError for NaN or infinity.
 
     Formal guarantees: those of `Clipped`. theta is rounded down to a float32, since float32(0.1) is more than 0.1.
@@ -52,8 +59,10 @@ def clip_elementwise(update: Mapping[str, NDArray[Any]], theta: float) -> Clippe
     edge = np.float32(theta)
     if float(edge) > theta:
         edge = np.nextafter(edge, np.float32(0))
-    for name, tensor in update.items():
+    for name, tensor in update.tensors.items():
         if not np.isfinite(tensor).all():
             raise ValueError(f"tensor {name}: has values that are not finite: nothing is released")
-    bounded = {name: np.asarray(np.clip(tensor.astype(np.float32), -edge, edge)) for name, tensor in update.items()}
-    return Clipped(bounded, theta)
+    bounded = {
+        name: np.asarray(np.clip(tensor.astype(np.float32), -edge, edge)) for name, tensor in update.tensors.items()
+    }
+    return Clipped(replace(update, tensors=bounded), theta)

@@ -24,6 +24,7 @@ from device_app.privacy.budget import Ledger
 from device_app.privacy.clipping import clip_elementwise
 from device_app.privacy.noise import NoiseSource
 from device_app.privacy.presence import seal_check_in
+from device_app.privacy.shared import shared_part
 from device_app.privacy.updates import LaplaceProtection, reseal
 from device_app.ranking.session import shared_session
 from device_app.store.database import Database
@@ -173,7 +174,7 @@ class Trainer:
                 self.stage = "computing"
                 return self._compute(release, offer)
             case HandIn(offer, update):
-                return self._hand_in(offer, update)
+                return self._hand_in(release, offer, update)
 
     def _terms(self, release: Release, offer: RoundOffer) -> Terms:
         model = offer.manifest.model
@@ -199,11 +200,12 @@ class Trainer:
         gradients = OnnxGradients(graph, threads=self._threads)
         return task.run(release.weights(manifest.model), self._samples, gradients, self._draw(manifest.round))
 
-    def _hand_in(self, offer: RoundOffer, update: Update) -> UploadReceipt:
+    def _hand_in(self, release: Release, offer: RoundOffer, update: Update) -> UploadReceipt:
         """Clip, add noise, pay and keep in one transaction; then send."""
         self.stage = "protecting"
         manifest = offer.manifest
-        clipped = clip_elementwise(update.tensors, manifest.protection.clip)
+        shared = shared_part(update.tensors, release.manifest.models[manifest.model])
+        clipped = clip_elementwise(shared, manifest.protection.clip)
         now = self._clock()
         with self._database.transaction():
             sealed = LaplaceProtection(manifest.protection).seal(

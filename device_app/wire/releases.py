@@ -36,6 +36,16 @@ class ModelEntry(Message):
     role: Role
     graphs: dict[str, BlobRef]
     weights: BlobRef | None = None
+    private: tuple[str, ...] = Field(
+        default=(),
+        max_length=64,
+        description="Parameters each device keeps for itself: not in weights, never in an upload, zero at first.",
+    )
+    features: tuple[str, ...] = Field(
+        default=(),
+        max_length=64,
+        description="What the graphs' input `features` holds, in order; the device computes it. Empty: no such input.",
+    )
 
 
 class Codebook(Message):

@@ -59,8 +59,8 @@ def test_a_readers_device_never_uses_seeded_noise() -> None:
 
 
 def test_every_privacy_function_that_releases_states_its_guarantee() -> None:
-    releasing = ("seal", "release", "clip", "spend", "laplace", "memoised", "last_report", "reseal")
-    bounding = ("BasisLaplace", "NothingReported", "Clipped", "Ledger", "LaplaceProtection", "Sealed")
+    releasing = ("seal", "release", "clip", "spend", "laplace", "memoised", "last_report", "reseal", "shared_part")
+    bounding = ("BasisLaplace", "NothingReported", "Clipped", "SharedUpdate", "Ledger", "LaplaceProtection", "Sealed")
     checked, missing = set(), []
     for _, tree in sources("device_app/privacy"):
         for node in tree.body:

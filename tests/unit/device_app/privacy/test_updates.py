@@ -21,6 +21,7 @@ from device_app.store.outbox import Outbox
 from device_app.wire.protections import LocalLaplace
 from device_app.wire.recall import RecallAnswer
 from device_app.wire.tensors import TensorSpec, unpack
+from tests.doubles.sharing import shared
 
 LAW = LocalLaplace(clip=0.1, scale=0.01)
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -32,7 +33,7 @@ def update(rows: int = 4) -> dict[str, np.ndarray]:
 
 @given(arrays(np.float64, st.integers(1, 30), elements=st.floats(-1e6, 1e6)), st.floats(1e-6, 1e3))
 def test_clipping_bounds_every_coordinate_and_leaves_small_ones(values: np.ndarray, theta: float) -> None:
-    (clipped,) = clip_elementwise({"g": values}, theta).tensors.values()
+    (clipped,) = clip_elementwise(shared({"g": values}), theta).tensors.values()
     assert (np.abs(clipped.astype(np.float64)) <= theta).all()
     inside = np.abs(values) < theta * (1 - 1e-6)
     np.testing.assert_array_equal(clipped[inside], values[inside].astype(np.float32))
@@ -41,22 +42,22 @@ def test_clipping_bounds_every_coordinate_and_leaves_small_ones(values: np.ndarr
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_an_update_that_is_not_finite_is_not_clipped_into_shape(bad: float) -> None:
     with pytest.raises(ValueError, match=r"tensor g: has values that are not finite"):
-        clip_elementwise({"g": np.array([0.0, bad])}, 0.1)
+        clip_elementwise(shared({"g": np.array([0.0, bad])}), 0.1)
 
 
 def test_a_bound_that_does_not_hold_cannot_be_claimed() -> None:
     with pytest.raises(ValueError, match=r"beyond 0\.1"):
-        Clipped({"g": np.float32([0.2])}, 0.1)
+        Clipped(shared({"g": np.float32([0.2])}), 0.1)
     with pytest.raises(ValueError, match="not finite"):
-        Clipped({"g": np.float32([np.nan])}, 0.1)
+        Clipped(shared({"g": np.float32([np.nan])}), 0.1)
     with pytest.raises(ValueError, match="theta must be positive"):
-        clip_elementwise({"g": np.zeros(1)}, 0)
+        clip_elementwise(shared({"g": np.zeros(1)}), 0)
     with pytest.raises(ValueError, match="at least one tensor"):
-        Clipped({}, 0.1)
+        Clipped(shared({}), 0.1)
 
 
 def test_an_upload_carries_clipped_values_plus_noise_and_costs_the_whole(ledger: Ledger) -> None:
-    clipped = clip_elementwise(update(), 0.1)
+    clipped = clip_elementwise(shared(update()), 0.1)
     sealed = LaplaceProtection(LAW).seal(clipped, round_id="round-1", ledger=ledger, noise=SeededNoise(5))
     tensors = unpack(
         sealed.payload,
@@ -74,7 +75,7 @@ def test_an_upload_carries_clipped_values_plus_noise_and_costs_the_whole(ledger:
 
 
 def test_a_scalar_parameter_stays_a_scalar_through_clip_and_noise(ledger: Ledger) -> None:
-    clipped = clip_elementwise({"g.beta": np.array(0.5, np.float32)}, 0.1)
+    clipped = clip_elementwise(shared({"g.beta": np.array(0.5, np.float32)}), 0.1)
     sealed = LaplaceProtection(LAW).seal(clipped, round_id="round-1", ledger=ledger, noise=SystemNoise())
     assert clipped.tensors["g.beta"].shape == ()
     assert sealed.message.tensors["g.beta"].shape == ()
@@ -83,7 +84,7 @@ def test_a_scalar_parameter_stays_a_scalar_through_clip_and_noise(ledger: Ledger
 
 
 def test_the_papers_upload_costs_four_point_nine_million() -> None:
-    clipped = Clipped({"g": np.zeros(244_993, np.float32)}, 0.1)
+    clipped = Clipped(shared({"g": np.zeros(244_993, np.float32)}), 0.1)
     assert LaplaceProtection(LAW).epsilon_of(clipped) == pytest.approx(4_899_860)
 
 
@@ -91,16 +92,19 @@ def test_an_upload_beyond_the_budget_or_clipped_too_loosely_is_refused(ledger: L
     protection = LaplaceProtection(LAW)
     with pytest.raises(BudgetSpent, match="training"):
         protection.seal(
-            Clipped({"g": np.zeros(600_000, np.float32)}, 0.1), round_id="round-1", ledger=ledger, noise=SystemNoise()
+            Clipped(shared({"g": np.zeros(600_000, np.float32)}), 0.1),
+            round_id="round-1",
+            ledger=ledger,
+            noise=SystemNoise(),
         )
     with pytest.raises(ValueError, match=r"clipped at 0\.2, the round's limit is 0\.1"):
-        protection.seal(clip_elementwise(update(), 0.2), round_id="round-1", ledger=ledger, noise=SystemNoise())
+        protection.seal(clip_elementwise(shared(update()), 0.2), round_id="round-1", ledger=ledger, noise=SystemNoise())
     assert ledger.book.entries().total == 0
 
 
 def test_only_bytes_that_were_paid_for_can_be_sealed_again(ledger: Ledger, database: Database) -> None:
     sealed = LaplaceProtection(LAW).seal(
-        clip_elementwise(update(), 0.1), round_id="round-1", ledger=ledger, noise=SystemNoise()
+        clip_elementwise(shared(update()), 0.1), round_id="round-1", ledger=ledger, noise=SystemNoise()
     )
     outbox = Outbox(database)
 

@@ -27,6 +27,7 @@ from exporters.package import export_model, recall_graphs
 from models.builders.recall import basis_recall
 from models.recall.basis import BasisRecall
 from tests.doubles.news import SyntheticPool, synthetic_pool
+from tests.doubles.sharing import shared
 from tests.doubles.simulated_reader import simulated_reader
 from tests.doubles.torch_gradients import TorchGradients
 
@@ -199,7 +200,7 @@ def federated(
         total = Aggregate({name: value.shape for name, value in weights.items()})
         for place, reader in enumerate(readers):
             update = task.run(weights, reader, grad, np.random.default_rng([number, place]))
-            total.add(protect(dict(clip_elementwise(update.tensors, 0.1).tensors)))
+            total.add(protect(dict(clip_elementwise(shared(update.tensors), 0.1).tensors)))
         weights = FedAvg().apply(total, weights, Sgd(learning_rate))
     return before, mean_loss(weights)
 
@@ -226,9 +227,8 @@ def test_the_papers_noise_is_larger_than_the_gradient_it_hides(
 ) -> None:
     law = LocalLaplace()
     source = SeededNoise(1)
-    update = dict(
-        clip_elementwise(task.run(weights, readers[0], oracle, np.random.default_rng(0)).tensors, law.clip).tensors
-    )
+    clean = task.run(weights, readers[0], oracle, np.random.default_rng(0)).tensors
+    update = clip_elementwise(shared(clean), law.clip).tensors
     noise = {name: laplace(source, law.scale, value.shape) for name, value in update.items()}
     signal_l2 = float(np.sqrt(sum(np.square(value).sum() for value in update.values())))
     noise_l2 = float(np.sqrt(sum(np.square(value).sum() for value in noise.values())))

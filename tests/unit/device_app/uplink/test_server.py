@@ -35,6 +35,7 @@ from device_app.wire.protections import LocalLaplace
 from device_app.wire.recall import RecallAnswer
 from device_app.wire.rounds import CheckIn, RoundManifest, RoundOffer
 from device_app.wire.tensors import pack, quantise
+from tests.doubles.sharing import shared
 
 Answering = Callable[[httpx.Request], httpx.Response]
 VECTORS = np.random.default_rng(3).standard_normal((2, 8)).astype(np.float32)
@@ -156,7 +157,7 @@ def test_an_upload_that_failed_is_sent_again_byte_for_byte(
 
     uplink, outbox = uplink_to(answering), Outbox(database)
     ledger = Ledger(LedgerBook(database), PrivacySettings(epsilon_per_day_training=1e6), lambda: now)
-    clipped = clip_elementwise({"g.beta": np.float32([0.5, -0.01])}, 0.1)
+    clipped = clip_elementwise(shared({"g.beta": np.float32([0.5, -0.01])}), 0.1)
     sealed = LaplaceProtection(LocalLaplace()).seal(clipped, round_id="round-1", ledger=ledger, noise=SystemNoise())
     outbox.put(
         subject="round-1",
@@ -182,7 +183,7 @@ def test_a_receipt_for_other_bytes_is_refused(
     uplink_to: Callable[[Answering], Uplink], database: Database, now: datetime
 ) -> None:
     ledger = Ledger(LedgerBook(database), PrivacySettings(epsilon_per_day_training=1e6), lambda: now)
-    clipped = clip_elementwise({"g.beta": np.float32([0.5])}, 0.1)
+    clipped = clip_elementwise(shared({"g.beta": np.float32([0.5])}), 0.1)
     sealed = LaplaceProtection(LocalLaplace()).seal(clipped, round_id="round-1", ledger=ledger, noise=SystemNoise())
     receipt = {"round": "round-1", "sha256": "ab" * 32, "duplicate": False}
     with pytest.raises(AnswerMalformed, match="other bytes"):

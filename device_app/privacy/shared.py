@@ -1,0 +1,56 @@
+"""What of a training update may be shared at all; private parameters stop here, before any clipping or noise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from device_app.wire.releases import ModelEntry
+
+PREFIX = "g."
+ALWAYS_PRIVATE = frozenset({"user_embedding"})
+"""Last names of parameters that this program never shares, whatever a release declares."""
+
+
+class PrivateParameter(ValueError):
+    """A private parameter was about to be shared; the message names it."""
+
+    def __init__(self, tensor: str) -> None:
+        super().__init__(f"tensor {tensor}: a private parameter stays on this device")
+        self.tensor = tensor
+
+
+@dataclass(frozen=True)
+class SharedUpdate:
+    """Tensors `g.<parameter>` none of which belongs to a private parameter of `model`; checked when it's made.
+
+    `Clipped` is made of nothing else, and the noise takes nothing but a `Clipped`. Raises PrivateParameter.
+
+    Formal guarantees: no value computed as the gradient of a private parameter is in it. A release could misname such a
+    parameter; those in ALWAYS_PRIVATE are held back under any release.
+    """
+
+    tensors: Mapping[str, NDArray[np.float32]]
+    model: ModelEntry
+
+    def __post_init__(self) -> None:
+        for name in self.tensors:
+            if is_private(name, self.model):
+                raise PrivateParameter(name)
+
+
+def shared_part(tensors: Mapping[str, NDArray[np.float32]], model: ModelEntry) -> SharedUpdate:
+    """An update without its private parameters, whose gradients are for this device alone.
+
+    Formal guarantees: those of `SharedUpdate`. Which parameters a model has is public; no value is.
+    """
+    return SharedUpdate({name: each for name, each in tensors.items() if not is_private(name, model)}, model)
+
+
+def is_private(tensor: str, model: ModelEntry) -> bool:
+    """Whether `g.<parameter>` belongs to a parameter that this device keeps for itself."""
+    parameter = tensor.removeprefix(PREFIX)
+    return parameter in model.private or parameter.rsplit(".", 1)[-1] in ALWAYS_PRIVATE

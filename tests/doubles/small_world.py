@@ -187,7 +187,8 @@ class Overhearing:
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
-        self.requests: list[Received] = []
+        self.requests: dict[int, Received] = {}
+        self.arrived = 0
         self.tamper: Callable[[str, bytes], bytes] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -195,6 +196,7 @@ class Overhearing:
             await self.app(scope, receive, send)
             return
         body, answer, status = bytearray(), bytearray(), 0
+        place, self.arrived = self.arrived, self.arrived + 1
 
         async def heard() -> Message:
             message = await receive()
@@ -212,16 +214,14 @@ class Overhearing:
         try:
             await self.app(scope, heard, changed)
         finally:
-            self.requests.append(
-                Received(
-                    scope["method"],
-                    scope["path"],
-                    scope["query_string"].decode(),
-                    b"\n".join(name + b": " + value for name, value in scope["headers"]),
-                    bytes(body),
-                    status,
-                    bytes(answer),
-                )
+            self.requests[place] = Received(
+                scope["method"],
+                scope["path"],
+                scope["query_string"].decode(),
+                b"\n".join(name + b": " + value for name, value in scope["headers"]),
+                bytes(body),
+                status,
+                bytes(answer),
             )
 
 
@@ -292,12 +292,17 @@ class World:
         return made
 
     def requests(self) -> list[Received]:
-        """What the server received so far."""
+        """What the server received so far, in its order. A client has its answer before the server is done with it."""
         assert self.ears is not None
-        return list(self.ears.requests)
+        until = time.monotonic() + START_WITHIN_SEC
+        while len(self.ears.requests) < self.ears.arrived:
+            assert time.monotonic() < until, "a request was never answered to its end"
+            time.sleep(0.005)
+        return [one for _, one in sorted(self.ears.requests.items())]
 
     def server_log(self) -> str:
         """The server's own log file."""
+        self.requests()  # a request is logged after it is answered
         return (self.settings.data_dir / "server.log").read_text(encoding="utf-8")
 
 

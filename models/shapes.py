@@ -12,14 +12,21 @@
 | B      | basic interests                                    | 30          |
 | K      | negatives of one positive; candidates are 1 + K    | 4           |
 | R      | candidates to rank                                 | any         |
-| L      | word pieces of a title                             | 30          |
+| L      | words or word pieces of a text                     | 30          |
+| V      | words of the vocabulary, with padding and unknown  | 30,000      |
+| E      | size of a word vector                              | 300         |
+| F      | filters of the text CNN                            | 256 or 400  |
 | S      | size of a token state of the language model        | 384         |
-| n      | news                                               | any         |
+| n      | distinct news                                      | any         |
 
 Masks are floating point, 1 for real and 0 for padding.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable
+
+from torch import Tensor
 
 CLICKS = 50  # H
 HEADS = 16  # h
@@ -28,3 +35,30 @@ NEWS_DIM = HEADS * HEAD_DIM  # D
 CHANNELS_LIMIT = 5  # C_max
 BASIS_SIZE = 30  # B
 NEGATIVES = 4  # K
+TITLE_WORDS = 30  # L
+ABSTRACT_WORDS = 50  # L of abstracts
+
+
+class ShapeMismatch(ValueError):
+    """An argument has another shape than its module needs."""
+
+    def __init__(self, argument: str, expected: str, got: Tensor) -> None:
+        super().__init__(f"{argument} must have shape {expected}, got {_shown(got.shape)}")
+
+
+def expect_shape(argument: str, value: Tensor, *axes: object) -> None:
+    """Refuse a tensor whose shape does not fit.
+
+    An axis is a size or a symbol of the table above, which stands for any size. Free axes of a graph that is being
+    exported have no size yet and are not looked at, so a check never fixes them. Raises ShapeMismatch.
+    """
+    sizes = tuple(value.shape)
+    fits = len(sizes) == len(axes) and all(
+        size == axis for size, axis in zip(sizes, axes, strict=True) if isinstance(size, int) and isinstance(axis, int)
+    )
+    if not fits:
+        raise ShapeMismatch(argument, _shown(axes), value)
+
+
+def _shown(axes: Iterable[object]) -> str:
+    return f"[{', '.join(map(str, axes))}]"

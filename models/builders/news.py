@@ -1,0 +1,181 @@
+"""News encoders. Sizes without word vectors are in the docstrings; the papers' word vectors are GloVe's 300.
+
+Presets say how large a vocabulary they expect, as a release's vocabulary differs from another's.
+"""
+
+from __future__ import annotations
+
+from torch import nn
+
+from models.builders.attention import self_attention
+from models.layers.additive_attention import AdditiveAttention
+from models.layers.text_cnn import TextCnn
+from models.layers.word_embedding import WordEmbedding
+from models.news.lstur import TopicNews
+from models.news.naml import ElementView, NamlNews
+from models.news.plm import PlmNewsEncoder
+from models.news.text import Rectified, TextView, TitleEncoder
+from models.shapes import HEAD_DIM, HEADS, NEWS_DIM
+
+WORD_DIM = 300
+VOCABULARY = 30_000
+CATEGORIES = 32  # MIND has 18 and Adressa fewer; 0 is unknown
+SUBCATEGORIES = 512  # MIND-small has 270
+POOLING_DIM = 200
+
+
+def cnn_view(*, word_dim: int, filters: int, attention_dim: int) -> TextView:
+    """Text CNN of width 3, then additive attention."""
+    return TextView([TextCnn(word_dim, filters)], AdditiveAttention(filters, attention_dim))
+
+
+def fednewsrec_title(
+    *,
+    vocabulary: int,
+    word_dim: int,
+    filters: int,
+    heads: int,
+    head_dim: int,
+    attention_dim: int,
+    train_words: bool,
+    rectified: bool,
+) -> TitleEncoder:
+    """Text CNN, self-attention without bias, additive attention; `rectified` is the published code's extra ReLU."""
+    contexts: nn.Module = self_attention(dim=filters, heads=heads, head_dim=head_dim, bias=False)
+    layers = [TextCnn(word_dim, filters), Rectified(contexts) if rectified else contexts]
+    return TitleEncoder(
+        WordEmbedding(vocabulary, word_dim, trainable=train_words),
+        TextView(layers, AdditiveAttention(heads * head_dim, attention_dim)),
+    )
+
+
+def nrms_title_encoder(
+    *, vocabulary: int, word_dim: int, heads: int, head_dim: int, attention_dim: int
+) -> TitleEncoder:
+    """Self-attention over words with bias, then additive attention."""
+    contexts = self_attention(dim=word_dim, heads=heads, head_dim=head_dim, bias=True)
+    return TitleEncoder(
+        WordEmbedding(vocabulary, word_dim), TextView([contexts], AdditiveAttention(heads * head_dim, attention_dim))
+    )
+
+
+def naml(
+    *,
+    vocabulary: int,
+    categories: int,
+    subcategories: int,
+    word_dim: int,
+    element_dim: int,
+    filters: int,
+    attention_dim: int,
+) -> NamlNews:
+    """NAML's four views, each of size `filters`."""
+    return NamlNews(
+        WordEmbedding(vocabulary, word_dim),
+        cnn_view(word_dim=word_dim, filters=filters, attention_dim=attention_dim),
+        cnn_view(word_dim=word_dim, filters=filters, attention_dim=attention_dim),
+        ElementView(WordEmbedding(categories, element_dim), nn.Linear(element_dim, filters)),
+        ElementView(WordEmbedding(subcategories, element_dim), nn.Linear(element_dim, filters)),
+        AdditiveAttention(filters, attention_dim),
+    )
+
+
+def cnn_title(*, vocabulary: int, word_dim: int, filters: int, attention_dim: int) -> TitleEncoder:
+    """LSTUR's title encoder."""
+    view = cnn_view(word_dim=word_dim, filters=filters, attention_dim=attention_dim)
+    return TitleEncoder(WordEmbedding(vocabulary, word_dim), view)
+
+
+def topic_news(
+    *,
+    vocabulary: int,
+    categories: int,
+    subcategories: int,
+    word_dim: int,
+    topic_dim: int,
+    filters: int,
+    attention_dim: int,
+) -> TopicNews:
+    """LSTUR with topics: news vectors of size filters + 2 topic_dim."""
+    return TopicNews(
+        cnn_title(vocabulary=vocabulary, word_dim=word_dim, filters=filters, attention_dim=attention_dim),
+        WordEmbedding(categories, topic_dim),
+        WordEmbedding(subcategories, topic_dim),
+    )
+
+
+def plm_nr(bert: nn.Module, *, head_dim: int, top_layers: int, unit_length: bool = False) -> PlmNewsEncoder:
+    """Efficient-FedRec's news model on a loaded language model; the last `top_layers` layers and the head train."""
+    encoder = PlmNewsEncoder(bert, head_dim, unit_length=unit_length)
+    encoder.train_top(top_layers)
+    return encoder
+
+
+def plm_nr_400(bert: nn.Module) -> PlmNewsEncoder:
+    """PLM-NR as published: layers 6 to 11 of BERT-base train, 400 numbers a news; 110,085,521 parameters with
+    BERT-base and its (unused) pooler."""
+    return plm_nr(bert, head_dim=400, top_layers=6)
+
+
+def plm_nr_256(bert: nn.Module) -> PlmNewsEncoder:
+    """PLM-NR at Uni-FedRec's 256; the last two layers train, as fits the six of all-MiniLM-L6-v2."""
+    return plm_nr(bert, head_dim=NEWS_DIM, top_layers=2)
+
+
+def fednewsrec_news() -> TitleEncoder:
+    """FedNewsRec at the paper's sizes: 920,801 parameters without its frozen word vectors."""
+    return fednewsrec_title(
+        vocabulary=VOCABULARY,
+        word_dim=WORD_DIM,
+        filters=400,
+        heads=20,
+        head_dim=20,
+        attention_dim=POOLING_DIM,
+        train_words=False,
+        rectified=False,
+    )
+
+
+def nrms_title() -> TitleEncoder:
+    """NRMS, 16 x 16 heads: 282,769 parameters without word vectors."""
+    return nrms_title_encoder(
+        vocabulary=VOCABULARY, word_dim=WORD_DIM, heads=HEADS, head_dim=HEAD_DIM, attention_dim=POOLING_DIM
+    )
+
+
+def nrms_title_400() -> TitleEncoder:
+    """NRMS, 20 x 20 heads: 441,601 parameters without word vectors."""
+    return nrms_title_encoder(
+        vocabulary=VOCABULARY, word_dim=WORD_DIM, heads=20, head_dim=20, attention_dim=POOLING_DIM
+    )
+
+
+def naml_news() -> NamlNews:
+    """NAML at 256 filters, categories of 100 numbers: 667,827 parameters without its three tables."""
+    return naml(
+        vocabulary=VOCABULARY,
+        categories=CATEGORIES,
+        subcategories=SUBCATEGORIES,
+        word_dim=WORD_DIM,
+        element_dim=100,
+        filters=NEWS_DIM,
+        attention_dim=POOLING_DIM,
+    )
+
+
+def lstur_news() -> TitleEncoder:
+    """LSTUR's title encoder at 256 filters: 282,257 parameters without word vectors."""
+    return cnn_title(vocabulary=VOCABULARY, word_dim=WORD_DIM, filters=NEWS_DIM, attention_dim=POOLING_DIM)
+
+
+def lstur_topic_news() -> TopicNews:
+    """LSTUR with topics: 192 filters and two vectors of 32, 256 in all; 211,793 parameters without tables."""
+    return topic_news(
+        vocabulary=VOCABULARY,
+        categories=CATEGORIES,
+        subcategories=SUBCATEGORIES,
+        word_dim=WORD_DIM,
+        topic_dim=32,
+        filters=192,
+        attention_dim=POOLING_DIM,
+    )

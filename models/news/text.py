@@ -1,0 +1,64 @@
+"""News vectors from words: layers over word vectors, then attention pooling.
+
+FedNewsRec (ALGORITHMS 4.1), NRMS and LSTUR's title (ALGORITHMS 7) and the text views of NAML are all this, with other
+layers: a text CNN, self-attention, or both. Builders say which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from models.layers.additive_attention import AdditiveAttention
+from models.layers.word_embedding import WordEmbedding
+from models.shapes import expect_shape
+
+
+class TextView(nn.Module):
+    """A text's word vectors -> layers -> additive attention -> one vector.
+
+    Args:
+        layers: modules called as layer(x [n, L, ...], mask [n, L]).
+        pooling: pools what the last layer gives.
+    """
+
+    def __init__(self, layers: Sequence[nn.Module], pooling: AdditiveAttention) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(layers)
+        self.pooling = pooling
+
+    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+        """Word vectors [n, L, E] and their mask [n, L] -> [n, D]; a text without words -> zeros."""
+        for layer in self.layers:
+            x = layer(x, mask)
+        pooled: Tensor = self.pooling(x, mask)
+        return pooled  # [n, D]
+
+
+class Rectified(nn.Module):
+    """relu(layer(x, mask)): FedNewsRec's code puts it after self-attention, its paper does not."""
+
+    def __init__(self, layer: nn.Module) -> None:
+        super().__init__()
+        self.layer = layer
+
+    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+        """The shapes of `layer`."""
+        return torch.relu(self.layer(x, mask))
+
+
+class TitleEncoder(nn.Module):
+    """A news vector from the title alone."""
+
+    def __init__(self, words: WordEmbedding, title: TextView) -> None:
+        super().__init__()
+        self.words = words
+        self.title = title
+
+    def forward(self, words: Tensor) -> Tensor:
+        """Word ids int64 [n, L], 0 is padding -> news vectors [n, D]; no word -> zeros."""
+        expect_shape("words", words, "n", "L")
+        vectors: Tensor = self.title(*self.words(words))
+        return vectors

@@ -3,6 +3,37 @@
 from __future__ import annotations
 
 from models.builders.rankers import cosine_ranker, nrms, nrms_256
-from models.builders.recall import basis_recall, uni_fedrec_recall
+from models.builders.recall import (
+    basis_recall,
+    dense_recall,
+    ebnr,
+    ebnr_residual,
+    huita,
+    mean_recall,
+    octopus,
+    sasrec,
+    sasrec_residual,
+    sequence_recall,
+    uni_fedrec_recall,
+    youtubenet,
+    youtubenet_residual,
+)
 
-__all__ = ["basis_recall", "cosine_ranker", "nrms", "nrms_256", "uni_fedrec_recall"]
+__all__ = [
+    "basis_recall",
+    "cosine_ranker",
+    "dense_recall",
+    "ebnr",
+    "ebnr_residual",
+    "huita",
+    "mean_recall",
+    "nrms",
+    "nrms_256",
+    "octopus",
+    "sasrec",
+    "sasrec_residual",
+    "sequence_recall",
+    "uni_fedrec_recall",
+    "youtubenet",
+    "youtubenet_residual",
+]

@@ -1,11 +1,23 @@
-"""Recall models."""
+"""Recall models. PinnerSage has no parameters: `models.recall.pinnersage.medoids` is a function."""
 
 from __future__ import annotations
 
+from torch import nn
+
 from models.builders.attention import self_attention
 from models.layers.additive_attention import AdditiveAttention
+from models.layers.gru import MaskedGru
 from models.recall.basis import BasisRecall
-from models.shapes import BASIS_SIZE, HEAD_DIM, HEADS
+from models.recall.ebnr import Ebnr
+from models.recall.huita import Huita
+from models.recall.octopus import Octopus
+from models.recall.one_vector import CosineResidual
+from models.recall.sasrec import CausalAttention, CausalBlock, SasRec
+from models.recall.youtubenet import YoutubeNet
+from models.shapes import BASIS_SIZE, CLICKS, HEAD_DIM, HEADS, NEWS_DIM
+
+OCTOPUS_CHANNELS = 8  # M
+OCTOPUS_PENALTY = 0.01
 
 
 def basis_recall(*, heads: int, head_dim: int, attention_dim: int, basis_size: int, score_clip: float) -> BasisRecall:
@@ -23,3 +35,62 @@ def basis_recall(*, heads: int, head_dim: int, attention_dim: int, basis_size: i
 def uni_fedrec_recall() -> BasisRecall:
     """Uni-FedRec at the paper's sizes, 244,993 parameters: 16 x 16 heads, hidden 128, B = 30, delta = 0.2."""
     return basis_recall(heads=HEADS, head_dim=HEAD_DIM, attention_dim=128, basis_size=BASIS_SIZE, score_clip=0.2)
+
+
+def mean_recall(*, dim: int) -> YoutubeNet:
+    """YoutubeNet without a tower: the mean click, no parameters."""
+    return YoutubeNet(nn.Identity(), dim)
+
+
+def dense_recall(*, dim: int, hidden_dim: int) -> YoutubeNet:
+    """YoutubeNet with dense ReLU layers dim -> hidden_dim -> dim."""
+    return YoutubeNet(nn.Sequential(nn.Linear(dim, hidden_dim), nn.ReLU(), nn.Linear(hidden_dim, dim), nn.ReLU()), dim)
+
+
+def sequence_recall(*, dim: int, heads: int, blocks: int, clicks_limit: int) -> SasRec:
+    """SASRec on news vectors of size dim."""
+    return SasRec([CausalBlock(CausalAttention(dim, heads), dim) for _ in range(blocks)], dim, clicks_limit)
+
+
+def youtubenet() -> YoutubeNet:
+    """YoutubeNet as in the paper, dense ReLU 256-256: 131,584 parameters."""
+    return dense_recall(dim=NEWS_DIM, hidden_dim=NEWS_DIM)
+
+
+def youtubenet_residual() -> CosineResidual:
+    """YoutubeNet as a correction of the mean click, at the cosine start: 197,120 parameters."""
+    return CosineResidual(youtubenet())
+
+
+def huita() -> Huita:
+    """HUITA, hidden 200, at the cosine start: 51,601 parameters."""
+    model = Huita(AdditiveAttention(NEWS_DIM, 200))
+    model.cosine_start()
+    return model
+
+
+def ebnr() -> Ebnr:
+    """EBNR as in the paper, GRU 256 with one bias: 393,984 parameters."""
+    return Ebnr(MaskedGru(NEWS_DIM, NEWS_DIM))
+
+
+def ebnr_residual() -> CosineResidual:
+    """EBNR as a correction of the mean click, at the cosine start: 459,520 parameters."""
+    return CosineResidual(ebnr())
+
+
+def sasrec() -> SasRec:
+    """SASRec as in the paper, 2 blocks of one head: 671,232 parameters."""
+    return sequence_recall(dim=NEWS_DIM, heads=1, blocks=2, clicks_limit=CLICKS)
+
+
+def sasrec_residual() -> CosineResidual:
+    """SASRec as a correction of the mean click, at the cosine start: 736,768 parameters."""
+    return CosineResidual(sasrec())
+
+
+def octopus() -> Octopus:
+    """Octopus with M = 8, at its start: 67,840 parameters."""
+    model = Octopus(NEWS_DIM, OCTOPUS_CHANNELS, OCTOPUS_PENALTY)
+    model.cosine_start()
+    return model

@@ -1,0 +1,85 @@
+"""What the recall baselines of one user vector share: score, loss, and the start at the cosine (ALGORITHMS 8)."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import torch
+from torch import Tensor, nn
+
+from models.losses import info_nce
+from models.scoring import inner_products
+
+
+class OneVectorRecall(nn.Module, ABC):
+    """A reader is one vector u in the space of the news; score(d) = <u, d>; InfoNCE with K negatives.
+
+    Args:
+        dim: D.
+    """
+
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        if dim < 1:
+            raise ValueError(f"dim must be at least 1, got {dim}")
+        self.dim = dim
+
+    @abstractmethod
+    def user_vector(self, clicks: Tensor, click_mask: Tensor) -> Tensor:
+        """clicks [b, H, D], oldest first, click_mask [b, H] -> u [b, D]; no clicks -> zeros."""
+
+    def forward(self, clicks: Tensor, click_mask: Tensor, candidates: Tensor) -> Tensor:
+        """candidates [b, R, D] -> scores [b, R]. Raises ValueError for shapes that do not fit."""
+        require_clicks(clicks, click_mask, self.dim)
+        require_candidates(candidates, self.dim)
+        return inner_products(self.user_vector(clicks, click_mask), candidates)
+
+    def loss(self, clicks: Tensor, click_mask: Tensor, candidates: Tensor) -> Tensor:
+        """InfoNCE of candidates [b, 1 + K, D], positive first, mean over the batch."""
+        return info_nce(self(clicks, click_mask, candidates))
+
+
+class CosineResidual(OneVectorRecall):
+    """u = mean_j x_j + W branch(x): any one-vector model as a learnt correction of the mean click.
+
+    Not in the papers. Their YoutubeNet, EBNR and SASRec have no weights at which the score is a cosine (ReLU, gates and
+    norms stand between), so the paper's form is the branch here, unchanged, and W [D, D] starts at zero. Then
+    score(d) = mean_j <x_j, d>, for unit vectors the mean cosine, and W has a gradient from the first step, the branch
+    from the second.
+    """
+
+    def __init__(self, branch: OneVectorRecall) -> None:
+        super().__init__(branch.dim)
+        self.branch = branch
+        self.correction = nn.Linear(branch.dim, branch.dim, bias=False)
+        self.cosine_start()
+
+    @torch.no_grad()
+    def cosine_start(self) -> None:
+        """W = 0; the branch stays as it is."""
+        nn.init.zeros_(self.correction.weight)
+
+    def user_vector(self, clicks: Tensor, click_mask: Tensor) -> Tensor:
+        """clicks [b, H, D], click_mask [b, H] -> u [b, D]; no clicks -> zeros."""
+        learnt: Tensor = self.correction(self.branch.user_vector(clicks, click_mask))
+        return mean_click(clicks, click_mask) + learnt
+
+
+def mean_click(clicks: Tensor, click_mask: Tensor) -> Tensor:
+    """Mean over the real rows: [b, H, D], [b, H] -> [b, D]; no clicks -> zeros."""
+    total = (click_mask.unsqueeze(-2) @ clicks).squeeze(-2)  # [b, D]
+    return total / click_mask.sum(dim=-1, keepdim=True).clamp_min(1)
+
+
+def require_clicks(clicks: Tensor, click_mask: Tensor, dim: int) -> None:
+    """Raise ValueError, naming the argument and its shape, unless clicks are [b, H, dim] and click_mask [b, H]."""
+    if clicks.dim() != 3 or clicks.shape[-1] != dim:
+        raise ValueError(f"clicks must have shape [b, H, {dim}], got {tuple(clicks.shape)}")
+    if click_mask.dim() != 2 or click_mask.shape[-1] != clicks.shape[1]:
+        raise ValueError(f"click_mask must have shape [b, {clicks.shape[1]}] as clicks, got {tuple(click_mask.shape)}")
+
+
+def require_candidates(candidates: Tensor, dim: int) -> None:
+    """Raise ValueError, naming the argument and its shape, unless candidates are [b, R, dim]."""
+    if candidates.dim() != 3 or candidates.shape[-1] != dim:
+        raise ValueError(f"candidates must have shape [b, R, {dim}], got {tuple(candidates.shape)}")

@@ -1,0 +1,27 @@
+"""How a user vector meets candidates: the inner product (ALGORITHMS 1.4) and the cosine (6.1)."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+TINY_NORM = 1e-6
+
+
+def inner_products(user: Tensor, candidates: Tensor) -> Tensor:
+    """s(d) = <u, d>: user [b, D], candidates [b, R, D] -> [b, R]."""
+    return (candidates @ user.unsqueeze(-1)).squeeze(-1)
+
+
+def unit(x: Tensor) -> Tensor:
+    """Rows of length 1: [..., D] -> [..., D]. Rows shorter than 1e-6 become zero, with zero gradient.
+
+    The bound lies under the root, as a root of 0 has no finite slope; and without the zeros the slope beside it would
+    be a million.
+    """
+    squares = x.square().sum(dim=-1, keepdim=True)
+    return x / squares.clamp_min(TINY_NORM**2).sqrt() * (squares >= TINY_NORM**2)
+
+
+def cosines(user: Tensor, candidates: Tensor) -> Tensor:
+    """cos(u, d), 0 where u or d is zero: user [b, D], candidates [b, R, D] -> [b, R]."""
+    return inner_products(unit(user), unit(candidates))

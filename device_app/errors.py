@@ -9,6 +9,7 @@ DeviceError
 ├── BudgetSpent             the ledger refuses a release of data
 ├── ProtectionTooWeak       a round asks for less protection than the reader accepts
 ├── NotEligible             the device can't train now, and why
+├── SumAborted              this device leaves a secure sum: a message in it was not as an honest server's
 ├── UnknownNews             no such news on this device
 ├── SettingsRefused         the file of settings can't be read
 └── StoreBroken             the device's database can't be opened or is of a newer version
@@ -79,6 +80,13 @@ class NotEligible(DeviceError):
 
     def __init__(self, why: str) -> None:
         super().__init__(f"This device does not train now: {why}")
+
+
+class SumAborted(DeviceError):
+    """This device leaves a secure sum; what it has revealed so far opens nothing."""
+
+    def __init__(self, round_id: str, why: str) -> None:
+        super().__init__(f"This device left the secure sum of {round_id}: {why}.")
 
 
 class UnknownNews(DeviceError):

@@ -59,6 +59,21 @@ from device_app.wire.releases import (
     SignedManifest,
 )
 from device_app.wire.rounds import CheckIn, RoundManifest, RoundOffer, RoundStatus, UploadReceipt
+from device_app.wire.secagg import (
+    AdvertisedKeys,
+    Agreement,
+    Agreements,
+    Box,
+    MemberSignature,
+    RevealedShare,
+    RevealedShares,
+    Roster,
+    RosterEntry,
+    SharedKeys,
+    Shares,
+    SumTerms,
+    Survivors,
+)
 from device_app.wire.tensors import DTYPES, TensorError, TensorSpec, dequantise, pack, quantise, unpack
 
 AT = datetime(2026, 11, 20, 8, 30, 0, 123456, tzinfo=UTC)
@@ -118,7 +133,33 @@ POOL_CODES = PoolCodes(
     shards=(CODE_SHARD,),
 )
 ENTRY = ModelEntry(architecture="basis", role="recall", graphs={"context": BLOB}, weights=None)
+TERMS = SumTerms(round="round-1", cohort=50, cohort_minimum=34, length=1_089_602, fraction_bits=18, bound=100.0)
+KEYS = AdvertisedKeys(
+    encryption_key=bytes(range(32)), mask_key=b"\xff" * 32, verify_key=b"v" * 32, signature=bytes(range(64))
+)
+ROSTER = Roster(
+    round="round-1",
+    me=2,
+    cohort=2,
+    threshold=2,
+    members=(RosterEntry(member=1, keys=KEYS), RosterEntry(member=2, keys=KEYS)),
+)
+BOX = Box(member=7, box=bytes(range(90)))
+SHARE = RevealedShare(member=1, share=b"\xfe" * 33)
 EXAMPLES: tuple[BaseModel, ...] = (
+    TERMS,
+    KEYS,
+    RosterEntry(member=10_000, keys=KEYS),
+    ROSTER,
+    BOX,
+    SharedKeys(seed_commitment=b"c" * 32, boxes=(BOX,)),
+    Shares(boxes=()),
+    Survivors(members=(1, 3, 10_000)),
+    Agreement(signature=b"\xfb" * 64),
+    MemberSignature(member=1, signature=b"s" * 64),
+    Agreements(signatures=(MemberSignature(member=1, signature=b"s" * 64),)),
+    SHARE,
+    RevealedShares(seeds=(SHARE,), keys=(RevealedShare(member=2, share=bytes(33)),)),
     CARD,
     BodiesRequest(ids=("a", "b")),
     NewsBody(id="a", body="First.\n\nSecond."),
@@ -207,6 +248,11 @@ BROKEN: tuple[tuple[type[BaseModel], BaseModel, dict[str, Any], str], ...] = (
     (RoundOffer, RoundOffer(manifest=ROUND, pseudonym="a" * 22), {"pseudonym": "a" * 21}, "pseudonym"),
     (RoundManifest, ROUND, {"samples_limit": 1_025}, "samples_limit"),
     (LocalLaplace, LocalLaplace(), {"scale": 0.0}, "scale"),
+    (SumTerms, TERMS, {"cohort": 10_001}, "cohort"),
+    (SumTerms, TERMS, {"length": 2**27 + 1}, "length"),
+    (AdvertisedKeys, KEYS, {"mask_key": "AAAA"}, "mask_key"),
+    (Box, BOX, {"box": "AAAA"}, "box"),
+    (RevealedShare, SHARE, {"share": "AAAA"}, "share"),
 )
 
 

@@ -1,0 +1,42 @@
+"""What a secure sum refuses and why.
+
+OwnfeedError
+├── SumMessageRefused     422  the message is not what its stage takes
+├── SumMessageConflict    409  another message of this stage came before from the same place
+├── SumStageClosed        409  early or late: the sum is at another stage
+└── SumFailed             409  too few members, or their shares are false; nothing was opened
+"""
+
+from __future__ import annotations
+
+from backend.errors import OwnfeedError
+
+
+class SumMessageRefused(OwnfeedError):
+    """The message is not what its stage takes."""
+
+    code, status, title = "sum-message-refused", 422, "The message does not fit the secure sum"
+
+
+class SumMessageConflict(OwnfeedError):
+    """Another message of this stage came before from the same place."""
+
+    code, status, title = "sum-message-conflict", 409, "Another message came before in its place"
+
+    def __init__(self, stage: str) -> None:
+        super().__init__(f"Another message of stage {stage} came before from this pseudonym.", field="body")
+
+
+class SumStageClosed(OwnfeedError):
+    """Early or late: the sum is at another stage."""
+
+    code, status, title = "sum-stage-closed", 409, "The secure sum is at another stage"
+
+    def __init__(self, wanted: str, stage: str) -> None:
+        super().__init__(f"The secure sum is at stage {stage}, not {wanted}.", field="stage", limit=stage)
+
+
+class SumFailed(OwnfeedError):
+    """Too few members, or their shares are false; nothing was opened."""
+
+    code, status, title = "sum-failed", 409, "The secure sum can't be opened"

@@ -1,0 +1,68 @@
+"""What a device must remember of a secure sum, so that a kill at any point neither loses nor repeats anything."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Literal
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from pydantic import Field
+
+from device_app.wire.ids import Message
+from device_app.wire.pairing import sign_keys
+from device_app.wire.secagg import AdvertisedKeys, RevealedShares, Roster, SharedKeys, SumTerms
+from device_app.wire.shamir import SHARE_BYTES
+
+SumStage = Literal["keys", "shares", "masked", "agree", "unmask"]
+
+
+class HeldShares(Message):
+    """The two shares that this device holds for one member, or for itself."""
+
+    member: int
+    key_share: bytes = Field(min_length=SHARE_BYTES, max_length=SHARE_BYTES)
+    seed_share: bytes = Field(min_length=SHARE_BYTES, max_length=SHARE_BYTES)
+
+
+class SumState(Message):
+    """A device's memory of one secure sum; JSON by `model_dump_json`. Never on the wire: it holds every secret.
+
+    stage names the message that is being sent, or has been. Messages are kept as they were sent, since a second, other
+    message of the same stage could open what the first one hid.
+    """
+
+    terms: SumTerms
+    stage: SumStage
+    identity_secret: bytes
+    encryption_secret: bytes
+    mask_secret: bytes
+    roster: Roster | None = None
+    seed: bytes | None = None
+    own: HeldShares | None = None
+    shared: SharedKeys | None = None
+    held: tuple[HeldShares, ...] = Field(default=(), description="Of U2, this device included.")
+    masked_sha256: str | None = None
+    survivors: tuple[int, ...] = ()
+    revealed: RevealedShares | None = None
+
+    @property
+    def keys(self) -> AdvertisedKeys:
+        """The message of stage keys; Ed25519 signatures are deterministic, so it's the same bytes every time."""
+        identity = Ed25519PrivateKey.from_private_bytes(self.identity_secret)
+        publics = [
+            X25519PrivateKey.from_private_bytes(secret).public_key().public_bytes_raw()
+            for secret in (self.encryption_secret, self.mask_secret)
+        ]
+        return sign_keys(self.terms.digest(), identity, *publics)
+
+
+def begin_sum(terms: SumTerms, identity: Ed25519PrivateKey | None = None) -> SumState:
+    """Fresh keys for one round. `identity` signs them; without one (no directory of members) it's fresh too."""
+    return SumState(
+        terms=terms,
+        stage="keys",
+        identity_secret=identity.private_bytes_raw() if identity else secrets.token_bytes(32),
+        encryption_secret=X25519PrivateKey.generate().private_bytes_raw(),
+        mask_secret=X25519PrivateKey.generate().private_bytes_raw(),
+    )

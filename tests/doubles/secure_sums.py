@@ -1,0 +1,164 @@
+"""Devices and a server of a secure sum, wired together without HTTP; every message goes through its JSON and back."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Collection, Generator, Iterable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from backend.federation.secagg.graph import Assumptions
+from backend.federation.secagg.secure_sum import OpenedSum, SecureSum
+from device_app.privacy.sealed import Charge
+from device_app.privacy.secagg import Contribution, MaskedInput, Reply, Step, take_part
+from device_app.privacy.sum_state import SumState, begin_sum
+from device_app.wire.ring import RingVector, ring_dtype
+from device_app.wire.secagg import (
+    AdvertisedKeys,
+    Agreement,
+    RevealedShares,
+    SharedKeys,
+    SumTerms,
+)
+
+CHUNK_BYTES = 60_001
+"""Odd on purpose: chunks of an upload don't end where ring elements do."""
+STAGES = ("keys", "shares", "masked", "agree", "unmask")
+
+
+class FreeLedger:
+    """Writes charges down and refuses none."""
+
+    def __init__(self) -> None:
+        self.charges: list[Charge] = []
+
+    def spend(self, charge: Charge) -> None:
+        self.charges.append(charge)
+
+
+def terms(cohort: int, length: int = 4, **changes: object) -> SumTerms:
+    """Terms of a small sum of integers: f = 0, X = 1000."""
+    given: dict[str, object] = {
+        "round": "round-1",
+        "cohort": cohort,
+        "cohort_minimum": 2,
+        "length": length,
+        "fraction_bits": 0,
+        "bound": 1_000.0,
+    }
+    return SumTerms.model_validate(given | changes)
+
+
+def random_vector(length: int, bits: int = 32) -> RingVector:
+    """Uniform ring elements."""
+    return np.frombuffer(secrets.token_bytes(length * bits // 8), dtype=ring_dtype(bits)).copy()
+
+
+@dataclass
+class Device:
+    """One device: its generator, and the step it stands at."""
+
+    pseudonym: str
+    state: SumState
+    vector: RingVector
+    ledger: FreeLedger = field(default_factory=FreeLedger)
+    directory: Collection[bytes] | None = None
+    payload: bytes | None = None
+    step: Step | None = None
+    part: Generator[Step, Reply, SumState] | None = None
+
+    @classmethod
+    def new(cls, number: int, terms: SumTerms, vector: RingVector) -> Device:
+        return cls(f"device-{number:04}-{'x' * 14}", begin_sum(terms), vector)
+
+    def start(self) -> Step:
+        """Begin, or begin again from what was kept, as after a kill."""
+        charge = Charge("training", "secure_sum", subject=self.state.terms.round)
+        self.part = take_part(
+            self.state, Contribution(self.vector, charge), self.ledger, payload=self.payload, directory=self.directory
+        )
+        self._keep(next(self.part))
+        assert self.step is not None
+        return self.step
+
+    def hear(self, reply: Reply) -> Step:
+        """Send an answer into the generator."""
+        assert self.part is not None
+        self._keep(self.part.send(reply))
+        assert self.step is not None
+        return self.step
+
+    def killed(self) -> Device:
+        """A new process on the same disk."""
+        state = SumState.model_validate_json(self.state.model_dump_json())
+        return Device(
+            self.pseudonym, state, random_vector(self.vector.size), directory=self.directory, payload=self.payload
+        )
+
+    def _keep(self, step: Step) -> None:
+        self.step, self.state = step, step.state
+        if isinstance(step.sealed.message, MaskedInput):
+            self.payload = step.sealed.payload
+
+
+def deliver(server: SecureSum, device: Device) -> bool:
+    """Hand the device's present message to the server."""
+    assert device.step is not None
+    stage, payload = device.step.state.stage, device.step.sealed.payload
+    if stage == "keys":
+        return server.advertise(device.pseudonym, AdvertisedKeys.model_validate_json(payload))
+    if stage == "shares":
+        return server.share(device.pseudonym, SharedKeys.model_validate_json(payload))
+    if stage == "masked":
+        return server.add_masked(device.pseudonym, chunks(payload))
+    if stage == "agree":
+        return server.agree(device.pseudonym, Agreement.model_validate_json(payload))
+    return server.reveal(device.pseudonym, RevealedShares.model_validate_json(payload))
+
+
+def chunks(payload: bytes) -> Iterable[bytes]:
+    """A body as it arrives."""
+    return (payload[at : at + CHUNK_BYTES] for at in range(0, len(payload), CHUNK_BYTES))
+
+
+def answer(server: SecureSum, device: Device) -> Reply:
+    """What the server answers to the stage that the device is at, through JSON."""
+    found = {
+        "keys": server.roster,
+        "shares": server.shares,
+        "masked": server.survivors,
+        "agree": server.agreements,
+    }[device.state.stage](device.pseudonym)
+    return type(found).model_validate_json(found.model_dump_json())
+
+
+def run_sum(server: SecureSum, devices: list[Device], gone: Mapping[str, Collection[int]] | None = None) -> OpenedSum:
+    """The whole protocol. gone: by stage, the places in `devices` that vanish before sending that stage's message."""
+    gone = gone or {}
+    left = list(range(len(devices)))
+    stages = [stage for stage in STAGES if stage != "agree" or server.record.terms.mode == "active"]
+    for at, stage in enumerate(stages):
+        left = [place for place in left if place not in gone.get(stage, ())]
+        for place in left:
+            device = devices[place]
+            device.start() if at == 0 else device.hear(answer(server, device))
+            assert device.state.stage == stage
+            deliver(server, device)
+        if stage != "unmask":
+            server.close()
+    return server.open()
+
+
+def cohort(
+    terms: SumTerms, *, threshold: int | None = None, assumptions: Assumptions | None = None
+) -> tuple[SecureSum, list[Device]]:
+    """A server, and as many devices as the terms allow, with random vectors."""
+    server = SecureSum(terms, threshold=threshold, assumptions=assumptions)
+    return server, [Device.new(n, terms, random_vector(terms.length, terms.bits)) for n in range(terms.cohort)]
+
+
+def plain_sum(devices: list[Device], places: Iterable[int]) -> RingVector:
+    """The oracle: numpy's sum, in the ring."""
+    chosen = [devices[place].vector for place in places]
+    return np.sum(chosen, axis=0, dtype=chosen[0].dtype)

@@ -4,14 +4,28 @@ from __future__ import annotations
 
 from models.builders.attention import self_attention
 from models.layers.additive_attention import AdditiveAttention
-from models.shapes import HEAD_DIM, HEADS
+from models.shapes import HEAD_DIM, HEADS, NEWS_DIM
+from models.user.candidate_attention import CandidateAttention
 from models.user.cosine import CosineRanker
+from models.user.feature_ranker import FEATURES, FeatureRanker
 from models.user.nrms import NrmsUser
 
 
 def cosine_ranker() -> CosineRanker:
     """The softmax-weighted cosine with beta = 8."""
     return CosineRanker()
+
+
+def candidate_attention(dim: int = NEWS_DIM) -> CandidateAttention:
+    """The small ranker without features, dim + 2 parameters, at the cosine start."""
+    return CandidateAttention(dim)
+
+
+def feature_ranker(dim: int = NEWS_DIM, features: tuple[str, ...] = FEATURES) -> FeatureRanker:
+    """The default ranker, dim + 6 parameters, at its known start."""
+    model = FeatureRanker(candidate_attention(dim), features)
+    model.known_start()
+    return model
 
 
 def nrms(*, heads: int, head_dim: int, attention_dim: int) -> NrmsUser:

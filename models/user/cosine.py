@@ -1,4 +1,4 @@
-"""The default ranker: cosines to the clicks, weighed by their own softmax. One parameter, nothing to train."""
+"""The untrained ranker: cosines to the clicks, weighed by their own softmax. One parameter, nothing to train."""
 
 from __future__ import annotations
 
@@ -6,13 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from models.layers.masked_softmax import masked_softmax
-
-TINY_NORM = 1e-6
-
-
-def unit(x: Tensor) -> Tensor:
-    """Rows of length 1; rows shorter than 1e-6 shrink towards zero instead of exploding, so cos with zero is 0."""
-    return x / x.square().sum(dim=-1, keepdim=True).sqrt().clamp_min(TINY_NORM)
+from models.scoring import unit
 
 
 class CosineRanker(nn.Module):

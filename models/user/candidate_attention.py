@@ -1,0 +1,60 @@
+"""The small ranker: every candidate weighs the clicks by how well they match it (TARGETS section 1)."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from models.layers.masked_softmax import masked_softmax
+from models.losses import info_nce
+from models.recall.one_vector import require_candidates, require_clicks
+from models.scoring import unit
+
+START_BETA = 8.0  # nothing trained: AUC .645 on the natural MIND sample of the design study
+START_SHARPNESS = 10.0
+
+
+class CandidateAttention(nn.Module):
+    """score(d) = sum_j softmax_j(beta s_jd) s_jd,  s_jd = h_j diag(M) d, for clicks h_j and candidate d of length 1.
+
+    D + 2 parameters, 386 at D = 384 and 258 at D = 256: the metric M [D], beta, and the sharpness of the softmax over
+    candidates. Scores of about the size of a cosine are too alike for InfoNCE, so the loss is that of
+    exp(log_sharpness) * score; the sharpness changes no ranking and is not part of `forward`.
+
+    Small enough to learn under differential privacy, which the papers' models are not with a few thousand readers.
+    """
+
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        if dim < 1:
+            raise ValueError(f"dim must be at least 1, got {dim}")
+        self.dim = dim
+        self.metric = nn.Parameter(torch.empty(dim))
+        self.beta = nn.Parameter(torch.empty(()))
+        self.log_sharpness = nn.Parameter(torch.empty(()))
+        self.cosine_start()
+
+    @torch.no_grad()
+    def cosine_start(self) -> None:
+        """M = 1 and beta = 8: the softmax-weighted cosine, as `CosineRanker`."""
+        nn.init.ones_(self.metric)
+        self.beta.fill_(START_BETA)
+        self.log_sharpness.fill_(math.log(START_SHARPNESS))
+
+    def forward(self, clicks: Tensor, click_mask: Tensor, candidates: Tensor) -> Tensor:
+        """How well candidates fit the clicks. The order of clicks is irrelevant; without clicks scores are 0.
+
+        clicks [b, H, D], click_mask [b, H], candidates [b, R, D] -> scores [b, R]. Vectors may have any length.
+        Raises ValueError for shapes that do not fit.
+        """
+        require_clicks(clicks, click_mask, self.dim)
+        require_candidates(candidates, self.dim)
+        matches = unit(candidates) @ (unit(clicks) * self.metric).transpose(-1, -2)  # s_jd [b, R, H]
+        weights = masked_softmax(self.beta * matches, click_mask.unsqueeze(-2))  # [b, R, H]
+        return (weights * matches).sum(dim=-1)  # [b, R]
+
+    def loss(self, clicks: Tensor, click_mask: Tensor, candidates: Tensor) -> Tensor:
+        """InfoNCE of candidates [b, 1 + K, D], positive first, mean over the batch."""
+        return info_nce(self.log_sharpness.exp() * self(clicks, click_mask, candidates))

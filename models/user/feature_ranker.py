@@ -1,0 +1,60 @@
+"""The default ranker: candidate attention, and what a device knows of a candidate besides its text."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from models.losses import info_nce
+from models.user.candidate_attention import CandidateAttention
+
+FEATURES = ("section_affinity", "topic_affinity", "popularity", "recency")
+"""F columns of `features`, each from 0 to 1; `device_app/ranking/features.py` computes them under these names."""
+
+KNOWN_WEIGHTS = {"section_affinity": 0.05, "topic_affinity": 0.05, "popularity": 0.2, "recency": 0.04}
+"""Chosen, not trained (models/README.md)."""
+
+
+class FeatureRanker(nn.Module):
+    """score(d) = match(d) + sum_f w_f x_fd: the fit of `CandidateAttention` and F features of a candidate.
+
+    D + 2 + F parameters: 262 at D = 256 with the four FEATURES.
+
+    Args:
+        matching: the fit to the clicks.
+        features: names of the F columns, in order.
+    """
+
+    def __init__(self, matching: CandidateAttention, features: tuple[str, ...] = FEATURES) -> None:
+        super().__init__()
+        if not features or len(set(features)) != len(features):
+            raise ValueError(f"features must be distinct names, at least one, got {features}")
+        self.matching = matching
+        self.features = features
+        self.feature_weights = nn.Parameter(torch.zeros(len(features)))
+
+    @torch.no_grad()
+    def cosine_start(self) -> None:
+        """w = 0: the softmax-weighted cosine, whatever the features are."""
+        self.matching.cosine_start()
+        nn.init.zeros_(self.feature_weights)
+
+    @torch.no_grad()
+    def known_start(self) -> None:
+        """The cosine start with KNOWN_WEIGHTS; 0 for a feature that has none."""
+        self.cosine_start()
+        self.feature_weights.copy_(torch.tensor([KNOWN_WEIGHTS.get(name, 0.0) for name in self.features]))
+
+    def forward(self, clicks: Tensor, click_mask: Tensor, candidates: Tensor, features: Tensor) -> Tensor:
+        """clicks [b, H, D], click_mask [b, H], candidates [b, R, D], features [b, R, F] -> scores [b, R].
+
+        Without clicks the features alone decide. Raises ValueError for shapes that do not fit.
+        """
+        if features.dim() != 3 or features.shape[-1] != len(self.features):
+            raise ValueError(f"features must have shape [b, R, {len(self.features)}], got {tuple(features.shape)}")
+        fit: Tensor = self.matching(clicks, click_mask, candidates)
+        return fit + features @ self.feature_weights  # [b, R]
+
+    def loss(self, clicks: Tensor, click_mask: Tensor, candidates: Tensor, features: Tensor) -> Tensor:
+        """InfoNCE of candidates [b, 1 + K, D] with features [b, 1 + K, F], positive first, mean over the batch."""
+        return info_nce(self.matching.log_sharpness.exp() * self(clicks, click_mask, candidates, features))

@@ -1,0 +1,87 @@
+"""Scopes are declared by class, found by parameter, and keep private parameters out of what is shared."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import typing
+from collections.abc import Mapping
+from typing import ClassVar
+
+import pytest
+import torch
+from torch import nn
+
+from models.builders.rankers import feature_ranker, nrms_256
+from models.builders.user import fednewsrec, lstur, naml
+from models.scopes import PrivateParameter, Scope, SharedParameters, private_names, scopes
+
+
+class Grouped(nn.Module):
+    """A reader's model with a head for its group; its inner vector is private by its own class."""
+
+    SCOPES: ClassVar[Mapping[str, Scope]] = {"head": "group", "user": "group"}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.base = nn.Linear(2, 2)
+        self.head = nn.Linear(2, 1)
+        self.user = lstur("ini", dim=2)
+
+
+def test_what_is_not_declared_is_shared() -> None:
+    for model in (
+        nrms_256(),
+        feature_ranker(4),
+        naml(dim=4, attention_dim=2),
+        fednewsrec(heads=1, head_dim=4, attention_dim=2),
+    ):
+        assert set(scopes(model).values()) == {"shared"}
+        assert scopes(model).keys() == {name for name, _ in model.named_parameters()}
+
+
+@pytest.mark.parametrize("form", ["ini", "con"])
+def test_lsturs_reader_vector_is_private_and_all_else_shared(form: typing.Literal["ini", "con"]) -> None:
+    found = scopes(lstur(form, dim=4))
+    assert found.pop("user_embedding") == "private"
+    assert set(found.values()) == {"shared"}
+
+
+def test_a_declaration_about_a_child_holds_below_it_and_the_narrower_one_wins() -> None:
+    found = scopes(Grouped())
+    assert found["base.weight"] == "shared"
+    assert found["head.weight"] == found["head.bias"] == found["user.gru.input.weight"] == "group"
+    assert found["user.user_embedding"] == "private"
+    assert private_names(Grouped()) == ("user.user_embedding",)
+
+
+def test_a_declaration_that_fits_nothing_is_an_error() -> None:
+    class Misspelt(nn.Linear):
+        SCOPES: ClassVar[Mapping[str, Scope]] = {"wieght": "private"}
+
+    class Unknown(nn.Linear):
+        SCOPES: ClassVar[Mapping[str, str]] = {"weight": "secret"}
+
+    with pytest.raises(ValueError, match=r"Misspelt\.SCOPES names 'wieght', which has no parameters"):
+        scopes(Misspelt(2, 2))
+    with pytest.raises(ValueError, match=r"Unknown\.SCOPES\['weight'\] must be one of"):
+        scopes(Unknown(2, 2))
+
+
+def test_shared_parameters_cannot_be_made_with_a_private_one() -> None:
+    model = lstur("ini", dim=4)
+    everything = dict(model.named_parameters())
+    with pytest.raises(PrivateParameter, match="parameter user_embedding: it is private and never leaves its device"):
+        SharedParameters(model, everything)
+    with pytest.raises(ValueError, match="parameter other: LsturIniUser has none of that name"):
+        SharedParameters(model, {"other": torch.zeros(1)})
+    assert set(SharedParameters.of(model)) == everything.keys() - {"user_embedding"}
+
+
+def test_the_device_knows_the_name_of_the_reader_vector_without_the_models() -> None:
+    """The device has no torch and so no scopes; it keeps that name back whatever a release says."""
+    from device_app.privacy.shared import ALWAYS_PRIVATE
+
+    assert {name.rsplit(".", 1)[-1] for name in private_names(Grouped())} == ALWAYS_PRIVATE
+    check = "import sys; import device_app.privacy.shared; assert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", check], check=True)

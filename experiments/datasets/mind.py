@@ -1,0 +1,175 @@
+"""Microsoft's MIND as columns (Wu et al., "MIND: A Large-scale Dataset for News Recommendation", ACL 2020).
+
+A folder holds train/ and dev/, each with news.tsv (id, category, subcategory, title, abstract, url, entities, entities)
+and behaviors.tsv (impression, user, time, history, impressions), tab-separated, without a header. News are named by
+their row in one catalogue from here on.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from experiments.bench.table import DataMissing
+from experiments.datasets.ragged import Ragged
+
+FOLDER = "mind-subset"
+NEWS_COLUMNS_USED = 5
+BEHAVIOR_COLUMNS = 5
+TIME_FORMAT = "%m/%d/%Y %I:%M:%S %p"
+LABELS = {"0": 0, "1": 1}
+
+
+class MalformedRow(ValueError):
+    """A line of a data file that can't be read; the message names file, line and field."""
+
+    def __init__(self, path: Path, line: int, problem: str) -> None:
+        super().__init__(f"{path.parent.name}/{path.name}, line {line}: {problem}")
+
+
+@dataclass(frozen=True)
+class News:
+    """A catalogue of n news, a tuple a column; `row` finds an id."""
+
+    ids: tuple[str, ...]
+    categories: tuple[str, ...]
+    subcategories: tuple[str, ...]
+    titles: tuple[str, ...]
+    abstracts: tuple[str, ...]
+    row: dict[str, int] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "row", {news_id: row for row, news_id in enumerate(self.ids)})
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+@dataclass(frozen=True)
+class Impressions:
+    """m impressions: histories and candidates are rows of the catalogue, in order, the newest click last.
+
+    clicked has one 0 or 1 for each value of `candidates`; times are seconds since 1970, read as UTC.
+    """
+
+    ids: tuple[str, ...]
+    users: tuple[str, ...]
+    times_sec: NDArray[np.int64]
+    histories: Ragged
+    candidates: Ragged
+    clicked: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def longest_histories(self) -> dict[str, NDArray[np.int64]]:
+        """One history a user, the longest one, by user in the file's order."""
+        longest: dict[str, NDArray[np.int64]] = {}
+        for user, history in zip(self.users, self.histories, strict=True):
+            if user not in longest or len(history) > len(longest[user]):
+                longest[user] = history
+        return longest
+
+
+@dataclass(frozen=True)
+class Mind:
+    """One catalogue, both splits: news of train, then those that only dev has."""
+
+    news: News
+    train: Impressions
+    dev: Impressions
+
+
+def load_mind(folder: Path) -> Mind:
+    """The dataset of a folder with train/ and dev/. Raises DataMissing and MalformedRow."""
+    catalogues = [load_news(folder / split / "news.tsv") for split in ("train", "dev")]
+    news = _joined(*catalogues)
+    train, dev = (load_behaviors(folder / split / "behaviors.tsv", news) for split in ("train", "dev"))
+    return Mind(news, train, dev)
+
+
+def load_news(path: Path) -> News:
+    """A news.tsv. Raises DataMissing, and MalformedRow for too few columns, an empty or repeated id, no title."""
+    seen: dict[str, int] = {}
+    rows = []
+    for line, row in _lines(path):
+        if len(row) < NEWS_COLUMNS_USED:
+            raise MalformedRow(path, line, f"{len(row)} columns, at least {NEWS_COLUMNS_USED} expected")
+        news_id, title = row[0], row[3]
+        if not news_id:
+            raise MalformedRow(path, line, "the news id is empty")
+        if news_id in seen:
+            raise MalformedRow(path, line, f"news {news_id} stands in line {seen[news_id]} already")
+        if not title.strip():
+            raise MalformedRow(path, line, f"news {news_id} has no title")
+        seen[news_id] = line
+        rows.append(tuple(row[:NEWS_COLUMNS_USED]))
+    if not rows:
+        raise MalformedRow(path, 1, "the file is empty")
+    return News(*zip(*rows, strict=True))
+
+
+def load_behaviors(path: Path, news: News) -> Impressions:
+    """A behaviors.tsv over a catalogue.
+
+    Raises DataMissing, and MalformedRow for a wrong column count, a time that can't be read, a news that the catalogue
+    lacks, or a candidate that is not `<id>-0` or `<id>-1`.
+    """
+    ids, users, times, histories, candidates, clicked = [], [], [], [], [], []
+    for line, row in _lines(path):
+        if len(row) != BEHAVIOR_COLUMNS:
+            raise MalformedRow(path, line, f"{len(row)} columns, {BEHAVIOR_COLUMNS} expected")
+        ids.append(row[0])
+        users.append(row[1])
+        times.append(_seconds(row[2], path, line))
+        histories.append([_row_of(news_id, news, path, line, "history") for news_id in row[3].split()])
+        shown = [each.rpartition("-") for each in row[4].split()]
+        for news_id, _, label in shown:
+            if label not in LABELS:
+                raise MalformedRow(path, line, f"candidate {news_id}-{label}: a label of 0 or 1 is expected")
+        candidates.append([_row_of(news_id, news, path, line, "candidate") for news_id, _, _ in shown])
+        clicked += [LABELS[label] for _, _, label in shown]
+    return Impressions(
+        tuple(ids),
+        tuple(users),
+        np.array(times, dtype=np.int64),
+        Ragged.of(histories),
+        Ragged.of(candidates),
+        np.array(clicked, dtype=np.int64),
+    )
+
+
+def _joined(first: News, second: News) -> News:
+    fresh = [row for row, news_id in enumerate(second.ids) if news_id not in first.row]
+    columns = ("ids", "categories", "subcategories", "titles", "abstracts")
+    return News(*(getattr(first, name) + tuple(getattr(second, name)[row] for row in fresh) for name in columns))
+
+
+def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
+    if not path.is_file():
+        raise DataMissing(f"{path} is not there (name the folder with --data or OWNFEED_DATA)")
+    with path.open(encoding="utf-8", newline="") as file:
+        try:
+            yield from enumerate(csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE), start=1)
+        except UnicodeDecodeError as broken:
+            raise MalformedRow(path, 1, f"the file is not UTF-8 ({broken.reason})") from None
+
+
+def _seconds(text: str, path: Path, line: int) -> int:
+    try:
+        return int(datetime.strptime(text, TIME_FORMAT).replace(tzinfo=UTC).timestamp())
+    except ValueError:
+        raise MalformedRow(path, line, f"time {text!r}: expected like 11/15/2019 12:00:00 PM") from None
+
+
+def _row_of(news_id: str, news: News, path: Path, line: int, field_name: str) -> int:
+    row = news.row.get(news_id)
+    if row is None:
+        raise MalformedRow(path, line, f"{field_name} {news_id} is not in the catalogue")
+    return row

@@ -1,0 +1,72 @@
+"""Scores of impressions, and their metrics grouped by impression (ALGORITHMS 1.8)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from experiments.datasets.mind import Impressions
+from experiments.simulation.readers import Library
+from exporters.signature import call
+from models.metrics import RankingMetrics, by_impression
+from models.shapes import CLICKS
+
+CHUNK = 32
+
+ScoreFn = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[Any]]
+"""(one history, oldest first; its candidates [R]; rows of the catalogue) -> scores [R]."""
+
+
+def evaluate(impressions: Impressions, score: ScoreFn) -> RankingMetrics:
+    """Metrics of a scorer that is a function."""
+    found = [
+        score(history, candidates)
+        for history, candidates in zip(impressions.histories, impressions.candidates, strict=True)
+    ]
+    return metrics(impressions, np.concatenate(found))
+
+
+def metrics(impressions: Impressions, scores: NDArray[Any]) -> RankingMetrics:
+    """Metrics of scores given flat, in the order of `impressions.candidates`."""
+    return by_impression(impressions.candidates.owners, impressions.clicked, scores)
+
+
+def model_scores(
+    impressions: Impressions, model: nn.Module, weights: Mapping[str, NDArray[np.float32]], library: Library
+) -> NDArray[np.float32]:
+    """Scores of a ranker's `forward` under `weights`, flat, in the order of `impressions.candidates`.
+
+    Impressions of like length share a batch; what pads the shorter ones is cut off again.
+    """
+    values = {name: torch.from_numpy(np.asarray(value)) for name, value in weights.items()}
+    candidates = impressions.candidates
+    clicks = impressions.histories.last(CLICKS, padding=library.padding)
+    scores = np.zeros(len(candidates.values), dtype=np.float32)
+    order = np.argsort(candidates.lengths, kind="stable")
+    with torch.inference_mode():
+        for start in range(0, len(order), CHUNK):
+            rows = order[start : start + CHUNK]
+            lengths = candidates.lengths[rows]
+            padded = np.full((len(rows), max(int(lengths.max()), 1)), library.padding)
+            real = np.arange(padded.shape[1]) < lengths[:, None]
+            places = np.concatenate([np.arange(*candidates.offsets[row : row + 2]) for row in rows])
+            padded[real] = candidates.values[places]
+            given = library.samples(clicks[rows], padded)
+            inputs = [torch.from_numpy(getattr(given, name)) for name in ("clicks", "click_mask", "candidates")]
+            if library.features is not None:
+                inputs.append(torch.from_numpy(library.features(clicks[rows], padded)))
+            found = call(model, "forward", values, inputs).numpy()
+            scores[places] = found[real]
+    return scores
+
+
+def evaluate_model(
+    impressions: Impressions, model: nn.Module, weights: Mapping[str, NDArray[np.float32]], library: Library
+) -> RankingMetrics:
+    """Metrics of a ranker under `weights`."""
+    return metrics(impressions, model_scores(impressions, model, weights, library))

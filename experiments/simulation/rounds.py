@@ -1,0 +1,81 @@
+"""Rounds without HTTP: the live system's task, aggregate, strategy and optimizer over a simulated cohort."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.federation.aggregate import Aggregate
+from backend.federation.optimizers import Optimizer, Weights
+from backend.federation.strategies.strategy import Strategy
+from device_app.training.tasks.task import Update
+from experiments.simulation.clients import Clients
+
+Protect = Callable[[Update, np.random.Generator], Mapping[str, NDArray[np.float32]]]
+"""What a device does to its update before it leaves; the generator is the simulation's own."""
+AfterRound = Callable[[int, Mapping[str, NDArray[np.float32]]], None]
+"""Called with the rounds done and the new weights."""
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """How long, how many readers a round, out of how many."""
+
+    rounds: int
+    cohort: int
+    readers: int
+    seed: int
+
+    def __post_init__(self) -> None:
+        if self.rounds < 1:
+            raise ValueError(f"rounds: must be at least 1, got {self.rounds}")
+        if not 1 <= self.cohort <= self.readers:
+            raise ValueError(f"cohort: must be between 1 and the {self.readers} readers, got {self.cohort}")
+
+    def cohort_of(self, round_number: int) -> list[int]:
+        """Readers drawn without replacement."""
+        rng = np.random.default_rng((self.seed, round_number))
+        return [int(reader) for reader in rng.choice(self.readers, size=self.cohort, replace=False)]
+
+
+@dataclass(frozen=True)
+class Trained:
+    """Where the weights ended, and the cohort's mean loss before each step."""
+
+    weights: dict[str, NDArray[np.float32]]
+    losses: tuple[float, ...]
+
+
+def in_clear(update: Update, rng: np.random.Generator) -> Mapping[str, NDArray[np.float32]]:
+    """Noise off."""
+    return update.tensors
+
+
+def simulate(
+    clients: Clients,
+    weights: Weights,
+    plan: Rounds,
+    strategy: Strategy,
+    optimizer: Optimizer,
+    *,
+    protect: Protect = in_clear,
+    after_round: AfterRound | None = None,
+) -> Trained:
+    """Run the rounds. One update is held at a time, as on the server."""
+    current = {name: np.array(value, dtype=np.float32) for name, value in weights.items()}
+    losses = []
+    for round_number in range(plan.rounds):
+        total = Aggregate({name: value.shape for name, value in current.items()})
+        noise = np.random.default_rng((plan.seed, round_number, plan.readers))
+        loss = 0.0
+        for update in clients.updates(current, plan.cohort_of(round_number), round_number):
+            total.add(protect(update, noise))
+            loss += update.loss / plan.cohort
+        current = strategy.apply(total, current, optimizer)
+        losses.append(loss)
+        if after_round is not None:
+            after_round(round_number + 1, current)
+    return Trained(current, tuple(losses))

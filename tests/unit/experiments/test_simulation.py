@@ -1,0 +1,179 @@
+"""Simulated rounds. Oracles: torch's autograd on all samples at once, torch.optim.Adam, and one process for many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from backend.federation.optimizers import Sgd
+from backend.federation.strategies.fedavg import FedAvg
+from device_app.training.gradients import GradientFn
+from experiments.datasets.mind import Impressions
+from experiments.datasets.ragged import Ragged
+from experiments.datasets.samples import TrainingSamples, training_samples
+from experiments.simulation.adam import Adam
+from experiments.simulation.central import train_centrally
+from experiments.simulation.clients import Clients, Device, ManyProcesses, OneProcess
+from experiments.simulation.engines import TorchGradients, onnx_engine, ranker_inputs
+from experiments.simulation.ranking_task import RankingTask
+from experiments.simulation.readers import Library, SimulatedReader
+from experiments.simulation.rounds import Rounds, simulate
+from models.builders import nrms
+from models.user.nrms import NrmsUser
+
+DIM, NEWS, READERS = 8, 40, 6
+Weights = dict[str, NDArray[np.float32]]
+TINY_ROUNDING = 2e-6
+
+
+def made_up_samples() -> TrainingSamples:
+    """Readers with 6 to 14 clicks, so 2 to 4 samples each."""
+    rng = np.random.default_rng(0)
+    histories = [rng.permutation(NEWS)[: 6 + 8 * (reader % 2)] for reader in range(READERS)]
+    nothing = Ragged.of([[] for _ in histories])
+    users = tuple(f"u{reader}" for reader in range(READERS))
+    times, labels = np.zeros(READERS, np.int64), np.zeros(0, np.int64)
+    return training_samples(Impressions(users, users, times, Ragged.of(histories), nothing, labels), NEWS)
+
+
+def made_up_library() -> Library:
+    return Library.of(np.random.default_rng(1).normal(size=(NEWS, DIM)).astype(np.float32))
+
+
+def tiny_model() -> NrmsUser:
+    torch.manual_seed(2)
+    return nrms(heads=2, head_dim=4, attention_dim=5)
+
+
+def weights_of(model: nn.Module) -> Weights:
+    return {name: value.detach().numpy().copy() for name, value in model.named_parameters()}
+
+
+def torch_device(seed: int = 5, *, limit: int = 3) -> Device:
+    samples, library = made_up_samples(), made_up_library()
+    return Device(
+        RankingTask(negatives=4, samples_limit=limit),
+        TorchGradients(tiny_model(), ranker_inputs(DIM)),
+        lambda reader: SimulatedReader(samples, reader, library),
+        seed,
+    )
+
+
+def pooled_mean(device: Device, model: NrmsUser, cohort: list[int], round_number: int) -> Weights:
+    """The gradient of mean_u L_u, by one backward pass through every reader's loss."""
+    losses = []
+    for reader in cohort:
+        rng = np.random.default_rng((device.seed, round_number, reader))
+        drawn = device.source(reader).draw(negatives=4, limit=3, rng=rng)
+        losses.append(model.loss(*map(torch.from_numpy, (drawn.clicks, drawn.click_mask, drawn.candidates))))
+    torch.stack(losses).mean().backward()
+    return {name: value.grad.numpy() for name, value in model.named_parameters() if value.grad is not None}
+
+
+@pytest.mark.parametrize("engine", [TorchGradients, onnx_engine])
+def test_a_round_without_noise_steps_along_the_pooled_gradient(engine: Callable[..., GradientFn]) -> None:
+    samples, library, model = made_up_samples(), made_up_library(), tiny_model()
+    device = Device(
+        RankingTask(negatives=4, samples_limit=3),
+        engine(model, ranker_inputs(DIM)),
+        lambda reader: SimulatedReader(samples, reader, library),
+        seed=5,
+    )
+    plan = Rounds(rounds=1, cohort=4, readers=READERS, seed=3)
+    before = weights_of(model)
+    after = simulate(OneProcess(device), before, plan, FedAvg(), Sgd(learning_rate=1.0)).weights
+    pooled = pooled_mean(device, model, plan.cohort_of(0), 0)
+    for name, gradient in pooled.items():
+        np.testing.assert_allclose(before[name] - after[name], gradient, atol=TINY_ROUNDING, err_msg=name)
+    assert max(np.abs(each).max() for each in pooled.values()) > 100 * TINY_ROUNDING  # there is something to see
+
+
+def test_many_processes_give_the_numbers_of_one() -> None:
+    plan, before = Rounds(rounds=2, cohort=5, readers=READERS, seed=3), weights_of(tiny_model())
+
+    def run(clients: Clients) -> Weights:
+        return simulate(clients, before, plan, FedAvg(), Adam(0.01)).weights
+
+    with ManyProcesses(partial(_device, made_up_samples(), made_up_library()), processes=2) as many:
+        found = run(many)
+    for name, value in run(OneProcess(_device(made_up_samples(), made_up_library()))).items():
+        np.testing.assert_array_equal(found[name], value)
+
+
+def _device(samples: TrainingSamples, library: Library) -> Device:
+    torch.set_num_threads(1)
+    task, grad = RankingTask(negatives=4, samples_limit=3), TorchGradients(tiny_model(), ranker_inputs(DIM))
+    return Device(task, grad, partial(SimulatedReader, samples, library=library), seed=5)
+
+
+def test_a_cohort_has_no_reader_twice_and_depends_on_seed_and_round() -> None:
+    plan = Rounds(rounds=5, cohort=20, readers=40, seed=1)
+    cohorts = [plan.cohort_of(number) for number in range(5)]
+    assert all(len(set(cohort)) == 20 for cohort in cohorts)
+    assert len({tuple(cohort) for cohort in cohorts}) == 5
+    assert plan.cohort_of(2) == cohorts[2]
+    with pytest.raises(ValueError, match="cohort: must be between 1 and the 40 readers, got 41"):
+        Rounds(rounds=1, cohort=41, readers=40, seed=1)
+
+
+def test_what_a_device_protects_is_what_the_server_adds_up() -> None:
+    plan, before = Rounds(rounds=1, cohort=4, readers=READERS, seed=3), weights_of(tiny_model())
+    after = simulate(
+        OneProcess(torch_device()),
+        before,
+        plan,
+        FedAvg(),
+        Sgd(learning_rate=1.0),
+        protect=lambda update, rng: {name: np.full_like(each, 0.25) for name, each in update.tensors.items()},
+    ).weights
+    for name, value in before.items():
+        np.testing.assert_allclose(value - after[name], 0.25, atol=1e-6)
+
+
+def test_adam_is_torchs() -> None:
+    rng = np.random.default_rng(0)
+    start, ours = {"w": rng.normal(size=(3, 2)).astype(np.float32), "b": np.asarray(1.5, np.float32)}, Adam(0.1)
+    theirs = {name: torch.tensor(value, dtype=torch.float64, requires_grad=True) for name, value in start.items()}
+    oracle = torch.optim.Adam(theirs.values(), lr=0.1)
+    current: Weights = start
+    for _ in range(5):
+        slopes = {name: rng.normal(size=value.shape) for name, value in start.items()}
+        for name, each in theirs.items():
+            each.grad = torch.tensor(slopes[name], dtype=torch.float64)
+        oracle.step()
+        current = ours.step(current, slopes)
+    for name, value in theirs.items():
+        assert isinstance(current[name], np.ndarray)
+        np.testing.assert_allclose(current[name], value.detach().numpy(), atol=1e-6)
+
+
+def test_central_training_lowers_the_loss_and_repeats_itself() -> None:
+    model, library, samples = tiny_model(), made_up_library(), made_up_samples()
+    runs = [
+        train_centrally(
+            TorchGradients(model, ranker_inputs(DIM)),
+            samples,
+            library,
+            weights_of(model),
+            Adam(0.03),
+            steps=60,
+            batch=8,
+            negatives=4,
+            seed=1,
+        )
+        for _ in range(2)
+    ]
+    assert np.mean(runs[0].losses[-10:]) < np.mean(runs[0].losses[:10]) - 0.3
+    for name, value in runs[0].weights.items():
+        np.testing.assert_array_equal(value, runs[1].weights[name])
+
+
+def test_a_library_refuses_vectors_that_are_not_finite() -> None:
+    with pytest.raises(ValueError, match=r"vectors must be finite and have shape \[n, D\]"):
+        Library.of(np.full((2, 3), np.nan, np.float32))

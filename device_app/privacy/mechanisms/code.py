@@ -1,0 +1,81 @@
+"""One code: the nearest of K public prototypes, told by randomised response (RECALL 3, (g); the default)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from device_app.privacy.exact import randomised_response, rational
+from device_app.privacy.noise import NoiseSource
+from device_app.wire.recall import CODEBOOK_LIMIT
+
+NAME = "code"
+
+
+@dataclass(frozen=True)
+class RandomisedCode:
+    """A reader's code y in 0 .. K - 1 is sent as itself with probability e^eps / (e^eps + K - 1), else as another.
+
+    size: K. epsilon: eps of one report. K = 16 with 4 is the default, K = 64 with 8 the "high utility" choice: about
+    e^eps / 3 codes carry the most (RECALL 3). Nothing else about the reader is sent: no counts, no channels.
+
+    Formal guarantees, in pure local differential privacy, for any two readers whatsoever:
+
+    - one drawn code: eps, exactly; `exact.randomised_response` samples it with integers from the system's generator;
+    - a code that was drawn before is sent again as it was drawn: a reader's life costs eps times the number of
+      *distinct* true codes, which is what the ledger adds up and bounds.
+
+    Not covered: when and how often a report changes (a reader whose code never changes never sends a second one, so the
+    bound over a life compares readers whose codes change at the same times), that a device asks at all, and the network
+    address it asks from. A release with other prototypes starts a new table, and costs anew.
+    """
+
+    size: int
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        if not 2 <= self.size <= CODEBOOK_LIMIT:
+            raise ValueError(f"size must be 2 to {CODEBOOK_LIMIT}; got {self.size}")
+        rational(self.epsilon)
+
+    @property
+    def epsilon_per_report(self) -> float:
+        """What drawing one code costs."""
+        return self.epsilon
+
+    @property
+    def truth(self) -> float:
+        """P(the code sent is the true one): 0.7845 at K = 16, eps = 4."""
+        return 1 / (1 + (self.size - 1) * math.exp(-self.epsilon))
+
+    def release(self, code: int, source: NoiseSource) -> int:
+        """The code to send. See the class for the guarantee. Raises ValueError unless code is 0 .. K - 1."""
+        if not 0 <= code < self.size:
+            raise ValueError(f"code must be 0 to {self.size - 1}; got {code}")
+        return int(randomised_response(source, np.array([code], dtype=np.int64), self.size, self.epsilon)[0])
+
+    def parameters(self) -> dict[str, float]:
+        """The mechanism's numbers, for the ledger."""
+        return {"size": float(self.size), "epsilon": self.epsilon}
+
+    def words(self) -> str:
+        """The mechanism in one sentence for the reader."""
+        return (
+            f"One number between 0 and {self.size - 1}, which says to which of {self.size} typical readers you are "
+            f"nearest; it is true with probability {self.truth:.2f}, and otherwise any of the others."
+        )
+
+
+def nearest(prototypes: NDArray[np.float32], user: NDArray[np.float32]) -> int:
+    """argmax_k <prototype_k, u>: prototypes [K, D], user [D]; the first of equal ones.
+
+    Raises ValueError for another shape, or a user vector that is not finite.
+    """
+    if prototypes.ndim != 2 or user.shape != prototypes.shape[1:]:
+        raise ValueError(f"user has shape {user.shape}, prototypes {prototypes.shape}")
+    if not np.isfinite(user).all():
+        raise ValueError("user has values that are not finite: nothing is released")
+    return int(np.argmax(prototypes @ user))

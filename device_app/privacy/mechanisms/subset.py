@@ -1,0 +1,68 @@
+"""Subset selection of one topic (RECALL 3, (e3)): for comparison; at an epsilon of 4 and 16 topics it is `code`."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from device_app.privacy.exact import rational, subset_selection
+from device_app.privacy.noise import NoiseSource
+from device_app.wire.recall import CODEBOOK_LIMIT
+
+NAME = "subset"
+
+
+@dataclass(frozen=True)
+class TopicSubset:
+    """A set of w = max(1, round(K / (e^eps + 1))) of K topics; each set with the reader's own is e^eps times as likely.
+
+    size: K. epsilon: eps of one report. (Ye and Barg 2018; w is their optimum.)
+
+    Formal guarantees, in pure local differential privacy, for any two readers whatsoever: one drawn set costs eps,
+    exactly (`exact.subset_selection`). As with `code`, a set that was drawn for a topic is sent again whenever it is
+    that topic, so a life costs eps times the distinct topics, for readers whose topics change at the same times.
+
+    Not covered: when reports change, that a device asks, and its address.
+    """
+
+    size: int
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        if not 2 <= self.size <= CODEBOOK_LIMIT:
+            raise ValueError(f"size must be 2 to {CODEBOOK_LIMIT}; got {self.size}")
+        rational(self.epsilon)
+
+    @property
+    def epsilon_per_report(self) -> float:
+        """What drawing one set costs."""
+        return self.epsilon
+
+    @property
+    def width(self) -> int:
+        """w."""
+        return max(1, round(self.size / (math.exp(self.epsilon) + 1)))
+
+    @property
+    def truth(self) -> float:
+        """P(the reader's own topic is in the set)."""
+        odds = self.width * math.exp(self.epsilon)
+        return odds / (odds + self.size - self.width)
+
+    def release(self, topic: int, source: NoiseSource) -> tuple[int, ...]:
+        """The set to send, ascending. See the class. Raises ValueError unless topic is 0 .. K - 1."""
+        if not 0 <= topic < self.size:
+            raise ValueError(f"topic must be 0 to {self.size - 1}; got {topic}")
+        drawn = subset_selection(source, np.array([topic], dtype=np.int64), self.size, self.width, self.epsilon)
+        return tuple(drawn[0].tolist())
+
+    def parameters(self) -> dict[str, float]:
+        """The mechanism's numbers, for the ledger."""
+        return {"size": float(self.size), "epsilon": self.epsilon, "width": float(self.width)}
+
+    def words(self) -> str:
+        """The mechanism in one sentence for the reader."""
+        of = "one topic" if self.width == 1 else f"a set of {self.width} topics"
+        return f"The name of {of} out of {self.size}; yours is in it with probability {self.truth:.2f}."

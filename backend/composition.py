@@ -20,6 +20,7 @@ from backend.recall.catalogue import LiveCatalogue, build_catalogue
 from backend.recall.desk import RecallDesk
 from backend.recall.indexing import IndexRules
 from backend.recall.keeper import CatalogueKeeper, TitleEncoder
+from backend.recall.prototype_lists import ListShelf
 from backend.recall.served import ServedReleases
 from backend.releases.errors import NothingPublished
 from backend.releases.store import ReleaseStore
@@ -72,6 +73,9 @@ def build_services(settings: BackendSettings) -> Services:
     rules = IndexRules(exact_limit=settings.exact_index_limit, threads=settings.search_threads)
     live = LiveCatalogue(build_catalogue(pool, encoder, datetime.now(UTC), settings.index_dir, rules=rules))
 
+    desk = RecallDesk(served, live, ListShelf(threads=settings.search_threads))
+    desk.prepare(live.current)
+
     def open_encoder() -> TitleEncoder:
         from backend.news.embed.embedder import load_embedder  # ONNX Runtime and tokenizers: only when titles wait
 
@@ -84,7 +88,7 @@ def build_services(settings: BackendSettings) -> Services:
         releases=releases,
         served=served,
         live=live,
-        desk=RecallDesk(served, live),
+        desk=desk,
         keeper=CatalogueKeeper(
             pool,
             served,
@@ -94,6 +98,7 @@ def build_services(settings: BackendSettings) -> Services:
             rules,
             poll_sec=settings.pool_poll_sec,
             expire_every_sec=settings.expire_every_sec,
+            prepare=desk.prepare,
         ),
         coordinator=Coordinator(engine, releases, SYSTEMS, settings.data_dir),
         latency=LatencyLog(settings.latency_window),

@@ -1,7 +1,9 @@
-"""What a report says becomes vectors to search with (ALGORITHMS 2.3, steps 6 and 7).
+"""What a report says becomes something to search with: interest vectors, or weights of a codebook's prototypes.
 
-Symbols: C channels, B basis size, D dimensions. Each kind of report has its decoder in `DECODERS`; a new kind is a new
-entry there, a mechanism on the device and a member of the wire's union.
+Each kind of report has its decoder in `DECODERS`; a new kind is a new entry there, a mechanism on the device and a
+member of the wire's union. Interest vectors are ALGORITHMS 2.3, steps 6 and 7; weights are RECALL, section 7.
+
+Symbols: C channels, B basis size, K prototypes, D dimensions.
 """
 
 from __future__ import annotations
@@ -14,8 +16,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.errors import InvalidRequest
-from backend.recall.served import ServedRelease
-from device_app.wire.recall import BasisLaplaceReport, NoReport
+from backend.recall.bayes import direction_weights, subset_weights, topics_weights, typical_histograms
+from backend.recall.priv_unit import cap_edge
+from backend.recall.served import ServedCodebook, ServedRelease
+from device_app.wire.recall import (
+    DIRECTION_DIMENSIONS,
+    BasisL1Report,
+    BasisLaplaceReport,
+    CodeReport,
+    DirectionReport,
+    NoReport,
+    Report,
+    SubsetReport,
+    TopicsReport,
+)
+
+COUNTS_OF_SHARES = 1_000
+MAIN_TOPIC_SHARE = 0.5
+"""Clicks that a typical reader has at the nearest prototype, for want of counted readers."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +42,30 @@ class Interests:
 
     vectors: NDArray[np.float32]
     counts: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Coded:
+    """One of K reports, whose lists are ready."""
+
+    codebook: ServedCodebook
+    code: int
+
+
+@dataclass(frozen=True)
+class Weighted:
+    """weights [K] of a codebook's prototypes, adding up to 1: the list is that of their mixture."""
+
+    codebook: ServedCodebook
+    weights: NDArray[np.float64]
+
+
+Wanted = Interests | Coded | Weighted
+
+
+def compose(report: Report, release: ServedRelease) -> Wanted:
+    """Decode a report under the release it names. Raises InvalidRequest if its shape isn't the release's."""
+    return DECODERS[report.kind](report, release)
 
 
 def aggregate(scores: NDArray[np.float64], basis_values: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -37,9 +79,25 @@ def aggregate(scores: NDArray[np.float64], basis_values: NDArray[np.float32]) ->
     return interests.astype(np.float32)
 
 
+def counts_of_shares(shares: tuple[float, ...], channels: int) -> tuple[int, ...]:
+    """Noisy shares of the clicks as the counts that `merge` takes: a negative share counts as 0; all alike without."""
+    positive = np.maximum(np.array(shares, dtype=np.float64), 0.0)
+    if not positive.sum() > 0:
+        return (1,) * channels
+    return tuple(np.rint(COUNTS_OF_SHARES * positive / positive.max()).astype(int).tolist())
+
+
 def _decode_basis_laplace(report: BasisLaplaceReport, release: ServedRelease) -> Interests:
+    return Interests(_basis_vectors(report.scores, release), report.counts)
+
+
+def _decode_basis_l1(report: BasisL1Report, release: ServedRelease) -> Interests:
+    return Interests(_basis_vectors(report.scores, release), counts_of_shares(report.shares, len(report.scores)))
+
+
+def _basis_vectors(scores: tuple[tuple[float, ...], ...], release: ServedRelease) -> NDArray[np.float32]:
     basis_size = len(release.basis_values)
-    width, channels = len(report.scores[0]), len(report.scores)
+    width, channels = len(scores[0]), len(scores)
     if width != basis_size:
         raise InvalidRequest(
             f"Each channel has {width} scores; release {release.release} has a basis of {basis_size}.",
@@ -52,19 +110,68 @@ def _decode_basis_laplace(report: BasisLaplaceReport, release: ServedRelease) ->
             field="report.scores",
             limit=f"at most {release.channels_limit} channels",
         )
-    return Interests(aggregate(np.array(report.scores, dtype=np.float64), release.basis_values), report.counts)
+    return aggregate(np.array(scores, dtype=np.float64), release.basis_values)
+
+
+def _decode_code(report: CodeReport, release: ServedRelease) -> Coded:
+    return Coded(_codebook(report.codebook, release), report.code)
+
+
+def _decode_topics(report: TopicsReport, release: ServedRelease) -> Weighted:
+    codebook = _codebook(report.codebook, release)
+    typical = typical_histograms(codebook.prototypes, MAIN_TOPIC_SHARE)
+    noisy = np.array(report.weights, dtype=np.float64)
+    return Weighted(codebook, topics_weights(codebook.shares, codebook.epsilon, noisy, typical))
+
+
+def _decode_subset(report: SubsetReport, release: ServedRelease) -> Weighted:
+    codebook = _codebook(report.codebook, release)
+    return Weighted(codebook, subset_weights(codebook.shares, codebook.epsilon, report.topics))
+
+
+def _decode_direction(report: DirectionReport, release: ServedRelease) -> Weighted:
+    if release.projection is None or not release.codebooks:
+        raise InvalidRequest(
+            f"Release {release.release} takes no reports of a direction.",
+            field="report.kind",
+            limit="a kind that the release declares",
+        )
+    codebook = release.codebooks[max(release.codebooks)]  # the finest: a direction of 8 numbers can tell more than 16
+    directions = codebook.prototypes.astype(np.float64) @ release.projection.matrix.T  # [K, 8]
+    directions /= np.maximum(np.linalg.norm(directions, axis=1, keepdims=True), 1e-12)
+    epsilon = release.projection.epsilon
+    weights = direction_weights(
+        codebook.shares,
+        directions,
+        np.array(report.vector, dtype=np.float64),
+        threshold=cap_edge(epsilon, DIRECTION_DIMENSIONS),
+        ratio=float(np.exp(epsilon)),
+    )
+    return Weighted(codebook, weights)
 
 
 def _decode_none(report: NoReport, release: ServedRelease) -> Interests:
     return Interests(np.empty((0, release.basis_values.shape[1]), dtype=np.float32), ())
 
 
-DECODERS: Mapping[str, Callable[[Any, ServedRelease], Interests]] = {
+def _codebook(size: int, release: ServedRelease) -> ServedCodebook:
+    codebook = release.codebooks.get(size)
+    if codebook is None:
+        sizes = ", ".join(map(str, release.codebooks)) or "none"
+        raise InvalidRequest(
+            f"Release {release.release} has no codebook of {size}; its sizes: {sizes}.",
+            field="report.codebook",
+            limit=f"one of {sizes}" if release.codebooks else "no codebook in this release",
+        )
+    return codebook
+
+
+DECODERS: Mapping[str, Callable[[Any, ServedRelease], Wanted]] = {
     "basis_laplace": _decode_basis_laplace,
+    "basis_l1": _decode_basis_l1,
+    "code": _decode_code,
+    "topics": _decode_topics,
+    "direction": _decode_direction,
+    "subset": _decode_subset,
     "none": _decode_none,
 }
-
-
-def compose(report: BasisLaplaceReport | NoReport, release: ServedRelease) -> Interests:
-    """Decode a report under the release it names. Raises InvalidRequest if its shape isn't the release's."""
-    return DECODERS[report.kind](report, release)

@@ -1,12 +1,16 @@
-"""Answers recall requests: report -> interest vectors -> search -> merge -> bytes."""
+"""Answers recall requests: report -> what is wanted -> search -> merge -> bytes."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from backend.errors import CatalogueBehind, ReleaseRetired
 from backend.recall.catalogue import Catalogue, LiveCatalogue
-from backend.recall.compose import compose
+from backend.recall.compose import Coded, Interests, Weighted, compose
 from backend.recall.merge import merge
+from backend.recall.prototype_lists import ListShelf
 from backend.recall.served import ServedRelease, ServedReleases
+from backend.releases.errors import NothingPublished
 from device_app.wire.recall import RecallRequest
 from device_app.wire.timing import Stopwatch
 
@@ -14,8 +18,9 @@ from device_app.wire.timing import Stopwatch
 class RecallDesk:
     """The whole of recall over one live catalogue. Keeps nothing about anybody who asks."""
 
-    def __init__(self, releases: ServedReleases, live: LiveCatalogue) -> None:
+    def __init__(self, releases: ServedReleases, live: LiveCatalogue, lists: ListShelf | None = None) -> None:
         self._releases, self._live = releases, live
+        self._lists = lists or ListShelf()
 
     def answer(self, request: RecallRequest, watch: Stopwatch) -> bytes:
         """A RecallAnswer as JSON bytes. A report about nothing is answered by the front list.
@@ -26,14 +31,8 @@ class RecallDesk:
         with watch.stage("aggregate"):
             release = self._releases.answered(request.release)
             catalogue = self._catalogue_of(release)
-            interests = compose(request.report, release)
-        if not interests.counts:
-            with watch.stage("encode"):
-                return catalogue.encode(catalogue.front[: request.limit], release.release)
-        with watch.stage("search"):
-            lists = catalogue.search(interests.vectors, request.limit)
-        with watch.stage("merge"):
-            rows = merge(lists, interests.counts, request.limit)
+            wanted = compose(request.report, release)
+        rows = self._found(wanted, catalogue, request.limit, watch)
         with watch.stage("encode"):
             return catalogue.encode(rows, release.release)
 
@@ -43,6 +42,31 @@ class RecallDesk:
         catalogue = self._catalogue_of(release)
         name = f"{release.release}-{catalogue.pool_version}-{catalogue.built_at.timestamp():.6f}-{limit}"
         return catalogue.encode(catalogue.front[:limit], release.release), name
+
+    def prepare(self, catalogue: Catalogue) -> None:
+        """Make the current release's lists over a catalogue that is about to serve."""
+        try:
+            release = self._releases.current
+        except NothingPublished:
+            return
+        if release.encoder == catalogue.encoder:
+            self._lists.prepare(catalogue, release.codebooks.values())
+
+    def _found(
+        self, wanted: Interests | Coded | Weighted, catalogue: Catalogue, limit: int, watch: Stopwatch
+    ) -> Sequence[int]:
+        if isinstance(wanted, Coded):
+            with watch.stage("search"):
+                return self._lists.of(catalogue, wanted.codebook).of_code(wanted.code, limit)
+        if isinstance(wanted, Weighted):
+            with watch.stage("search"):
+                return self._lists.of(catalogue, wanted.codebook).mixed(wanted.weights, limit)
+        if not wanted.counts:
+            return catalogue.front[:limit]
+        with watch.stage("search"):
+            lists = catalogue.search(wanted.vectors, limit)
+        with watch.stage("merge"):
+            return merge(lists, wanted.counts, limit)
 
     def _catalogue_of(self, release: ServedRelease) -> Catalogue:
         catalogue = self._live.current

@@ -60,7 +60,10 @@ def utc_now() -> datetime:
 
 
 class CatalogueKeeper:
-    """Expires news, embeds new titles, rebuilds the catalogue aside and swaps it in."""
+    """Expires news, embeds new titles, rebuilds the catalogue aside and swaps it in.
+
+    `prepare` sees each catalogue before it serves, so that no reader waits for what can be made ahead.
+    """
 
     def __init__(
         self,
@@ -74,10 +77,12 @@ class CatalogueKeeper:
         poll_sec: float,
         expire_every_sec: float,
         clock: Callable[[], datetime] = utc_now,
+        prepare: Callable[[Catalogue], None] | None = None,
     ) -> None:
         self._pool, self._releases, self._live = pool, releases, live
         self._open_encoder, self._index_dir, self._rules = open_encoder, index_dir, rules
         self._poll_sec, self._expire_every_sec, self._clock = poll_sec, expire_every_sec, clock
+        self._prepare = prepare
         self._encoder: TitleEncoder | None = None
         self._expired_at = -np.inf
         self._complaint = ""
@@ -164,4 +169,6 @@ class CatalogueKeeper:
             fresh.status.kind,
             fresh.build_sec,
         )
+        if self._prepare is not None:
+            self._prepare(fresh)
         return fresh

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -11,23 +12,48 @@ from numpy.typing import NDArray
 
 from backend.errors import ReleaseNotAnswered, ReleaseRetired
 from backend.releases.errors import NothingPublished, UnknownRelease
-from device_app.wire.releases import ReleaseManifest
+from device_app.wire.recall import DIRECTION_DIMENSIONS
+from device_app.wire.releases import BLOB_LIMIT_BYTES, Codebook, Projection, ReleaseManifest
+from device_app.wire.tensors import TensorSpec, unpack
 
 RECALL_MODEL = "recall"
 BASIS_VALUES = "basis_values"
 
 
 @dataclass(frozen=True)
+class ServedCodebook:
+    """K user prototypes: float32 [K, D] of length 1, and shares [K], how many of the readers are thought at each.
+
+    name tells codebooks apart: two releases that share one share its lists.
+    """
+
+    name: str
+    epsilon: float
+    prototypes: NDArray[np.float32]
+    shares: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ServedProjection:
+    """What reports of a direction are made with: float32 [8, D] with orthonormal rows, and their epsilon."""
+
+    epsilon: float
+    matrix: NDArray[np.float32]
+
+
+@dataclass(frozen=True)
 class ServedRelease:
     """What recall needs of one release: the server's half of its recall model.
 
-    basis_values: float32 [B, D], the values of the basic interests.
+    basis_values: float32 [B, D], the values of the basic interests. codebooks are by their size K, smallest first.
     """
 
     release: str
     encoder: str
     basis_values: NDArray[np.float32]
     channels_limit: int
+    codebooks: Mapping[int, ServedCodebook] = field(default_factory=dict)
+    projection: ServedProjection | None = None
 
 
 class PublishedReleases(Protocol):
@@ -43,6 +69,10 @@ class PublishedReleases(Protocol):
 
     def weights(self, manifest: ReleaseManifest, model: str) -> dict[str, NDArray[np.float32]]:
         """The parameters of one model."""
+        ...
+
+    def read_blob(self, sha256: str) -> bytes:
+        """A blob's bytes, checked."""
         ...
 
 
@@ -91,4 +121,29 @@ class ServedReleases:
 
     def _load(self, manifest: ReleaseManifest) -> ServedRelease:
         values = self._published.weights(manifest, RECALL_MODEL)[BASIS_VALUES]
-        return ServedRelease(manifest.release, manifest.encoder, values, manifest.recall.channels_limit)
+        recall = manifest.recall
+        return ServedRelease(
+            manifest.release,
+            manifest.encoder,
+            values,
+            recall.channels_limit,
+            codebooks={
+                entry.size: self._codebook(entry, manifest.dimensions)
+                for entry in sorted(recall.codebooks, key=lambda entry: entry.size)
+            },
+            projection=None if recall.projection is None else self._projection(recall.projection, manifest.dimensions),
+        )
+
+    def _codebook(self, entry: Codebook, dimensions: int) -> ServedCodebook:
+        prototypes = self._tensor(entry.prototypes.sha256, "prototypes", (entry.size, dimensions))
+        # Nobody counts who reports what, so until shares are learned every prototype is as likely as another.
+        shares = np.full(entry.size, 1 / entry.size)
+        return ServedCodebook(f"{entry.prototypes.sha256}-{entry.epsilon:g}", entry.epsilon, prototypes, shares)
+
+    def _projection(self, entry: Projection, dimensions: int) -> ServedProjection:
+        matrix = self._tensor(entry.matrix.sha256, "projection", (DIRECTION_DIMENSIONS, dimensions))
+        return ServedProjection(entry.epsilon, matrix)
+
+    def _tensor(self, sha256: str, name: str, shape: tuple[int, int]) -> NDArray[np.float32]:
+        blob = self._published.read_blob(sha256)
+        return unpack(blob, {name: TensorSpec("float32", shape)}, limit_bytes=BLOB_LIMIT_BYTES)[name]

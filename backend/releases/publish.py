@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from backend.progress import Advance
 from backend.releases.basis import topic_centroids
 from backend.releases.calibration import calibrate, pseudo_readers
+from backend.releases.codebooks import first_codebooks, first_projection
 from backend.releases.errors import ReleaseNotPublished
 from backend.releases.store import ReleaseDraft, ReleaseStore
 from device_app.wire.ids import ReleaseId
@@ -37,7 +38,8 @@ def publish_first(
 
     vectors [n, D] are the pool's, by the encoder of that digest. The recall model starts at the cosine from k-means
     centroids of the pool; its clip is the model's own (delta) and its noise the paper's lambda_I = 1.2; the cluster
-    distance is calibrated to 3 to 4 channels; the rankers start at the cosine too. Every graph is compared with torch.
+    distance is calibrated to 3 to 4 channels; the codebooks are topic centroids of the pool, the projection its first
+    principal axes; the rankers start at the cosine too. Every graph is compared with torch.
     `progress` hears (done, in all) after each step.
 
     Raises ReleaseNotPublished if the pool is smaller than the basis, holds values that are not finite, or a graph fails
@@ -110,6 +112,9 @@ def publish_first(
             cluster_distance=calibration.cluster_distance,
             score_clip=recall.score_clip,
             score_noise=SCORE_NOISE,
+            codebooks=first_codebooks(store, vectors, seed=seed),
+            projection=first_projection(store, vectors),
+            pool_codes=True,
         ),
         models=models,
         default_ranker=COSINE,

@@ -79,10 +79,13 @@ def release_number(release: ReleaseId) -> int:
     return int(release.removeprefix("r"))
 
 
-def blob_refs(models: Mapping[str, ModelEntry]) -> list[BlobRef]:
-    """Every blob that these models name."""
-    refs = [ref for entry in models.values() for ref in entry.graphs.values()]
-    return refs + [entry.weights for entry in models.values() if entry.weights is not None]
+def blob_refs(release: ReleaseDraft | ReleaseManifest) -> list[BlobRef]:
+    """Every blob that this release names: graphs, weights, codebooks, projection."""
+    models, recall = release.models.values(), release.recall
+    refs = [ref for entry in models for ref in entry.graphs.values()]
+    refs += [entry.weights for entry in models if entry.weights is not None]
+    refs += [codebook.prototypes for codebook in recall.codebooks]
+    return refs if recall.projection is None else [*refs, recall.projection.matrix]
 
 
 class ReleaseStore:
@@ -158,7 +161,7 @@ class ReleaseStore:
         """
         if draft.default_ranker not in draft.models or draft.models[draft.default_ranker].role != "ranker":
             raise ReleaseNotPublished(f"{draft.default_ranker!r} is no ranker of this release.", field="default_ranker")
-        for ref in blob_refs(draft.models):
+        for ref in blob_refs(draft):
             self.blob_path(ref.sha256)
         with writing_session(self._engine) as session:
             newest = session.scalar(select(func.max(Release.number)))
@@ -198,7 +201,7 @@ class ReleaseStore:
                     note=row.note,
                     facts=row.facts,
                     encoder=manifest.encoder,
-                    size_bytes=sum({ref.sha256: ref.size_bytes for ref in blob_refs(manifest.models)}.values()),
+                    size_bytes=sum({ref.sha256: ref.size_bytes for ref in blob_refs(manifest)}.values()),
                     current=position == 0,
                 )
                 for position, (row, manifest) in enumerate(zip(rows, manifests, strict=True))
@@ -217,7 +220,7 @@ class ReleaseStore:
             manifests = [
                 ReleaseManifest.model_validate_json(text) for text in session.scalars(select(Release.manifest))
             ]
-        keep = {ref.sha256 for manifest in manifests for ref in blob_refs(manifest.models)}
+        keep = {ref.sha256 for manifest in manifests for ref in blob_refs(manifest)}
         return self._blobs.sweep(keep, older_than_sec=older_than_sec)
 
 

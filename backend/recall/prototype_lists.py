@@ -1,0 +1,173 @@
+"""The lists of a codebook over one catalogue, found through FAISS and mixed exactly.
+
+log sum_k w_k P(i | k) is no inner product, but log P(i | k) is one: of (s v_k, 1) with (d_i, log pop_i), less log Z_k.
+So FAISS finds each prototype's own list, log popularity being one more dimension, and a mixture is worked out on their
+union. A piece of news outside the union is outside every list, so its mixture is at most that of the lists' ends: where
+the last place of a result beats that, the result is the whole pool's (Fagin's threshold rule); else all lists are made
+twice as deep.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import faiss
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.recall.bayes import code_weights, log_normalisers
+from backend.recall.catalogue import Catalogue
+from backend.recall.popularity import log_popularity
+from backend.recall.served import ServedCodebook
+from device_app.wire.recall import CANDIDATES_LIMIT
+
+SHARPNESS = 6.0
+"""s: how much the content counts against popularity, for unit vectors of the shipped encoder."""
+CATALOGUES_KEPT = 2
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class _Union:
+    """The union of K lists: rows int64 [u] ascending, probability P(i | k) [K, u], and beyond [K], which no news
+    outside the union exceeds (0 where the union is the whole pool)."""
+
+    rows: NDArray[np.int64]
+    probability: Floats
+    beyond: Floats
+    depth: int
+
+
+class PrototypeLists:
+    """The news of one pool by mixtures of K prototypes, best first. Safe to use from several threads.
+
+    prototypes [K, D], vectors [n, D] and log_popularity [n] are float32; threads are FAISS's within one search.
+    """
+
+    def __init__(
+        self,
+        prototypes: NDArray[np.float32],
+        vectors: NDArray[np.float32],
+        log_popularity: NDArray[np.float32],
+        *,
+        sharpness: float,
+        threads: int = 1,
+        depth: int = 2 * CANDIDATES_LIMIT,
+    ) -> None:
+        self._prototypes, self._vectors, self._log_popularity = prototypes, vectors, log_popularity
+        self._sharpness, self._threads = sharpness, threads
+        self._log_normalisers = log_normalisers(prototypes, vectors, log_popularity, sharpness)
+        self._deepening = threading.Lock()
+        self._union = self._searched(min(depth, len(vectors)))
+
+    def __len__(self) -> int:
+        return len(self._vectors)
+
+    @property
+    def depth(self) -> int:
+        """How deep each prototype's own list was searched so far."""
+        return self._union.depth
+
+    def mixed(self, weights: Floats, limit: int) -> NDArray[np.int64]:
+        """The `limit` rows of the whole pool with the greatest sum_k w_k P(i | k), best first; ties to the lower row.
+
+        weights [K], 0 or more.
+        """
+        limit = min(limit, len(self))
+        while True:
+            union = self._union
+            scores = weights @ union.probability  # [u]
+            order = np.argsort(-scores, kind="stable")[:limit]
+            if not limit or scores[order[-1]] > weights @ union.beyond or union.depth == len(self):
+                return union.rows[order]
+            self._deepen(union)
+
+    def _deepen(self, union: _Union) -> None:
+        with self._deepening:
+            if self._union is union:
+                self._union = self._searched(min(2 * union.depth, len(self)))
+
+    def _searched(self, depth: int) -> _Union:
+        K = len(self._prototypes)
+        if depth == len(self):
+            return _Union(np.arange(depth), self._probability(np.arange(depth)), np.zeros(K), depth)
+        queries = np.hstack([self._sharpness * self._prototypes, np.ones((K, 1), dtype=np.float32)])  # [K, D + 1]
+        news = np.hstack([self._vectors, self._log_popularity[:, None]])  # [n, D + 1]
+        faiss.omp_set_num_threads(self._threads)
+        scores, found = faiss.knn(queries.astype(np.float32), news, depth, metric=faiss.METRIC_INNER_PRODUCT)
+        rows = np.unique(found)
+        # FAISS sums in float32: a hair of slack keeps the bound a bound.
+        ends = scores[:, -1].astype(np.float64) + 1e-4
+        return _Union(rows, self._probability(rows), np.exp(ends - self._log_normalisers), depth)
+
+    def _probability(self, rows: NDArray[np.int64]) -> Floats:
+        products = self._sharpness * (self._prototypes @ self._vectors[rows].T).astype(np.float64)  # [K, u]
+        return np.asarray(np.exp(products + self._log_popularity[rows] - self._log_normalisers[:, None]))
+
+
+class CodeLists:
+    """PrototypeLists of one codebook over one catalogue, with the list of each of its K reports ready."""
+
+    def __init__(self, catalogue: Catalogue, codebook: ServedCodebook, *, sharpness: float, threads: int = 1) -> None:
+        self._of_code: list[list[int]] = [[] for _ in codebook.prototypes]
+        self._lists: PrototypeLists | None = None
+        if not len(catalogue):
+            return
+        popular = log_popularity(catalogue.published_at, catalogue.weights, catalogue.built_at)
+        self._lists = PrototypeLists(
+            codebook.prototypes, catalogue.vectors, popular, sharpness=sharpness, threads=threads
+        )
+        self._of_code = [
+            self._lists.mixed(code_weights(codebook.shares, codebook.epsilon, code), CANDIDATES_LIMIT).tolist()
+            for code in range(len(codebook.prototypes))
+        ]
+
+    def of_code(self, code: int, limit: int) -> list[int]:
+        """The list of a report of that code."""
+        return self._of_code[code][:limit]
+
+    def mixed(self, weights: Floats, limit: int) -> list[int]:
+        """The list of any other report's weights."""
+        if self._lists is None:
+            return []
+        rows: list[int] = self._lists.mixed(weights, limit).tolist()
+        return rows
+
+
+class ListShelf:
+    """Lists by codebook over the catalogue that serves; another catalogue or codebook has lists of its own."""
+
+    def __init__(self, *, sharpness: float = SHARPNESS, threads: int = 1) -> None:
+        self._sharpness, self._threads = sharpness, threads
+        # Two catalogues: the one that serves, and the next one while its lists are being made.
+        self._kept: tuple[tuple[Catalogue, Mapping[str, CodeLists]], ...] = ()
+        self._making = threading.Lock()
+
+    def of(self, catalogue: Catalogue, codebook: ServedCodebook) -> CodeLists:
+        """The lists of this codebook; made on first use, about a second at 100,000 news."""
+        found = self._find(catalogue, codebook)
+        if found is not None:
+            return found
+        with self._making:
+            found = self._find(catalogue, codebook)
+            if found is not None:
+                return found
+            made = CodeLists(catalogue, codebook, sharpness=self._sharpness, threads=self._threads)
+            mine = next((lists for kept, lists in self._kept if kept is catalogue), {})
+            others = tuple(pair for pair in self._kept if pair[0] is not catalogue)
+            self._kept = (*others, (catalogue, {**mine, codebook.name: made}))[-CATALOGUES_KEPT:]
+            return made
+
+    def prepare(self, catalogue: Catalogue, codebooks: Iterable[ServedCodebook]) -> None:
+        """Make the lists before anybody asks."""
+        for codebook in codebooks:
+            self.of(catalogue, codebook)
+
+    def _find(self, catalogue: Catalogue, codebook: ServedCodebook) -> CodeLists | None:
+        for kept, lists in self._kept:
+            if kept is catalogue:
+                return lists.get(codebook.name)
+        return None

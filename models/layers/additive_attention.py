@@ -5,6 +5,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from models.layers.masked_softmax import masked_softmax
+from models.shapes import expect_shape
 
 
 class AdditiveAttention(nn.Module):
@@ -35,6 +36,8 @@ class AdditiveAttention(nn.Module):
         x: [b, H, D]; mask: [b, H] for one pooling of each sequence, or [b, C, H] for C poolings of the same rows.
         Returns the shape of `mask`.
         """
+        expect_shape("x", x, "b", "H", self.hidden.in_features)
+        expect_shape("mask", mask, x.shape[0], *(["C"] if mask.dim() == x.dim() else []), x.shape[1])
         scores = self.query(self.hidden(x).tanh()).squeeze(-1)  # [b, H]
         if mask.dim() == x.dim():
             scores = scores.unsqueeze(-2)  # [b, 1, H]

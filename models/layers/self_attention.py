@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from models.layers.masked_softmax import masked_softmax
+from models.shapes import expect_shape
 
 
 class SelfAttention(nn.Module):
@@ -78,6 +79,8 @@ class SelfAttention(nn.Module):
         Returns:
             [b, H, h * d].
         """
+        expect_shape("x", x, "b", "H", self.value.in_features)
+        expect_shape("mask", mask, *x.shape[:2])
         q, k, v = (self._split(layer(x)) for layer in (self.query, self.key, self.value))  # [b, h, H, d]
         logits = q @ k.transpose(-1, -2) / math.sqrt(self.head_dim)  # [b, h, H, H]
         weights = masked_softmax(logits, mask[:, None, None, :])  # [b, h, H, H]

@@ -8,6 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
+from models.shapes import expect_shape
+
 
 class TextCnn(nn.Module):
     """relu(W [x_{t-1}; x_t; x_{t+1}] + b) with same padding, so L stays L.
@@ -28,6 +30,7 @@ class TextCnn(nn.Module):
         if width < 1 or width % 2 == 0:
             raise ValueError(f"width must be odd and positive, got {width}")
         self.width = width
+        self.dim = dim
         self.window = nn.Linear(width * dim, filters)
         bound = math.sqrt(6 / (width * (dim + filters)))  # Xavier's, as a convolution counts its fans
         nn.init.uniform_(self.window.weight, -bound, bound)
@@ -35,6 +38,8 @@ class TextCnn(nn.Module):
 
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
         """Word vectors [n, L, E] and their mask [n, L] -> [n, L, F]; padding words give zeros."""
+        expect_shape("x", x, "n", "L", self.dim)
+        expect_shape("mask", mask, *x.shape[:2])
         real = mask.unsqueeze(-1)  # [n, L, 1]
         length, side = x.shape[1], self.width // 2
         padded = pad(x * real, (0, 0, side, side))  # [n, L + width - 1, E]

@@ -112,3 +112,13 @@ def test_the_paper_gru_of_section_4_1_has_961_200_parameters_and_torchs_1_200_mo
 def test_sizes_out_of_range_are_named() -> None:
     with pytest.raises(ValueError, match="dim and state_dim must be at least 1, got 0 and 4"):
         MaskedGru(0, 4)
+
+
+def test_shapes_that_do_not_fit_are_named() -> None:
+    gru, x = small(), drawn(1, 2, 3, 5)
+    with pytest.raises(ValueError, match=r"x must have shape \[b, H, 5\], got \[2, 3, 4\]"):
+        gru(x[..., :4], torch.ones(2, 3))
+    with pytest.raises(ValueError, match=r"mask must have shape \[2, 3\], got \[2, 4\]"):
+        gru(x, torch.ones(2, 4))
+    with pytest.raises(ValueError, match=r"start must have shape \[2, 4\], got \[1, 4\]"):
+        gru(x, torch.ones(2, 3), drawn(1, 1, 4))

@@ -151,3 +151,15 @@ def test_wrong_sizes_are_named() -> None:
         SelfAttention(torch.nn.Linear(8, 4), torch.nn.Linear(8, 8), torch.nn.Linear(8, 8), heads=2)
     with pytest.raises(ValueError, match="at least 1"):
         AdditiveAttention(0, 3)
+
+
+def test_shapes_that_do_not_fit_are_named_with_what_was_expected() -> None:
+    heads, pool = self_attention(dim=8, heads=2, head_dim=4, bias=True), AdditiveAttention(8, 3)
+    x, mask = torch.ones(2, 3, 8), torch.ones(2, 3)
+    for layer in (heads, pool):
+        with pytest.raises(ValueError, match=r"x must have shape \[b, H, 8\], got \[2, 3, 7\]"):
+            layer(x[..., :7], mask)
+        with pytest.raises(ValueError, match=r"mask must have shape \[2, 3\], got \[3, 2\]"):
+            layer(x, mask.t())
+    with pytest.raises(ValueError, match=r"mask must have shape \[2, C, 3\], got \[2, 4, 5\]"):
+        pool(x, torch.ones(2, 4, 5))

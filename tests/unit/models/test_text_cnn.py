@@ -72,3 +72,11 @@ def test_section_4_1_sizes_have_360_400_parameters() -> None:
 def test_a_width_that_is_not_odd_is_named(width: int) -> None:
     with pytest.raises(ValueError, match=f"width must be odd and positive, got {width}"):
         TextCnn(4, 4, width)
+
+
+def test_shapes_that_do_not_fit_are_named() -> None:
+    cnn, x = small(), drawn(1, 2, 4, 5)
+    with pytest.raises(ValueError, match=r"x must have shape \[n, L, 5\], got \[2, 4, 3\]"):
+        cnn(x[..., :3], torch.ones(2, 4))
+    with pytest.raises(ValueError, match=r"mask must have shape \[2, 4\], got \[4, 2\]"):
+        cnn(x, torch.ones(4, 2))

@@ -21,6 +21,7 @@ from device_app.feed.reasons import reasons
 from device_app.feed.recall import Recall
 from device_app.feed.scores import adjusted
 from device_app.feed.seen import unseen
+from device_app.feed.situation import situation
 from device_app.feed.slots import placed
 from device_app.feed.taste_reader import TasteReader
 from device_app.feed.tastes import Tastes
@@ -59,7 +60,6 @@ def build_feed(desk: FeedDesk, models: ServingModels) -> Feed:
     with watch.stage("store"):  # what the reader did; all of it stays in these variables
         reading = desk.tastes.reading(models.encoder)
         tastes = desk.tastes.tastes(reading, models.encoder, models.dimensions)
-        seen = desk.impressions.seen(now - timedelta(days=desk.performance.seen_days))
         front = desk.front.candidates(models.encoder, models.dimensions)
 
     with watch.stage("cluster"):  # ALGORITHMS 2.3, steps 1 and 2
@@ -74,11 +74,13 @@ def build_feed(desk: FeedDesk, models: ServingModels) -> Feed:
         return desk.kept.offline(unreachable)
 
     with watch.stage("rank"):
-        candidates, seen_all = _showable(
-            desk.recall.joined(found.candidates, front), tastes, seen, desk.performance.feed_size
-        )
-        fit = models.ranker.score(tastes.click_vectors, candidates.vectors)
-        scores = adjusted(fit, candidates, tastes, now, desk.weights)
+        offered = desk.recall.joined(found.candidates, front)
+        seen_since = now - timedelta(days=desk.performance.seen_days)
+        seen = desk.impressions.seen_among((card.id for card in offered.cards), seen_since)
+        candidates, seen_all = _showable(offered, tastes, seen, desk.performance.feed_size)
+        beside = situation(candidates, tastes, now, desk.weights)
+        fit = models.ranker.score(tastes.click_vectors, candidates.vectors, beside)
+        scores = adjusted(fit, candidates, tastes, now, desk.weights, weighed=models.ranker.features)
 
     with watch.stage("build"):
         page = placed(

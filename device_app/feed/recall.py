@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from device_app.errors import AnswerMalformed, BackendRefused, BudgetSpent
 from device_app.feed.bodies import Bodies
 from device_app.feed.candidates import Candidates, candidates_of, nothing, together
+from device_app.feed.columns import CardColumns
 from device_app.feed.item import FeedMode
 from device_app.feed.models import ServingModels
 from device_app.privacy.budget import Ledger
@@ -50,6 +51,7 @@ class _Kept:
     payload_sha256: str
     encoder: str
     at_sec: float
+    answer: RecallAnswer
     found: Candidates
 
 
@@ -77,6 +79,7 @@ class Recall:
         self._releases = releases
         self._settings = settings
         self._clock = clock
+        self._columns = CardColumns()
         self._kept: _Kept | None = None
         self._joined: tuple[Candidates, Candidates, Candidates] | None = None
         self._unfetched: tuple[RecallAnswer, NDArray[np.float32]] | None = None
@@ -138,6 +141,8 @@ class Recall:
     def forget(self) -> None:
         """Drop the kept answer."""
         self._kept = self._joined = self._unfetched = None
+        self._columns.forget()
+        self._uplink.forget()
 
     def _in_use(self, models: ServingModels) -> Sealed[RecallRequest] | None:
         """The memoised report, also one of an earlier release of the same encoder: sending it again costs nothing."""
@@ -193,6 +198,13 @@ class Recall:
             return None
         return kept.found if time.monotonic() - kept.at_sec < self._settings.recall_max_age_sec else None
 
+    def _candidates(self, answer: RecallAnswer, dimensions: int) -> Candidates:
+        if self._kept is not None and self._kept.answer is answer:
+            return self._kept.found
+        found = candidates_of(answer, dimensions)
+        self._columns.fill(found)
+        return found
+
     def _asked(
         self, report: Sealed[RecallRequest], models: ServingModels, notice: str | None, watch: Stopwatch
     ) -> Found:
@@ -201,7 +213,7 @@ class Recall:
             words = "The backend has moved on to a newer release; this feed was ranked from the common list meanwhile."
             return Found(nothing(models.encoder, models.dimensions), "front", words, server_ms)
         with watch.stage("decode"):
-            found = candidates_of(answer, models.dimensions)
-        self._kept = _Kept(report.sha256, models.encoder, time.monotonic(), found)
+            found = self._candidates(answer, models.dimensions)
+        self._kept = _Kept(report.sha256, models.encoder, time.monotonic(), answer, found)
         self._unfetched = (answer, found.vectors)
         return Found(found, "personal", notice, server_ms)

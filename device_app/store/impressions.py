@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -47,6 +47,13 @@ class Impressions:
         since_us = to_us(since)
         with self._database.alone():
             return {news_id for news_id, at_us in self._last_shown.get().items() if at_us >= since_us}
+
+    def seen_among(self, news_ids: Iterable[str], since: datetime) -> set[str]:
+        """Those of `news_ids` that were shown at or after `since`."""
+        since_us = to_us(since)
+        with self._database.alone():
+            last_shown = self._last_shown.get()
+            return {news_id for news_id in news_ids if last_shown.get(news_id, -1) >= since_us}
 
     def for_training(self, limit: int) -> list[Shown]:
         """The newest feeds that were clicked in, newest first, at most `limit`."""

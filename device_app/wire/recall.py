@@ -6,9 +6,9 @@ A report is a tagged union: the server reads `kind` and decodes by it. Every kin
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Protocol, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationInfo, ValidatorFunctionWrapHandler, WrapValidator, model_validator
 
 from device_app.wire.ids import Message, ReleaseId
 from device_app.wire.news import NewsCard
@@ -144,6 +144,20 @@ class RecallRequest(Message):
     report: Report
 
 
+class CardReader(Protocol):
+    """Reads a card, or knows it: given as the validation context, since an answer mostly repeats the last one."""
+
+    def card(self, raw: Any, read: ValidatorFunctionWrapHandler) -> NewsCard:
+        """The card that `read` would make of the JSON value `raw`."""
+        ...
+
+
+def _card(raw: Any, read: ValidatorFunctionWrapHandler, info: ValidationInfo) -> NewsCard:
+    reader: CardReader | None = info.context
+    card: NewsCard = read(raw) if reader is None else reader.card(raw, read)
+    return card
+
+
 class RecallAnswer(Message):
     """Candidates in merge order, and their vectors as one safetensors blob.
 
@@ -152,5 +166,5 @@ class RecallAnswer(Message):
 
     release: ReleaseId
     encoder: str = Field(max_length=80, description="Digest of the news encoder the vectors come from.")
-    candidates: tuple[NewsCard, ...]
+    candidates: tuple[Annotated[NewsCard, WrapValidator(_card)], ...]
     vectors: bytes

@@ -79,6 +79,38 @@ def test_recall_returns_candidates_vectors_and_the_servers_stages(
     np.testing.assert_allclose(read_vectors(answer, 8), VECTORS, atol=np.abs(VECTORS).max() / 127)
 
 
+def test_the_same_answer_and_the_same_card_are_the_same_objects_and_a_changed_card_is_read_anew(
+    uplink_to: Callable[[Answering], Uplink], now: datetime
+) -> None:
+    answers = [recall_answer(now), recall_answer(now), recall_answer(now)]
+    changed = answers[2].candidates[1].model_copy(update={"title": "Another headline"})
+    answers[2] = answers[2].model_copy(update={"candidates": (answers[2].candidates[0], changed)})
+    coming = iter(answers)
+    uplink = uplink_to(lambda request: httpx.Response(200, content=next(coming).model_dump_json()))
+    sealed = seal_nothing(release="r1", limit=2)
+    first, again, third = (uplink.recall(sealed)[0] for _ in range(3))
+    assert again is first == answers[0]
+    assert third == answers[2]
+    assert third.candidates[0] is first.candidates[0]
+    assert third.candidates[1].title == "Another headline"
+    uplink.forget()
+    coming = iter(answers[:1])
+    assert uplink.recall(sealed)[0] is not first
+
+
+def test_a_broken_card_is_refused_whatever_was_read_before(
+    uplink_to: Callable[[Answering], Uplink], now: datetime
+) -> None:
+    whole = recall_answer(now).model_dump_json()
+    coming = iter([whole, whole.replace('"weight":0.5', '"weight":7', 1)])
+    assert next(iter(recall_answer(now).candidates)).weight == 0.5
+    uplink = uplink_to(lambda request: httpx.Response(200, content=next(coming)))
+    sealed = seal_nothing(release="r1", limit=2)
+    uplink.recall(sealed)
+    with pytest.raises(AnswerMalformed, match=r"candidates\.0\.weight"):
+        uplink.recall(sealed)
+
+
 @pytest.mark.parametrize(
     ("content", "why"),
     [

@@ -89,7 +89,7 @@ class Candidates:
         """These rows (indices in order, or a mask), with the columns that were made already."""
         chosen = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
         found = Candidates(tuple([self.cards[row] for row in chosen]), self.vectors.take(chosen, axis=0), self.encoder)
-        found.__dict__.update({name: self.__dict__[name][chosen] for name in _COLUMNS if name in self.__dict__})
+        found.__dict__.update({name: self.__dict__[name][chosen] for name in COLUMNS if name in self.__dict__})
         return found
 
     def _coded(self, field: str) -> Codes:
@@ -112,11 +112,11 @@ def together(first: Candidates, second: Candidates) -> Candidates:
         return first
     if not len(first):
         return second
-    for name in _COLUMNS:
+    for name in COLUMNS:
         getattr(second, name)
     new = second.only(~np.isin(second.ids, first.ids))
     joined = Candidates(first.cards + new.cards, np.concatenate([first.vectors, new.vectors]), first.encoder)
-    joined.__dict__.update({name: np.concatenate([getattr(first, name), getattr(new, name)]) for name in _COLUMNS})
+    joined.__dict__.update({name: np.concatenate([getattr(first, name), getattr(new, name)]) for name in COLUMNS})
     return joined
 
 
@@ -135,4 +135,4 @@ def _codes(names: Iterable[str], count: int) -> Codes:
     return np.fromiter(map(hash, names), dtype=np.int64, count=count)
 
 
-_COLUMNS = ("ids", "topics", "sections", "publishers", "stories", "headlines", "published_sec", "weights")
+COLUMNS = ("ids", "topics", "sections", "publishers", "stories", "headlines", "published_sec", "weights")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from models.builders.dssm import dssm_item, dssm_strict, dssm_tower, dssm_user, fl_dssm, fl_mv_dssm, semi_fl_mv_dssm
 from models.builders.rankers import cosine_ranker, nrms, nrms_256
 from models.builders.recall import (
     basis_recall,
@@ -23,8 +24,14 @@ __all__ = [
     "basis_recall",
     "cosine_ranker",
     "dense_recall",
+    "dssm_item",
+    "dssm_strict",
+    "dssm_tower",
+    "dssm_user",
     "ebnr",
     "ebnr_residual",
+    "fl_dssm",
+    "fl_mv_dssm",
     "huita",
     "mean_recall",
     "nrms",
@@ -32,6 +39,7 @@ __all__ = [
     "octopus",
     "sasrec",
     "sasrec_residual",
+    "semi_fl_mv_dssm",
     "sequence_recall",
     "uni_fedrec_recall",
     "youtubenet",

@@ -1,0 +1,53 @@
+"""DSSM towers at the sizes of FL-MV-DSSM's Table I."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from models.dssm import Dssm, MultiViewDssm, SemiMultiViewDssm, Tower
+
+ITEM_FEATURES = 4_739  # letter 3-grams of the title and 19 genres; a vocabulary made anew may differ
+HIDDEN = (64, 32, 16)
+GAMMA = 10.0  # not in the paper
+NEGATIVES = 4  # N_neg, not in the paper
+
+
+def dssm_tower(features: int, *, strict: bool = False) -> Tower:
+    """features -> 64 -> 32 -> 16."""
+    return Tower((features, *HIDDEN), strict=strict)
+
+
+def dssm_item() -> Tower:
+    """The item tower, 305,968 parameters."""
+    return dssm_tower(ITEM_FEATURES)
+
+
+def dssm_user(features: Literal[23, 30]) -> Tower:
+    """The user tower of View-1 (23 features: age, sex, occupation; 4,144) or View-2 (30 user factors; 4,592)."""
+    if features not in (23, 30):
+        raise ValueError(f"features must be 23 or 30, got {features}")
+    return dssm_tower(features)
+
+
+def dssm_strict(features: int) -> Tower:
+    """A tower with the first layer linear and without bias, as eq. 3 is printed."""
+    return dssm_tower(features, strict=True)
+
+
+def fl_dssm(features: Literal[23, 30]) -> Dssm:
+    """FL-DSSM: one view."""
+    return Dssm(dssm_user(features), dssm_item(), GAMMA)
+
+
+def fl_mv_dssm() -> MultiViewDssm:
+    """FL-MV-DSSM: both views, user towers learnt together."""
+    return MultiViewDssm(_views(), dssm_item(), GAMMA)
+
+
+def semi_fl_mv_dssm() -> SemiMultiViewDssm:
+    """SEMI-FL-MV-DSSM: both views, user towers private."""
+    return SemiMultiViewDssm(_views(), dssm_item(), GAMMA)
+
+
+def _views() -> dict[str, Tower]:
+    return {"view_1": dssm_user(23), "view_2": dssm_user(30)}

@@ -96,6 +96,7 @@ def take_part(
     *,
     payload: bytes | None = None,
     directory: Collection[bytes] | None = None,
+    threads: int = 1,
 ) -> Generator[Step, Reply, SumState]:
     """Go through the stages from wherever `state` stands; each answer of the server is sent in, None for the last.
 
@@ -105,6 +106,7 @@ def take_part(
         ledger: charged before the masked vector is sealed.
         payload: the masked vector as it was kept, when `state` stands at stage masked.
         directory: verify keys of all devices that may be members, where there is such a list.
+        threads: for making masks; can't change what is sent.
 
     Raises SumAborted if the server's answers are not those of an honest one, or the masked vector was not kept;
     BudgetSpent.
@@ -118,7 +120,7 @@ def take_part(
     and once. The sum itself is exact: what it tells is bounded only by noise inside it (`discrete_noise`). That this
     device takes part isn't hidden.
     """
-    secure_sum = _Part(state.terms, contribution, ledger, directory)
+    secure_sum = _Part(state.terms, contribution, ledger, directory, threads)
     if state.stage == "keys":
         reply = yield Step(state, _seal(state.keys, state.terms, "Public keys for a secure sum, made for this round."))
         state = secure_sum.share(state, secure_sum.expect(reply, Roster))
@@ -146,8 +148,14 @@ class _Part:
     """The transitions between a device's states; the public text is `take_part`."""
 
     def __init__(
-        self, terms: SumTerms, contribution: Contribution, ledger: Spender, directory: Collection[bytes] | None
+        self,
+        terms: SumTerms,
+        contribution: Contribution,
+        ledger: Spender,
+        directory: Collection[bytes] | None,
+        threads: int,
     ) -> None:
+        self.threads = threads
         self.terms, self.contribution, self.ledger, self.directory = terms, contribution, ledger, directory
         self.context = terms.digest()
         self._channels: dict[int, tuple[bytes, bytes]] = {}
@@ -188,7 +196,7 @@ class _Part:
         )
 
     def mask(self, state: SumState, shares: Shares) -> tuple[SumState, bytes]:
-        """Round 2: open the boxes, pay, add the self mask and the pair masks: the lower member adds, the higher takes."""
+        """Round 2: open the boxes, pay, add self mask and pair masks; the lower member adds, the higher takes away."""
         roster, own, seed = state.roster, state.own, state.seed
         assert roster is not None
         assert own is not None
@@ -215,6 +223,7 @@ class _Part:
             masked,
             plus=[seed, *(pair for peer, pair in pairs.items() if peer > roster.me)],
             minus=[pair for peer, pair in pairs.items() if peer < roster.me],
+            threads=self.threads,
         )
         payload = masked.tobytes()
         self.ledger.spend(self.contribution.charge)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from device_app.wire.ring import RingVector, ring_dtype
 
 SEED_BYTES = 32
+BLOCK_BYTES = 64
 CHUNK_BYTES = 128 * 1024
 """Of a vector and of a mask each: small enough that both stay in the processor's second-level cache."""
 
@@ -24,17 +26,20 @@ class MaskStream(Protocol):
 
 
 class ChaChaStream:
-    """The ChaCha20 keystream of a seed (RFC 8439), nonce and counter zero.
+    """The ChaCha20 keystream of a seed (RFC 8439), nonce zero, from byte `start` (a multiple of 64) on.
 
     Formal guarantees: whoever doesn't know the seed can't tell the mask from uniform ring elements, as long as ChaCha20
     is a pseudo-random function; a ring of 2^k elements takes whole little-endian words, so nothing is biased. A seed
     must make one mask only: two vectors under one mask show their difference.
     """
 
-    def __init__(self, seed: bytes) -> None:
+    def __init__(self, seed: bytes, start: int = 0) -> None:
         if len(seed) != SEED_BYTES:
             raise ValueError(f"seed: {SEED_BYTES} bytes, got {len(seed)}")
-        self._stream = Cipher(algorithms.ChaCha20(seed, bytes(16)), mode=None).encryptor()
+        if start % BLOCK_BYTES:
+            raise ValueError(f"start: a multiple of {BLOCK_BYTES}, got {start}")
+        counter = (start // BLOCK_BYTES).to_bytes(4, "little")
+        self._stream = Cipher(algorithms.ChaCha20(seed, counter + bytes(12)), mode=None).encryptor()
 
     def fill(self, out: NDArray[np.uint8]) -> None:
         """Write the next bytes of the mask over `out`."""
@@ -43,7 +48,8 @@ class ChaChaStream:
 
 _ZEROS = memoryview(bytes(CHUNK_BYTES))
 
-OpenStream = Callable[[bytes], MaskStream]
+OpenStream = Callable[[bytes, int], MaskStream]
+"""The mask of a seed, from a byte on."""
 
 
 def expand(seed: bytes, length: int, bits: int = 32, open_stream: OpenStream = ChaChaStream) -> RingVector:
@@ -55,27 +61,46 @@ def expand(seed: bytes, length: int, bits: int = 32, open_stream: OpenStream = C
 
 def apply_masks(
     vector: RingVector,
-    plus: Iterable[bytes] = (),
-    minus: Iterable[bytes] = (),
+    plus: Sequence[bytes] = (),
+    minus: Sequence[bytes] = (),
+    *,
+    threads: int = 1,
     open_stream: OpenStream = ChaChaStream,
 ) -> None:
-    """vector += sum of PRG(plus) - sum of PRG(minus), in place and modulo the ring, in the memory of one chunk more.
+    """vector += sum of PRG(plus) - sum of PRG(minus), in place and modulo the ring.
 
-    Every mask is made chunk by chunk beside the chunk of the vector it goes to, so no mask is ever whole in memory.
+    Every mask is made chunk by chunk beside the chunk of the vector it goes to, so no mask is ever whole in memory: one
+    chunk more for each thread. The result doesn't depend on `threads`; each works on a part of the vector.
     Raises ValueError for a vector that is not contiguous.
     """
     if not vector.flags.c_contiguous:
         raise ValueError("vector: must be contiguous")
-    adding = [open_stream(seed) for seed in plus]
-    taking = [open_stream(seed) for seed in minus]
     flat = vector.reshape(-1)
     width = vector.dtype.itemsize
-    block = CHUNK_BYTES // width
+    share = -(-flat.size // max(1, threads))
+    share = max(BLOCK_BYTES, -(-share // BLOCK_BYTES) * BLOCK_BYTES)  # whole cipher blocks, whatever the width
+
+    def work(start: int) -> None:
+        adding = [open_stream(seed, start * width) for seed in plus]
+        taking = [open_stream(seed, start * width) for seed in minus]
+        _apply(flat[start : start + share], adding, taking)
+
+    starts = range(0, flat.size, share)
+    if len(starts) <= 1:
+        work(0)
+        return
+    with ThreadPoolExecutor(len(starts)) as pool:
+        list(pool.map(work, starts))
+
+
+def _apply(flat: RingVector, adding: Sequence[MaskStream], taking: Sequence[MaskStream]) -> None:
+    width = flat.dtype.itemsize
     scratch = np.empty(min(CHUNK_BYTES, flat.size * width), dtype=np.uint8)
+    block = CHUNK_BYTES // width
     for start in range(0, flat.size, block):
         part = flat[start : start + block]
         raw = scratch[: part.size * width]
-        mask = raw.view(vector.dtype)
+        mask = raw.view(flat.dtype)
         for stream in adding:
             stream.fill(raw)
             part += mask

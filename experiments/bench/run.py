@@ -18,6 +18,7 @@ BENCHES = {
     "recall": "experiments.bench.recall",
     "latency": "experiments.bench.latency",
     "round": "experiments.bench.round",
+    "secagg": "experiments.bench.secagg",
 }
 
 

@@ -17,9 +17,13 @@ from device_app.wire.ring import RingVector, ring_dtype
 from device_app.wire.secagg import (
     AdvertisedKeys,
     Agreement,
+    Agreements,
     RevealedShares,
+    Roster,
     SharedKeys,
+    Shares,
     SumTerms,
+    Survivors,
 )
 
 CHUNK_BYTES = 60_001
@@ -124,13 +128,14 @@ def chunks(payload: bytes) -> Iterable[bytes]:
 
 def answer(server: SecureSum, device: Device) -> Reply:
     """What the server answers to the stage that the device is at, through JSON."""
-    found = {
-        "keys": server.roster,
-        "shares": server.shares,
-        "masked": server.survivors,
-        "agree": server.agreements,
-    }[device.state.stage](device.pseudonym)
-    return type(found).model_validate_json(found.model_dump_json())
+    name = device.pseudonym
+    if device.state.stage == "keys":
+        return Roster.model_validate_json(server.roster(name).model_dump_json())
+    if device.state.stage == "shares":
+        return Shares.model_validate_json(server.shares(name).model_dump_json())
+    if device.state.stage == "masked":
+        return Survivors.model_validate_json(server.survivors(name).model_dump_json())
+    return Agreements.model_validate_json(server.agreements(name).model_dump_json())
 
 
 def run_sum(server: SecureSum, devices: list[Device], gone: Mapping[str, Collection[int]] | None = None) -> OpenedSum:
@@ -159,6 +164,9 @@ def cohort(
 
 
 def plain_sum(devices: list[Device], places: Iterable[int]) -> RingVector:
-    """The oracle: numpy's sum, in the ring."""
+    """The oracle: numpy's sum, which wraps as the ring does."""
     chosen = [devices[place].vector for place in places]
-    return np.sum(chosen, axis=0, dtype=chosen[0].dtype)
+    total = np.zeros_like(chosen[0])
+    for vector in chosen:
+        total += vector
+    return total

@@ -205,7 +205,7 @@ class SecureSum:
             raise
         return record.stage
 
-    def open(self) -> OpenedSum:
+    def open(self, *, threads: int = 1) -> OpenedSum:
         """Take the masks off the sum. Raises SumFailed if a secret can't be joined: nothing is opened then."""
         self._at("unmask")
         record = self.record
@@ -214,7 +214,7 @@ class SecureSum:
         except SumFailed as failed:
             self.fail(failed.detail)
             raise
-        apply_masks(self.total, left.plus, left.minus)
+        apply_masks(self.total, left.plus, left.minus, threads=threads)
         self._forget()
         record.stage = "opened"
         return OpenedSum(self.total, record.survivors)

@@ -1,0 +1,232 @@
+"""A secure sum on the paper's sizes, 50 clients with 1,089,602 values and threshold 34; and 500 in the sparse form."""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+
+from backend.federation.secagg.secure_sum import SecureSum
+from device_app.privacy.sealed import Charge
+from device_app.privacy.secagg import Contribution, Reply, Step, take_part
+from device_app.privacy.sum_state import begin_sum
+from device_app.wire.masks import CHUNK_BYTES, apply_masks
+from device_app.wire.ring import RingVector
+from device_app.wire.secagg import AdvertisedKeys, Agreement, RevealedShares, SharedKeys, SumTerms
+from experiments.bench.table import Cell, Table
+
+CLIENTS, LENGTH, THRESHOLD = 50, 1_089_602, 34
+SPARSE_CLIENTS, SPARSE_LENGTH = 500, 250_000
+DROPOUTS = 5
+CLIENTS_TIMED = 7
+FLOWER_PYTHON = "OWNFEED_FLOWER_PYTHON"
+"""Names a Python that can import flwr, where this one can't."""
+
+T = TypeVar("T")
+
+
+class Uncharged:
+    """A ledger for a bench: there are no readers."""
+
+    def spend(self, charge: Charge) -> None:
+        """Nothing to charge."""
+
+
+class Watch:
+    """Seconds by name, in processor time of this thread and on the wall."""
+
+    def __init__(self) -> None:
+        self.cpu: dict[str, list[float]] = {}
+        self.wall: dict[str, list[float]] = {}
+
+    def time(self, name: str, work: Callable[[], T]) -> T:
+        """Do the work and note how long it took."""
+        wall, cpu = time.perf_counter(), time.thread_time()
+        result = work()
+        self.cpu.setdefault(name, []).append(time.thread_time() - cpu)
+        self.wall.setdefault(name, []).append(time.perf_counter() - wall)
+        return result
+
+    def median(self, name: str) -> tuple[float, float]:
+        """Medians in seconds: processor, wall."""
+        return statistics.median(self.cpu[name]), statistics.median(self.wall[name])
+
+
+class Client:
+    """A device's generator, with the step it stands at and the bytes it has sent and was sent."""
+
+    def __init__(self, number: int, terms: SumTerms, vector: RingVector, watch: Watch | None) -> None:
+        self.name = f"bench-client-{number:08}"
+        self.watch, self.vector = watch, vector
+        self.state = self._timed("keys", lambda: begin_sum(terms))
+        self.part = take_part(self.state, Contribution(vector, Charge("none", "bench")), Uncharged())
+        self.step: Step = self._timed("keys", lambda: next(self.part))
+        self.up_bytes, self.down_bytes = len(self.step.sealed.payload), 0
+
+    def hear(self, name: str, reply: Reply) -> None:
+        """Answer the server."""
+        assert reply is not None
+        self.down_bytes += len(reply.model_dump_json())
+        self.step = self._timed(name, lambda: self.part.send(reply))
+        self.up_bytes += len(self.step.sealed.payload)
+
+    def _timed(self, name: str, work: Callable[[], T]) -> T:
+        return self.watch.time(name, work) if self.watch else work()
+
+
+def run(data: Path) -> list[Table]:
+    """Client and server in both modes, Flower beside them where it can be had, and the sparse form."""
+    keystream = _keystream_gb_per_sec()
+    rows: list[tuple[Cell, ...]] = []
+    for mode in ("semi_honest", "active"):
+        rows += [_complete(mode, 0), _complete(mode, DROPOUTS)]
+    flower = _flower()
+    beside = (
+        "Flower's functions: 64-bit integers, masks from NumPy's generator with a 32-bit seed, wire not measured."
+        if flower
+        else f"Flower is left out: flwr can't be imported here; {FLOWER_PYTHON} may name a Python that can."
+    )
+    note = (
+        f"{CLIENTS} clients x {LENGTH:,} values of 32 bits, t = {THRESHOLD}; medians of {CLIENTS_TIMED} clients, "
+        "processor seconds of one thread; 'server' is adding and unmasking, without hashing the uploads. Bars: keys + "
+        f"shares .01, masking .06, server .1 / .4 at 0 / {DROPOUTS} dropouts, bytes 1.8x. ChaCha20 runs at "
+        f"{keystream:.1f} GB/s here: the {CLIENTS} masks of {LENGTH * 4 / 1e6:.2f} MB alone take "
+        f"{CLIENTS * LENGTH * 4 / keystream / 1e9:.3f} s."
+    )
+    columns = (
+        "mode, dropouts", "client keys + shares s", "client masking s", "client signatures s", "server s",
+        "server hashing s", "client bytes / plain",
+    )  # fmt: skip
+    rows += _flower_rows(flower)
+    return [Table("Secure sum, complete graph", columns, rows, (note, beside)), _sparse()]
+
+
+def _complete(mode: str, dropouts: int) -> tuple[Cell, ...]:
+    terms = SumTerms.model_validate({
+        "round": "round-1", "mode": mode, "cohort": CLIENTS, "cohort_minimum": THRESHOLD, "length": LENGTH,
+        "fraction_bits": 18, "bound": 100.0,
+    })  # fmt: skip
+    client, server_watch = Watch(), Watch()
+    server = SecureSum(terms, threshold=THRESHOLD)
+    _, clients = _drive(server, terms, client, server_watch, dropouts)
+    first = clients[-1]
+    keys = [a + b for a, b in zip(client.cpu["keys"][::2], client.cpu["keys"][1::2], strict=True)]
+    shares = client.median("shares")[0] + statistics.median(keys)
+    signing = client.median("agree")[0] + client.median("agreements")[0] if mode == "active" else None
+    arithmetic = sum(server_watch.cpu["add"]) + sum(server_watch.cpu["open"])
+    ratio = (first.up_bytes + first.down_bytes) / (4 * LENGTH)
+    hashing = sum(server_watch.cpu["read"]) - sum(server_watch.cpu["add"])
+    return (f"{mode}, {dropouts}", shares, client.median("masked")[0], signing, arithmetic, hashing, ratio)
+
+
+def _flower() -> dict[str, float | str] | None:
+    """Flower on the same work: in this Python, or in the one that the environment names; None without it."""
+    python = os.environ.get(FLOWER_PYTHON) or (sys.executable if find_spec("flwr") else None)
+    if python is None:
+        return None
+    script = Path(__file__).with_name("secagg_flower.py")
+    sizes = [str(size) for size in (CLIENTS, LENGTH, THRESHOLD, DROPOUTS)]
+    done = subprocess.run([python, str(script), *sizes], capture_output=True, text=True, check=True)
+    measured: dict[str, float | str] = json.loads(done.stdout)
+    return measured
+
+
+def _flower_rows(flower: dict[str, float | str] | None) -> list[tuple[Cell, ...]]:
+    if flower is None:
+        return []
+    name, shares, masking = f"Flower {flower['version']}", flower["shares_sec"], flower["masking_sec"]
+    return [
+        (f"{name}, 0", shares, masking, None, flower["server_sec"], None, None),
+        (f"{name}, {DROPOUTS}", shares, masking, None, flower["server_dropouts_sec"], None, None),
+    ]
+
+
+def _sparse() -> Table:
+    terms = SumTerms.model_validate({
+        "round": "round-2", "graph": "sparse", "cohort": SPARSE_CLIENTS, "cohort_minimum": SPARSE_CLIENTS // 2,
+        "length": SPARSE_LENGTH, "fraction_bits": 12, "bound": 1.0,
+    })  # fmt: skip
+    client, server_watch = Watch(), Watch()
+    server = SecureSum(terms)
+    took, clients = _drive(server, terms, client, server_watch, SPARSE_CLIENTS // 10)
+    last = clients[-1]
+    ratio = (last.up_bytes + last.down_bytes) / (4 * SPARSE_LENGTH)
+    keys = [a + b for a, b in zip(client.cpu["keys"][::2], client.cpu["keys"][1::2], strict=True)]
+    row: tuple[Cell, ...] = (
+        f"{SPARSE_CLIENTS} clients, {SPARSE_CLIENTS // 10} dropouts", server.record.degree, server.record.threshold,
+        client.median("shares")[0] + statistics.median(keys), client.median("masked")[0],
+        sum(server_watch.cpu["add"]) + sum(server_watch.cpu["open"]), ratio, took,
+    )  # fmt: skip
+    columns = (
+        "cohort", "neighbours", "t", "client keys + shares s", "client masking s", "server s", "client bytes / plain",
+        "whole sum s, one process",
+    )  # fmt: skip
+    note = f"{SPARSE_LENGTH:,} values; k and t from the bounds of secagg/graph.py. Bars: masking .05 s; it completes."
+    return Table("Secure sum, sparse graph (Bell et al. 2020)", columns, [row], (note,))
+
+
+def _drive(
+    server: SecureSum, terms: SumTerms, client_watch: Watch, server_watch: Watch, dropouts: int
+) -> tuple[float, list[Client]]:
+    """The whole protocol, stage by stage; vectors are masked and handed over one client at a time."""
+    started = time.perf_counter()
+    rng = np.random.default_rng(7)
+    expected = np.zeros(terms.length, dtype=np.uint32)
+    limit = int(terms.bound * 2**terms.fraction_bits)
+    clients: list[Client] = []
+    for number in range(terms.cohort):
+        fresh = number < 3
+        vector = rng.integers(-limit, limit, terms.length).astype(np.uint32) if fresh else clients[number % 3].vector
+        clients.append(Client(number, terms, vector, client_watch if number >= terms.cohort - CLIENTS_TIMED else None))
+        server.advertise(clients[-1].name, AdvertisedKeys.model_validate_json(clients[-1].step.sealed.payload))
+    server.close()
+    for one in clients:
+        one.hear("shares", server.roster(one.name))
+        server.share(one.name, SharedKeys.model_validate_json(one.step.sealed.payload))
+    server.close()
+    alive = clients[dropouts:]
+    for one in alive:
+        one.hear("masked", server.shares(one.name))
+        server_watch.time("read", partial(server.add_masked, one.name, [one.step.sealed.payload]))
+        expected += one.vector
+    scratch = np.zeros_like(expected)
+    for _ in alive:
+        server_watch.time("add", lambda: np.add(scratch, expected, out=scratch))
+    server.close()
+    if terms.mode == "active":
+        for one in alive:
+            one.hear("agree", server.survivors(one.name))
+            server.agree(one.name, Agreement.model_validate_json(one.step.sealed.payload))
+        server.close()
+    for one in alive:
+        reply = server.agreements(one.name) if terms.mode == "active" else server.survivors(one.name)
+        one.hear("agreements", reply)
+        if not server.complete:
+            server.reveal(one.name, RevealedShares.model_validate_json(one.step.sealed.payload))
+    opened = server_watch.time("open", server.open)
+    if not np.array_equal(opened.vector, expected):
+        raise AssertionError("the secure sum is not the sum")
+    return time.perf_counter() - started, clients
+
+
+def _keystream_gb_per_sec() -> float:
+    vector = np.zeros(CHUNK_BYTES // 4, dtype=np.uint32)
+    seeds = [bytes([n]) * 32 for n in range(50)]
+    best = min(_seconds(lambda: apply_masks(vector, seeds)) for _ in range(5))
+    return len(seeds) * CHUNK_BYTES / best / 1e9
+
+
+def _seconds(work: Callable[[], None]) -> float:
+    started = time.thread_time()
+    work()
+    return time.thread_time() - started

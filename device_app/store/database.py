@@ -26,7 +26,7 @@ _UNREADABLE = "file is not a database", "database disk image is malformed"
 class Database:
     """The device's own database, used from many threads through one connection and one lock.
 
-    WAL with synchronous=FULL: when `transaction()` has ended, the rows survive a kill and a power cut.
+    WAL: when `transaction()` has ended, with synchronous=FULL, the rows survive a kill and a power cut.
     `quick_transaction()` leaves out the wait for the disk: its rows survive a kill of the process, and a power cut may
     take the last ones but never part of one. Deleted rows are overwritten (secure_delete).
 
@@ -50,7 +50,7 @@ class Database:
         try:
             for pragma in (
                 "journal_mode=WAL",
-                "synchronous=FULL",
+                "synchronous=NORMAL",
                 "foreign_keys=ON",
                 "secure_delete=ON",
                 f"cache_size=-{PAGE_CACHE_KIB}",
@@ -88,8 +88,15 @@ class Database:
         with self._lock:
             if self._quick:
                 raise RuntimeError("what must be on the disk can't be written inside a quick transaction")
-            with self._begun():
+            if self._depth:
                 yield
+                return
+            self._run("PRAGMA synchronous=FULL")
+            try:
+                with self._begun():
+                    yield
+            finally:
+                self._connection.execute("PRAGMA synchronous=NORMAL")
 
     @contextmanager
     def quick_transaction(self) -> Iterator[None]:
@@ -98,20 +105,15 @@ class Database:
             if self._depth:
                 yield
                 return
-            self._run("PRAGMA synchronous=NORMAL")
             self._quick = True
             try:
                 with self._begun():
                     yield
             finally:
                 self._quick = False
-                self._connection.execute("PRAGMA synchronous=FULL")
 
     @contextmanager
     def _begun(self) -> Iterator[None]:
-        if self._depth:
-            yield
-            return
         self._run("BEGIN IMMEDIATE")
         self._depth = 1
         try:

@@ -37,7 +37,8 @@ def test_a_new_database_has_every_migration_and_opens_again_unchanged(tmp_path: 
     assert applied == {file.stem for file in MIGRATIONS.glob("*.sql")}
     again = Database(path)
     assert again.row("PRAGMA journal_mode") == ("wal",)
-    assert again.row("PRAGMA synchronous") == (2,)
+    with again.transaction():
+        assert again.row("PRAGMA synchronous") == (2,)
     again.close()
 
 
@@ -181,13 +182,14 @@ def test_a_transaction_that_raises_leaves_nothing(database: Database) -> None:
     assert book.total("reports") == 2
 
 
-def test_a_quick_transaction_restores_full_synchronisation(database: Database) -> None:
-    with database.quick_transaction():
-        assert database.row("PRAGMA synchronous") == (1,)
-    assert database.row("PRAGMA synchronous") == (2,)
-    with pytest.raises(ZeroDivisionError), database.quick_transaction():
-        _ = 1 / 0
-    assert database.row("PRAGMA synchronous") == (2,)
+def test_a_transaction_waits_for_the_disk_and_a_quick_one_does_not_whatever_went_before(database: Database) -> None:
+    for _ in range(2):
+        with database.transaction(), database.transaction(), database.quick_transaction():
+            assert database.row("PRAGMA synchronous") == (2,)
+        with database.quick_transaction(), database.quick_transaction():
+            assert database.row("PRAGMA synchronous") == (1,)
+        with pytest.raises(ZeroDivisionError), database.transaction():
+            _ = 1 / 0
 
 
 def test_what_must_be_durable_cannot_hide_in_a_quick_transaction(database: Database) -> None:

@@ -70,7 +70,7 @@ def test_a_reader_never_gets_news_already_read_as_a_negative() -> None:
 
 
 def test_negatives_of_histories_follow_the_popularity_of_news() -> None:
-    readers = [(f"r{number}", [11, 12] if number % 3 else [12], []) for number in range(30)]
+    readers: list[Row] = [(f"r{number}", [11, 12] if number % 3 else [12], []) for number in range(30)]
     found = training_samples(impressions(ANN, *readers), NEWS)
     drawn = found.candidates(np.repeat(found.of_reader(0), 2_000), 4, np.random.default_rng(0))[:, 1:]
     share = (drawn == 11).mean()  # 20 clicks of 50; 16,000 draws: standard error .004

@@ -72,8 +72,9 @@ def pooled_mean(device: Device, model: NrmsUser, cohort: list[int], round_number
         rng = np.random.default_rng((device.seed, round_number, reader))
         drawn = device.source(reader).draw(negatives=4, limit=3, rng=rng)
         losses.append(model.loss(*map(torch.from_numpy, (drawn.clicks, drawn.click_mask, drawn.candidates))))
-    torch.stack(losses).mean().backward()
-    return {name: value.grad.numpy() for name, value in model.named_parameters() if value.grad is not None}
+    named = dict(model.named_parameters())
+    found = torch.autograd.grad(torch.stack(losses).mean(), list(named.values()))
+    return {name: each.numpy() for name, each in zip(named, found, strict=True)}
 
 
 @pytest.mark.parametrize("engine", [TorchGradients, onnx_engine])

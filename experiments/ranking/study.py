@@ -1,0 +1,215 @@
+"""The ranking study: every contestant trained centrally and federated, evaluated on dev before and after."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from backend.federation.strategies.fedavg import FedAvg
+from device_app.training.gradients import OnnxGradients
+from experiments.datasets.mind import Mind
+from experiments.datasets.samples import TrainingSamples, training_samples
+from experiments.datasets.titles import product_vectors, title_vectors, unit_rows
+from experiments.ranking.contestants import CONTESTANTS, WIDE_DIM, Contestant, features_of
+from experiments.ranking.evaluation import evaluate_model
+from experiments.simulation.adam import Adam
+from experiments.simulation.central import train_centrally
+from experiments.simulation.clients import Clients, Device, ManyProcesses, OneProcess
+from experiments.simulation.engines import gradient_graph, ranker_inputs
+from experiments.simulation.ranking_task import RankingTask
+from experiments.simulation.readers import Library, SimulatedReader
+from experiments.simulation.rounds import Rounds, Trained, simulate
+from exporters.signature import parameters
+from models.metrics import RankingMetrics
+from models.shapes import NEGATIVES, NEWS_DIM
+
+Schedule = Literal["central", "federated"]
+SCHEDULES: tuple[Schedule, ...] = ("central", "federated")
+LOSSES_AVERAGED = 20
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The study's sizes; TARGETS section 1."""
+
+    steps: int = 400
+    batch: int = 64
+    rounds: int = 150
+    cohort: int = 50
+    samples_limit: int = 32
+    processes: int = 1
+
+
+@dataclass(frozen=True)
+class Run:
+    """One training: dev metrics at step 0 and at the end, mean loss of the first and last steps, seconds."""
+
+    contestant: str
+    schedule: Schedule
+    seed: int
+    start: RankingMetrics
+    end: RankingMetrics
+    first_loss: float
+    last_loss: float
+    seconds: float
+
+    @property
+    def key(self) -> tuple[str, str, int]:
+        return self.contestant, self.schedule, self.seed
+
+
+class Workbench:
+    """The data of the study, made when first asked for."""
+
+    def __init__(self, mind: Mind) -> None:
+        self.mind = mind
+
+    @cached_property
+    def samples(self) -> TrainingSamples:
+        return training_samples(self.mind.train, len(self.mind.news))
+
+    @cached_property
+    def vectors(self) -> dict[int, NDArray[np.float32]]:
+        """Unit title vectors: 384-d as pooled, and 256-d as the product's head makes them."""
+        pooled = title_vectors(self.mind.news.titles)
+        return {WIDE_DIM: unit_rows(pooled), NEWS_DIM: product_vectors(pooled, NEWS_DIM)}
+
+    def library(self, contestant: Contestant) -> Library:
+        """The vectors, and features if any, that a contestant sees."""
+        features = features_of(contestant.features, self.mind) if contestant.features else None
+        return Library.of(self.vectors[contestant.dim], features)
+
+
+def run_study(
+    bench: Workbench,
+    names: Sequence[str],
+    schedules: Sequence[Schedule],
+    seeds: Iterable[int],
+    settings: Settings,
+    done: Sequence[Run] = (),
+) -> Iterator[Run]:
+    """Train what is not among `done` yet, seed by seed; the gradient graph of a contestant is exported once."""
+    torch.set_num_threads(1)
+    finished = {run.key for run in done}
+    graphs: dict[str, bytes] = {}
+    for seed in seeds:
+        for name in names:
+            contestant = CONTESTANTS[name]
+            for schedule in schedules:
+                if (name, schedule, seed) in finished:
+                    continue
+                model = contestant.model(seed)
+                if name not in graphs:
+                    graphs[name] = gradient_graph(model, ranker_inputs(contestant.dim, len(contestant.features)))
+                yield train(bench, contestant, model, graphs[name], schedule, seed, settings)
+
+
+def train(
+    bench: Workbench,
+    contestant: Contestant,
+    model: nn.Module,
+    graph: bytes,
+    schedule: Schedule,
+    seed: int,
+    settings: Settings,
+) -> Run:
+    """One run."""
+    began = time.perf_counter()
+    library = bench.library(contestant)
+    weights = {name: value.numpy() for name, value in parameters(model).items()}
+    start = evaluate_model(bench.mind.dev, model, weights, library)
+    ways: dict[Schedule, Callable[[], Trained]] = {
+        "central": lambda: train_centrally(
+            OnnxGradients(graph),
+            bench.samples,
+            library,
+            weights,
+            Adam(contestant.learning_rate),
+            steps=settings.steps,
+            batch=settings.batch,
+            negatives=NEGATIVES,
+            seed=seed,
+        ),
+        "federated": lambda: _federated(bench.samples, library, graph, weights, contestant, seed, settings),
+    }
+    trained = ways[schedule]()
+    return Run(
+        contestant.name,
+        schedule,
+        seed,
+        start,
+        evaluate_model(bench.mind.dev, model, trained.weights, library),
+        float(np.mean(trained.losses[:LOSSES_AVERAGED])),
+        float(np.mean(trained.losses[-LOSSES_AVERAGED:])),
+        time.perf_counter() - began,
+    )
+
+
+def _federated(
+    samples: TrainingSamples,
+    library: Library,
+    graph: bytes,
+    weights: dict[str, NDArray[np.float32]],
+    contestant: Contestant,
+    seed: int,
+    settings: Settings,
+) -> Trained:
+    def rounds(clients: Clients) -> Trained:
+        plan = Rounds(settings.rounds, settings.cohort, samples.readers, seed)
+        return simulate(clients, weights, plan, FedAvg(), Adam(contestant.learning_rate))
+
+    make = partial(make_device, samples, library, graph, seed, settings.samples_limit)
+    if settings.processes == 1 or library.features is not None:  # features are a closure, which can't be sent
+        return rounds(OneProcess(make()))
+    with ManyProcesses(make, settings.processes) as many:
+        return rounds(many)
+
+
+def make_device(samples: TrainingSamples, library: Library, graph: bytes, seed: int, limit: int) -> Device:
+    """A simulated device with the gradient engine of a real one."""
+    source = partial(SimulatedReader, samples, library=library)
+    return Device(RankingTask(NEGATIVES, limit), OnnxGradients(graph), source, seed)
+
+
+def read_runs(path: Path, settings: Settings) -> list[Run]:
+    """The runs of a results file made under the same settings; none if there is no such file.
+
+    Raises ValueError if its settings differ: figures of two studies do not belong in one file.
+    """
+    if not path.is_file():
+        return []
+    kept = json.loads(path.read_text(encoding="utf-8"))
+    ours = _study_settings(settings)
+    if kept["settings"] != ours:
+        raise ValueError(f"{path} holds a study with settings {kept['settings']}, not {ours}; choose another file")
+    metric = ("start", "end")
+    return [Run(**(row | {name: RankingMetrics(**row[name]) for name in metric})) for row in kept["runs"]]
+
+
+def write_runs(path: Path, settings: Settings, runs: Sequence[Run], untrained: dict[str, RankingMetrics]) -> None:
+    """The results as JSON, whole or not at all."""
+    kept = {
+        "settings": _study_settings(settings),
+        "untrained": {name: asdict(found) for name, found in untrained.items()},
+        "runs": [asdict(run) for run in runs],
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    scratch = path.with_suffix(".part")
+    scratch.write_text(json.dumps(kept, indent=1), encoding="utf-8")
+    os.replace(scratch, path)
+
+
+def _study_settings(settings: Settings) -> dict[str, int]:
+    """Without the processes, which change no figure."""
+    return {name: value for name, value in asdict(settings).items() if name != "processes"}

@@ -26,6 +26,26 @@ class RankingMetrics:
     skipped: int
 
 
+@dataclass(frozen=True)
+class TopMetrics:
+    """Means over the impressions that have clicked news; `skipped` counts the others."""
+
+    precision: float
+    recall: float
+    ndcg: float
+    impressions: int
+    skipped: int
+
+
+@dataclass(frozen=True)
+class RecallMetrics:
+    """R@K, mean over the impressions that have future news; `skipped` counts lists of the others."""
+
+    recall: float
+    impressions: int
+    skipped: int
+
+
 def auc(labels: ArrayLike, scores: ArrayLike) -> float:
     """Share of (positive, negative) pairs in the right order, ties 1/2."""
     return by_impression(np.zeros(np.size(labels), int), labels, scores).auc
@@ -38,8 +58,7 @@ def mrr(labels: ArrayLike, scores: ArrayLike) -> float:
 
 def ndcg(labels: ArrayLike, scores: ArrayLike, k: int) -> float:
     """DCG@k with gains 2^y - 1 and discounts log2(rank + 1), over the ideal DCG@k."""
-    if k < 1:
-        raise ValueError(f"k must be at least 1, got {k}")
+    _require_k(k)
     ranked = _Ranked(np.zeros(np.size(labels), int), labels, scores)
     ranked.require_both_classes()
     return float(ranked.ndcg(k)[0])
@@ -63,12 +82,75 @@ def by_impression(impressions: ArrayLike, labels: ArrayLike, scores: ArrayLike) 
     )
 
 
+def top_k(impressions: ArrayLike, labels: ArrayLike, scores: ArrayLike, k: int = 10) -> TopMetrics:
+    """Precision, recall and nDCG at k over flat arrays as in `by_impression`.
+
+    Precision is over k, also where an impression has fewer candidates. Impressions without a positive have no recall
+    and are skipped; those with positives only count. Raises ValueError as `by_impression`, and for k below 1.
+    """
+    _require_k(k)
+    ranked = _Ranked(impressions, labels, scores)
+    keep = ranked.positives > 0
+    if not keep.any():
+        raise ValueError("labels must hold a 1 in some impression")
+    hits = ranked.hits(k)[keep]
+    return TopMetrics(
+        precision=float(hits.mean() / k),
+        recall=float((hits / ranked.positives[keep]).mean()),
+        ndcg=float(ranked.ndcg(k)[keep].mean()),
+        impressions=int(keep.sum()),
+        skipped=int((~keep).sum()),
+    )
+
+
+def recall_by_impression(
+    recalled_for: ArrayLike, recalled: ArrayLike, future_for: ArrayLike, future: ArrayLike, k: int
+) -> RecallMetrics:
+    """R@K of many lists: |first k recalled and in future| / |future|, by impression, then averaged.
+
+    Flat arrays: `recalled` ids, best first within each impression of `recalled_for`, and `future` ids with theirs in
+    `future_for`. Repeats count once, but take a place in the list. An impression without a list has recall 0. With
+    clicks of the past as `future` it is the privacy proxy (ALGORITHMS 1.9). Raises ValueError if lengths differ, k is
+    below 1, or `future` is empty.
+    """
+    _require_k(k)
+    lists_of, lists, wanted_of, wanted = map(np.asarray, (recalled_for, recalled, future_for, future))
+    if lists_of.shape != lists.shape or wanted_of.shape != wanted.shape or lists.ndim != 1 or wanted.ndim != 1:
+        raise ValueError(
+            "recalled and future must be flat and as long as their impressions, got shapes "
+            f"{lists_of.shape}, {lists.shape}, {wanted_of.shape}, {wanted.shape}"
+        )
+    if not len(wanted):
+        raise ValueError("future must hold at least one news")
+    groups, group = np.unique(np.concatenate([wanted_of, lists_of]) if len(lists) else wanted_of, return_inverse=True)
+    ids, news = np.unique(np.concatenate([wanted, lists]) if len(lists) else wanted, return_inverse=True)
+    pair = group * len(ids) + news
+    listed = group[len(wanted) :]
+    order = np.argsort(listed, kind="stable")
+    place = np.empty(len(order), int)
+    place[order] = np.arange(len(order)) - np.searchsorted(listed[order], listed[order])
+    found = np.intersect1d(pair[: len(wanted)], pair[len(wanted) :][place < k])
+    hits = np.bincount(found // len(ids), minlength=len(groups))
+    sizes = np.bincount(np.unique(pair[: len(wanted)]) // len(ids), minlength=len(groups))
+    keep = sizes > 0
+    return RecallMetrics(
+        recall=float((hits[keep] / sizes[keep]).mean()),
+        impressions=int(keep.sum()),
+        skipped=int((~keep).sum()),
+    )
+
+
 def recall_at_k(recalled: Sequence[Any], future: Sequence[Any], k: int) -> float:
     """|first k recalled and in future| / |future|. Repeats count once. Raises ValueError if `future` is empty."""
     wanted = set(future)
     if not wanted:
         raise ValueError("future must hold at least one news")
     return len(wanted.intersection(recalled[:k])) / len(wanted)
+
+
+def _require_k(k: int) -> None:
+    if k < 1:
+        raise ValueError(f"k must be at least 1, got {k}")
 
 
 class _Ranked:
@@ -90,8 +172,8 @@ class _Ranked:
         _, self._starts, self._group = np.unique(group[order], return_index=True, return_inverse=True)
         self._rank = np.arange(len(order)) - self._starts[self._group] + 1
         self._sizes = np.bincount(self._group)
-        self._positives = self._sum(self._label)
-        self.both_classes = (self._positives > 0) & (self._positives < self._sizes)
+        self.positives = self._sum(self._label)
+        self.both_classes = (self.positives > 0) & (self.positives < self._sizes)
 
     def require_both_classes(self) -> None:
         if not self.both_classes.any():
@@ -107,14 +189,18 @@ class _Ranked:
         block = np.cumsum(new_block) - 1
         mean_rank = np.bincount(block, weights=self._rank) / np.bincount(block)
         from_worst = self._sizes[self._group] + 1 - mean_rank[block]
-        pairs = np.maximum(self._positives * (self._sizes - self._positives), 1)
-        return (self._sum(self._label * from_worst) - self._positives * (self._positives + 1) / 2) / pairs
+        pairs = np.maximum(self.positives * (self._sizes - self.positives), 1)
+        return (self._sum(self._label * from_worst) - self.positives * (self.positives + 1) / 2) / pairs
+
+    def hits(self, k: int) -> NDArray[np.float64]:
+        """Positives among the first k."""
+        return self._sum(self._label * (self._rank <= k))
 
     def mrr(self) -> NDArray[np.float64]:
-        return self._sum(self._label / self._rank) / np.maximum(self._positives, 1)
+        return self._sum(self._label / self._rank) / np.maximum(self.positives, 1)
 
     def ndcg(self, k: int) -> NDArray[np.float64]:
         discount = np.where(self._rank <= k, 1 / np.log2(self._rank + 1), 0)
-        ideal = np.where(self._rank <= self._positives[self._group], discount, 0)
+        ideal = np.where(self._rank <= self.positives[self._group], discount, 0)
         best = self._sum(ideal)
         return np.divide(self._sum(self._label * discount), best, out=np.zeros_like(best), where=best > 0)

@@ -14,6 +14,7 @@ from backend.news.ingest import ingest
 from backend.news.pool import NewsPool
 from backend.progress import Steps
 from backend.releases.store import ReleaseStore
+from backend.releases.vocabulary import pool_vocabulary
 from backend.settings import BackendSettings
 
 STALE_AFTER = timedelta(hours=30)
@@ -79,7 +80,13 @@ def prepare(settings: BackendSettings, steps: Steps) -> None:
 
         _, vectors = pool.vectors(embedder.digest)
         with steps.step("Exporting the first release") as advance:
-            publish_first(releases, encoder=embedder.digest, vectors=np.asarray(vectors), progress=advance)
+            publish_first(
+                releases,
+                encoder=embedder.digest,
+                vectors=np.asarray(vectors),
+                vocabulary=pool_vocabulary(text for row in pool.live(now) for text in (row.title, row.abstract)),
+                progress=advance,
+            )
 
 
 def embed_missing(pool: NewsPool, embedder: Embedder, steps: Steps) -> int:

@@ -18,6 +18,7 @@ from backend.releases.store import ReleaseDraft, ReleaseStore
 from device_app.wire.ids import ReleaseId
 from device_app.wire.releases import ModelEntry, RecallProtocol, ReleaseManifest
 from device_app.wire.tensors import TensorError, TensorSpec, pack
+from device_app.wire.vocabulary import WordVocabulary
 
 SEED = 7
 SCORE_NOISE = 1.2
@@ -31,6 +32,7 @@ def publish_first(
     *,
     encoder: str,
     vectors: NDArray[np.float32],
+    vocabulary: WordVocabulary | None = None,
     progress: Advance | None = None,
     seed: int = SEED,
 ) -> ReleaseManifest:
@@ -40,6 +42,7 @@ def publish_first(
     centroids of the pool; its clip is the model's own (delta) and its noise the paper's lambda_I = 1.2; the cluster
     distance is calibrated to 3 to 4 channels; the codebooks are topic centroids of the pool, the projection its first
     principal axes; the rankers start at the cosine too. Every graph is compared with torch.
+    `vocabulary` holds the words of the pool, for news encoders that read words.
     `progress` hears (done, in all) after each step.
 
     Raises ReleaseNotPublished if the pool is smaller than the basis, holds values that are not finite, or a graph fails
@@ -118,6 +121,7 @@ def publish_first(
         ),
         models=models,
         default_ranker=COSINE,
+        vocabulary=None if vocabulary is None else store.add_blob(vocabulary.pack()),
     )
     return store.commit(draft, note="first release: everything starts at the cosine", facts=facts)
 

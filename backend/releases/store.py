@@ -46,6 +46,7 @@ class ReleaseDraft:
     recall: RecallProtocol
     models: dict[str, ModelEntry]
     default_ranker: str
+    vocabulary: BlobRef | None = None
 
     @classmethod
     def like(cls, manifest: ReleaseManifest, models: dict[str, ModelEntry] | None = None) -> ReleaseDraft:
@@ -57,6 +58,7 @@ class ReleaseDraft:
             recall=manifest.recall,
             models=manifest.models if models is None else models,
             default_ranker=manifest.default_ranker,
+            vocabulary=manifest.vocabulary,
         )
 
 
@@ -80,12 +82,13 @@ def release_number(release: ReleaseId) -> int:
 
 
 def blob_refs(release: ReleaseDraft | ReleaseManifest) -> list[BlobRef]:
-    """Every blob that this release names: graphs, weights, codebooks, projection."""
+    """Every blob that this release names: graphs, weights, codebooks, projection, vocabulary."""
     models, recall = release.models.values(), release.recall
     refs = [ref for entry in models for ref in entry.graphs.values()]
     refs += [entry.weights for entry in models if entry.weights is not None]
     refs += [codebook.prototypes for codebook in recall.codebooks]
-    return refs if recall.projection is None else [*refs, recall.projection.matrix]
+    refs += [] if recall.projection is None else [recall.projection.matrix]
+    return refs if release.vocabulary is None else [*refs, release.vocabulary]
 
 
 class ReleaseStore:

@@ -111,6 +111,10 @@ class ReleaseManifest(Message):
     recall: RecallProtocol
     models: dict[str, ModelEntry] = Field(description="By name: 'recall', 'ranker.cosine', 'ranker.nrms'.")
     default_ranker: str
+    vocabulary: BlobRef | None = Field(
+        default=None,
+        description="Words of the pool (wire.vocabulary), for news encoders that read word ids; None: no such encoder.",
+    )
 
 
 class SignedManifest(Message):

@@ -27,6 +27,7 @@ from backend.prepare import CHUNK_ROWS, PoolEmpty, prepare, refresh_newsroom
 from backend.progress import SilentSteps
 from backend.releases.store import ReleaseStore
 from backend.settings import BackendSettings
+from device_app.wire.vocabulary import WordVocabulary
 from tests.doubles.recall_world import recall_draft
 from tests.doubles.small_world import WordEmbedder, fill_pool, hand_made_news
 
@@ -62,7 +63,10 @@ def stand_ins(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         settings.encoder_dir.mkdir()
         (settings.encoder_dir / "encoder.json").write_text("{}", encoding="utf-8")
 
-    def publish(store: ReleaseStore, *, encoder: str, vectors: np.ndarray, progress: object) -> None:
+    def publish(
+        store: ReleaseStore, *, encoder: str, vectors: np.ndarray, vocabulary: WordVocabulary, progress: object
+    ) -> None:
+        assert "budget" in vocabulary.words, "words of the pool's titles"
         made.append(f"release over {vectors.shape}")
         store.commit(recall_draft(store, encoder=encoder), note="stand-in")
 

@@ -1,0 +1,39 @@
+"""The words of a release, from the pool's own titles and abstracts (ALGORITHMS 5.7: those that occur twice or more)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from backend.releases.errors import ReleaseNotPublished
+from backend.releases.store import ReleaseStore
+from device_app.wire.releases import ReleaseManifest
+from device_app.wire.vocabulary import FIRST_WORD, WordVocabulary, split_words
+
+LEAST_COUNT = 2
+ROWS_LIMIT = 30_000
+"""V at most, with padding and the unknown word: what the presets of models.builders.news are made for."""
+
+
+def pool_vocabulary(
+    texts: Iterable[str], *, least_count: int = LEAST_COUNT, rows_limit: int = ROWS_LIMIT
+) -> WordVocabulary:
+    """The most frequent words of `texts`, ties in alphabetical order: the order of the texts does not matter."""
+    if least_count < 1 or rows_limit < FIRST_WORD:
+        raise ValueError(
+            f"least_count must be at least 1 and rows_limit at least {FIRST_WORD}, got {least_count} and {rows_limit}"
+        )
+    counts: Counter[str] = Counter()
+    for text in texts:
+        counts.update(split_words(text))
+    frequent = sorted(
+        (word for word, count in counts.items() if count >= least_count), key=lambda word: (-counts[word], word)
+    )
+    return WordVocabulary(tuple(frequent[: rows_limit - FIRST_WORD]))
+
+
+def release_vocabulary(store: ReleaseStore, manifest: ReleaseManifest) -> WordVocabulary:
+    """The words of one release. Raises ReleaseNotPublished if it has none."""
+    if manifest.vocabulary is None:
+        raise ReleaseNotPublished(f"Release {manifest.release} has no vocabulary.", field="vocabulary")
+    return WordVocabulary.unpack(store.read_blob(manifest.vocabulary.sha256))

@@ -1,0 +1,178 @@
+"""The words of a release: split alike on both ends, built from the pool in a fixed order, carried by the manifest."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import unicodedata
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from torch.testing import assert_close
+
+from backend.releases.errors import ReleaseNotPublished
+from backend.releases.store import ReleaseDraft, blob_refs
+from backend.releases.vocabulary import pool_vocabulary, release_vocabulary
+from device_app.wire.releases import ReleaseManifest
+from device_app.wire.vocabulary import WORD_LIMIT_CHARS, VocabularyDiffers, WordVocabulary, split_words
+from models.builders.news import cnn_title
+from tests.doubles.small_release import migrated_engine, small_draft, small_store
+
+NEWS = WordVocabulary(("rain", "sun", "snow"))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Storm hits U.S. coast; 3,000 flee", ["storm", "hits", "u", "s", "coast", "3", "000", "flee"]),
+        ("Don’t — or do?", ["don", "t", "or", "do"]),
+        ("Blåbærsyltetøy STRASSE Straße", ["blåbærsyltetøy", "strasse", "strasse"]),
+        ("ﬁne １２ Ⅻ", ["fine", "12", "xii"]),  # form NFKC
+        ("e\u0301te\u0301 été", ["été", "été"]),
+        ("東京でAI", ["東", "京", "で", "ai"]),
+        ("🙂 ok\u0000now\nthen", ["ok", "now", "then"]),
+        ("", []),
+        ("a" * 50, ["a" * WORD_LIMIT_CHARS]),
+    ],
+)
+def test_words_are_runs_of_letters_and_digits_case_folded(text: str, words: list[str]) -> None:
+    assert split_words(text) == words
+
+
+def test_the_rule_is_fixed_for_every_character_of_unicode() -> None:
+    """The digest was computed with Python 3.11; another Python that splits any one character differently fails here."""
+    digest = hashlib.sha256()
+    for first in range(0, sys.maxunicode + 1, 4096):
+        text = " ".join(f"a{chr(code)}B" for code in range(first, first + 4096))
+        digest.update("\n".join(split_words(text)).encode("utf-8", "surrogatepass"))
+    assert digest.hexdigest() == "30c8df80cdb687473ca75db12e0531622a99674907f96498913d4e54945e403c"
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text())
+@example("ǰ ᾷ Ⴀ ẞ İ ͅ ﬃ")
+@example("ا\u0655")
+def test_a_word_by_itself_is_split_into_itself(text: str) -> None:
+    for word in split_words(text):
+        assert split_words(word) == [word]
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.text(max_size=20), st.text(max_size=20))
+def test_texts_joined_by_a_space_have_the_words_of_both(one: str, other: str) -> None:
+    assert split_words(f"{one} {other}") == split_words(one) + split_words(other)
+
+
+def test_words_that_occur_once_are_left_out_and_frequent_words_come_first() -> None:
+    texts = ["sun and rain", "Rain, rain and sun", "snow"]
+    assert pool_vocabulary(texts).words == ("rain", "and", "sun")
+    assert pool_vocabulary(texts, least_count=1).words == ("rain", "and", "sun", "snow")
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.text(alphabet="abc ", max_size=12), max_size=12), st.randoms(use_true_random=False))
+def test_the_order_of_the_pool_does_not_matter(texts: list[str], draw: object) -> None:
+    shuffled = list(texts)
+    draw.shuffle(shuffled)  # type: ignore[attr-defined]
+    assert pool_vocabulary(texts).digest == pool_vocabulary(shuffled).digest
+
+
+def test_the_limit_counts_padding_and_the_unknown_word() -> None:
+    small = pool_vocabulary(["c b a"] * 2, rows_limit=4)
+    assert small.words == ("a", "b")
+    assert small.size == 4
+    assert pool_vocabulary(["c b a"] * 2, rows_limit=2).words == ()
+    with pytest.raises(ValueError, match="rows_limit at least 2, got 2 and 1"):
+        pool_vocabulary([], rows_limit=1)
+
+
+def test_ids_are_int64_padded_on_the_right_and_cut_at_the_length() -> None:
+    ids = NEWS.encode(["Snow, then RAIN", "", "sun sun sun sun"], 3)
+    assert ids.dtype == np.int64
+    assert ids.tolist() == [[4, 1, 2], [0, 0, 0], [3, 3, 3]]
+    assert NEWS.encode([], 3).shape == (0, 3)
+    with pytest.raises(ValueError, match="length must be at least 1, got 0"):
+        NEWS.encode(["sun"], 0)
+
+
+def test_a_news_encoder_reads_the_ids() -> None:
+    torch.manual_seed(0)
+    encoder = cnn_title(vocabulary=NEWS.size, word_dim=4, filters=3, attention_dim=2)
+    NEWS.require_rows(len(encoder.words.weight))
+    vectors = encoder(torch.from_numpy(NEWS.encode(["rain and snow", "Rain & snow", "sun"], 4)))
+    assert vectors.shape == (3, 3)
+    alone = encoder(torch.from_numpy(NEWS.encode(["sun"], 9)))
+    assert_close(vectors[2:], alone)
+
+
+def test_it_survives_its_blob_and_the_digest_is_the_blobs_hash() -> None:
+    again = WordVocabulary.unpack(NEWS.pack())
+    assert again == NEWS
+    assert again.digest == hashlib.sha256(NEWS.pack()).hexdigest()
+    empty = WordVocabulary(())
+    assert WordVocabulary.unpack(empty.pack()) == empty
+
+
+@pytest.mark.parametrize(
+    ("blob", "message"),
+    [
+        (b"", "vocabulary must be lines after the header 'ownfeed words 1', got b''"),
+        (b"ownfeed words 2\nrain\n", "vocabulary must be lines after the header"),
+        (b"ownfeed words 1\nrain", "vocabulary must be lines after the header"),
+        (b"\xff\xfe\x00", "vocabulary must be UTF-8 text, got 3 bytes that are not"),
+        (b"ownfeed words 1\nrain\nrain\n", "words must be distinct"),
+        (b"ownfeed words 1\nRain\n", "words must be words as texts are split into, got 'Rain'"),
+        (b"ownfeed words 1\n\n", "words must be words as texts are split into, got ''"),
+    ],
+)
+def test_a_blob_that_is_no_vocabulary_is_refused_with_what_was_expected(blob: bytes, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        WordVocabulary.unpack(blob)
+
+
+def test_the_vocabulary_of_another_release_is_named_with_what_was_expected() -> None:
+    other = WordVocabulary(("rain",))
+    NEWS.require(NEWS.digest)
+    with pytest.raises(
+        VocabularyDiffers,
+        match=f"vocabulary must be the one of this release, digest {NEWS.digest[:12]}, "
+        f"got 3 words of digest {other.digest[:12]}",
+    ):
+        other.require(NEWS.digest)
+    with pytest.raises(
+        VocabularyDiffers, match=r"words\.weight must be a table of 5 rows, one for each word id .*, got 3 rows"
+    ):
+        NEWS.require_rows(3)
+
+
+def test_a_release_carries_its_vocabulary_and_later_releases_keep_it(tmp_path: Path) -> None:
+    store = small_store(migrated_engine(tmp_path), tmp_path, publish=False)
+    draft = small_draft(store)
+    words = store.add_blob(NEWS.pack())
+    first = store.commit(ReleaseDraft(**{**vars(draft), "vocabulary": words}), note="with words")
+
+    assert first.vocabulary == words
+    assert words in blob_refs(first)
+    assert words.sha256 == NEWS.digest
+    again = ReleaseManifest.model_validate_json(store.signed(first.release).manifest)
+    assert release_vocabulary(store, again) == NEWS
+    assert store.commit(ReleaseDraft.like(first), note="next").vocabulary == words
+    assert store.sweep(older_than_sec=0) == 0, "the release's words are kept"
+
+
+def test_a_manifest_without_a_vocabulary_still_reads_and_says_that_it_has_none(tmp_path: Path) -> None:
+    store = small_store(migrated_engine(tmp_path), tmp_path)
+    manifest = store.require_current()
+    older = manifest.model_dump_json(exclude={"vocabulary"})
+    assert ReleaseManifest.model_validate_json(older) == manifest
+    assert manifest.vocabulary is None
+    with pytest.raises(ReleaseNotPublished, match="Release r1 has no vocabulary"):
+        release_vocabulary(store, manifest)
+
+
+def test_the_frozen_unicode_is_the_one_the_rule_names() -> None:
+    assert unicodedata.ucd_3_2_0.unidata_version == "3.2.0"

@@ -1,0 +1,155 @@
+"""News encoder and user model together: against the two by hand, repeated news, and the identity of ALGORITHMS 3.2."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor, nn
+from torch.func import functional_call
+from torch.testing import assert_close
+
+from models.builders.news import cnn_title, fednewsrec_title, naml
+from models.builders.rankers import nrms
+from models.end_to_end import EndToEnd
+
+VOCABULARY, NEWS, CLICKS = 15, 6, 4
+
+
+def drawn(seed: int, high: int, *shape: int) -> Tensor:
+    return torch.randint(high, shape, generator=torch.Generator().manual_seed(seed))
+
+
+def small(seed: int = 0) -> EndToEnd:
+    torch.manual_seed(seed)
+    news = fednewsrec_title(
+        vocabulary=VOCABULARY,
+        word_dim=4,
+        filters=5,
+        heads=2,
+        head_dim=3,
+        attention_dim=4,
+        train_words=True,
+        rectified=False,
+    )
+    return EndToEnd(news, nrms(heads=2, head_dim=3, attention_dim=4)).double()
+
+
+def inputs(seed: int = 0, batch: int = 2) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    mask = (drawn(seed + 1, 4, batch, CLICKS) > 0).double()
+    return (
+        drawn(seed, VOCABULARY, NEWS, 7),
+        drawn(seed + 2, NEWS, batch, CLICKS) * mask.long(),
+        mask,
+        drawn(seed + 3, NEWS, batch, 5),
+    )
+
+
+def gradients(model: nn.Module, loss: Tensor) -> dict[str, Tensor]:
+    found = torch.autograd.grad(loss, list(model.parameters()), allow_unused=True, materialize_grads=True)
+    return dict(zip(dict(model.named_parameters()), found, strict=True))
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**31))
+def test_it_is_the_user_model_on_the_rows_of_encoded_news(seed: int) -> None:
+    model, (words, click_rows, mask, candidate_rows) = small(seed), inputs(seed)
+    vectors = model.news(words)
+    clicks = torch.stack([torch.stack([vectors[row] for row in reader]) for reader in click_rows])
+    candidates = torch.stack([torch.stack([vectors[row] for row in reader]) for reader in candidate_rows])
+    assert_close(model(words, click_rows, mask, candidate_rows), model.user(clicks, mask, candidates))
+    assert_close(model.loss(words, click_rows, mask, candidate_rows), model.user.loss(clicks, mask, candidates))
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**31))
+def test_news_named_twice_sum_their_gradients(seed: int) -> None:
+    """Oracle: the same readers with every occurrence encoded as a news of its own."""
+    model, (words, click_rows, mask, candidate_rows) = small(seed), inputs(seed)
+    occurrences = torch.cat([click_rows.flatten(), candidate_rows.flatten()])
+    apart = torch.arange(len(occurrences))
+    split = click_rows.numel()
+    own_clicks, own_candidates = apart[:split].view_as(click_rows), apart[split:].view_as(candidate_rows)
+    once = gradients(model, model.loss(words, click_rows, mask, candidate_rows))
+    each = gradients(model, model.loss(words[occurrences], own_clicks, mask, own_candidates))
+    for name, gradient in once.items():
+        assert_close(gradient, each[name], msg=name)
+
+
+def test_the_news_gradient_is_the_encoders_pullback_of_the_vectors_gradient_as_in_section_3_2() -> None:
+    """The main identity of Efficient-FedRec: one backward of the encoder with the summed vector gradients."""
+    model, (words, click_rows, mask, candidate_rows) = small(), inputs()
+    whole = gradients(model.news, model.loss(words, click_rows, mask, candidate_rows))
+    vectors = model.news(words)
+    table = vectors.detach().requires_grad_(True)
+    loss = model.user.loss(table[click_rows], mask, table[candidate_rows])
+    (upstream,) = torch.autograd.grad(loss, table)
+    pulled = torch.autograd.grad(vectors, list(model.news.parameters()), upstream)
+    for (name, gradient), each in zip(whole.items(), pulled, strict=True):
+        assert_close(gradient, each, atol=1e-6, rtol=0, msg=name)
+
+
+def test_gradients_agree_with_finite_differences() -> None:
+    model, told = small(), inputs()
+    names = [name for name, _ in model.named_parameters()]
+
+    class Loss(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = model
+
+        def forward(self) -> Tensor:
+            return self.model.loss(*told)
+
+    def compute(*values: Tensor) -> Tensor:
+        return functional_call(Loss(), {f"model.{n}": v for n, v in zip(names, values, strict=True)}, ())
+
+    leaves = [each.detach().clone().requires_grad_(True) for each in model.parameters()]
+    assert torch.autograd.gradcheck(compute, tuple(leaves))
+
+
+def test_which_row_padding_names_changes_nothing_and_gives_that_news_no_gradient() -> None:
+    model, (words, click_rows, mask, candidate_rows) = small(), inputs(seed=5)
+    elsewhere = torch.where(mask > 0, click_rows, (click_rows + 1) % NEWS)
+    assert not elsewhere.equal(click_rows)
+    told, moved = (model.loss(words, rows, mask, candidate_rows) for rows in (click_rows, elsewhere))
+    assert_close(told, moved)
+    for name, gradient in gradients(model, told).items():
+        assert_close(gradient, gradients(model, model.loss(words, elsewhere, mask, candidate_rows))[name])
+
+
+def test_a_reader_without_clicks_scores_zero_and_trains_nothing() -> None:
+    model, (words, click_rows, _, candidate_rows) = small(), inputs()
+    empty = torch.zeros(2, CLICKS).double()
+    assert model(words, click_rows, empty, candidate_rows).eq(0).all()
+    for name, gradient in gradients(model, model.loss(words, click_rows, empty, candidate_rows)).items():
+        assert gradient.eq(0).all(), name
+
+
+def test_an_encoder_of_several_views_takes_its_own_inputs_first() -> None:
+    news = naml(
+        vocabulary=VOCABULARY, categories=4, subcategories=5, word_dim=4, element_dim=3, filters=6, attention_dim=3
+    )
+    model = EndToEnd(news, nrms(heads=2, head_dim=3, attention_dim=4)).double()
+    views = (drawn(1, VOCABULARY, NEWS, 7), drawn(2, VOCABULARY, NEWS, 9), drawn(3, 4, NEWS), drawn(4, 5, NEWS))
+    _, click_rows, mask, candidate_rows = inputs()
+    vectors = news(*views)
+    expected = model.user.loss(vectors[click_rows], mask, vectors[candidate_rows])
+    assert_close(model.loss(*views, click_rows, mask, candidate_rows), expected)
+
+
+def test_bad_input_is_named_with_what_was_expected() -> None:
+    model, (words, click_rows, mask, candidate_rows) = small(), inputs()
+    with pytest.raises(ValueError, match=r"click_rows \[2, 4\] must be rows of 6 news, got .* to 9"):
+        model.loss(words, click_rows.index_fill(1, torch.tensor([0]), 9), mask, candidate_rows)
+    with pytest.raises(ValueError, match=r"candidate_rows \[2, 5\] must be rows of 6 news, got -1 to"):
+        model.loss(words, click_rows, mask, candidate_rows.index_fill(1, torch.tensor([0]), -1))
+    with pytest.raises(ValueError, match=r"click_mask must have shape \[2, 4\], got \[2, 3\]"):
+        model.loss(words, click_rows, mask[:, :3], candidate_rows)
+    with pytest.raises(ValueError, match=r"candidate_rows must have shape \[2, R\], got \[1, 5\]"):
+        model.loss(words, click_rows, mask, candidate_rows[:1])
+    with pytest.raises(ValueError, match="got 3 tensors"):
+        model.loss(click_rows, mask, candidate_rows)
+    with pytest.raises(ValueError, match="user must have a loss, got Linear"):
+        EndToEnd(cnn_title(vocabulary=4, word_dim=2, filters=2, attention_dim=2), nn.Linear(2, 2))

@@ -15,7 +15,7 @@ POSITION_SPREAD = 0.02
 
 
 class CausalAttention(nn.Module):
-    """softmax(X Wq (X Wk)^T / sqrt(d)) X Wv over the rows up to each row; heads concatenated, no output projection."""
+    """softmax(X Wq (X Wk)^T / sqrt(d)) X Wv over what each row may see; heads concatenated, no output projection."""
 
     def __init__(self, dim: int, heads: int) -> None:
         super().__init__()
@@ -28,13 +28,26 @@ class CausalAttention(nn.Module):
 
     def forward(self, x: Tensor, visible: Tensor) -> Tensor:
         """x [b, H, D], visible [b, H, H], 1 where the row may look at the column -> [b, H, D]."""
-        q, k, v = (layer(x).unflatten(-1, (self.heads, -1)).transpose(1, 2) for layer in self._layers())
-        logits = q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])  # [b, h, H, H]
-        mixed: Tensor = (masked_softmax(logits, visible.unsqueeze(1)) @ v).transpose(1, 2).flatten(2)
-        return mixed  # [b, H, D]
+        q, k, v = (self._split(layer(x)) for layer in (self.query, self.key, self.value))
+        weights = self._weights(q @ k.transpose(-1, -2), visible)  # [b, h, H, H]
+        return (weights @ v).transpose(1, 2).flatten(2)
 
-    def _layers(self) -> tuple[nn.Linear, nn.Linear, nn.Linear]:
-        return self.query, self.key, self.value
+    def of_one(self, row: Tensor, x: Tensor, visible: Tensor) -> Tensor:
+        """What one row sees: row [b, 1, D], x [b, H, D], visible [b, 1, H] -> [b, 1, D].
+
+        For one row (q Wk) x^T and (a x) Wv^T are the same products with H times fewer multiplications: no key and no
+        value of the other rows is formed.
+        """
+        keys, values = (layer.weight.view(self.heads, -1, x.shape[-1]) for layer in (self.key, self.value))  # [h, d, D]
+        rows = x.unsqueeze(1)  # [b, 1, H, D]
+        weights = self._weights(self._split(self.query(row)) @ keys @ rows.transpose(-1, -2), visible)  # [b, h, 1, H]
+        return (weights @ rows @ values.transpose(-1, -2)).transpose(1, 2).flatten(2)
+
+    def _weights(self, products: Tensor, visible: Tensor) -> Tensor:
+        return masked_softmax(products / math.sqrt(self.query.out_features // self.heads), visible.unsqueeze(1))
+
+    def _split(self, rows: Tensor) -> Tensor:
+        return rows.view(rows.shape[0], rows.shape[1], self.heads, -1).transpose(1, 2)  # [b, h, rows, d]
 
 
 class CausalBlock(nn.Module):
@@ -49,7 +62,14 @@ class CausalBlock(nn.Module):
 
     def forward(self, x: Tensor, visible: Tensor) -> Tensor:
         """x [b, H, D], visible [b, H, H] -> [b, H, D]."""
-        x = x + self.attention(self.attention_norm(x), visible)
+        return self._fed(x + self.attention(self.attention_norm(x), visible))
+
+    def of_one(self, place: Tensor, x: Tensor, visible: Tensor) -> Tensor:
+        """The row at `place` [b, 1, H], one 1 or none: x [b, H, D], visible [b, 1, H] -> [b, 1, D]."""
+        seen = self.attention_norm(x)
+        return self._fed(place @ x + self.attention.of_one(place @ seen, seen, visible))
+
+    def _fed(self, x: Tensor) -> Tensor:
         fed: Tensor = self.feed(self.feed_norm(x))
         return x + fed
 
@@ -85,6 +105,27 @@ class SasRec(OneVectorRecall):
 
         A state depends on its own click and those before it, and on how many real clicks follow.
         """
+        x, visible = self._placed(clicks, click_mask)
+        for block in self.blocks:
+            x = block(x, visible)
+        return x * click_mask.unsqueeze(-1)
+
+    def user_vector(self, clicks: Tensor, click_mask: Tensor) -> Tensor:
+        """clicks [b, H, D], oldest first, click_mask [b, H] -> u [b, D]; no clicks -> zeros.
+
+        The last block is computed for the newest row alone: the other states are not asked for.
+        """
+        x, visible = self._placed(clicks, click_mask)
+        newest = (click_mask * (_clicks_after(click_mask) == 0)).unsqueeze(1)  # [b, 1, H], one 1 or none
+        *below, last = self.blocks
+        for block in below:
+            x = block(x, visible)
+        assert isinstance(last, CausalBlock)
+        user = last.of_one(newest, x, click_mask.unsqueeze(1)).squeeze(1)
+        return user * click_mask.amax(dim=-1, keepdim=True)
+
+    def _placed(self, clicks: Tensor, click_mask: Tensor) -> tuple[Tensor, Tensor]:
+        """Clicks with their positions [b, H, D], and which click sees which [b, H, H]."""
         require_clicks(clicks, click_mask, self.dim)
         H = clicks.shape[1]
         if len(self.positions) < H:
@@ -92,17 +133,9 @@ class SasRec(OneVectorRecall):
         after = _clicks_after(click_mask)
         # A product with one-hot rows: looking positions up by index would need a scatter in the gradient graph.
         here = (after.unsqueeze(-1) == torch.arange(H, device=clicks.device)).to(clicks.dtype)  # [b, H, H]
-        x = (math.sqrt(self.dim) * clicks + here @ self.positions[:H]) * click_mask.unsqueeze(-1)
         # "Not newer" by counting real clicks: a constant triangle would be 10 KB in every graph.
         visible = (after.unsqueeze(1) >= after.unsqueeze(2)) * click_mask.unsqueeze(1)  # [b, H, H]
-        for block in self.blocks:
-            x = block(x, visible)
-        return x * click_mask.unsqueeze(-1)
-
-    def user_vector(self, clicks: Tensor, click_mask: Tensor) -> Tensor:
-        """clicks [b, H, D], oldest first, click_mask [b, H] -> u [b, D]; no clicks -> zeros."""
-        newest = click_mask * (_clicks_after(click_mask) == 0)  # [b, H], one 1 or none
-        return (newest.unsqueeze(1) @ self.states(clicks, click_mask)).squeeze(1)
+        return math.sqrt(self.dim) * clicks + here @ self.positions[:H], visible
 
 
 def _clicks_after(click_mask: Tensor) -> Tensor:

@@ -6,7 +6,7 @@ keys -> shares -> masked -> (agree) -> unmask        Bonawitz et al. 2017, figur
 from __future__ import annotations
 
 from collections.abc import Collection, Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from secrets import token_bytes
 from typing import Protocol, TypeVar
 
@@ -226,7 +226,7 @@ class _Part:
             threads=self.threads,
         )
         payload = masked.tobytes()
-        self.ledger.spend(self.contribution.charge)
+        self.ledger.spend(replace(self.contribution.charge, payload_sha256=digest(payload)))
         after = state.model_copy(
             update={
                 "stage": "masked",
@@ -245,8 +245,10 @@ class _Part:
             raise self.abort(f"member {strangers[0]} is named a survivor and has not shared its keys")
         if roster.me not in survivors.members:
             raise self.abort("the server says that this device's vector is not in the sum")
-        if len(survivors.members) < roster.threshold:
-            raise self.abort(f"{len(survivors.members)} members survived, the threshold is {roster.threshold}")
+        # In the sparse form a device sees its neighbours only; the whole cohort is the server's to count.
+        least = max(roster.threshold, self.terms.cohort_minimum if self.terms.graph == "complete" else 0)
+        if len(survivors.members) < least:
+            raise self.abort(f"{len(survivors.members)} members survived, the threshold is {least}")
         heard = state.model_copy(update={"stage": "agree", "survivors": survivors.members})
         return heard if self.terms.mode == "active" else self._reveal(heard)
 

@@ -50,7 +50,7 @@ class SumTerms(Message):
     mode: Literal["semi_honest", "active"] = "semi_honest"
     graph: Literal["complete", "sparse"] = "complete"
     cohort: Member = Field(description="n, the most members")
-    cohort_minimum: Member = Field(ge=2, description="Below so many members a device withdraws.")
+    cohort_minimum: int = Field(ge=2, le=MEMBERS_LIMIT, description="Below so many members a device withdraws.")
     length: int = Field(ge=1, le=LENGTH_LIMIT, description="Ring elements of one vector.")
     bits: Literal[8, 16, 32, 64] = 32
     fraction_bits: int = Field(ge=0, le=62, description="f")

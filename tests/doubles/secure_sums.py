@@ -26,6 +26,12 @@ from device_app.wire.secagg import (
     Survivors,
 )
 
+
+def restored(server: SecureSum) -> SecureSum:
+    """The same sum in a new process, from what is stored."""
+    return SecureSum.restore(server.record.model_dump_json(), server.total.tobytes())
+
+
 CHUNK_BYTES = 60_001
 """Odd on purpose: chunks of an upload don't end where ring elements do."""
 STAGES = ("keys", "shares", "masked", "agree", "unmask")
@@ -93,12 +99,12 @@ class Device:
         assert self.step is not None
         return self.step
 
-    def killed(self) -> Device:
-        """A new process on the same disk."""
+    def revived(self) -> Device:
+        """A new process on the same disk; it stands where the old one stood."""
         state = SumState.model_validate_json(self.state.model_dump_json())
-        return Device(
-            self.pseudonym, state, random_vector(self.vector.size), directory=self.directory, payload=self.payload
-        )
+        again = Device(self.pseudonym, state, self.vector, directory=self.directory, payload=self.payload)
+        again.start()
+        return again
 
     def _keep(self, step: Step) -> None:
         self.step, self.state = step, step.state

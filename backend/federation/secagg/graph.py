@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from scipy.stats import hypergeom
 
 SPARSE_FROM = 100
-"""Cohorts of so many members and more take the sparse form by default."""
+"""Cohorts of so many members and more take the sparse form by default; smaller ones never do."""
 
 
 @dataclass(frozen=True)
@@ -60,11 +60,13 @@ class Neighbourhood:
 
 
 def choose_neighbourhood(members: int, assumptions: Assumptions | None = None) -> Neighbourhood | None:
-    """The smallest even k, with its t, that meets the assumptions; None if only the complete graph does.
+    """The smallest even k, with its t, that meets the assumptions; None if only the complete graph does, or is due.
 
     t is more than a third of a member's closed neighbourhood, which is what devices insist on.
     """
     assumed = assumptions or Assumptions()
+    if members < SPARSE_FROM:
+        return None
     for degree in range(2, members - 1, 2):
         found = _bounds(members, degree, assumed)
         if (
@@ -99,8 +101,8 @@ def closed_neighbourhoods(circle: Sequence[int], degree: int) -> dict[int, tuple
 
 
 def _bounds(members: int, degree: int, assumed: Assumptions) -> Neighbourhood | None:
-    colluding = math.floor(assumed.colluding * members)
-    surviving = members - math.floor(assumed.dropping * members)
+    colluding = math.ceil(assumed.colluding * members)
+    surviving = members - math.ceil(assumed.dropping * members)
     removed = colluding + members - surviving
     others = members - 1
     for threshold in range(max(2, (degree + 1) // 3 + 1), degree + 1):

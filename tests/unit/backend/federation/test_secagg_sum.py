@@ -1,0 +1,351 @@
+"""The server half of a secure sum. Oracles: ALGORITHMS 3.5's worked example, numpy's sum, tracemalloc."""
+
+from __future__ import annotations
+
+import gc
+import tracemalloc
+from collections.abc import Iterable
+from functools import partial
+from types import FunctionType, ModuleType
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from backend.federation.errors import UnknownPseudonym
+from backend.federation.secagg import secure_sum as server_module
+from backend.federation.secagg import unmask as unmask_module
+from backend.federation.secagg.errors import SumFailed, SumMessageConflict, SumMessageRefused, SumStageClosed
+from backend.federation.secagg.secure_sum import SecureSum
+from device_app.privacy import secagg as client_module
+from device_app.wire.masks import apply_masks
+from device_app.wire.secagg import RevealedShare, RevealedShares
+from tests.doubles.secure_sums import (
+    STAGES,
+    Device,
+    answer,
+    chunks,
+    cohort,
+    deliver,
+    plain_sum,
+    restored,
+    run_sum,
+    terms,
+)
+
+
+class TableStream:
+    """A mask out of a table of worked numbers, found by the first byte of its 'seed'."""
+
+    TABLE: ClassVar = {1: (100, 7), 2: (200, 50), 3: (31, 77), 12: (17, 90), 13: (60, 201), 23: (9, 9)}
+
+    def __init__(self, seed: bytes, start: int) -> None:
+        assert start == 0
+        self.values = self.TABLE[seed[0]]
+
+    def fill(self, out: NDArray[np.uint8]) -> None:
+        out[:] = self.values
+
+
+@pytest.fixture
+def worked_masks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The specification's masks in place of random ones: b_u by member, s_uv by pair."""
+    own = iter(bytes([member]) * 32 for member in (1, 2, 3))
+    monkeypatch.setattr(client_module, "token_bytes", lambda _: next(own))
+
+    def pair(*arguments: object) -> bytes:
+        low, high = sorted(arguments[-1])  # type: ignore[call-overload]
+        return bytes([10 * low + high]) * 32
+
+    for module in (client_module, unmask_module):
+        monkeypatch.setattr(module, "pair_seed", pair)
+    for module in (client_module, server_module):
+        monkeypatch.setattr(module, "apply_masks", partial(apply_masks, open_stream=TableStream))
+
+
+def worked_devices() -> tuple[SecureSum, list[Device]]:
+    server, devices = cohort(terms(3, length=2, bits=8, bound=1.0), threshold=2)
+    for device, values in zip(devices, ((10, 250), (5, 3), (7, 9)), strict=True):
+        device.vector = np.array(values, dtype=np.uint8)
+    return server, devices
+
+
+@pytest.mark.usefixtures("worked_masks")
+def test_the_worked_example_of_the_specification() -> None:
+    server, devices = worked_devices()
+    opened = run_sum(server, devices)
+    assert [list(device.payload or b"") for device in devices] == [[187, 36], [197, 228], [225, 132]]
+    assert opened.vector.tolist() == [22, 6]
+
+
+@pytest.mark.usefixtures("worked_masks")
+def test_the_worked_example_when_the_third_drops_after_sharing() -> None:
+    server, devices = worked_devices()
+    opened = run_sum(server, devices, {"masked": {2}})
+    assert opened.vector.tolist() == [15, 253]
+
+
+def brought_to(
+    stage: str, mode: str = "semi_honest", size: int = 5, length: int = 50
+) -> tuple[SecureSum, list[Device]]:
+    """Devices that stand at a stage, with all before it closed and nothing of it delivered."""
+    server, devices = cohort(terms(size, length=length, mode=mode))
+    stages = [one for one in STAGES if one != "agree" or mode == "active"]
+    for device in devices:
+        device.start()
+    for _ in stages[: stages.index(stage)]:
+        for device in devices:
+            deliver(server, device)
+        server.close()
+        for device in devices:
+            device.hear(answer(server, device))
+    return server, devices
+
+
+@pytest.mark.parametrize("mode", ["semi_honest", "active"])
+def test_a_sum_goes_on_from_what_was_stored_after_every_message(mode: str) -> None:
+    server, devices = cohort(terms(4, length=50, mode=mode))
+    stages = [stage for stage in STAGES if stage != "agree" or mode == "active"]
+    for device in devices:
+        device.start()
+    for stage in stages:
+        for device in devices:
+            server = restored(server)
+            deliver(server, device)
+        server = restored(server)
+        if stage != "unmask":
+            server.close()
+            server = restored(server)
+            devices = [device.revived() for device in devices]
+            for device in devices:
+                device.hear(answer(server, device))
+    assert (restored(server).open().vector == plain_sum(devices, range(4))).all()
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_the_same_message_again_changes_nothing_and_another_one_is_refused(stage: str) -> None:
+    server, devices = brought_to(stage, "active")
+    first, other = devices[0], devices[1]
+    assert deliver(server, first) is False
+    before = server.record.model_dump_json(), server.total.tobytes()
+    assert deliver(server, first) is True
+    impostor = Device(first.pseudonym, other.state, other.vector, payload=other.payload)
+    impostor.start()
+    with pytest.raises((SumMessageConflict, SumMessageRefused)):
+        deliver(server, impostor)
+    assert (server.record.model_dump_json(), server.total.tobytes()) == before
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_stranger_is_refused(stage: str) -> None:
+    server, devices = brought_to(stage, "active")
+    devices[0].pseudonym = "s" * 22
+    if stage == "keys":
+        for device in devices[1:]:
+            deliver(server, device)
+        server.advertise("t" * 22, Device.new(9, server.record.terms, devices[0].vector).start().state.keys)
+        with pytest.raises(SumMessageRefused, match="complete"):
+            deliver(server, devices[0])
+    else:
+        with pytest.raises(UnknownPseudonym):
+            deliver(server, devices[0])
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_message_that_comes_after_its_stage_is_refused(stage: str) -> None:
+    server, devices = brought_to(stage, "active", size=7)
+    for device in devices[1:]:
+        deliver(server, device)
+    if stage == "unmask":
+        server.open()
+    else:
+        server.close()
+    before = server.record.model_dump_json(), server.total.tobytes()
+    with pytest.raises(SumStageClosed):
+        deliver(server, devices[0])
+    assert (server.record.model_dump_json(), server.total.tobytes()) == before
+
+
+def test_a_masked_vector_that_comes_after_unmasking_is_discarded() -> None:
+    server, devices = brought_to("masked")
+    late, rest = devices[0], devices[1:]
+    for device in rest:
+        deliver(server, device)
+    server.close()
+    for device in rest:
+        device.hear(answer(server, device))
+        deliver(server, device)
+    opened = server.open().vector.copy()
+    with pytest.raises(SumStageClosed):
+        deliver(server, late)
+    assert (server.total == opened).all()
+    assert (opened == plain_sum(devices, range(1, 5))).all()
+
+
+@pytest.mark.parametrize(("change", "words"), [(-1, "too short"), (1, "too long"), (10**6, "too long")])
+def test_a_vector_of_another_length_is_refused_and_the_sum_is_untouched(change: int, words: str) -> None:
+    server, devices = brought_to("masked")
+    payload = devices[0].payload or b""
+    wrong = payload[:change] if change < 0 else payload + bytes(change)
+    with pytest.raises(SumMessageRefused, match=words):
+        server.add_masked(devices[0].pseudonym, chunks(wrong))
+    assert not server.total.any()
+    assert deliver(server, devices[0]) is False
+
+
+def test_an_upload_that_breaks_off_leaves_the_sum_untouched() -> None:
+    server, devices = brought_to("masked")
+
+    def broken() -> Iterable[bytes]:
+        yield (devices[0].payload or b"")[:100]
+        raise ConnectionResetError
+
+    with pytest.raises(ConnectionResetError):
+        server.add_masked(devices[0].pseudonym, broken())
+    assert not server.total.any()
+    assert server.record.uploads == {}
+
+
+def test_whoever_has_shared_nothing_cannot_add_a_vector() -> None:
+    server, devices = brought_to("shares")
+    for device in devices[1:]:
+        deliver(server, device)
+    server.close()
+    with pytest.raises(SumMessageRefused, match="shared no keys"):
+        server.add_masked(devices[0].pseudonym, [bytes(200)])
+
+
+def test_a_device_that_is_not_in_the_sum_has_nothing_to_unmask() -> None:
+    server, devices = brought_to("masked")
+    for device in devices[1:]:
+        deliver(server, device)
+    server.close()
+    with pytest.raises(SumMessageRefused, match="not in the sum"):
+        server.reveal(devices[0].pseudonym, RevealedShares(seeds=(), keys=()))
+
+
+def test_shares_of_both_secrets_of_a_member_are_neither_asked_for_nor_taken() -> None:
+    server, devices = brought_to("masked")
+    for device in devices[1:]:
+        deliver(server, device)
+    server.close()
+    helper = devices[1]
+    step = helper.hear(answer(server, helper))
+    revealed = step.state.revealed
+    assert revealed is not None
+    assert {one.member for one in revealed.keys} == {1}
+    assert {one.member for one in revealed.seeds} == {2, 3, 4, 5}
+    own = next(one for one in helper.state.held if one.member == 1)
+    both = RevealedShare(member=1, share=own.seed_share)
+    with pytest.raises(ValueError, match="both would open its vector"):
+        RevealedShares(seeds=(both, *revealed.seeds), keys=revealed.keys)
+    with pytest.raises(SumMessageRefused, match="not of the members that are due"):
+        server.reveal(helper.pseudonym, RevealedShares(seeds=(both, *revealed.seeds), keys=()))
+    with pytest.raises(SumMessageRefused, match="not of the members that are due"):
+        server.reveal(helper.pseudonym, RevealedShares(seeds=revealed.seeds[1:], keys=revealed.keys))
+
+
+def with_false_shares(liars: int, answering: int) -> tuple[SecureSum, list[Device]]:
+    """A sum at its end to which some answered with shares of noughts."""
+    server, devices = brought_to("unmask", size=7)
+    for place, device in enumerate(devices[:answering]):
+        revealed = device.state.revealed
+        assert revealed is not None
+        if place < liars:
+            false = tuple(RevealedShare(member=one.member, share=bytes(33)) for one in revealed.seeds)
+            server.reveal(device.pseudonym, RevealedShares(seeds=false, keys=()))
+        else:
+            deliver(server, device)
+    return server, devices
+
+
+@pytest.mark.parametrize("liars", [1, 2, 3])
+def test_false_shares_are_noticed_and_left_out_while_enough_true_ones_are_there(liars: int) -> None:
+    server, devices = with_false_shares(liars, 7)
+    assert server.record.threshold == 4
+    assert (server.open().vector == plain_sum(devices, range(7))).all()
+
+
+@pytest.mark.parametrize(("liars", "answering"), [(1, 4), (4, 7)])
+def test_false_shares_among_too_few_true_ones_fail_the_sum_and_publish_nothing(liars: int, answering: int) -> None:
+    server, _ = with_false_shares(liars, answering)
+    with pytest.raises(SumFailed, match="false"):
+        server.open()
+    assert (server.stage, server.total.any(), server.record.answers) == ("failed", False, {})
+
+
+def test_a_sum_that_failed_takes_and_gives_nothing_more() -> None:
+    server, devices = brought_to("masked")
+    server.fail("cancelled by the operator")
+    assert (server.record.reason, server.record.boxes) == ("cancelled by the operator", {})
+    for use in (lambda: deliver(server, devices[0]), server.close, server.open, lambda: answer(server, devices[0])):
+        with pytest.raises(SumStageClosed):
+            use()
+
+
+def reachable(root: object) -> list[object]:
+    """Everything that hangs on an object, without modules, classes and functions."""
+    seen, found, queue = {id(root)}, [root], [root]
+    while queue:
+        for one in gc.get_referents(queue.pop()):
+            if id(one) not in seen and not isinstance(one, ModuleType | type | FunctionType):
+                seen.add(id(one))
+                found.append(one)
+                queue.append(one)
+    return found
+
+
+def holds(root: object, needles: list[bytes]) -> bool:
+    """Whether any bytes or array under `root` contain one of the needles."""
+    for one in reachable(root):
+        raw = one.tobytes() if isinstance(one, np.ndarray) else one
+        if isinstance(raw, bytes | bytearray | memoryview) and any(needle in bytes(raw) for needle in needles):
+            return True
+    return False
+
+
+@pytest.mark.parametrize("gone", [{}, {"masked": {2}}, {"unmask": {2}}])
+def test_the_server_never_holds_an_unmasked_vector_of_one_device(gone: dict[str, set[int]]) -> None:
+    server, devices = cohort(terms(5, length=300))
+    plain = [device.vector.tobytes()[64:128] for device in devices]
+    left = list(range(5))
+    for at, stage in enumerate(("keys", "shares", "masked", "unmask")):
+        left = [place for place in left if place not in gone.get(stage, set())]
+        for place in left:
+            devices[place].start() if at == 0 else devices[place].hear(answer(server, devices[place]))
+            deliver(server, devices[place])
+            assert not holds(server, plain)
+            masked = [device.payload[64:128] for device in devices if device.payload]
+            if len(server.record.uploads) != 1:
+                assert not holds(server, masked), "nor a single masked one, beside the sum"
+        if stage != "unmask":
+            server.close()
+    opened = server.open()
+    assert not holds(server, plain)
+    assert holds(server, [opened.vector.tobytes()[64:128]]), "the search finds what is there"
+
+
+def test_the_search_for_vectors_finds_one_that_a_server_would_keep() -> None:
+    server, devices = cohort(terms(5, length=300))
+    server.total[:] = devices[3].vector
+    assert holds(server, [devices[3].vector.tobytes()[64:128]])
+
+
+def test_uploads_are_streamed_into_the_sum_in_the_memory_of_four_vectors() -> None:
+    length = 200_000
+    tracemalloc.start()
+    server, devices = brought_to("masked", size=6, length=length)
+    gc.collect()
+    inputs = tracemalloc.get_traced_memory()[0]
+    tracemalloc.reset_peak()
+    for device in devices:
+        deliver(server, device)
+    server.close()
+    for device in devices:
+        device.hear(answer(server, device))
+        deliver(server, device)
+    server.open()
+    extra = tracemalloc.get_traced_memory()[1] - inputs
+    tracemalloc.stop()
+    assert extra < 3 * 4 * length, f"{extra / 4 / length:.2f} vectors beside the running sum and the inputs"

@@ -1,0 +1,377 @@
+"""A device in a secure sum: what it refuses, what it survives, what it gives away. Oracle: the protocol's rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from scipy.stats import chi2
+
+from backend.federation.secagg.errors import SumMessageRefused
+from backend.federation.secagg.secure_sum import SecureSum
+from device_app.errors import BudgetSpent, SumAborted
+from device_app.privacy.budget import Ledger
+from device_app.privacy.sealed import Charge
+from device_app.privacy.secagg import OCTETS, Contribution, MaskedInput, take_part
+from device_app.privacy.sum_state import begin_sum
+from device_app.wire.pairing import sign_keys
+from device_app.wire.secagg import (
+    Agreements,
+    Box,
+    MemberSignature,
+    Roster,
+    Shares,
+    SumTerms,
+    Survivors,
+    required_threshold,
+)
+from tests.doubles.secure_sums import (
+    STAGES,
+    Device,
+    answer,
+    cohort,
+    deliver,
+    plain_sum,
+    random_vector,
+    run_sum,
+    terms,
+)
+
+
+def until(stage: str, mode: str = "active", size: int = 4, **changes: object) -> tuple[SecureSum, list[Device]]:
+    """Devices whose message of `stage` has arrived; the server has closed that stage."""
+    server, devices = cohort(terms(size, mode=mode, **changes))
+    stages = [one for one in STAGES if one != "agree" or mode == "active"]
+    for at in range(stages.index(stage) + 1):
+        for device in devices:
+            device.start() if at == 0 else device.hear(answer(server, device))
+            deliver(server, device)
+        server.close()
+    return server, devices
+
+
+def roster_of(server: SecureSum, device: Device) -> Roster:
+    found = answer(server, device)
+    assert isinstance(found, Roster)
+    return found
+
+
+def swapped(roster: Roster, member: int, **keys: bytes) -> Roster:
+    """The roster with some keys of one member exchanged."""
+    entries = tuple(
+        entry.model_copy(update={"keys": entry.keys.model_copy(update=keys)}) if entry.member == member else entry
+        for entry in roster.members
+    )
+    return roster.model_copy(update={"members": entries})
+
+
+def key_of(roster: Roster, member: int) -> bytes:
+    return next(entry.keys.mask_key for entry in roster.members if entry.member == member)
+
+
+LIES_ABOUT_THE_ROSTER: dict[str, tuple[Callable[[Roster], Roster], str]] = {
+    "another round's": (lambda one: one.model_copy(update={"round": "round-2"}), "the roster is of round-2"),
+    "a member left out": (lambda one: one.model_copy(update={"members": one.members[:-1]}), "names 3 of 4"),
+    "too few members": (lambda one: one.model_copy(update={"cohort": 1, "members": one.members[:1]}), "1 members"),
+    "a threshold of one": (lambda one: one.model_copy(update={"threshold": 1}), "threshold is 1"),
+    "a threshold below two thirds": (lambda one: one.model_copy(update={"threshold": 2}), "threshold is 2"),
+    "a threshold nobody reaches": (lambda one: one.model_copy(update={"threshold": 5}), "threshold is 5"),
+    "a key of the server's own": (lambda one: swapped(one, 3, mask_key=b"\x09" * 32), "not signed for this round"),
+    "one key for two members": (lambda one: swapped(one, 3, mask_key=key_of(one, 2)), "same key"),
+    "this device's key exchanged": (lambda one: swapped(one, 1, mask_key=b"\x09" * 32), "other keys for this device"),
+    "this device under another number": (lambda one: one.model_copy(update={"me": 2}), "other keys for this device"),
+}
+
+
+@pytest.mark.parametrize(("lie", "words"), LIES_ABOUT_THE_ROSTER.values(), ids=LIES_ABOUT_THE_ROSTER.keys())
+def test_a_false_roster_makes_the_device_leave(lie: Callable[[Roster], Roster], words: str) -> None:
+    server, devices = until("keys")
+    with pytest.raises(SumAborted, match=words):
+        devices[0].hear(lie(roster_of(server, devices[0])))
+
+
+def test_a_key_of_low_order_makes_the_device_leave_even_where_signatures_are_not_checked() -> None:
+    server, devices = until("keys", "semi_honest")
+    false = swapped(roster_of(server, devices[0]), 3, encryption_key=bytes(32))
+    with pytest.raises(SumAborted, match="low order"):
+        devices[0].hear(false)
+
+
+def test_a_member_that_is_not_in_the_directory_makes_the_device_leave() -> None:
+    server, devices = cohort(terms(4, mode="active"))
+    known = {device.state.keys.verify_key for device in devices}
+    devices[0].directory, devices[1].directory = known, known - {devices[3].state.keys.verify_key}
+    for device in devices:
+        device.start()
+        deliver(server, device)
+    server.close()
+    devices[0].hear(answer(server, devices[0]))
+    with pytest.raises(SumAborted, match="member 4 is not in the directory"):
+        devices[1].hear(answer(server, devices[1]))
+
+
+def test_keys_of_one_round_are_worth_nothing_in_another() -> None:
+    earlier = Device.new(0, terms(4, round="round-1"), random_vector(4)).start().state.keys
+    server = SecureSum(terms(4, round="round-2"))
+    with pytest.raises(SumMessageRefused, match="not signed for this round"):
+        server.advertise("a" * 22, earlier)
+
+
+def test_a_member_that_repeats_anothers_key_is_refused_by_the_server() -> None:
+    server, devices = cohort(terms(4))
+    first = devices[0].start().state.keys
+    server.advertise(devices[0].pseudonym, first)
+    thief = Ed25519PrivateKey.generate()
+    stolen = sign_keys(server.record.terms.digest(), thief, first.encryption_key, b"\x09" * 32)
+    with pytest.raises(SumMessageRefused, match="another member's"):
+        server.advertise(devices[1].pseudonym, stolen)
+
+
+def boxes_of(server: SecureSum, device: Device) -> Shares:
+    found = answer(server, device)
+    assert isinstance(found, Shares)
+    return found
+
+
+def test_an_altered_box_makes_the_device_leave() -> None:
+    server, devices = until("shares")
+    honest = boxes_of(server, devices[0])
+    for place in (0, 40, len(honest.boxes[0].box) - 1):
+        altered = bytearray(honest.boxes[0].box)
+        altered[place] ^= 1
+        boxes = (Box(member=honest.boxes[0].member, box=bytes(altered)), *honest.boxes[1:])
+        device = devices[0].revived()
+        with pytest.raises(SumAborted, match="was altered"):
+            device.hear(Shares(boxes=boxes))
+
+
+def test_a_box_for_another_member_or_from_another_makes_the_device_leave() -> None:
+    server, devices = until("shares")
+    mine, yours = boxes_of(server, devices[0]), boxes_of(server, devices[1])
+    from_three = next(box for box in yours.boxes if box.member == 3)
+    with pytest.raises(SumAborted, match="not for member 1"):
+        devices[0].revived().hear(Shares(boxes=tuple(from_three if b.member == 3 else b for b in mine.boxes)))
+    two, three = mine.boxes[0], mine.boxes[1]
+    exchanged = (Box(member=2, box=three.box), Box(member=3, box=two.box), *mine.boxes[2:])
+    with pytest.raises(SumAborted, match="was altered, or is not for"):
+        devices[0].revived().hear(Shares(boxes=exchanged))
+
+
+def test_boxes_from_too_few_strangers_or_itself_make_the_device_leave() -> None:
+    server, devices = until("shares")
+    honest = boxes_of(server, devices[0])
+    with pytest.raises(SumAborted, match="2 members shared their keys, the threshold is 3"):
+        devices[0].revived().hear(Shares(boxes=honest.boxes[:1]))
+    for member in (1, 5):
+        boxes = tuple(sorted((*honest.boxes, Box(member=member, box=bytes(90))), key=lambda box: box.member))
+        with pytest.raises(SumAborted, match=f"box from member {member}"):
+            devices[0].revived().hear(Shares(boxes=boxes))
+
+
+@pytest.mark.parametrize(
+    ("members", "words"),
+    [
+        ((1, 2, 5), "has not shared its keys"),
+        ((2, 3, 4), "this device's vector is not in the sum"),
+        ((1, 2), "2 members survived, the threshold is 3"),
+    ],
+)
+def test_impossible_survivors_make_the_device_leave(members: tuple[int, ...], words: str) -> None:
+    _, devices = until("masked")
+    with pytest.raises(SumAborted, match=words):
+        devices[0].hear(Survivors(members=members))
+
+
+def test_survivors_below_the_minimum_cohort_make_the_device_leave_though_the_threshold_is_met() -> None:
+    _, devices = until("masked", "semi_honest", 6, cohort_minimum=6)
+    with pytest.raises(SumAborted, match="5 members survived"):
+        devices[0].hear(Survivors(members=(1, 2, 3, 4, 5)))
+
+
+def test_two_devices_that_are_told_of_different_survivors_find_out() -> None:
+    _, devices = until("masked", size=6)
+    told = {place: (1, 2, 3, 4, 5, 6) if place % 2 else (1, 2, 3, 4, 5) for place in range(5)}
+    signatures = []
+    for place, members in told.items():
+        step = devices[place].hear(Survivors(members=members))
+        assert step.state.stage == "agree"
+        signed = type(step.sealed.message).model_validate_json(step.sealed.payload)  # type: ignore[attr-defined]
+        signatures.append(MemberSignature(member=place + 1, signature=signed.signature))
+    for place in range(5):
+        with pytest.raises(SumAborted, match="has not agreed to these survivors"):
+            devices[place].revived().hear(Agreements(signatures=tuple(signatures)))
+        alike = tuple(one for one in signatures if told[one.member - 1] == told[place])
+        with pytest.raises(SumAborted, match=r"[23] members agreed on the survivors, the threshold is 5"):
+            devices[place].revived().hear(Agreements(signatures=alike))
+
+
+def test_signatures_of_the_dropped_count_for_nothing() -> None:
+    _, devices = until("masked", size=6)
+    devices[0].hear(Survivors(members=(1, 2, 3, 4, 5)))
+    with pytest.raises(SumAborted, match="member 6 signed and is no survivor"):
+        devices[0].hear(Agreements(signatures=(MemberSignature(member=6, signature=bytes(64)),)))
+
+
+def test_a_server_that_asks_for_the_shares_of_both_secrets_gets_those_of_one() -> None:
+    _, devices = until("masked", "semi_honest", 6)
+    device = devices[0]
+    first = device.hear(Survivors(members=(1, 2, 3, 4, 5)))
+    assert first.state.revealed is not None
+    assert [one.member for one in first.state.revealed.keys] == [6]
+    with pytest.raises(SumAborted, match="nothing more to answer"):
+        device.hear(Survivors(members=(1, 2, 3, 4, 5, 6)))
+    again = device.revived()
+    assert again.step is not None
+    assert again.step.sealed.payload == first.sealed.payload, "after a kill it's the same answer"
+    with pytest.raises(SumAborted, match="nothing more to answer"):
+        again.hear(Survivors(members=(1, 2, 3, 4, 5, 6)))
+
+
+def test_an_answer_of_another_stage_makes_the_device_leave() -> None:
+    server, devices = until("keys")
+    with pytest.raises(SumAborted, match="answered Survivors where Roster was due"):
+        devices[0].hear(Survivors(members=(1, 2)))
+    with pytest.raises(SumAborted, match="answered NoneType where Roster was due"):
+        devices[1].hear(None)
+    assert devices[2].hear(answer(server, devices[2])).state.stage == "shares"
+
+
+@pytest.mark.parametrize("mode", ["semi_honest", "active"])
+def test_devices_killed_at_every_stage_send_the_same_again_and_the_sum_is_exact(mode: str) -> None:
+    server, devices = cohort(terms(4, mode=mode, length=33))
+    stages = [one for one in STAGES if one != "agree" or mode == "active"]
+    for at, stage in enumerate(stages):
+        for place, device in enumerate(devices):
+            device.start() if at == 0 else device.hear(answer(server, device))
+            assert device.step is not None
+            again = device.revived()
+            assert again.step is not None
+            assert again.step.sealed.payload == device.step.sealed.payload
+            assert deliver(server, device) is False
+            assert deliver(server, again) is True
+            devices[place] = again
+        if stage != "unmask":
+            server.close()
+    assert (server.open().vector == plain_sum(devices, range(4))).all()
+
+
+def test_a_device_that_lost_its_masked_vector_leaves_and_makes_no_second_one() -> None:
+    server, devices = until("masked", "semi_honest")
+    device = devices[0]
+    device.payload = None
+    with pytest.raises(SumAborted, match="second one must not be made"):
+        device.revived()
+    device.payload = bytes(16)
+    with pytest.raises(SumAborted, match="second one must not be made"):
+        device.revived()
+    assert len(server.record.uploads) == 4
+
+
+def test_what_leaves_is_sealed_and_nothing_before_the_masked_vector_depends_on_the_clicks() -> None:
+    server, devices = cohort(terms(4, length=7))
+    for device in devices:
+        step = device.start()
+        assert step.sealed.charge.channel == "none"
+        deliver(server, device)
+    server.close()
+    for device in devices:
+        device.hear(answer(server, device))
+        assert device.ledger.charges == []
+        deliver(server, device)
+    server.close()
+    step = devices[0].hear(answer(server, devices[0]))
+    assert isinstance(step.sealed.message, MaskedInput)
+    assert (step.sealed.content_type, len(step.sealed.payload)) == (OCTETS, 7 * 4)
+    assert [charge.mechanism for charge in devices[0].ledger.charges] == ["secure_sum"]
+    assert devices[0].ledger.charges[0].payload_sha256 == step.sealed.sha256
+
+
+def test_without_budget_nothing_is_masked_and_nothing_leaves(ledger: Ledger) -> None:
+    server, devices = until("keys")
+    part = take_part(
+        devices[0].state, Contribution(devices[0].vector, Charge("training", "secure_sum", epsilon=1e9)), ledger
+    )
+    next(part)
+    part.send(answer(server, devices[0]))  # type: ignore[arg-type]
+    for device in devices[1:]:
+        device.hear(answer(server, device))
+        deliver(server, device)
+    server_shares = [Box(member=member, box=server.record.boxes[1][member]) for member in (2, 3, 4)]
+    with pytest.raises(BudgetSpent):
+        part.send(Shares(boxes=tuple(server_shares)))
+
+
+def test_a_vector_that_the_terms_do_not_describe_is_refused() -> None:
+    server, devices = until("shares")
+    for wrong in (random_vector(5), random_vector(4, bits=64)):
+        devices[0].vector = wrong
+        with pytest.raises(ValueError, match="the terms say 4 of 32 bits"):
+            devices[0].revived().hear(answer(server, devices[0]))
+
+
+def test_a_masked_vector_of_noughts_is_uniform_by_chi_square() -> None:
+    # 400,000 bytes in 256 bins; a true uniform fails once in a million runs.
+    server, devices = until("shares", "semi_honest", length=100_000)
+    devices[0].vector = np.zeros(100_000, dtype="<u4")
+    device = devices[0].revived()
+    device.hear(answer(server, device))
+    counts = np.bincount(np.frombuffer(device.payload or b"", dtype=np.uint8), minlength=256)
+    expected = 400_000 / 256
+    assert float(((counts - expected) ** 2 / expected).sum()) < chi2.isf(1e-6, 255)
+
+
+def test_masks_differ_from_round_to_round_and_from_try_to_try() -> None:
+    first, second = cohort(terms(4)), cohort(terms(4))
+    for server, devices in (first, second):
+        for device in devices:
+            device.vector = np.zeros(4, dtype="<u4")
+        run_sum(server, devices)
+    payloads = [device.payload for _, devices in (first, second) for device in devices]
+    assert len(set(payloads)) == 8
+    one = begin_sum(terms(4))
+    assert one.mask_secret != begin_sum(terms(4)).mask_secret
+
+
+@pytest.mark.parametrize(
+    ("mode", "graph", "holders", "least"),
+    [
+        ("active", "complete", 50, 34),
+        ("semi_honest", "complete", 50, 26),
+        ("active", "complete", 4, 3),
+        ("semi_honest", "complete", 5, 3),
+        ("semi_honest", "sparse", 30, 11),
+    ],
+)
+def test_the_least_threshold_is_the_specifications(mode: str, graph: str, holders: int, least: int) -> None:
+    assert required_threshold(terms(100, mode=mode, graph=graph), holders) == least
+
+
+def test_an_active_threshold_leaves_no_two_answers_for_both_secrets() -> None:
+    for holders in range(2, 200):
+        colluding = (holders - 1) // 3
+        assert 2 * required_threshold(terms(200, mode="active"), holders) > holders + colluding
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"cohort_minimum": 9}, "cohort_minimum"),
+        ({"cohort_minimum": 1}, "cohort_minimum"),
+        ({"mode": "active", "graph": "sparse"}, "sparse"),
+        ({"fraction_bits": 30}, "overflow: n X 2"),
+        ({"bound": 2.0**31}, "overflow"),
+        ({"headroom": 2.0**31}, "headroom"),
+    ],
+)
+def test_terms_that_cannot_be_kept_are_refused_when_they_are_made(change: dict[str, object], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        terms(8, **change)
+
+
+def test_terms_are_what_keys_are_bound_to() -> None:
+    one = terms(8)
+    others = (terms(8, round="round-2"), terms(9), terms(8, length=5), terms(8, bound=999.0), terms(8, mode="active"))
+    assert len({each.digest() for each in (one, *others)}) == 6
+    assert SumTerms.model_validate_json(one.model_dump_json()).digest() == one.digest()

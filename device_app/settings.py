@@ -105,10 +105,16 @@ class FeedSettings(BaseModel):
 
     ranker: str | None = Field(
         default=None,
-        description="Model of the release that ranks, 'ranker.cosine' or 'ranker.nrms'; none: its default.",
+        description="Model of the release that ranks; none: its default, 'ranker.features', which learns weights of "
+        "content, of your sections and topics, of popularity and of recency. 'ranker.cosine' weighs content alone, and "
+        "'ranker.nrms' is the self-attention of the papers.",
     )
     half_life_hours: float = Field(default=48.0, gt=0, description="The recency term halves in so many hours.")
-    recency_weight: float = Field(default=0.5, ge=0, description="Weight of recency against one spread of the scores.")
+    recency_weight: float = Field(
+        default=0.5,
+        ge=0,
+        description="Weight of recency against one spread of the scores, for rankers that do not weigh it themselves.",
+    )
     editorial_weight: float = Field(default=0.25, ge=0, description="Weight of the newsroom's own weight.")
     follow_weight: float = Field(default=0.8, ge=0, description="Lift of followed topics, sections and publishers.")
     reaction_weight: float = Field(default=0.8, ge=0, description="Pull of likes, and push of 'less like this'.")

@@ -65,8 +65,17 @@ class ModelRack:
                 self._session(release, "recall", "decompose"),
                 release.manifest.recall,
             ),
-            ranker=Ranker(self._session(release, ranker, "score"), name=ranker),
+            ranker=Ranker(
+                self._session(release, ranker, "score"),
+                name=ranker,
+                features=release.manifest.models[ranker].features,
+            ),
         )
 
     def _session(self, release: Release, model: str, purpose: str) -> GraphSession:
-        return GraphSession(release.graph(model, purpose), release.weights(model), threads=self._threads)
+        return GraphSession(
+            release.graph(model, purpose),
+            release.weights(model),
+            threads=self._threads,
+            private=release.manifest.models[model].private,
+        )

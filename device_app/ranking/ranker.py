@@ -5,24 +5,52 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from device_app.ranking.features import FEATURES, Situation, feature_columns
 from device_app.ranking.history import left_padded
-from device_app.ranking.session import GraphSession
+from device_app.ranking.session import GraphMismatch, GraphSession
+
+FEATURES_INPUT = "features"
 
 
 class Ranker:
-    """Scores candidates with a `score` graph (softmax-weighted cosine by default, NRMS by choice)."""
+    """Scores candidates with a `score` graph.
 
-    def __init__(self, graph: GraphSession, *, name: str) -> None:
+    Args:
+        graph: the graph with its parameters.
+        name: of the model in its release.
+        features: what the graph's input `features` holds, in order; none for a graph without that input.
+
+    Raises GraphMismatch if graph and features do not fit, or for a feature that this program does not compute.
+    """
+
+    def __init__(self, graph: GraphSession, *, name: str, features: tuple[str, ...] = ()) -> None:
+        if unknown := [each for each in features if each not in FEATURES]:
+            raise GraphMismatch(f"feature {unknown[0]} of {name}: this program does not compute it")
+        if (FEATURES_INPUT in graph.inputs) != bool(features):
+            declared = "declares" if FEATURES_INPUT in graph.inputs else "does not declare"
+            named = ", ".join(features) or "none"
+            raise GraphMismatch(f"input {FEATURES_INPUT} of {name}: the graph {declared} it; features named: {named}")
         self._graph = graph
         self.name = name
+        self.features = features
 
-    def score(self, clicks: NDArray[np.float32], candidates: NDArray[np.float32]) -> NDArray[np.float32]:
+    def score(
+        self, clicks: NDArray[np.float32], candidates: NDArray[np.float32], situation: Situation | None = None
+    ) -> NDArray[np.float32]:
         """clicks [H, D] oldest first, candidates [R, D] -> scores [R], higher fits better.
 
-        Without clicks, or without candidates, the scores are zeros.
+        A ranker with features needs the situation of the same candidates and clicks; without clicks its features
+        decide. Other rankers give zeros without clicks. Raises GraphMismatch for scores that are not finite.
         """
-        if not len(clicks) or not len(candidates):
+        if not len(candidates) or not (len(clicks) or self.features):
             return np.zeros(len(candidates), dtype=np.float32)
         padded, mask = left_padded(clicks)
-        scores = self._graph(clicks=padded, click_mask=mask, candidates=candidates[None].astype(np.float32, copy=False))
-        return np.asarray(scores["scores"][0], dtype=np.float32)
+        inputs = {"clicks": padded, "click_mask": mask, "candidates": candidates[None].astype(np.float32, copy=False)}
+        if self.features:
+            if situation is None:
+                raise ValueError(f"situation: {self.name} weighs {', '.join(self.features)} and needs it")
+            inputs[FEATURES_INPUT] = feature_columns(self.features, situation)[None]
+        scores = np.asarray(self._graph(**inputs)["scores"][0], dtype=np.float32)
+        if not np.isfinite(scores).all():
+            raise GraphMismatch(f"scores of {self.name}: not finite; clicks or candidates hold NaN or huge values")
+        return scores

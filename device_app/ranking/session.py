@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
@@ -31,11 +31,20 @@ class GraphSession:
     threads at once.
     """
 
-    def __init__(self, graph: bytes | Path, weights: Mapping[str, NDArray[np.float32]], *, threads: int = 1) -> None:
+    def __init__(
+        self,
+        graph: bytes | Path,
+        weights: Mapping[str, NDArray[np.float32]],
+        *,
+        threads: int = 1,
+        private: Collection[str] = (),
+    ) -> None:
         """Load the graph, or find it loaded.
 
         weights maps parameter names without the prefix to float32 arrays; more than the graph declares is fine.
-        Raises GraphMismatch if the graph can't be loaded or declares a parameter that is missing or of another shape.
+        private names parameters that no release brings; one that is not among the weights is zero, as for a reader
+        whose device has learnt nothing yet. Raises GraphMismatch if the graph can't be loaded or declares a parameter
+        that is missing or of another shape.
         """
         self._session = shared_session(graph.read_bytes() if isinstance(graph, Path) else graph, threads=threads)
         self._parameters: dict[str, NDArray[np.float32]] = {}
@@ -45,6 +54,9 @@ class GraphSession:
                 inputs.append(declared.name)
                 continue
             name = declared.name.removeprefix(PARAMETER_PREFIX)
+            if name not in weights and name in private:
+                self._parameters[declared.name] = np.zeros(declared.shape, dtype=np.float32)
+                continue
             if name not in weights:
                 raise GraphMismatch(f"parameter {name}: declared by the graph, missing from the weights")
             value = np.asarray(weights[name], dtype=np.float32, order="C")

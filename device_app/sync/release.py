@@ -12,6 +12,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load
 
 from device_app.errors import NoRelease, ReleaseRefused
+from device_app.ranking.features import FEATURES
 from device_app.ranking.session import GraphMismatch, GraphSession
 from device_app.store.blobs import Blobs
 from device_app.store.release_shelf import ReleaseShelf
@@ -75,12 +76,14 @@ class Release:
                 raise ReleaseRefused(self.id, f"model {model} is no {role} model")
             for purpose in purposes:
                 self.graph(model, purpose)
+        if unknown := sorted(set(manifest.models[manifest.default_ranker].features) - FEATURES.keys()):
+            raise ReleaseRefused(self.id, f"its ranker needs the feature {unknown[0]!r}, unknown to this program")
         for model, entry in manifest.models.items():
             weights = self.weights(model)
             shapes = tuple((name, tensor.shape) for name, tensor in sorted(weights.items()))
             for purpose, ref in entry.graphs.items():
                 try:
-                    _TRIED.load(ref.sha256, self._read(ref), shapes)
+                    _TRIED.load(ref.sha256, self._read(ref), shapes, entry.private)
                 except GraphMismatch as broken:
                     raise ReleaseRefused(self.id, f"graph {purpose!r} of {model}: {broken}") from broken
 
@@ -126,16 +129,16 @@ class _Tried:
     """
 
     def __init__(self) -> None:
-        self._passed: set[tuple[str, Shapes]] = set()
+        self._passed: set[tuple[str, Shapes, tuple[str, ...]]] = set()
 
-    def load(self, digest: str, graph: bytes, shapes: Shapes) -> None:
-        """Load a graph with parameters of these shapes; raises GraphMismatch."""
-        if (digest, shapes) in self._passed:
+    def load(self, digest: str, graph: bytes, shapes: Shapes, private: tuple[str, ...]) -> None:
+        """Load a graph with parameters of these shapes, and private ones of any; raises GraphMismatch."""
+        if (digest, shapes, private) in self._passed:
             return
-        GraphSession(graph, {name: np.zeros(shape, np.float32) for name, shape in shapes})
+        GraphSession(graph, {name: np.zeros(shape, np.float32) for name, shape in shapes}, private=private)
         if len(self._passed) >= TRIED_KEPT:
             self._passed.clear()
-        self._passed.add((digest, shapes))
+        self._passed.add((digest, shapes, private))
 
 
 _TRIED = _Tried()

@@ -45,7 +45,34 @@ def decompose_graph(dim: int, basis_size: int) -> bytes:
 
 def cosine_score_graph(dim: int) -> bytes:
     """clicks, click_mask, candidates [b, R, D], p.beta [] -> scores [b, R]: sum_j softmax_j(beta cos_j) cos_j."""
+    return _model(_cosine_nodes("scores"), _cosine_inputs(dim), {"scores": ("b", "r")}, _COSINE_CONSTANTS)
+
+
+def feature_score_graph(dim: int, features: int) -> bytes:
+    """As `cosine_score_graph`, with features [b, R, F] and p.feature_weights [F] -> the cosine score + features @ w."""
     nodes = [
+        *_cosine_nodes("fit"),
+        helper.make_node("MatMul", ["features", "p.feature_weights"], ["known"]),
+        helper.make_node("Add", ["fit", "known"], ["scores"]),
+    ]
+    inputs = {**_cosine_inputs(dim), "features": ("b", "r", features), "p.feature_weights": (features,)}
+    return _model(nodes, inputs, {"scores": ("b", "r")}, _COSINE_CONSTANTS)
+
+
+def _cosine_inputs(dim: int) -> dict[str, tuple]:
+    return {"clicks": ("b", CLICKS, dim), "click_mask": ("b", CLICKS), "candidates": ("b", "r", dim), "p.beta": ()}
+
+
+_COSINE_CONSTANTS = {
+    "middle": np.array([1], dtype=np.int64),
+    "last": np.array([2], dtype=np.int64),
+    "one": np.array(1.0, dtype=np.float32),
+    "far": np.array(1e4, dtype=np.float32),
+}
+
+
+def _cosine_nodes(output: str) -> list:
+    return [
         helper.make_node("LpNormalization", ["clicks"], ["unit_clicks"], axis=-1, p=2),
         helper.make_node("LpNormalization", ["candidates"], ["unit_candidates"], axis=-1, p=2),
         helper.make_node("Transpose", ["unit_clicks"], ["columns"], perm=[0, 2, 1]),
@@ -58,19 +85,8 @@ def cosine_score_graph(dim: int) -> bytes:
         helper.make_node("Softmax", ["logits"], ["attention"], axis=-1),
         helper.make_node("Mul", ["attention", "row_mask"], ["real"]),
         helper.make_node("Mul", ["real", "cosines"], ["parts"]),
-        helper.make_node("ReduceSum", ["parts", "last"], ["scores"], keepdims=0),
+        helper.make_node("ReduceSum", ["parts", "last"], [output], keepdims=0),
     ]
-    return _model(
-        nodes,
-        {"clicks": ("b", CLICKS, dim), "click_mask": ("b", CLICKS), "candidates": ("b", "r", dim), "p.beta": ()},
-        {"scores": ("b", "r")},
-        {
-            "middle": np.array([1], dtype=np.int64),
-            "last": np.array([2], dtype=np.int64),
-            "one": np.array(1.0, dtype=np.float32),
-            "far": np.array(1e4, dtype=np.float32),
-        },
-    )
 
 
 def _model(

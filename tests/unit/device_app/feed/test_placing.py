@@ -19,9 +19,12 @@ from device_app.feed.freshness import recency
 from device_app.feed.reasons import reasons
 from device_app.feed.scores import adjusted, standardised
 from device_app.feed.seen import one_of_each, unseen
+from device_app.feed.situation import situation
 from device_app.feed.slots import placed
 from device_app.feed.tastes import MutedInterest, Named, Tastes
+from device_app.ranking.features import FEATURES, feature_columns
 from device_app.settings import FeedSettings
+from models.user.feature_ranker import KNOWN_WEIGHTS
 from tests.doubles.news import NOW, card, synthetic_pool
 
 NONE = np.zeros((0, 256), np.float32)
@@ -99,6 +102,33 @@ def test_scores_do_not_depend_on_the_scale_of_the_ranker() -> None:
     base = adjusted(fit, CANDIDATES, NO_TASTES, NOW, SETTINGS)
     np.testing.assert_allclose(adjusted(100 * fit + 7, CANDIDATES, NO_TASTES, NOW, SETTINGS), base, atol=1e-4)
     assert standardised(np.full(5, 3.0, np.float32)).tolist() == [0.0] * 5
+
+
+def test_recency_that_the_ranker_has_weighed_is_not_counted_again() -> None:
+    fit = np.random.default_rng(1).normal(size=600).astype(np.float32)
+    reader = _reader_of("section0 topic0")
+    base = adjusted(fit, CANDIDATES, reader, NOW, SETTINGS)
+    once = adjusted(fit, CANDIDATES, reader, NOW, SETTINGS, weighed=("recency",))
+    fresh = recency(CANDIDATES, NOW, SETTINGS.half_life_hours)
+    np.testing.assert_allclose(base - once, SETTINGS.recency_weight * fresh)
+    np.testing.assert_allclose(adjusted(fit, CANDIDATES, reader, NOW, SETTINGS, weighed=("popularity",)), base)
+
+
+def test_without_clicks_the_default_rankers_recency_is_worth_what_the_feeds_own_was() -> None:
+    fresh = recency(CANDIDATES, NOW, SETTINGS.half_life_hours)
+    fit = (KNOWN_WEIGHTS["recency"] * fresh).astype(np.float32)
+    own = adjusted(np.zeros(600, np.float32), CANDIDATES, NO_TASTES, NOW, SETTINGS)
+    learnt = adjusted(fit, CANDIDATES, NO_TASTES, NOW, SETTINGS, weighed=tuple(KNOWN_WEIGHTS))
+    np.testing.assert_allclose(learnt - learnt.mean(), own - own.mean(), atol=1e-5)
+
+
+def test_a_ranker_is_told_the_readers_sections_and_topics_as_the_candidates_have_them() -> None:
+    seen = situation(CANDIDATES, _reader_of("section0 topic0", 4), NOW, SETTINGS)
+    columns = dict(zip(FEATURES, feature_columns(tuple(FEATURES), seen).T, strict=True))
+    np.testing.assert_array_equal(columns["topic_affinity"], [one.topic == "section0 topic0" for one in POOL.cards])
+    np.testing.assert_array_equal(columns["section_affinity"], [one.section == "section0" for one in POOL.cards])
+    np.testing.assert_allclose(columns["recency"], recency(CANDIDATES, NOW, SETTINGS.half_life_hours), rtol=1e-6)
+    assert not columns["popularity"].any(), "no list carries it yet"
 
 
 def test_following_lifts_by_its_weight_and_a_chosen_section_fades_with_clicks() -> None:

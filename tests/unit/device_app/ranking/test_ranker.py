@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from device_app.ranking.features import Situation
 from device_app.ranking.history import left_padded
 from device_app.ranking.ranker import Ranker
-from device_app.ranking.session import GraphSession
-from tests.doubles.graphs import cosine_score_graph
+from device_app.ranking.session import GraphMismatch, GraphSession
+from tests.doubles.graphs import cosine_score_graph, feature_score_graph
 
 DIM, BETA = 6, 8.0
 
@@ -51,3 +52,63 @@ def test_clicks_are_padded_on_the_left_with_the_newest_last() -> None:
     assert padded[0, -2:, 0].tolist() == [1, 2]
     assert padded[0, :48].sum() == 0
     assert mask[0].tolist() == [0.0] * 48 + [1.0, 1.0]
+
+
+NAMES = ("recency", "section_affinity")
+WEIGHTS = np.array([0.5, 0.25], np.float32)
+
+
+def beside(count: int, *, clicked: list[int]) -> Situation:
+    """`count` candidates of sections 0, 1, 2, ... that are ever older, for a reader of the clicked sections."""
+    return Situation(
+        sections=np.arange(count, dtype=np.int64),
+        topics=np.zeros(count, dtype=np.int64),
+        clicked_sections=np.array(clicked, dtype=np.int64),
+        clicked_topics=np.zeros(len(clicked), dtype=np.int64),
+        recency=np.linspace(1, 0, count),
+        popularity=np.zeros(count),
+    )
+
+
+def feature_ranker() -> Ranker:
+    weights = {"beta": np.array(BETA, np.float32), "feature_weights": WEIGHTS}
+    return Ranker(GraphSession(feature_score_graph(DIM, 2), weights), name="ranker.features", features=NAMES)
+
+
+def test_a_ranker_with_features_adds_them_by_its_weights_in_the_order_it_names() -> None:
+    draw = np.random.default_rng(4)
+    history, candidates = draw.normal(size=(4, DIM)), draw.normal(size=(3, DIM))
+    found = feature_ranker().score(
+        history.astype(np.float32), candidates.astype(np.float32), beside(3, clicked=[1, 1, 1, 9])
+    )
+    known = 0.5 * np.array([1, 0.5, 0]) + 0.25 * np.array([0, 0.75, 0])
+    np.testing.assert_allclose(found, _oracle(history, candidates) + known, atol=1e-5)
+
+
+def test_without_clicks_its_features_decide() -> None:
+    found = feature_ranker().score(np.zeros((0, DIM), np.float32), np.ones((3, DIM), np.float32), beside(3, clicked=[]))
+    np.testing.assert_allclose(found, [0.5, 0.25, 0], atol=1e-6)
+
+
+def test_a_ranker_with_features_needs_the_situation() -> None:
+    with pytest.raises(ValueError, match=r"situation: ranker\.features weighs recency, section_affinity"):
+        feature_ranker().score(np.ones((1, DIM), np.float32), np.ones((1, DIM), np.float32))
+
+
+def test_features_that_do_not_fit_graph_or_program_are_named() -> None:
+    weights = {"beta": np.array(BETA, np.float32), "feature_weights": WEIGHTS}
+    with_input = GraphSession(feature_score_graph(DIM, 2), weights)
+    with pytest.raises(GraphMismatch, match="feature weather of r: this program does not compute it"):
+        Ranker(with_input, name="r", features=("recency", "weather"))
+    with pytest.raises(GraphMismatch, match="input features of r: the graph declares it; features named: none"):
+        Ranker(with_input, name="r")
+    with pytest.raises(GraphMismatch, match="the graph does not declare it; features named: recency"):
+        Ranker(GraphSession(cosine_score_graph(DIM), weights), name="r", features=("recency",))
+
+
+@pytest.mark.parametrize("bad", ["clicks", "candidates"])
+def test_vectors_that_hold_nan_rank_nothing(ranker: Ranker, bad: str) -> None:
+    given = {"clicks": np.ones((2, DIM), np.float32), "candidates": np.ones((3, DIM), np.float32)}
+    given[bad][0, 0] = np.nan
+    with pytest.raises(GraphMismatch, match=r"scores of ranker\.cosine: not finite"):
+        ranker.score(**given)

@@ -46,6 +46,16 @@ def test_weights_that_do_not_fit_the_graph_are_named(weights: dict[str, np.ndarr
         GraphSession(decompose_graph(4, 3), weights)
 
 
+def test_a_private_parameter_that_no_release_brings_is_zero() -> None:
+    inputs = {"contexts": np.ones((1, 50, 4), np.float32), "membership": np.ones((1, 5, 50), np.float32)}
+    fresh = GraphSession(decompose_graph(4, 3), {}, private=("basis_keys",))
+    assert fresh(**inputs)["scores"].tolist() == np.zeros((1, 5, 3)).tolist()
+    learnt = GraphSession(decompose_graph(4, 3), {"basis_keys": KEYS}, private=("basis_keys",))
+    np.testing.assert_array_equal(
+        learnt(**inputs)["scores"], GraphSession(decompose_graph(4, 3), {"basis_keys": KEYS})(**inputs)["scores"]
+    )
+
+
 def test_weights_the_graph_does_not_declare_are_left_alone() -> None:
     session = GraphSession(decompose_graph(4, 3), {"basis_keys": KEYS, "basis_values": np.zeros((9, 9), np.float32)})
     assert set(session.inputs) == {"contexts", "membership"}

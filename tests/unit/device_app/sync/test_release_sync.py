@@ -218,3 +218,11 @@ def test_a_release_survives_a_restart(sync: ReleaseSync, shelf: ReleaseShelf, ba
     again = Database(database.path)
     assert current_release(ReleaseShelf(again)).manifest == current_release(shelf).manifest
     again.close()
+
+
+def test_a_default_ranker_that_needs_an_unknown_feature_is_refused(sync: ReleaseSync, backend) -> None:  # type: ignore[no-untyped-def]
+    manifest = backend.publish("r1")
+    weather = manifest.models["ranker.cosine"].model_copy(update={"features": ("recency", "weather")})
+    backend.publish("r1", models=manifest.models | {"ranker.cosine": weather})
+    with pytest.raises(ReleaseRefused, match="needs the feature 'weather', unknown to this program"):
+        sync.refresh()

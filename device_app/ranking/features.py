@@ -1,0 +1,51 @@
+"""What a ranker may know of a candidate besides its vector, computed on the device from the reader's own data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Names = NDArray[np.int64]
+"""Names as numbers: equal names have equal numbers."""
+
+
+@dataclass(frozen=True)
+class Situation:
+    """R candidates beside the reader's H clicks. Sensitive: it never leaves the device.
+
+    sections and topics are [R], clicked_sections and clicked_topics [H]; recency [R] is 1 for news of this moment and
+    halves with every half-life; popularity [R] is log(1 + n) / log(1 + most), from 0 to 1, where n counts a story's
+    readers: zeros under a server that counts none.
+    """
+
+    sections: Names
+    topics: Names
+    clicked_sections: Names
+    clicked_topics: Names
+    recency: NDArray[np.float64]
+    popularity: NDArray[np.float64]
+
+
+def share_of_clicks(column: Names, clicked: Names) -> NDArray[np.float64]:
+    """[R]: the share of the clicks that have the candidate's name; zeros without clicks."""
+    if not len(clicked):
+        return np.zeros(len(column))
+    names, counts = np.unique(clicked, return_counts=True)
+    return np.asarray((column[:, None] == names) @ (counts / len(clicked)))
+
+
+FEATURES: Mapping[str, Callable[[Situation], NDArray[np.float64]]] = {
+    "section_affinity": lambda seen: share_of_clicks(seen.sections, seen.clicked_sections),
+    "topic_affinity": lambda seen: share_of_clicks(seen.topics, seen.clicked_topics),
+    "popularity": lambda seen: seen.popularity,
+    "recency": lambda seen: seen.recency,
+}
+"""Every feature this program computes, by the name that a release's model gives it; each [R], from 0 to 1."""
+
+
+def feature_columns(names: Sequence[str], situation: Situation) -> NDArray[np.float32]:
+    """[R, F], one column for each of `names`, in order. Raises KeyError for a name that is none of FEATURES."""
+    return np.stack([FEATURES[name](situation) for name in names], axis=1).astype(np.float32)

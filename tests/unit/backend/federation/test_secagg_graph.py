@@ -115,7 +115,7 @@ def test_to_cut_a_circle_takes_two_gaps_so_the_bound_on_pairs_of_gaps_holds() ->
 
 def test_a_small_or_distrustful_cohort_gets_no_sparse_graph() -> None:
     assert choose_neighbourhood(SPARSE_FROM - 1) is None
-    assert choose_neighbourhood(100, Assumptions(colluding=0.45, dropping=0.45)) is None
+    assert choose_neighbourhood(100, Assumptions(colluding=0.5, dropping=0.49)) is None
 
 
 @pytest.mark.parametrize("shares", [(0.5, 0.5), (-0.1, 0.2), (0.2, -0.1)])

@@ -12,6 +12,8 @@ from torch.nn.functional import hardtanh
 from models.layers.additive_attention import AdditiveAttention
 from models.layers.self_attention import SelfAttention
 from models.losses import info_nce
+from models.recall.one_vector import require_candidates, require_clicks
+from models.scoring import inner_products
 
 # Chosen on MIND histories, last click left out (models/README.md).
 CONTEXT_SHARPNESS = 16.0  # Q = K = this * identity: a context has cosine .95 with its click; d = 1 cuts 3 channels
@@ -91,11 +93,14 @@ class BasisRecall(nn.Module):
 
     def contexts(self, clicks: Tensor, click_mask: Tensor) -> Tensor:
         """g = MHSA(clicks): clicks [b, H, D], click_mask [b, H] -> [b, H, D]; padding gives zeros."""
+        require_clicks(clicks, click_mask, self.basis_keys.shape[1])
         contexts: Tensor = self.attention(clicks, click_mask)
         return contexts
 
     def channels(self, contexts: Tensor, membership: Tensor) -> Tensor:
         """r_c = sum_j gamma_cj g_j over the clicks of c: contexts [b, H, D], membership [b, C, H] -> [b, C, D]."""
+        if membership.dim() != 3 or membership.shape[-1] != contexts.shape[1]:
+            raise ValueError(f"membership must have shape [b, C, {contexts.shape[1]}], got {tuple(membership.shape)}")
         channels: Tensor = self.cluster_attention(contexts, membership)
         return channels
 
@@ -113,8 +118,10 @@ class BasisRecall(nn.Module):
 
     def unified_score(self, interests: Tensor, quotas: Tensor, candidates: Tensor) -> Tensor:
         """z(d) = sum_c q_c <r^_c, d>: interests [b, C, D], quotas [b, C], candidates [b, R, D] -> [b, R]."""
-        user = quotas.unsqueeze(-2) @ interests  # [b, 1, D]
-        return (candidates @ user.transpose(-1, -2)).squeeze(-1)
+        if quotas.dim() != 2 or quotas.shape[-1] != interests.shape[1]:
+            raise ValueError(f"quotas must have shape [b, {interests.shape[1]}], got {tuple(quotas.shape)}")
+        require_candidates(candidates, interests.shape[-1])
+        return inner_products((quotas.unsqueeze(-2) @ interests).squeeze(-2), candidates)
 
     def forward(
         self, clicks: Tensor, click_mask: Tensor, membership: Tensor, quotas: Tensor, candidates: Tensor

@@ -214,3 +214,19 @@ def test_sizes_out_of_range_are_named() -> None:
         basis_recall(heads=1, head_dim=2, attention_dim=3, basis_size=0, score_clip=0.2)
     with pytest.raises(ValueError, match="score_clip"):
         basis_recall(heads=1, head_dim=2, attention_dim=3, basis_size=3, score_clip=0.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "words"),
+    [
+        ("clicks", (1, 4, 7), r"clicks must have shape \[b, H, 8\], got \(1, 4, 7\)"),
+        ("click_mask", (1, 3), r"click_mask must have shape \[b, 4\] as clicks, got \(1, 3\)"),
+        ("membership", (1, 3, 5), r"membership must have shape \[b, C, 4\], got \(1, 3, 5\)"),
+        ("quotas", (1, 2), r"quotas must have shape \[b, 3\], got \(1, 2\)"),
+        ("candidates", (1, 5, 9), r"candidates must have shape \[b, R, 8\], got \(1, 5, 9\)"),
+    ],
+)
+def test_shapes_that_do_not_fit_are_named(name: str, shape: tuple[int, ...], words: str) -> None:
+    told = {**history(1, 4, 0), "candidates": drawn(2, 1, 5, 8)}
+    with pytest.raises(ValueError, match=words):
+        small()(**{**told, name: torch.zeros(shape).double()})

@@ -34,7 +34,10 @@ def _mean(points: np.ndarray, rows: frozenset[int]) -> np.ndarray:
     return points[sorted(rows)].mean(axis=0)
 
 
-@pytest.mark.parametrize(("height", "sizes"), [(0.49, [1, 1, 1]), (0.51, [2, 1]), (2.0207, [2, 1]), (2.0208, [3])])
+@pytest.mark.parametrize(
+    ("height", "sizes"),
+    [(0.49, [1, 1, 1]), (0.51, [2, 1]), (1.0, [2, 1]), (1.75, [2, 1]), (2.0207, [2, 1]), (2.0208, [3])],
+)
 def test_ward_merges_at_the_heights_of_the_golden_of_section_2_3(height: float, sizes: list[int]) -> None:
     found = medoids(GOLDEN, merge_cost_limit=height**2 / 2)
     assert [one.size for one in found] == sizes

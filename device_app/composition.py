@@ -11,6 +11,7 @@ import httpx
 
 from device_app.device import PRIVACY_CHANGES, TRAINING_PAUSED, Device, Parts
 from device_app.feed.bodies import Bodies
+from device_app.feed.broadcast import Broadcast
 from device_app.feed.build import FeedDesk
 from device_app.feed.front import FrontList
 from device_app.feed.kept import KeptFeeds
@@ -22,9 +23,10 @@ from device_app.feed.taste_reader import TasteReader
 from device_app.interests.names import InterestNames
 from device_app.privacy.budget import Ledger
 from device_app.privacy.noise import NoiseSource, SystemNoise
-from device_app.settings import DeviceSettings, with_overrides
+from device_app.settings import DeviceSettings, keeps_pool, with_overrides
 from device_app.shelves import Shelves
 from device_app.sync.front import FrontSync
+from device_app.sync.pool_codes import PoolSync
 from device_app.sync.release import current_release
 from device_app.sync.releases import ReleaseSync
 from device_app.sync.vectors import VectorSync
@@ -67,7 +69,17 @@ def build_device(
     bodies = Bodies(uplink, shelves.news, clock)
     names = InterestNames(shelves.preferences)
     recall = Recall(
-        uplink, bodies, ledger, noise, shelves.report_memo, shelves.clicks, shelves.releases, performance, clock
+        uplink,
+        bodies,
+        ledger,
+        noise,
+        shelves.report_memo,
+        shelves.clicks,
+        shelves.releases,
+        performance,
+        clock,
+        shelves.drawn_reports,
+        Broadcast(shelves.pool, shelves.news),
     )
     desk = FeedDesk(
         tastes=TasteReader(shelves.clicks, shelves.news, shelves.feedback, shelves.stances, names, shelves.preferences),
@@ -88,6 +100,9 @@ def build_device(
         ReleaseSync(door, shelves.releases, clock, pinned_key),
         VectorSync(door, shelves.news, shelves.pulled_shards, shelves.releases, clock),
         FrontSync(door, shelves.front_page, shelves.news, shelves.releases, clock, performance.front_limit),
+        PoolSync(
+            door, shelves.pool, shelves.releases, clock, lambda news: keeps_pool(ledger.settings, performance, news)
+        ),
         shelves,
         bodies,
         serving,

@@ -61,11 +61,12 @@ class NoRelease(DeviceError):
 
 
 class BudgetSpent(DeviceError):
-    """Spending `wanted` would pass the budget."""
+    """Spending `wanted` would pass the budget of the day, or of the device's life."""
 
-    def __init__(self, channel: str, wanted: float, left: float) -> None:
-        super().__init__(f"The privacy budget for {channel} has {left:g} left today; this would cost {wanted:g}.")
-        self.channel, self.wanted, self.left = channel, wanted, left
+    def __init__(self, channel: str, wanted: float, left: float, *, lifetime: bool = False) -> None:
+        span = "in all" if lifetime else "today"
+        super().__init__(f"The privacy budget for {channel} has {left:g} left {span}; this would cost {wanted:g}.")
+        self.channel, self.wanted, self.left, self.lifetime = channel, wanted, left, lifetime
 
 
 class ProtectionTooWeak(DeviceError):

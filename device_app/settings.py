@@ -19,7 +19,7 @@ from device_app.wire.recall import CANDIDATES_LIMIT
 
 CONFIG_FILE = "ownfeed.toml"
 TABLE = "device"
-Mode = Literal["basis_laplace", "none"]
+Mode = Literal["code", "broadcast", "none", "topics", "subset", "direction", "basis_l1", "basis_laplace"]
 
 
 class PrivacySettings(BaseModel):
@@ -29,15 +29,32 @@ class PrivacySettings(BaseModel):
 
     mode: Mode = Field(
         default="basis_laplace",
-        description="How interests are reported. 'basis_laplace': Uni-FedRec's noisy scores. 'none': nothing about the "
-        "reader is ever sent; the feed is ranked here from the list that every device gets.",
+        description="How interests are reported. 'code': one number, by randomised response. 'broadcast': nothing is "
+        "reported, the device searches a compressed copy of the pool. 'none': nothing is reported; the feed is ranked "
+        "here from the list that every device gets. For comparison: 'topics', 'subset', 'direction', and Uni-FedRec's "
+        "noisy scores as the paper has them ('basis_laplace') or with its gaps closed ('basis_l1').",
+    )
+    epsilon_per_report: float = Field(
+        default=4.0,
+        gt=0,
+        description="Most that one report of the modes 'code', 'topics', 'subset' and 'direction' may cost: of the "
+        "release's codebooks the finest within it is used. 4 is 16 codes, 8 is 64. The costs of 'basis_laplace' and "
+        "'basis_l1' are the release's (50 and 1.67 at the paper's figures).",
     )
     epsilon_per_day_reports: float = Field(
         default=150.0,
         ge=0,
-        description="Pure epsilon that fresh reports may cost in one UTC day; a report beyond it is refused and the "
-        "feed uses the common list. At the paper's noise a report of five channels of 30 scores costs 50, so the "
-        "default pays for three. An epsilon of 50 is no strong guarantee: it is the paper's setting, counted honestly.",
+        description="Pure epsilon that fresh reports may cost in one UTC day. A report beyond it is refused: the feed "
+        "is then recalled on this device where it has the pool's codes, else made with the last report or the common "
+        "list. The default pays for two codes a day; 'basis_laplace' needs 50 for one report, which is no strong "
+        "guarantee but the paper's setting, counted honestly.",
+    )
+    epsilon_lifetime_reports: float | None = Field(
+        default=None,
+        ge=0,
+        description="Pure epsilon that reports may cost over the life of this device; none: only the day counts. The "
+        "default pays for ten different codes. A code that was reported once is sent again for nothing, so most "
+        "readers never come near; whoever does is recalled on this device from then on.",
     )
     epsilon_per_day_training: float = Field(
         default=0.0,
@@ -46,18 +63,30 @@ class PrivacySettings(BaseModel):
         "coordinate, and there are about 245,000 coordinates: 4.9 million an upload. That is not a guarantee, so the "
         "default of 0 declines every upload; whoever trains at the paper's noise has to write such a number here.",
     )
+    epsilon_lifetime_training: float | None = Field(
+        default=None,
+        ge=0,
+        description="Pure epsilon that training may cost over the life of this device; none: only the day counts.",
+    )
+    clicks_before_report: int = Field(
+        default=1,
+        ge=1,
+        le=50,
+        description="Nothing is reported before this many clicks: so few say little, and would cost as much.",
+    )
     clicks_per_report: int = Field(
         default=5,
         ge=1,
         le=50,
-        description="A new report is drawn only after this many new clicks; until then the last one is sent again, "
-        "bit for bit, which costs nothing.",
+        description="The report is made anew after this many new clicks (earlier while clicks are few: after as many "
+        "again, 3 at least); until then the last one is sent again, bit for bit, which costs nothing.",
     )
     report_window_hours: float = Field(
         default=24.0,
         gt=0,
         le=24 * 30,
-        description="After this many hours a report is out of date and the next one is drawn afresh, and paid for.",
+        description="After this many hours a report is out of date and made anew; a code that was drawn before is sent "
+        "as it was drawn, and costs nothing.",
     )
     training: bool = Field(
         default=False, description="Whether this device may take part in training rounds. Off unless switched on."
@@ -82,6 +111,12 @@ class PerformanceSettings(BaseModel):
         default=300.0,
         ge=0,
         description="A recall answer is used again while younger than this and the report is the same.",
+    )
+    pool_limit: int = Field(
+        default=50_000,
+        ge=0,
+        description="The pool's codes are kept while the pool has at most so many news, as a stand-by for a spent "
+        "budget; in mode 'broadcast' however many there are, in mode 'none' never.",
     )
     front_limit: int = Field(default=600, ge=50, le=CANDIDATES_LIMIT, description="News of the common list.")
     sync_poll_sec: float = Field(
@@ -203,3 +238,10 @@ def _table_of_file(path: Path) -> dict[str, Any]:
 def with_overrides(settings: PrivacySettings, overrides: dict[str, Any]) -> PrivacySettings:
     """The settings with the reader's own changes. Raises pydantic's ValidationError naming the field and its limit."""
     return PrivacySettings.model_validate(settings.model_dump() | overrides)
+
+
+def keeps_pool(privacy: PrivacySettings, performance: PerformanceSettings, news: int) -> bool:
+    """Whether a device keeps the codes of a pool of so many news: a matter of its settings, never of its reader."""
+    if privacy.mode == "none":
+        return False
+    return privacy.mode == "broadcast" or (performance.pool_limit > 0 and news <= performance.pool_limit)

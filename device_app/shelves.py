@@ -7,6 +7,7 @@ from pathlib import Path
 from device_app.store.byte_log import ByteLog
 from device_app.store.clicks import Clicks
 from device_app.store.database import Database
+from device_app.store.drawn_reports import DrawnReports
 from device_app.store.feeds import Feeds
 from device_app.store.front_page import FrontPage, PulledShards
 from device_app.store.impressions import Impressions
@@ -15,6 +16,7 @@ from device_app.store.news_shelf import NewsShelf
 from device_app.store.opinions import Feedback, Stances
 from device_app.store.outbox import Outbox
 from device_app.store.participations import Participations
+from device_app.store.pool_shelf import PoolShelf
 from device_app.store.preferences import Preferences
 from device_app.store.release_shelf import ReleaseShelf
 from device_app.store.report_memo import ReportMemo
@@ -36,6 +38,8 @@ class Shelves:
         self.stances = Stances(self.database)
         self.ledger_book = LedgerBook(self.database)
         self.report_memo = ReportMemo(self.database)
+        self.drawn_reports = DrawnReports(self.database)
+        self.pool = PoolShelf(self.database)
         self.outbox = Outbox(self.database)
         self.byte_log = ByteLog(self.database)
         self.timings = Timings(self.database)

@@ -1,4 +1,4 @@
-"""One background step of keeping up: release, vectors, common list, texts, and throwing out what is old."""
+"""One background step of keeping up: release, vectors, common list, pool, texts, and throwing out what is old."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from device_app.feed.serving import Serving
 from device_app.settings import PerformanceSettings
 from device_app.shelves import Shelves
 from device_app.sync.front import FrontSync
+from device_app.sync.pool_codes import PoolSync
 from device_app.sync.releases import ReleaseSync
 from device_app.sync.vectors import VectorSync
 from device_app.uplink.vectors import read_vectors
@@ -29,6 +30,7 @@ class Syncing:
         releases: ReleaseSync,
         vectors: VectorSync,
         front: FrontSync,
+        pool: PoolSync,
         shelves: Shelves,
         bodies: Bodies,
         serving: Serving,
@@ -38,6 +40,7 @@ class Syncing:
         self._releases = releases
         self._vectors = vectors
         self._front = front
+        self._pool = pool
         self._shelves = shelves
         self._bodies = bodies
         self._serving = serving
@@ -61,6 +64,7 @@ class Syncing:
                     self._serving.swap()
                 self._vectors.refresh()
                 self._take_front(self._front.refresh())
+                self._pool.refresh()
             except BackendUnreachable:
                 self.online = False
                 raise

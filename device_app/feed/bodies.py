@@ -12,8 +12,9 @@ from threading import Condition, Event
 import numpy as np
 from numpy.typing import NDArray
 
-from device_app.privacy.returned import seal_returned
+from device_app.privacy.returned import seal_block, seal_returned
 from device_app.store.news_shelf import NewsShelf
+from device_app.store.pool_shelf import PoolBlock
 from device_app.uplink.server import Uplink
 from device_app.wire.recall import RecallAnswer
 
@@ -29,10 +30,21 @@ class _List:
     ids: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class _Block:
+    block: PoolBlock
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        return self.block.ids
+
+
 class Bodies:
     """Fetches the texts of lists one list at a time: every id of an answer in one request, never a choice among them.
 
     Whether and when a list is fetched depends on the lists alone, which the backend made, not on what the reader opens.
+    The exception is news that this device found by itself: its text is fetched when it is opened, among a whole block
+    of the pool (see `privacy.returned.seal_block`).
     """
 
     def __init__(self, uplink: Uplink, shelf: NewsShelf, clock: Callable[[], datetime]) -> None:
@@ -40,8 +52,8 @@ class Bodies:
         self._shelf = shelf
         self._clock = clock
         self._changed = Condition()
-        self._waiting: deque[_List] = deque()
-        self._under_way: _List | None = None
+        self._waiting: deque[_List | _Block] = deque()
+        self._under_way: _List | _Block | None = None
         self._fetched: dict[str, float] = {}
         self._attended = False
 
@@ -50,10 +62,17 @@ class Bodies:
         ids = tuple(card.id for card in answer.candidates)
         if not ids:
             return
+        self._queue(_List(answer, vectors, ids))
+
+    def want_block(self, block: PoolBlock) -> None:
+        """Queue a block of the pool, one of whose stories was opened."""
+        self._queue(_Block(block))
+
+    def _queue(self, wanted: _List | _Block) -> None:
         with self._changed:
-            if any(one.ids == ids for one in (*self._waiting, self._under_way) if one is not None):
+            if any(one.ids == wanted.ids for one in (*self._waiting, self._under_way) if one is not None):
                 return
-            self._waiting.append(_List(answer, vectors, ids))
+            self._waiting.append(wanted)
             while len(self._waiting) > LISTS_WAITING:
                 self._waiting.popleft()
             self._changed.notify_all()
@@ -69,9 +88,11 @@ class Bodies:
             current = self._under_way = self._waiting.popleft()
         done = False
         try:
-            self._shelf.put(current.answer.candidates, current.vectors, current.answer.encoder, self._clock())
+            if isinstance(current, _List):
+                self._shelf.put(current.answer.candidates, current.vectors, current.answer.encoder, self._clock())
             if self._due(current.ids):
-                answer = self._uplink.bodies(seal_returned(current.answer))
+                sealed = seal_returned(current.answer) if isinstance(current, _List) else seal_block(current.block)
+                answer = self._uplink.bodies(sealed)
                 self._shelf.put_bodies({body.id: body.body for body in answer.bodies})
                 self._fetched.update(dict.fromkeys(current.ids, time.monotonic()))
             done = True

@@ -69,7 +69,7 @@ def build_feed(desk: FeedDesk, models: ServingModels) -> Feed:
         tastes = replace(tastes, click_interests=profile.click_names)
 
     try:  # steps 3 to 5 and the request; the only lines that may cause anything to be sent
-        found = desk.recall.find(models, contexts, labels, watch)
+        found = desk.recall.find(models, tastes.click_vectors, contexts, labels, watch)
     except BackendUnreachable as unreachable:
         return desk.kept.offline(unreachable)
 

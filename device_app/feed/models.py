@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from threading import Lock
 from weakref import WeakValueDictionary
 
 from device_app.interests.decomposition import RecallModel
+from device_app.privacy.reporters import Spaces
 from device_app.ranking.ranker import Ranker
 from device_app.ranking.session import GraphSession
 from device_app.sync.release import Release
@@ -21,6 +22,7 @@ class ServingModels:
     manifest: ReleaseManifest
     recall: RecallModel
     ranker: Ranker
+    spaces: Spaces = field(default_factory=Spaces)
 
     @property
     def release(self) -> str:
@@ -70,6 +72,7 @@ class ModelRack:
                 name=ranker,
                 features=release.manifest.models[ranker].features,
             ),
+            spaces=release.spaces(),
         )
 
     def _session(self, release: Release, model: str, purpose: str) -> GraphSession:

@@ -1,4 +1,4 @@
-"""Asks the backend for candidates with the report in use, or says why the common list has to do."""
+"""Finds candidates: by the report in use, or on this device, or says why the common list has to do."""
 
 from __future__ import annotations
 
@@ -12,16 +12,19 @@ from numpy.typing import NDArray
 
 from device_app.errors import AnswerMalformed, BackendRefused, BudgetSpent
 from device_app.feed.bodies import Bodies
+from device_app.feed.broadcast import Broadcast, PoolBroken
 from device_app.feed.candidates import Candidates, candidates_of, nothing, together
 from device_app.feed.columns import CardColumns
 from device_app.feed.item import FeedMode
 from device_app.feed.models import ServingModels
 from device_app.privacy.budget import Ledger
 from device_app.privacy.noise import NoiseSource
+from device_app.privacy.reporters import BY_BASIS, Reader, Reporter, reporter_of, user_vector
 from device_app.privacy.reports import last_report, memoised, seal_report
 from device_app.privacy.sealed import Sealed
 from device_app.settings import PerformanceSettings
 from device_app.store.clicks import Clicks
+from device_app.store.drawn_reports import DrawnReports
 from device_app.store.release_shelf import ReleaseShelf
 from device_app.store.report_memo import ReportMemo
 from device_app.uplink.server import Uplink
@@ -29,11 +32,16 @@ from device_app.wire.recall import RecallAnswer, RecallRequest
 from device_app.wire.timing import Stopwatch
 
 SILENT = "Reports are switched off: this feed was ranked on this device from the list that everybody gets."
-SPENT = (
-    "Today's budget for reports is spent: this feed was ranked on this device from the list that everybody gets. "
-    "Nothing new is sent until midnight UTC."
+HERE = "this feed was found on this device, in its copy of the pool"
+COMMON = "this feed was ranked on this device from the list that everybody gets"
+SPENT_TODAY = "Today's budget for reports is spent: {how}. Nothing new is sent until midnight UTC."
+SPENT_FOR_GOOD = "The lifetime budget for reports is spent: {how}. Nothing new is sent; the privacy page says how much."
+KEPT = "your last report goes on being used"
+NO_POOL = "No copy of the pool is on this device yet: this feed was ranked here from the list that everybody gets."
+NO_POOL_OFFERED = "This release has no codes of the pool to search here: this feed was ranked from the common list."
+NO_CODEBOOK = (
+    "This release has no way to report within {limit:g} epsilon in the mode you chose, so nothing was sent: {how}."
 )
-SPENT_BUT_KEPT = "Today's budget for reports is spent: your last report goes on being used until midnight UTC."
 
 
 @dataclass(frozen=True)
@@ -69,9 +77,13 @@ class Recall:
         releases: ReleaseShelf,
         settings: PerformanceSettings,
         clock: Callable[[], datetime],
+        drawn: DrawnReports,
+        broadcast: Broadcast,
     ) -> None:
         self.ledger = ledger
         self.memo = memo
+        self.broadcast = broadcast
+        self._drawn = drawn
         self._uplink = uplink
         self._bodies = bodies
         self._noise = noise
@@ -85,26 +97,43 @@ class Recall:
         self._unfetched: tuple[RecallAnswer, NDArray[np.float32]] | None = None
 
     def find(
-        self, models: ServingModels, contexts: NDArray[np.float32], labels: NDArray[np.int64], watch: Stopwatch
+        self,
+        models: ServingModels,
+        clicks: NDArray[np.float32],
+        contexts: NDArray[np.float32],
+        labels: NDArray[np.int64],
+        watch: Stopwatch,
     ) -> Found:
-        """Candidates for the reader's interests; contexts [H, D] and labels [H] are of the recent clicks.
+        """Candidates for the reader's interests; clicks, contexts [H, D] and labels [H] are of the recent clicks.
 
-        Raises BackendUnreachable. A refusal, a malformed answer or a spent budget gives mode 'front' with a notice.
+        Raises BackendUnreachable. A refusal, a malformed answer or a spent budget gives candidates found here where
+        this device keeps the pool's codes, else mode 'front', with a notice.
         """
         empty = nothing(models.encoder, models.dimensions)
-        if self.ledger.settings.mode == "none":
+        settings = self.ledger.settings
+        if settings.mode == "none":
             return Found(empty, "front", SILENT)
         if not len(labels):
             return Found(empty, "cold")
+        if settings.mode == "broadcast":
+            why = NO_POOL if models.manifest.recall.pool_codes else NO_POOL_OFFERED
+            return self._here(models, clicks, watch) or Found(empty, "front", why)
         notice = None
         report = self._in_use(models)
         if report is None:
+            reporter = reporter_of(settings, models.manifest.recall, models.spaces)
+            if reporter is None:
+                words = NO_CODEBOOK.replace("{limit:g}", f"{settings.epsilon_per_report:g}")
+                return self._without_report(models, clicks, words, watch)
+            if len(labels) < settings.clicks_before_report:
+                return Found(empty, "cold")
             try:
-                report = self._fresh(models, contexts, labels, watch)
-            except BudgetSpent:
-                report, notice = self._left_over(models), SPENT_BUT_KEPT
-                if report is None:
-                    return Found(empty, "front", SPENT)
+                report = self._fresh(reporter, models, clicks, contexts, labels, watch)
+            except BudgetSpent as spent:
+                words = SPENT_FOR_GOOD if spent.lifetime else SPENT_TODAY
+                report, notice = self._left_over(models), words.format(how=KEPT)
+                if report is None or self.broadcast.ready(models.encoder):
+                    return self._without_report(models, clicks, words, watch)
         kept = self._young(report, models)
         if kept is not None:
             return Found(kept, "personal", notice)
@@ -138,9 +167,14 @@ class Recall:
             last = self._joined = (found, front, whole)
         return last[2]
 
+    def found_here(self, news_id: str) -> bool:
+        """Whether this news was found by this device alone, so that no returned list brings its text."""
+        return self.ledger.settings.mode == "broadcast" or self.broadcast.found(news_id)
+
     def forget(self) -> None:
         """Drop the kept answer."""
         self._kept = self._joined = self._unfetched = None
+        self.broadcast.forget()
         self._columns.forget()
         self._uplink.forget()
 
@@ -173,24 +207,55 @@ class Recall:
         return bool(earlier) and earlier[0].encoder == models.encoder
 
     def _fresh(
-        self, models: ServingModels, contexts: NDArray[np.float32], labels: NDArray[np.int64], watch: Stopwatch
+        self,
+        reporter: Reporter,
+        models: ServingModels,
+        clicks: NDArray[np.float32],
+        contexts: NDArray[np.float32],
+        labels: NDArray[np.int64],
+        watch: Stopwatch,
     ) -> Sealed[RecallRequest]:
-        """Decompose, clip, add noise, pay. Raises BudgetSpent."""
-        clicks = self._clicks.latest_id()
-        with watch.stage("decompose"):
-            interests = models.recall.decompose(contexts, labels)
+        """Draw a report of what the reader is now (or find the one drawn before), and pay. Raises BudgetSpent."""
+        latest = self._clicks.latest_id()
+        reader = Reader(clicks)
+        if reporter.name in BY_BASIS:
+            with watch.stage("decompose"):
+                interests = models.recall.decompose(contexts, labels)
+            reader = Reader(clicks, interests.scores, interests.counts)
         with watch.stage("noise"):
             return seal_report(
-                interests.scores,
-                interests.counts,
-                protocol=models.manifest.recall,
+                reporter,
+                reader,
                 release=models.release,
                 limit=self._settings.recall_limit,
                 ledger=self.ledger,
                 noise=self._noise,
                 memo=self.memo,
-                clicks=clicks,
+                drawn=self._drawn,
+                clicks=latest,
             )
+
+    def _without_report(
+        self, models: ServingModels, clicks: NDArray[np.float32], words: str, watch: Stopwatch
+    ) -> Found:
+        """What is left where nothing may be reported: recall here, else the common list. words has room for which."""
+        found = self._here(models, clicks, watch, words.replace("{how}", HERE))
+        empty = nothing(models.encoder, models.dimensions)
+        return found or Found(empty, "front", words.replace("{how}", COMMON))
+
+    def _here(
+        self, models: ServingModels, clicks: NDArray[np.float32], watch: Stopwatch, notice: str | None = None
+    ) -> Found | None:
+        """Recall on this device; None where it keeps no pool by this encoder."""
+        if not self.broadcast.ready(models.encoder):
+            return None
+        try:
+            with watch.stage("search"):
+                found = self.broadcast.find(user_vector(clicks), self._settings.recall_limit, models.encoder)
+        except PoolBroken:
+            self.broadcast.discard()
+            return None
+        return Found(found, "personal", notice)
 
     def _young(self, report: Sealed[RecallRequest], models: ServingModels) -> Candidates | None:
         kept = self._kept

@@ -22,7 +22,10 @@ RELATED = 4
 
 
 class Stories:
-    """Opens stories. Everything comes from the device; nothing is asked of the backend for one story."""
+    """Opens stories. Everything comes from the device; nothing is asked of the backend for one story.
+
+    News that this device found by itself has no text yet: that of its whole block of the pool is asked for then.
+    """
 
     def __init__(
         self, shelves: Shelves, serving: Serving, bodies: Bodies, wait_sec: float, clock: Callable[[], datetime]
@@ -44,6 +47,9 @@ class Stories:
         item = self._serving.item(feed_id, news_id)
         body = self._shelves.news.body(news_id)
         if body is None:
+            block = self._shelves.pool.block(news_id) if self._serving.desk.recall.found_here(news_id) else None
+            if block is not None:
+                self._bodies.want_block(block)
             self._bodies.wait_for(news_id, self._wait_sec)
             body = self._shelves.news.body(news_id)
         reactions = self._shelves.feedback.reactions()

@@ -1,4 +1,4 @@
-"""The ledger: what each channel may cost a day, spent before anything leaves, or refused."""
+"""The ledger: what each channel may cost a day and in all, spent before anything leaves, or refused."""
 
 from __future__ import annotations
 
@@ -17,15 +17,17 @@ ROUNDING = 1e-9
 
 
 class Ledger:
-    """Two channels, each with a ceiling of pure epsilon a UTC day.
+    """One account of all that leaves; two channels, each with ceilings of pure epsilon: a UTC day, and a lifetime.
 
     Formal guarantees:
 
     - the charges of a channel on one UTC day never exceed its ceiling (by more than one part in 10^9, for rounding).
       A span of 24 hours across midnight can hold the ceilings of two days;
+    - the charges of a channel over the life of the device never exceed its lifetime ceiling, where it has one;
     - a charge is on the disk before `spend` returns (within an outer transaction: when that one ends), and nothing is
       sealed without it, so a crash can cost budget but never give it back;
-    - charges add up (basic composition, which pure epsilon allows for adaptive releases); delta adds up too.
+    - charges add up (basic composition, which pure epsilon allows for adaptive releases); delta adds up too. What is
+      refused is decided by these sums alone; `composed` says for the page what a sharper account makes of them.
 
     The ledger counts what is charged; how much one release costs is the mechanism's word. It binds this device only:
     the same reader on two devices has two ledgers.
@@ -49,6 +51,11 @@ class Ledger:
             spent = self.spent_today(charge.channel)
             if spent + charge.epsilon > per_day * (1 + ROUNDING):
                 raise BudgetSpent(charge.channel, charge.epsilon, max(0.0, per_day - spent))
+            whole = self.lifetime(charge.channel)
+            if whole is not None:
+                total = self.total(charge.channel)
+                if total + charge.epsilon > whole * (1 + ROUNDING):
+                    raise BudgetSpent(charge.channel, charge.epsilon, max(0.0, whole - total), lifetime=True)
             entry = LedgerEntry(
                 at=self._clock(),
                 channel=charge.channel,
@@ -78,14 +85,24 @@ class Ledger:
             return self.settings.epsilon_per_day_training
         raise ValueError(f"channel {channel!r}: the ledger has {', '.join(CHANNELS)}")
 
+    def lifetime(self, channel: str) -> float | None:
+        """The lifetime ceiling of a channel, None if it has none; raises ValueError for an unknown channel."""
+        if channel == "reports":
+            return self.settings.epsilon_lifetime_reports
+        if channel == "training":
+            return self.settings.epsilon_lifetime_training
+        raise ValueError(f"channel {channel!r}: the ledger has {', '.join(CHANNELS)}")
+
     def spent_today(self, channel: str) -> float:
         """Pure epsilon charged since midnight UTC; a charge dated later than now (a clock set back) counts too."""
         midnight = datetime.combine(self.day(), datetime.min.time(), tzinfo=UTC)
         return self.book.spent(channel, midnight)
 
     def left(self, channel: str) -> float:
-        """Pure epsilon that may still be charged today; never below 0."""
-        return max(0.0, self.per_day(channel) - self.spent_today(channel))
+        """Pure epsilon that may still be charged today, under both ceilings; never below 0."""
+        today = self.per_day(channel) - self.spent_today(channel)
+        whole = self.lifetime(channel)
+        return max(0.0, today if whole is None else min(today, whole - self.total(channel)))
 
     def total(self, channel: str) -> float:
         """Pure epsilon charged over the life of the device."""

@@ -1,90 +1,106 @@
-"""The report of interests: clipped, noised, paid for once, then sent again bit for bit until it's out of date."""
+"""The report of interests: drawn, paid for once, then sent again bit for bit until it's out of date."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-import numpy as np
-from numpy.typing import NDArray
+from pydantic import TypeAdapter
 
 from device_app.privacy.budget import Ledger
-from device_app.privacy.mechanisms import basis_laplace, none
+from device_app.privacy.mechanisms import none
 from device_app.privacy.noise import NoiseSource
+from device_app.privacy.reporters import Reader, Reporter
 from device_app.privacy.sealed import JSON, Charge, Sealed, close, digest, json_payload
 from device_app.settings import PrivacySettings
+from device_app.store.drawn_reports import DrawnReports
 from device_app.store.report_memo import Memo, ReportMemo
 from device_app.wire.ids import ReleaseId
-from device_app.wire.recall import BasisLaplaceReport, NoReport, RecallRequest
-from device_app.wire.releases import RecallProtocol
+from device_app.wire.recall import NoReport, RecallRequest, Report
 
-GRID = 2.0**-16
-SENT_AGAIN = "The blurred list of your interests, the same one as before: it costs no budget."
-SENT_FRESH = "A blurred list of your interests, drawn anew, and how many clicks stand behind each."
+FEWEST_NEW_CLICKS = 3
+SENT_AGAIN = "The same report of your interests as before: it costs no budget."
+SENT_BEFORE = "A report of your interests that was drawn once before: it costs no budget."
+SENT_FRESH = "A report of your interests, drawn anew: "
 SENT_NOTHING = "A request for the list that every device gets. Nothing about you is in it."
+_REPORT: TypeAdapter[Report] = TypeAdapter(Report)
 
 
 def seal_report(
-    scores: NDArray[np.floating],
-    counts: Sequence[int],
+    reporter: Reporter,
+    reader: Reader,
     *,
-    protocol: RecallProtocol,
     release: ReleaseId,
     limit: int,
     ledger: Ledger,
     noise: NoiseSource,
     memo: ReportMemo,
+    drawn: DrawnReports,
     clicks: int,
 ) -> Sealed[RecallRequest]:
-    """Make a fresh report from raw scores [C, B] and counts [C], charge it, and put it in use.
+    """Make the report for what the reader is now, charge it unless it was drawn before, and put it in use.
 
-    clicks is Clicks.latest_id() at the time the scores were computed. Ask `memoised` first: a fresh report costs.
-    Raises BudgetSpent (nothing is drawn up to be sent, the memo stays), ValueError for scores that are not finite or of
-    another shape than the protocol says, or settings that allow no report.
+    clicks is Clicks.latest_id() at the time the vectors were read. Ask `memoised` first: a fresh report may cost.
+    Raises BudgetSpent (nothing is drawn up to be sent, the memo stays), ValueError for vectors that are not finite or
+    of another shape than the release says, or settings that allow no such report.
 
-    Formal guarantees: those of `BasisLaplace.release` for the scores; counts and C go in clear. Charge and memo are
-    kept in one transaction, before this returns: after a kill either both exist or neither.
+    Formal guarantees: those of the reporter's law for one drawing. Where the law tells one of a few values (`code`,
+    `subset`), a value's drawing is kept for good and sent whenever it is that value again, so that a life costs the
+    law's epsilon times the distinct values, whatever the number of reports; *when* the value changes is not covered.
+    Charge, drawing and memo are kept in one transaction, on the disk before this returns: after a kill either all
+    exist or none, and the bytes have not left.
     """
-    if ledger.settings.mode != basis_laplace.NAME:
+    if ledger.settings.mode != reporter.name:
         raise ValueError(f"the reader's mode is {ledger.settings.mode!r}: no report of interests may be made")
-    mechanism = basis_laplace.BasisLaplace.under(protocol)
-    clear = mechanism.clipped(scores)
-    noisy = np.round(mechanism.release(scores, noise) / GRID) * GRID
-    report = BasisLaplaceReport(scores=tuple(map(tuple, noisy.tolist())), counts=tuple(int(count) for count in counts))
-    request = RecallRequest(release=release, limit=limit, report=report)
-    payload = json_payload(request)
-    charge = Charge(
-        channel="reports",
-        mechanism=basis_laplace.NAME,
-        parameters=mechanism.parameters(),
-        epsilon=mechanism.epsilon_per_report,
-        payload_sha256=digest(payload),
-        subject=release,
-    )
+    value = reporter.value(reader)
     with ledger.book.transaction():
+        before = None if value is None else drawn.get(reporter.name, reporter.book, value)
+        if before is not None and value is not None:
+            request = RecallRequest(release=release, limit=limit, report=_REPORT.validate_json(before))
+            payload = json_payload(request)
+            memo.keep(Memo(release, payload, ((float(value),),), clicks, ledger.now()))
+            return close(request, payload, JSON, Charge("none", reporter.name, subject=release), SENT_BEFORE)
+        report, clear = reporter.make(reader, noise)
+        request = RecallRequest(release=release, limit=limit, report=report)
+        payload = json_payload(request)
+        charge = Charge(
+            channel="reports",
+            mechanism=reporter.name,
+            parameters=reporter.law.parameters(),
+            epsilon=reporter.law.epsilon_per_report,
+            payload_sha256=digest(payload),
+            subject=release,
+        )
         paid = ledger.spend(charge)
-        memo.keep(Memo(release, payload, tuple(map(tuple, clear.tolist())), clicks, paid.at))
-    return close(request, payload, JSON, charge, SENT_FRESH)
+        if value is not None:
+            drawn.keep(reporter.name, reporter.book, value, report.model_dump_json(), paid.at)
+        memo.keep(Memo(release, payload, clear, clicks, paid.at))
+    return close(request, payload, JSON, charge, SENT_FRESH + reporter.law.words())
 
 
 def memoised(
     memo: ReportMemo, *, release: ReleaseId, limit: int, clicks: int, settings: PrivacySettings, now: datetime
 ) -> Sealed[RecallRequest] | None:
-    """The report in use, ready to be sent again, or None if a fresh one is due.
+    """The report in use, ready to be sent again, or None if another one is due.
 
-    Due: no report under this release, `clicks_per_report` new clicks since, the window over, or reports switched off.
-    A limit other than the first time's changes that field alone, never the noise.
+    Due: no report of the reader's mode under this release, enough new clicks since (`clicks_until_due`), the window
+    over. A limit other than the first time's changes that field alone, never the noise.
 
     Formal guarantees: sending the same noisy values again is post-processing: epsilon 0.
     """
     kept = memo.current(release)
-    if kept is None or settings.mode != basis_laplace.NAME:
+    if kept is None or now - kept.made_at >= timedelta(hours=settings.report_window_hours):
         return None
-    new_clicks = clicks - kept.clicks
-    age = now - kept.made_at
-    if new_clicks >= settings.clicks_per_report or age >= timedelta(hours=settings.report_window_hours):
+    if clicks - kept.clicks >= clicks_until_due(kept, settings):
         return None
-    return _again(kept, limit)
+    return _again(kept, limit, settings)
+
+
+def clicks_until_due(kept: Memo, settings: PrivacySettings) -> int:
+    """New clicks after which a report is out of date: as many again as stood behind it, 3 to `clicks_per_report`.
+
+    A report made from three clicks says little; by the time there are many, 20 new ones change little (RECALL 4).
+    """
+    return min(settings.clicks_per_report, max(FEWEST_NEW_CLICKS, kept.clicks))
 
 
 def last_report(
@@ -95,9 +111,7 @@ def last_report(
     Formal guarantees: as `memoised`, epsilon 0.
     """
     kept = memo.current(release)
-    if kept is None or settings.mode != basis_laplace.NAME:
-        return None
-    return _again(kept, limit)
+    return None if kept is None else _again(kept, limit, settings)
 
 
 def seal_nothing(*, release: ReleaseId, limit: int) -> Sealed[RecallRequest]:
@@ -109,11 +123,12 @@ def seal_nothing(*, release: ReleaseId, limit: int) -> Sealed[RecallRequest]:
     return close(request, json_payload(request), JSON, Charge("none", none.NAME, subject=release), SENT_NOTHING)
 
 
-def _again(kept: Memo, limit: int) -> Sealed[RecallRequest]:
+def _again(kept: Memo, limit: int, settings: PrivacySettings) -> Sealed[RecallRequest] | None:
     request = RecallRequest.model_validate_json(kept.payload)
+    if request.report.kind != settings.mode:
+        return None
     payload = kept.payload
     if request.limit != limit:
         request = request.model_copy(update={"limit": limit})
         payload = json_payload(request)
-    charge = Charge("none", basis_laplace.NAME, subject=kept.release)
-    return close(request, payload, JSON, charge, SENT_AGAIN)
+    return close(request, payload, JSON, Charge("none", settings.mode, subject=kept.release), SENT_AGAIN)

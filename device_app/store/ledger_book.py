@@ -96,6 +96,14 @@ class LedgerBook:
         )
         return Page(tuple(_entry(row) for row in rows), page, self._database.number("SELECT count(*) FROM charge"))
 
+    def laws(self) -> list[tuple[str, str, dict[str, float], float, float, int]]:
+        """Charges of one channel, mechanism, parameters, epsilon and delta together, with how many there are."""
+        found = self._database.rows(
+            """SELECT channel, mechanism, parameters, epsilon, delta, count(*) FROM charge
+               GROUP BY channel, mechanism, parameters, epsilon, delta ORDER BY min(id)"""
+        )
+        return [(row[0], row[1], json.loads(row[2]), row[3], row[4], row[5]) for row in found]
+
     def charged(self, payload_sha256: str) -> LedgerEntry | None:
         """The charge that paid for exactly these bytes, or None."""
         row = self._database.row(f"SELECT {_COLUMNS} FROM charge WHERE payload_sha256 = ? LIMIT 1", (payload_sha256,))

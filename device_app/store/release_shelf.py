@@ -10,7 +10,7 @@ from pathlib import Path
 from device_app.store.blobs import Blobs
 from device_app.store.database import Database
 from device_app.store.moment import from_us, to_us
-from device_app.wire.releases import ReleaseManifest, SignedManifest
+from device_app.wire.releases import BlobRef, ReleaseManifest, SignedManifest
 
 RELEASES_KEPT = 50
 RELEASES_WITH_BLOBS = 2
@@ -88,5 +88,12 @@ class ReleaseShelf:
 
 def blob_digests(manifest: ReleaseManifest) -> list[str]:
     """Hashes of every blob a release needs, without repeats."""
+    return list(blob_refs(manifest))
+
+
+def blob_refs(manifest: ReleaseManifest) -> dict[str, BlobRef]:
+    """Every blob a release needs, by hash: graphs, weights, prototypes of codebooks, the projection."""
     refs = [ref for model in manifest.models.values() for ref in (*model.graphs.values(), model.weights)]
-    return list(dict.fromkeys(ref.sha256 for ref in refs if ref is not None))
+    refs += [book.prototypes for book in manifest.recall.codebooks]
+    refs.append(manifest.recall.projection.matrix if manifest.recall.projection else None)
+    return {ref.sha256: ref for ref in refs if ref is not None}

@@ -12,11 +12,14 @@ from safetensors import SafetensorError
 from safetensors.numpy import load
 
 from device_app.errors import NoRelease, ReleaseRefused
+from device_app.privacy.reporters import Spaces
 from device_app.ranking.features import FEATURES
 from device_app.ranking.session import GraphMismatch, GraphSession
 from device_app.store.blobs import Blobs
 from device_app.store.release_shelf import ReleaseShelf
+from device_app.wire.recall import DIRECTION_DIMENSIONS
 from device_app.wire.releases import BlobRef, ModelEntry, ReleaseManifest
+from device_app.wire.tensors import TensorError, TensorSpec, unpack
 
 NEEDED_OF_RECALL = ("context", "decompose")
 NEEDED_OF_RANKER = ("score",)
@@ -59,6 +62,18 @@ class Release:
             self._weights[model] = {} if ref is None else self._load(model, self._read(ref))
         return self._weights[model]
 
+    def spaces(self) -> Spaces:
+        """The prototypes of every codebook, and the projection. Raises ReleaseRefused."""
+        protocol, dimensions = self.manifest.recall, self.manifest.dimensions
+        prototypes = {
+            book.size: self._vectors(book.prototypes, "prototypes", book.size, dimensions)
+            for book in protocol.codebooks
+        }
+        offered = protocol.projection
+        if offered is None:
+            return Spaces(prototypes)
+        return Spaces(prototypes, self._vectors(offered.matrix, "projection", DIRECTION_DIMENSIONS, dimensions))
+
     def check(self) -> None:
         """Raise ReleaseRefused unless all is here, fits together and loads.
 
@@ -76,6 +91,7 @@ class Release:
                 raise ReleaseRefused(self.id, f"model {model} is no {role} model")
             for purpose in purposes:
                 self.graph(model, purpose)
+        self.spaces()
         if unknown := sorted(set(manifest.models[manifest.default_ranker].features) - FEATURES.keys()):
             raise ReleaseRefused(self.id, f"its ranker needs the feature {unknown[0]!r}, unknown to this program")
         for model, entry in manifest.models.items():
@@ -99,6 +115,16 @@ class Release:
                 self.id, f"blob {ref.sha256[:12]} is missing or damaged; the next sync fetches it again"
             )
         return content
+
+    def _vectors(self, ref: BlobRef, name: str, rows: int, dimensions: int) -> NDArray[np.float32]:
+        specs = {name: TensorSpec("float32", (rows, dimensions))}
+        try:
+            found = unpack(self._read(ref), specs, limit_bytes=ref.size_bytes)
+        except TensorError as broken:
+            raise ReleaseRefused(self.id, f"codebook of {rows}: {broken}") from broken
+        vectors: NDArray[np.float32] = found[name]
+        vectors.flags.writeable = False
+        return vectors
 
     def _load(self, model: str, blob: bytes) -> Weights:
         try:

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from device_app.errors import BackendRefused, ReleaseRefused
 from device_app.privacy.sealed import digest
-from device_app.store.release_shelf import KeptRelease, ReleaseShelf, blob_digests
+from device_app.store.release_shelf import KeptRelease, ReleaseShelf, blob_digests, blob_refs
 from device_app.sync.release import Release
 from device_app.uplink.http import Door
 from device_app.uplink.server import parsed
@@ -74,12 +74,7 @@ class ReleaseSync:
             raise ReleaseRefused("offered now", f"its key is malformed: {broken}") from broken
 
     def _fetch_blobs(self, manifest: ReleaseManifest) -> None:
-        refs = {
-            ref.sha256: ref
-            for model in manifest.models.values()
-            for ref in (*model.graphs.values(), model.weights)
-            if ref is not None
-        }
+        refs = blob_refs(manifest)
         total_bytes = sum(ref.size_bytes for ref in refs.values())
         if total_bytes > RELEASE_LIMIT_BYTES:
             raise ReleaseRefused(manifest.release, f"it has {total_bytes} bytes, the limit is {RELEASE_LIMIT_BYTES}")

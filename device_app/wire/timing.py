@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-DEVICE_STAGES = ("store", "cluster", "decompose", "noise", "encode", "network", "decode", "rank", "build")
+DEVICE_STAGES = ("store", "cluster", "decompose", "noise", "search", "encode", "network", "decode", "rank", "build")
 SERVER_STAGES = ("decode", "aggregate", "search", "merge", "encode")
 _ENTRY = re.compile(r"^\s*([a-z_]{1,32})\s*;\s*dur=([0-9]+(?:\.[0-9]+)?)\s*$")
 

@@ -57,5 +57,12 @@ def paper() -> RecallProtocol:
 
 @pytest.fixture
 def ledger(database: Database, clock: TurnedClock) -> Ledger:
-    settings = PrivacySettings(epsilon_per_day_reports=150, epsilon_per_day_training=1e7, training=True)
+    settings = PrivacySettings(
+        mode="basis_laplace",
+        epsilon_per_day_reports=150,
+        epsilon_lifetime_reports=None,
+        epsilon_per_day_training=1e7,
+        clicks_per_report=5,
+        training=True,
+    )
     return Ledger(LedgerBook(database), settings, clock)

@@ -97,7 +97,9 @@ def test_no_sequence_of_charges_and_clock_turns_passes_the_budget_of_a_day(
     # The oracle adds up, from the rows themselves, what each channel holds on each UTC day.
     with database.transaction():
         database.write("DELETE FROM charge")
-    limits = PrivacySettings(epsilon_per_day_reports=budget, epsilon_per_day_training=budget / 2)
+    limits = PrivacySettings(
+        epsilon_per_day_reports=budget, epsilon_lifetime_reports=None, epsilon_per_day_training=budget / 2
+    )
     ledger = Ledger(LedgerBook(database), limits, clock)
     for epsilon, channel, hours in steps:
         clock.turn(hours=hours)
@@ -113,3 +115,32 @@ def test_no_sequence_of_charges_and_clock_turns_passes_the_budget_of_a_day(
     ceilings = {"reports": budget, "training": budget / 2}
     for day in ledger.book.days():
         assert day.epsilon <= ceilings[day.channel] * (1 + 2 * ROUNDING)
+
+
+def test_a_lifetime_is_bounded_beside_the_day_and_says_so(database: Database, clock) -> None:  # type: ignore[no-untyped-def]
+    limits = PrivacySettings(epsilon_per_day_reports=8, epsilon_lifetime_reports=10, epsilon_lifetime_training=3)
+    ledger = Ledger(LedgerBook(database), limits, clock)
+    ledger.spend(charge(4))
+    ledger.spend(charge(4))
+    with pytest.raises(BudgetSpent, match="has 0 left today") as today:
+        ledger.spend(charge(4))
+    assert not today.value.lifetime
+    clock.turn(days=1)
+    assert ledger.left("reports") == 2
+    with pytest.raises(BudgetSpent, match="has 2 left in all; this would cost 4") as whole:
+        ledger.spend(charge(4))
+    assert whole.value.lifetime
+    ledger.spend(charge(2))
+    clock.turn(days=400)
+    assert ledger.left("reports") == 0
+    assert (ledger.lifetime("reports"), ledger.lifetime("training")) == (10, 3)
+
+
+def test_equal_charges_are_counted_together_for_the_account(ledger: Ledger) -> None:
+    ledger.spend(charge(4.0))
+    ledger.spend(charge(4.0))
+    ledger.spend(charge(2.0, "training", 1e-7))
+    assert ledger.book.laws() == [
+        ("reports", "basis_laplace", {"clip": 0.2}, 4.0, 0.0, 2),
+        ("training", "basis_laplace", {"clip": 0.2}, 2.0, 1e-7, 1),
+    ]

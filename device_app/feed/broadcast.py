@@ -1,0 +1,149 @@
+"""Recall on the device: the whole pool's product-quantised codes, scored by asymmetric distance (RECALL 6)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from device_app.feed.candidates import Candidates
+from device_app.store.news_shelf import NewsShelf
+from device_app.store.pool_shelf import KeptPool, PoolShelf
+from device_app.wire.broadcast import unpack_book, unpack_codes, unpack_priors
+from device_app.wire.tensors import TensorError
+
+POOL_BROKEN = "The copy of the pool on this device is damaged; the next sync fetches it again."
+
+
+class PoolBroken(Exception):
+    """Parts of the kept pool are missing or no longer what was checked when they came."""
+
+
+@dataclass(frozen=True)
+class CodedPool:
+    """n news as codes: row i is d_i = sum_m centroids[m, codes[m, i]] (each D / M wide, side by side).
+
+    codes is uint8 [M, n], one row a subspace, so that each look-up reads one stretch of memory; centroids float32
+    [M, 256, D / M]; priors float32 [n], log popularity; sharpness s.
+    """
+
+    codes: NDArray[np.uint8]
+    centroids: NDArray[np.float32]
+    priors: NDArray[np.float32]
+    sharpness: float
+
+    def __len__(self) -> int:
+        return len(self.priors)
+
+    def scores(self, user: NDArray[np.float32]) -> NDArray[np.float32]:
+        """s <u, d_i> + prior_i for every row, [n]; user is [D], of length 1.
+
+        One table of 256 inner products a subspace, then M look-ups a row: no vector of the pool is ever built.
+        """
+        M, _, width = self.centroids.shape
+        tables = self.sharpness * np.einsum("mkw,mw->mk", self.centroids, user.reshape(M, width))  # [M, 256]
+        total = self.priors.copy()
+        for table, codes in zip(tables.astype(np.float32), self.codes, strict=True):
+            total += table.take(codes)
+        return total
+
+    def best(self, user: NDArray[np.float32], limit: int) -> NDArray[np.intp]:
+        """Rows of the `limit` greatest scores, best first; ties to the lower row."""
+        scores = self.scores(user)
+        limit = min(limit, len(scores))
+        if limit == 0:
+            return np.empty(0, dtype=np.intp)
+        # Everything at or above the limit-th score, then sorted for good: a partition alone would break ties at will.
+        edge = np.partition(scores, len(scores) - limit)[len(scores) - limit]
+        rows = np.flatnonzero(scores >= edge)
+        found: NDArray[np.intp] = rows[np.argsort(-scores[rows], kind="stable")][:limit]
+        return found
+
+    def vectors(self, rows: NDArray[np.intp]) -> NDArray[np.float32]:
+        """d_i of these rows, [len(rows), D]: what is left of the news vectors after quantising."""
+        M, _, width = self.centroids.shape
+        parts = self.centroids[np.arange(M)[None, :], self.codes[:, rows].T]  # [rows, M, D / M]
+        found: NDArray[np.float32] = parts.reshape(len(rows), M * width)
+        return found
+
+
+class Broadcast:
+    """Finds news in the kept pool; its codes are held in memory (16 or 32 bytes a piece of news), cards are not."""
+
+    def __init__(self, pool: PoolShelf, news: NewsShelf) -> None:
+        self._pool = pool
+        self._news = news
+        self._coded: tuple[KeptPool, CodedPool] | None = None
+        self._found: frozenset[str] = frozenset()
+
+    def ready(self, encoder: str) -> bool:
+        """Whether a whole pool by this encoder is here."""
+        kept = self._pool.current()
+        return kept is not None and kept.listing.encoder == encoder
+
+    def find(self, user: NDArray[np.float32], limit: int, encoder: str) -> Candidates:
+        """The best news for a unit user vector [D] with their cards and vectors, best first.
+
+        Vectors are exact where the news is on the shelf already, else as the codes have them. Raises PoolBroken.
+        """
+        kept = self._pool.current()
+        if kept is None or kept.listing.encoder != encoder:
+            raise PoolBroken(POOL_BROKEN)
+        coded = self._loaded(kept, len(user))
+        rows = coded.best(user, limit)
+        starts = np.cumsum([0, *(shard.count for shard in kept.listing.shards)])
+        shards = np.searchsorted(starts, rows, side="right") - 1
+        names = [shard.cards.sha256 for shard in kept.listing.shards]
+        cards = self._pool.cards(
+            (names[shard], int(row - starts[shard])) for shard, row in zip(shards, rows, strict=True)
+        )
+        if len(cards) != len(rows):
+            raise PoolBroken(POOL_BROKEN)
+        vectors = coded.vectors(rows)
+        here, exact = self._news.vectors([card.id for card in cards], encoder)
+        if here.any():
+            vectors[here] = exact[here]
+        found = Candidates(tuple(cards), vectors, encoder)
+        _, first = np.unique(found.ids, return_index=True)
+        self._found = frozenset(card.id for card in cards)
+        return found if len(first) == len(found) else found.only(np.sort(first))
+
+    def found(self, news_id: str) -> bool:
+        """Whether the last search here found this news."""
+        return news_id in self._found
+
+    def forget(self) -> None:
+        """Drop the codes and what was found from memory."""
+        self._coded, self._found = None, frozenset()
+
+    def discard(self) -> None:
+        """Let go of a damaged pool, so that the next sync fetches it whole."""
+        self.forget()
+        self._pool.drop()
+
+    def _loaded(self, kept: KeptPool, dimensions: int) -> CodedPool:
+        held = self._coded
+        if held is not None and held[0] is kept:
+            return held[1]
+        listing = kept.listing
+        try:
+            codes = [
+                unpack_codes(self._part(shard.codes.sha256), shard.count, listing.subspaces) for shard in listing.shards
+            ]
+            coded = CodedPool(
+                np.ascontiguousarray(np.concatenate([np.empty((0, listing.subspaces), np.uint8), *codes]).T),
+                unpack_book(self._part(listing.book.sha256), listing.subspaces, dimensions),
+                unpack_priors(self._part(listing.priors.sha256), listing.count),
+                listing.sharpness,
+            )
+        except TensorError as broken:
+            raise PoolBroken(POOL_BROKEN) from broken
+        self._coded = (kept, coded)
+        return coded
+
+    def _part(self, digest: str) -> bytes:
+        content = self._pool.part(digest)
+        if content is None:
+            raise PoolBroken(POOL_BROKEN)
+        return content

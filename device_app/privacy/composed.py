@@ -1,0 +1,85 @@
+"""What the charges of the ledger add up to, by sum and by the privacy loss distribution where the law is known."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+DELTA = 1e-6
+BISECTIONS = 60
+KNOWN = ("code",)
+"""Mechanisms whose loss has a closed law here: randomised response."""
+
+LawCount = tuple[str, str, dict[str, float], float, float, int]
+"""Channel, mechanism, parameters, epsilon, delta and number of equal charges, as `LedgerBook.laws` gives them."""
+
+
+@dataclass(frozen=True)
+class Composed:
+    """All charges of a device together: pure by sum, and epsilon at a delta.
+
+    by_sum is the sum of epsilons (its own delta is delta_by_sum); by_loss holds at delta_by_sum + DELTA.
+    """
+
+    by_sum: float
+    delta_by_sum: float
+    by_loss: float
+    charges: int
+
+
+def composed(laws: Iterable[LawCount]) -> Composed:
+    """Compose every charge, of reports and of training.
+
+    Formal guarantees: both figures are upper bounds for the same adaptive releases. by_loss convolves the loss of
+    randomised response exactly (it takes the three values eps, 0 and -eps, so nothing is rounded to a grid) and adds
+    the epsilon of every other mechanism as it is; it's never above by_sum. Neither covers when reports change.
+    """
+    laws = list(laws)
+    by_sum = math.fsum(epsilon * count for _, _, _, epsilon, _, count in laws)
+    delta = math.fsum(one * count for _, _, _, _, one, count in laws)
+    known = [(int(law["size"]), epsilon, count) for _, name, law, epsilon, _, count in laws if name in KNOWN]
+    others = math.fsum(epsilon * count for _, name, _, epsilon, _, count in laws if name not in KNOWN)
+    by_loss = others + epsilon_of_responses(known, DELTA)
+    return Composed(by_sum, delta, min(by_sum, by_loss), sum(count for *_, count in laws))
+
+
+def epsilon_of_responses(responses: Iterable[tuple[int, float, int]], delta: float) -> float:
+    """The least epsilon at delta of randomised responses given as (K, epsilon, how many), 0 for none."""
+    losses: NDArray[np.float64] = np.zeros(1)
+    chances: NDArray[np.float64] = np.ones(1)
+    for size, epsilon, count in responses:
+        steps, law = _repeated(size, epsilon, count)
+        losses = np.add.outer(losses, steps * epsilon).ravel()
+        chances = np.multiply.outer(chances, law).ravel()
+        losses, at = np.unique(np.round(losses, 9), return_inverse=True)
+        chances = np.asarray(np.bincount(at, weights=chances), dtype=np.float64)
+    low, high = 0.0, float(losses.max())
+    if high <= 0 or delta_at(losses, chances, 0.0) <= delta:
+        return 0.0
+    for _ in range(BISECTIONS):
+        middle = (low + high) / 2
+        if delta_at(losses, chances, middle) <= delta:
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+def delta_at(losses: NDArray[np.float64], chances: NDArray[np.float64], epsilon: float) -> float:
+    """The hockey-stick divergence: sum over losses above epsilon of chance (1 - exp(epsilon - loss))."""
+    above = losses > epsilon
+    return float((chances[above] * -np.expm1(epsilon - losses[above])).sum())
+
+
+def _repeated(size: int, epsilon: float, count: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The loss of `count` responses in units of epsilon, -count .. count, and its law, for the worst two readers."""
+    other = 1 / (math.exp(epsilon) + size - 1)
+    single = np.array([other, (size - 2) * other, math.exp(epsilon) * other])  # losses -eps, 0, eps
+    law = np.ones(1)
+    for _ in range(count):
+        law = np.convolve(law, single)
+    return np.arange(-count, count + 1, dtype=np.float64), law

@@ -1,0 +1,287 @@
+"""The seam of reports: how each mode turns what this device knows into the one message that may leave."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from device_app.privacy.mechanisms.basis_l1 import BasisL1
+from device_app.privacy.mechanisms.basis_laplace import BasisLaplace
+from device_app.privacy.mechanisms.code import RandomisedCode, nearest
+from device_app.privacy.mechanisms.direction import PrivUnit
+from device_app.privacy.mechanisms.subset import TopicSubset
+from device_app.privacy.mechanisms.topics import NoisyTopics, histogram
+from device_app.privacy.noise import NoiseSource
+from device_app.settings import Mode, PrivacySettings
+from device_app.wire.recall import (
+    BasisL1Report,
+    BasisLaplaceReport,
+    CodeReport,
+    DirectionReport,
+    NoReport,
+    SubsetReport,
+    TopicsReport,
+)
+from device_app.wire.releases import Codebook, RecallProtocol
+
+MadeReport = BasisLaplaceReport | BasisL1Report | CodeReport | TopicsReport | DirectionReport | SubsetReport | NoReport
+Clear = tuple[tuple[float, ...], ...]
+GRID = 2.0**-16
+BY_BASIS: frozenset[Mode] = frozenset({"basis_laplace", "basis_l1"})
+"""Modes whose reports are made from the decomposition on the release's basis, the others from click vectors alone."""
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Sensitive: what a report is made from. clicks is [H, D], H >= 1.
+
+    For the modes BY_BASIS alone: raw scores [C, B] on the basic interests, and counts [C], the clicks of each channel.
+    """
+
+    clicks: NDArray[np.float32]
+    scores: NDArray[np.floating] = field(default_factory=lambda: np.empty((0, 0)))
+    counts: tuple[int, ...] = ()
+
+    @property
+    def vector(self) -> NDArray[np.float32]:
+        """u: the mean of the click vectors, scaled to length 1 (zero where they cancel out)."""
+        return user_vector(self.clicks)
+
+
+@dataclass(frozen=True)
+class Spaces:
+    """A release's public vectors: prototypes [K, D] by K, and the projection [8, D]."""
+
+    prototypes: Mapping[int, NDArray[np.float32]] = field(default_factory=dict)
+    projection: NDArray[np.float32] | None = None
+
+
+class Law(Protocol):
+    """A mechanism as the ledger and the page know it."""
+
+    @property
+    def epsilon_per_report(self) -> float:
+        """What one fresh report costs."""
+
+    def parameters(self) -> dict[str, float]:
+        """The mechanism's numbers, for the ledger."""
+
+    def words(self) -> str:
+        """What is sent, in one sentence for the reader."""
+
+
+class Reporter(Protocol):
+    """Makes the reports of one mode under one release."""
+
+    @property
+    def name(self) -> Mode:
+        """The mode."""
+
+    @property
+    def book(self) -> str:
+        """What a value's meaning hangs on: hash of the prototypes with K and epsilon; empty: the release itself."""
+
+    @property
+    def law(self) -> Law:
+        """The mechanism."""
+
+    def value(self, reader: Reader) -> int | None:
+        """The true value that is told with noise, where one drawing a value serves for good; else None."""
+
+    def make(self, reader: Reader, noise: NoiseSource) -> tuple[MadeReport, Clear]:
+        """A fresh report, and what it tells without the noise, for the reader alone. Raises ValueError."""
+
+
+@dataclass(frozen=True)
+class CodeReporter:
+    """`code`."""
+
+    codebook: Codebook
+    prototypes: NDArray[np.float32]
+    name: Mode = "code"
+
+    @property
+    def book(self) -> str:
+        """Prototypes, K and epsilon."""
+        return _book(self.codebook)
+
+    @property
+    def law(self) -> RandomisedCode:
+        """Randomised response."""
+        return RandomisedCode(self.codebook.size, self.codebook.epsilon)
+
+    def value(self, reader: Reader) -> int:
+        """The nearest prototype."""
+        return nearest(self.prototypes, reader.vector)
+
+    def make(self, reader: Reader, noise: NoiseSource) -> tuple[CodeReport, Clear]:
+        """Draw a code."""
+        true = self.value(reader)
+        return CodeReport(codebook=self.codebook.size, code=self.law.release(true, noise)), ((float(true),),)
+
+
+@dataclass(frozen=True)
+class SubsetReporter:
+    """`subset`."""
+
+    codebook: Codebook
+    prototypes: NDArray[np.float32]
+    name: Mode = "subset"
+
+    @property
+    def book(self) -> str:
+        """Prototypes, K and epsilon."""
+        return _book(self.codebook)
+
+    @property
+    def law(self) -> TopicSubset:
+        """Subset selection."""
+        return TopicSubset(self.codebook.size, self.codebook.epsilon)
+
+    def value(self, reader: Reader) -> int:
+        """The topic with most clicks; of equal ones the first."""
+        return int(np.argmax(histogram(self.prototypes, reader.clicks)))
+
+    def make(self, reader: Reader, noise: NoiseSource) -> tuple[SubsetReport, Clear]:
+        """Draw a set."""
+        true = self.value(reader)
+        return SubsetReport(codebook=self.codebook.size, topics=self.law.release(true, noise)), ((float(true),),)
+
+
+@dataclass(frozen=True)
+class TopicsReporter:
+    """`topics`."""
+
+    codebook: Codebook
+    prototypes: NDArray[np.float32]
+    name: Mode = "topics"
+    book: str = ""
+
+    @property
+    def law(self) -> NoisyTopics:
+        """Laplace on the simplex."""
+        return NoisyTopics(self.codebook.size, self.codebook.epsilon)
+
+    def value(self, reader: Reader) -> None:
+        """None: a histogram has too many values."""
+
+    def make(self, reader: Reader, noise: NoiseSource) -> tuple[TopicsReport, Clear]:
+        """Draw a noisy histogram."""
+        shares = histogram(self.prototypes, reader.clicks)
+        sent = tuple(self.law.release(shares, noise).tolist())
+        return TopicsReport(codebook=self.codebook.size, weights=sent), (tuple(shares.tolist()),)
+
+
+@dataclass(frozen=True)
+class DirectionReporter:
+    """`direction`."""
+
+    epsilon: float
+    projection: NDArray[np.float32]
+    name: Mode = "direction"
+    book: str = ""
+
+    @property
+    def law(self) -> PrivUnit:
+        """PrivUnit."""
+        return PrivUnit(self.epsilon, len(self.projection))
+
+    def value(self, reader: Reader) -> None:
+        """None: a direction has too many values."""
+
+    def make(self, reader: Reader, noise: NoiseSource) -> tuple[DirectionReport, Clear]:
+        """Draw a direction; a reader whose clicks cancel out counts as one in the first axis."""
+        true = self.projection.astype(np.float64) @ reader.vector
+        length = float(np.linalg.norm(true))
+        true = true / length if length > 0 else np.eye(len(true))[0]
+        return DirectionReport(vector=tuple(self.law.release(true, noise).tolist())), (tuple(true.tolist()),)
+
+
+@dataclass(frozen=True)
+class BasisLaplaceReporter:
+    """`basis_laplace`: the paper, for reproduction."""
+
+    law: BasisLaplace
+    name: Mode = "basis_laplace"
+    book: str = ""
+
+    def value(self, reader: Reader) -> None:
+        """None: scores have too many values."""
+
+    def make(self, reader: Reader, noise: NoiseSource) -> tuple[BasisLaplaceReport, Clear]:
+        """Draw noisy scores; the counts go in clear."""
+        clear = self.law.clipped(reader.scores)
+        noisy = np.round(self.law.release(reader.scores, noise) / GRID) * GRID
+        report = BasisLaplaceReport(scores=tuple(map(tuple, noisy.tolist())), counts=reader.counts)
+        return report, tuple(map(tuple, clear.tolist()))
+
+
+@dataclass(frozen=True)
+class BasisL1Reporter:
+    """`basis_l1`: the paper's report with its gaps closed."""
+
+    law: BasisL1
+    name: Mode = "basis_l1"
+    book: str = ""
+
+    def value(self, reader: Reader) -> None:
+        """None: scores have too many values."""
+
+    def make(self, reader: Reader, noise: NoiseSource) -> tuple[BasisL1Report, Clear]:
+        """Draw noisy scores of C_max channels."""
+        clear = self.law.projected(reader.scores)
+        noisy = self.law.release(reader.scores, noise)
+        shares = self.law.release_shares(np.array(reader.counts, dtype=np.int64), noise)
+        report = BasisL1Report(scores=tuple(map(tuple, noisy.tolist())), shares=tuple(shares.tolist()))
+        return report, tuple(map(tuple, clear.tolist()))
+
+
+def user_vector(clicks: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The mean of clicks [H, D], H >= 1, scaled to length 1; zero where they cancel out."""
+    mean = clicks.mean(axis=0, dtype=np.float64)
+    length = float(np.linalg.norm(mean))
+    return np.asarray(mean / length if length > 0 else mean, dtype=np.float32)
+
+
+def affordable(protocol: RecallProtocol, epsilon_limit: float) -> Codebook | None:
+    """The codebook of the greatest epsilon within the limit (of equal ones, the largest); None if there is none."""
+    within = [book for book in protocol.codebooks if book.epsilon <= epsilon_limit]
+    return max(within, key=lambda book: (book.epsilon, book.size), default=None)
+
+
+def reporter_of(settings: PrivacySettings, protocol: RecallProtocol, spaces: Spaces) -> Reporter | None:
+    """What makes the reader's reports under a release; None where its mode makes none or the release can't serve it.
+
+    The release proposes codebooks and their epsilons; only those within `epsilon_per_report` are used.
+    """
+    mode, limit = settings.mode, settings.epsilon_per_report
+    if mode == "basis_laplace":
+        return BasisLaplaceReporter(BasisLaplace.under(protocol))
+    if mode == "basis_l1":
+        return BasisL1Reporter(BasisL1.under(protocol))
+    if mode == "direction":
+        offered = protocol.projection
+        if offered is None or spaces.projection is None or offered.epsilon > limit:
+            return None
+        return DirectionReporter(offered.epsilon, spaces.projection)
+    if mode not in _BY_CODEBOOK:
+        return None
+    book = affordable(protocol, limit)
+    if book is None or book.size not in spaces.prototypes:
+        return None
+    return _BY_CODEBOOK[mode](book, spaces.prototypes[book.size])
+
+
+_BY_CODEBOOK: Mapping[Mode, Callable[[Codebook, NDArray[np.float32]], Reporter]] = {
+    "code": CodeReporter,
+    "topics": TopicsReporter,
+    "subset": SubsetReporter,
+}
+
+
+def _book(codebook: Codebook) -> str:
+    return f"{codebook.prototypes.sha256}/{codebook.size}/{codebook.epsilon:g}"

@@ -1,0 +1,131 @@
+"""Pulling the pool's codes: whole publishing days, so that no request tells of a click."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+
+from device_app.errors import AnswerMalformed, NoRelease
+from device_app.store.pool_shelf import PoolShelf
+from device_app.store.release_shelf import ReleaseShelf
+from device_app.sync.releases import checked_blob
+from device_app.uplink.http import Door
+from device_app.uplink.server import parsed
+from device_app.wire.broadcast import (
+    CodeShard,
+    PoolCodes,
+    etag_of_codes,
+    unpack_book,
+    unpack_cards,
+    unpack_codes,
+    unpack_priors,
+)
+from device_app.wire.releases import BlobRef, ReleaseManifest
+from device_app.wire.tensors import TensorError
+
+LISTING_LIMIT_BYTES = 4 * 1024 * 1024
+WORDS = "Compressed codes of the pool's news, the same for everybody, to search on this device."
+
+
+class PoolSync:
+    """Keeps the pool's codes and cards.
+
+    wanted says, of a pool of so many news, whether this reader's settings want it kept; nothing else decides. What is
+    asked for depends on the release, the settings and what was pulled before. The ETag is computed here, from the
+    listing's bytes, so that it can't be made a mark of this device by the backend.
+    """
+
+    def __init__(
+        self,
+        door: Door,
+        pool: PoolShelf,
+        releases: ReleaseShelf,
+        clock: Callable[[], datetime],
+        wanted: Callable[[int], bool],
+    ) -> None:
+        self._door = door
+        self._pool = pool
+        self._releases = releases
+        self._clock = clock
+        self._wanted = wanted
+
+    def refresh(self) -> int:
+        """Pull what is new; returns how many blobs. A cut-off pull goes on later, and the old pool stays until then.
+
+        Raises NoRelease, network errors as in Door, AnswerMalformed, ReleaseRefused for a blob of another hash.
+        """
+        release = self._releases.current()
+        if release is None:
+            raise NoRelease
+        manifest = release.manifest
+        if not (manifest.recall.pool_codes and self._wanted(0)):
+            if self._pool.current() is not None:
+                self._pool.drop()
+            return 0
+        kept = self._pool.current()
+        here = kept is not None and kept.listing.encoder == manifest.encoder
+        answer = self._door.get(
+            f"/v1/releases/{manifest.release}/codes",
+            words="A look for a new list of the pool's codes.",
+            purpose="sync",
+            etag=etag_of_codes(kept.text) if kept is not None and here else None,
+            limit_bytes=LISTING_LIMIT_BYTES,
+        )
+        if answer.status == 304:
+            return 0
+        listing = parsed(PoolCodes, answer, "pool codes")
+        if listing.release != manifest.release or listing.encoder != manifest.encoder:
+            raise AnswerMalformed("pool codes", f"they are for {listing.release} and encoder {listing.encoder[:12]}")
+        if not self._wanted(listing.count):
+            self._pool.drop()
+            return 0
+        pulled = self._parts(listing, manifest) + sum(self._shard(listing, shard) for shard in listing.shards)
+        self._pool.use(listing, answer.body, self._clock())
+        return pulled
+
+    def _parts(self, listing: PoolCodes, manifest: ReleaseManifest) -> int:
+        pulled = 0
+        if not self._pool.has(listing.book.sha256):
+            book = self._blob(listing.book, listing.release)
+            with _declared():
+                unpack_book(book, listing.subspaces, manifest.dimensions)
+            self._pool.put_part(listing.book.sha256, book)
+            pulled += 1
+        if not self._pool.has(listing.priors.sha256):
+            priors = self._blob(listing.priors, listing.release)
+            with _declared():
+                unpack_priors(priors, listing.count)
+            self._pool.put_part(listing.priors.sha256, priors)
+            pulled += 1
+        return pulled
+
+    def _shard(self, listing: PoolCodes, shard: CodeShard) -> int:
+        if self._pool.has_shard(shard):
+            return 0
+        codes = self._blob(shard.codes, listing.release)
+        packed = self._blob(shard.cards, listing.release)
+        with _declared():
+            unpack_codes(codes, shard.count, listing.subspaces)
+            cards = unpack_cards(packed, shard.count)
+        self._pool.put_shard(shard, codes, cards)
+        return 2
+
+    def _blob(self, ref: BlobRef, release: str) -> bytes:
+        answer = self._door.get(
+            f"/v1/blobs/{ref.sha256}",
+            words=WORDS,
+            purpose="sync",
+            accept="application/octet-stream",
+            limit_bytes=max(1, ref.size_bytes),
+        )
+        return checked_blob(answer.body, ref, release)
+
+
+@contextmanager
+def _declared() -> Iterator[None]:
+    """What the blobs hold must be what the listing declares."""
+    try:
+        yield
+    except TensorError as broken:
+        raise AnswerMalformed("pool codes", str(broken)) from broken

@@ -1,0 +1,51 @@
+"""What many charges come to. Oracle: dp-accounting's privacy loss distributions."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from device_app.privacy.composed import DELTA, composed, epsilon_of_responses
+
+
+def code(size: float, epsilon: float, count: int) -> tuple[str, str, dict[str, float], float, float, int]:
+    return ("reports", "code", {"size": size, "epsilon": epsilon}, epsilon, 0.0, count)
+
+
+@pytest.mark.parametrize(
+    ("responses", "delta"),
+    [([(16, 4.0, 3)], 1e-6), ([(16, 0.5, 40)], 1e-6), ([(4, 1.0, 12)], 1e-4), ([(64, 2.0, 5), (16, 0.5, 6)], 1e-5)],
+)
+def test_responses_compose_as_dp_accounting_says(responses: list[tuple[int, float, int]], delta: float) -> None:
+    pld = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution", reason="of the dev extra")
+    total = pld.identity(value_discretization_interval=1e-3)
+    for size, epsilon, count in responses:
+        noise = size / (math.exp(epsilon) + size - 1)  # theirs: keep with 1 - noise, else any of all K
+        one = pld.from_randomized_response(noise, size, value_discretization_interval=1e-3)
+        total = total.compose(one.self_compose(count))
+    theirs = total.get_epsilon_for_delta(delta)
+    ours = epsilon_of_responses(responses, delta)
+    steps = sum(count for _, _, count in responses)
+    assert ours <= theirs + 1e-9, "theirs rounds losses up to a grid"
+    assert ours == pytest.approx(theirs, abs=2e-3 * steps)
+
+
+def test_at_the_shipped_epsilon_a_sharper_account_gains_nothing_until_late() -> None:
+    # P(10 true codes in a row) = 0.7845^10 = 0.09: the whole loss of 40 is likely, so no delta of 1e-6 hides it.
+    ten = composed([code(16, 4.0, 10)])
+    assert ten.by_sum == 40
+    assert ten.by_loss == pytest.approx(40, abs=0.01)
+    many = composed([code(16, 0.5, 60)])
+    assert many.by_loss < 0.75 * many.by_sum
+
+
+def test_unknown_laws_are_added_as_they_are_and_nothing_costs_nothing() -> None:
+    assert composed([]) == composed(iter([]))
+    assert composed([]).by_loss == 0
+    both = composed([code(16, 4.0, 1), ("training", "local_laplace", {"clip": 0.1}, 20.0, 1e-7, 2)])
+    assert both.by_sum == 44
+    assert both.delta_by_sum == pytest.approx(2e-7)
+    assert 43 < both.by_loss <= 44
+    assert both.charges == 3
+    assert DELTA == 1e-6

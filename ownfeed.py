@@ -34,6 +34,8 @@ app = typer.Typer(
 )
 ingest_app = typer.Typer(help="Bring news into the backend's pool. Repeating it changes nothing.", no_args_is_help=True)
 app.add_typer(ingest_app, name="ingest")
+evaluate_app = typer.Typer(help="Compare models on research data.", no_args_is_help=True)
+app.add_typer(evaluate_app, name="evaluate")
 
 says = Console(stderr=True, highlight=False, soft_wrap=True)
 
@@ -316,6 +318,37 @@ def bench(
     results = run_benches(names, data=data, console=says)
     if as_json:
         typer.echo(json.dumps(results, indent=2))
+
+
+@evaluate_app.command("ranking")
+def evaluate_ranking(
+    data: Annotated[Path, typer.Option(help="The research data.", envvar="OWNFEED_DATA")] = Path("../shared/data"),
+    models: Annotated[
+        list[str] | None,
+        typer.Option("--model", help="Part of a name; may be repeated. Without it nothing is trained."),
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, max=100, help="Trainings of each model.")] = 1,
+    steps: Annotated[int, typer.Option(min=1, help="Central training: steps of 64 samples.")] = 400,
+    rounds: Annotated[int, typer.Option(min=1, help="Federated training: rounds of 50 readers.")] = 150,
+    processes: Annotated[int, typer.Option(min=1, help="Processes that simulate devices.")] = 1,
+    out: Annotated[Path | None, typer.Option(help="JSON file of results; runs it holds are not repeated.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Rankers on MIND's dev impressions, trained centrally and federated, with the published figures beside them."""
+    from experiments.bench.table import DataMissing
+    from experiments.ranking.run import run_ranking
+    from experiments.ranking.study import Settings
+
+    settings = Settings(steps=steps, rounds=rounds, processes=processes)
+    try:
+        result = run_ranking(data=data, models=models or [], seeds=seeds, settings=settings, out=out, console=says)
+    except (DataMissing, ValueError) as refused:
+        says.print(f"ownfeed: {refused}", markup=False, style="red")
+        raise typer.Exit(1) from None
+    if as_json:
+        typer.echo(json.dumps(result.as_json(), indent=2))
+    else:
+        result.show(Console(highlight=False))
 
 
 def chosen(**options: Any) -> dict[str, Any]:

@@ -1,9 +1,8 @@
-"""Simulated rounds. Oracles: torch's autograd on all samples at once, torch.optim.Adam, and one process for many."""
+"""Simulated rounds. Oracles: torch's autograd on all samples at once, and torch.optim.Adam."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 import numpy as np
 import pytest
@@ -19,7 +18,7 @@ from experiments.datasets.ragged import Ragged
 from experiments.datasets.samples import TrainingSamples, training_samples
 from experiments.simulation.adam import Adam
 from experiments.simulation.central import train_centrally
-from experiments.simulation.clients import Clients, Device, ManyProcesses, OneProcess
+from experiments.simulation.clients import Device, OneProcess
 from experiments.simulation.engines import TorchGradients, onnx_engine, ranker_inputs
 from experiments.simulation.ranking_task import RankingTask
 from experiments.simulation.readers import Library, SimulatedReader
@@ -93,24 +92,6 @@ def test_a_round_without_noise_steps_along_the_pooled_gradient(engine: Callable[
     for name, gradient in pooled.items():
         np.testing.assert_allclose(before[name] - after[name], gradient, atol=TINY_ROUNDING, err_msg=name)
     assert max(np.abs(each).max() for each in pooled.values()) > 100 * TINY_ROUNDING  # there is something to see
-
-
-def test_many_processes_give_the_numbers_of_one() -> None:
-    plan, before = Rounds(rounds=2, cohort=5, readers=READERS, seed=3), weights_of(tiny_model())
-
-    def run(clients: Clients) -> Weights:
-        return simulate(clients, before, plan, FedAvg(), Adam(0.01)).weights
-
-    with ManyProcesses(partial(_device, made_up_samples(), made_up_library()), processes=2) as many:
-        found = run(many)
-    for name, value in run(OneProcess(_device(made_up_samples(), made_up_library()))).items():
-        np.testing.assert_array_equal(found[name], value)
-
-
-def _device(samples: TrainingSamples, library: Library) -> Device:
-    torch.set_num_threads(1)
-    task, grad = RankingTask(negatives=4, samples_limit=3), TorchGradients(tiny_model(), ranker_inputs(DIM))
-    return Device(task, grad, partial(SimulatedReader, samples, library=library), seed=5)
 
 
 def test_a_cohort_has_no_reader_twice_and_depends_on_seed_and_round() -> None:

@@ -1,0 +1,157 @@
+"""The ranking study on readers written by hand. Oracles: loops over impressions, and the design study's figures."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+
+from experiments.bench.table import DataMissing
+from experiments.datasets.mind import Impressions, Mind, News, load_mind
+from experiments.datasets.ragged import Ragged
+from experiments.datasets.titles import title_vectors, unit_rows
+from experiments.ranking.contestants import CONTESTANTS, features_of
+from experiments.ranking.evaluation import evaluate, evaluate_model, metrics, model_scores
+from experiments.ranking.published import PUBLISHED
+from experiments.ranking.report import table
+from experiments.ranking.study import SCHEDULES, Settings, Workbench, read_runs, run_study, write_runs
+from experiments.ranking.untrained import live_popularity, softmax_cosine, untrained_table
+from experiments.simulation.readers import Library
+from models.builders import cosine_ranker, nrms_256
+
+NEWS, READERS, DIM = 60, 12, 256
+TINY = Settings(steps=2, batch=4, rounds=2, cohort=3)
+
+
+def made_up_mind() -> Mind:
+    """Readers of one topic each, who click what is of it; impressions of 2 to 5 candidates."""
+    rng = np.random.default_rng(0)
+    topics = np.arange(NEWS) % 3
+    of_topic = [np.flatnonzero(topics == topic) for topic in range(3)]
+    histories = [rng.permutation(of_topic[reader % 3])[:8] for reader in range(READERS)]
+    shown = [rng.permutation(NEWS)[: 2 + reader % 4] for reader in range(READERS)]
+    for reader, row in enumerate(shown):
+        row[:2] = rng.choice(of_topic[reader % 3]), rng.choice(of_topic[(reader + 1) % 3])
+    clicked = np.concatenate([np.eye(1, len(row), dtype=np.int64)[0] for row in shown])
+    users = tuple(f"u{reader}" for reader in range(READERS))
+    split = Impressions(users, users, np.zeros(READERS, np.int64), Ragged.of(histories), Ragged.of(shown), clicked)
+    names = tuple(f"N{row}" for row in range(NEWS))
+    categories = tuple(f"c{topic}" for topic in topics)
+    return Mind(News(names, categories, categories, names, names), split, split)
+
+
+def made_up_vectors(dim: int) -> NDArray[np.float32]:
+    rng = np.random.default_rng(1)
+    topic = rng.normal(size=(3, dim))
+    return unit_rows((topic[np.arange(NEWS) % 3] + rng.normal(size=(NEWS, dim))).astype(np.float32))
+
+
+@pytest.fixture
+def bench() -> Workbench:
+    found = Workbench(made_up_mind())
+    found.__dict__["vectors"] = {dim: made_up_vectors(dim) for dim in (384, 256)}
+    return found
+
+
+def test_a_models_scores_are_those_of_one_impression_at_a_time() -> None:
+    mind, library, model = made_up_mind(), Library.of(made_up_vectors(DIM)), cosine_ranker()
+    weights = {name: value.detach().numpy() for name, value in model.named_parameters()}
+    found = model_scores(mind.dev, model, weights, library)
+    for row, (history, candidates) in enumerate(zip(mind.dev.histories, mind.dev.candidates, strict=True)):
+        clicks, shown = (torch.from_numpy(library.vectors[rows])[None] for rows in (history, candidates))
+        alone = model(clicks, torch.ones(1, len(history)), shown)[0].detach().numpy()
+        first, after = mind.dev.candidates.offsets[row : row + 2]
+        np.testing.assert_allclose(found[first:after], alone, atol=1e-6)
+
+
+def test_the_untrained_cosine_is_the_cosine_ranker() -> None:
+    mind, vectors, model = made_up_mind(), made_up_vectors(DIM), cosine_ranker()
+    weights = {name: value.detach().numpy() for name, value in model.named_parameters()}
+    by_model = evaluate_model(mind.dev, model, weights, Library.of(vectors))
+    beta = float(weights["beta"])
+    assert by_model.auc == pytest.approx(evaluate(mind.dev, softmax_cosine(vectors, beta)).auc, abs=1e-9)
+
+
+def test_live_popularity_leaves_the_readers_own_click_out() -> None:
+    mind = made_up_mind()
+    rates = live_popularity(mind.dev, NEWS, rate=True)
+    for place, (owner, news) in enumerate(zip(mind.dev.candidates.owners, mind.dev.candidates.values, strict=True)):
+        others = (mind.dev.candidates.values == news) & (mind.dev.candidates.owners != owner)
+        expected = np.log((mind.dev.clicked[others].sum() + 1) / (others.sum() + 10))
+        assert rates[place] == pytest.approx(expected)
+
+
+def test_affinities_are_shares_of_the_readers_clicks() -> None:
+    columns = features_of(("section_affinity", "recency"), made_up_mind())
+    clicks = np.array([[NEWS, 0, 3, 1]])  # padding, two of topic 0, one of topic 1
+    found = columns(clicks, np.array([[6, 4, 5, NEWS]]))
+    np.testing.assert_allclose(found[0, :, 0], [2 / 3, 1 / 3, 0, 0], atol=1e-6)
+    assert not found[..., 1].any()
+
+
+@pytest.mark.parametrize("name", ["candidate attention 256", "feature ranker 256"])
+def test_a_study_repeats_itself_and_resumes_from_its_file(bench: Workbench, tmp_path: Path, name: str) -> None:
+    schedules = SCHEDULES if name.startswith("feature") else SCHEDULES[:1]
+    runs = list(run_study(bench, [name], schedules, range(1), TINY))
+    assert [run.schedule for run in runs] == list(schedules)
+    assert all(np.isfinite([run.first_loss, run.last_loss]).all() and run.end.impressions == READERS for run in runs)
+    path = tmp_path / "results.json"
+    write_runs(path, TINY, runs, {})
+    kept = read_runs(path, TINY)
+    assert kept == runs
+    assert list(run_study(bench, [name], schedules, range(1), TINY, kept)) == []
+    again = next(run_study(bench, [name], schedules[:1], range(1), TINY))
+    assert replace(again, seconds=0) == replace(runs[0], seconds=0)
+    with pytest.raises(ValueError, match="choose another file"):
+        read_runs(path, replace(TINY, steps=3))
+
+
+def test_the_table_has_the_studys_figure_beside_ours(bench: Workbench) -> None:
+    untrained = untrained_table(bench.mind, bench.vectors, seed=0)
+    shown = table(untrained, [], TINY)
+    rows = {str(row[0]): row for row in shown.rows}
+    assert rows["mean cosine"][shown.columns.index("study")] == "0.618"
+    assert rows["mean cosine"][1] == f"{untrained['mean cosine'].auc:.4f}"
+    trained = {f"{name}, {schedule}" for name in CONTESTANTS for schedule in ("central", "federated")}
+    assert PUBLISHED.keys() <= rows.keys() | trained, "a published figure has no row"
+    assert json.loads(json.dumps(shown.as_json()))["rows"]
+
+
+@pytest.mark.parametrize("name", [name for name, each in CONTESTANTS.items() if not each.cosine_start])
+def test_random_starts_follow_the_seed(name: str) -> None:
+    first, again, other = (
+        torch.cat([each.flatten() for each in CONTESTANTS[name].model(seed).parameters()]) for seed in (1, 1, 2)
+    )
+    assert torch.equal(first, again)
+    assert not torch.equal(first, other)
+
+
+def test_missing_data_is_refused_in_one_line(tmp_path: Path) -> None:
+    with pytest.raises(DataMissing, match=r"train/news\.tsv is not there"):
+        load_mind(tmp_path / "mind-subset")
+
+
+@pytest.mark.data
+@pytest.mark.timeout(600)
+def test_untrained_cosines_reach_the_figures_of_the_design_study(shared_data: Path) -> None:
+    """Embeds 12,312 titles where the user's cache does not hold them yet: some minutes."""
+    mind = load_mind(shared_data / "mind-subset")
+    vectors = unit_rows(title_vectors(mind.news.titles))
+    assert evaluate(mind.dev, softmax_cosine(vectors, 0.0)).auc == pytest.approx(0.618, abs=0.002)
+    assert evaluate(mind.dev, softmax_cosine(vectors, 8.0)).auc == pytest.approx(0.608, abs=0.002)
+
+
+def test_cosine_start_of_nrms_ranks_as_the_mean_cosine(bench: Workbench) -> None:
+    dev, vectors = bench.mind.dev, bench.vectors[DIM]
+    weights = {name: value.detach().numpy() for name, value in nrms_256().named_parameters()}
+    found = model_scores(dev, nrms_256(), weights, Library.of(vectors))
+    means = [
+        (vectors[candidates] @ vectors[history].T).mean(axis=1)
+        for history, candidates in zip(dev.histories, dev.candidates, strict=True)
+    ]
+    assert metrics(dev, found).auc == pytest.approx(metrics(dev, np.concatenate(means)).auc, abs=1e-9)

@@ -1,0 +1,55 @@
+"""A process a core. Oracle: one process. Without torch, so that the workers start quickly."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.federation.optimizers import Sgd
+from backend.federation.strategies.fedavg import FedAvg
+from device_app.training.gradients import Batch, Gradients, Params
+from experiments.datasets.mind import Impressions
+from experiments.datasets.ragged import Ragged
+from experiments.datasets.samples import TrainingSamples, training_samples
+from experiments.simulation.clients import Clients, Device, ManyProcesses, OneProcess
+from experiments.simulation.ranking_task import RankingTask
+from experiments.simulation.readers import Library, SimulatedReader
+from experiments.simulation.rounds import Rounds, simulate
+
+NEWS, READERS = 30, 7
+
+
+def difference_gradient(params: Params, batch: Batch) -> Gradients:
+    """Loss 1/2 |w - mean(positive - mean click)|^2."""
+    target = (batch["candidates"][:, 0] - batch["clicks"].mean(axis=1)).mean(axis=0)
+    slope = params["w"] - target
+    return Gradients(float(slope @ slope) / 2, {"g.w": slope.astype(np.float32)})
+
+
+def made_up() -> tuple[TrainingSamples, Library]:
+    rng = np.random.default_rng(0)
+    histories = Ragged.of([rng.permutation(NEWS)[:9] for _ in range(READERS)])
+    users = tuple(map(str, range(READERS)))
+    nothing = Ragged.of([[] for _ in users])
+    split = Impressions(users, users, np.zeros(READERS, np.int64), histories, nothing, np.zeros(0, np.int64))
+    return training_samples(split, NEWS), Library.of(rng.normal(size=(NEWS, 3)).astype(np.float32))
+
+
+def make_device(samples: TrainingSamples, library: Library) -> Device:
+    source = partial(SimulatedReader, samples, library=library)
+    return Device(RankingTask(negatives=2, samples_limit=2), difference_gradient, source, seed=5)
+
+
+def run(clients: Clients) -> NDArray[np.float32]:
+    plan = Rounds(rounds=3, cohort=5, readers=READERS, seed=3)
+    return simulate(clients, {"w": np.zeros(3, np.float32)}, plan, FedAvg(), Sgd(learning_rate=0.3)).weights["w"]
+
+
+def test_many_processes_give_the_numbers_of_one() -> None:
+    make = partial(make_device, *made_up())
+    expected = run(OneProcess(make()))
+    assert np.abs(expected).max() > 0.01
+    with ManyProcesses(make, processes=2) as many:
+        np.testing.assert_array_equal(run(many), expected)

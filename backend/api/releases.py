@@ -1,4 +1,4 @@
-"""Releases, their blobs, and the pool's vectors by the day: the same for everybody."""
+"""Releases, their blobs, and the pool's vectors and codes by the day: the same for everybody."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from fastapi import APIRouter, Path, Request, Response
 from fastapi.responses import FileResponse
 
+from backend.api.codes import CodesShelf
 from backend.api.reading import JSON
 from backend.api.shards import ShardShelf
 from backend.errors import CatalogueBehind, ReleaseRetired
@@ -26,6 +27,7 @@ def router(services: Services) -> APIRouter:
     """The release routes."""
     routes = APIRouter()
     shelf = ShardShelf(services.live)
+    codes = CodesShelf(services.live, services.settings.index_dir)
 
     @routes.get("/v1/releases/current")
     def current(request: Request) -> Response:
@@ -38,10 +40,17 @@ def router(services: Services) -> APIRouter:
     @routes.get("/v1/blobs/{sha256}")
     def blob(sha256: Annotated[Sha256, Path()]) -> Response:
         headers = {"Cache-Control": IMMUTABLE, "ETag": f'"{sha256}"'}
-        shard = shelf.by_hash(sha256)
-        if shard is not None:
-            return Response(shard, media_type=BLOB_MEDIA_TYPE, headers=headers)
+        for cut in (shelf.by_hash(sha256), codes.by_hash(sha256)):
+            if cut is not None:
+                return Response(cut, media_type=BLOB_MEDIA_TYPE, headers=headers)
         return FileResponse(services.releases.blob_path(sha256), media_type=BLOB_MEDIA_TYPE, headers=headers)
+
+    @routes.get("/v1/releases/{release}/codes")
+    def pool_codes(request: Request, release: Annotated[ReleaseId, Path()]) -> Response:
+        """A PoolCodes; its blobs are immutable, so what a device has of an earlier listing it needn't take again."""
+        _check_encoder(services, release, services.live.current.encoder)
+        content, etag = codes.listing(release)
+        return _tagged(request, content, etag, JSON)
 
     @routes.get("/v1/releases/{release}/vectors")
     def vectors(release: Annotated[ReleaseId, Path()]) -> ShardList:

@@ -47,7 +47,7 @@ class ShardShelf:
     def list(self) -> tuple[str, tuple[ShardRef, ...]]:
         """The encoder's digest and all shards, oldest day first."""
         shards = self._current()
-        return shards.catalogue.encoder, tuple(shards.refs[name] for name in sorted(shards.refs, key=_by_day))
+        return shards.catalogue.encoder, tuple(shards.refs[name] for name in sorted(shards.refs, key=by_day))
 
     def blob(self, name: ShardName) -> tuple[ShardRef, bytes]:
         """One shard: `codes` int8 [n, D] and `scales` float32 [n]. Raises UnknownShard."""
@@ -73,7 +73,7 @@ class ShardShelf:
         catalogue = self._live.current
         cut = self._cut
         if cut is None or cut.catalogue is not catalogue:
-            rows = _days(catalogue)
+            rows = days_of(catalogue)
             refs = {name: self._ref(name, _cut(catalogue, mine), len(mine)) for name, mine in rows.items()}
             self._cut = cut = _Shards(catalogue, rows, refs)
         return cut
@@ -90,7 +90,7 @@ class ShardShelf:
         return blob
 
 
-def _days(catalogue: Catalogue) -> dict[ShardName, NDArray[np.intp]]:
+def days_of(catalogue: Catalogue) -> dict[ShardName, NDArray[np.intp]]:
     """Rows by shard; rows of one day stay in the catalogue's order, so news that arrive later change its end only."""
     days: defaultdict[str, list[int]] = defaultdict(list)
     for row, published in enumerate(catalogue.published_at):
@@ -112,6 +112,6 @@ def _known(shards: _Shards, name: ShardName) -> ShardRef:
     return shards.refs[name]
 
 
-def _by_day(name: ShardName) -> tuple[str, int]:
+def by_day(name: ShardName) -> tuple[str, int]:
     day, part = name.split(".")
     return day, int(part)

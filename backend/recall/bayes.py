@@ -16,6 +16,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from backend.recall.priv_unit import cap_share
+
 Floats = NDArray[np.float64]
 
 NEWS_AT_ONCE = 8_192
@@ -58,13 +60,20 @@ def typical_histograms(prototypes: NDArray[np.float32], main_share: float) -> Fl
     return histograms
 
 
-def direction_weights(shares: Floats, directions: Floats, vector: Floats, *, threshold: float, ratio: float) -> Floats:
-    """After PrivUnit: a vector in the cap <vector, direction> >= threshold is `ratio` times as likely as one outside.
+def direction_weights(
+    shares: Floats, directions: Floats, vector: Floats, *, edge: float, epsilon: float, cosines: Floats
+) -> Floats:
+    """After PrivUnit: a vector v with <v, u> >= edge is e^eps times as likely as another, u being the reader's.
 
-    directions [K, d] are the prototypes in the report's space, of length 1; vector is [d].
+    directions [K, d] are the prototypes in the report's space and vector [d] the report, all of length 1. A reader
+    isn't the prototype but lies about it, at one of these cosines c (below 1, equally likely) and in any direction:
+    u = c v_k + sqrt(1 - c^2) w with w even on the sphere orthogonal to v_k. So P(<v, u> >= edge | k) is a mean share of
+    spheres in caps; a cap about the prototype itself would be empty of reports at a large epsilon.
     """
-    likelihood = np.where(directions @ vector >= threshold, ratio, 1.0)
-    return _normalised(shares * likelihood)
+    along = np.clip(directions @ vector, -1.0, 1.0)[:, None]  # [K, 1]
+    across = np.sqrt((1 - cosines**2) * np.maximum(1 - along**2, 1e-12))  # [K, c]
+    inside = cap_share((edge - cosines * along) / across, directions.shape[1] - 1).mean(axis=1)
+    return _normalised(shares * (math.exp(-epsilon) + (1 - math.exp(-epsilon)) * inside))
 
 
 def log_normalisers(

@@ -32,6 +32,8 @@ from device_app.wire.recall import (
 )
 
 COUNTS_OF_SHARES = 1_000
+TYPICAL_COSINES = np.linspace(0.4, 0.95, 9)
+"""Of readers and their nearest prototypes, in the 8 numbers of a direction."""
 MAIN_TOPIC_SHARE = 0.5
 """Clicks that a typical reader has at the nearest prototype, for want of counted readers."""
 
@@ -144,8 +146,9 @@ def _decode_direction(report: DirectionReport, release: ServedRelease) -> Weight
         codebook.shares,
         directions,
         np.array(report.vector, dtype=np.float64),
-        threshold=cap_edge(epsilon, DIRECTION_DIMENSIONS),
-        ratio=float(np.exp(epsilon)),
+        edge=cap_edge(epsilon, DIRECTION_DIMENSIONS),
+        epsilon=epsilon,
+        cosines=TYPICAL_COSINES,
     )
     return Weighted(codebook, weights)
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
+import numpy as np
+from numpy.typing import NDArray
 from scipy.special import betainc, betaincinv
 
 SPLITS = 400
@@ -31,10 +33,16 @@ def cap_edge(epsilon: float, dimensions: int) -> float:
     return best[1]
 
 
+def cap_share(edge: NDArray[np.float64] | float, dimensions: int) -> NDArray[np.float64]:
+    """The share of the unit sphere of R^d with <v, u> >= edge, elementwise; edges may lie beyond -1 and 1."""
+    half = (dimensions - 1) / 2
+    return np.asarray(betainc(half, half, np.clip((1 - np.asarray(edge)) / 2, 0.0, 1.0)), dtype=np.float64)
+
+
 def mean_cosine(chance: float, edge: float, dimensions: int) -> float:
     """E<v, u> of a vector that is from the cap with this chance, else from the rest of the sphere."""
     half = (dimensions - 1) / 2
-    share = float(betainc(half, half, (1 - edge) / 2))
+    share = float(cap_share(edge, dimensions))
     area = math.sqrt(math.pi) * math.gamma(half) / math.gamma(half + 0.5)
     moment = (1 - edge**2) ** half / (2 * half) / area
     return float(moment * (chance / share - (1 - chance) / (1 - share)))

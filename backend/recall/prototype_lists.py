@@ -23,8 +23,8 @@ from backend.recall.popularity import log_popularity
 from backend.recall.served import ServedCodebook
 from device_app.wire.recall import CANDIDATES_LIMIT
 
-SHARPNESS = 6.0
-"""s: how much the content counts against popularity, for unit vectors of the shipped encoder."""
+SHARPNESS = 4.0
+"""s: how much content counts against popularity, for unit vectors; what validation chose for the untrained encoder."""
 CATALOGUES_KEPT = 2
 
 Floats = NDArray[np.float64]

@@ -99,7 +99,11 @@ class BackendRig:
         store.commit(hand_made_draft(store), note="hand-made")
         coordinator = Coordinator(engine, store, SYSTEMS, folder, clock)
         services = SimpleNamespace(
-            releases=store, coordinator=coordinator, admin_token=TOKEN, live=SimpleNamespace(current=None)
+            releases=store,
+            coordinator=coordinator,
+            admin_token=TOKEN,
+            live=SimpleNamespace(current=None),
+            settings=SimpleNamespace(index_dir=folder / "index"),
         )
         app = FastAPI()
         for each in (releases, rounds, admin):

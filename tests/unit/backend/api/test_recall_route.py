@@ -15,6 +15,7 @@ from tests.doubles.recall_app import Running, running
 from tests.doubles.recall_world import ENCODER, report
 
 URN = "urn:ownfeed:problem:"
+KINDS = "one of 'basis_laplace', 'basis_l1', 'code', 'topics', 'direction', 'subset', 'none'"
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +78,11 @@ def test_an_older_release_that_devices_still_hold_is_answered(server: Running) -
         (with_report(scores=[[0.0] * 30] * 6, counts=[1] * 6), "report.scores", "at most 5 entries"),
         (with_report(scores=[[1e9] * 30] * 3), "report.scores.0.0", "at most 10000"),
         (with_report(scores=[], counts=[]), "report.scores", "at least 1 entries"),
-        (with_report(kind="clicks"), "report", "one of 'basis_laplace', 'basis_l1', 'code', 'topics', 'direction', 'subset', 'none'"),
+        (
+            with_report(kind="clicks"),
+            "report",
+            "one of 'basis_laplace', 'basis_l1', 'code', 'topics', 'direction', 'subset', 'none'",
+        ),
         (with_report(name="Ada"), "report.name", "no unknown fields"),
         (body(cookie="x"), "cookie", "no unknown fields"),
         (body(limit=0), "limit", "at least 1"),

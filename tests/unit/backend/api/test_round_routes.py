@@ -226,8 +226,12 @@ def test_shards_follow_the_live_catalogue(backend: BackendRig) -> None:
         shelf.blob("2026-11-21.0")
 
 
-def test_vectors_are_listed_and_fetched_under_a_known_release_only(backend: BackendRig) -> None:
-    services = SimpleNamespace(releases=backend.releases, live=SimpleNamespace(current=catalogue(20)))
+def test_vectors_are_listed_and_fetched_under_a_known_release_only(backend: BackendRig, tmp_path: Path) -> None:
+    services = SimpleNamespace(
+        releases=backend.releases,
+        live=SimpleNamespace(current=catalogue(20)),
+        settings=SimpleNamespace(index_dir=tmp_path),
+    )
     app = FastAPI()
     app.include_router(release_routes.router(services))  # type: ignore[arg-type]
     install_problems(app)

@@ -80,9 +80,32 @@ def test_topics_weights_are_the_posterior_of_laplace_noise() -> None:
     )
 
 
-def test_a_direction_favours_the_prototypes_whose_cap_it_lies_in() -> None:
-    weights = direction_weights(np.full(3, 1 / 3), np.eye(3), np.array([1.0, 0, 0]), threshold=0.5, ratio=4.0)
-    np.testing.assert_allclose(weights, [4 / 6, 1 / 6, 1 / 6])
+@pytest.mark.parametrize("epsilon", [1.0, 4.0, 16.0])
+def test_a_directions_weights_are_the_posterior_of_readers_spread_about_their_prototypes(epsilon: float) -> None:
+    draw = np.random.default_rng(3)
+    directions = np.linalg.qr(draw.normal(size=(8, 8)))[0][:3] + 0.2
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    vector, cosines, edge = directions[1], np.array([0.6, 0.8]), min(cap_edge(epsilon, 8), 0.85)
+    sideways = draw.normal(size=(3, 200_000, 8))  # brute force: draw the readers
+    sideways -= (sideways @ directions[:, :, None]) * directions[:, None, :]
+    sideways /= np.linalg.norm(sideways, axis=2, keepdims=True)
+    cosine = np.tile(cosines, 100_000)[:, None]
+    readers = cosine * directions[:, None, :] + np.sqrt(1 - cosine**2) * sideways
+    inside = (readers @ vector >= edge).mean(axis=1)
+    expected = math.exp(-epsilon) + (1 - math.exp(-epsilon)) * inside
+    weights = direction_weights(np.full(3, 1 / 3), directions, vector, edge=edge, epsilon=epsilon, cosines=cosines)
+    np.testing.assert_allclose(weights, expected / expected.sum(), atol=0.01)
+
+
+def test_a_direction_at_a_huge_epsilon_still_names_its_nearest_prototype() -> None:
+    directions = np.eye(8)[:4]
+    vector = np.array([0.1, 0.9, 0.2, 0, 0, 0, 0, 0]) / np.linalg.norm([0.1, 0.9, 0.2])
+    weights = direction_weights(
+        np.full(4, 0.25), directions, vector, edge=cap_edge(16.0, 8), epsilon=16.0, cosines=np.linspace(0.4, 0.95, 9)
+    )
+    assert np.isfinite(weights).all()
+    assert weights.argmax() == 1
+    assert weights[1] > 0.9
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0, 8.0])

@@ -23,7 +23,7 @@ def release(channels_limit: int = 5) -> ServedRelease:
     return ServedRelease("r1", "test-encoder", VALUES, channels_limit)
 
 
-def test_aggregation_gives_the_golden_vectors_with_and_without_noise() -> None:
+def test_aggregation_gives_the_golden_vectors_of_section_2_3_with_and_without_noise() -> None:
     scores = np.array([[0.6, 0.3, -0.5], [0.5, 0.5, -0.5]])
     np.testing.assert_allclose(aggregate(scores, VALUES), [[1.124986, 0.875014], [1.0, 1.0]], atol=1e-6)
 

@@ -43,11 +43,11 @@ def slow_merge(lists: Sequence[Sequence[int]], counts: Sequence[int], limit: int
     return taken
 
 
-def test_recommended_merge_gives_the_golden_list() -> None:
+def test_recommended_merge_gives_the_golden_list_of_section_2_4() -> None:
     assert merge([A, B, C], [5, 3, 2], 10) == [10, 11, 12, 13, 14, 30, 31, 32, 40, 41]
 
 
-def test_reference_merge_gives_the_golden_set_with_14_missing() -> None:
+def test_reference_merge_gives_the_golden_set_of_section_2_4_with_14_missing() -> None:
     assert reference_merge([A, B, C], [0.5, 0.3, 0.2], 10) == {10, 11, 12, 13, 15, 16, 17, 18, 19, 30}
 
 
@@ -61,7 +61,7 @@ def test_reference_merge_keeps_the_float_defect_of_the_published_code() -> None:
     ("counts", "total", "shares"),
     [([1, 1, 1], 10, [4, 3, 3]), ([7, 3, 2], 10, [6, 2, 2]), ([1] * 50, 100, [2] * 50), ([29, 71], 100, [29, 71])],
 )
-def test_largest_remainder_gives_the_golden_shares(counts: list[int], total: int, shares: list[int]) -> None:
+def test_largest_remainder_gives_the_goldens_of_section_2_4(counts: list[int], total: int, shares: list[int]) -> None:
     assert largest_remainder(counts, total) == shares
 
 

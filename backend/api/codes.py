@@ -1,0 +1,151 @@
+"""The live catalogue as product-quantised codes with cards, cut by publishing day, for recall on the device.
+
+Blobs are named by their hash, so a device takes the days that are new to it and nothing else; the listing says nothing
+of who asks. The book of centroids outlives pool versions and restarts: with another book every code would be new.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.api.shards import by_day, days_of
+from backend.recall.catalogue import Catalogue, LiveCatalogue
+from backend.recall.popularity import log_popularity
+from backend.recall.product_codes import encode, train_book
+from backend.recall.prototype_lists import SHARPNESS
+from backend.releases.blobs import digest, write_durably
+from device_app.wire.broadcast import (
+    CENTROIDS,
+    CodeShard,
+    PoolCodes,
+    etag_of_codes,
+    pack_book,
+    pack_cards,
+    pack_codes,
+    pack_priors,
+)
+from device_app.wire.ids import ReleaseId, Sha256
+from device_app.wire.releases import BLOB_LIMIT_BYTES, BlobRef
+from device_app.wire.tensors import TensorError, TensorSpec, pack, unpack
+
+SUBSPACES = (32, 16, 8, 4, 2, 1)
+"""Bytes a piece of news: the first that divides the vectors' dimensions. 32 make 394 KB of 12,312 news; half of that
+costs up to a point of recall (RECALL, section 6)."""
+RETRAIN_FACTOR = 2.0
+"""A pool so many times larger or smaller than the one the book was trained on gets a new book."""
+LISTINGS_KEPT = 2
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class _Cut:
+    """One catalogue's blobs by hash, and its listing but for the release's name."""
+
+    catalogue: Catalogue
+    blobs: Mapping[Sha256, bytes]
+    subspaces: int
+    book: BlobRef
+    priors: BlobRef
+    shards: tuple[CodeShard, ...]
+
+
+class CodesShelf:
+    """Cuts the pool's codes when they are first asked for; the blobs of the last two catalogues stay in memory."""
+
+    def __init__(self, live: LiveCatalogue, folder: Path) -> None:
+        self._live, self._folder = live, folder
+        self._cuts: tuple[_Cut, ...] = ()
+        self._cards: dict[bytes, bytes] = {}
+        self._making = threading.Lock()
+
+    def listing(self, release: ReleaseId) -> tuple[bytes, str]:
+        """A PoolCodes as JSON bytes, and its ETag."""
+        cut = self._current()
+        listing = PoolCodes(
+            release=release,
+            version=cut.catalogue.pool_version,
+            encoder=cut.catalogue.encoder,
+            subspaces=cut.subspaces,
+            sharpness=SHARPNESS,
+            book=cut.book,
+            priors=cut.priors,
+            shards=cut.shards,
+        )
+        content = listing.model_dump_json().encode()
+        return content, etag_of_codes(content)
+
+    def by_hash(self, sha256: Sha256) -> bytes | None:
+        """A blob of the last listings."""
+        return next((cut.blobs[sha256] for cut in self._cuts if sha256 in cut.blobs), None)
+
+    def _current(self) -> _Cut:
+        catalogue = self._live.current
+        with self._making:
+            if not self._cuts or self._cuts[-1].catalogue is not catalogue:
+                self._cuts = (*self._cuts, self._made(catalogue))[-LISTINGS_KEPT:]
+            return self._cuts[-1]
+
+    def _made(self, catalogue: Catalogue) -> _Cut:
+        blobs: dict[Sha256, bytes] = {}
+
+        def keep(blob: bytes) -> BlobRef:
+            blobs[name := digest(blob)] = blob
+            return BlobRef(sha256=name, size_bytes=len(blob))
+
+        book = self._book(catalogue)
+        codes = encode(catalogue.vectors, book)
+        rows = days_of(catalogue)
+        names = sorted(rows, key=by_day)
+        cards = {name: self._packed(catalogue, rows[name]) for name in names}
+        self._cards = dict(cards.values())
+        shards = tuple(
+            CodeShard(
+                name=name, count=len(rows[name]), codes=keep(pack_codes(codes[rows[name]])), cards=keep(cards[name][1])
+            )
+            for name in names
+        )
+        popular = log_popularity(catalogue.published_at, catalogue.weights, catalogue.built_at)
+        order = np.concatenate([np.empty(0, dtype=np.intp), *(rows[name] for name in names)])
+        return _Cut(catalogue, blobs, len(book), keep(pack_book(book)), keep(pack_priors(popular[order])), shards)
+
+    def _packed(self, catalogue: Catalogue, rows: NDArray[np.intp]) -> tuple[bytes, bytes]:
+        """The cards' digest and the packed cards; what was packed for the last catalogue isn't packed again."""
+        cards = [catalogue.cards[row] for row in rows]
+        mark = hashlib.sha256(b"\n".join(cards)).digest()
+        return mark, self._cards.get(mark) or pack_cards(cards)
+
+    def _book(self, catalogue: Catalogue) -> NDArray[np.float32]:
+        """The kept book, or a new one: float32 [M, 256, D / M]. Without a place on disk it lives in memory."""
+        count, dimensions = catalogue.vectors.shape if len(catalogue) else (0, SUBSPACES[0])
+        subspaces = next(each for each in SUBSPACES if dimensions % each == 0)
+        path = self._folder / f"codes-{catalogue.encoder[:16]}-{subspaces}.safetensors"
+        specs = {
+            "centroids": TensorSpec("float32", (subspaces, CENTROIDS, dimensions // subspaces)),
+            "trained_on": TensorSpec("int64", (1,)),
+        }
+        try:
+            kept = unpack(path.read_bytes(), specs, limit_bytes=BLOB_LIMIT_BYTES)
+            # Up to 256 news a book holds them as they are, so it fits these very news only.
+            if count > CENTROIDS and 1 / RETRAIN_FACTOR <= count / kept["trained_on"][0] <= RETRAIN_FACTOR:
+                return kept["centroids"]
+        except FileNotFoundError:
+            pass  # the first time
+        except TensorError as damaged:
+            _log.warning("the kept book of pool codes can't be used (%s): training a new one", damaged)
+        vectors = catalogue.vectors if count else np.empty((0, dimensions), dtype=np.float32)
+        book = train_book(vectors, subspaces)
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            write_durably(path, pack({"centroids": book, "trained_on": np.array([max(count, 1)], dtype=np.int64)}))
+        except OSError as refused:
+            _log.warning("the book of pool codes could not be kept on disk (%s)", refused.strerror or refused)
+        return book

@@ -1,0 +1,112 @@
+"""The pool's codes over the real server in process: what a device rebuilds from them, and what a change costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from backend.news.ingest import ingest
+from backend.recall.popularity import log_popularity
+from backend.recall.product_codes import decode, encode, train_book
+from device_app.wire.broadcast import PoolCodes, etag_of_codes, unpack_book, unpack_cards, unpack_codes, unpack_priors
+from tests.doubles.recall_app import Running, running
+from tests.doubles.recall_world import ENCODER, clustered_vectors, items, publish, settings_in
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    with running(tmp_path_factory.mktemp("codes"), news=700, pool_poll_sec=3_600) as started:
+        yield started
+
+
+def listing(server: Running) -> PoolCodes:
+    answer = server.client.get("/v1/releases/r1/codes")
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["etag"] == f'"{etag_of_codes(answer.content)}"'
+    return PoolCodes.model_validate_json(answer.content)
+
+
+def blob(server: Running, sha256: str) -> bytes:
+    answer = server.client.get(f"/v1/blobs/{sha256}")
+    assert answer.status_code == 200
+    return answer.content
+
+
+def test_a_device_rebuilds_the_pool_near_to_its_vectors_with_cards_and_priors_in_step(server: Running) -> None:
+    found, catalogue = listing(server), server.services.live.current
+    assert (found.count, found.encoder, found.version) == (len(catalogue), ENCODER, catalogue.pool_version)
+    book = unpack_book(blob(server, found.book.sha256), found.subspaces, catalogue.vectors.shape[1])
+    priors = unpack_priors(blob(server, found.priors.sha256), found.count)
+    row_of = {news_id: row for row, news_id in enumerate(catalogue.ids)}
+    popular = log_popularity(catalogue.published_at, catalogue.weights, catalogue.built_at)
+    rows = []
+    for shard in found.shards:
+        cards = unpack_cards(blob(server, shard.cards.sha256), shard.count)
+        codes = unpack_codes(blob(server, shard.codes.sha256), shard.count, found.subspaces)
+        mine = [row_of[card.id] for card in cards]
+        assert {card.published_at.date().isoformat() for card in cards} == {shard.name.split(".")[0]}
+        cosines = (decode(codes, book) * catalogue.vectors[mine]).sum(axis=1)
+        assert cosines.mean() > 0.8
+        rows += mine
+    assert sorted(rows) == list(range(len(catalogue)))
+    np.testing.assert_allclose(priors, popular[rows], atol=0.01)  # float16
+
+
+def test_who_has_the_listing_already_gets_304_and_no_body(server: Running) -> None:
+    etag = server.client.get("/v1/releases/r1/codes").headers["etag"]
+    again = server.client.get("/v1/releases/r1/codes", headers={"if-none-match": etag})
+    assert (again.status_code, again.content) == (304, b"")
+
+
+def test_codes_of_an_unknown_release_are_a_problem_that_names_the_field(server: Running) -> None:
+    answer = server.client.get("/v1/releases/r99/codes")
+    assert answer.status_code == 404
+    assert answer.json()["field"] == "release"
+
+
+def test_one_new_piece_of_news_changes_its_own_day_only(tmp_path: Path) -> None:
+    with running(tmp_path, news=700, pool_poll_sec=3_600) as server:
+        before = listing(server)
+        old_blobs = {ref.sha256 for shard in before.shards for ref in (shard.codes, shard.cards)}
+        newest = items(1, now=datetime.now(UTC), first=5_000)
+        ingest(server.services.pool, newest, source="test")
+        server.services.pool.store_vectors(ENCODER, [newest[0].id], clustered_vectors(1, seed=77))
+        server.services.keeper.step()
+        after = listing(server)
+        assert after.count == before.count + 1
+        assert after.book == before.book
+        changed = [shard for shard in after.shards if shard.codes.sha256 not in old_blobs]
+        assert [shard.name.split(".")[0] for shard in changed] == [newest[0].published_at.date().isoformat()]
+        assert blob(server, before.shards[0].codes.sha256)  # a device that is half through goes on
+
+
+def test_the_book_outlives_a_restart(tmp_path: Path) -> None:
+    with running(tmp_path, news=700) as server:
+        before = listing(server)
+    publish(settings_in(tmp_path), seed=9)
+    with running(tmp_path, news=0, releases=0) as server:
+        assert listing(server).book == before.book
+
+
+def test_a_small_pool_is_its_own_book_and_loses_nothing() -> None:
+    vectors = clustered_vectors(200)
+    book = train_book(vectors, 32)
+    np.testing.assert_array_equal(decode(encode(vectors, book), book), vectors)
+
+
+def test_codes_name_the_nearest_centroid_of_every_subspace() -> None:
+    vectors = clustered_vectors(1_000)
+    book = train_book(vectors, 16)
+    parts = vectors.reshape(1_000, 16, 16)
+    distances = ((parts[:, :, None, :] - book[None]) ** 2).sum(axis=3)  # brute force [n, M, 256]
+    chosen = np.take_along_axis(distances, encode(vectors, book)[:, :, None].astype(np.int64), axis=2)[:, :, 0]
+    np.testing.assert_allclose(chosen, distances.min(axis=2), atol=1e-6)
+
+
+def test_subspaces_that_do_not_divide_the_dimensions_are_refused() -> None:
+    with pytest.raises(ValueError, match="7 subspaces do not divide 256"):
+        train_book(clustered_vectors(300), 7)

@@ -11,9 +11,19 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from backend.errors import InvalidRequest
-from backend.recall.compose import DECODERS, aggregate, compose
-from backend.recall.served import ServedRelease
-from device_app.wire.recall import BasisLaplaceReport, NoReport, Report
+from backend.recall.bayes import code_weights
+from backend.recall.compose import DECODERS, Coded, Interests, Weighted, aggregate, compose, counts_of_shares
+from backend.recall.served import ServedCodebook, ServedProjection, ServedRelease
+from device_app.wire.recall import (
+    BasisL1Report,
+    BasisLaplaceReport,
+    CodeReport,
+    DirectionReport,
+    NoReport,
+    Report,
+    SubsetReport,
+    TopicsReport,
+)
 
 VALUES = np.array([[2, 0], [0, 2], [1, 1]], dtype=np.float32)
 scores_2x3 = arrays(np.float64, (2, 3), elements=st.floats(-50, 50))

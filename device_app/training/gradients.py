@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -35,24 +35,28 @@ class GradientFn(Protocol):
 
 
 class BoundGraph:
-    """An ONNX graph that keeps the parameters it was given last, so that batches of one round bind them once."""
+    """An ONNX graph that keeps the parameters it was given last, so that batches of one round bind them once.
 
-    def __init__(self, graph: bytes, *, threads: int = 1) -> None:
-        self._graph, self._threads = graph, threads
+    private names parameters that are zero where they are not given (`GraphSession`).
+    """
+
+    def __init__(self, graph: bytes, *, threads: int = 1, private: Collection[str] = ()) -> None:
+        self._graph, self._threads, self._private = graph, threads, private
         self._bound: tuple[Params, GraphSession] | None = None
 
     def __call__(self, params: Params, **inputs: NDArray[np.float32]) -> dict[str, NDArray[Any]]:
         """Every output by name. Raises GraphMismatch if parameters or inputs do not fit the graph."""
         if self._bound is None or self._bound[0] is not params:
-            self._bound = (params, GraphSession(self._graph, params, threads=self._threads))
+            session = GraphSession(self._graph, params, threads=self._threads, private=self._private)
+            self._bound = (params, session)
         return self._bound[1](**inputs)
 
 
 class OnnxGradients:
     """A release's gradient graph: loss, and a gradient for each parameter."""
 
-    def __init__(self, graph: bytes, *, threads: int = 1) -> None:
-        self._graph = BoundGraph(graph, threads=threads)
+    def __init__(self, graph: bytes, *, threads: int = 1, private: Collection[str] = ()) -> None:
+        self._graph = BoundGraph(graph, threads=threads, private=private)
 
     def __call__(self, params: Params, batch: Batch) -> Gradients:
         """Gradients of the batch's mean loss. Raises GraphMismatch."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 
@@ -112,3 +114,16 @@ def test_vectors_that_hold_nan_rank_nothing(ranker: Ranker, bad: str) -> None:
     given[bad][0, 0] = np.nan
     with pytest.raises(GraphMismatch, match=r"scores of ranker\.cosine: not finite"):
         ranker.score(**given)
+
+
+def test_ranking_400_candidates_with_features_takes_less_than_2_ms_of_cpu() -> None:
+    draw = np.random.default_rng(0)
+    weights = {"beta": np.array(BETA, np.float32), "feature_weights": WEIGHTS}
+    ranker = Ranker(GraphSession(feature_score_graph(256, 2), weights), name="r", features=NAMES)
+    clicks, candidates = (draw.normal(size=(rows, 256)).astype(np.float32) for rows in (50, 400))
+    situation, taken = beside(400, clicked=list(range(50))), []
+    for _ in range(30):
+        started = time.process_time()
+        ranker.score(clicks, candidates, situation)
+        taken.append(time.process_time() - started)
+    assert min(taken) < 0.002

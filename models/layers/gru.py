@@ -69,7 +69,7 @@ class _Recurrence(torch.autograd.Function):
         reset_in, keep_in, new_in = torch.split(steps, D, dim=2)
         gates_in = torch.cat([reset_in, -keep_in], dim=2)  # sigmoid(-a) = 1 - z, how far a step moves the state
         U_reset, U_keep, U_new = torch.split(weight, D)
-        columns = torch.cat([U_reset, -U_keep, U_new]).t()  # [D, 3 D]
+        to_gates, to_product = torch.cat([U_reset, -U_keep]).t(), U_new.t()  # [D, 2 D], [D, D]
         state = start
         states, gates, news, products = [], [], [], []
         for gate_in, candidate, real in zip(
@@ -78,8 +78,8 @@ class _Recurrence(torch.autograd.Function):
             torch.split(mask, 1, dim=1),
             strict=True,
         ):
-            gate_state, product = torch.split(state @ columns, [2 * D, D], dim=1)
-            gate = torch.sigmoid(gate_in + gate_state)  # [b, 2 D]
+            gate = torch.sigmoid(torch.addmm(gate_in, state, to_gates))  # [b, 2 D]
+            product = state @ to_product  # [b, D]
             reset, move = torch.split(gate, D, dim=1)
             new = torch.tanh(candidate + reset * product)
             states.append(state)
@@ -105,13 +105,13 @@ class _Recurrence(torch.autograd.Function):
         to_keep = real * (states - news) * free * (1 - free)
         to_reset = to_new * products * reset * (1 - reset)
         to_product = torch.cat([to_reset, to_keep, to_new * reset], dim=2)  # d h' / d (U h), [b, H, 3 D]
-        factors = torch.cat([to_product, 1 - move], dim=2).flatten(1)
         arriving = []  # the gradient of each step's h', last step first
-        for factor in reversed(torch.split(factors, 4 * D, dim=1)):
+        shares = zip(
+            torch.split(to_product.flatten(1), 3 * D, dim=1), torch.split((1 - move).flatten(1), D, dim=1), strict=True
+        )
+        for through, past in reversed(list(shares)):
             arriving.append(gradient)
-            spread = torch.cat([gradient] * 4, dim=1) * factor
-            through, past = torch.split(spread, [3 * D, D], dim=1)
-            gradient = past + through @ weight
+            gradient = torch.addmm(gradient * past, torch.cat([gradient] * 3, dim=1) * through, weight)
         each_state = torch.cat(arriving[::-1], dim=1).reshape(states.shape)
         products_gradient = torch.cat([each_state] * 3, dim=2) * to_product  # [b, H, 3 D]
         steps_gradient = torch.cat([products_gradient[:, :, : 2 * D], each_state * to_new], dim=2)

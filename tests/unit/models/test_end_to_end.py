@@ -10,8 +10,9 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torch.testing import assert_close
 
-from models.builders.news import cnn_title, fednewsrec_title, naml
+from models.builders.news import cnn_title, fednewsrec_news, fednewsrec_title, naml
 from models.builders.rankers import nrms
+from models.builders.user import fednewsrec_user
 from models.end_to_end import EndToEnd
 
 VOCABULARY, NEWS, CLICKS = 15, 6, 4
@@ -153,3 +154,8 @@ def test_bad_input_is_named_with_what_was_expected() -> None:
         model.loss(click_rows, mask, candidate_rows)
     with pytest.raises(ValueError, match="user must have a loss, got Linear"):
         EndToEnd(cnn_title(vocabulary=4, word_dim=2, filters=2, attention_dim=2), nn.Linear(2, 2))
+
+
+def test_fednewsrec_trains_the_2_522_803_parameters_of_section_4_1() -> None:
+    model = EndToEnd(fednewsrec_news(), fednewsrec_user())
+    assert sum(each.numel() for each in model.parameters() if each.requires_grad) == 2_522_803

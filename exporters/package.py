@@ -21,6 +21,7 @@ from exporters.signature import GraphInput, GraphSpec, parameters
 from models.recall.basis import BasisRecall
 from models.shapes import CHANNELS_LIMIT, CLICKS, NEGATIVES, NEWS_DIM
 from models.user.cosine import CosineRanker
+from models.user.feature_ranker import FeatureRanker
 from models.user.nrms import NrmsUser
 
 
@@ -51,8 +52,10 @@ def export_recall(model: BasisRecall) -> ExportedModel:
     return export_model("basis", "recall", model, recall_graphs(model.basis_keys.shape[1]))
 
 
-def export_ranker(model: CosineRanker | NrmsUser) -> ExportedModel:
+def export_ranker(model: CosineRanker | FeatureRanker | NrmsUser) -> ExportedModel:
     """Graph `score`, and `gradient` where the ranker is trained. Raises ParityError."""
+    if isinstance(model, FeatureRanker):
+        return export_model("feature_ranker", "ranker", model, feature_ranker_graphs(model))
     architecture = "cosine" if isinstance(model, CosineRanker) else "nrms"
     return export_model(architecture, "ranker", model, ranker_graphs(model))
 
@@ -92,6 +95,17 @@ def ranker_graphs(model: CosineRanker | NrmsUser) -> list[GraphSpec]:
     if isinstance(model, CosineRanker):
         return [score]
     return [score, GraphSpec("gradient", "loss", (*_clicks(dim), _sample(dim)), "loss", with_gradients=True)]
+
+
+def feature_ranker_graphs(model: FeatureRanker) -> list[GraphSpec]:
+    """As `ranker_graphs`, with F features of every candidate as the last input."""
+    dim, count = model.matching.dim, len(model.features)
+    news = (GraphInput("candidates", ("batch", "news", dim)), GraphInput("features", ("batch", "news", count)))
+    sample = (_sample(dim), GraphInput("features", ("batch", 1 + NEGATIVES, count)))
+    return [
+        GraphSpec("score", "forward", (*_clicks(dim), *news), "scores"),
+        GraphSpec("gradient", "loss", (*_clicks(dim), *sample), "loss", with_gradients=True),
+    ]
 
 
 def _clicks(dim: int) -> tuple[GraphInput, GraphInput]:

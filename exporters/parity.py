@@ -100,6 +100,8 @@ def draw_inputs(spec: GraphSpec, readers: Sequence[str], draw: torch.Generator) 
             drawn["quotas"] = members.sum(-1) / mask.sum(-1).clamp_min(1)[:, None]
     if "candidates" in by_name:
         drawn["candidates"] = _unit(by_name["candidates"].shape(sizes), draw)
+    if "features" in by_name:
+        drawn["features"] = torch.rand(by_name["features"].shape(sizes), generator=draw)
     return {name: drawn[name] for name in by_name}
 
 

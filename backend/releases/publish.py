@@ -22,9 +22,9 @@ from device_app.wire.vocabulary import WordVocabulary
 
 SEED = 7
 SCORE_NOISE = 1.2
-RECALL, COSINE, NRMS = "recall", "ranker.cosine", "ranker.nrms"
+RECALL, FEATURES, COSINE, NRMS = "recall", "ranker.features", "ranker.cosine", "ranker.nrms"
 
-FIRST_STEPS = 5
+FIRST_STEPS = 6
 
 
 def publish_first(
@@ -41,7 +41,8 @@ def publish_first(
     vectors [n, D] are the pool's, by the encoder of that digest. The recall model starts at the cosine from k-means
     centroids of the pool; its clip is the model's own (delta) and its noise the paper's lambda_I = 1.2; the cluster
     distance is calibrated to 3 to 4 channels; the codebooks are topic centroids of the pool, the projection its first
-    principal axes; the rankers start at the cosine too. Every graph is compared with torch.
+    principal axes; the rankers start at the cosine too, the default one, with features, at its known weights. Every
+    graph is compared with torch.
     `vocabulary` holds the words of the pool, for news encoders that read words.
     `progress` hears (done, in all) after each step.
 
@@ -56,8 +57,9 @@ def publish_first(
     from exporters.package import ExportedModel, export_ranker, export_recall
     from exporters.parity import ParityError
     from exporters.signature import OPSET
-    from models.builders.rankers import cosine_ranker, nrms_256
+    from models.builders.rankers import cosine_ranker, feature_ranker, nrms_256
     from models.builders.recall import uni_fedrec_recall
+    from models.scopes import private_names
     from models.shapes import BASIS_SIZE, CHANNELS_LIMIT
 
     done = 0
@@ -84,21 +86,26 @@ def publish_first(
     calibration = calibrate(readers, contexts, channels_limit=CHANNELS_LIMIT, seed=seed)
     step_done()
 
-    exports: dict[str, Callable[[], ExportedModel]] = {
-        RECALL: lambda: export_recall(recall),
-        COSINE: lambda: export_ranker(cosine_ranker()),
-        NRMS: lambda: export_ranker(nrms_256()),
+    with_features = feature_ranker()
+    started: dict[str, tuple[torch.nn.Module, Callable[[Any], ExportedModel]]] = {
+        RECALL: (recall, export_recall),
+        FEATURES: (with_features, export_ranker),
+        COSINE: (cosine_ranker(), export_ranker),
+        NRMS: (nrms_256(), export_ranker),
     }
     models: dict[str, ModelEntry] = {}
     facts: dict[str, Any] = {"calibration": calibration.facts(), "graphs": {}}
     try:
-        for name, export in exports.items():
-            exported = export()
+        for name, (model, export) in started.items():
+            exported, private = export(model), private_names(model)
+            weights = {each: value for each, value in exported.weights.items() if each not in private}
             models[name] = ModelEntry(
                 architecture=exported.architecture,
                 role=exported.role,
                 graphs={purpose: store.add_blob(graph) for purpose, graph in exported.graphs.items()},
-                weights=store.add_blob(pack(exported.weights)) if exported.weights else None,
+                weights=store.add_blob(pack(weights)) if weights else None,
+                private=private,
+                features=with_features.features if model is with_features else (),
             )
             facts["graphs"][name] = {report.purpose: report.largest_difference for report in exported.reports}
             step_done()
@@ -120,7 +127,7 @@ def publish_first(
             pool_codes=True,
         ),
         models=models,
-        default_ranker=COSINE,
+        default_ranker=FEATURES,
         vocabulary=None if vocabulary is None else store.add_blob(vocabulary.pack()),
     )
     return store.commit(draft, note="first release: everything starts at the cosine", facts=facts)

@@ -109,7 +109,9 @@ class ReleaseManifest(Message):
     dimensions: int = Field(ge=1, le=4096, description="D")
     opset: int
     recall: RecallProtocol
-    models: dict[str, ModelEntry] = Field(description="By name: 'recall', 'ranker.cosine', 'ranker.nrms'.")
+    models: dict[str, ModelEntry] = Field(
+        description="By name: 'recall', 'ranker.features', 'ranker.cosine', 'ranker.nrms'."
+    )
     default_ranker: str
     vocabulary: BlobRef | None = Field(
         default=None,

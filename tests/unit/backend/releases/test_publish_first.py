@@ -44,7 +44,7 @@ def exported(monkeypatch: pytest.MonkeyPatch) -> list[torch.nn.Module]:
     return seen
 
 
-def test_the_first_release_holds_three_models_at_their_starts_and_a_calibrated_distance(
+def test_the_first_release_holds_four_models_at_their_starts_and_a_calibrated_distance(
     store: ReleaseStore, exported: list[torch.nn.Module]
 ) -> None:
     steps: list[tuple[int, int | None]] = []
@@ -53,15 +53,18 @@ def test_the_first_release_holds_three_models_at_their_starts_and_a_calibrated_d
     )
 
     assert (manifest.release, manifest.previous, manifest.encoder, manifest.dimensions) == ("r1", None, "digest", 256)
-    assert set(manifest.models) == {"recall", "ranker.cosine", "ranker.nrms"}
-    assert manifest.default_ranker == "ranker.cosine"
+    assert set(manifest.models) == {"recall", "ranker.features", "ranker.cosine", "ranker.nrms"}
+    assert manifest.default_ranker == "ranker.features"
+    assert {name: entry.features for name, entry in manifest.models.items() if entry.features} == {
+        "ranker.features": ("section_affinity", "topic_affinity", "popularity", "recency")
+    }
     assert (manifest.recall.score_clip, manifest.recall.score_noise) == (0.2, 1.2), "the paper's delta and lambda_I"
     assert steps == [(done, FIRST_STEPS) for done in range(1, FIRST_STEPS + 1)]
     assert store.require_current() == manifest
     calibration = store.history()[0].facts["calibration"]
     assert calibration["cluster_distance"] == manifest.recall.cluster_distance
     assert 3.0 <= calibration["mean_channels"] <= 4.0
-    for model, name in zip(exported, ("recall", "ranker.cosine", "ranker.nrms"), strict=True):
+    for model, name in zip(exported, manifest.models, strict=True):
         kept = store.weights(manifest, name)
         assert {each: value.shape for each, value in kept.items()} == {
             each: tuple(value.shape) for each, value in model.named_parameters()

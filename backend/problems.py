@@ -24,7 +24,8 @@ from device_app.wire.problems import PROBLEM_MEDIA_TYPE, Problem
 
 URN = "urn:ownfeed:problem:"
 _BEARER = {"WWW-Authenticate": "Bearer"}
-_UNION_TAGS = frozenset({"basis_laplace", "none"})
+_TAGGED = "report"
+"""The member whose kind pydantic puts into a path behind it: report.code.code is report.code for a client."""
 
 _log = logging.getLogger(__name__)
 
@@ -63,8 +64,8 @@ def refusal_of(broken: ValidationError | RequestValidationError) -> OwnfeedError
     kind, context = first["type"], first.get("ctx", {})
     if kind == "json_invalid":
         return MalformedJson("The body can't be read as JSON.", field="body", limit="one JSON object")
-    parts = [part for part in first["loc"] if part not in _UNION_TAGS]
-    field = ".".join(str(part) for part in parts) or "body"
+    path = [str(part) for part in first["loc"]]
+    field = ".".join(part for place, part in enumerate(path) if not place or path[place - 1] != _TAGGED) or "body"
     limit = _limit_of(kind, context)
     return InvalidRequest(f"{field}: {_plain(first['msg'], limit)}", field=field, limit=limit)
 

@@ -15,12 +15,13 @@ from backend.news.item import NewsItem
 from backend.news.pool import NewsPool
 from backend.releases.store import ReleaseDraft, ReleaseStore
 from backend.settings import BackendSettings
-from device_app.wire.releases import ModelEntry, RecallProtocol, ReleaseManifest
+from device_app.wire.releases import Codebook, ModelEntry, Projection, RecallProtocol, ReleaseManifest
 from device_app.wire.tensors import pack
 
 ENCODER = "test-encoder"
 DIMENSIONS = 256
 BASIS_SIZE = 30
+CODEBOOKS = {16: 4.0, 64: 8.0}
 
 
 def clustered_vectors(count: int, *, clusters: int = 60, dimensions: int = DIMENSIONS, seed: int = 3) -> NDArray[Any]:
@@ -93,7 +94,25 @@ def recall_draft(store: ReleaseStore, *, encoder: str = ENCODER, seed: int = 5) 
         dimensions=DIMENSIONS,
         opset=18,
         recall=RecallProtocol(
-            basis_size=BASIS_SIZE, channels_limit=5, cluster_distance=1.0, score_clip=0.2, score_noise=1.2
+            basis_size=BASIS_SIZE,
+            channels_limit=5,
+            cluster_distance=1.0,
+            score_clip=0.2,
+            score_noise=1.2,
+            codebooks=tuple(
+                Codebook(
+                    size=size,
+                    epsilon=epsilon,
+                    prototypes=store.add_blob(
+                        pack({"prototypes": clustered_vectors(size, clusters=size, seed=seed + size)})
+                    ),
+                )
+                for size, epsilon in CODEBOOKS.items()
+            ),
+            projection=Projection(
+                epsilon=4.0, matrix=store.add_blob(pack({"projection": np.eye(8, DIMENSIONS, dtype=np.float32)}))
+            ),
+            pool_codes=True,
         ),
         models={
             "recall": recall,

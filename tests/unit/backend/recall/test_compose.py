@@ -78,3 +78,83 @@ def test_every_kind_of_report_on_the_wire_has_a_decoder() -> None:
     union = typing.get_args(Report)[0]
     kinds = {kind.model_fields["kind"].default for kind in typing.get_args(union)}
     assert kinds == set(DECODERS)
+
+
+def coded_release(epsilon: float = 4.0) -> ServedRelease:
+    """Codebooks of 4 (axes of 16 dimensions) and 8, and a projection to the first 8 of them."""
+    books = {
+        size: ServedCodebook(f"book{size}", epsilon, np.eye(size, 16, dtype=np.float32), np.full(size, 1 / size))
+        for size in (4, 8)
+    }
+    values = np.eye(3, 16, dtype=np.float32)
+    return ServedRelease(
+        "r3", "test-encoder", values, 5, books, ServedProjection(epsilon, np.eye(8, 16, dtype=np.float32))
+    )
+
+
+def test_a_code_names_one_of_the_ready_lists() -> None:
+    wanted = compose(CodeReport(codebook=4, code=2), coded_release())
+    assert isinstance(wanted, Coded)
+    assert (wanted.codebook.name, wanted.code) == ("book4", 2)
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        CodeReport(codebook=16, code=2),
+        TopicsReport(codebook=16, weights=(0.0,) * 16),
+        SubsetReport(codebook=16, topics=(1, 2)),
+    ],
+    ids=lambda report: report.kind,
+)
+def test_a_codebook_that_the_release_lacks_is_refused_naming_its_sizes(report: Report) -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        compose(report, coded_release())
+    assert (refused.value.field, refused.value.limit) == ("report.codebook", "one of 4, 8")
+    assert "r3 has no codebook of 16" in refused.value.detail
+
+
+def test_a_direction_without_a_projection_is_refused() -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        compose(DirectionReport(vector=(1.0, *[0.0] * 7)), release())
+    assert refused.value.field == "report.kind"
+
+
+def test_a_subset_is_weighed_by_bayes() -> None:
+    wanted = compose(SubsetReport(codebook=4, topics=(3,)), coded_release())
+    assert isinstance(wanted, Weighted)
+    np.testing.assert_array_equal(wanted.weights, code_weights(np.full(4, 0.25), 4.0, 3))
+
+
+def test_topics_favour_the_prototype_with_the_greatest_share() -> None:
+    wanted = compose(TopicsReport(codebook=4, weights=(0.1, -0.2, 0.9, 0.1)), coded_release())
+    assert isinstance(wanted, Weighted)
+    assert wanted.weights.argmax() == 2
+    assert wanted.weights.sum() == pytest.approx(1)
+
+
+def test_a_direction_favours_the_prototypes_it_lies_near_of_the_finest_codebook() -> None:
+    wanted = compose(DirectionReport(vector=(0.0, 0.0, 0.6, 0.8, *[0.0] * 4)), coded_release(epsilon=8.0))
+    assert isinstance(wanted, Weighted)
+    assert len(wanted.weights) == 8
+    assert set(np.argsort(-wanted.weights)[:2]) == {2, 3}
+
+
+def test_zero_weights_of_a_far_report_never_make_nan() -> None:
+    wanted = compose(TopicsReport(codebook=4, weights=(1e4, -1e4, 1e4, -1e4)), coded_release(epsilon=64.0))
+    assert isinstance(wanted, Weighted)
+    assert np.isfinite(wanted.weights).all()
+
+
+def test_an_l1_report_is_aggregated_like_the_papers_and_its_shares_become_counts() -> None:
+    report = BasisL1Report(scores=((0.6, 0.3, -0.5), (0.5, 0.5, -0.5)), shares=(0.6, -0.2))
+    interests = compose(report, release())
+    assert isinstance(interests, Interests)
+    np.testing.assert_allclose(interests.vectors, [[1.124986, 0.875014], [1.0, 1.0]], atol=1e-6)  # 2.3's golden
+    assert interests.counts == (1_000, 0)
+
+
+def test_shares_are_counts_in_proportion_and_all_alike_where_they_say_nothing() -> None:
+    assert counts_of_shares((0.5, 0.25, 0.0), 3) == (1_000, 500, 0)
+    assert counts_of_shares((-0.1, -0.3), 2) == (1, 1)
+    assert counts_of_shares((), 3) == (1, 1, 1)

@@ -1,0 +1,99 @@
+"""POST /v1/recall with every kind of report, over the real server in process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from backend.recall.bayes import code_weights, log_probabilities
+from backend.recall.popularity import log_popularity
+from backend.recall.prototype_lists import SHARPNESS
+from device_app.wire.recall import RecallAnswer
+from device_app.wire.timing import parse_server_timing
+from tests.doubles.recall_app import Running, running
+from tests.doubles.recall_world import report
+
+REPORTS: dict[str, dict[str, Any]] = {
+    "code": {"kind": "code", "codebook": 16, "code": 11},
+    "high utility": {"kind": "code", "codebook": 64, "code": 63},
+    "topics": {"kind": "topics", "codebook": 16, "weights": [0.2] * 16},
+    "subset": {"kind": "subset", "codebook": 16, "topics": [3, 4]},
+    "direction": {"kind": "direction", "vector": [0.6, 0.8, 0, 0, 0, 0, 0, 0]},
+    "basis_laplace": report(),
+    "basis_l1": {"kind": "basis_l1", "scores": report()["scores"], "shares": [0.5, 0.4, 0.1]},
+    "none": {"kind": "none"},
+}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    with running(tmp_path_factory.mktemp("kinds"), news=600, pool_poll_sec=3_600) as started:
+        yield started
+
+
+def post(server: Running, kind: dict[str, Any], limit: int = 200) -> Any:
+    return server.client.post("/v1/recall", json={"release": "r1", "limit": limit, "report": kind})
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_every_kind_of_report_is_answered_with_distinct_candidates(server: Running, name: str) -> None:
+    answer = post(server, REPORTS[name])
+    assert answer.status_code == 200, answer.text
+    ids = [card.id for card in RecallAnswer.model_validate_json(answer.content).candidates]
+    assert len(set(ids)) == len(ids) == 200
+
+
+def test_the_answer_to_a_code_is_the_bayes_list_of_the_whole_pool(server: Running) -> None:
+    catalogue, release = server.services.live.current, server.services.served.current
+    book = release.codebooks[16]
+    popular = log_popularity(catalogue.published_at, catalogue.weights, catalogue.built_at)
+    logs = log_probabilities(book.prototypes, catalogue.vectors, popular, SHARPNESS)
+    mixture = code_weights(np.full(16, 1 / 16), 4.0, 11) @ np.exp(logs)
+    expected = [catalogue.ids[row] for row in np.argsort(-mixture, kind="stable")[:200]]
+    found = RecallAnswer.model_validate_json(post(server, REPORTS["code"]).content).candidates
+    assert [card.id for card in found] == expected
+
+
+def test_a_code_is_composed_and_searched_within_two_milliseconds(server: Running) -> None:
+    times = []
+    for code in range(16):
+        answer = post(server, {"kind": "code", "codebook": 16, "code": code})
+        stages = parse_server_timing(answer.headers["server-timing"])
+        times.append(stages["aggregate"] + stages["search"])
+    assert np.median(times) < 2.0
+
+
+@pytest.mark.parametrize(
+    ("kind", "field", "limit"),
+    [
+        ({"kind": "code", "codebook": 32, "code": 1}, "report.codebook", "one of 16, 64"),
+        ({"kind": "code", "codebook": 16, "code": 16}, "report", ""),
+        ({"kind": "code", "codebook": 16, "code": -1}, "report.code", "at least 0"),
+        ({"kind": "code", "codebook": 16, "code": 1.5}, "report.code", ""),
+        ({"kind": "code", "codebook": 10_000, "code": 1}, "report.codebook", "at most 1024"),
+        ({"kind": "topics", "codebook": 32, "weights": [0.0] * 32}, "report.codebook", "one of 16, 64"),
+        ({"kind": "topics", "codebook": 16, "weights": [0.0] * 15}, "report", ""),
+        ({"kind": "subset", "codebook": 16, "topics": [4, 3]}, "report", ""),
+        ({"kind": "direction", "vector": [1.0] * 9}, "report.vector", "at most 8 entries"),
+        ({"kind": "direction", "vector": [2.0] + [0.0] * 7}, "report.vector.0", "at most 1.001"),
+        ({**report(), "scores": [[0.0] * 29] * 3}, "report.scores", "exactly 30 scores a channel"),
+        (
+            {"kind": "basis_l1", "scores": [[0.0] * 29] * 3, "shares": []},
+            "report.scores",
+            "exactly 30 scores a channel",
+        ),
+    ],
+)
+def test_a_report_that_does_not_fit_is_a_problem_naming_field_and_limit(
+    server: Running, kind: dict[str, Any], field: str, limit: str
+) -> None:
+    answer = post(server, kind)
+    assert answer.status_code == 422
+    assert answer.headers["content-type"] == "application/problem+json"
+    problem = answer.json()
+    assert problem["field"] == field
+    assert limit in (problem.get("limit") or "")
+    assert "9999" not in answer.text

@@ -9,7 +9,7 @@ import numpy as np
 
 from experiments.bench.table import Cell, Table
 from experiments.ranking.published import PUBLISHED
-from experiments.ranking.study import Run, Settings
+from experiments.ranking.study import CLIP, DELTA, EPSILON, Run, Settings
 from models.metrics import RankingMetrics
 
 COLUMNS = ("scorer", "AUC", "sd", "nDCG@10", "step 0", "seeds", "study", "s")
@@ -27,7 +27,8 @@ def table(untrained: dict[str, RankingMetrics], runs: Sequence[Run], settings: S
     rows += [_row(name, groups[name]) for name in sorted(groups)]
     notes = (
         f"MIND subset dev, grouped by impression; standard error of an AUC .011. Central: {settings.steps} steps of "
-        f"{settings.batch}; federated: {settings.rounds} rounds of {settings.cohort} readers, noise off; Adam.",
+        f"{settings.batch}; federated: {settings.rounds} rounds of {settings.cohort} readers, noise off; Adam. "
+        f"private: federated, epsilon {EPSILON:g} and delta {DELTA:g} for a reader after all rounds, L2 clip {CLIP:g}.",
         "study: the AUC measured before the project began. step 0: the AUC before training. s: seconds a run.",
         "Live popularity is leave-one-out over dev readers: optimistic, as the data has no times of display.",
     )

@@ -27,15 +27,18 @@ from experiments.simulation.adam import Adam
 from experiments.simulation.central import train_centrally
 from experiments.simulation.clients import Clients, Device, ManyProcesses, OneProcess
 from experiments.simulation.engines import gradient_graph, ranker_inputs
+from experiments.simulation.protections import CentralGaussian, noise_multiplier
 from experiments.simulation.ranking_task import RankingTask
 from experiments.simulation.readers import Library, SimulatedReader
-from experiments.simulation.rounds import Rounds, Trained, simulate
+from experiments.simulation.rounds import Protect, Rounds, Trained, in_clear, simulate
 from exporters.signature import parameters
 from models.metrics import RankingMetrics
 from models.shapes import NEGATIVES, NEWS_DIM
 
-Schedule = Literal["central", "federated"]
-SCHEDULES: tuple[Schedule, ...] = ("central", "federated")
+Schedule = Literal["central", "federated", "private"]
+SCHEDULES: tuple[Schedule, ...] = ("central", "federated", "private")
+"""private: federated with noise inside the sum, (EPSILON, DELTA) for a reader after all rounds."""
+EPSILON, DELTA, CLIP = 2.0, 1e-5, 0.1
 LOSSES_AVERAGED = 20
 
 
@@ -141,7 +144,10 @@ def train(
             negatives=NEGATIVES,
             seed=seed,
         ),
-        "federated": lambda: _federated(bench.samples, library, graph, weights, contestant, seed, settings),
+        "federated": lambda: _federated(bench.samples, library, graph, weights, contestant, seed, settings, in_clear),
+        "private": lambda: _federated(
+            bench.samples, library, graph, weights, contestant, seed, settings, _gaussian(settings, bench.samples)
+        ),
     }
     trained = ways[schedule]()
     return Run(
@@ -164,16 +170,24 @@ def _federated(
     contestant: Contestant,
     seed: int,
     settings: Settings,
+    protect: Protect,
 ) -> Trained:
     def rounds(clients: Clients) -> Trained:
         plan = Rounds(settings.rounds, settings.cohort, samples.readers, seed)
-        return simulate(clients, weights, plan, FedAvg(), Adam(contestant.learning_rate))
+        return simulate(clients, weights, plan, FedAvg(), Adam(contestant.learning_rate), protect=protect)
 
     make = partial(make_device, samples, library, graph, seed, settings.samples_limit)
     if settings.processes == 1 or library.features is not None:  # features are a closure, which can't be sent
         return rounds(OneProcess(make()))
     with ManyProcesses(make, settings.processes) as many:
         return rounds(many)
+
+
+def _gaussian(settings: Settings, samples: TrainingSamples) -> CentralGaussian:
+    multiplier = noise_multiplier(
+        epsilon=EPSILON, delta=DELTA, cohort=settings.cohort, readers=samples.readers, rounds=settings.rounds
+    )
+    return CentralGaussian(CLIP, multiplier, settings.cohort)
 
 
 def make_device(samples: TrainingSamples, library: Library, graph: bytes, seed: int, limit: int) -> Device:

@@ -1,0 +1,103 @@
+"""What opened sums have cost the devices in them, composed over rounds, with the cohorts that survived."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from dp_accounting import dp_event  # type: ignore[import-untyped]
+from dp_accounting.pld import PLDAccountant  # type: ignore[import-untyped]
+from dp_accounting.rdp import RdpAccountant  # type: ignore[import-untyped]
+
+from device_app.wire.concentrated import rho_of_sum
+
+
+@dataclass(frozen=True)
+class SumNoise:
+    """The noise of one secure sum: sigma of a share and the L2 bound of a vector, both in steps; its length."""
+
+    share_sigma: int
+    bound_steps: float
+    coordinates: int
+
+
+@dataclass(frozen=True)
+class NoisyOpening:
+    """One opened sum. colluding: survivors who may tell the server their own shares, and so don't count."""
+
+    noise: SumNoise
+    survivors: int
+    colluding: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.colluding < self.survivors:
+            raise ValueError(f"colluding: 0 to the {self.survivors} survivors less one, got {self.colluding}")
+
+    @property
+    def contributors(self) -> int:
+        """Survivors whose shares are the noise."""
+        return self.survivors - self.colluding
+
+    @property
+    def rho(self) -> float:
+        """In zero-concentrated differential privacy, for letting one device in or out."""
+        noise = self.noise
+        return rho_of_sum(noise.bound_steps, noise.share_sigma, self.contributors, noise.coordinates)
+
+    @property
+    def noise_multiplier(self) -> float:
+        """Standard deviation of the sum's noise over the bound."""
+        return math.sqrt(self.contributors) * self.noise.share_sigma / self.noise.bound_steps
+
+
+def spent_on(openings: Iterable[NoisyOpening], delta: float) -> float:
+    """The epsilon, at this delta, that a device in all of these openings has spent.
+
+    Formal guarantees: bounds the epsilon of (epsilon, delta)-differential privacy for letting one device in or out of
+    all the sums, chosen adaptively; with twice the bound in steps it covers exchanging the device's data. rho adds up,
+    and dp-accounting's Renyi accountant converts it. Nothing is claimed from sampling: the server knows who took part.
+    """
+    renyi = RdpAccountant()
+    renyi.compose(dp_event.ZCDpEvent(sum(opening.rho for opening in openings)))
+    return float(renyi.get_epsilon(delta))
+
+
+def gaussian_figure(openings: Iterable[NoisyOpening], delta: float) -> float:
+    """The same for continuous Gaussian noise of the same multipliers, by its privacy loss distribution.
+
+    A check, and no guarantee: it's a little smaller than `spent_on`, and no theorem carries it over to discrete noise
+    in many dimensions.
+    """
+    # Gaussians compose into one whose squared inverse multiplier is the sum of theirs.
+    inverse = sum(opening.noise_multiplier**-2 for opening in openings)
+    if inverse == 0:
+        return 0.0
+    loss = PLDAccountant()
+    loss.compose(dp_event.GaussianDpEvent(inverse**-0.5))
+    return float(loss.get_epsilon(delta))
+
+
+def sigma_for(
+    epsilon: float, delta: float, *, rounds: int, bound_steps: float, contributors: int, coordinates: int
+) -> int:
+    """The smallest share of noise, in whole steps, with which so many rounds cost at most epsilon.
+
+    contributors: the fewest honest survivors that a round may be opened with. Raises ValueError if 2^24 doesn't do.
+    """
+
+    def fits(sigma: int) -> bool:
+        opening = NoisyOpening(SumNoise(sigma, bound_steps, coordinates), contributors)
+        renyi = RdpAccountant()
+        renyi.compose(dp_event.ZCDpEvent(opening.rho), rounds)
+        return float(renyi.get_epsilon(delta)) <= epsilon
+
+    low, high = 0, 1
+    while not fits(high):
+        low, high = high, 2 * high
+        if high > 2**24:
+            raise ValueError(f"epsilon: {epsilon} over {rounds} rounds takes more than 2^24 steps of noise a device")
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if fits(middle) else (middle, high)
+    return high

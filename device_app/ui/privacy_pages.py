@@ -11,11 +11,13 @@ from fastapi.encoders import jsonable_encoder
 from fastapi.responses import JSONResponse, Response
 from pydantic import ValidationError
 
+from device_app.settings import Mode
 from device_app.ui.press import Press, see_other
 from device_app.views.privacy import PrivacyView, ReportPair
 from device_app.views.traffic import Shown
 
 ERASE_WORD = "erase"
+LABELS = {"topics": "Topics", "direction": "Direction"}
 SHOWN_BYTES = 60_000
 """Most of a request's body shown on the page; the download always has all of it."""
 
@@ -73,12 +75,20 @@ def router(press: Press) -> APIRouter:
     @routes.post("/privacy/switches")
     def switches(
         request: Request,
-        mode: Annotated[Literal["basis_laplace", "none"], Form()],
+        mode: Annotated[Mode, Form()],
         epsilon_per_day_reports: Annotated[float, Form()],
         epsilon_per_day_training: Annotated[float, Form()],
         clicks_per_report: Annotated[int, Form()],
         training: Annotated[Literal["on", "off"], Form()] = "off",
+        epsilon_per_report: Annotated[float | None, Form()] = None,
+        epsilon_lifetime_reports: Annotated[float | None, Form()] = None,
+        epsilon_lifetime_training: Annotated[float | None, Form()] = None,
     ) -> Response:
+        given = {
+            "epsilon_per_report": epsilon_per_report,
+            "epsilon_lifetime_reports": epsilon_lifetime_reports,
+            "epsilon_lifetime_training": epsilon_lifetime_training,
+        }
         try:
             device.set_privacy(
                 mode=mode,
@@ -86,6 +96,7 @@ def router(press: Press) -> APIRouter:
                 epsilon_per_day_training=epsilon_per_day_training,
                 clicks_per_report=clicks_per_report,
                 training=training == "on",
+                **{name: value for name, value in given.items() if value is not None},
             )
         except ValidationError as refused:
             first = refused.errors()[0]
@@ -116,13 +127,16 @@ def day_ends(now: datetime) -> datetime:
 
 
 def channels(report: ReportPair | None) -> list[dict[str, object]]:
-    """The report in use, channel by channel: label, count and rows of (index, clear score or None, sent score)."""
-    if report is None:
+    """The report in use, row by row: label, count or None, and (index, clear score or None, sent score).
+
+    Nothing for a report of one number or a set: it is told in a sentence.
+    """
+    if report is None or report.kind in ("code", "subset"):
         return []
     return [
         {
-            "label": report.labels[at] if at < len(report.labels) else f"Channel {at + 1}",
-            "count": report.counts[at],
+            "label": report.labels[at] if at < len(report.labels) else LABELS.get(report.kind, f"Channel {at + 1}"),
+            "count": report.counts[at] if at < len(report.counts) else None,
             "rows": [(k, report.clear[at][k] if report.clear else None, sent) for k, sent in enumerate(noisy)],
             "peak": max([abs(value) for value in noisy] + [1e-9]),
         }

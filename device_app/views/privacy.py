@@ -7,39 +7,37 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
 from device_app.privacy.budget import CHANNELS, Ledger
-from device_app.privacy.mechanisms.basis_laplace import NAME, BasisLaplace
+from device_app.privacy.composed import Composed, composed
+from device_app.privacy.reporters import MadeReport
+from device_app.privacy.reports import clicks_until_due
 from device_app.settings import PrivacySettings
 from device_app.shelves import Shelves
 from device_app.store.report_memo import Memo
+from device_app.views.modes import MechanismFacts, ModeFacts, PoolFacts, mechanism_facts, mode_facts
 from device_app.views.traffic import Shown, TrafficLog, traffic_log
-from device_app.wire.recall import BasisLaplaceReport, RecallRequest
+from device_app.wire.recall import (
+    BasisL1Report,
+    BasisLaplaceReport,
+    CodeReport,
+    DirectionReport,
+    NoReport,
+    RecallRequest,
+    SubsetReport,
+    TopicsReport,
+)
 from device_app.wire.releases import RecallProtocol
 
 
 @dataclass(frozen=True)
-class MechanismFacts:
-    """The mechanism of the current release and what it costs, counted honestly (ALGORITHMS 2.6)."""
-
-    name: str
-    sentence: str
-    clip: float
-    scale: float
-    basis_size: int
-    channels_limit: int
-    epsilon_per_score: float
-    epsilon_per_channel: float
-    epsilon_per_report: float
-
-
-@dataclass(frozen=True)
 class BudgetView:
-    """One channel of the ledger ('reports' or 'training'), in pure epsilon."""
+    """One channel of the ledger ('reports' or 'training'), in pure epsilon; lifetime is what was spent in all."""
 
     channel: str
     per_day: float
     spent_today: float
     left_today: float
     lifetime: float
+    lifetime_limit: float | None = None
 
 
 @dataclass(frozen=True)
@@ -54,11 +52,14 @@ class LedgerDay:
 
 @dataclass(frozen=True)
 class ReportPair:
-    """The report in use: what the device computed and what it sends instead. Both are channels x basis.
+    """The report in use: what the device computed and what it sends instead, row by row.
 
-    clear is None where only the noisy report was kept. labels names each channel for the reader alone.
+    kind is the report's. Scores are channels x basis, topics and a direction one row; of 'code' and 'subset' clear is
+    the one true number and noisy the numbers sent. clear is None where only the noisy report was kept. counts go with
+    'basis_laplace' alone. labels names each row for the reader alone.
     """
 
+    kind: str
     made_at: datetime
     expires_at: datetime
     release: str
@@ -73,11 +74,15 @@ class PrivacyView:
     """The whole privacy page.
 
     given: the switches that stand as this device was started with them, not as the reader set them or as they come.
+    composed: all charges, of reports and training together.
     """
 
     settings: PrivacySettings
     given: frozenset[str]
+    modes: tuple[ModeFacts, ...]
     mechanism: MechanismFacts | None
+    composed: Composed
+    pool: PoolFacts | None
     budgets: tuple[BudgetView, ...]
     days: tuple[LedgerDay, ...]
     log: TrafficLog
@@ -98,11 +103,16 @@ def privacy_view(
     """The privacy page; names are today's interests, largest first, and page counts lines of the log from 1."""
     settings = ledger.settings
     memo = shelves.report_memo.latest()
+    kept = shelves.pool.current()
+    pool = None if kept is None else PoolFacts(kept.listing.count, shelves.pool.size_bytes())
     new_clicks = shelves.clicks.latest_id() - (memo.clicks if memo else 0)
     return PrivacyView(
         settings=settings,
         given=_as_started(settings) - set_by_reader,
-        mechanism=None if protocol is None or settings.mode != NAME else mechanism_facts(protocol),
+        modes=mode_facts(settings, protocol, pool),
+        mechanism=mechanism_facts(settings, protocol),
+        composed=composed(shelves.ledger_book.laws()),
+        pool=pool,
         budgets=tuple(
             BudgetView(
                 channel=channel,
@@ -110,6 +120,7 @@ def privacy_view(
                 spent_today=ledger.spent_today(channel),
                 left_today=ledger.left(channel),
                 lifetime=ledger.total(channel),
+                lifetime_limit=ledger.lifetime(channel),
             )
             for channel in CHANNELS
         ),
@@ -119,23 +130,7 @@ def privacy_view(
         log=traffic_log(shelves, page, shown),
         report=None if memo is None else _pair(memo, settings, names if new_clicks == 0 else ()),
         new_clicks=new_clicks,
-        clicks_until_report=max(0, settings.clicks_per_report - new_clicks) if memo else 0,
-    )
-
-
-def mechanism_facts(protocol: RecallProtocol) -> MechanismFacts:
-    """The mechanism that a release asks for, with its costs."""
-    mechanism = BasisLaplace.under(protocol)
-    return MechanismFacts(
-        name=NAME,
-        sentence=mechanism.words(),
-        clip=mechanism.clip,
-        scale=mechanism.scale,
-        basis_size=mechanism.basis_size,
-        channels_limit=mechanism.channels_limit,
-        epsilon_per_score=mechanism.epsilon_per_score,
-        epsilon_per_channel=mechanism.epsilon_per_channel,
-        epsilon_per_report=mechanism.epsilon_per_report,
+        clicks_until_report=max(0, clicks_until_due(memo, settings) - new_clicks) if memo else 0,
     )
 
 
@@ -146,14 +141,35 @@ def _as_started(settings: PrivacySettings) -> frozenset[str]:
 
 def _pair(memo: Memo, settings: PrivacySettings, names: Sequence[str]) -> ReportPair | None:
     report = RecallRequest.model_validate_json(memo.payload).report
-    if not isinstance(report, BasisLaplaceReport):
+    if isinstance(report, NoReport) or report.kind != settings.mode:
         return None
+    noisy, counts = _sent(report)
     return ReportPair(
+        kind=report.kind,
         made_at=memo.made_at,
         expires_at=memo.made_at + timedelta(hours=settings.report_window_hours),
         release=memo.release,
         clear=memo.clear,
-        noisy=report.scores,
-        counts=report.counts,
-        labels=tuple(names) if len(names) == len(report.counts) else (),
+        noisy=noisy,
+        counts=counts,
+        labels=tuple(names) if len(names) == len(counts) else (),
     )
+
+
+def _sent(report: MadeReport) -> tuple[tuple[tuple[float, ...], ...], tuple[int, ...]]:
+    """What a report says, in rows, and the counts it tells in clear."""
+    match report:
+        case BasisLaplaceReport():
+            return report.scores, report.counts
+        case BasisL1Report():
+            return report.scores, ()
+        case CodeReport():
+            return ((float(report.code),),), ()
+        case TopicsReport():
+            return (report.weights,), ()
+        case DirectionReport():
+            return (report.vector,), ()
+        case SubsetReport():
+            return (tuple(map(float, report.topics)),), ()
+        case NoReport():
+            return (), ()

@@ -11,10 +11,10 @@ from device_app.feed.item import FeedMode
 from device_app.feed.serving import Serving
 from device_app.feed.taste_reader import CHOSEN_SECTIONS
 from device_app.privacy.budget import ROUNDING, Ledger
-from device_app.privacy.mechanisms.basis_laplace import BasisLaplace
 from device_app.shelves import Shelves
 from device_app.syncing import Syncing
 from device_app.troubles import LoopTrouble, Troubles
+from device_app.views.modes import mechanism_facts
 
 Shield = Literal["green", "amber", "red"]
 
@@ -82,10 +82,18 @@ def _shield(ledger: Ledger, serving: Serving, troubles: Troubles) -> tuple[Shiel
         return "red", "A release failed its checks and was refused; the one before stays in use."
     if ledger.settings.mode == "none":
         return "green", "Reports are switched off: nothing about you is sent."
+    if ledger.settings.mode == "broadcast":
+        return "green", "Nothing about you is reported: your news is found on this device."
     left, models = ledger.left("reports"), serving.loaded()
     if models is None:
         return "green", "Nothing has been sent in this session."
-    cost = BasisLaplace.under(models.manifest.recall).epsilon_per_report
+    facts = mechanism_facts(ledger.settings, models.manifest.recall)
+    if facts is None:
+        return "amber", "This release has no way to report in the mode you chose: nothing about you is sent."
+    cost = facts.epsilon_per_report
     if left < cost * (1 - ROUNDING):
+        whole = ledger.lifetime("reports")
+        if whole is not None and ledger.total("reports") + cost > whole * (1 + ROUNDING):
+            return "amber", "The lifetime budget for reports is spent: no new report is made."
         return "amber", "Today's budget for reports is spent: no new report is made until midnight UTC."
     return "green", f"{left:g} of today's budget for reports is left; a fresh report costs {cost:g}."

@@ -17,23 +17,30 @@ from device_app.errors import UnknownNews
 from device_app.feed.article import Article
 from device_app.feed.item import Feed, FeedItem, Reason, Slot
 from device_app.interests.cluster import InterestCluster
+from device_app.privacy.composed import composed
 from device_app.settings import PrivacySettings, with_overrides
 from device_app.views.explore import ExploreSection
 from device_app.views.history import HistoryEntry, HistoryPage
 from device_app.views.latency import LatencyView, latency_view, waterfall
-from device_app.views.privacy import (
-    BudgetView,
-    LedgerDay,
-    MechanismFacts,
-    PrivacyView,
-    ReportPair,
-)
+from device_app.views.modes import PoolFacts, mechanism_facts, mode_facts
+from device_app.views.privacy import BudgetView, LedgerDay, PrivacyView, ReportPair
 from device_app.views.status import StatusView
 from device_app.views.traffic import Looks, Shown, Traffic, TrafficEntry, TrafficLine, TrafficLog
 from device_app.views.training import Contribution, ProtectionFacts, TrainingView
 from device_app.wire.news import NewsCard
+from device_app.wire.releases import BlobRef, Codebook, RecallProtocol
 from device_app.wire.rounds import RoundStatus
 
+_BLOB = BlobRef(sha256="ab" * 32, size_bytes=1)
+PROTOCOL = RecallProtocol(
+    basis_size=30,
+    channels_limit=5,
+    cluster_distance=1,
+    score_clip=0.2,
+    score_noise=1.2,
+    codebooks=(Codebook(size=16, epsilon=4, prototypes=_BLOB), Codebook(size=64, epsilon=8, prototypes=_BLOB)),
+    pool_codes=True,
+)
 Kind = Literal["empty", "typical", "overfull", "offline"]
 _TEXTS = json.loads(Path(__file__).with_name("pages_stories.json").read_text(encoding="utf-8"))
 
@@ -46,7 +53,12 @@ class PagesDevice:
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     def __post_init__(self) -> None:
-        self.settings = PrivacySettings(training=self.kind != "empty")
+        self.settings = PrivacySettings(
+            mode="basis_laplace" if self.kind == "overfull" else "code",
+            epsilon_per_day_reports=150.0 if self.kind == "overfull" else 8.0,
+            epsilon_lifetime_reports=None if self.kind == "overfull" else 40.0,
+            training=self.kind != "empty",
+        )
         self.chosen: tuple[str, ...] | None = None if self.kind == "empty" else ("sea", "science")
         self.reacted: dict[str, set[str]] = {}
         self.held: dict[tuple[str, str], str] = {("section", "science"): "follow", ("topic", "football"): "block"}
@@ -92,13 +104,13 @@ class PagesDevice:
 
     def status(self) -> StatusView:
         """The shield and the thin line."""
-        spent = {"empty": 0.0, "typical": 50.0, "overfull": 150.0, "offline": 50.0}[self.kind]
+        spent = {"empty": 0.0, "typical": 4.0, "overfull": 150.0, "offline": 4.0}[self.kind]
         left = self.settings.epsilon_per_day_reports - spent
-        words = "Budget for another report is left." if left >= 50 else "No budget for another report is left today."
+        words = "Budget for another report is left." if left >= 4 else "No budget for another report is left today."
         return StatusView(
             profile="reader",
             mode=self.settings.mode,
-            shield="green" if left >= 50 else "amber",
+            shield="green" if left >= 4 else "amber",
             shield_words=words,
             spent_today=spent,
             per_day=self.settings.epsilon_per_day_reports,
@@ -262,47 +274,42 @@ class PagesDevice:
         chance = Random(7)
         clear = tuple(tuple(max(-0.2, min(0.2, chance.gauss(0, 0.15))) for _ in range(30)) for _ in range(3))
         noisy = tuple(tuple(v + chance.choice((-1, 1)) * chance.expovariate(1 / 1.2) for v in row) for row in clear)
-        empty = self.kind == "empty"
+        empty, scored = self.kind == "empty", self.settings.mode == "basis_laplace"
+        cost = 50.0 if scored else 4.0
         reports = BudgetView(
             "reports",
             self.settings.epsilon_per_day_reports,
-            0 if empty else 50,
-            150 if empty else 100,
-            0 if empty else 750,
+            0 if empty else cost,
+            max(0.0, self.settings.epsilon_per_day_reports - (0 if empty else cost)),
+            0 if empty else 6 * cost,
+            self.settings.epsilon_lifetime_reports,
         )
         days = tuple(
-            LedgerDay(date(2026, 11, 20) - timedelta(days=k), "reports", 50.0 * (1 + k % 3), 1 + k % 3)
+            LedgerDay(date(2026, 11, 20) - timedelta(days=k), "reports", cost * (1 + k % 3), 1 + k % 3)
             for k in range(9)
         )
+        pool = None if empty else PoolFacts(12_312, 6_900_000)
         return PrivacyView(
             settings=self.settings,
             given=frozenset({"training", "epsilon_per_day_training"} if self.settings.training else ()),
-            mechanism=None
-            if empty
-            else MechanismFacts(
-                "basis_laplace",
-                "Each score is cut to ±0.2 and covered with Laplace noise of scale 1.2 before it is sent.",
-                0.2,
-                1.2,
-                30,
-                5,
-                1 / 3,
-                10.0,
-                50.0,
-            ),
+            modes=mode_facts(self.settings, PROTOCOL, pool),
+            mechanism=None if empty else mechanism_facts(self.settings, PROTOCOL),
+            composed=composed([] if empty else [("reports", "code", {"size": 16.0, "epsilon": 4.0}, 4.0, 0.0, 6)]),
+            pool=pool,
             budgets=(reports, BudgetView("training", 0.0, 0.0, 0.0, 0.0)),
             days=() if empty else days,
             log=self._log(page, shown or ("all" if empty else "concerning")),
             report=None
             if empty
             else ReportPair(
+                self.settings.mode,
                 self.now - timedelta(hours=2),
                 self.now + timedelta(hours=22),
                 "r3",
-                clear,
-                noisy,
-                (21, 14, 7),
-                ("Ports and ships", "Stars and stones", "Trams"),
+                clear if scored else ((5.0,),),
+                noisy if scored else ((11.0,),),
+                (21, 14, 7) if scored else (),
+                ("Ports and ships", "Stars and stones", "Trams") if scored else (),
             ),
             new_clicks=2,
             clicks_until_report=3,

@@ -169,9 +169,46 @@ def test_the_privacy_page_is_honest_about_sums_days_and_who_switched_training_on
     text = reader.get("/privacy")
     assert "Today is the UTC day" in text
     assert "You did not switch training on here" in text
-    assert 'name="epsilon_per_day_reports" value="150"' in text
-    assert "no strong promise" in text
+    assert 'name="epsilon_per_day_reports" value="8"' in text
+    assert 'name="epsilon_lifetime_reports" value="40"' in text
+    assert "no strong promise" not in text
+    paper = Reader("overfull").get("/privacy")
+    assert 'name="epsilon_per_day_reports" value="150"' in paper
+    assert "no strong promise" in paper
     assert text.index("What left this device</h1>") < text.index("What it could reveal") < text.index("Switches</h2>")
+
+
+def test_the_privacy_page_explains_every_mode_says_what_it_costs_and_recommends_the_stricter(reader: Reader) -> None:
+    text = reader.get("/privacy")
+    for mode in ("code", "broadcast", "none", "topics", "subset", "direction", "basis_l1", "basis_laplace"):
+        assert f'name="mode" value="{mode}"' in text
+    assert 'name="mode" value="code" checked' in text
+    assert "true one with probability 0.78" in text
+    assert "stricter, recommended for a pool of this size" in text
+    assert "0 epsilon, 6.9 MB kept for 12,312 news" in text
+    assert "4 epsilon a fresh report" in text
+    assert "50 epsilon a fresh report" in text
+    assert "This release has nothing to report with within 4 epsilon." in text, "no projection, so no direction"
+    assert "24 epsilon by sum; the sharper account of how losses add up gains nothing yet" in text
+
+
+def test_the_privacy_page_shows_the_true_number_beside_the_one_that_was_sent(reader: Reader) -> None:
+    text = " ".join(reader.get("/privacy").replace("<strong>", "").replace("</strong>", "").split())
+    assert "Computed here: number 5. Sent: 11, which is not true; the newsroom can't tell." in text
+
+
+def test_a_limit_that_is_left_blank_stays_as_it_was() -> None:
+    reader = Reader()
+    form = {
+        "mode": "code", "epsilon_per_day_reports": "8", "epsilon_per_day_training": "0", "clicks_per_report": "20",
+        "epsilon_per_report": "8", "epsilon_lifetime_reports": "",
+    }  # fmt: skip
+    assert reader.post("/privacy/switches", **form) == "/privacy?said=settings"
+    assert (reader.device.settings.epsilon_per_report, reader.device.settings.epsilon_lifetime_reports) == (8, 40)
+    assert reader.post("/privacy/switches", **form | {"epsilon_lifetime_reports": "24"}) == "/privacy?said=settings"
+    assert reader.device.settings.epsilon_lifetime_reports == 24
+    answer = reader.client.post("/privacy/switches", data=form | {"mode": "shouting"}, headers=OURS)
+    assert answer.status_code == 422
 
 
 def test_a_request_is_shown_and_downloaded_to_the_byte(reader: Reader) -> None:

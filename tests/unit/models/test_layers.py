@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch import nn
 from torch.func import functional_call
 from torch.testing import assert_close
 
 from models.builders.attention import self_attention
 from models.layers.additive_attention import AdditiveAttention
+from models.layers.gru import MaskedGru
 from models.layers.masked_softmax import masked_softmax
 from models.layers.self_attention import SelfAttention
+from models.layers.text_cnn import TextCnn
 
 seeds = st.integers(0, 2**31)
 lengths = st.integers(1, 9)
@@ -163,3 +168,39 @@ def test_shapes_that_do_not_fit_are_named_with_what_was_expected() -> None:
             layer(x, mask.t())
     with pytest.raises(ValueError, match=r"mask must have shape \[2, C, 3\], got \[2, 4, 5\]"):
         pool(x, torch.ones(2, 4, 5))
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda: self_attention(dim=6, heads=2, head_dim=3, bias=True),
+        lambda: AdditiveAttention(6, 4),
+        lambda: TextCnn(6, 5),
+        lambda: MaskedGru(6, 5),
+    ],
+    ids=["self-attention", "additive attention", "text CNN", "GRU"],
+)
+@settings(max_examples=25, deadline=None)
+@given(seed=seeds, length=lengths)
+def test_a_masked_row_has_no_influence_and_no_gradient_and_nothing_is_nan(
+    build: Callable[[], nn.Module], seed: int, length: int
+) -> None:
+    torch.manual_seed(seed)
+    layer, mask = build().double(), (drawn(seed, 3, length) > 0).double()
+    mask[0] = 0  # one sequence without any real row
+    x = drawn(seed + 1, 3, length, 6).requires_grad_(True)
+    out = layer(x, mask)
+    garbage = torch.where(mask.unsqueeze(-1) > 0, x.detach(), 1e6 * drawn(seed + 2, 3, length, 6))
+    assert_close(layer(garbage, mask), out.detach())
+    assert out[0].eq(0).all()
+    out.square().sum().backward()
+    assert x.grad is not None
+    assert x.grad[mask == 0].eq(0).all()
+    assert x.grad.isfinite().all()
+    assert all(each.grad is not None and each.grad.isfinite().all() for each in layer.parameters())
+
+
+def test_self_attention_has_the_parameters_of_section_1_2() -> None:
+    for bias, count in ((False, 3 * 300 * 256), (True, 3 * 300 * 256 + 3 * 256)):
+        layer = self_attention(dim=300, heads=16, head_dim=16, bias=bias)
+        assert sum(each.numel() for each in layer.parameters()) == count

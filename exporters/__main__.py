@@ -3,31 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import Annotated
 
+import torch
 import typer
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from torch import nn
 
-from exporters.package import ExportedModel, export_ranker, export_recall, ranker_graphs, recall_graphs
+from exporters.architectures import ARCHITECTURES
+from exporters.package import ExportedModel, export_model
 from exporters.parity import ParityError
-from exporters.signature import GraphSpec
-from models.builders import cosine_ranker, nrms_256, uni_fedrec_recall
-from models.shapes import NEWS_DIM
 
-Row = tuple[nn.Module, list[GraphSpec], Callable[[], ExportedModel]]
-
-
-def catalogue() -> dict[str, Row]:
-    """Every preset that can be released: the model, its graphs, its export."""
-    recall, cosine, nrms = uni_fedrec_recall(), cosine_ranker(), nrms_256()
-    return {
-        "basis": (recall, recall_graphs(NEWS_DIM), lambda: export_recall(recall)),
-        "cosine": (cosine, ranker_graphs(cosine), lambda: export_ranker(cosine)),
-        "nrms": (nrms, ranker_graphs(nrms), lambda: export_ranker(nrms)),
-    }
+SEED = 7
 
 
 def main(
@@ -35,41 +24,67 @@ def main(
     every: Annotated[bool, typer.Option("--all", help="Export every model, check it and print the table.")] = False,
     names: Annotated[bool, typer.Option("--list", help="Print models and graphs; export nothing.")] = False,
 ) -> None:
-    """Export models to ONNX with gradients, and compare each graph with torch."""
+    """Export models to ONNX with gradients, and compare each graph with torch. Exits with 1 if one differs."""
+    if unknown := [each for each in models or [] if each not in ARCHITECTURES]:
+        raise typer.BadParameter(f"no model {', '.join(unknown)}; there are {', '.join(ARCHITECTURES)}")
     console = Console()
-    known = catalogue()
-    if unknown := [each for each in models or [] if each not in known]:
-        raise typer.BadParameter(f"no model {', '.join(unknown)}; there are {', '.join(known)}")
     if names:
-        for name, (model, specs, _) in known.items():
-            for spec in specs:
-                inputs = ", ".join(f"{each.name} {list(each.axes)}" for each in spec.inputs)
-                line = f"{name:7} {_count(model):>9,}  {spec.purpose:10} {inputs} -> {spec.output}"
-                console.print(line, markup=False, highlight=False, soft_wrap=True)
+        _list(console, models or list(ARCHITECTURES))
         return
     if not (every or models):
         raise typer.BadParameter("say --all, --list or the names of models")
+    torch.manual_seed(SEED)
     table = Table("model", "parameters", "graph", "bytes", "nodes", "export s", "largest difference")
+    failures = []
     started = time.perf_counter()
-    for name in models or known:
-        model, _, export = known[name]
-        try:
-            exported = export()
-        except ParityError as failed:
-            console.print(f"{name}: {failed}", style="red", markup=False)
-            raise typer.Exit(1) from failed
-        for each in exported.reports:
-            table.add_row(
-                name,
-                f"{_count(model):,}",
-                each.purpose,
-                f"{each.size_bytes:,}",
-                str(each.nodes),
-                f"{each.export_sec:.1f}",
-                f"{each.largest_difference:.1e}",
-            )
+    with _progress() as progress:
+        task = progress.add_task("", total=len(models or ARCHITECTURES))
+        for name in models or ARCHITECTURES:
+            progress.update(task, description=name)
+            model = ARCHITECTURES[name].build()
+            try:
+                exported = export_model(name, ARCHITECTURES[name].kind, model, ARCHITECTURES[name].graphs(model))
+            except ParityError as failed:
+                failures.append(f"{name}: {failed}")
+            else:
+                _tell(table, exported, _count(model))
+            progress.advance(task)
     console.print(table)
     console.print(f"{time.perf_counter() - started:.1f} s")
+    for failure in failures:
+        console.print(failure, style="red", markup=False)
+    if failures:
+        raise typer.Exit(1)
+
+
+def _list(console: Console, names: list[str]) -> None:
+    for name in names:
+        model = ARCHITECTURES[name].build()
+        for spec in ARCHITECTURES[name].graphs(model):
+            inputs = ", ".join(f"{each.name} {list(each.axes)}" for each in spec.inputs)
+            line = f"{name:21} {_count(model):>9,}  {spec.purpose:14} {inputs} -> {spec.output}"
+            gradients = " and gradients" if spec.with_gradients else ""
+            console.print(line + gradients, markup=False, highlight=False, soft_wrap=True)
+
+
+def _tell(table: Table, exported: ExportedModel, parameters: int) -> None:
+    for each in exported.reports:
+        table.add_row(
+            exported.architecture,
+            f"{parameters:,}",
+            each.purpose,
+            f"{each.size_bytes:,}",
+            str(each.nodes),
+            f"{each.export_sec:.1f}",
+            f"{each.largest_difference:.1e}",
+        )
+
+
+def _progress() -> Progress:
+    """A bar on the terminal's error stream; nothing where there is no terminal."""
+    columns = (TextColumn("{task.description:21}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    console = Console(stderr=True)
+    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
 
 
 def _count(model: nn.Module) -> int:

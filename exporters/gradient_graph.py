@@ -1,36 +1,47 @@
-"""A model's loss and the gradient of every parameter as one ONNX graph; the device trains with it, without torch."""
+"""A model's loss and gradients as one ONNX graph; the device trains with it, without torch."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
 
 import onnx
 import torch
 from torch import Tensor, nn
-from torch._decomp import core_aten_decompositions
-from torch.fx.experimental.proxy_tensor import make_fx
 
-from exporters.inference_graph import quick_tracing, write_graph
-from exporters.signature import GraphSpec, call, parameters
+from exporters.graph import write_graph
+from exporters.signature import GraphSpec, call, parameters, trained
 
 
 def export_gradient_graph(model: nn.Module, spec: GraphSpec) -> onnx.ModelProto:
-    """(p.<parameter>..., inputs...) -> (loss, g.<parameter>...).
+    """(p.<parameter>..., inputs...) -> (loss, g.<trained parameter>..., g.<input of spec.wrt>...).
 
-    The gradient is traced to plain operators first: torch.export can't trace through autograd, and torch.func.grad
-    would bake the batch size in. Nothing here notices a wrong gradient; exporters.parity does.
+    Nothing here notices a wrong gradient; exporters.parity does.
     """
     values = parameters(model)
-    count = len(values)
+    names = list(values)
 
-    def loss_and_gradients(*flat: Tensor) -> tuple[Tensor, ...]:
-        leaves = [each.detach().requires_grad_(True) for each in flat[:count]]
-        with torch.enable_grad():
-            loss = call(model, spec.method, dict(zip(values, leaves, strict=True)), flat[count:])
-            gradients = torch.autograd.grad(loss, leaves)
-        return (loss.detach(), *gradients)
+    def compute(*flat: Tensor) -> tuple[Tensor, ...]:
+        return loss_and_gradients(model, spec, dict(zip(names, flat, strict=False)), flat[len(names) :])
 
-    flat = (*values.values(), *spec.example())
-    # Without the table, losses with mean reduction export gradients that are wrong by a factor of the batch size.
-    table = dict(core_aten_decompositions())
-    with quick_tracing():
-        traced = make_fx(loss_and_gradients, tracing_mode="symbolic", decomposition_table=table)(*flat)
-    return write_graph(traced, values, spec, outputs=[spec.output] + [f"g.{name}" for name in values])
+    return write_graph(
+        compute, values, spec, outputs=[spec.output, *(f"g.{name}" for name in gradients_of(model, spec))]
+    )
+
+
+def gradients_of(model: nn.Module, spec: GraphSpec) -> list[str]:
+    """What the graph gives gradients of, in order: trained parameters, then the inputs of `spec.wrt`."""
+    return [*trained(model), *spec.wrt]
+
+
+def loss_and_gradients(
+    model: nn.Module, spec: GraphSpec, values: Mapping[str, Tensor], inputs: Sequence[Tensor]
+) -> tuple[Tensor, ...]:
+    """The loss and torch's own gradients; a parameter that the loss does not read has the gradient zero."""
+    given = {**values, **dict(zip(spec.input_names, inputs, strict=True))}
+    leaves = {name: given[name].detach().requires_grad_(True) for name in gradients_of(model, spec)}
+    with torch.enable_grad():
+        weights = {name: leaves.get(name, each) for name, each in values.items()}
+        fed = [leaves[name] if name in spec.wrt else given[name] for name in spec.input_names]
+        loss = call(model, spec.method, weights, fed)
+        gradients = torch.autograd.grad(loss, list(leaves.values()), materialize_grads=True)
+    return (loss.detach(), *gradients)

@@ -15,12 +15,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from exporters.gradient_graph import loss_and_gradients
+from exporters.readers import FULL, NONE, ONE, SOME, draw_inputs
 from exporters.signature import GraphSpec, call, parameters
 
 SCORE_TOLERANCE = 1e-5
 GRADIENT_TOLERANCE = 2e-6
 FRESH_SPREAD = 0.08
-NONE, ONE, FULL, SOME = "no clicks", "one click", "full history", "some clicks"
 BATCHES: tuple[tuple[str, ...], ...] = (
     (NONE,),
     (ONE,),
@@ -75,45 +76,6 @@ def check_parity(model: nn.Module, spec: GraphSpec, graph: bytes, *, seed: int =
     return Parity(largest, cases)
 
 
-def draw_inputs(spec: GraphSpec, readers: Sequence[str], draw: torch.Generator) -> dict[str, Tensor]:
-    """Readers as a device would feed them: unit news vectors, left padding, clusters of real clicks with gaps."""
-    batch = len(readers)
-    by_name = {each.name: each for each in spec.inputs}
-    drawn: dict[str, Tensor] = {}
-    sizes = {"batch": batch, "news": 7}
-    clicks = next(each for name, each in by_name.items() if name in ("clicks", "contexts")).shape(sizes)[1]
-    counts = torch.tensor([_click_count(kind, clicks, draw) for kind in readers])
-    mask = (torch.arange(clicks) >= clicks - counts[:, None]).float()  # [b, H]
-    for name in ("clicks", "contexts"):
-        if name in by_name:
-            drawn[name] = _unit(by_name[name].shape(sizes), draw) * mask[..., None]
-    if "click_mask" in by_name:
-        drawn["click_mask"] = mask
-    if "membership" in by_name:
-        channels = by_name["membership"].shape(sizes)[1]
-        labels = torch.randint(channels, (batch, clicks), generator=draw)
-        for row, kind in enumerate(readers):
-            labels[row] = 0 if kind == FULL else labels[row].clamp_max(channels - 2)  # leaves channels empty
-        members = torch.nn.functional.one_hot(labels, channels).transpose(1, 2) * mask[:, None, :]
-        drawn["membership"] = members
-        if "quotas" in by_name:
-            drawn["quotas"] = members.sum(-1) / mask.sum(-1).clamp_min(1)[:, None]
-    if "candidates" in by_name:
-        drawn["candidates"] = _unit(by_name["candidates"].shape(sizes), draw)
-    if "features" in by_name:
-        drawn["features"] = torch.rand(by_name["features"].shape(sizes), generator=draw)
-    return {name: drawn[name] for name in by_name}
-
-
-def _click_count(kind: str, clicks: int, draw: torch.Generator) -> int:
-    fixed = {NONE: 0, ONE: 1, FULL: clicks}
-    return fixed[kind] if kind in fixed else int(torch.randint(2, clicks, (), generator=draw))
-
-
-def _unit(shape: tuple[int, ...], draw: torch.Generator) -> Tensor:
-    return torch.nn.functional.normalize(torch.randn(shape, generator=draw), dim=-1)
-
-
 def _weights(model: nn.Module, draw: torch.Generator) -> Iterator[dict[str, Tensor]]:
     own = parameters(model)
     yield own
@@ -126,13 +88,10 @@ def _weights(model: nn.Module, draw: torch.Generator) -> Iterator[dict[str, Tens
 def _oracle(
     model: nn.Module, spec: GraphSpec, values: Mapping[str, Tensor], inputs: Sequence[Tensor]
 ) -> list[NDArray[np.float32]]:
-    if not spec.with_gradients:
-        with torch.no_grad():
-            return [call(model, spec.method, values, inputs).numpy()]
-    leaves = {name: each.detach().requires_grad_(True) for name, each in values.items()}
-    loss = call(model, spec.method, leaves, inputs)
-    gradients = torch.autograd.grad(loss, list(leaves.values()))
-    return [loss.detach().numpy(), *(each.numpy() for each in gradients)]
+    if spec.with_gradients:
+        return [each.numpy() for each in loss_and_gradients(model, spec, values, inputs)]
+    with torch.no_grad():
+        return [call(model, spec.method, values, inputs).numpy()]
 
 
 def _difference(ours: NDArray[np.float32], theirs: NDArray[np.float32]) -> float:

@@ -2,81 +2,102 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.export import Dim
 from torch.func import functional_call
 
-OPSET = 18  # 17 writes an invalid model; 18 runs natively and in the browser
-FREE_AXIS_LIMIT = 65_536
+from exporters.graph_writer import OPSET
+
+__all__ = ["OPSET", "GraphInput", "GraphSpec", "Method", "call", "parameters", "trained"]
+
+Method = str | Callable[..., Tensor]  # a method's name, or a function of the model and the inputs
 
 
 @dataclass(frozen=True)
 class GraphInput:
-    """One input. An axis that is a name is free; axes of one name have one size."""
+    """One input. An axis that is a name is free; axes of one name have one size.
+
+    Numbers are float32; with `indexes` they are int64 rows of something: of a table with that many rows, or of the free
+    axis of that name.
+    """
 
     name: str
     axes: tuple[int | str, ...]
+    indexes: int | str | None = None
 
     def shape(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
         """The shape with the free axes set to `sizes`."""
         return tuple(sizes[axis] if isinstance(axis, str) else axis for axis in self.axes)
 
+    def rows(self, sizes: Mapping[str, int]) -> int:
+        """How many rows the numbers of an index choose from."""
+        if self.indexes is None:
+            raise ValueError(f"input {self.name} holds float32, no row numbers")
+        return sizes[self.indexes] if isinstance(self.indexes, str) else self.indexes
+
 
 @dataclass(frozen=True)
 class GraphSpec:
-    """One graph of a model: which method, its inputs in call order, the name of its output, gradients or not."""
+    """One graph of a model: which method, its inputs in call order, the name of its output, gradients or not.
+
+    `wrt` names inputs whose gradients are outputs `g.<input>` besides those of the trained parameters.
+    """
 
     purpose: str
-    method: str
+    method: Method
     inputs: tuple[GraphInput, ...]
     output: str
     with_gradients: bool = False
+    wrt: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        by_name = {each.name: each for each in self.inputs}
+        if self.wrt and not self.with_gradients:
+            raise ValueError(f"graph {self.purpose}: wrt needs with_gradients")
+        for name in self.wrt:
+            if name not in by_name or by_name[name].indexes is not None:
+                raise ValueError(f"graph {self.purpose}: wrt names {name}, which is no float32 input")
+        for each in self.inputs:
+            if isinstance(each.indexes, str) and each.indexes not in self.free_axes:
+                raise ValueError(f"graph {self.purpose}: {each.name} indexes {each.indexes}, which is no free axis")
 
     @property
     def input_names(self) -> list[str]:
         return [each.name for each in self.inputs]
 
+    @property
+    def free_axes(self) -> list[str]:
+        """The names of the free axes, each once."""
+        return sorted({axis for each in self.inputs for axis in each.axes if isinstance(axis, str)})
+
     def example(self) -> list[Tensor]:
-        """Tensors to trace with. No free axis is 1: a trace with batch 1 fails at larger batches."""
-        names = sorted({axis for each in self.inputs for axis in each.axes if isinstance(axis, str)})
-        sizes = {name: 2 + place for place, name in enumerate(names)}
+        """Tensors to trace with. Free axes of two names have two sizes and none is 1: a trace with batch 1 fails at
+        larger batches."""
+        sizes = {name: 2 + place for place, name in enumerate(self.free_axes)}
         draw = torch.Generator().manual_seed(0)
-        return [torch.rand(each.shape(sizes), generator=draw) for each in self.inputs]
-
-    def free_axes(self) -> list[dict[int, Any]]:
-        """torch.export's description of the free axes, one dict for each input."""
-        dims: dict[str, Any] = {}
-        for each in self.inputs:
-            for axis in each.axes:
-                if isinstance(axis, str):
-                    dims.setdefault(axis, Dim(axis, min=1, max=FREE_AXIS_LIMIT))
-        return [{at: dims[axis] for at, axis in enumerate(each.axes) if isinstance(axis, str)} for each in self.inputs]
-
-
-class Flat(nn.Module):
-    """A function of a flat tuple of tensors as a module, so that torch.export sees parameters as inputs."""
-
-    def __init__(self, call: Any) -> None:
-        super().__init__()
-        self.call = call
-
-    def forward(self, *tensors: Tensor) -> Any:
-        return self.call(*tensors)
+        return [
+            torch.rand(each.shape(sizes), generator=draw)
+            if each.indexes is None
+            else torch.randint(each.rows(sizes), each.shape(sizes), generator=draw)
+            for each in self.inputs
+        ]
 
 
 class _Method(nn.Module):
-    def __init__(self, model: nn.Module, method: str) -> None:
+    def __init__(self, model: nn.Module, method: Method) -> None:
         super().__init__()
         self.model = model
         self.method = method
 
     def forward(self, *inputs: Tensor) -> Tensor:
-        result: Tensor = getattr(self.model, self.method)(*inputs)
+        result: Tensor
+        if isinstance(self.method, str):
+            result = getattr(self.model, self.method)(*inputs)
+        else:
+            result = self.method(self.model, *inputs)
         return result
 
 
@@ -87,7 +108,12 @@ def parameters(model: nn.Module) -> dict[str, Tensor]:
     return {name: each.detach().clone() for name, each in model.named_parameters()}
 
 
-def call(model: nn.Module, method: str, values: Mapping[str, Tensor], inputs: Sequence[Tensor]) -> Tensor:
+def trained(model: nn.Module) -> list[str]:
+    """Names of the parameters that have gradients; frozen tables have not."""
+    return [name for name, each in model.named_parameters() if each.requires_grad]
+
+
+def call(model: nn.Module, method: Method, values: Mapping[str, Tensor], inputs: Sequence[Tensor]) -> Tensor:
     """model.method(*inputs) with `values` as its parameters."""
     prefixed = {f"model.{name}": each for name, each in values.items()}
     result: Tensor = functional_call(_Method(model, method), prefixed, tuple(inputs))

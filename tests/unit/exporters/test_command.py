@@ -7,6 +7,7 @@ import typer
 from typer.testing import CliRunner
 
 from exporters.__main__ import main
+from exporters.architectures import ARCHITECTURES
 
 app = typer.Typer()
 app.command()(main)
@@ -15,15 +16,33 @@ app.command()(main)
 def test_list_names_every_model_graph_input_and_output() -> None:
     result = CliRunner().invoke(app, ["--list"])
     assert result.exit_code == 0
-    lines = [line.split()[:3] for line in result.output.splitlines()]
-    assert lines == [
-        ["basis", "244,993", "context"],
-        ["basis", "244,993", "decompose"],
-        ["basis", "244,993", "gradient"],
-        ["cosine", "1", "score"],
-        ["nrms", "248,977", "score"],
-        ["nrms", "248,977", "gradient"],
-    ]
+    lines = [tuple(line.split()[:3]) for line in result.output.splitlines()]
+    assert {name for name, _, _ in lines} == set(ARCHITECTURES)
+    assert {
+        ("basis", "244,993", "decompose"),
+        ("nrms_400", "561,601", "table_gradient"),
+        ("fednewsrec", "1,602,002", "user"),
+        ("dssm_item", "305,968", "vector"),
+    } <= set(lines)
+    assert len(lines) == len(set(lines))
+
+
+def test_list_of_one_model_says_what_goes_in_and_comes_out() -> None:
+    result = CliRunner().invoke(app, ["--list", "feature_ranker"])
+    assert result.exit_code == 0
+    given, made = result.output.splitlines()[0].split(" -> ")
+    assert given.endswith("candidates ['batch', 'news', 256], features ['batch', 'news', 4]")
+    assert made == "scores"
+
+
+def test_a_graph_that_fails_ends_in_1_with_its_reason_and_the_others_are_still_checked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("exporters.parity.SCORE_TOLERANCE", -1.0)
+    result = CliRunner().invoke(app, ["cosine", "dssm_item"])
+    assert result.exit_code == 1
+    assert "cosine: graph score, output scores" in result.output
+    assert "dssm_item: graph vector" in result.output
 
 
 def test_one_model_is_exported_and_tabled() -> None:

@@ -13,7 +13,8 @@ from torch import Tensor, nn
 from exporters.inference_graph import export_inference_graph
 from exporters.known_noise import without_known_noise
 from exporters.package import recall_graphs
-from exporters.parity import FULL, NONE, ONE, SOME, ParityError, check_parity, draw_inputs
+from exporters.parity import ParityError, check_parity
+from exporters.readers import FULL, NONE, ONE, SOME, draw_inputs
 from exporters.signature import GraphInput, GraphSpec, parameters
 
 SPEC = GraphSpec(

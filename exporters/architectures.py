@@ -1,0 +1,180 @@
+"""Every architecture that exports, by name. A new one is one entry here.
+
+Word tables have VOCABULARY rows here; a release's own vocabulary only changes that axis of the inputs `p.*.weight`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Literal
+
+from torch import nn
+
+from exporters.graphs import (
+    basis_graphs,
+    end_to_end_graphs,
+    multi_view_graphs,
+    news_graphs,
+    octopus_graphs,
+    one_vector_graphs,
+    plm_head_graphs,
+    ranker_graphs,
+    tower_graphs,
+    view_graphs,
+)
+from exporters.signature import GraphSpec
+from models.builders import dssm, news, rankers, recall, user
+from models.dssm import Dssm, MultiViewDssm, Tower
+from models.end_to_end import EndToEnd
+from models.news.lstur import TopicNews
+from models.news.naml import NamlNews
+from models.news.plm import PlmNewsEncoder
+from models.news.text import TitleEncoder
+from models.recall.basis import BasisRecall
+from models.recall.ebnr import Ebnr
+from models.recall.huita import Huita
+from models.recall.octopus import Octopus
+from models.recall.sasrec import SasRec
+from models.recall.youtubenet import YoutubeNet
+from models.shapes import NEWS_DIM
+from models.user.candidate_attention import CandidateAttention
+from models.user.cosine import CosineRanker
+from models.user.feature_ranker import FeatureRanker
+from models.user.fednewsrec import FedNewsRecUser
+from models.user.lstur import LsturConUser, LsturIniUser
+from models.user.naml import NamlUser
+from models.user.nrms import NrmsUser
+
+Kind = Literal["ranker", "recall", "news", "end to end", "towers"]
+VOCABULARY = 1_000
+STATE_DIM = 384  # S of all-MiniLM-L6-v2
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """A preset and its graphs. `recurrent`: unrolled over the clicks, so its graphs are larger."""
+
+    kind: Kind
+    model: type[nn.Module]
+    build: Callable[[], nn.Module]
+    graphs: Callable[[nn.Module], list[GraphSpec]]
+    recurrent: bool = False
+
+
+class GivenStates(nn.Module):
+    """Stands where a language model is, for an encoder that starts from token states."""
+
+    config = SimpleNamespace(hidden_size=STATE_DIM)
+
+
+def plm_head(dim: int) -> PlmNewsEncoder:
+    """Pooling and head of a PLM encoder; the language model itself is exporters/news_encoder.py's."""
+    return PlmNewsEncoder(GivenStates(), dim)
+
+
+def nrms_title() -> TitleEncoder:
+    return news.nrms_title_encoder(
+        vocabulary=VOCABULARY, word_dim=news.WORD_DIM, heads=16, head_dim=16, attention_dim=200
+    )
+
+
+def naml_news() -> NamlNews:
+    return news.naml(
+        vocabulary=VOCABULARY,
+        categories=news.CATEGORIES,
+        subcategories=news.SUBCATEGORIES,
+        word_dim=news.WORD_DIM,
+        element_dim=100,
+        filters=NEWS_DIM,
+        attention_dim=news.POOLING_DIM,
+    )
+
+
+def lstur_news() -> TitleEncoder:
+    return news.cnn_title(
+        vocabulary=VOCABULARY, word_dim=news.WORD_DIM, filters=NEWS_DIM, attention_dim=news.POOLING_DIM
+    )
+
+
+def lstur_topic_news() -> TopicNews:
+    return news.topic_news(
+        vocabulary=VOCABULARY,
+        categories=news.CATEGORIES,
+        subcategories=news.SUBCATEGORIES,
+        word_dim=news.WORD_DIM,
+        topic_dim=32,
+        filters=192,
+        attention_dim=news.POOLING_DIM,
+    )
+
+
+def fednewsrec_news() -> TitleEncoder:
+    return news.fednewsrec_title(
+        vocabulary=VOCABULARY,
+        word_dim=news.WORD_DIM,
+        filters=400,
+        heads=20,
+        head_dim=20,
+        attention_dim=news.POOLING_DIM,
+        train_words=False,
+        rectified=False,
+    )
+
+
+ARCHITECTURES: Mapping[str, Architecture] = {
+    "cosine": Architecture("ranker", CosineRanker, rankers.cosine_ranker, ranker_graphs),
+    "candidate_attention": Architecture("ranker", CandidateAttention, rankers.candidate_attention, ranker_graphs),
+    "feature_ranker": Architecture("ranker", FeatureRanker, rankers.feature_ranker, ranker_graphs),
+    "nrms": Architecture("ranker", NrmsUser, rankers.nrms_256, ranker_graphs),
+    "nrms_400": Architecture("ranker", NrmsUser, user.nrms_400, ranker_graphs),
+    "naml": Architecture("ranker", NamlUser, user.naml_user, ranker_graphs),
+    "lstur_ini": Architecture("ranker", LsturIniUser, lambda: user.lstur_user("ini"), ranker_graphs, recurrent=True),
+    "lstur_con": Architecture("ranker", LsturConUser, lambda: user.lstur_user("con"), ranker_graphs, recurrent=True),
+    "fednewsrec": Architecture("ranker", FedNewsRecUser, user.fednewsrec_user, ranker_graphs, recurrent=True),
+    "basis": Architecture("recall", BasisRecall, recall.uni_fedrec_recall, basis_graphs),
+    "youtubenet": Architecture("recall", YoutubeNet, recall.youtubenet, one_vector_graphs),
+    "huita": Architecture("recall", Huita, recall.huita, one_vector_graphs),
+    "ebnr": Architecture("recall", Ebnr, recall.ebnr, one_vector_graphs, recurrent=True),
+    "sasrec": Architecture("recall", SasRec, recall.sasrec, one_vector_graphs),
+    "octopus": Architecture("recall", Octopus, recall.octopus, octopus_graphs),
+    "nrms_title": Architecture("news", TitleEncoder, nrms_title, news_graphs),
+    "naml_news": Architecture("news", NamlNews, naml_news, news_graphs),
+    "lstur_news": Architecture("news", TitleEncoder, lstur_news, news_graphs),
+    "lstur_topic_news": Architecture("news", TopicNews, lstur_topic_news, news_graphs),
+    "fednewsrec_news": Architecture("news", TitleEncoder, fednewsrec_news, news_graphs),
+    "plm_head": Architecture("news", PlmNewsEncoder, lambda: plm_head(NEWS_DIM), plm_head_graphs),
+    "nrms_end_to_end": Architecture(
+        "end to end", EndToEnd, lambda: EndToEnd(nrms_title(), rankers.nrms_256()), end_to_end_graphs
+    ),
+    "naml_end_to_end": Architecture(
+        "end to end", EndToEnd, lambda: EndToEnd(naml_news(), user.naml_user()), end_to_end_graphs
+    ),
+    "lstur_end_to_end": Architecture(
+        "end to end",
+        EndToEnd,
+        lambda: EndToEnd(lstur_news(), user.lstur_user("ini")),
+        end_to_end_graphs,
+        recurrent=True,
+    ),
+    "fednewsrec_end_to_end": Architecture(
+        "end to end",
+        EndToEnd,
+        lambda: EndToEnd(fednewsrec_news(), user.fednewsrec_user()),
+        end_to_end_graphs,
+        recurrent=True,
+    ),
+    "dssm_item": Architecture("towers", Tower, dssm.dssm_item, tower_graphs),
+    "dssm_view_1": Architecture("towers", Dssm, lambda: dssm.fl_dssm(23), view_graphs),
+    "dssm_view_2": Architecture("towers", Dssm, lambda: dssm.fl_dssm(30), view_graphs),
+    "fl_mv_dssm": Architecture("towers", MultiViewDssm, dssm.fl_mv_dssm, multi_view_graphs),
+}
+
+
+def name_of(model: nn.Module, kind: Kind) -> str:
+    """The first architecture of this kind whose preset has the model's class. Raises ValueError if there is none."""
+    for name, each in ARCHITECTURES.items():
+        if each.kind == kind and each.model is type(model):
+            return name
+    raise ValueError(f"no {kind} architecture has models of class {type(model).__name__}")

@@ -1,0 +1,185 @@
+"""Which graphs each kind of model has: purposes, inputs, outputs.
+
+H = 50, C_max = 5, K = 4 and the lengths of texts are fixed in the graphs; "batch" is any number of readers or samples,
+"news" any number of candidates, or of distinct news.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+from torch import Tensor, nn
+
+from exporters.news_table import table_loss
+from exporters.signature import GraphInput, GraphSpec
+from models.dssm import Dssm, MultiViewDssm, Tower
+from models.end_to_end import EndToEnd
+from models.layers.word_embedding import WordEmbedding
+from models.news.lstur import TopicNews
+from models.news.naml import NamlNews
+from models.news.plm import PlmNewsEncoder
+from models.news.text import TitleEncoder
+from models.recall.basis import BasisRecall
+from models.recall.octopus import Octopus
+from models.recall.one_vector import OneVectorRecall
+from models.shapes import ABSTRACT_WORDS, CHANNELS_LIMIT, CLICKS, NEGATIVES, NEWS_DIM, TITLE_WORDS
+from models.user.candidate_attention import CandidateAttention
+from models.user.cosine import CosineRanker
+from models.user.feature_ranker import FeatureRanker
+from models.user.user_model import UserModel
+
+CLICK_MASK = GraphInput("click_mask", ("batch", CLICKS))
+CLICK_ROWS = GraphInput("click_rows", ("batch", CLICKS), indexes="news")
+CANDIDATE_ROWS = GraphInput("candidate_rows", ("batch", 1 + NEGATIVES), indexes="news")
+
+
+def recall_graphs(dim: int) -> list[GraphSpec]:
+    """Uni-FedRec's three graphs, split where the device clusters and where privacy clips and adds noise."""
+    membership = GraphInput("membership", ("batch", CHANNELS_LIMIT, CLICKS))
+    quotas = GraphInput("quotas", ("batch", CHANNELS_LIMIT))
+    contexts = GraphInput("contexts", ("batch", CLICKS, dim))
+    inputs = (*_clicks(dim), membership, quotas, _sample(dim))
+    return [
+        GraphSpec("context", "contexts", _clicks(dim), "contexts"),
+        GraphSpec("decompose", "decompose", (contexts, membership), "scores"),
+        GraphSpec("gradient", "loss", inputs, "loss", with_gradients=True),
+    ]
+
+
+def basis_graphs(model: nn.Module) -> list[GraphSpec]:
+    """recall_graphs at the model's D."""
+    return recall_graphs(cast(BasisRecall, model).basis_keys.shape[1])
+
+
+def ranker_graphs(model: nn.Module) -> list[GraphSpec]:
+    """Scores of any number of candidates; the user vector where there is one; loss and gradients on one positive and K
+    negatives a row, with given vectors and with a table of distinct ones. A cosine is not trained."""
+    if isinstance(model, CosineRanker):
+        return [_score(NEWS_DIM)]
+    if isinstance(model, FeatureRanker):
+        return _trained(model.matching.dim, len(model.features))
+    if isinstance(model, CandidateAttention):
+        return _trained(model.dim)
+    dim = cast(UserModel, model).dim
+    return [GraphSpec("user", "user_vector", _clicks(dim), "user"), *_trained(dim)]
+
+
+def one_vector_graphs(model: nn.Module) -> list[GraphSpec]:
+    """The reader's vector, which is what recall asks the pool with, and training."""
+    dim = cast(OneVectorRecall, model).dim
+    inputs = (*_clicks(dim), _sample(dim))
+    return [
+        GraphSpec("user", "user_vector", _clicks(dim), "user"),
+        GraphSpec("gradient", "loss", inputs, "loss", with_gradients=True),
+    ]
+
+
+def octopus_graphs(model: nn.Module) -> list[GraphSpec]:
+    """Channel vectors (zero where a channel is not active), scores, and training."""
+    dim = cast(Octopus, model).dim
+    inputs = (*_clicks(dim), _sample(dim))
+    return [
+        GraphSpec("channels", "channel_vectors", _clicks(dim), "channels"),
+        _score(dim),
+        GraphSpec("gradient", "loss", inputs, "loss", with_gradients=True),
+    ]
+
+
+def news_graphs(model: nn.Module) -> list[GraphSpec]:
+    """News vectors from word and category ids."""
+    return [GraphSpec("news", "forward", _news_inputs(model), "vectors")]
+
+
+def plm_head_graphs(model: nn.Module) -> list[GraphSpec]:
+    """News vectors from token states of a language model: the part of a PLM encoder that training changes."""
+    width = cast(PlmNewsEncoder, model).head.in_features
+    states = GraphInput("states", ("news", TITLE_WORDS, width))
+    mask = GraphInput("piece_mask", ("news", TITLE_WORDS))
+    return [GraphSpec("news", _from_states, (states, mask), "vectors")]
+
+
+def end_to_end_graphs(model: nn.Module) -> list[GraphSpec]:
+    """Training of news encoder and user model together, on distinct news."""
+    inputs = (*_news_inputs(cast(EndToEnd, model).news), CLICK_ROWS, CLICK_MASK, CANDIDATE_ROWS)
+    return [GraphSpec("gradient", "loss", inputs, "loss", with_gradients=True)]
+
+
+def tower_graphs(model: nn.Module) -> list[GraphSpec]:
+    """Vectors of users or items from their features."""
+    features = GraphInput("items", ("news", cast(Tower, model).feature_count))
+    return [GraphSpec("vector", "forward", (features,), "vectors")]
+
+
+def view_graphs(model: nn.Module) -> list[GraphSpec]:
+    """One view of FL-MV-DSSM: cosines, and training on one clicked item and K others."""
+    view = cast(Dssm, model)
+    users = GraphInput("users", ("batch", view.user_tower.feature_count))
+    items = view.item_tower.feature_count
+    sample = (users, GraphInput("items", ("batch", 1 + NEGATIVES, items)))
+    return [
+        GraphSpec("score", "forward", (users, GraphInput("items", ("batch", "news", items))), "scores"),
+        GraphSpec("gradient", "loss", sample, "loss", with_gradients=True),
+    ]
+
+
+def multi_view_graphs(model: nn.Module) -> list[GraphSpec]:
+    """All views together; each trains by itself (view_graphs)."""
+    whole = cast(MultiViewDssm, model)
+    users = [
+        GraphInput(f"users.{name}", ("batch", cast(Tower, tower).feature_count))
+        for name, tower in whole.user_towers.items()
+    ]
+    items = GraphInput("items", ("batch", "news", whole.item_tower.feature_count))
+    return [GraphSpec("score", "forward", (*users, items), "scores")]
+
+
+def _trained(dim: int, features: int = 0) -> list[GraphSpec]:
+    known = (GraphInput("features", ("batch", "news", features)),) if features else ()
+    sample = (GraphInput("features", ("batch", 1 + NEGATIVES, features)),) if features else ()
+    table = GraphInput("table", ("news", dim))
+    return [
+        _score(dim, *known),
+        GraphSpec("gradient", "loss", (*_clicks(dim), _sample(dim), *sample), "loss", with_gradients=True),
+        GraphSpec(
+            "table_gradient",
+            table_loss,
+            (table, CLICK_ROWS, CLICK_MASK, CANDIDATE_ROWS, *sample),
+            "loss",
+            with_gradients=True,
+            wrt=("table",),
+        ),
+    ]
+
+
+def _score(dim: int, *features: GraphInput) -> GraphSpec:
+    candidates = GraphInput("candidates", ("batch", "news", dim))
+    return GraphSpec("score", "forward", (*_clicks(dim), candidates, *features), "scores")
+
+
+def _clicks(dim: int) -> tuple[GraphInput, GraphInput]:
+    return GraphInput("clicks", ("batch", CLICKS, dim)), CLICK_MASK
+
+
+def _sample(dim: int) -> GraphInput:
+    return GraphInput("candidates", ("batch", 1 + NEGATIVES, dim))
+
+
+def _news_inputs(news: nn.Module) -> tuple[GraphInput, ...]:
+    def ids(name: str, table: WordEmbedding, length: int = 0) -> GraphInput:
+        return GraphInput(name, ("news", length) if length else ("news",), indexes=len(table.weight))
+
+    if isinstance(news, TitleEncoder):
+        return (ids("words", news.words, TITLE_WORDS),)
+    if isinstance(news, TopicNews):
+        topics = (ids("category", news.category), ids("subcategory", news.subcategory))
+        return (ids("title", news.title.words, TITLE_WORDS), *topics)
+    if isinstance(news, NamlNews):
+        texts = (ids("title", news.words, TITLE_WORDS), ids("abstract", news.words, ABSTRACT_WORDS))
+        elements = (ids("category", news.category.elements), ids("subcategory", news.subcategory.elements))
+        return (*texts, *elements)
+    raise TypeError(f"no inputs are known of a news encoder {type(news).__name__}")
+
+
+def _from_states(model: nn.Module, states: Tensor, piece_mask: Tensor) -> Tensor:
+    encoder = cast(PlmNewsEncoder, model)
+    return encoder.project(encoder.pool(states, piece_mask))

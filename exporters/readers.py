@@ -1,0 +1,131 @@
+"""Inputs as a device or server would feed them, with the hard cases in: what parity and the Node test run graphs on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+from torch.nn.functional import normalize, one_hot
+
+from exporters.signature import GraphInput, GraphSpec
+
+NONE, ONE, FULL, SOME = "no clicks", "one click", "full history", "some clicks"
+NEWS = 7  # candidates, or rows of a table: far fewer than clicks, so that rows are named many times
+UNNAMED = 2  # rows of a table that no reader names
+
+
+class _Draw:
+    """One batch of readers; each kind of input is a method, found by the input's name."""
+
+    def __init__(self, spec: GraphSpec, readers: Sequence[str], draw: torch.Generator) -> None:
+        self.spec = spec
+        self.readers = readers
+        self.draw = draw
+        self.sizes = {"batch": len(readers), "news": NEWS}
+        self.clicks = next((self.shape(each)[1] for each in spec.inputs if each.name in CLICK_INPUTS), 0)
+        counts = torch.tensor([self._count(kind) for kind in readers])
+        self.mask = (torch.arange(self.clicks) >= self.clicks - counts[:, None]).float()  # [b, H], left padding
+        self.members: Tensor | None = None
+
+    def _count(self, kind: str) -> int:
+        fixed = {NONE: 0, ONE: 1, FULL: self.clicks}
+        return fixed[kind] if kind in fixed else int(torch.randint(2, max(self.clicks, 3), (), generator=self.draw))
+
+    def shape(self, given: GraphInput) -> tuple[int, ...]:
+        return given.shape(self.sizes)
+
+    def click_mask(self, given: GraphInput) -> Tensor:
+        return self.mask
+
+    def click_vectors(self, given: GraphInput) -> Tensor:
+        return self.vectors(given) * self.mask[..., None]
+
+    def vectors(self, given: GraphInput) -> Tensor:
+        return normalize(torch.randn(self.shape(given), generator=self.draw), dim=-1)
+
+    def membership(self, given: GraphInput) -> Tensor:
+        """Every real click in one channel; a full history in one, and an empty channel in every reader."""
+        channels = self.shape(given)[1]
+        labels = torch.randint(channels, self.mask.shape, generator=self.draw)
+        for row, kind in enumerate(self.readers):
+            labels[row] = 0 if kind == FULL else labels[row].clamp_max(channels - 2)
+        self.members = one_hot(labels, channels).transpose(1, 2) * self.mask[:, None, :]
+        return self.members
+
+    def quotas(self, given: GraphInput) -> Tensor:
+        if self.members is None:
+            raise ValueError("quotas are drawn after membership")
+        return self.members.sum(-1) / self.mask.sum(-1).clamp_min(1)[:, None]
+
+    def click_rows(self, given: GraphInput) -> Tensor:
+        return self.rows(given) * self.mask.long()
+
+    def rows(self, given: GraphInput) -> Tensor:
+        return torch.randint(given.rows(self.sizes) - UNNAMED, self.shape(given), generator=self.draw)
+
+    def words(self, given: GraphInput) -> Tensor:
+        """Texts of any length: the first has no word, the second is full."""
+        news, length = self.shape(given)
+        ids = torch.randint(1, given.rows(self.sizes), (news, length), generator=self.draw)
+        lengths = torch.randint(1, length, (news,), generator=self.draw)
+        lengths[0], lengths[1] = 0, length
+        return ids * (torch.arange(length) < lengths[:, None])
+
+    def topics(self, given: GraphInput) -> Tensor:
+        """The first is unknown."""
+        ids = torch.randint(given.rows(self.sizes), self.shape(given), generator=self.draw)
+        ids[0] = 0
+        return ids
+
+    def piece_mask(self, given: GraphInput) -> Tensor:
+        news, length = self.shape(given)
+        lengths = torch.randint(1, length, (news,), generator=self.draw)
+        lengths[0], lengths[1] = 0, length
+        return (torch.arange(length) < lengths[:, None]).float()
+
+    def shares(self, given: GraphInput) -> Tensor:
+        return torch.rand(self.shape(given), generator=self.draw)
+
+    def sparse(self, given: GraphInput) -> Tensor:
+        """Few features of many; the first row has none."""
+        shape = self.shape(given)
+        drawn = (torch.rand(shape, generator=self.draw) < min(0.3, 20 / shape[-1])).float()
+        drawn[0] = 0
+        return drawn
+
+
+CLICK_INPUTS = ("clicks", "contexts", "click_mask", "click_rows")
+DRAWN: dict[str, Callable[[_Draw, GraphInput], Tensor]] = {
+    "clicks": _Draw.click_vectors,
+    "contexts": _Draw.click_vectors,
+    "click_mask": _Draw.click_mask,
+    "membership": _Draw.membership,
+    "quotas": _Draw.quotas,
+    "candidates": _Draw.vectors,
+    "table": _Draw.vectors,
+    "click_rows": _Draw.click_rows,
+    "candidate_rows": _Draw.rows,
+    "features": _Draw.shares,
+    "words": _Draw.words,
+    "title": _Draw.words,
+    "abstract": _Draw.words,
+    "category": _Draw.topics,
+    "subcategory": _Draw.topics,
+    "states": _Draw.vectors,
+    "piece_mask": _Draw.piece_mask,
+    "users": _Draw.sparse,
+    "items": _Draw.sparse,
+}
+
+
+def draw_inputs(spec: GraphSpec, readers: Sequence[str], draw: torch.Generator) -> dict[str, Tensor]:
+    """A tensor for every input of the graph: unit news vectors, left padding, clusters of real clicks with gaps."""
+    batch = _Draw(spec, readers, draw)
+    drawn = {}
+    for each in spec.inputs:
+        name = each.name.split(".")[0]
+        if name not in DRAWN:
+            raise ValueError(f"graph {spec.purpose}: exporters/readers.py can't draw the input {each.name}")
+        drawn[each.name] = DRAWN[name](batch, each)
+    return drawn

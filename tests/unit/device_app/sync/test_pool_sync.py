@@ -1,0 +1,215 @@
+"""Pulling the pool's codes: whole days, by settings alone, and nothing half kept."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import numpy as np
+import pytest
+
+from device_app.errors import AnswerMalformed, BackendUnreachable, NoRelease, ReleaseRefused
+from device_app.settings import PerformanceSettings, PrivacySettings, keeps_pool
+from device_app.store.database import Database
+from device_app.store.pool_shelf import BLOCK, PoolShelf
+from device_app.store.release_shelf import ReleaseShelf
+from device_app.sync.pool_codes import PoolSync
+from device_app.sync.releases import ReleaseSync
+from device_app.uplink.http import Door
+from device_app.wire.broadcast import CodeShard, PoolCodes, pack_book, pack_cards, pack_codes, pack_priors
+from device_app.wire.news import NewsCard
+from device_app.wire.releases import RecallProtocol
+
+D, M = 8, 4
+PROTOCOL = RecallProtocol(
+    basis_size=4, channels_limit=5, cluster_distance=1, score_clip=0.2, score_noise=1.2, pool_codes=True
+)
+LISTING = "/v1/releases/r1/codes"
+
+
+def card(news_id: str, now: datetime) -> NewsCard:
+    return NewsCard(
+        id=news_id, title=news_id, abstract="", url="", publisher="", section="", topic="", published_at=now, weight=0.0
+    )
+
+
+class Pool:
+    """A pool of days, served by the fake backend."""
+
+    def __init__(self, backend, now: datetime) -> None:  # type: ignore[no-untyped-def]
+        self.backend, self.now = backend, now
+        self.days: dict[str, list[str]] = {}
+        backend.publish("r1", recall=PROTOCOL)
+
+    def serve(self, version: int = 1, **changes: object) -> PoolCodes:
+        shards = tuple(
+            CodeShard(
+                name=name,
+                count=len(ids),
+                codes=self.backend.blob(pack_codes(np.full((len(ids), M), int(name[8:10]), np.uint8))),
+                cards=self.backend.blob(pack_cards(card(one, self.now).model_dump_json().encode() for one in ids)),
+            )
+            for name, ids in self.days.items()
+        )
+        count = sum(map(len, self.days.values()))
+        values: dict[str, object] = {
+            "release": "r1", "version": version, "encoder": "enc-1", "subspaces": M, "sharpness": 5.0, "shards": shards,
+            "book": self.backend.blob(pack_book(np.ones((M, 256, D // M), np.float32))),
+            "priors": self.backend.blob(pack_priors(np.full(count, version, dtype=np.float32))),
+        }  # fmt: skip
+        listing = PoolCodes(**(values | changes))
+        self.backend.spoiled[LISTING] = listing.model_dump_json().encode()
+        return listing
+
+
+@pytest.fixture
+def pool(backend, now: datetime, door: Door, database: Database) -> Pool:  # type: ignore[no-untyped-def]
+    made = Pool(backend, now)
+    made.days = {"2026-11-19.0": ["A", "B"], "2026-11-20.0": ["C"]}
+    ReleaseSync(door, ReleaseShelf(database), lambda: now).refresh()
+    return made
+
+
+def sync(door: Door, database: Database, now: datetime, wanted=lambda _: True) -> PoolSync:  # type: ignore[no-untyped-def]
+    return PoolSync(door, PoolShelf(database), ReleaseShelf(database), lambda: now, wanted)
+
+
+def test_without_a_release_there_is_nothing_to_pull(door: Door, database: Database, now: datetime) -> None:
+    with pytest.raises(NoRelease):
+        sync(door, database, now).refresh()
+
+
+def test_a_pool_is_pulled_whole_and_later_only_the_days_that_changed(
+    pool: Pool, door: Door, database: Database, now: datetime
+) -> None:
+    pool.serve()
+    puller, shelf = sync(door, database, now), PoolShelf(database)
+    assert puller.refresh() == 2 + 2 * 2
+    kept = shelf.current()
+    assert kept is not None
+    assert kept.listing.count == 3
+    names = [shard.cards.sha256 for shard in kept.listing.shards]
+    assert [one.id for one in shelf.cards([(names[1], 0), (names[0], 1), (names[0], 0)])] == ["C", "B", "A"]
+    pool.days["2026-11-21.0"] = ["D", "E"]
+    del pool.days["2026-11-19.0"]
+    pool.serve(version=2)
+    before = len(pool.backend.asked)
+    assert puller.refresh() == 1 + 2, "the priors and the new day; the book and the old day are here"
+    asked = pool.backend.asked[before:]
+    assert asked[0] == LISTING
+    assert all(path.startswith("/v1/blobs/") for path in asked[1:])
+    assert shelf.cards([(names[0], 0)]) == [], "a day that is gone leaves the disk"
+    assert shelf.block("D") is not None
+    assert shelf.block("A") is None
+
+
+def test_the_etag_is_computed_from_the_bytes_and_saves_the_listing(
+    pool: Pool, door: Door, database: Database, now: datetime
+) -> None:
+    from hashlib import sha256
+
+    pool.serve()
+    puller = sync(door, database, now)
+    puller.refresh()
+    entry = puller  # the request is looked at in the byte log, to the byte
+    assert entry.refresh() == 0
+    row = database.row("SELECT head FROM traffic ORDER BY id DESC LIMIT 1")
+    assert row is not None
+    digest = sha256(pool.backend.spoiled[LISTING]).hexdigest()
+    assert f'if-none-match: "{digest}"'.encode() in row[0].lower()
+
+
+def test_what_is_asked_for_does_not_depend_on_what_was_clicked(
+    pool: Pool, door: Door, database: Database, now: datetime
+) -> None:
+    from device_app.store.clicks import Clicks
+
+    pool.serve()
+    Clicks(database).add("C", None, now)
+    sync(door, database, now).refresh()
+    assert len(pool.backend.asked) == len(set(pool.backend.asked))
+    every = {shard.cards.sha256 for shard in PoolShelf(database).current().listing.shards}  # type: ignore[union-attr]
+    assert {path.rsplit("/", 1)[1] for path in pool.backend.asked} >= every
+
+
+def test_a_pull_that_is_cut_off_goes_on_where_it_was_and_the_old_pool_stays_until_then(
+    pool: Pool, door: Door, database: Database, now: datetime
+) -> None:
+    pool.serve()
+    puller, shelf = sync(door, database, now), PoolShelf(database)
+    puller.refresh()
+    pool.days["2026-11-21.0"], pool.days["2026-11-22.0"] = ["D"], ["E"]
+    listing = pool.serve(version=2)
+    pool.backend.down.add(f"/v1/blobs/{listing.shards[-1].cards.sha256}")
+    with pytest.raises(BackendUnreachable):
+        puller.refresh()
+    kept = shelf.current()
+    assert kept is not None
+    assert kept.listing.version == 1
+    pool.backend.down.clear()
+    before = len(pool.backend.asked)
+    assert puller.refresh() == 2
+    assert len(pool.backend.asked) == before + 1 + 2
+    assert PoolShelf(database).current().listing.version == 2  # type: ignore[union-attr]
+
+
+def test_a_blob_that_is_not_as_declared_is_refused_and_nothing_of_it_kept(
+    pool: Pool, door: Door, database: Database, now: datetime
+) -> None:
+    listing = pool.serve()
+    shard = listing.shards[0]
+    pool.backend.spoiled[f"/v1/blobs/{shard.codes.sha256}"] = bytes(shard.codes.size_bytes)
+    with pytest.raises(ReleaseRefused, match="another hash"):
+        sync(door, database, now).refresh()
+    pool.backend.spoiled.pop(f"/v1/blobs/{shard.codes.sha256}")
+    pool.serve(shards=(shard.model_copy(update={"count": 1}), *listing.shards[1:]))
+    with pytest.raises(AnswerMalformed, match="pool codes"):
+        sync(door, database, now).refresh()
+    pool.serve(encoder="enc-9")
+    with pytest.raises(AnswerMalformed, match="enc-9"):
+        sync(door, database, now).refresh()
+    assert PoolShelf(database).current() is None
+    assert database.number("SELECT count(*) FROM pool_card") == 0
+
+
+def test_a_pool_that_settings_do_not_want_is_not_pulled_and_leaves_the_disk(
+    pool: Pool, door: Door, database: Database, now: datetime
+) -> None:
+    pool.serve()
+    sync(door, database, now).refresh()
+    pool.serve(version=2)
+    sync(door, database, now, lambda news: news <= 2).refresh()
+    assert PoolShelf(database).current() is None
+    sync(door, database, now).refresh()
+    assert PoolShelf(database).current() is not None
+    sync(door, database, now, lambda _: False).refresh()
+    assert PoolShelf(database).current() is None
+    assert PoolShelf(database).size_bytes() == 0
+    before = len(pool.backend.asked)
+    sync(door, database, now, lambda _: False).refresh()
+    assert len(pool.backend.asked) == before
+
+
+def test_which_devices_keep_a_pool_is_a_matter_of_settings_alone() -> None:
+    def keeps(mode: str, news: int, limit: int = 50_000) -> bool:
+        return keeps_pool(PrivacySettings(mode=mode), PerformanceSettings(pool_limit=limit), news)  # type: ignore[arg-type]
+
+    assert [keeps("code", 50_000), keeps("code", 50_001), keeps("code", 0, limit=0)] == [True, False, False]
+    assert keeps("broadcast", 10**6, limit=0)
+    assert not keeps("none", 1)
+
+
+def test_a_block_is_cut_at_the_same_places_on_every_device(
+    pool: Pool, door: Door, database: Database, now: datetime
+) -> None:
+    pool.days = {"2026-11-20.0": [f"N{at}" for at in range(250)]}
+    pool.serve()
+    sync(door, database, now).refresh()
+    shelf = PoolShelf(database)
+    assert BLOCK == 100
+    first, second, last = shelf.block("N7"), shelf.block("N199"), shelf.block("N249")
+    assert first is not None
+    assert second is not None
+    assert last is not None
+    assert first.ids == tuple(f"N{at}" for at in range(100))
+    assert second.ids == tuple(f"N{at}" for at in range(100, 200))
+    assert len(last.ids) == 50

@@ -47,7 +47,7 @@ check: setup-dev ## style, types, and who may import whom
 	@$(BIN)/lint-imports
 	@cd web && npm install --silent --no-audit --no-fund && npm run --silent check
 
-bench: setup-dev ## measure: embedding, index, recall, latency, round
+bench: setup-dev ## measure: embedding, index, recall, latency, round, secure sum
 	@$(BIN)/ownfeed bench all
 
 format: setup-dev ## rewrite the code in the project's style

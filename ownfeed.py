@@ -60,6 +60,7 @@ class Bench(StrEnum):
     recall = "recall"
     latency = "latency"
     round = "round"
+    secagg = "secagg"
     all = "all"
 
 
@@ -341,14 +342,15 @@ def evaluate_ranking(
 
     settings = Settings(steps=steps, rounds=rounds, processes=processes)
     try:
-        result = run_ranking(data=data, models=models or [], seeds=seeds, settings=settings, out=out, console=says)
+        tables = run_ranking(data=data, models=models or [], seeds=seeds, settings=settings, out=out, console=says)
     except (DataMissing, ValueError) as refused:
         says.print(f"ownfeed: {refused}", markup=False, style="red")
         raise typer.Exit(1) from None
     if as_json:
-        typer.echo(json.dumps(result.as_json(), indent=2))
+        typer.echo(json.dumps([table.as_json() for table in tables], indent=2))
     else:
-        result.show(Console(highlight=False))
+        for table in tables:
+            table.show(Console(highlight=False))
 
 
 def chosen(**options: Any) -> dict[str, Any]:

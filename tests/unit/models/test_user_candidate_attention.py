@@ -111,6 +111,7 @@ def test_features_add_to_the_fit_by_their_weights() -> None:
     wanted = model.matching(clicks, mask, news) + (features * model.feature_weights).sum(-1)
     assert_close(model(clicks, mask, news, features), wanted)
     assert all(model.feature_weights > 0), "the known start uses every feature"
+    assert model.matching.beta.item() == 3.0
 
 
 def test_gradients_of_clicks_and_candidates_agree_with_finite_differences() -> None:

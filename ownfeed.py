@@ -61,6 +61,7 @@ class Bench(StrEnum):
     latency = "latency"
     round = "round"
     secagg = "secagg"
+    graphs = "graphs"
     all = "all"
 
 

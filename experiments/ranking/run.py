@@ -9,6 +9,7 @@ from rich.console import Console
 
 from experiments.bench.table import Table
 from experiments.datasets.mind import FOLDER, load_mind
+from experiments.ranking.choices import choices
 from experiments.ranking.contestants import CONTESTANTS
 from experiments.ranking.report import table
 from experiments.ranking.study import SCHEDULES, Schedule, Settings, Workbench, read_runs, run_study, write_runs
@@ -24,8 +25,8 @@ def run_ranking(
     settings: Settings,
     out: Path | None,
     console: Console,
-) -> Table:
-    """Run the study and return its table. Every finished run is in `out` at once, and is not repeated another time.
+) -> list[Table]:
+    """Run the study and return its tables. Every finished run is in `out` at once, and is not repeated another time.
 
     models: parts of contestants' names; none trains nothing. Raises DataMissing, MalformedRow and ValueError.
     """
@@ -47,4 +48,4 @@ def run_ranking(
             write_runs(out, settings, runs, untrained)
     if out is not None:
         write_runs(out, settings, runs, untrained)
-    return table(untrained, runs, settings)
+    return [table(untrained, runs, settings), choices(bench.mind, bench.vectors)]

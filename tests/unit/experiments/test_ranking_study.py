@@ -15,6 +15,7 @@ from experiments.bench.table import DataMissing
 from experiments.datasets.mind import Impressions, Mind, News, load_mind
 from experiments.datasets.ragged import Ragged
 from experiments.datasets.titles import title_vectors, unit_rows
+from experiments.ranking.choices import choices, paired_difference, with_history
 from experiments.ranking.contestants import CONTESTANTS, features_of
 from experiments.ranking.evaluation import evaluate, evaluate_model, metrics, model_scores
 from experiments.ranking.published import PUBLISHED
@@ -84,6 +85,28 @@ def test_live_popularity_leaves_the_readers_own_click_out() -> None:
         others = (mind.dev.candidates.values == news) & (mind.dev.candidates.owners != owner)
         expected = np.log((mind.dev.clicked[others].sum() + 1) / (others.sum() + 10))
         assert rates[place] == pytest.approx(expected)
+
+
+def test_a_paired_difference_is_the_difference_of_the_aucs() -> None:
+    dev, rng = made_up_mind().dev, np.random.default_rng(0)
+    first, second = rng.random((2, len(dev.candidates.values)))
+    found = paired_difference(dev, first, second)
+    assert found.mean == pytest.approx(metrics(dev, first).auc - metrics(dev, second).auc)
+    assert paired_difference(dev, first, 2 * first).error == 0
+
+
+def test_the_forms_of_the_default_are_compared_on_both_splits(bench: Workbench) -> None:
+    shown = choices(bench.mind, bench.vectors)
+    assert shown.columns[2:] == ("train AUC", "train difference", "dev AUC", "dev difference")
+    assert all(row[2] == row[4] for row in shown.rows)  # the made-up splits are the same
+
+
+def test_impressions_without_a_history_are_left_out() -> None:
+    mind = made_up_mind()
+    empty = replace(mind.dev, histories=Ragged.of([[], *list(mind.dev.histories)[1:]]))
+    kept = with_history(empty)
+    assert kept.users == mind.dev.users[1:]
+    assert len(kept.clicked) == len(kept.candidates.values) == len(mind.dev.clicked) - len(mind.dev.candidates[0])
 
 
 def test_affinities_are_shares_of_the_readers_clicks() -> None:

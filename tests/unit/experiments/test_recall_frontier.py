@@ -1,0 +1,179 @@
+"""The frontier's modes on a small made-up world in which the right answers are known."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from backend.recall.bayes import code_weights
+from backend.recall.prototype_lists import PrototypeLists
+from device_app.privacy.noise import SeededNoise
+from experiments.recall.bars import bars
+from experiments.recall.frontier import Chosen, Frontier, Row
+from experiments.recall.interests import channels, decomposed, lists, noisy
+from experiments.recall.measure import Paired, recall
+from experiments.recall.modes import Mixtures, Study, learned_book, nearest, topic_book
+from experiments.recall.tower import reader_vectors, train_tower
+from experiments.recall.warm import HeldOut, Split
+
+NEWS, GROUPS, DIM = 600, 6, 32
+
+
+@cache
+def world() -> Study:
+    """600 news in 6 groups; every reader reads one group only, early and late."""
+    draw = np.random.default_rng(5)
+    middles = draw.normal(size=(GROUPS, DIM))
+    group = np.arange(NEWS) % GROUPS
+    news = middles[group] + 0.4 * draw.normal(size=(NEWS, DIM))
+    news = (news / np.linalg.norm(news, axis=1, keepdims=True)).astype(np.float32)
+
+    def clicks(count: int) -> np.ndarray:
+        return draw.choice(np.flatnonzero(group == draw.integers(GROUPS)), size=count, replace=False)
+
+    readers = [clicks(14) for _ in range(180)]
+    measured = HeldOut(tuple(each[:10] for each in readers[:60]), tuple(np.sort(each[10:]) for each in readers[:60]))
+    split = Split(tuple(readers[60:]), measured, NEWS)
+    return Study(split, news, split.recent_clicks())
+
+
+def found(answers: object, depth: int = 100) -> float:
+    study = world()
+    return float(recall(answers, study.split.measured.targets, NEWS, (depth,)).mean())  # type: ignore[arg-type]
+
+
+def test_the_whole_vector_finds_the_readers_group_and_popularity_does_not() -> None:
+    study = world()
+    assert found(study.exact(30.0)) > 0.95  # a group has 100 news
+    assert found(study.popular()) < 0.4
+
+
+def test_a_code_finds_more_the_more_it_may_tell_and_everything_without_noise() -> None:
+    mixtures = Mixtures(world(), learned_book(world(), GROUPS, seed=7), 30.0)
+    shares = [found(mixtures.code(epsilon)) for epsilon in (0.0, 1.0, 3.0, 6.0, 30.0)]
+    assert shares == sorted(shares)
+    assert shares[-1] > 0.95
+    assert found(mixtures.subset(30.0)) == pytest.approx(shares[-1], abs=1e-9)
+
+
+def test_the_chances_of_a_code_are_those_of_randomised_response() -> None:
+    study = world()
+    book = learned_book(study, GROUPS, seed=7)
+    answers = Mixtures(study, book, 10.0).code(2.0)
+    true = nearest(study.readers, book.prototypes)
+    np.testing.assert_allclose(answers.chance.sum(axis=1), 1)
+    own = answers.chance[np.arange(len(true)), true]
+    np.testing.assert_allclose(own, np.exp(2) / (np.exp(2) + GROUPS - 1))
+    assert (answers.chance[0] / answers.chance[0].min()).max() == pytest.approx(np.exp(2))
+
+
+def test_the_frontiers_lists_are_those_the_server_serves() -> None:
+    study = world()
+    book = learned_book(study, GROUPS, seed=7)
+    answers = Mixtures(study, book, 8.0).code(4.0)
+    served = PrototypeLists(book.prototypes, study.news, study.log_popularity, sharpness=8.0, depth=150)
+    for code in range(GROUPS):
+        expected = served.mixed(code_weights(book.shares, 4.0, code), 400)
+        np.testing.assert_array_equal(answers.lists[code], expected)
+
+
+@pytest.mark.parametrize("mode", ["topics", "direction"])
+def test_other_reports_find_the_group_with_budget_and_no_less_than_a_common_list_without(mode: str) -> None:
+    mixtures = Mixtures(world(), learned_book(world(), GROUPS, seed=7), 30.0)
+    common = found(mixtures.code(0.0))
+    assert found(getattr(mixtures, mode)(24.0)) > 0.8
+    assert found(getattr(mixtures, mode)(0.01)) == pytest.approx(common, abs=0.08)
+
+
+def test_a_topic_book_takes_nothing_from_readers() -> None:
+    study = world()
+    without = Study(Split((), study.split.measured, NEWS), study.news, study.clicks)
+    np.testing.assert_array_equal(topic_book(study, GROUPS, 7).prototypes, topic_book(without, GROUPS, 7).prototypes)
+
+
+def test_quantised_news_find_nearly_as_much_and_take_a_byte_a_subspace() -> None:
+    study = world()
+    assert study.codes(16).nbytes == 16 * NEWS
+    assert found(study.broadcast(30.0, 16)) > 0.9
+
+
+def test_channels_are_the_groups_a_reader_reads() -> None:
+    study = world()
+    two = np.concatenate([np.flatnonzero(np.arange(NEWS) % GROUPS == 0)[:6], [1, 7, 13, 19]])
+    both = channels(study.news, study.news, [two])
+    assert both.counts == ((6, 4),)
+    whole = channels(study.news, study.news, study.split.measured.histories)
+    assert found(lists(study, whole, 30.0)) > 0.9
+    basis = topic_book(study, GROUPS, 7).prototypes
+    assert found(lists(study, decomposed(whole, basis, 20.0), 30.0)) > 0.9
+
+
+def test_the_papers_noise_at_a_small_epsilon_drowns_the_report() -> None:
+    study = world()
+    whole = channels(study.news, study.news, study.split.measured.histories)
+    basis = topic_book(study, 30, 7).prototypes
+    drowned = noisy(whole, basis, clip=0.2, scale=60.0, source=SeededNoise(1))
+    assert found(lists(study, drowned, 30.0)) < 0.4
+
+
+def test_training_the_tower_brings_what_is_clicked_together_nearer() -> None:
+    study = world()
+    titles = np.random.default_rng(1).normal(size=(NEWS, 300)).astype(np.float32)  # titles that say nothing
+    titles /= np.linalg.norm(titles, axis=1, keepdims=True)
+    towers = train_tower(titles, study.split.train * 4, kept=(1, 3))
+    readers = study.split.train[:40]
+
+    def margin(matrix: np.ndarray) -> float:
+        news = titles @ matrix.T
+        vectors = reader_vectors(news, [clicks[:10] for clicks in readers])
+        own = np.mean([vector @ news[clicks[10:]].T for vector, clicks in zip(vectors, readers, strict=True)])
+        return float(own - (vectors @ news.T).mean())
+
+    assert towers[1].shape == (256, 300)
+    assert margin(towers[3]) > margin(towers[1]) > 0
+
+
+def row(mode: str, epsilon: float, gain: float, attack: float | None = None) -> Row:
+    return Row(
+        mode, epsilon, (20.0, 30.0, 50.0, 69.0 + gain), (Paired(gain, gain - 1, gain + 1),) * 4, 15.0, 0.0, 5.0,
+        None if attack is None else (20.0, attack),
+    )  # fmt: skip
+
+
+def frontier(**gains: float) -> Frontier:
+    """A frontier that clears every bar, but for what is given."""
+    table = {
+        ("popularity (none)", 0.0): (0.0, 45.0),
+        ("exact vector", np.inf): (gains.get("exact", 5.0), gains.get("seen", 67.0)),
+        ("broadcast 16 B", 0.0): (4.0, 45.0),
+        ("broadcast 32 B", 0.0): (4.6, 45.0),
+        ("channels, undecomposed", np.inf): (3.0, None),
+        ("channels by 64 topics", np.inf): (gains.get("basis", 2.0), None),
+    }
+    for size in (4, 8, 16, 32, 64):
+        for epsilon in (1.0, 2.0, 4.0, 8.0, 16.0):
+            table[(f"code K={size}", epsilon)] = (0.4 * epsilon if epsilon < 9 else 3.2, 45.0 + epsilon / 2)
+    for mode in ("subset K=16", "topics K=16", "direction"):
+        for epsilon in (1.0, 2.0, 4.0, 8.0, 16.0):
+            table[(mode, epsilon)] = (gains.get("low", 0.0) + epsilon / 10, None)
+    rows = tuple(row(mode, epsilon, *values) for (mode, epsilon), values in table.items())
+    return Frontier(rows, Chosen(4, {}), 77.0, 700, 3.7, {})
+
+
+def test_a_frontier_like_the_studys_clears_every_bar() -> None:
+    assert [bar.what for bar in bars(frontier()) if not bar.met] == []
+
+
+@pytest.mark.parametrize(
+    ("given", "what"),
+    [
+        ({"exact": 3.9}, "exact vector, R@400 over popularity"),
+        ({"seen": 59.0}, "attack on the exact vector (else the attack is blind)"),
+        ({"basis": 1.0}, "topic-centroid basis, R@400 below undecomposed"),
+        ({"low": -0.7}, "the lowest of code, subset, topics, direction, R@400"),
+    ],
+)
+def test_a_bar_that_is_missed_is_told(given: dict[str, float], what: str) -> None:
+    assert what in [bar.what for bar in bars(frontier(**given)) if not bar.met]

@@ -1,0 +1,149 @@
+"""What recall finds at what price: the current release's codebooks, and the frontier that the bench last measured."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import platformdirs
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from backend.console.room import Room
+from device_app.wire.releases import Codebook
+
+WIDTH, HEIGHT, MARGIN = 640.0, 320.0, 36.0
+EPSILONS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 300.0)
+DEPTH = 3
+"""Of R@50/100/200/400: what is drawn is R@400."""
+DRAWN = ("code K=16", "code K=64", "direction", "topics K=16", "subset K=16", "basis_laplace, naive")
+
+
+class Gain(BaseModel):
+    """Points over popularity with their 95 % interval."""
+
+    model_config = ConfigDict(frozen=True)
+
+    mean: float
+    low: float
+    high: float
+
+
+class Row(BaseModel):
+    """One mode at one epsilon, as experiments/recall/frontier.py writes it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    mode: str
+    epsilon: float
+    found: tuple[float, ...]
+    gain: tuple[Gain, ...]
+    page: float
+    changed: float
+    cosine: float
+    attack: tuple[float, float] | None
+
+
+class Measured(BaseModel):
+    """The part of the bench's file that is shown."""
+
+    model_config = ConfigDict(frozen=True)
+
+    rows: tuple[Row, ...]
+    wide: float
+    readers: int
+
+
+@dataclass(frozen=True)
+class Line:
+    """One mode in the drawing: points in its coordinates, and where its name stands."""
+
+    name: str
+    points: tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True)
+class Level:
+    """A mode without an epsilon: a line across the drawing."""
+
+    name: str
+    y: float
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """Gain in R@400 over popularity against epsilon."""
+
+    width: float
+    height: float
+    lines: tuple[Line, ...]
+    levels: tuple[Level, ...]
+    ticks: tuple[tuple[float, str], ...]
+
+
+def frontier_file() -> Path:
+    """Where `ownfeed bench recall` leaves its figures for the console."""
+    return platformdirs.user_cache_path("ownfeed") / "bench" / "recall-frontier.json"
+
+
+def measured() -> Measured | None:
+    """What the bench last measured on this machine; None if it never ran, or wrote another format."""
+    try:
+        return Measured.model_validate_json(frontier_file().read_bytes())
+    except (FileNotFoundError, ValidationError):
+        return None
+
+
+def drawing(rows: Sequence[Row]) -> Drawing:
+    """Lines of the modes that have an epsilon, levels of those that have none."""
+    gains = [row.gain[DEPTH].mean for row in rows]
+    low, high = min(0.0, *gains), max(1.0, *gains)
+
+    def y(gain: float) -> float:
+        return round(MARGIN + (HEIGHT - 2 * MARGIN) * (high - gain) / (high - low), 1)
+
+    def x(epsilon: float) -> float:
+        first, last = math.log(EPSILONS[0]), math.log(EPSILONS[-1])
+        return round(MARGIN + (WIDTH - 2 * MARGIN) * (math.log(epsilon) - first) / (last - first), 1)
+
+    lines = []
+    for mode in DRAWN:
+        mine = sorted((row for row in rows if row.mode == mode), key=lambda row: row.epsilon)
+        if mine:
+            lines.append(Line(mode, tuple((x(row.epsilon), y(row.gain[DEPTH].mean)) for row in mine)))
+    levels = [
+        Level(row.mode, y(row.gain[DEPTH].mean))
+        for row in rows
+        if row.mode in ("popularity (none)", "exact vector", "broadcast 16 B", "broadcast 32 B")
+    ]
+    ticks = tuple((x(epsilon), f"{epsilon:g}") for epsilon in EPSILONS)
+    return Drawing(WIDTH, HEIGHT, tuple(lines), tuple(levels), ticks)
+
+
+def _told(book: Codebook) -> dict[str, float]:
+    """A codebook's figures; the truth is what randomised response over its K codes leaves of a report."""
+    truth = 1 / (1 + (book.size - 1) * math.exp(-book.epsilon))
+    return {"size": book.size, "epsilon": book.epsilon, "truth": truth, "size_bytes": book.prototypes.size_bytes}
+
+
+def router(room: Room) -> APIRouter:
+    """The recall page."""
+    routes = APIRouter()
+
+    @routes.get("/recall")
+    def recall(request: Request) -> Response:
+        def view() -> dict[str, object]:
+            found = measured()
+            manifest = room.services.releases.current_manifest()
+            return {
+                "codebooks": [_told(book) for book in manifest.recall.codebooks] if manifest else [],
+                "measured": found,
+                "drawing": drawing(found.rows) if found else None,
+            }
+
+        return room.show(request, "recall", view)
+
+    return routes

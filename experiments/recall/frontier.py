@@ -1,0 +1,223 @@
+"""The frontier of RECALL, section 3: what each way of reporting finds, against popularity and against the attack.
+
+Figures are chosen on the validation split and then used on the test readers once: the epoch of the tower, and for each
+kind of list the sharpness s with the greatest mean gain over popularity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from device_app.privacy.noise import SeededNoise
+from experiments.recall import interests
+from experiments.recall.interests import Channels, channels, decomposed, noisy
+from experiments.recall.measure import Answers, Paired, changed, final_page, paired, recall
+from experiments.recall.modes import Book, Mixtures, Study, learned_book, prototypes_of, topic_book
+from experiments.recall.tower import Vectors, train_tower
+from experiments.recall.warm import Rows, Split
+
+Floats = NDArray[np.float64]
+
+EPOCHS = (2, 4, 8)
+SHARPNESSES = (0.35, 0.5, 0.65, 0.8, 1.0)
+ATTACK_SHARPNESSES = (0.6, 1.0, 1.5, 2.0, 3.0)
+FIRST_SHARPNESSES = (2.0, 4.0, 6.0, 8.0, 12.0)
+BOOK_SEEDS = (7, 8)
+CODES = (
+    *((1.0, 4), (2.0, 4), (4.0, 8), (4.0, 32)),
+    *((epsilon, 16) for epsilon in (1.0, 2.0, 4.0, 8.0, 16.0)),
+    *((epsilon, 64) for epsilon in (1.0, 2.0, 4.0, 8.0, 16.0)),
+)
+DEFAULT, HIGH = (4.0, 16), (8.0, 64)
+TUNED_AT = {4: 2.0, 8: 4.0, 16: 4.0, 32: 4.0, 64: 8.0}
+TOPICS = SUBSETS = (1.0, 4.0, 16.0)
+DIRECTIONS = (1.0, 2.0, 4.0, 8.0, 16.0)
+BASIS, KEY_SHARPNESS, PAPER_BASIS, PAPER_CLIP, PAPER_CHANNELS = 64, 8.0, 30, 0.2, 5
+PAPER = (1.0, 4.0, 16.0, 50.0, 300.0)
+PAGE = 20
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What validation chose: the epoch, and s of each kind of list; `code 16` is the codebook of 16's."""
+
+    epoch: int
+    sharpness: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One mode at one epsilon on the test readers.
+
+    found is R@50/100/200/400 in percent; gain its paired difference to popularity in points. page is R@20 after local
+    ranking, and changed the share of those 20 that the popular list would not have brought, both in percent. attack is
+    R@100/400 of the history by the strongest attack tried, None where none was. cosine is `changed` where the device
+    ranks by content alone instead of by content and popularity.
+    """
+
+    mode: str
+    epsilon: float
+    found: tuple[float, ...]
+    gain: tuple[Paired, ...]
+    page: float
+    changed: float
+    cosine: float
+    attack: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class Frontier:
+    """rows in the order of the table; wide is R@600 of the constant list; readers tested."""
+
+    rows: tuple[Row, ...]
+    chosen: Chosen
+    wide: float
+    readers: int
+    channels: float
+    code_bytes: dict[int, int]
+
+    def row(self, mode: str, epsilon: float) -> Row:
+        """Raises KeyError."""
+        for row in self.rows:
+            if (row.mode, row.epsilon) == (mode, epsilon):
+                return row
+        raise KeyError(mode, epsilon)
+
+
+def choose(titles: Vectors, first: Vectors, validation: Split) -> Chosen:
+    """Everything that is chosen, on the validation readers. first [n, D]: the untrained vectors of a first release."""
+    towers = train_tower(titles, validation.train, kept=EPOCHS)
+    studies = {epoch: _study(titles @ matrix.T, validation) for epoch, matrix in towers.items()}
+    best_of = {epoch: _best(study, study.exact, SHARPNESSES) for epoch, study in studies.items()}
+    epoch = max(EPOCHS, key=lambda each: best_of[each][1])
+    study = studies[epoch]
+    found = {"exact": best_of[epoch][0]}
+    for size, epsilon in TUNED_AT.items():
+        books = _books(study, size)
+        found[f"code {size}"], _ = _best(study, lambda s: _coded(study, books, s, epsilon), SHARPNESSES)  # noqa: B023
+    topics = topic_book(study, DEFAULT[1], BOOK_SEEDS[0])
+    found["topic book"], _ = _best(study, lambda s: Mixtures(study, topics, s).code(DEFAULT[0]), SHARPNESSES)
+    whole = channels(titles, study.news, validation.measured.histories)
+    found["channels"], _ = _best(study, lambda s: interests.lists(study, whole, s), SHARPNESSES)
+    rebuilt = decomposed(whole, prototypes_of(study, BASIS, BOOK_SEEDS[0]), KEY_SHARPNESS)
+    found["basis"], _ = _best(study, lambda s: interests.lists(study, rebuilt, s), (*SHARPNESSES, 1.2))
+    untrained = _study(first, validation)
+    book = topic_book(untrained, DEFAULT[1], BOOK_SEEDS[0])
+    found["first exact"], _ = _best(untrained, untrained.exact, FIRST_SHARPNESSES)
+    found["first code"], _ = _best(
+        untrained, lambda s: Mixtures(untrained, book, s).code(DEFAULT[0]), FIRST_SHARPNESSES
+    )
+    attacked = _attacked(study)
+    found["attack exact"] = _strongest(attacked, attacked.exact)
+    books = _books(study, DEFAULT[1])
+    found["attack code"] = _strongest(attacked, lambda s: _coded(attacked, books, s, DEFAULT[0]))
+    return Chosen(epoch, found)
+
+
+def measure(titles: Vectors, first: Vectors, test: Split, chosen: Chosen) -> Frontier:
+    """The table on the test readers."""
+    news = titles @ train_tower(titles, test.train, kept=(chosen.epoch,))[chosen.epoch].T
+    study, untrained, s = _study(news, test), _study(first, test), chosen.sharpness
+    attacked, targets = _attacked(study), _histories(test)
+    books = {size: _books(study, size) for size in TUNED_AT}
+    whole = channels(titles, news, test.measured.histories)
+    baseline, ranking = recall(study.popular(), test.measured.targets, test.news), study.ranking(s["exact"])
+    page = final_page(study.popular(), ranking, PAGE)
+    by_content = study.readers @ study.news.T
+    content_page = final_page(study.popular(), by_content, PAGE)
+    rows: list[Row] = []
+
+    def add(mode: str, epsilon: float, answers: Answers, attack: Answers | None = None) -> None:
+        found = recall(answers, test.measured.targets, test.news)
+        pages = final_page(answers, ranking, PAGE)
+        rows.append(
+            Row(
+                mode,
+                epsilon,
+                tuple(100 * found.mean(axis=0)),
+                tuple(paired(found, baseline)),
+                100 * float(recall(pages, test.measured.targets, test.news, (PAGE,)).mean()),
+                100 * changed(pages, page),
+                100 * changed(final_page(answers, by_content, PAGE), content_page),
+                None if attack is None else _told(attack, targets, test.news),
+            )
+        )
+
+    add("popularity (none)", 0.0, study.popular(), attacked.popular())
+    add("exact vector", np.inf, study.exact(s["exact"]), attacked.exact(s["attack exact"]))
+    for subspaces in (16, 32):
+        add(f"broadcast {subspaces} B", 0.0, study.broadcast(s["exact"], subspaces), attacked.popular())
+    for epsilon, size in CODES:
+        told = _coded(attacked, books[size], s["attack code"], epsilon)
+        add(f"code K={size}", epsilon, _coded(study, books[size], s[f"code {size}"], epsilon), told)
+    topics = topic_book(study, DEFAULT[1], BOOK_SEEDS[0])
+    add("code K=16, topic centroids", DEFAULT[0], Mixtures(study, topics, s["topic book"]).code(DEFAULT[0]))
+    small = Mixtures(study, books[DEFAULT[1]][0], s["code 16"])
+    for epsilon in SUBSETS:
+        add("subset K=16", epsilon, small.subset(epsilon))
+    for epsilon in TOPICS:
+        add("topics K=16", epsilon, small.topics(epsilon))
+    fine = Mixtures(study, books[HIGH[1]][0], s["code 64"])
+    for epsilon in DIRECTIONS:
+        add("direction", epsilon, fine.direction(epsilon))
+    add("channels, undecomposed", np.inf, interests.lists(study, whole, s["channels"]))
+    rebuilt = decomposed(whole, prototypes_of(study, BASIS, BOOK_SEEDS[0]), KEY_SHARPNESS)
+    add(f"channels by {BASIS} topics", np.inf, interests.lists(study, rebuilt, s["basis"]))
+    basis = prototypes_of(study, PAPER_BASIS, BOOK_SEEDS[0])
+    for epsilon in PAPER:
+        add("basis_laplace, naive", epsilon, interests.lists(study, _paper(whole, basis, epsilon), s["channels"]))
+    add("exact vector, first release", np.inf, untrained.exact(s["first exact"]))
+    cold = Mixtures(untrained, topic_book(untrained, DEFAULT[1], BOOK_SEEDS[0]), s["first code"])
+    add("code K=16, first release", DEFAULT[0], cold.code(DEFAULT[0]))
+    wide = recall(study.popular(600), test.measured.targets, test.news, (600,)).mean()
+    sizes = {subspaces: study.codes(subspaces).nbytes for subspaces in (16, 32)}
+    return Frontier(tuple(rows), chosen, 100 * float(wide), len(test.measured), whole.mean, sizes)
+
+
+def _study(news: Vectors, split: Split) -> Study:
+    return Study(split, news, split.recent_clicks())
+
+
+def _attacked(study: Study) -> Study:
+    """An attacker looks for the history, so the prior is the popularity of all clicks."""
+    return Study(study.split, study.news, study.split.all_clicks())
+
+
+def _histories(split: Split) -> list[Rows]:
+    return [np.unique(history) for history in split.measured.histories]
+
+
+def _books(study: Study, size: int) -> list[Book]:
+    return [learned_book(study, size, seed) for seed in BOOK_SEEDS]
+
+
+def _coded(study: Study, books: Sequence[Book], sharpness: float, epsilon: float) -> Answers:
+    return Answers.either([Mixtures(study, book, sharpness).code(epsilon) for book in books])
+
+
+def _paper(found: Channels, basis: Vectors, epsilon: float) -> Channels:
+    """Noise whose honest price over all channels is epsilon: 2 delta B C / lambda (ALGORITHMS 2.6)."""
+    scale = 2 * PAPER_CLIP * PAPER_BASIS * PAPER_CHANNELS / epsilon
+    return noisy(found, basis, clip=PAPER_CLIP, scale=scale, source=SeededNoise(1))
+
+
+def _best(study: Study, mode: Callable[[float], Answers], tried: Sequence[float]) -> tuple[float, float]:
+    """The s of the greatest R@K, mean of all depths, and that mean."""
+    targets, news = study.split.measured.targets, study.split.news
+    scored = [(float(recall(mode(s), targets, news).mean()), s) for s in tried]
+    mean, s = max(scored)
+    return s, mean
+
+
+def _strongest(study: Study, mode: Callable[[float], Answers]) -> float:
+    targets = _histories(study.split)
+    return max(ATTACK_SHARPNESSES, key=lambda s: _told(mode(s), targets, study.split.news)[1])
+
+
+def _told(answers: Answers, targets: Sequence[Rows], news: int) -> tuple[float, float]:
+    found = 100 * recall(answers, targets, news, (100, 400)).mean(axis=0)
+    return float(found[0]), float(found[1])

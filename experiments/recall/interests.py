@@ -1,0 +1,78 @@
+"""Uni-FedRec's many vectors a reader: interest channels whole, through a basis of topics, and with the paper's noise.
+
+Deviation from the paper, as in RECALL section 1: clusters are made on raw title vectors, and every list has log
+popularity added, since without it none comes near.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.recall.compose import aggregate
+from backend.recall.merge import merge
+from device_app.interests.clusters import average_linkage
+from device_app.privacy.noise import SeededNoise, laplace
+from experiments.recall.measure import DEPTH, Answers, best
+from experiments.recall.modes import Study
+from experiments.recall.tower import Vectors
+from experiments.recall.warm import Rows
+
+CLUSTER_DISTANCE = 1.36
+CHANNELS_LIMIT = 5
+CHANNELS_AT_ONCE = 512
+
+
+@dataclass(frozen=True)
+class Channels:
+    """Unit vectors [c, D] of all readers' channels, one reader's after the other, and the clicks behind each."""
+
+    vectors: Vectors
+    counts: tuple[tuple[int, ...], ...]
+
+    @property
+    def mean(self) -> float:
+        """Channels a reader."""
+        return len(self.vectors) / len(self.counts)
+
+
+def channels(titles: Vectors, news: Vectors, histories: Sequence[Rows]) -> Channels:
+    """Average-linkage clusters of each history by its titles; a channel is the mean of its clicks."""
+    vectors, counts = [], []
+    for rows in histories:
+        labels = average_linkage(titles[rows], CLUSTER_DISTANCE, CHANNELS_LIMIT)
+        sizes = np.bincount(labels)
+        vectors += [news[rows[labels == channel]].mean(axis=0) for channel in range(len(sizes))]
+        counts.append(tuple(sizes.tolist()))
+    found = np.stack(vectors)
+    return Channels(found / np.linalg.norm(found, axis=1, keepdims=True), tuple(counts))
+
+
+def lists(study: Study, found: Channels, sharpness: float) -> Answers:
+    """One list a channel, merged by the channels' clicks with the server's merge."""
+    ranked = np.concatenate(
+        [
+            best(study.scores(found.vectors[start : start + CHANNELS_AT_ONCE], sharpness))
+            for start in range(0, len(found.vectors), CHANNELS_AT_ONCE)
+        ]
+    )
+    merged, start = [], 0
+    for counts in found.counts:
+        mine = ranked[start : start + len(counts)].tolist()
+        merged.append(merge(mine, counts, DEPTH))
+        start += len(counts)
+    return Answers.own(np.array(merged, dtype=np.int64))
+
+
+def decomposed(found: Channels, basis: Vectors, sharpness: float) -> Channels:
+    """Channels rebuilt from a basis that is keys and values at once: [c, D] -> softmax(tau <r, key>) values."""
+    return Channels(aggregate(sharpness * (found.vectors @ basis.T).astype(np.float64), basis), found.counts)
+
+
+def noisy(found: Channels, basis: Vectors, *, clip: float, scale: float, source: SeededNoise) -> Channels:
+    """The paper's report, decoded as the paper does: clip(<r, key>) + Laplace(scale) on every score."""
+    scores: NDArray[np.float64] = np.clip(found.vectors @ basis.T, -clip, clip).astype(np.float64)
+    return Channels(aggregate(scores + laplace(source, scale, scores.shape), basis), found.counts)

@@ -1,0 +1,225 @@
+"""What each way of reporting leads to: the lists that readers of one split get, by the server's own decoders.
+
+Lists are ranked by s <v, d> + log pop throughout; `Study` holds what all modes share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import faiss
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.recall.bayes import code_weights, direction_weights, log_probabilities, subset_weights, topics_weights
+from backend.recall.priv_unit import cap_edge
+from backend.recall.product_codes import decode, encode, train_book
+from device_app.privacy.mechanisms.direction import PrivUnit
+from device_app.privacy.mechanisms.subset import TopicSubset
+from device_app.privacy.noise import SeededNoise, laplace
+from experiments.recall.measure import DEPTH, Answers, best
+from experiments.recall.tower import Vectors, reader_vectors
+from experiments.recall.warm import Rows, Split
+
+Floats = NDArray[np.float64]
+
+SMOOTHING = 0.1
+"""Clicks that a piece of news nobody clicked counts as."""
+DIRECTIONS = 8
+DRAWS = 3
+WIDE = 600
+
+
+@dataclass(frozen=True)
+class Study:
+    """One split seen through one tower: news [n, D], and clicks by news whose logarithm is the prior, [n].
+
+    The bar to beat is `popular`; an attacker's study has the counts of all clicks instead of the recent ones.
+    """
+
+    split: Split
+    news: Vectors
+    clicks: NDArray[np.int64]
+
+    @cached_property
+    def log_popularity(self) -> NDArray[np.float32]:
+        """[n]"""
+        return np.asarray(np.log(self.clicks + SMOOTHING), dtype=np.float32)
+
+    @cached_property
+    def readers(self) -> Vectors:
+        """The measured readers' unit vectors [u, D]."""
+        return reader_vectors(self.news, self.split.measured.histories)
+
+    @cached_property
+    def trained(self) -> Vectors:
+        """The training readers' unit vectors [t, D]."""
+        return reader_vectors(self.news, [clicks[-50:] for clicks in self.split.train])
+
+    def popular(self, depth: int = DEPTH) -> Answers:
+        """The same list for everybody."""
+        order = best(self.log_popularity[None, :], depth)[0]
+        return Answers.common(order, len(self.split.measured))
+
+    def scores(self, vectors: Vectors, sharpness: float) -> NDArray[np.float32]:
+        """s <v, d> + log pop of vectors [q, D]: [q, n]."""
+        return sharpness * (vectors @ self.news.T) + self.log_popularity
+
+    def exact(self, sharpness: float) -> Answers:
+        """The reader's whole vector, without noise."""
+        return Answers.own(best(self.scores(self.readers, sharpness)))
+
+    def broadcast(self, sharpness: float, subspaces: int) -> Answers:
+        """The reader's whole vector, on the device, over product-quantised news."""
+        quantised = decode(self.codes(subspaces), train_book(self.news, subspaces))
+        prior = self.log_popularity.astype(np.float16).astype(np.float32)
+        return Answers.own(best(sharpness * (self.readers @ quantised.T) + prior))
+
+    def codes(self, subspaces: int) -> NDArray[np.uint8]:
+        """uint8 [n, M]"""
+        return encode(self.news, train_book(self.news, subspaces))
+
+    def ranking(self, sharpness: float) -> NDArray[np.float32]:
+        """What a device ranks candidates by, [u, n]."""
+        return self.scores(self.readers, sharpness)
+
+
+@dataclass(frozen=True)
+class Book:
+    """Prototypes [K, D] of length 1, the share of the readers at each, and typical topic histograms [K, K]."""
+
+    prototypes: Vectors
+    shares: Floats
+    typical: Floats
+
+    @property
+    def size(self) -> int:
+        """K"""
+        return len(self.prototypes)
+
+
+def learned_book(study: Study, size: int, seed: int) -> Book:
+    """k-means of the training readers' vectors; shares and histograms as the training readers have them."""
+    prototypes = _kmeans(study.trained, size, seed)
+    codes = nearest(study.trained, prototypes)
+    counts = np.bincount(codes, minlength=size)
+    histograms = np.stack([topic_histogram(study.news[clicks[-50:]], prototypes) for clicks in study.split.train])
+    typical = np.stack([histograms[codes == k].mean(axis=0) if counts[k] else np.eye(size)[k] for k in range(size)])
+    return Book(prototypes, (counts + 0.5) / (counts + 0.5).sum(), typical)
+
+
+def topic_book(study: Study, size: int, seed: int) -> Book:
+    """Topic centroids of the pool, all readers alike: what a first release has."""
+    return Book(prototypes_of(study, size, seed), np.full(size, 1 / size), np.eye(size))
+
+
+def nearest(vectors: Vectors, prototypes: Vectors) -> Rows:
+    """The code of each vector [q, D]."""
+    return np.asarray(np.argmax(vectors @ prototypes.T, axis=1), dtype=np.int64)
+
+
+def topic_histogram(clicks: Vectors, prototypes: Vectors) -> Floats:
+    """Shares [K] of clicks [H, D] by nearest prototype."""
+    return np.bincount(nearest(clicks, prototypes), minlength=len(prototypes)) / len(clicks)
+
+
+class Mixtures:
+    """The lists of mixtures of one book's prototypes over a study's news."""
+
+    def __init__(self, study: Study, book: Book, sharpness: float) -> None:
+        logs = log_probabilities(book.prototypes, study.news, study.log_popularity, sharpness)
+        self._probability = np.exp(logs)  # [K, n]
+        self.study, self.book = study, book
+
+    def lists(self, weights: Floats, depth: int = DEPTH) -> Rows:
+        """Of weights [q, K]: [q, depth]."""
+        return best(weights @ self._probability, depth)
+
+    def code(self, epsilon: float) -> Answers:
+        """k-ary randomised response on the nearest prototype, expectation exact."""
+        K = self.book.size
+        lists = self.lists(np.stack([code_weights(self.book.shares, epsilon, code) for code in range(K)]))
+        true = nearest(self.study.readers, self.book.prototypes)  # [u]
+        odds = np.full((K, K), 1 / (1 + (K - 1) * np.exp(-epsilon)) * np.exp(-epsilon))
+        np.fill_diagonal(odds, 1 / (1 + (K - 1) * np.exp(-epsilon)))
+        return Answers(lists, np.tile(np.arange(K), (len(true), 1)), odds[true])
+
+    def subset(self, epsilon: float) -> Answers:
+        """Subset selection of the nearest prototype, mean of draws by the device's mechanism."""
+        mechanism = TopicSubset(self.book.size, epsilon)
+        true = nearest(self.study.readers, self.book.prototypes)
+
+        def weights(noise: SeededNoise) -> Floats:
+            drawn = [mechanism.release(int(topic), noise) for topic in true]
+            return np.stack([subset_weights(self.book.shares, epsilon, topics) for topics in drawn])
+
+        return self._drawn(weights)
+
+    def topics(self, epsilon: float) -> Answers:
+        """A merged topic histogram with Laplace noise, mean of draws."""
+        histories = self.study.split.measured.histories
+        histograms = np.stack([topic_histogram(self.study.news[rows], self.book.prototypes) for rows in histories])
+
+        def weights(noise: SeededNoise) -> Floats:
+            scale = 2 / epsilon  # two histograms differ by at most 2 in L1
+            noisy = histograms + laplace(noise, scale, histograms.shape)
+            return np.stack([topics_weights(self.book.shares, epsilon, row, self.book.typical) for row in noisy])
+
+        return self._drawn(weights)
+
+    def direction(self, epsilon: float) -> Answers:
+        """PrivUnit in the 8 principal directions of the news, mean of draws by the device's mechanism."""
+        axes = _principal_axes(self.study.news)
+        mechanism = PrivUnit(epsilon, DIRECTIONS)
+        directions = _unit(self.book.prototypes.astype(np.float64) @ axes.T)
+        edge = cap_edge(epsilon, DIRECTIONS)
+        trained = _unit(self.study.trained @ axes.T)
+        theirs = directions[nearest(self.study.trained, self.book.prototypes)]
+        cosines = np.quantile((trained * theirs).sum(axis=1), np.arange(0.1, 0.95, 0.1))
+
+        def weights(noise: SeededNoise) -> Floats:
+            sent = mechanism.release(self.study.readers @ axes.T, noise)
+            rows = [
+                direction_weights(self.book.shares, directions, row, edge=edge, epsilon=epsilon, cosines=cosines)
+                for row in sent
+            ]
+            return np.stack(rows)
+
+        return self._drawn(weights)
+
+    def _drawn(self, weights: Callable[[SeededNoise], Floats]) -> Answers:
+        return Answers.either([Answers.own(self.lists(weights(SeededNoise(seed)))) for seed in range(DRAWS)])
+
+
+def prototypes_of(study: Study, size: int, seed: int) -> Vectors:
+    """Topic centroids of the pool: float32 [size, D] of length 1."""
+    return _kmeans(study.news, size, seed)
+
+
+def _kmeans(vectors: Vectors, size: int, seed: int) -> Vectors:
+    means = faiss.Kmeans(
+        vectors.shape[1],
+        size,
+        niter=40,
+        nredo=3,
+        seed=seed,
+        spherical=True,
+        min_points_per_centroid=1,
+        max_points_per_centroid=len(vectors),
+    )
+    means.train(np.ascontiguousarray(vectors))
+    return _unit(np.asarray(means.centroids, dtype=np.float32))
+
+
+def _principal_axes(news: Vectors) -> Vectors:
+    """float32 [8, D]: the directions in which the news differ most."""
+    centred = news - news.mean(axis=0)
+    _, axes = np.linalg.eigh(centred.T.astype(np.float64) @ centred)
+    return np.asarray(axes[:, : -DIRECTIONS - 1 : -1].T, dtype=np.float32)
+
+
+def _unit(rows: NDArray[Any]) -> NDArray[Any]:
+    return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True))

@@ -75,14 +75,15 @@ class CausalBlock(nn.Module):
 
 
 class SasRec(OneVectorRecall):
-    """u = the state at the newest real click, of blocks over sqrt(D) x_j + position_j.
+    """u = the state at the newest real click, of blocks over sqrt(D) x_j + position_j, over sqrt(D).
 
     Sizes: 2 blocks of one head, D = 256, feed-forward 256 (the paper's number of blocks and heads; its D is 50).
     Deviations: no dropout (the device's gradient graph computes one function); the candidates are the fixed news
     vectors rather than a trained item table; InfoNCE with K negatives rather than the binary loss with one; trained at
     the newest click rather than at each. From the published code and not in the paper's text: the factor sqrt(D),
-    without which the norms would multiply gradients by 16. In that code and not here: a norm after the last block.
-    Uncertain: Uni-FedRec reports no sizes.
+    without which the norms would multiply gradients by 16. Ours: it is taken off again, so that u has the size of a
+    news vector as in the other models; with it, one step of Adam moves scores 16 times as far (models/README.md). In
+    that code and not here: a norm after the last block. Uncertain: Uni-FedRec reports no sizes.
 
     Positions count from the newest real click, 0, backwards, which with left padding is the paper's numbering; a mask
     with gaps or padding on the right gives the same states.
@@ -122,7 +123,7 @@ class SasRec(OneVectorRecall):
             x = block(x, visible)
         assert isinstance(last, CausalBlock)
         user = last.of_one(newest, x, click_mask.unsqueeze(1)).squeeze(1)
-        return user * click_mask.amax(dim=-1, keepdim=True)
+        return user * click_mask.amax(dim=-1, keepdim=True) / math.sqrt(self.dim)
 
     def _placed(self, clicks: Tensor, click_mask: Tensor) -> tuple[Tensor, Tensor]:
         """Clicks with their positions [b, H, D], and which click sees which [b, H, H]."""

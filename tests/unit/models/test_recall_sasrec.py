@@ -45,7 +45,7 @@ def test_the_user_is_the_state_at_the_last_real_click_wherever_the_padding_lies(
     for mask, newest in (([0, 0, 1, 1, 1], 4), ([1, 1, 1, 0, 0], 2), ([1, 0, 1, 0, 0], 2)):
         real = torch.tensor([mask]).double()
         states = model.states(x, real)
-        assert_close(model.user_vector(x, real), states[:, newest])
+        assert_close(model.user_vector(x, real), states[:, newest] / 8**0.5)
         assert states[real == 0].eq(0).all()
 
 

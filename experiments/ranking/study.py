@@ -16,19 +16,19 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from backend.federation.optimizers import Adam, Carried
 from backend.federation.strategies.fedavg import FedAvg
 from device_app.training.gradients import OnnxGradients
+from device_app.training.tasks.full_gradient import FullGradientTask
 from experiments.datasets.mind import Mind
 from experiments.datasets.samples import TrainingSamples, training_samples
 from experiments.datasets.titles import product_vectors, title_vectors, unit_rows
 from experiments.ranking.contestants import CONTESTANTS, WIDE_DIM, Contestant, features_of
 from experiments.ranking.evaluation import evaluate_model
-from experiments.simulation.adam import Adam
 from experiments.simulation.central import train_centrally
 from experiments.simulation.clients import Clients, Device, ManyProcesses, OneProcess
 from experiments.simulation.engines import gradient_graph, ranker_inputs
 from experiments.simulation.protections import CentralGaussian, noise_multiplier
-from experiments.simulation.ranking_task import RankingTask
 from experiments.simulation.readers import Library, SimulatedReader
 from experiments.simulation.rounds import Protect, Rounds, Trained, in_clear, simulate
 from exporters.signature import parameters
@@ -138,7 +138,7 @@ def train(
             bench.samples,
             library,
             weights,
-            Adam(contestant.learning_rate),
+            Carried(Adam(contestant.learning_rate)),
             steps=settings.steps,
             batch=settings.batch,
             negatives=NEGATIVES,
@@ -174,9 +174,10 @@ def _federated(
 ) -> Trained:
     def rounds(clients: Clients) -> Trained:
         plan = Rounds(settings.rounds, settings.cohort, samples.readers, seed)
-        return simulate(clients, weights, plan, FedAvg(), Adam(contestant.learning_rate), protect=protect)
+        return simulate(clients, weights, plan, FedAvg(), Carried(Adam(contestant.learning_rate)), protect=protect)
 
-    make = partial(make_device, samples, library, graph, seed, settings.samples_limit)
+    task = FullGradientTask(NEGATIVES, settings.samples_limit, contestant.features)
+    make = partial(make_device, samples, library, graph, seed, task)
     if settings.processes == 1 or library.features is not None:  # features are a closure, which can't be sent
         return rounds(OneProcess(make()))
     with ManyProcesses(make, settings.processes) as many:
@@ -190,10 +191,10 @@ def _gaussian(settings: Settings, samples: TrainingSamples) -> CentralGaussian:
     return CentralGaussian(CLIP, multiplier, settings.cohort)
 
 
-def make_device(samples: TrainingSamples, library: Library, graph: bytes, seed: int, limit: int) -> Device:
-    """A simulated device with the gradient engine of a real one."""
+def make_device(samples: TrainingSamples, library: Library, graph: bytes, seed: int, task: FullGradientTask) -> Device:
+    """A simulated device with the task and the gradient engine of a real one."""
     source = partial(SimulatedReader, samples, library=library)
-    return Device(RankingTask(NEGATIVES, limit), OnnxGradients(graph), source, seed)
+    return Device(task, OnnxGradients(graph), source, seed)
 
 
 def read_runs(path: Path, settings: Settings) -> list[Run]:

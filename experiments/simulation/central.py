@@ -6,8 +6,9 @@ import numpy as np
 
 from backend.federation.optimizers import Optimizer, Weights
 from device_app.training.gradients import GRADIENT_PREFIX, GradientFn
+from device_app.training.tasks.full_gradient import ranker_batch
 from experiments.datasets.samples import TrainingSamples
-from experiments.simulation.readers import Library, batch_of
+from experiments.simulation.readers import Library
 from experiments.simulation.rounds import AfterRound, Trained
 
 
@@ -36,7 +37,7 @@ def train_centrally(
             order = rng.permutation(len(samples))
         rows, order = order[:batch], order[batch:]
         drawn = library.samples(samples.clicks[rows], samples.candidates(rows, negatives, rng))
-        found = grad(current, batch_of(drawn, slice(None)))
+        found = grad(current, ranker_batch(drawn, slice(None)))
         gradient = {name.removeprefix(GRADIENT_PREFIX): each.astype(np.float64) for name, each in found.tensors.items()}
         current = optimizer.step(current, gradient)
         losses.append(found.loss)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,13 +13,6 @@ from experiments.datasets.samples import TrainingSamples
 
 Features = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.float32]]
 """(clicks [b, H], candidates [b, R], rows of the catalogue; padding is one past the last) -> features [b, R, F]."""
-
-
-@dataclass(frozen=True)
-class FeaturedSamples(Samples):
-    """Samples with what a feature ranker sees of each candidate, [n, 1 + K, F]."""
-
-    features: NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -44,8 +37,8 @@ class Library:
     def samples(self, clicks: NDArray[np.int64], candidates: NDArray[np.int64]) -> Samples:
         """Rows to vectors: clicks [b, H], candidates [b, 1 + K]."""
         mask = (clicks != self.padding).astype(np.float32)
-        found = (self.vectors[clicks], mask, self.vectors[candidates])
-        return FeaturedSamples(*found, self.features(clicks, candidates)) if self.features else Samples(*found)
+        features = self.features(clicks, candidates) if self.features else None
+        return Samples(self.vectors[clicks], mask, self.vectors[candidates], features)
 
 
 @dataclass(frozen=True)
@@ -56,15 +49,12 @@ class SimulatedReader:
     reader: int
     library: Library
 
-    def draw(self, *, negatives: int, limit: int, rng: np.random.Generator) -> Samples:
-        """At most `limit` of the reader's samples in a random order, with negatives drawn afresh."""
+    def draw(self, *, negatives: int, limit: int, rng: np.random.Generator, features: tuple[str, ...] = ()) -> Samples:
+        """At most `limit` of the reader's samples in a random order, with negatives drawn afresh.
+
+        Features are the library's. Raises ValueError if they are asked for and it has none, or the other way round.
+        """
+        if bool(features) != (self.library.features is not None):
+            raise ValueError(f"features: {features or 'none'} asked for, which is not what the library was made with")
         rows = rng.permutation(self.samples.of_reader(self.reader))[:limit]
         return self.library.samples(self.samples.clicks[rows], self.samples.candidates(rows, negatives, rng))
-
-
-def batch_of(samples: Samples, rows: slice) -> Mapping[str, NDArray[np.float32]]:
-    """The inputs of a ranker's gradient graph."""
-    batch = {name: getattr(samples, name)[rows] for name in ("clicks", "click_mask", "candidates")}
-    if isinstance(samples, FeaturedSamples):
-        batch["features"] = samples.features[rows]
-    return batch

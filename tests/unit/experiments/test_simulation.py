@@ -1,4 +1,4 @@
-"""Simulated rounds. Oracles: torch's autograd on all samples at once, and torch.optim.Adam."""
+"""Simulated rounds. Oracles: torch's autograd through all readers' samples at once."""
 
 from __future__ import annotations
 
@@ -10,17 +10,16 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from backend.federation.optimizers import Sgd
+from backend.federation.optimizers import Adam, Carried, Sgd
 from backend.federation.strategies.fedavg import FedAvg
 from device_app.training.gradients import GradientFn
+from device_app.training.tasks.full_gradient import FullGradientTask
 from experiments.datasets.mind import Impressions
 from experiments.datasets.ragged import Ragged
 from experiments.datasets.samples import TrainingSamples, training_samples
-from experiments.simulation.adam import Adam
 from experiments.simulation.central import train_centrally
 from experiments.simulation.clients import Device, OneProcess
 from experiments.simulation.engines import TorchGradients, onnx_engine, ranker_inputs
-from experiments.simulation.ranking_task import RankingTask
 from experiments.simulation.readers import Library, SimulatedReader
 from experiments.simulation.rounds import Rounds, simulate
 from models.builders import nrms
@@ -57,7 +56,7 @@ def weights_of(model: nn.Module) -> Weights:
 def torch_device(seed: int = 5, *, limit: int = 3) -> Device:
     samples, library = made_up_samples(), made_up_library()
     return Device(
-        RankingTask(negatives=4, samples_limit=limit),
+        FullGradientTask(negatives=4, samples_limit=limit),
         TorchGradients(tiny_model(), ranker_inputs(DIM)),
         lambda reader: SimulatedReader(samples, reader, library),
         seed,
@@ -80,7 +79,7 @@ def pooled_mean(device: Device, model: NrmsUser, cohort: list[int], round_number
 def test_a_round_without_noise_steps_along_the_pooled_gradient(engine: Callable[..., GradientFn]) -> None:
     samples, library, model = made_up_samples(), made_up_library(), tiny_model()
     device = Device(
-        RankingTask(negatives=4, samples_limit=3),
+        FullGradientTask(negatives=4, samples_limit=3),
         engine(model, ranker_inputs(DIM)),
         lambda reader: SimulatedReader(samples, reader, library),
         seed=5,
@@ -118,23 +117,6 @@ def test_what_a_device_protects_is_what_the_server_adds_up() -> None:
         np.testing.assert_allclose(value - after[name], 0.25, atol=1e-6)
 
 
-def test_adam_is_torchs() -> None:
-    rng = np.random.default_rng(0)
-    start, ours = {"w": rng.normal(size=(3, 2)).astype(np.float32), "b": np.asarray(1.5, np.float32)}, Adam(0.1)
-    theirs = {name: torch.tensor(value, dtype=torch.float64, requires_grad=True) for name, value in start.items()}
-    oracle = torch.optim.Adam(theirs.values(), lr=0.1)
-    current: Weights = start
-    for _ in range(5):
-        slopes = {name: rng.normal(size=value.shape) for name, value in start.items()}
-        for name, each in theirs.items():
-            each.grad = torch.tensor(slopes[name], dtype=torch.float64)
-        oracle.step()
-        current = ours.step(current, slopes)
-    for name, value in theirs.items():
-        assert isinstance(current[name], np.ndarray)
-        np.testing.assert_allclose(current[name], value.detach().numpy(), atol=1e-6)
-
-
 def test_central_training_lowers_the_loss_and_repeats_itself() -> None:
     model, library, samples = tiny_model(), made_up_library(), made_up_samples()
     runs = [
@@ -143,7 +125,7 @@ def test_central_training_lowers_the_loss_and_repeats_itself() -> None:
             samples,
             library,
             weights_of(model),
-            Adam(0.03),
+            Carried(Adam(0.03)),
             steps=60,
             batch=8,
             negatives=4,

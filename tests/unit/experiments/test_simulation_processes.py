@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from backend.federation.optimizers import Sgd
 from backend.federation.strategies.fedavg import FedAvg
 from device_app.training.gradients import Batch, Gradients, Params
+from device_app.training.tasks.full_gradient import FullGradientTask
 from experiments.datasets.mind import Impressions
 from experiments.datasets.ragged import Ragged
 from experiments.datasets.samples import TrainingSamples, training_samples
 from experiments.simulation.clients import Clients, Device, ManyProcesses, OneProcess
-from experiments.simulation.ranking_task import RankingTask
 from experiments.simulation.readers import Library, SimulatedReader
 from experiments.simulation.rounds import Rounds, simulate
 
@@ -39,7 +39,7 @@ def made_up() -> tuple[TrainingSamples, Library]:
 
 def make_device(samples: TrainingSamples, library: Library) -> Device:
     source = partial(SimulatedReader, samples, library=library)
-    return Device(RankingTask(negatives=2, samples_limit=2), difference_gradient, source, seed=5)
+    return Device(FullGradientTask(negatives=2, samples_limit=2), difference_gradient, source, seed=5)
 
 
 def run(clients: Clients) -> NDArray[np.float32]:

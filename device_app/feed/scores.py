@@ -31,10 +31,13 @@ def adjusted(
     fit is [n], the ranker's scores; weighed names the features it has weighed already, which are not counted again.
     Without clicks those features alone make up the fit; its spread would make too much of them: a typical one is used.
     """
-    fresh = 0.0 if "recency" in weighed else settings.recency_weight
     return (
         standardised(fit, SPREAD_WITHOUT_CLICKS if weighed and not tastes.clicks else None)
-        + fresh * recency(candidates, now, settings.half_life_hours)
+        + (
+            0.0
+            if "recency" in weighed
+            else settings.recency_weight * recency(candidates, now, settings.half_life_hours)
+        )
         + settings.editorial_weight * candidates.weights
         + settings.follow_weight * followed(candidates, tastes)
         + settings.chosen_section_weight * chosen(candidates, tastes)

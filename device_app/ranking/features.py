@@ -34,7 +34,8 @@ def share_of_clicks(column: Names, clicked: Names) -> NDArray[np.float64]:
     if not len(clicked):
         return np.zeros(len(column))
     names, counts = np.unique(clicked, return_counts=True)
-    return np.asarray((column[:, None] == names) @ (counts / len(clicked)))
+    place = np.searchsorted(names, column).clip(max=len(names) - 1)
+    return np.where(names[place] == column, counts[place] / len(clicked), 0.0)
 
 
 FEATURES: Mapping[str, Callable[[Situation], NDArray[np.float64]]] = {

@@ -111,7 +111,9 @@ def build_device(
     )
     trainer = Trainer(
         release=lambda: current_release(shelves.releases),
-        reading=Reading(shelves.clicks, shelves.impressions, shelves.news),
+        reading=Reading(
+            shelves.clicks, shelves.impressions, shelves.news, half_life_hours=settings.feed.half_life_hours
+        ),
         database=shelves.database,
         outbox=shelves.outbox,
         participations=shelves.participations,

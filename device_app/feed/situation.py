@@ -12,16 +12,26 @@ from device_app.feed.freshness import recency
 from device_app.feed.tastes import Tastes
 from device_app.ranking.features import Situation
 from device_app.settings import FeedSettings
+from device_app.wire.news import NewsCard
 
 
 def situation(candidates: Candidates, tastes: Tastes, now: datetime, settings: FeedSettings) -> Situation:
-    """Sections, topics, recency; popularity is 0 throughout, as no card says yet how often it was read."""
+    """The situation of a feed that is being made."""
+    return situation_at(candidates, tastes.clicks, now, settings.half_life_hours)
+
+
+def situation_at(candidates: Candidates, clicks: Sequence[NewsCard], at: datetime, half_life_hours: float) -> Situation:
+    """Sections, topics, recency at a time, beside the clicks made until then: training asks for past times.
+
+    popularity is 0 throughout, as no card says yet how often it was read. Once one does, the figure has to be kept with
+    the impression: training with today's would let a ranker see the clicks that came later.
+    """
     return Situation(
         sections=candidates.sections,
         topics=candidates.topics,
-        clicked_sections=_codes([card.section for card in tastes.clicks]),
-        clicked_topics=_codes([card.topic for card in tastes.clicks]),
-        recency=recency(candidates, now, settings.half_life_hours),
+        clicked_sections=_codes([card.section for card in clicks]),
+        clicked_topics=_codes([card.topic for card in clicks]),
+        recency=recency(candidates, at, half_life_hours),
         popularity=np.zeros(len(candidates)),
     )
 

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
+import numpy as np
+
+from device_app.errors import UnknownNews
+from device_app.feed.candidates import Candidates
+from device_app.feed.situation import situation_at
+from device_app.ranking.features import Situation
 from device_app.store.clicks import Clicks
 from device_app.store.impressions import Impressions
 from device_app.store.news_shelf import NewsShelf
 from device_app.training.samples import ReaderSamples
+from device_app.wire.news import NewsCard
 
 FEEDS_LIMIT = 50
 CLICKS_READ = 500
@@ -16,10 +24,14 @@ LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Reading:
-    """The reader's feeds, clicks and news vectors, read when a round is under way."""
+    """The reader's feeds, clicks and news vectors, read when a round is under way.
 
-    def __init__(self, clicks: Clicks, impressions: Impressions, shelf: NewsShelf) -> None:
+    half_life_hours is the feed's own, so that a ranker learns from the recency it is served with.
+    """
+
+    def __init__(self, clicks: Clicks, impressions: Impressions, shelf: NewsShelf, *, half_life_hours: float) -> None:
         self._clicks, self._impressions, self._shelf = clicks, impressions, shelf
+        self._half_life_hours = half_life_hours
 
     def count(self) -> int:
         """How many clicks the device holds."""
@@ -34,4 +46,28 @@ class Reading:
         ids = sorted(named | {click.news_id for click in clicks} | set(others))
         present, vectors = self._shelf.vectors(ids, encoder)
         held = {news_id: vectors[row] for row, news_id in enumerate(ids) if present[row]}
-        return ReaderSamples(feeds=feeds, clicks=clicks, vectors=held, others=others)
+        past = _Past(self._shelf, self._half_life_hours)
+        return ReaderSamples(feeds=feeds, clicks=clicks, vectors=held, others=others, situations=past.situation)
+
+
+class _Past:
+    """What a ranker with features could know at past feeds. Cards are read when they are first asked for."""
+
+    def __init__(self, shelf: NewsShelf, half_life_hours: float) -> None:
+        self._shelf, self._half_life_hours = shelf, half_life_hours
+        self._cards: dict[str, NewsCard] = {}
+
+    def situation(self, candidates: Sequence[str], clicks: Sequence[str], at: datetime) -> Situation:
+        """By the code that serves. Raises UnknownNews if a card has left the shelf meanwhile."""
+        asked = self._read(candidates)
+        return situation_at(
+            Candidates(asked, np.zeros((len(asked), 0), np.float32), ""), self._read(clicks), at, self._half_life_hours
+        )
+
+    def _read(self, ids: Sequence[str]) -> tuple[NewsCard, ...]:
+        new = [news_id for news_id in dict.fromkeys(ids) if news_id not in self._cards]
+        self._cards.update((card.id, card) for card in self._shelf.cards(new))
+        for news_id in new:
+            if news_id not in self._cards:
+                raise UnknownNews(news_id)
+        return tuple(self._cards[news_id] for news_id in ids)

@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from device_app.ranking.features import Situation, feature_columns
 from device_app.ranking.history import left_padded
 from device_app.store.clicks import Click
 from device_app.store.impressions import Shown
 from device_app.wire.recall import CLICKS_LIMIT
 
 Vectors = Mapping[str, NDArray[np.float32]]
+SituationAt = Callable[[Sequence[str], Sequence[str], datetime], Situation]
+"""(candidates, clicks made before, oldest first, when the feed was shown) -> what a ranker could know of them then."""
 
 
 @dataclass(frozen=True)
 class Samples:
-    """n samples: clicks [n, 50, D] left-padded, click_mask [n, 50], candidates [n, 1 + K, D], clicked news first."""
+    """n samples: clicks [n, 50, D] left-padded, click_mask [n, 50], candidates [n, 1 + K, D], clicked news first.
+
+    features [n, 1 + K, F] if they were asked for.
+    """
 
     clicks: NDArray[np.float32]
     click_mask: NDArray[np.float32]
     candidates: NDArray[np.float32]
+    features: NDArray[np.float32] | None = None
 
     def __len__(self) -> int:
         return len(self.clicks)
@@ -32,8 +40,8 @@ class Samples:
 class SampleSource(Protocol):
     """Something a task draws its samples from."""
 
-    def draw(self, *, negatives: int, limit: int, rng: np.random.Generator) -> Samples:
-        """At most `limit` samples with K = `negatives`; another draw gives others."""
+    def draw(self, *, negatives: int, limit: int, rng: np.random.Generator, features: tuple[str, ...] = ()) -> Samples:
+        """At most `limit` samples with K = `negatives` and the features of these names; another draw gives others."""
         ...
 
 
@@ -55,6 +63,7 @@ class ReaderSamples:
         clicks: the reader's clicks, oldest first.
         vectors: of all news named by the others that this device has vectors of; the rest is left out.
         others: news to draw negatives from where a feed shows none.
+        situations: what a ranker with features saw; needed where features are asked for.
 
     Sensitive: only a clipped and noisy gradient of it may leave the device.
     """
@@ -63,6 +72,7 @@ class ReaderSamples:
     clicks: Sequence[Click]
     vectors: Vectors
     others: Sequence[str] = ()
+    situations: SituationAt | None = None
     _positives: list[_Positive] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -73,32 +83,44 @@ class ReaderSamples:
         """Clicks that samples can be made of."""
         return len(self._positives)
 
-    def draw(self, *, negatives: int, limit: int, rng: np.random.Generator) -> Samples:
+    def draw(self, *, negatives: int, limit: int, rng: np.random.Generator, features: tuple[str, ...] = ()) -> Samples:
         """Samples drawn afresh.
 
         The history is what was clicked before the feed was shown: neither the click itself nor later ones. K negatives
         come from the same feed, shown and not clicked, with replacement; a feed that was clicked empty draws them from
         `others`. Padding is never a negative. If there are more clicks than `limit`, a random choice of them is used.
-        Raises ValueError if there is nothing to draw from.
+        Features are those of the moment the feed was shown, from that same history. Which features are asked for
+        changes nothing else. Raises ValueError if there is nothing to draw from, or for features without situations.
         """
         if not self._positives:
             raise ValueError("samples: the reader has no click with a history before it")
-        chosen = rng.permutation(len(self._positives))[:limit]
-        rows = [self._sample(self._positives[place], negatives, rng) for place in chosen]
+        chosen = [self._positives[place] for place in rng.permutation(len(self._positives))[:limit]]
+        offered = [self._offered(positive, negatives, rng) for positive in chosen]
+        histories = [left_padded(self._vectors(positive.history)) for positive in chosen]
         return Samples(
-            clicks=np.concatenate([clicks for clicks, _, _ in rows]),
-            click_mask=np.concatenate([mask for _, mask, _ in rows]),
-            candidates=np.stack([candidates for _, _, candidates in rows]),
+            clicks=np.concatenate([clicks for clicks, _ in histories]),
+            click_mask=np.concatenate([mask for _, mask in histories]),
+            candidates=np.stack([self._vectors(ids) for ids in offered]),
+            features=np.stack(list(map(self._seen_then(features), chosen, offered))) if features else None,
         )
 
-    def _sample(
-        self, positive: _Positive, negatives: int, rng: np.random.Generator
-    ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
-        clicks, mask = left_padded(np.stack([self.vectors[news_id] for news_id in positive.history]))
+    def _offered(self, positive: _Positive, negatives: int, rng: np.random.Generator) -> tuple[str, ...]:
+        """The clicked news and K others."""
         pool = self._negatives_of(positive.feed)
-        drawn = [pool[place] for place in rng.integers(len(pool), size=negatives)]
-        candidates = np.stack([self.vectors[news_id] for news_id in (positive.news_id, *drawn)])
-        return clicks, mask, candidates
+        return (positive.news_id, *(pool[place] for place in rng.integers(len(pool), size=negatives)))
+
+    def _seen_then(self, features: tuple[str, ...]) -> Callable[[_Positive, tuple[str, ...]], NDArray[np.float32]]:
+        situations = self.situations
+        if situations is None:
+            raise ValueError(f"situations: needed for the features {', '.join(features)}")
+
+        def columns(positive: _Positive, candidates: tuple[str, ...]) -> NDArray[np.float32]:
+            return feature_columns(features, situations(candidates, positive.history, positive.feed.at))
+
+        return columns
+
+    def _vectors(self, ids: Sequence[str]) -> NDArray[np.float32]:
+        return np.stack([self.vectors[news_id] for news_id in ids])
 
     def _find_positives(self) -> list[_Positive]:
         found = []

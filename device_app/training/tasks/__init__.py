@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from device_app.sync.release import Release
 from device_app.training.gradients import BoundGraph
+from device_app.training.tasks.full_gradient import FullGradientTask
 from device_app.training.tasks.recall import RecallTask
 from device_app.training.tasks.task import LocalTask
 from device_app.wire.rounds import RoundManifest
@@ -22,4 +23,16 @@ def recall_task(release: Release, manifest: RoundManifest, threads: int) -> Loca
     )
 
 
-TASKS: dict[str, Callable[[Release, RoundManifest, int], LocalTask]] = {"recall": recall_task}
+def full_gradient_task(release: Release, manifest: RoundManifest, threads: int) -> LocalTask:
+    """Any ranker of the release."""
+    return FullGradientTask(
+        negatives=manifest.negatives,
+        samples_limit=manifest.samples_limit,
+        features=release.manifest.models[manifest.model].features,
+    )
+
+
+TASKS: dict[str, Callable[[Release, RoundManifest, int], LocalTask]] = {
+    "recall": recall_task,
+    "full_gradient": full_gradient_task,
+}

@@ -12,10 +12,9 @@ from device_app.interests.clusters import average_linkage, membership
 from device_app.interests.quotas import quotas
 from device_app.training.gradients import Batch, GradientFn, Params
 from device_app.training.samples import Samples, SampleSource
+from device_app.training.tasks.pooled import pooled_gradient
 from device_app.training.tasks.task import Update
 from device_app.wire.releases import RecallProtocol
-
-BATCH = 8
 
 ContextFn = Callable[[Params, NDArray[np.float32], NDArray[np.float32]], NDArray[np.float32]]
 """(params, clicks [b, 50, D], click_mask [b, 50]) -> contexts [b, 50, D]."""
@@ -26,7 +25,7 @@ class RecallTask:
     """dL_u/dw: the gradient of the mean loss over the reader's samples.
 
     Clusters are found on the context vectors under the current weights, as when serving; no gradient flows through the
-    clustering. Batches bound the memory and change nothing: their means are weighed by their sizes.
+    clustering.
 
     Args:
         contexts: the release's `context` graph.
@@ -43,16 +42,7 @@ class RecallTask:
     def run(self, params: Params, samples: SampleSource, grad: GradientFn, rng: np.random.Generator) -> Update:
         """The reader's gradient. Raises ValueError if there are no samples."""
         drawn = samples.draw(negatives=self.negatives, limit=self.samples_limit, rng=rng)
-        loss = 0.0
-        sums: dict[str, NDArray[np.float64]] = {}
-        for start in range(0, len(drawn), BATCH):
-            batch = self._batch(params, drawn, slice(start, start + BATCH))
-            found = grad(params, batch)
-            share = len(batch["clicks"]) / len(drawn)
-            loss += share * found.loss
-            for name, gradient in found.tensors.items():
-                sums[name] = sums.get(name, 0.0) + share * gradient.astype(np.float64)
-        return Update({name: total.astype(np.float32) for name, total in sums.items()}, loss, len(drawn))
+        return pooled_gradient(len(drawn), lambda rows: self._batch(params, drawn, rows), params, grad)
 
     def _batch(self, params: Params, samples: Samples, rows: slice) -> Batch:
         clicks, mask = samples.clicks[rows], samples.click_mask[rows]

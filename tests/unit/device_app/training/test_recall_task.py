@@ -20,7 +20,8 @@ from device_app.privacy.clipping import clip_elementwise
 from device_app.privacy.noise import SeededNoise, laplace
 from device_app.training.gradients import BoundGraph, GradientFn, OnnxGradients
 from device_app.training.samples import ReaderSamples
-from device_app.training.tasks.recall import BATCH, RecallTask
+from device_app.training.tasks.pooled import BATCH
+from device_app.training.tasks.recall import RecallTask
 from device_app.wire.protections import LocalLaplace
 from device_app.wire.releases import RecallProtocol
 from exporters.package import export_model, recall_graphs

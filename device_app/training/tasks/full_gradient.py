@@ -1,0 +1,47 @@
+"""A ranker's gradient on one reader's clicks: what a device uploads in FedSGD (ALGORITHMS 4.2, the mean loss)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from device_app.training.gradients import Batch, GradientFn, Params
+from device_app.training.samples import Samples, SampleSource
+from device_app.training.tasks.pooled import pooled_gradient
+from device_app.training.tasks.task import Update
+
+
+@dataclass(frozen=True)
+class FullGradientTask:
+    """dL_u/dw of every parameter, for the mean loss over the reader's n_u samples, which are drawn afresh.
+
+    Fits every ranker whose gradient graph takes clicks, click_mask and candidates, and features where it has them: the
+    architecture is the graph's matter alone. The mean and not FedNewsRec's sum (its eq. 2): the sum would weigh a
+    reader by n_u twice.
+
+    Args:
+        negatives: K.
+        samples_limit: most samples used.
+        features: what the graph's input `features` holds, in order; none for a graph without that input.
+    """
+
+    negatives: int
+    samples_limit: int
+    features: tuple[str, ...] = ()
+
+    def run(self, params: Params, samples: SampleSource, grad: GradientFn, rng: np.random.Generator) -> Update:
+        """The reader's gradient. Raises ValueError if there are no samples."""
+        drawn = samples.draw(negatives=self.negatives, limit=self.samples_limit, rng=rng, features=self.features)
+        return pooled_gradient(len(drawn), lambda rows: ranker_batch(drawn, rows), params, grad)
+
+
+def ranker_batch(samples: Samples, rows: slice) -> Batch:
+    """The inputs of a ranker's gradient graph: clicks [b, 50, D], click_mask [b, 50], candidates [b, 1 + K, D], and
+    features [b, 1 + K, F] if the samples have them."""
+    batch = {
+        "clicks": samples.clicks[rows],
+        "click_mask": samples.click_mask[rows],
+        "candidates": samples.candidates[rows],
+    }
+    return batch if samples.features is None else batch | {"features": samples.features[rows]}

@@ -28,7 +28,7 @@ class PrivacySettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     mode: Mode = Field(
-        default="basis_laplace",
+        default="code",
         description="How interests are reported. 'code': one number, by randomised response. 'broadcast': nothing is "
         "reported, the device searches a compressed copy of the pool. 'none': nothing is reported; the feed is ranked "
         "here from the list that every device gets. For comparison: 'topics', 'subset', 'direction', and Uni-FedRec's "
@@ -42,7 +42,7 @@ class PrivacySettings(BaseModel):
         "'basis_l1' are the release's (50 and 1.67 at the paper's figures).",
     )
     epsilon_per_day_reports: float = Field(
-        default=150.0,
+        default=8.0,
         ge=0,
         description="Pure epsilon that fresh reports may cost in one UTC day. A report beyond it is refused: the feed "
         "is then recalled on this device where it has the pool's codes, else made with the last report or the common "
@@ -50,7 +50,7 @@ class PrivacySettings(BaseModel):
         "guarantee but the paper's setting, counted honestly.",
     )
     epsilon_lifetime_reports: float | None = Field(
-        default=None,
+        default=40.0,
         ge=0,
         description="Pure epsilon that reports may cost over the life of this device; none: only the day counts. The "
         "default pays for ten different codes. A code that was reported once is sent again for nothing, so most "
@@ -69,13 +69,13 @@ class PrivacySettings(BaseModel):
         description="Pure epsilon that training may cost over the life of this device; none: only the day counts.",
     )
     clicks_before_report: int = Field(
-        default=1,
+        default=3,
         ge=1,
         le=50,
         description="Nothing is reported before this many clicks: so few say little, and would cost as much.",
     )
     clicks_per_report: int = Field(
-        default=5,
+        default=20,
         ge=1,
         le=50,
         description="The report is made anew after this many new clicks (earlier while clicks are few: after as many "

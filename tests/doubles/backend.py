@@ -12,10 +12,11 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from safetensors.numpy import save
 
+from device_app.wire.broadcast import CodeShard, PoolCodes, pack_book, pack_cards, pack_codes, pack_priors
 from device_app.wire.news import BodiesAnswer, BodiesRequest, NewsBody
 from device_app.wire.problems import PROBLEM_MEDIA_TYPE, Problem
-from device_app.wire.recall import BasisLaplaceReport, RecallAnswer, RecallRequest
-from device_app.wire.releases import BlobRef, ModelEntry, RecallProtocol, ReleaseManifest, sign
+from device_app.wire.recall import BasisLaplaceReport, CodeReport, RecallAnswer, RecallRequest
+from device_app.wire.releases import BlobRef, Codebook, ModelEntry, RecallProtocol, ReleaseManifest, sign
 from device_app.wire.tensors import pack, quantise
 from tests.doubles.graphs import context_graph, cosine_score_graph, decompose_graph
 from tests.doubles.news import NOW, SyntheticPool, synthetic_pool
@@ -34,6 +35,7 @@ class FakeBackend:
     created_at: datetime = NOW
     down: bool = False
     refuse_recall: Problem | None = None
+    pool_codes: bool = False
     requests: list[tuple[str, str, bytes]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -44,6 +46,8 @@ class FakeBackend:
         basis = self.pool.vectors[rows]
         self.values = basis
         self.blobs: dict[str, bytes] = {}
+        picked = draw.choice(len(self.pool.cards), 16, replace=False)
+        self.prototypes = np.ascontiguousarray(self.pool.vectors[picked], dtype=np.float32)
         self.models = {
             "recall": self._model(
                 "basis",
@@ -75,6 +79,10 @@ class FakeBackend:
                 cluster_distance=self.cluster_distance,
                 score_clip=0.2,
                 score_noise=1.2,
+                codebooks=(
+                    Codebook(size=16, epsilon=4.0, prototypes=self._blob(pack({"prototypes": self.prototypes}))),
+                ),
+                pool_codes=self.pool_codes,
             ),
             models=self.models,
             default_ranker="ranker.cosine",
@@ -116,6 +124,9 @@ class FakeBackend:
             return httpx.Response(200, content=BodiesAnswer(bodies=bodies).model_dump_json())
         if path == "/v1/recall":
             return self._recall(RecallRequest.model_validate_json(request.content))
+        if path.endswith("/codes") and self.pool_codes:
+            text = self.listing().model_dump_json()
+            return self._tagged(request, text, sha256(text.encode()).hexdigest())
         if path == "/v1/rounds/current":
             return httpx.Response(204)
         return _refused(Problem(type="urn:ownfeed:problem:not-found", title="Not found", status=404, detail=path))
@@ -123,15 +134,44 @@ class FakeBackend:
     def _recall(self, request: RecallRequest) -> httpx.Response:
         if self.refuse_recall is not None:
             return _refused(self.refuse_recall)
-        assert isinstance(request.report, BasisLaplaceReport)
-        scores = np.array(request.report.scores)
-        shares = np.exp(scores - scores.max(axis=1, keepdims=True))
-        interests = shares / shares.sum(axis=1, keepdims=True) @ self.values
+        if isinstance(request.report, CodeReport):
+            interests = self.prototypes[[request.report.code]]
+        else:
+            assert isinstance(request.report, BasisLaplaceReport)
+            scores = np.array(request.report.scores)
+            shares = np.exp(scores - scores.max(axis=1, keepdims=True))
+            interests = shares / shares.sum(axis=1, keepdims=True) @ self.values
         best = (interests @ self.pool.vectors.T).max(axis=0)
         rows = np.argsort(-best, kind="stable")[: request.limit]
         timing = {"server-timing": "decode;dur=0.1, aggregate;dur=0.1, search;dur=0.5, merge;dur=0.1, encode;dur=0.2"}
         content = self._answer(request.release, rows).model_dump_json()
         return httpx.Response(200, content=content, headers=timing)
+
+    def listing(self) -> PoolCodes:
+        """The pool by the hundred, each coordinate coded by itself: 256 steps from -1 to 1."""
+        vectors, cards = self.pool.vectors, self.pool.cards
+        dimensions = vectors.shape[1]
+        steps = np.linspace(-1, 1, 256, dtype=np.float32)
+        codes = np.rint((vectors + 1) * 127.5).clip(0, 255).astype(np.uint8)
+        rows = [range(at, min(at + 100, len(cards))) for at in range(0, len(cards), 100)]
+        return PoolCodes(
+            release=self.releases[-1],
+            version=1,
+            encoder=self.encoder,
+            subspaces=dimensions,
+            sharpness=6.0,
+            book=self._blob(pack_book(np.ascontiguousarray(np.tile(steps, (dimensions, 1))[:, :, None]))),
+            priors=self._blob(pack_priors(np.zeros(len(cards)))),
+            shards=tuple(
+                CodeShard(
+                    name=f"2026-11-20.{at}",
+                    count=len(some),
+                    codes=self._blob(pack_codes(codes[some.start : some.stop])),
+                    cards=self._blob(pack_cards(cards[row].model_dump_json().encode() for row in some)),
+                )
+                for at, some in enumerate(rows)
+            ),
+        )
 
     def _answer(self, release: str, rows: np.ndarray) -> RecallAnswer:
         return RecallAnswer(

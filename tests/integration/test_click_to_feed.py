@@ -134,7 +134,7 @@ def test_a_report_is_drawn_once_and_sent_again_bit_for_bit_over_refreshes_and_re
     assert len(reports) == 15
     assert len(set(reports)) == 1
     budget = next(one for one in device.privacy().budgets if one.channel == "reports")
-    assert budget.spent_today == pytest.approx(50), "one session of the paper's mechanism: 5 x 30 x 2 x 0.2 / 1.2"
+    assert budget.spent_today == 4, "one code of sixteen, drawn once"
     device.open(front_of(device, "tennis")[0].id)
     device.feed(refresh=True)
     assert world.requests()[-1].body == reports[0], "one click is not enough for a new report"

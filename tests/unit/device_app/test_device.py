@@ -10,6 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 from threading import Event, Thread
 
+import numpy as np
 import pytest
 from pydantic import ValidationError
 
@@ -21,12 +22,21 @@ from device_app.privacy.noise import SeededNoise
 from device_app.settings import DeviceSettings, PerformanceSettings, PrivacySettings
 from device_app.wire.news import BodiesRequest
 from device_app.wire.problems import Problem
+from device_app.wire.recall import CodeReport, RecallRequest
 from tests.doubles.backend import FakeBackend
 from tests.doubles.clock import StillClock
 from tests.doubles.news import NOW
 
 TOPIC = "section2 topic1"
 Make = Callable[..., Device]
+PAPER = {
+    "mode": "basis_laplace",
+    "epsilon_per_day_reports": 150,
+    "epsilon_lifetime_reports": None,
+    "clicks_before_report": 1,
+    "clicks_per_report": 5,
+}
+"""Uni-FedRec's own report, for which a day needs a budget of its own."""
 
 
 @pytest.fixture
@@ -43,12 +53,12 @@ def clock() -> StillClock:
 def make(tmp_path: Path, backend: FakeBackend, clock: StillClock) -> Iterator[Make]:
     made: list[Device] = []
 
-    def build(**privacy: object) -> Device:
+    def build(*, front_limit: int = 600, **privacy: object) -> Device:
         device = build_device(
             DeviceSettings(
                 data_dir=tmp_path,
                 privacy=PrivacySettings.model_validate(privacy),
-                performance=PerformanceSettings(bodies_wait_sec=0.2),
+                performance=PerformanceSettings(bodies_wait_sec=0.2, front_limit=front_limit),
             ),
             transport=backend.transport(),
             noise=SeededNoise(bytes(32)),
@@ -112,7 +122,7 @@ def test_clicks_move_the_feed_towards_their_topic(make: Make, backend: FakeBacke
 
 
 def test_a_click_reaches_the_backend_in_no_request(make: Make, backend: FakeBackend, clock: StillClock) -> None:
-    device = make()
+    device = make(clicks_before_report=1)
     device.feed()
     backend.requests.clear()
     news_id = device.feed().items[3].card.id
@@ -130,7 +140,7 @@ def test_a_click_reaches_the_backend_in_no_request(make: Make, backend: FakeBack
 
 
 def test_stages_add_up_and_are_kept_for_the_latency_page(make: Make, backend: FakeBackend, clock: StillClock) -> None:
-    device = make()
+    device = make(**PAPER)
     device.feed()
     _click_on(device, backend, TOPIC, 3, clock)
     feed = device.feed()
@@ -153,7 +163,7 @@ def test_refreshing_costs_neither_budget_nor_a_request(make: Make, backend: Fake
     second = device.feed(refresh=True)
     assert len(backend.requests) == sent
     assert second.feed_id != first.feed_id
-    assert device.privacy().budgets[0].spent_today == pytest.approx(50)
+    assert device.privacy().budgets[0].spent_today == 4
 
 
 def test_news_that_was_shown_is_not_shown_again(make: Make, backend: FakeBackend, clock: StillClock) -> None:
@@ -245,7 +255,7 @@ def test_a_device_that_never_reached_the_backend_says_so(make: Make, backend: Fa
 
 
 def test_a_spent_budget_leaves_the_common_list_ranked_here(make: Make, backend: FakeBackend, clock: StillClock) -> None:
-    device = make(epsilon_per_day_reports=40)
+    device = make(epsilon_per_day_reports=3.9)
     device.feed()
     _click_on(device, backend, TOPIC, 4, clock)
     feed = device.feed()
@@ -259,7 +269,7 @@ def test_a_spent_budget_leaves_the_common_list_ranked_here(make: Make, backend: 
 def test_with_a_report_already_paid_for_a_spent_budget_goes_on_with_it(
     make: Make, backend: FakeBackend, clock: StillClock
 ) -> None:
-    device = make(epsilon_per_day_reports=50, clicks_per_report=1)
+    device = make(**PAPER | {"epsilon_per_day_reports": 50, "clicks_per_report": 1})
     device.feed()
     _click_on(device, backend, TOPIC, 2, clock)
     assert device.feed().notice is None
@@ -272,6 +282,148 @@ def test_with_a_report_already_paid_for_a_spent_budget_goes_on_with_it(
     clock.go_on(24 * 3600)
     device.parts.serving.changed()
     assert device.feed().notice is None
+
+
+def test_a_code_is_reported_by_default_costs_four_and_is_shown_with_the_truth(
+    make: Make, backend: FakeBackend, clock: StillClock
+) -> None:
+    device = make()
+    device.feed()
+    _click_on(device, backend, TOPIC, 2, clock)
+    assert device.feed().mode == "cold", "two clicks say too little to pay for"
+    assert "/v1/recall" not in backend.paths()
+    _click_on(device, backend, TOPIC, 3, clock)
+    assert device.feed().mode == "personal"
+    (body,) = [body for _, path, body in backend.requests if path == "/v1/recall"]
+    report = RecallRequest.model_validate_json(body).report
+    assert isinstance(report, CodeReport)
+    view = device.privacy()
+    assert view.report is not None
+    assert view.report.noisy == ((float(report.code),),)
+    assert view.report.clear is not None
+    clicks = device.parts.serving.desk.tastes.reading(backend.encoder).active
+    mean = np.mean([click.vector for click in clicks], axis=0)
+    assert view.report.clear == ((float(np.argmax(backend.prototypes @ mean)),),)
+    assert view.mechanism is not None
+    assert (view.mechanism.epsilon_per_report, view.budgets[0].lifetime, view.budgets[0].lifetime_limit) == (4, 4, 40)
+
+
+def test_thirty_sessions_of_one_taste_send_one_code_and_pay_once(
+    make: Make, backend: FakeBackend, clock: StillClock
+) -> None:
+    device = make()
+    device.feed()
+    _click_on(device, backend, TOPIC, 5, clock)
+    for _ in range(30):
+        clock.go_on(24 * 3600)
+        device.parts.serving.desk.recall.forget()
+        device.feed(refresh=True)
+    bodies = {body for _, path, body in backend.requests if path == "/v1/recall"}
+    assert len([path for path in backend.paths() if path == "/v1/recall"]) == 30
+    assert len(bodies) == 1
+    assert device.privacy().budgets[0].lifetime == 4
+
+
+def test_a_release_without_a_codebook_within_the_limit_reports_nothing_and_says_so(
+    make: Make, backend: FakeBackend, clock: StillClock
+) -> None:
+    device = make(epsilon_per_report=2)
+    device.feed()
+    _click_on(device, backend, TOPIC, 4, clock)
+    feed = device.feed()
+    assert feed.mode == "front"
+    assert "no way to report within 2 epsilon" in (feed.notice or "")
+    assert "the list that everybody gets" in (feed.notice or "")
+    assert "/v1/recall" not in backend.paths()
+    assert device.status().shield == "amber"
+
+
+def test_broadcast_finds_news_here_reports_nothing_and_asks_for_texts_by_the_block(
+    make: Make, backend: FakeBackend, clock: StillClock
+) -> None:
+    backend.pool_codes = True
+    backend.publish()
+    device = make(mode="broadcast", front_limit=200)
+    device.sync()
+    device.feed()
+    before = set(backend.paths())
+    _click_on(device, backend, TOPIC, 4, clock)
+    feed = device.feed()
+    assert (feed.mode, feed.notice, feed.recalled) == ("personal", None, 400)
+    assert _share(feed, TOPIC) >= 0.2
+    assert "search" in feed.device_ms
+    clicks = device.parts.serving.desk.tastes.reading(backend.encoder).active
+    mean = np.mean([click.vector for click in clicks], axis=0)
+    wanted = np.argsort(-(backend.pool.vectors @ (mean / np.linalg.norm(mean))))[:400]
+    found = device.parts.serving.desk.recall.broadcast.find(mean / np.linalg.norm(mean), 400, backend.encoder)
+    shared = {card.id for card in found.cards} & {backend.pool.cards[row].id for row in wanted}
+    assert len(shared) >= 390, "256 steps a coordinate lose hardly anything"
+    assert "/v1/recall" not in backend.paths()
+    assert set(backend.paths()) == before
+    assert device.status().shield == "green"
+    assert device.privacy().budgets[0].lifetime == 0
+
+    kept = device.parts.shelves.front_page.current()
+    assert kept is not None
+    front = set(kept.news_ids)
+    while device.prefetch_step():
+        pass
+    backend.requests.clear()
+    opened = next(item.card.id for item in feed.items if item.card.id not in front)
+    assert device.open(opened, feed.feed_id).paragraphs == ()
+    assert device.prefetch_step()
+    ((_, path, body),) = backend.requests
+    block = BodiesRequest.model_validate_json(body).ids
+    assert path == "/v1/news/bodies"
+    assert len(block) == 100
+    assert opened in block
+    row = next(at for at, card in enumerate(backend.pool.cards) if card.id == opened)
+    assert block == tuple(card.id for card in backend.pool.cards[row // 100 * 100 : row // 100 * 100 + 100])
+    assert device.open(opened, feed.feed_id).paragraphs == (f"First of {opened}.", f"Second of {opened}.")
+
+
+def test_broadcast_without_a_pool_says_so_and_ranks_the_common_list(
+    make: Make, backend: FakeBackend, clock: StillClock
+) -> None:
+    device = make(mode="broadcast")
+    device.feed()
+    _click_on(device, backend, TOPIC, 4, clock)
+    feed = device.feed()
+    assert feed.mode == "front"
+    assert "no codes of the pool" in (feed.notice or "")
+    assert "/v1/recall" not in backend.paths()
+
+
+def test_a_spent_budget_is_followed_by_recall_on_this_device_and_says_so(
+    make: Make, backend: FakeBackend, clock: StillClock
+) -> None:
+    backend.pool_codes = True
+    backend.publish()
+    device = make(epsilon_lifetime_reports=3)
+    device.sync()
+    device.feed()
+    _click_on(device, backend, TOPIC, 4, clock)
+    feed = device.feed()
+    assert (feed.mode, feed.recalled) == ("personal", 400)
+    assert "lifetime budget" in (feed.notice or "")
+    assert "found on this device" in (feed.notice or "")
+    assert "/v1/recall" not in backend.paths()
+    assert device.status().shield == "amber"
+
+
+def test_a_damaged_pool_is_let_go_of_and_fetched_again(make: Make, backend: FakeBackend, clock: StillClock) -> None:
+    backend.pool_codes = True
+    backend.publish()
+    device = make(mode="broadcast")
+    device.sync()
+    device.feed()
+    database = device.parts.shelves.database
+    with database.transaction():
+        database.write("DELETE FROM pool_card WHERE place < 50")
+    _click_on(device, backend, TOPIC, 4, clock)
+    assert device.feed().mode == "front"
+    device.sync()
+    assert device.feed(refresh=True).mode == "personal"
 
 
 def test_reports_switched_off_send_no_report_and_stay_off(make: Make, backend: FakeBackend, clock: StillClock) -> None:
@@ -320,7 +472,7 @@ def test_a_new_release_does_not_cost_a_new_report(make: Make, backend: FakeBacke
     device.parts.serving.desk.recall.forget()
     feed = device.feed(refresh=True)
     assert (feed.release, feed.mode) == ("r2", "personal")
-    assert device.privacy().budgets[0].spent_today == pytest.approx(50)
+    assert device.privacy().budgets[0].spent_today == 4
 
 
 def test_an_unknown_story_leaves_no_click(make: Make) -> None:
@@ -403,7 +555,7 @@ def test_a_failed_fetch_of_texts_is_tried_again_whole(make: Make, backend: FakeB
 
 
 def test_interests_can_be_named_muted_and_forgotten(make: Make, backend: FakeBackend, clock: StillClock) -> None:
-    device = make()
+    device = make(**PAPER)
     device.feed()
     _click_on(device, backend, TOPIC, 4, clock)
     _click_on(device, backend, "section5 topic0", 3, clock)
@@ -445,7 +597,7 @@ def test_history_is_searched_and_pruned_by_the_reader(make: Make, backend: FakeB
 
 
 def test_the_privacy_page_shows_the_very_bytes(make: Make, backend: FakeBackend, clock: StillClock) -> None:
-    device = make()
+    device = make(**PAPER)
     device.feed()
     _click_on(device, backend, TOPIC, 3, clock)
     device.feed()
@@ -463,7 +615,7 @@ def test_the_privacy_page_shows_the_very_bytes(make: Make, backend: FakeBackend,
     assert view.report.clear is not None
     assert len(view.report.noisy) == len(view.report.clear) == len(view.report.labels) == 1
     assert max(abs(score) for score in view.report.clear[0]) <= 0.2
-    assert view.clicks_until_report == 5
+    assert view.clicks_until_report == 3
     assert device.traffic(10_000) is None
 
 
@@ -477,12 +629,22 @@ def test_export_holds_all_and_erase_leaves_nothing_of_the_reader(
     device.feed()
     tables = json.loads(json.dumps(device.export()))["tables"]
     assert len(tables["click"]) == 3
-    assert {"impression", "charge", "traffic", "report_memo", "preference"} <= tables.keys()
+    assert {"impression", "charge", "traffic", "report_memo", "drawn_report", "preference"} <= tables.keys()
     device.erase()
     tables = device.export()["tables"]
-    for name in ("click", "impression", "traffic", "report_memo", "feed", "reaction", "preference"):
+    for name in (
+        "click",
+        "impression",
+        "traffic",
+        "report_memo",
+        "drawn_report",
+        "pool",
+        "feed",
+        "reaction",
+        "preference",
+    ):
         assert tables[name] == [], name
-    assert device.privacy().budgets[0].spent_today == pytest.approx(50)
+    assert device.privacy().budgets[0].spent_today == 4
     assert device.feed().mode == "cold"
     assert device.status().chosen_sections is None
 

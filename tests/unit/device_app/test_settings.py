@@ -32,7 +32,8 @@ def test_no_setting_is_in_two_classes() -> None:
 
 def test_defaults_pay_for_three_reports_and_for_no_training() -> None:
     privacy = PrivacySettings()
-    assert (privacy.mode, privacy.epsilon_per_day_reports, privacy.clicks_per_report) == ("basis_laplace", 150, 5)
+    assert (privacy.mode, privacy.epsilon_per_report, privacy.clicks_per_report) == ("code", 4, 20)
+    assert (privacy.epsilon_per_day_reports, privacy.epsilon_lifetime_reports) == (8, 40)
     assert (privacy.training, privacy.epsilon_per_day_training) == (False, 0)
     assert privacy.weakest_scale_to_clip == 0.1
     words = PrivacySettings.model_fields["epsilon_per_day_training"].description or ""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Literal
 
+import torch
 from torch import nn
 
 from exporters.graphs import (
@@ -28,6 +29,7 @@ from exporters.signature import GraphSpec
 from models.builders import dssm, news, rankers, recall, user
 from models.dssm import Dssm, MultiViewDssm, Tower
 from models.end_to_end import EndToEnd
+from models.layers.word_embedding import WordEmbedding
 from models.news.lstur import TopicNews
 from models.news.naml import NamlNews
 from models.news.plm import PlmNewsEncoder
@@ -49,6 +51,7 @@ from models.user.nrms import NrmsUser
 
 Kind = Literal["ranker", "recall", "news", "end to end", "towers"]
 VOCABULARY = 1_000
+GLOVE_SPREAD = 0.4  # standard deviation of a number of a 300-d GloVe vector
 STATE_DIM = 384  # S of all-MiniLM-L6-v2
 
 
@@ -123,6 +126,16 @@ def fednewsrec_news() -> TitleEncoder:
     )
 
 
+def end_to_end(news_encoder: nn.Module, user_model: nn.Module) -> EndToEnd:
+    """Both together, with word vectors of GloVe's size: those that training starts from without GloVe are larger, and
+    with them losses are near 100, where float32 is too coarse for absolute tolerances (exporters/README.md)."""
+    with torch.no_grad():
+        for each in news_encoder.modules():
+            if isinstance(each, WordEmbedding):
+                each.weight.mul_(GLOVE_SPREAD)
+    return EndToEnd(news_encoder, user_model)
+
+
 ARCHITECTURES: Mapping[str, Architecture] = {
     "cosine": Architecture("ranker", CosineRanker, rankers.cosine_ranker, ranker_graphs),
     "candidate_attention": Architecture("ranker", CandidateAttention, rankers.candidate_attention, ranker_graphs),
@@ -146,22 +159,22 @@ ARCHITECTURES: Mapping[str, Architecture] = {
     "fednewsrec_news": Architecture("news", TitleEncoder, fednewsrec_news, news_graphs),
     "plm_head": Architecture("news", PlmNewsEncoder, lambda: plm_head(NEWS_DIM), plm_head_graphs),
     "nrms_end_to_end": Architecture(
-        "end to end", EndToEnd, lambda: EndToEnd(nrms_title(), rankers.nrms_256()), end_to_end_graphs
+        "end to end", EndToEnd, lambda: end_to_end(nrms_title(), rankers.nrms_256()), end_to_end_graphs
     ),
     "naml_end_to_end": Architecture(
-        "end to end", EndToEnd, lambda: EndToEnd(naml_news(), user.naml_user()), end_to_end_graphs
+        "end to end", EndToEnd, lambda: end_to_end(naml_news(), user.naml_user()), end_to_end_graphs
     ),
     "lstur_end_to_end": Architecture(
         "end to end",
         EndToEnd,
-        lambda: EndToEnd(lstur_news(), user.lstur_user("ini")),
+        lambda: end_to_end(lstur_news(), user.lstur_user("ini")),
         end_to_end_graphs,
         recurrent=True,
     ),
     "fednewsrec_end_to_end": Architecture(
         "end to end",
         EndToEnd,
-        lambda: EndToEnd(fednewsrec_news(), user.fednewsrec_user()),
+        lambda: end_to_end(fednewsrec_news(), user.fednewsrec_user()),
         end_to_end_graphs,
         recurrent=True,
     ),

@@ -31,7 +31,7 @@ def write_graph(
         value_info(name, numpy_type(each.dtype), shape) for name, each, shape in zip(names, tensors, axes, strict=True)
     ]
     made = [
-        value_info(name, numpy_type(node.meta["val"].dtype), [traced.axes.get(size, size) for size in shape_of(node)])
+        value_info(name, numpy_type(node.meta["val"].dtype), [_axis(size, traced.axes) for size in shape_of(node)])
         for name, node in zip(outputs, _outputs(traced.graph), strict=True)
     ]
     return writer.finish(inputs, made, [each.name for each in results], frozenset(parameters))
@@ -48,6 +48,11 @@ def _places(
         if isinstance(axis, str)
     }
     return {symbol: first[axis] for symbol, axis in symbols.items()}
+
+
+def _axis(size: Any, symbols: Mapping[Any, str]) -> int | str:
+    """A size as ONNX writes it: a number, the name of a free axis, or an expression such as 4*batch."""
+    return size if isinstance(size, int) else str(size.subs(dict(symbols)))
 
 
 def _outputs(graph: fx.Graph) -> Sequence[Any]:

@@ -1,6 +1,6 @@
 """A traced graph as ONNX: what a value is, and how shapes, broadcasts and constants are written.
 
-exporters.operators says what each operator becomes.
+exporters/operators says what each operator becomes.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from exporters.graph_writer import GraphWriter, tensor_type
 
 Size = Any  # int, or a sympy expression in the symbols of free axes
 Shape = tuple[Size, ...]
+Node = Any  # fx.Node, whose arguments torch types so widely that each use would need a cast
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Value:
     constant: NDArray[Any] | None = None
 
 
-Rule = Callable[["Translator", fx.Node], "Value | list[Value]"]
+Rule = Callable[["Translator", Node], "Value | list[Value]"]
 
 
 class Translator:
@@ -173,7 +174,7 @@ def translate(graph: fx.Graph, translator: Translator, inputs: Sequence[str], ru
         elif isinstance(node.meta["val"], torch.SymInt | int):
             continue  # sizes are read from shapes
         elif node.target not in rules:
-            raise NotImplementedError(f"operator {node.target} has no translation to ONNX (exporters/operators.py)")
+            raise NotImplementedError(f"operator {node.target} has no translation to ONNX (exporters/operators)")
         else:
             translator.values[node] = rules[node.target](translator, node)
     raise ValueError("the graph has no output")

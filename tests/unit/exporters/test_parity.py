@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from exporters.gradient_graph import export_gradient_graph
 from exporters.inference_graph import export_inference_graph
 from exporters.known_noise import without_known_noise
 from exporters.package import recall_graphs
@@ -122,3 +123,67 @@ def test_only_the_known_messages_are_left_out(caplog: pytest.LogCaptureFixture) 
         logger.propagate = before
     logged = [record.getMessage() for record in caplog.records]
     assert logged == ["something else", "torchvision is not installed. Skipping torchvision::nms"]
+
+
+def test_tolerance_grows_with_the_size_of_an_output_and_no_further() -> None:
+    model = SumRanker()
+    with torch.no_grad():
+        model.scale.fill_(1e6)
+    graph = export_inference_graph(model, SPEC).SerializeToString()
+    assert 1e-5 < check_parity(model, SPEC, graph).largest_difference < 10
+    model.offset = 300.0
+    with pytest.raises(ParityError, match="output scores"):
+        check_parity(model, SPEC, graph)
+
+
+class Lookup(nn.Module):
+    """Sums rows of a trained and of a frozen table."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.frozen = nn.Parameter(torch.randn(9, 4), requires_grad=False)
+        self.learnt = nn.Parameter(torch.randn(9, 4))
+
+    def loss(self, category: Tensor, table: Tensor) -> Tensor:
+        return ((self.frozen[category] + self.learnt[category]) * table).sum()
+
+
+def test_frozen_parameters_are_inputs_without_gradients_and_wrt_adds_those_of_inputs() -> None:
+    inputs = (GraphInput("category", ("news",), indexes=9), GraphInput("table", ("news", 4)))
+    spec = GraphSpec("gradient", "loss", inputs, "loss", with_gradients=True, wrt=("table",))
+    graph = export_gradient_graph(Lookup(), spec)
+    assert [each.name for each in graph.graph.input] == ["p.frozen", "p.learnt", "category", "table"]
+    assert [each.name for each in graph.graph.output] == ["loss", "g.learnt", "g.table"]
+    assert check_parity(Lookup(), spec, graph.SerializeToString()).cases == 18
+
+
+@pytest.mark.parametrize(
+    ("inputs", "with_gradients", "wrt", "said"),
+    [
+        ((GraphInput("table", ("news", 4)),), False, ("table",), "wrt needs with_gradients"),
+        ((GraphInput("words", ("news", 4), indexes=9),), True, ("words",), "words, which is no float32 input"),
+        ((GraphInput("table", ("news", 4)),), True, ("rows",), "rows, which is no float32 input"),
+        ((GraphInput("click_rows", ("batch", 4), indexes="news"),), False, (), "click_rows indexes news"),
+    ],
+)
+def test_a_graph_that_makes_no_sense_is_refused(
+    inputs: tuple[GraphInput, ...], with_gradients: bool, wrt: tuple[str, ...], said: str
+) -> None:
+    with pytest.raises(ValueError, match=said):
+        GraphSpec("gradient", "loss", inputs, "loss", with_gradients=with_gradients, wrt=wrt)
+
+
+def test_an_input_that_nobody_can_draw_is_named() -> None:
+    spec = GraphSpec("score", "forward", (GraphInput("mood", ("batch",)),), "scores")
+    with pytest.raises(ValueError, match="can't draw the input mood"):
+        draw_inputs(spec, (SOME,), torch.Generator())
+
+
+def test_an_operator_without_translation_is_named() -> None:
+    class Sorter(nn.Module):
+        def forward(self, table: Tensor) -> Tensor:
+            return table.sort(dim=-1).values
+
+    spec = GraphSpec("score", "forward", (GraphInput("table", ("news", 4)),), "sorted")
+    with pytest.raises(NotImplementedError, match=r"operator aten.sort.default has no translation"):
+        export_inference_graph(Sorter(), spec)

@@ -1,0 +1,140 @@
+"""Operators on each number by itself; broadcasts are put off."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+from torch import fx
+
+from exporters.translate import Node, Rule, Translator, Value, joined
+
+
+def same(t: Translator, node: Node) -> Value:
+    """Copies and views that change nothing."""
+    return t.value(node.args[0])
+
+
+def arithmetic(op: str) -> Rule:
+    """Elementwise, in the dtype of the result."""
+
+    def rule(t: Translator, node: Node) -> Value:
+        dtype = node.meta["val"].dtype
+        operands = [t.operand(each, dtype) for each in node.args]
+        if (factor := node.kwargs.get("alpha", 1)) != 1:
+            operands[1] = multiply(t, operands[1], t.operand(factor, dtype))
+        if all(each.constant is not None for each in operands):
+            return t.constant(_compute(node, [each.constant for each in operands]))
+        return t.emit(op, [each.name for each in operands], joined(*(each.shape for each in operands)))
+
+    return rule
+
+
+def _compute(node: fx.Node, operands: list[Any]) -> Any:
+    """Elementwise operators of constants are worked out here."""
+    target: Any = node.target
+    result = target(*(torch.as_tensor(np.asarray(each)) for each in operands))
+    return result.to(node.meta["val"].dtype).numpy()
+
+
+def multiply(t: Translator, a: Value, b: Value) -> Value:
+    return t.emit("Mul", [a.name, b.name], joined(a.shape, b.shape))
+
+
+def reversed_subtraction(t: Translator, node: Node) -> Value:
+    dtype = node.meta["val"].dtype
+    a, b = (t.operand(each, dtype) for each in node.args)
+    return t.emit("Sub", [b.name, a.name], joined(a.shape, b.shape))
+
+
+def comparison(op: str, *, negated: bool = False) -> Rule:
+    """Elementwise, in the dtype that the operands have in common; the result is bool."""
+
+    def rule(t: Translator, node: Node) -> Value:
+        dtype = node.args[0].meta["val"].dtype
+        other = node.args[1]
+        if isinstance(other, fx.Node) and isinstance(other.meta["val"], torch.Tensor):
+            dtype = torch.promote_types(dtype, other.meta["val"].dtype)
+        operands = [t.operand(each, dtype) for each in node.args]
+        shape = joined(*(each.shape for each in operands))
+        if all(each.constant is not None for each in operands):
+            a, b = (torch.as_tensor(np.asarray(each.constant)) for each in operands)
+            return t.constant(getattr(torch, node.target.overloadpacket.__name__)(a, b).numpy())
+        result = t.emit(op, [each.name for each in operands], shape)
+        return t.emit("Not", [result.name], shape) if negated else result
+
+    return rule
+
+
+def unary(op: str, **attributes: Any) -> Rule:
+    def rule(t: Translator, node: Node) -> Value:
+        dtype = node.meta["val"].dtype
+        value = t.operand(node.args[0], dtype)
+        if value.constant is not None and len(node.args) == 1:
+            return t.constant(_compute(node, [value.constant]))
+        return t.emit(op, [value.name], value.shape, **attributes)
+
+    return rule
+
+
+def composed(*ops: str) -> Rule:
+    """Unary operators one after another."""
+
+    def rule(t: Translator, node: Node) -> Value:
+        value = t.operand(node.args[0], node.meta["val"].dtype)
+        for op in ops:
+            value = t.emit(op, [value.name], value.shape)
+        return value
+
+    return rule
+
+
+def power(t: Translator, node: Node) -> Value:
+    dtype = node.meta["val"].dtype
+    value, exponent = t.operand(node.args[0], dtype), node.args[1]
+    if exponent == 2:
+        return multiply(t, value, value)
+    if exponent == 0.5:
+        return t.emit("Sqrt", [value.name], value.shape)
+    other = t.operand(exponent, dtype)
+    return t.emit("Pow", [value.name, other.name], joined(value.shape, other.shape))
+
+
+def clamp(t: Translator, node: Node) -> Value:
+    """clamp(x, low, high) and hardtanh; a bound may be missing."""
+    dtype = node.meta["val"].dtype
+    value = t.operand(node.args[0], dtype)
+    bounds = [*node.args[1:], None, None][:2]
+    low = bounds[0] if bounds[0] is not None else node.kwargs.get("min")
+    high = bounds[1] if bounds[1] is not None else node.kwargs.get("max")
+    for op, bound in (("Max", low), ("Min", high)):
+        if bound is not None:
+            other = t.operand(bound, dtype)
+            value = t.emit(op, [value.name, other.name], joined(value.shape, other.shape))
+    return value
+
+
+def gelu(t: Translator, node: Node) -> Value:
+    """x (1 + erf(x / sqrt 2)) / 2."""
+    if node.kwargs.get("approximate", "none") != "none":
+        raise NotImplementedError("gelu is exported in its exact form only")
+    x = t.operand(node.args[0], torch.float32)
+    scaled = multiply(t, x, t.operand(1 / math.sqrt(2), torch.float32))
+    erf = t.emit("Erf", [scaled.name], scaled.shape)
+    plus = t.emit("Add", [erf.name, t.operand(1.0, torch.float32).name], erf.shape)
+    return multiply(t, multiply(t, x, plus), t.operand(0.5, torch.float32))
+
+
+def where(t: Translator, node: Node) -> Value:
+    dtype = node.meta["val"].dtype
+    condition = t.operand(node.args[0], torch.bool)
+    chosen = [t.operand(each, dtype) for each in node.args[1:]]
+    shape = joined(condition.shape, *(each.shape for each in chosen))
+    return t.emit("Where", [condition.name, *(each.name for each in chosen)], shape)
+
+
+def converted(t: Translator, node: Node) -> Value:
+    source: Any = node.args[0]
+    return t.cast(t.value(source), source.meta["val"].dtype, node.meta["val"].dtype)

@@ -1,0 +1,161 @@
+"""Operators that move numbers and compute none: views, slices, pieces, padding, constants."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from torch import fx
+
+from exporters.translate import Node, Shape, Translator, Value, numpy_type, shape_of, size_of
+
+NO_END = 2**63 - 1
+
+
+def reshape(t: Translator, node: Node) -> Value:
+    value = t.value(node.args[0])
+    if not value.shape:
+        return value  # one number, to be broadcast
+    return t.reshape(t.full(node.args[0]), shape_of(node))
+
+
+def unsqueeze(t: Translator, node: Node) -> Value:
+    """A new axis of size 1; a broadcast that was put off stays so."""
+    value, axis = t.value(node.args[0]), int(node.args[1])
+    after = -axis - 1 if axis < 0 else len(shape_of(node)) - 1 - axis  # axes behind the new one
+    if after >= len(value.shape):
+        return value
+    place = len(value.shape) - after
+    return t.reshape(value, (*value.shape[:place], 1, *value.shape[place:]))
+
+
+def permute(t: Translator, node: Node) -> Value:
+    order: Any = node.args[1]
+    value = t.value(node.args[0])
+    if not value.shape:
+        return value
+    return t.permute(t.full(node.args[0]), tuple(each % len(order) for each in order))
+
+
+def number_everywhere(t: Translator, node: Node) -> Value:
+    """full, zeros, ones and their like: one number; the broadcast is put off."""
+    name = str(node.target)
+    content = 0 if "zeros" in name else 1 if "ones" in name else node.args[0 if "scalar_tensor" in name else 1]
+    return t.constant(np.asarray(content, dtype=numpy_type(node.meta["val"].dtype)))
+
+
+def arange(t: Translator, node: Node) -> Value:
+    start, end = ([0, *node.args] if len(node.args) == 1 else [*node.args])[:2]
+    step = node.args[2] if len(node.args) > 2 else 1
+    dtype = node.meta["val"].dtype
+    if isinstance(size_of(end), int) and not isinstance(start, fx.Node):
+        return Value(
+            t.writer.constant(numbers := np.arange(start, end, step).astype(numpy_type(dtype))), numbers.shape, numbers
+        )
+    bounds = [t.operand(each, dtype).name for each in (start, end, step)]
+    return t.emit("Range", bounds, shape_of(node))
+
+
+def concat(t: Translator, node: Node) -> Value:
+    parts: Any = node.args[0]
+    axis = int(node.args[1]) if len(node.args) > 1 else 0
+    kept = [each for each in parts if shape_of(each) != (0,)]
+    return t.emit("Concat", [t.full(each).name for each in kept], shape_of(node), axis=axis)
+
+
+def split(t: Translator, node: Node) -> list[Value]:
+    """Pieces of given sizes along an axis."""
+    lengths: Any = node.args[1]
+    axis = int(node.args[2]) if len(node.args) > 2 else 0
+    source = t.full(node.args[0])
+    names = t.writer.add("Split", [source.name, t.integers(*lengths)], len(lengths), axis=axis)
+    shapes = [tuple(size_of(size) for size in each.shape) for each in node.meta["val"]]
+    return [Value(name, shape) for name, shape in zip(names, shapes, strict=True)]
+
+
+def piece(t: Translator, node: Node) -> Value:
+    held: Value | list[Value] = t.values[node.args[0]]
+    if isinstance(held, Value):
+        raise TypeError(f"{node.args[0]} holds one value, several were expected")
+    chosen: Value = held[node.args[1]]
+    return chosen
+
+
+def _bounds(node: Node, at: int) -> tuple[int, Any, Any, int]:
+    """axis, start, end and step of slice(x, axis, start, end, step), with the defaults put in."""
+    axis, start, end, step = [*node.args[at:], *[None] * 4][:4]
+    return axis or 0, 0 if start is None else size_of(start), NO_END if end is None else size_of(end), step or 1
+
+
+def slice_(t: Translator, node: Node) -> Value:
+    axis, start, end, step = _bounds(node, 1)
+    shape: Shape = shape_of(node.args[0])
+    if start == 0 and step == 1 and end in (NO_END, shape[axis]):
+        return t.value(node.args[0])
+    value = t.full(node.args[0])
+    ends = t.integers(end) if isinstance(end, int) else t.size(end).name
+    starts = t.integers(start) if isinstance(start, int) else t.size(start).name
+    steps = [] if step == 1 else [t.integers(step)]
+    return t.emit("Slice", [value.name, starts, ends, t.integers(axis), *steps], shape_of(node))
+
+
+def slice_scatter(t: Translator, node: Node) -> Value:
+    """base with a slice replaced; the gradient of a slice, where base is zero and the rest is padding."""
+    base, source = t.value(node.args[0]), t.full(node.args[1])
+    axis, start, end, step = _bounds(node, 2)
+    shape = shape_of(node)
+    axis %= len(shape)
+    length = shape[axis]
+    if start == 0 and step == 1 and end in (NO_END, length):
+        return source
+    if not (isinstance(length, int) and isinstance(start, int) and step == 1):
+        raise NotImplementedError("slices of a free axis, or with a step, have no exported gradient")
+    start, end = start % length if start < 0 else start, min(end % length if end < 0 else end, length)
+    if base.constant is not None and base.constant.ndim == 0 and not base.constant.any():
+        before, after = [0] * len(shape), [0] * len(shape)
+        before[axis], after[axis] = start, length - end
+        return t.emit("Pad", [source.name, t.integers(*before, *after)], shape)
+    whole = t.full(node.args[0])
+    parts = [source.name]
+    if start:
+        head = t.emit(
+            "Slice",
+            [whole.name, t.integers(0), t.integers(start), t.integers(axis)],
+            (*shape[:axis], start, *shape[axis + 1 :]),
+        )
+        parts.insert(0, head.name)
+    if end < length:
+        tail = t.emit(
+            "Slice",
+            [whole.name, t.integers(end), t.integers(length), t.integers(axis)],
+            (*shape[:axis], length - end, *shape[axis + 1 :]),
+        )
+        parts.append(tail.name)
+    return t.emit("Concat", parts, shape, axis=axis)
+
+
+def select(t: Translator, node: Node) -> Value:
+    value = t.full(node.args[0])
+    axis, place = (int(each) for each in node.args[1:])
+    index = t.writer.constant(np.asarray(place, dtype=np.int64))
+    return t.emit("Gather", [value.name, index], shape_of(node), axis=axis % len(value.shape))
+
+
+def pad(t: Translator, node: Node) -> Value:
+    value = t.full(node.args[0])
+    given: Any = node.args[1]
+    filling = node.args[2] if len(node.args) > 2 else 0
+    rank = len(value.shape)
+    before, after = [0] * rank, [0] * rank
+    for place in range(len(given) // 2):  # torch counts axes from the last
+        before[rank - 1 - place], after[rank - 1 - place] = given[2 * place], given[2 * place + 1]
+    extra = [] if filling == 0 else [t.operand(filling, node.meta["val"].dtype).name]
+    return t.emit("Pad", [value.name, t.integers(*before, *after), *extra], shape_of(node))
+
+
+def flip(t: Translator, node: Node) -> Value:
+    value = t.full(node.args[0])
+    axes: Any = node.args[1]
+    count = len(axes)
+    bounds = [t.integers(*[-1] * count), t.integers(*[-NO_END] * count), t.integers(*axes), t.integers(*[-1] * count)]
+    return t.emit("Slice", [value.name, *bounds], value.shape)

@@ -9,6 +9,7 @@ import math
 from fractions import Fraction
 
 import numpy as np
+import opendp.prelude as dp
 import pytest
 from scipy import stats
 
@@ -159,7 +160,6 @@ def test_an_observer_of_discrete_laplace_sees_its_epsilon_and_no_more() -> None:
 
 
 def test_codes_and_noise_agree_with_opendps() -> None:
-    dp = pytest.importorskip("opendp.prelude", reason="opendp is of the dev extra")
     dp.enable_features("contrib")
     draws = 20_000
     truth = RandomisedCode(16, 4.0).truth

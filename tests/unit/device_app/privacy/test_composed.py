@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
+from dp_accounting.pld import privacy_loss_distribution as pld
 
 from device_app.privacy.composed import DELTA, composed, epsilon_of_responses
 
@@ -18,7 +19,6 @@ def code(size: float, epsilon: float, count: int) -> tuple[str, str, dict[str, f
     [([(16, 4.0, 3)], 1e-6), ([(16, 0.5, 40)], 1e-6), ([(4, 1.0, 12)], 1e-4), ([(64, 2.0, 5), (16, 0.5, 6)], 1e-5)],
 )
 def test_responses_compose_as_dp_accounting_says(responses: list[tuple[int, float, int]], delta: float) -> None:
-    pld = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution", reason="of the dev extra")
     total = pld.identity(value_discretization_interval=1e-3)
     for size, epsilon, count in responses:
         noise = size / (math.exp(epsilon) + size - 1)  # theirs: keep with 1 - noise, else any of all K

@@ -67,3 +67,26 @@ class Participation(Base):
     size_bytes: Mapped[int | None]
 
     __table_args__ = (UniqueConstraint("round", "pseudonym"),)
+
+
+class SecureSumRow(Base):
+    """One secure sum under way or ended (`backend.federation.secagg`): a step of a round, or a count by itself.
+
+    record is everything but the running sum, which is a file named by its SHA-256 in `total`; both change in one
+    transaction. It holds pseudonyms, public keys and encrypted shares, and no vector of any device.
+    """
+
+    __tablename__ = "secure_sums"
+
+    name: Mapped[str] = mapped_column(String(80), primary_key=True)
+    stage: Mapped[str] = mapped_column(String(20), index=True)
+    record: Mapped[str] = mapped_column(Text)
+    total: Mapped[str | None] = mapped_column(String(64))
+    stage_sec: Mapped[float] = mapped_column(Float(53))
+    closes_at: Mapped[datetime] = mapped_column(UtcDateTime)
+
+    __table_args__ = (
+        CheckConstraint(
+            "stage IN ('keys', 'shares', 'masked', 'agree', 'unmask', 'opened', 'failed')", name="known_stage"
+        ),
+    )

@@ -1,6 +1,7 @@
 """What a secure sum refuses and why.
 
 OwnfeedError
+├── UnknownSum            404  no secure sum of that name
 ├── SumMessageRefused     422  the message is not what its stage takes
 ├── SumMessageConflict    409  another message of this stage came before from the same place
 ├── SumStageClosed        409  early or late: the sum is at another stage
@@ -10,6 +11,15 @@ OwnfeedError
 from __future__ import annotations
 
 from backend.errors import OwnfeedError
+
+
+class UnknownSum(OwnfeedError):
+    """No secure sum of that name."""
+
+    code, status, title = "unknown-sum", 404, "No such secure sum"
+
+    def __init__(self) -> None:
+        super().__init__("There is no secure sum of that name.", field="round")
 
 
 class SumMessageRefused(OwnfeedError):

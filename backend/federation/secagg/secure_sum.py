@@ -72,12 +72,13 @@ class SecureSum:
         self._neighbours: dict[int, tuple[int, ...]] = {}
 
     @classmethod
-    def restore(cls, record_json: str, total: bytes, *, assumptions: Assumptions | None = None) -> SecureSum:
-        """Go on from what was stored."""
+    def restore(cls, record_json: str, total: bytes | None, *, assumptions: Assumptions | None = None) -> SecureSum:
+        """Go on from what was stored; None is a running sum of nothing."""
         record = SumRecord.model_validate_json(record_json)
         resumed = cls(record.terms, assumptions=assumptions)
         resumed.record = record
-        resumed.total = np.frombuffer(total, dtype=resumed.total.dtype).copy()
+        if total is not None:
+            resumed.total = np.frombuffer(total, dtype=resumed.total.dtype).copy()
         if record.circle:
             resumed._neighbours = closed_neighbourhoods(record.circle, record.degree)
         return resumed
@@ -215,9 +216,14 @@ class SecureSum:
             self.fail(failed.detail)
             raise
         apply_masks(self.total, left.plus, left.minus, threads=threads)
-        self._forget()
-        record.stage = "opened"
+        self.finish()
         return OpenedSum(self.total, record.survivors)
+
+    def finish(self) -> None:
+        """Mark the sum as opened, and forget what only opening needed. Raises SumStageClosed before stage unmask."""
+        self._at("unmask")
+        self._forget()
+        self.record.stage = "opened"
 
     def fail(self, reason: str) -> None:
         """End the sum; what it holds is forgotten."""

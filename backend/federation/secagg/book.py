@@ -1,0 +1,265 @@
+"""Secure sums that survive a kill: each is a row and one file, and every message is one transaction over both."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TypeVar
+
+from sqlalchemy import Engine, select
+from sqlalchemy.orm import Session
+
+from backend.db.sessions import reading_session, writing_session
+from backend.db.tables_federation import SecureSumRow
+from backend.federation.secagg.errors import SumFailed, SumMessageRefused, UnknownSum
+from backend.federation.secagg.graph import Assumptions
+from backend.federation.secagg.record import ServerStage, SumRecord
+from backend.federation.secagg.secure_sum import OpenedSum, SecureSum
+from backend.releases.blobs import digest, write_durably
+from device_app.wire.secagg import (
+    AdvertisedKeys,
+    Agreement,
+    Agreements,
+    RevealedShares,
+    Roster,
+    SharedKeys,
+    Shares,
+    SumTerms,
+    Survivors,
+)
+
+ENDED = ("opened", "failed")
+CHUNK_BYTES = 1024 * 1024
+SWEEP_AGE_SEC = 3_600.0
+T = TypeVar("T")
+
+
+class SumBook:
+    """All secure sums of a server, by name (the `round` of their terms).
+
+    Formal guarantees: a message is in the record and, if it's a masked vector, in the running sum, or in neither,
+    whenever the server is killed; none is counted twice. A sum is opened from stored state without changing it, so a
+    server killed while it applies a sum opens the same one again; `finish` ends it in the transaction that applies it.
+
+    Args:
+        engine: a migrated database.
+        folder: for running sums and for uploads that are still coming.
+        clock: the time, in UTC.
+        assumptions: of the sparse graph.
+        threads: for unmasking.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        folder: Path,
+        clock: Callable[[], datetime],
+        *,
+        assumptions: Assumptions | None = None,
+        threads: int = 1,
+    ) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._engine, self._folder, self._clock = engine, folder, clock
+        self._assumptions, self._threads = assumptions, threads
+        self.sweep()
+
+    def begin(self, terms: SumTerms, *, stage_sec: float, threshold: int | None = None) -> None:
+        """A new sum, whose every stage lasts at most `stage_sec`. Raises ValueError if one of that name exists."""
+        if not stage_sec > 0:
+            raise ValueError(f"stage_sec: must be above 0, got {stage_sec}")
+        fresh = SecureSum(terms, threshold=threshold, assumptions=self._assumptions)
+        with writing_session(self._engine) as session:
+            if session.get(SecureSumRow, terms.round) is not None:
+                raise ValueError(f"terms.round: there is a secure sum {terms.round} already")
+            session.add(
+                SecureSumRow(
+                    name=terms.round,
+                    stage="keys",
+                    record=fresh.record.model_dump_json(),
+                    total=None,
+                    stage_sec=stage_sec,
+                    closes_at=self._clock() + timedelta(seconds=stage_sec),
+                )
+            )
+
+    def stage(self, name: str) -> tuple[ServerStage, datetime]:
+        """The stage of a sum and when it closes. Raises UnknownSum."""
+        with reading_session(self._engine) as session:
+            row = _row(session, name)
+            return self._restore(row).stage, row.closes_at
+
+    def advertise(self, name: str, pseudonym: str, keys: AdvertisedKeys) -> bool:
+        """Stage keys. This and the next: as `SecureSum` does, and UnknownSum."""
+        return self._change(name, lambda one: one.advertise(pseudonym, keys))
+
+    def share(self, name: str, pseudonym: str, shared: SharedKeys) -> bool:
+        """Stage shares."""
+        return self._change(name, lambda one: one.share(pseudonym, shared))
+
+    def add_masked(self, name: str, pseudonym: str, chunks: Iterable[bytes]) -> bool:
+        """Stage masked. The body goes to a file first, so that a slow device holds no lock."""
+        limit = self._terms(name).vector_bytes
+        coming = self._folder / f"{secrets.token_hex(16)}.coming"
+        try:
+            with coming.open("xb") as file:
+                for chunk in chunks:
+                    if file.tell() + len(chunk) > limit:
+                        raise SumMessageRefused("The vector is too long.", field="body", limit=f"{limit} bytes")
+                    file.write(chunk)
+            with self._turn(name, with_total=True) as (_, one):
+                return one.add_masked(pseudonym, _chunks(coming))
+        finally:
+            coming.unlink(missing_ok=True)
+
+    def agree(self, name: str, pseudonym: str, agreement: Agreement) -> bool:
+        """Stage agree."""
+        return self._change(name, lambda one: one.agree(pseudonym, agreement))
+
+    def reveal(self, name: str, pseudonym: str, revealed: RevealedShares) -> bool:
+        """Stage unmask."""
+        return self._change(name, lambda one: one.reveal(pseudonym, revealed))
+
+    def roster(self, name: str, pseudonym: str) -> Roster:
+        """Answer of stage keys."""
+        return self._read(name).roster(pseudonym)
+
+    def shares(self, name: str, pseudonym: str) -> Shares:
+        """Answer of stage shares."""
+        return self._read(name).shares(pseudonym)
+
+    def survivors(self, name: str, pseudonym: str) -> Survivors:
+        """Answer of stage masked."""
+        return self._read(name).survivors(pseudonym)
+
+    def agreements(self, name: str, pseudonym: str) -> Agreements:
+        """Answer of stage agree."""
+        return self._read(name).agreements(pseudonym)
+
+    def step(self, name: str) -> ServerStage:
+        """Close the present stage if it's complete or its time is over; returns the stage there is then.
+
+        A sum with too few members becomes failed, and its record says why. Stage unmask is left to `opened`: it stays
+        until the deadline or until every secret has its shares, which `due` tells.
+        """
+        with self._turn(name) as (row, one):
+            if one.stage in (*ENDED, "unmask") or not self._is_due(row, one):
+                return one.stage
+            try:
+                one.close()
+            except SumFailed:
+                return one.stage
+            row.closes_at = self._clock() + timedelta(seconds=row.stage_sec)
+            return one.stage
+
+    def due(self, name: str) -> bool:
+        """Whether the sum is to be opened now."""
+        with reading_session(self._engine) as session:
+            row = _row(session, name)
+            one = self._restore(row)
+            return one.stage == "unmask" and self._is_due(row, one)
+
+    def opened(self, name: str) -> OpenedSum:
+        """The sum without its masks; what is stored stays as it is until `finish`.
+
+        Raises SumFailed, after which the sum is `failed`, or SumStageClosed at another stage than unmask.
+        """
+        try:
+            with reading_session(self._engine) as session:
+                one = self._restore(_row(session, name), with_total=True)
+            return one.open(threads=self._threads)
+        except SumFailed as failed:
+            self.fail(name, failed.detail)
+            raise
+
+    def finish(self, session: Session, name: str) -> None:
+        """Mark a sum as opened, within the transaction that applies it; what only it needed is forgotten."""
+        row = _row(session, name, to_change=True)
+        one = self._restore(row)
+        one.finish()
+        row.stage, row.record, row.total = one.stage, one.record.model_dump_json(), None
+
+    def fail(self, name: str, reason: str) -> None:
+        """End a sum that isn't ended."""
+        with self._turn(name) as (_, one):
+            if one.stage not in ENDED:
+                one.fail(reason)
+
+    def under_way(self) -> list[str]:
+        """Names of sums that have not ended."""
+        with reading_session(self._engine) as session:
+            return list(session.scalars(select(SecureSumRow.name).where(SecureSumRow.stage.not_in(ENDED))))
+
+    def _is_due(self, row: SecureSumRow, one: SecureSum) -> bool:
+        return one.complete or self._clock() >= row.closes_at
+
+    def _terms(self, name: str) -> SumTerms:
+        with reading_session(self._engine) as session:
+            return SumRecord.model_validate_json(_row(session, name).record).terms
+
+    def _read(self, name: str) -> SecureSum:
+        with reading_session(self._engine) as session:
+            return self._restore(_row(session, name))
+
+    def _change(self, name: str, change: Callable[[SecureSum], T]) -> T:
+        with self._turn(name) as (_, one):
+            return change(one)
+
+    @contextmanager
+    def _turn(self, name: str, *, with_total: bool = False) -> Iterator[tuple[SecureSumRow, SecureSum]]:
+        """A sum to change; stored when the block ends well, untouched when it raises."""
+        with writing_session(self._engine) as session:
+            row = _row(session, name, to_change=True)
+            one = self._restore(row, with_total=with_total)
+            uploads, before = len(one.record.uploads), row.total
+            yield row, one
+            row.stage, row.record = one.stage, one.record.model_dump_json()
+            if one.stage == "failed":
+                row.total = None
+            elif len(one.record.uploads) != uploads:
+                content = one.total.tobytes()
+                row.total = digest(content)
+                write_durably(self._path(row.total), content)
+            after = row.total
+        # The transaction is committed: nobody needs the sum of before.
+        if before is not None and before != after:
+            self._path(before).unlink(missing_ok=True)
+
+    def _restore(self, row: SecureSumRow, *, with_total: bool = False) -> SecureSum:
+        total = None
+        if with_total and row.total is not None:
+            try:
+                total = self._path(row.total).read_bytes()
+            except FileNotFoundError as missing:
+                raise SumFailed("The running sum is missing on disk.") from missing
+            if digest(total) != row.total:
+                raise SumFailed("The running sum is damaged on disk.")
+        return SecureSum.restore(row.record, total, assumptions=self._assumptions)
+
+    def _path(self, sha256: str) -> Path:
+        return self._folder / f"{sha256}.sum"
+
+    def sweep(self) -> None:
+        """Remove what a kill left behind an hour ago or earlier: uploads that broke off, sums that no row names."""
+        with reading_session(self._engine) as session:
+            named = {f"{total}.sum" for total in session.scalars(select(SecureSumRow.total)) if total}
+        for path in self._folder.iterdir():
+            # Younger files may be another worker's, between its disk and its commit.
+            if path.name not in named and time.time() - path.stat().st_mtime > SWEEP_AGE_SEC:
+                path.unlink(missing_ok=True)
+
+
+def _row(session: Session, name: str, *, to_change: bool = False) -> SecureSumRow:
+    row = session.get(SecureSumRow, name, with_for_update=to_change)
+    if row is None:
+        raise UnknownSum
+    return row
+
+
+def _chunks(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while chunk := file.read(CHUNK_BYTES):
+            yield chunk

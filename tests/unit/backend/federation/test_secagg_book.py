@@ -1,0 +1,298 @@
+"""Secure sums in the database. Oracle: numpy's sum, after kills between any two steps; files on disk."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sqlalchemy import Engine
+
+from backend.db.sessions import reading_session, writing_session
+from backend.db.tables_federation import SecureSumRow
+from backend.federation.secagg import book as book_module
+from backend.federation.secagg.book import SWEEP_AGE_SEC, SumBook
+from backend.federation.secagg.errors import SumFailed, SumMessageRefused, SumStageClosed, UnknownSum
+from device_app.privacy.secagg import Reply
+from device_app.wire.secagg import AdvertisedKeys, Agreement, RevealedShares, SharedKeys, SumTerms
+from tests.doubles.clock import StillClock
+from tests.doubles.secure_sums import STAGES, Device, chunks, plain_sum, random_vector, terms
+from tests.doubles.small_release import migrated_engine
+
+NAME = "round-1"
+
+
+@dataclass
+class Rig:
+    engine: Engine
+    folder: Path
+    clock: StillClock = field(default_factory=StillClock)
+
+    def book(self) -> SumBook:
+        """A server process that has just started."""
+        return SumBook(self.engine, self.folder / "sums", self.clock)
+
+    def begun(self, cohort: int, **changes: Any) -> tuple[SumBook, list[Device]]:
+        agreed: SumTerms = terms(cohort, length=40, **changes)
+        book = self.book()
+        book.begin(agreed, stage_sec=60.0)
+        devices = [Device.new(n, agreed, random_vector(40)) for n in range(cohort)]
+        for device in devices:
+            device.start()
+        return book, devices
+
+    def files(self) -> list[str]:
+        return sorted(path.suffix for path in (self.folder / "sums").iterdir())
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> Iterator[Rig]:
+    engine = migrated_engine(tmp_path)
+    yield Rig(engine, tmp_path)
+    engine.dispose()
+
+
+def deliver(book: SumBook, device: Device) -> bool:
+    assert device.step is not None
+    stage, payload, name = device.step.state.stage, device.step.sealed.payload, device.pseudonym
+    if stage == "keys":
+        return book.advertise(NAME, name, AdvertisedKeys.model_validate_json(payload))
+    if stage == "shares":
+        return book.share(NAME, name, SharedKeys.model_validate_json(payload))
+    if stage == "masked":
+        return book.add_masked(NAME, name, chunks(payload))
+    if stage == "agree":
+        return book.agree(NAME, name, Agreement.model_validate_json(payload))
+    return book.reveal(NAME, name, RevealedShares.model_validate_json(payload))
+
+
+def answer(book: SumBook, device: Device) -> Reply:
+    ask: dict[str, Callable[[str, str], Reply]] = {
+        "keys": book.roster, "shares": book.shares, "masked": book.survivors, "agree": book.agreements,
+    }  # fmt: skip
+    return ask[device.state.stage](NAME, device.pseudonym)
+
+
+def brought_to(rig: Rig, stage: str, cohort: int = 4) -> tuple[SumBook, list[Device]]:
+    book, devices = rig.begun(cohort)
+    for _ in ("keys", "shares", "masked")[: ("keys", "shares", "masked", "unmask").index(stage)]:
+        for device in devices:
+            deliver(book, device)
+        book.step(NAME)
+        for device in devices:
+            device.hear(answer(book, device))
+    return book, devices
+
+
+@pytest.mark.parametrize("mode", ["semi_honest", "active"])
+def test_a_server_killed_after_every_message_opens_the_exact_sum_once(rig: Rig, mode: str) -> None:
+    _, devices = rig.begun(4, mode=mode)
+    for stage in STAGES:
+        if stage == "agree" and mode != "active":
+            continue
+        for device in devices:
+            assert deliver(rig.book(), device) is False
+            assert deliver(rig.book(), device) is True
+        if stage != "unmask":
+            assert rig.book().step(NAME) != stage
+            for device in devices:
+                device.hear(answer(rig.book(), device))
+    assert rig.book().due(NAME)
+    first, again = rig.book().opened(NAME), rig.book().opened(NAME)
+    assert (first.vector == plain_sum(devices, range(4))).all()
+    assert (again.vector == first.vector).all(), "opening changes nothing, so a server killed meanwhile opens it again"
+    with writing_session(rig.engine) as session:
+        rig.book().finish(session, NAME)
+    assert rig.book().stage(NAME)[0] == "opened"
+    assert rig.book().under_way() == []
+    with pytest.raises(SumStageClosed):
+        rig.book().opened(NAME)
+    with writing_session(rig.engine) as session, pytest.raises(SumStageClosed):
+        rig.book().finish(session, NAME)
+
+
+def test_a_finish_that_is_rolled_back_leaves_the_sum_to_be_opened(rig: Rig) -> None:
+    book, devices = brought_to(rig, "unmask")
+    for device in devices:
+        deliver(book, device)
+
+    class Killed(BaseException):
+        pass
+
+    def killed_before_the_commit() -> None:
+        with writing_session(rig.engine) as session:
+            book.finish(session, NAME)
+            raise Killed
+
+    with pytest.raises(Killed):
+        killed_before_the_commit()
+    assert (rig.book().opened(NAME).vector == plain_sum(devices, range(4))).all()
+
+
+def test_a_kill_between_the_sums_file_and_its_commit_counts_the_vector_once(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    book, devices = brought_to(rig, "masked")
+    deliver(book, devices[0])
+
+    class Killed(BaseException):
+        pass
+
+    write = book_module.write_durably
+
+    def killed(path: Path, content: bytes) -> None:
+        write(path, content)
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(book_module, "write_durably", killed)
+        with pytest.raises(Killed):
+            deliver(book, devices[1])
+    assert rig.files() == [".sum", ".sum"], "one of them nobody names"
+    for device in devices[1:]:
+        assert deliver(rig.book(), device) is False
+    assert rig.book().step(NAME) == "unmask"
+    for device in devices:
+        device.hear(answer(book, device))
+        deliver(book, device)
+    assert (rig.book().opened(NAME).vector == plain_sum(devices, range(4))).all()
+
+
+def test_what_a_kill_left_is_swept_after_an_hour_and_what_is_named_stays(rig: Rig) -> None:
+    book, devices = brought_to(rig, "masked")
+    deliver(book, devices[0])
+    for name in ("old.coming", "young.coming", "old.sum"):
+        path = rig.folder / "sums" / name
+        path.write_bytes(b"x")
+    for path in (rig.folder / "sums").iterdir():
+        if not path.name.startswith("young"):
+            os.utime(path, (0, path.stat().st_mtime - SWEEP_AGE_SEC - 60))
+    rig.book()
+    assert rig.files() == [".coming", ".sum"]
+    assert deliver(rig.book(), devices[1]) is False
+
+
+def test_a_stage_ends_when_everybody_has_come_or_at_its_deadline(rig: Rig) -> None:
+    book, devices = brought_to(rig, "masked", cohort=5)
+    for device in devices[1:]:
+        deliver(book, device)
+    assert book.step(NAME) == "masked"
+    rig.clock.go_on(59.0)
+    assert book.step(NAME) == "masked"
+    rig.clock.go_on(1.0)
+    assert book.step(NAME) == "unmask"
+    assert (book.stage(NAME)[1] - rig.clock()).total_seconds() == 60.0
+    assert not book.due(NAME)
+    for device in devices[1:]:
+        device.hear(answer(book, device))
+        deliver(book, device)
+    assert book.due(NAME)
+    assert (book.opened(NAME).vector == plain_sum(devices, range(1, 5))).all()
+
+
+def test_too_few_at_a_deadline_fail_the_sum_with_a_reason_and_nothing_is_kept(rig: Rig) -> None:
+    book, devices = brought_to(rig, "masked", cohort=5)
+    for device in devices[:2]:
+        deliver(book, device)
+    rig.clock.go_on(60.0)
+    assert book.step(NAME) == "failed"
+    assert book.under_way() == []
+    with reading_session(rig.engine) as session:
+        row = session.get_one(SecureSumRow, NAME)
+        assert (row.total, "2 members sent a masked vector; 3 are needed." in row.record) == (None, True)
+    assert rig.files() == []
+    with pytest.raises(SumStageClosed):
+        deliver(book, devices[3])
+
+
+def test_too_few_shares_at_the_deadline_open_nothing(rig: Rig) -> None:
+    book, devices = brought_to(rig, "unmask", cohort=5)
+    for device in devices[:2]:
+        deliver(book, device)
+    rig.clock.go_on(60.0)
+    assert book.due(NAME)
+    with pytest.raises(SumFailed, match="2 of the 3 shares"):
+        book.opened(NAME)
+    assert book.stage(NAME)[0] == "failed"
+
+
+@pytest.mark.parametrize("harm", ["missing", "damaged"])
+def test_a_running_sum_that_is_lost_on_disk_fails_the_sum(rig: Rig, harm: str) -> None:
+    book, devices = brought_to(rig, "unmask")
+    for device in devices:
+        deliver(book, device)
+    (file,) = (rig.folder / "sums").glob("*.sum")
+    file.unlink() if harm == "missing" else file.write_bytes(bytes(160))
+    with pytest.raises(SumFailed, match=harm):
+        book.opened(NAME)
+    assert book.stage(NAME)[0] == "failed"
+
+
+def test_a_refused_vector_leaves_neither_file_nor_trace(rig: Rig) -> None:
+    book, devices = brought_to(rig, "masked")
+    payload = devices[0].payload or b""
+    for wrong in (payload + b"x", payload[:-1]):
+        with pytest.raises(SumMessageRefused):
+            book.add_masked(NAME, devices[0].pseudonym, chunks(wrong))
+    assert rig.files() == []
+    assert deliver(book, devices[0]) is False
+    assert rig.files() == [".sum"]
+
+
+def test_many_devices_at_once_are_each_counted_once(rig: Rig) -> None:
+    book, devices = brought_to(rig, "masked", cohort=8)
+    failures: list[BaseException] = []
+
+    def upload(device: Device) -> None:
+        try:
+            deliver(book, device)
+            assert deliver(rig.book(), device) is True
+        except BaseException as failed:
+            failures.append(failed)
+
+    threads = [threading.Thread(target=upload, args=(device,)) for device in devices]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert book.step(NAME) == "unmask"
+    for device in devices:
+        device.hear(answer(book, device))
+        deliver(book, device)
+    assert (book.opened(NAME).vector == plain_sum(devices, range(8))).all()
+    assert rig.files() == [".sum"]
+
+
+def test_no_row_and_no_file_ever_holds_a_vector_of_one_device(rig: Rig) -> None:
+    book, devices = brought_to(rig, "masked")
+    for device in devices:
+        deliver(book, device)
+        held = b"".join(path.read_bytes() for path in rig.folder.rglob("*") if path.is_file())
+        for other in devices:
+            assert other.vector.tobytes()[32:64] not in held
+    book.step(NAME)
+    for device in devices:
+        device.hear(answer(book, device))
+        deliver(book, device)
+    opened = book.opened(NAME)
+    held = b"".join(path.read_bytes() for path in rig.folder.rglob("*") if path.is_file())
+    assert opened.vector.tobytes() not in held, "the opened sum is handed on, not stored"
+    assert np.frombuffer((rig.folder / "sums").glob("*.sum").__next__().read_bytes(), "<u4").size == 40
+
+
+def test_names_that_are_unknown_or_taken_are_refused(rig: Rig) -> None:
+    book, _ = rig.begun(4)
+    with pytest.raises(ValueError, match=r"terms\.round: there is a secure sum round-1"):
+        book.begin(terms(4), stage_sec=60.0)
+    with pytest.raises(ValueError, match="stage_sec"):
+        book.begin(terms(4, round="round-2"), stage_sec=0.0)
+    with pytest.raises(UnknownSum):
+        book.stage("round-2")
+    with pytest.raises(UnknownSum):
+        book.step("round-2")

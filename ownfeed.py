@@ -45,12 +45,6 @@ DeviceDir = Annotated[Path | None, typer.Option("--data-dir", help="Where profil
 BackendUrl = Annotated[str | None, typer.Option("--backend", help="The backend's address [from the settings].")]
 
 
-class Task(StrEnum):
-    """What a round trains."""
-
-    recall = "recall"
-
-
 class Bench(StrEnum):
     """What can be measured."""
 
@@ -173,7 +167,9 @@ def fleet(
 
 @app.command("round")
 def round_(
-    task: Annotated[Task, typer.Option(help="What to train.")] = Task.recall,
+    system: Annotated[
+        str, typer.Option(help="What to train, and how: uni_fedrec (recall), small_ranker, fednewsrec, nrms, ...")
+    ] = "uni_fedrec",
     cohort: Annotated[int, typer.Option(min=1, help="Updates wanted; the round closes when it has them.")] = 60,
     cohort_minimum: Annotated[int, typer.Option(min=1, help="Below this the round fails and nothing is opened.")] = 10,
     seconds: Annotated[float, typer.Option(min=1, help="Deadline.")] = 60.0,
@@ -182,15 +178,12 @@ def round_(
     as_json: AsJson = False,
 ) -> None:
     """Open one training round and follow it until its release is published."""
-    from backend.federation.systems import SYSTEM_OF_TASK
     from backend.operator import Operator
     from backend.settings import load_settings
 
     settings = load_settings(**chosen(data_dir=data_dir))
     operator = Operator(backend or f"http://{settings.host}:{settings.port}", settings.admin_token_file)
-    status = operator.open_round(
-        SYSTEM_OF_TASK[task.value], cohort=cohort, cohort_minimum=min(cohort_minimum, cohort), seconds=seconds
-    )
+    status = operator.open_round(system, cohort=cohort, cohort_minimum=min(cohort_minimum, cohort), seconds=seconds)
     with steps(as_json).step(f"{status.round}: updates") as advance:
         for status in operator.follow(status):  # noqa: B020 - the last status is what counts
             advance(status.uploaded, cohort)

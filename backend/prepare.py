@@ -74,10 +74,14 @@ def prepare(settings: BackendSettings, steps: Steps) -> None:
             prepare_encoder(settings, [row.title for row in pool.live(now)])
     embedder = load_embedder(settings)
     embed_missing(pool, embedder, steps)
+    from backend.releases.publish import (  # scipy's clusters take a while
+        missing_rankers,
+        publish_first,
+        publish_rankers,
+    )
+
     releases = ReleaseStore.open(engine, settings)
     if releases.current() is None:
-        from backend.releases.publish import publish_first  # brings torch, needed once
-
         _, vectors = pool.vectors(embedder.digest)
         with steps.step("Exporting the first release") as advance:
             publish_first(
@@ -85,8 +89,12 @@ def prepare(settings: BackendSettings, steps: Steps) -> None:
                 encoder=embedder.digest,
                 vectors=np.asarray(vectors),
                 vocabulary=pool_vocabulary(text for row in pool.live(now) for text in (row.title, row.abstract)),
+                rankers=settings.rankers,
                 progress=advance,
             )
+    elif missing_rankers(releases.require_current(), settings.rankers):
+        with steps.step("Exporting rankers") as advance:
+            publish_rankers(releases, settings.rankers, progress=advance)
 
 
 def embed_missing(pool: NewsPool, embedder: Embedder, steps: Steps) -> int:

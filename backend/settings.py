@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import platformdirs
 from pydantic import Field, ValidationError
@@ -19,6 +19,7 @@ from backend.errors import SettingsRefused
 CONFIG_VARIABLE = "OWNFEED_CONFIG"
 CONFIG_FILE = "ownfeed.toml"
 TABLE = "backend"
+RankerName = Literal["nrms", "naml", "lstur", "fednewsrec"]
 
 
 def _default_data_dir() -> Path:
@@ -98,6 +99,12 @@ class BackendSettings(BaseSettings):
     )
     recall_workers: int = Field(
         default=2, ge=1, le=256, description="Recall requests computed at the same time, each in its own thread."
+    )
+    rankers: tuple[RankerName, ...] = Field(
+        default=(),
+        description="The papers' rankers that releases carry besides the two small ones: 'nrms', 'naml', 'lstur' or "
+        "'fednewsrec'. Each is a choice of the reader on the device and can be trained; it makes every release up to "
+        "3 MB larger. What is named here later is added at the next start, at its cosine start.",
     )
     latency_window: int = Field(
         default=2_000, ge=10, le=1_000_000, description="Requests of each kind that the latency figures look back on."

@@ -94,7 +94,7 @@ class Coordinator:
         _check("seconds", 0 < seconds <= SECONDS_LIMIT, f"above 0, at most {SECONDS_LIMIT:g}")
         _check("admission", 0 < admission <= 1, "above 0, at most 1")
         release = self._releases.require_current()
-        _check_trainable(release, spec)
+        self._check_trainable(release, spec)
         now = self._clock()
         with writing_session(self._engine) as session:
             if others := under_way(session):
@@ -271,6 +271,15 @@ class Coordinator:
             raise UnknownRound
         return row
 
+    def _check_trainable(self, release: ReleaseManifest, spec: SystemSpec) -> None:
+        if not _trains(release, spec):
+            raise RoundImpossible(
+                f"Release {release.release} has no trainable model {spec.model!r} of architecture "
+                f"{spec.architecture!r}.",
+                field="system",
+                limit=", ".join(name for name, each in self._systems.items() if _trains(release, each)),
+            )
+
     def _check_open(self, session: Session, row: Round) -> None:
         if row.state not in UNDER_WAY:
             raise RoundClosed(f"The round is {row.state}.", field="round")
@@ -305,10 +314,11 @@ def _check(field: str, fits: bool, limit: str) -> None:
         raise RoundImpossible(f"{field} is out of its limits.", field=field, limit=limit)
 
 
-def _check_trainable(release: ReleaseManifest, spec: SystemSpec) -> None:
+def _trains(release: ReleaseManifest, spec: SystemSpec) -> bool:
     entry = release.models.get(spec.model)
-    if entry is None or entry.architecture != spec.architecture or "gradient" not in entry.graphs or not entry.weights:
-        raise RoundImpossible(
-            f"Release {release.release} has no trainable model {spec.model!r} of architecture {spec.architecture!r}.",
-            field="system",
-        )
+    return (
+        entry is not None
+        and entry.architecture == spec.architecture
+        and "gradient" in entry.graphs
+        and entry.weights is not None
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from backend.releases.calibration import calibrate, pseudo_readers
 from backend.releases.codebooks import first_codebooks, first_projection
 from backend.releases.errors import ReleaseNotPublished
 from backend.releases.store import ReleaseDraft, ReleaseStore
+from backend.settings import RankerName
 from device_app.wire.ids import ReleaseId
 from device_app.wire.releases import ModelEntry, RecallProtocol, ReleaseManifest
 from device_app.wire.tensors import TensorError, TensorSpec, pack
@@ -22,9 +23,8 @@ from device_app.wire.vocabulary import WordVocabulary
 
 SEED = 7
 SCORE_NOISE = 1.2
-RECALL, FEATURES, COSINE, NRMS = "recall", "ranker.features", "ranker.cosine", "ranker.nrms"
-
-FIRST_STEPS = 6
+RECALL = "recall"
+STEPS_BEFORE_RANKERS = 3
 
 
 def publish_first(
@@ -33,6 +33,7 @@ def publish_first(
     encoder: str,
     vectors: NDArray[np.float32],
     vocabulary: WordVocabulary | None = None,
+    rankers: Sequence[RankerName] = (),
     progress: Advance | None = None,
     seed: int = SEED,
 ) -> ReleaseManifest:
@@ -43,7 +44,8 @@ def publish_first(
     distance is calibrated to 3 to 4 channels; the codebooks are topic centroids of the pool, the projection its first
     principal axes; the rankers start at the cosine too, the default one, with features, at its known weights. Every
     graph is compared with torch.
-    `vocabulary` holds the words of the pool, for news encoders that read words.
+    `vocabulary` holds the words of the pool, for news encoders that read words; `rankers` names the papers' models that
+    are offered besides the small ones.
     `progress` hears (done, in all) after each step.
 
     Raises ReleaseNotPublished if the pool is smaller than the basis, holds values that are not finite, or a graph fails
@@ -54,12 +56,11 @@ def publish_first(
     # The server starts without torch; only a release that needs new graphs pays for it.
     import torch
 
-    from exporters.package import ExportedModel, export_ranker, export_recall
-    from exporters.parity import ParityError
+    from backend.releases.entries import entry_of
+    from backend.releases.rankers import DEFAULT, chosen
+    from exporters.package import export_ranker, export_recall
     from exporters.signature import OPSET
-    from models.builders.rankers import cosine_ranker, feature_ranker, nrms_256
     from models.builders.recall import uni_fedrec_recall
-    from models.scopes import private_names
     from models.shapes import BASIS_SIZE, CHANNELS_LIMIT
 
     done = 0
@@ -68,9 +69,10 @@ def publish_first(
         nonlocal done
         done += 1
         if progress is not None:
-            progress(done, FIRST_STEPS)
+            progress(done, STEPS_BEFORE_RANKERS + len(offered))
 
     torch.manual_seed(seed)
+    offered = chosen(rankers)
     centroids, topics = topic_centroids(vectors, basis_size=BASIS_SIZE, seed=seed)
     recall = uni_fedrec_recall()
     recall.cosine_start(torch.from_numpy(centroids))
@@ -86,31 +88,13 @@ def publish_first(
     calibration = calibrate(readers, contexts, channels_limit=CHANNELS_LIMIT, seed=seed)
     step_done()
 
-    with_features = feature_ranker()
-    started: dict[str, tuple[torch.nn.Module, Callable[[Any], ExportedModel]]] = {
-        RECALL: (recall, export_recall),
-        FEATURES: (with_features, export_ranker),
-        COSINE: (cosine_ranker(), export_ranker),
-        NRMS: (nrms_256(), export_ranker),
-    }
     models: dict[str, ModelEntry] = {}
-    facts: dict[str, Any] = {"calibration": calibration.facts(), "graphs": {}}
-    try:
-        for name, (model, export) in started.items():
-            exported, private = export(model), private_names(model)
-            weights = {each: value for each, value in exported.weights.items() if each not in private}
-            models[name] = ModelEntry(
-                architecture=exported.architecture,
-                role=exported.role,
-                graphs={purpose: store.add_blob(graph) for purpose, graph in exported.graphs.items()},
-                weights=store.add_blob(pack(weights)) if weights else None,
-                private=private,
-                features=with_features.features if model is with_features else (),
-            )
-            facts["graphs"][name] = {report.purpose: report.largest_difference for report in exported.reports}
-            step_done()
-    except ParityError as failed:
-        raise ReleaseNotPublished(str(failed)) from failed
+    graphs: dict[str, dict[str, float]] = {}
+    models[RECALL], graphs[RECALL] = entry_of(store, recall, export_recall)
+    step_done()
+    for name, model in offered.items():
+        models[name], graphs[name] = entry_of(store, model, export_ranker)
+        step_done()
 
     draft = ReleaseDraft(
         encoder=encoder,
@@ -127,10 +111,45 @@ def publish_first(
             pool_codes=True,
         ),
         models=models,
-        default_ranker=FEATURES,
+        default_ranker=DEFAULT,
         vocabulary=None if vocabulary is None else store.add_blob(vocabulary.pack()),
     )
+    facts = {"calibration": calibration.facts(), "graphs": graphs}
     return store.commit(draft, note="first release: everything starts at the cosine", facts=facts)
+
+
+def publish_rankers(
+    store: ReleaseStore, rankers: Sequence[RankerName], *, progress: Advance | None = None, seed: int = SEED
+) -> ReleaseManifest:
+    """The current release with those of `rankers` that it lacks, at their starts; what it has is left as it is trained.
+
+    Publishes nothing if it has them all. Raises NothingPublished, or ReleaseNotPublished if a graph fails its
+    comparison with torch. Brings torch if there is anything to do.
+    """
+    previous = store.require_current()
+    missing = missing_rankers(previous, rankers)
+    if not missing:
+        return previous
+    import torch
+
+    from backend.releases.entries import entry_of
+    from backend.releases.rankers import RANKERS
+    from exporters.package import export_ranker
+
+    torch.manual_seed(seed)
+    models: dict[str, ModelEntry] = {}
+    graphs: dict[str, dict[str, float]] = {}
+    for done, name in enumerate(missing, start=1):
+        models[name], graphs[name] = entry_of(store, RANKERS[name](), export_ranker)
+        if progress is not None:
+            progress(done, len(missing))
+    draft = ReleaseDraft.like(previous, models=previous.models | models)
+    return store.commit(draft, note=f"offers {', '.join(missing)} too", facts={"graphs": graphs})
+
+
+def missing_rankers(release: ReleaseManifest, rankers: Sequence[RankerName]) -> list[str]:
+    """Names of models that the operator chose to offer and this release does not carry."""
+    return [name for name in dict.fromkeys(f"ranker.{one}" for one in rankers) if name not in release.models]
 
 
 def publish_next(

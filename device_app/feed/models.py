@@ -7,6 +7,7 @@ from hashlib import sha256
 from threading import Lock
 from weakref import WeakValueDictionary
 
+from device_app.errors import ReleaseRefused
 from device_app.interests.decomposition import RecallModel
 from device_app.privacy.reporters import Spaces
 from device_app.ranking.ranker import Ranker
@@ -60,6 +61,11 @@ class ModelRack:
 
     def _load(self, release: Release) -> ServingModels:
         ranker = self._ranker or release.manifest.default_ranker
+        rankers = [name for name, entry in release.manifest.models.items() if entry.role == "ranker"]
+        if ranker not in rankers:
+            raise ReleaseRefused(
+                release.id, f"it has no ranker {ranker!r}, which is chosen here, but {', '.join(rankers)}"
+            )
         return ServingModels(
             manifest=release.manifest,
             recall=RecallModel(

@@ -26,6 +26,7 @@ from device_app.privacy.noise import NoiseSource
 from device_app.privacy.presence import seal_check_in
 from device_app.privacy.shared import shared_part
 from device_app.privacy.updates import LaplaceProtection, reseal
+from device_app.ranking.features import FEATURES
 from device_app.ranking.session import shared_session
 from device_app.store.database import Database
 from device_app.store.outbox import Outbox, Parcel
@@ -178,7 +179,11 @@ class Trainer:
 
     def _terms(self, release: Release, offer: RoundOffer) -> Terms:
         model = offer.manifest.model
-        trainable = tuple(name for name in release.manifest.models if release.has_graph(name, GRADIENT))
+        trainable = tuple(
+            name
+            for name, entry in release.manifest.models.items()
+            if release.has_graph(name, GRADIENT) and FEATURES.keys() >= set(entry.features)
+        )
         weights = release.weights(model) if model in trainable else {}
         return Terms(
             privacy=self._ledger.settings,

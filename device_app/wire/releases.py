@@ -110,7 +110,7 @@ class ReleaseManifest(Message):
     opset: int
     recall: RecallProtocol
     models: dict[str, ModelEntry] = Field(
-        description="By name: 'recall', 'ranker.features', 'ranker.cosine', 'ranker.nrms'."
+        description="By name: 'recall', 'ranker.features', 'ranker.cosine', and rankers the operator chose to offer."
     )
     default_ranker: str
     vocabulary: BlobRef | None = Field(

@@ -85,7 +85,7 @@ def failed_in_one_line(result: Outcome) -> str:
         ("fleet", "--devices", "0"),
         ("fleet", "--devices", "many"),
         ("fleet", "--replay", "no-such-folder"),
-        ("round", "--task", "poetry"),
+        ("round", "--cohort", "0"),
         ("bench", "everything"),
         ("ingest",),
         ("ingest", "mind"),

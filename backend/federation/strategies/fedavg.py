@@ -2,6 +2,11 @@
 
 ALGORITHMS 2.5. Every device counts the same, whatever it has read, so the mean is over devices and not over samples.
 The server adds no noise: the devices did.
+
+Deviation from FedNewsRec and Efficient-FedRec (ALGORITHMS 3.2, 4.2), which weigh devices by n_u: under local noise the
+server would have to see n_u, how much a reader has read, in clear beside an update whose noise hides less. A plain mean
+asks for nothing, bounds everybody's pull alike, and has the least noise for a cohort: the weighted mean's standard
+deviation is sqrt(n sum p_u^2) times as large. Weights belong into a secure sum, where n_u is one more summed item.
 """
 
 from __future__ import annotations

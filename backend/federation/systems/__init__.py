@@ -1,9 +1,13 @@
-"""The systems this server can run, by name, and the one that each task of the command means."""
+"""The systems this server can run, by name. A new one is a file beside this and a line here."""
 
 from __future__ import annotations
 
+from backend.federation.systems.fednewsrec import FEDNEWSREC
+from backend.federation.systems.lstur import LSTUR
+from backend.federation.systems.naml import NAML
+from backend.federation.systems.nrms import NRMS
+from backend.federation.systems.small_ranker import SMALL_RANKER
 from backend.federation.systems.system import SystemSpec
 from backend.federation.systems.uni_fedrec import UNI_FEDREC
 
-SYSTEMS: dict[str, SystemSpec] = {UNI_FEDREC.name: UNI_FEDREC}
-SYSTEM_OF_TASK: dict[str, str] = {"recall": UNI_FEDREC.name}
+SYSTEMS: dict[str, SystemSpec] = {each.name: each for each in (UNI_FEDREC, SMALL_RANKER, FEDNEWSREC, NRMS, NAML, LSTUR)}

@@ -64,8 +64,15 @@ def stand_ins(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         (settings.encoder_dir / "encoder.json").write_text("{}", encoding="utf-8")
 
     def publish(
-        store: ReleaseStore, *, encoder: str, vectors: np.ndarray, vocabulary: WordVocabulary, progress: object
+        store: ReleaseStore,
+        *,
+        encoder: str,
+        vectors: np.ndarray,
+        vocabulary: WordVocabulary,
+        rankers: Sequence[str],
+        progress: object,
     ) -> None:
+        assert rankers == ()
         assert "budget" in vocabulary.words, "words of the pool's titles"
         made.append(f"release over {vectors.shape}")
         store.commit(recall_draft(store, encoder=encoder), note="stand-in")

@@ -7,7 +7,7 @@ from backend.federation.aggregate import Aggregate
 from backend.federation.optimizers import Sgd
 from backend.federation.selection import admitted, draw_pseudonym, places
 from backend.federation.strategies.fedavg import FedAvg
-from backend.federation.systems import SYSTEM_OF_TASK, SYSTEMS
+from backend.federation.systems import SYSTEMS
 from device_app.wire.protections import LocalLaplace
 
 
@@ -50,7 +50,7 @@ def test_a_learning_rate_must_be_above_zero() -> None:
 
 
 def test_uni_fedrec_is_the_papers_setting() -> None:
-    spec = SYSTEMS[SYSTEM_OF_TASK["recall"]]
+    spec = SYSTEMS["uni_fedrec"]
 
     assert (spec.task, spec.model, spec.architecture, spec.negatives) == ("recall", "recall", "basis", 4)
     assert spec.protection == LocalLaplace(clip=0.1, scale=0.01)

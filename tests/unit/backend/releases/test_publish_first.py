@@ -10,7 +10,7 @@ import torch
 
 import exporters.package
 from backend.releases.errors import ReleaseNotPublished
-from backend.releases.publish import FIRST_STEPS, publish_first
+from backend.releases.publish import publish_first, publish_next, publish_rankers
 from backend.releases.store import ReleaseStore
 from exporters.package import ExportedModel
 from exporters.parity import ParityError
@@ -44,7 +44,7 @@ def exported(monkeypatch: pytest.MonkeyPatch) -> list[torch.nn.Module]:
     return seen
 
 
-def test_the_first_release_holds_four_models_at_their_starts_and_a_calibrated_distance(
+def test_the_first_release_holds_the_small_models_at_their_starts_and_a_calibrated_distance(
     store: ReleaseStore, exported: list[torch.nn.Module]
 ) -> None:
     steps: list[tuple[int, int | None]] = []
@@ -53,13 +53,13 @@ def test_the_first_release_holds_four_models_at_their_starts_and_a_calibrated_di
     )
 
     assert (manifest.release, manifest.previous, manifest.encoder, manifest.dimensions) == ("r1", None, "digest", 256)
-    assert set(manifest.models) == {"recall", "ranker.features", "ranker.cosine", "ranker.nrms"}
+    assert list(manifest.models) == ["recall", "ranker.features", "ranker.cosine"]
     assert manifest.default_ranker == "ranker.features"
     assert {name: entry.features for name, entry in manifest.models.items() if entry.features} == {
         "ranker.features": ("section_affinity", "topic_affinity", "popularity", "recency")
     }
     assert (manifest.recall.score_clip, manifest.recall.score_noise) == (0.2, 1.2), "the paper's delta and lambda_I"
-    assert steps == [(done, FIRST_STEPS) for done in range(1, FIRST_STEPS + 1)]
+    assert steps == [(done, 5) for done in range(1, 6)]
     assert store.require_current() == manifest
     calibration = store.history()[0].facts["calibration"]
     assert calibration["cluster_distance"] == manifest.recall.cluster_distance
@@ -101,3 +101,32 @@ def test_a_pool_that_gives_no_basis_means_no_release(store: ReleaseStore, vector
     with pytest.raises(ReleaseNotPublished):
         publish_first(store, encoder="digest", vectors=vectors)
     assert store.current() is None
+
+
+def test_the_rankers_that_the_operator_chose_are_in_the_first_release(
+    store: ReleaseStore, exported: list[torch.nn.Module]
+) -> None:
+    manifest = publish_first(store, encoder="digest", vectors=VECTORS, rankers=("naml", "lstur"))
+
+    assert list(manifest.models)[3:] == ["ranker.naml", "ranker.lstur"]
+    assert manifest.default_ranker == "ranker.features"
+    assert manifest.models["ranker.lstur"].private == ("user_embedding",)
+    assert "user_embedding" not in store.weights(manifest, "ranker.lstur")
+
+
+def test_rankers_chosen_later_are_added_and_the_others_stay_as_they_are_trained(
+    store: ReleaseStore, exported: list[torch.nn.Module]
+) -> None:
+    first = publish_first(store, encoder="digest", vectors=VECTORS, rankers=("naml",))
+    trained = {name: value + 1 for name, value in store.weights(first, "ranker.naml").items()}
+    before = publish_next(store, first, "ranker.naml", trained, "a round")
+    exported.clear()
+    steps: list[tuple[int, int | None]] = []
+    after = publish_rankers(store, ("naml", "fednewsrec"), progress=lambda done, total: steps.append((done, total)))
+
+    assert after.release == "r3"
+    assert list(after.models) == [*before.models, "ranker.fednewsrec"]
+    assert {name: after.models[name] for name in before.models} == before.models
+    assert [type(model).__name__ for model in exported] == ["FedNewsRecUser"]
+    assert steps == [(1, 1)]
+    assert publish_rankers(store, ("naml", "fednewsrec")).release == "r3", "nothing is missing, so nothing is published"

@@ -1,0 +1,67 @@
+"""Systems as values. Oracles: the papers' figures, and the presets of models for what an upload holds."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import pytest
+
+from backend.federation.optimizers import Sgd
+from backend.federation.strategies.fedavg import FedAvg
+from backend.federation.systems import SYSTEMS
+from backend.federation.systems.system import SystemSpec
+from backend.releases.rankers import RANKERS
+from device_app.training.tasks import TASKS
+from device_app.wire.protections import LocalLaplace
+from exporters.architectures import name_of
+from models.scopes import SharedParameters
+
+PAPERS = ("fednewsrec", "nrms", "naml", "lstur")
+RANKER_SYSTEMS = ("small_ranker", *PAPERS)
+
+
+def test_four_rankers_add_no_task_and_no_strategy() -> None:
+    same = {field.name for field in fields(SystemSpec)} - {"name", "architecture", "model"}
+    first = SYSTEMS["fednewsrec"]
+
+    assert all(getattr(SYSTEMS[name], field) == getattr(first, field) for name in PAPERS for field in same)
+    assert {SYSTEMS[name].task for name in RANKER_SYSTEMS} == {"full_gradient"}
+    assert {type(spec.strategy) for spec in SYSTEMS.values()} == {FedAvg}
+    assert len({SYSTEMS[name].model for name in RANKER_SYSTEMS}) == len(RANKER_SYSTEMS)
+
+
+def test_the_devices_know_every_task_that_a_system_asks_for() -> None:
+    assert {spec.task for spec in SYSTEMS.values()} == TASKS.keys()
+
+
+def test_fednewsrec_is_the_papers_setting() -> None:
+    spec = SYSTEMS["fednewsrec"]
+
+    assert spec.protection == LocalLaplace(clip=0.005, scale=0.015)
+    assert spec.optimizer == Sgd(learning_rate=0.5)
+    assert spec.negatives == 4
+    assert spec.protection.epsilon_per_coordinate() == pytest.approx(0.667, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("name", "coordinates", "epsilon"),
+    [
+        ("small_ranker", 262, 52.4),
+        ("fednewsrec", 693_794, 462_529.3),
+        ("nrms", 248_977, 165_984.7),
+        ("naml", 51_601, 34_400.7),
+        ("lstur", 393_984, 262_656.0),
+    ],
+)
+def test_a_whole_upload_has_the_size_and_the_price_that_the_system_says(
+    name: str, coordinates: int, epsilon: float
+) -> None:
+    spec = SYSTEMS[name]
+    model = RANKERS[spec.model]()
+    shared = sum(each.numel() for each in SharedParameters.of(model).values())
+
+    assert shared == coordinates
+    assert spec.protection.epsilon_per_upload(shared) == pytest.approx(epsilon, rel=1e-6)
+    assert name_of(model, "ranker") == spec.architecture
+    said = (__import__(f"backend.federation.systems.{name}", fromlist=[name]).__doc__ or "").replace("\n", " ")
+    assert f"{coordinates:,}" in said

@@ -25,6 +25,12 @@ class KeptPool:
     text: bytes
     kept_at: datetime
 
+    @property
+    def pulled_bytes(self) -> int:
+        """What came over the wire for it, if it was pulled at once."""
+        shards = (part.size_bytes for shard in self.listing.shards for part in (shard.codes, shard.cards))
+        return len(self.text) + self.listing.book.size_bytes + self.listing.priors.size_bytes + sum(shards)
+
 
 @dataclass(frozen=True)
 class PoolBlock:
@@ -118,12 +124,6 @@ class PoolShelf:
             (row[0], start, start + BLOCK),
         )
         return PoolBlock(tuple(one[0] for one in found))
-
-    def size_bytes(self) -> int:
-        """What the pool takes on the disk, without indices."""
-        return self._database.number("SELECT total(length(content)) FROM pool_part") + self._database.number(
-            "SELECT total(length(card)) FROM pool_card"
-        )
 
     def _drop_all_but(self, parts: Sequence[str], shards: Sequence[str]) -> None:
         self._database.write(

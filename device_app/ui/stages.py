@@ -17,7 +17,8 @@ _DEVICE = {
     "store": StageWords("Read the store", "Your clicks, cards and vectors are read from the file on this device."),
     "cluster": StageWords("Group your clicks", "Your last clicks are grouped into interests, here."),
     "decompose": StageWords("Score the interests", "Each interest is written as scores of the basic interests."),
-    "noise": StageWords("Add noise", "The scores are cut and covered with noise, or the report sent before is taken."),
+    "noise": StageWords("Add noise", "What would be told is covered with noise, or the report drawn before is taken."),
+    "search": StageWords("Search here", "The pool's codes on this device are searched for your news."),
     "encode": StageWords("Pack the request", "The request is written as bytes."),
     "network": StageWords("Wait for the newsroom", "From the first byte sent to the last received; the server's part "
                           "is drawn inside it."),

@@ -61,7 +61,7 @@ class PoolFacts:
     """The copy of the pool on this device."""
 
     news: int
-    kept_bytes: int
+    pulled_bytes: int
 
 
 WHEN = "When your reports change, and the address they come from, show all the same."
@@ -137,7 +137,7 @@ def _cost(mode: Mode, settings: PrivacySettings, protocol: RecallProtocol | None
     if mode == "none":
         return "0 epsilon, no bytes"
     if mode == "broadcast":
-        size = f", {pool.kept_bytes / 1e6:.1f} MB kept for {pool.news:,} news" if pool else ""
+        size = f", {pool.pulled_bytes / 1e6:.1f} MB pulled for {pool.news:,} news" if pool else ""
         return f"0 epsilon{size}"
     law = None if protocol is None else _law(settings.model_copy(update={"mode": mode}), protocol)
     return "" if law is None else f"{law.epsilon_per_report:.3g} epsilon a fresh report"

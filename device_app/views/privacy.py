@@ -104,7 +104,7 @@ def privacy_view(
     settings = ledger.settings
     memo = shelves.report_memo.latest()
     kept = shelves.pool.current()
-    pool = None if kept is None else PoolFacts(kept.listing.count, shelves.pool.size_bytes())
+    pool = None if kept is None else PoolFacts(kept.listing.count, kept.pulled_bytes)
     new_clicks = shelves.clicks.latest_id() - (memo.clicks if memo else 0)
     return PrivacyView(
         settings=settings,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime
 
 import numpy as np
@@ -73,6 +74,13 @@ def sync(door: Door, database: Database, now: datetime, wanted=lambda _: True) -
     return PoolSync(door, PoolShelf(database), ReleaseShelf(database), lambda: now, wanted)
 
 
+def of_release(pool: Pool) -> int:
+    """Bytes of the release's own blobs: its one graph and its one set of weights."""
+    manifest = json.loads(pool.backend.signed.manifest)
+    entry = manifest["models"]["recall"]
+    return int(entry["graphs"]["context"]["size_bytes"] + entry["weights"]["size_bytes"])
+
+
 def test_without_a_release_there_is_nothing_to_pull(door: Door, database: Database, now: datetime) -> None:
     with pytest.raises(NoRelease):
         sync(door, database, now).refresh()
@@ -87,6 +95,9 @@ def test_a_pool_is_pulled_whole_and_later_only_the_days_that_changed(
     kept = shelf.current()
     assert kept is not None
     assert kept.listing.count == 3
+    blobs = {path for path in pool.backend.asked if path.startswith("/v1/blobs/")}
+    pulled = sum(len(pool.backend.blobs[path.rsplit("/", 1)[1]]) for path in blobs) - of_release(pool)
+    assert kept.pulled_bytes == pulled + len(pool.backend.spoiled[LISTING])
     names = [shard.cards.sha256 for shard in kept.listing.shards]
     assert [one.id for one in shelf.cards([(names[1], 0), (names[0], 1), (names[0], 0)])] == ["C", "B", "A"]
     pool.days["2026-11-21.0"] = ["D", "E"]
@@ -183,7 +194,7 @@ def test_a_pool_that_settings_do_not_want_is_not_pulled_and_leaves_the_disk(
     assert PoolShelf(database).current() is not None
     sync(door, database, now, lambda _: False).refresh()
     assert PoolShelf(database).current() is None
-    assert PoolShelf(database).size_bytes() == 0
+    assert database.number("SELECT count(*) FROM pool_part") + database.number("SELECT count(*) FROM pool_card") == 0
     before = len(pool.backend.asked)
     sync(door, database, now, lambda _: False).refresh()
     assert len(pool.backend.asked) == before

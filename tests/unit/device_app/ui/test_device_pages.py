@@ -185,7 +185,7 @@ def test_the_privacy_page_explains_every_mode_says_what_it_costs_and_recommends_
     assert 'name="mode" value="code" checked' in text
     assert "true one with probability 0.78" in text
     assert "stricter, recommended for a pool of this size" in text
-    assert "0 epsilon, 6.9 MB kept for 12,312 news" in text
+    assert "0 epsilon, 6.9 MB pulled for 12,312 news" in text
     assert "4 epsilon a fresh report" in text
     assert "50 epsilon a fresh report" in text
     assert "This release has nothing to report with within 4 epsilon." in text, "no projection, so no direction"

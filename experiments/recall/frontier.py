@@ -23,9 +23,9 @@ from experiments.recall.warm import Rows, Split
 Floats = NDArray[np.float64]
 
 EPOCHS = (2, 4, 8)
-SHARPNESSES = (0.35, 0.5, 0.65, 0.8, 1.0)
+SHARPNESSES = (0.35, 0.5, 0.65, 0.8, 1.0, 1.25)
 ATTACK_SHARPNESSES = (0.6, 1.0, 1.5, 2.0, 3.0)
-FIRST_SHARPNESSES = (2.0, 4.0, 6.0, 8.0, 12.0)
+FIRST_SHARPNESSES = (1.0, 2.0, 4.0, 6.0, 8.0, 12.0)
 BOOK_SEEDS = (7, 8)
 CODES = (
     *((1.0, 4), (2.0, 4), (4.0, 8), (4.0, 32)),
@@ -104,7 +104,7 @@ def choose(titles: Vectors, first: Vectors, validation: Split) -> Chosen:
     whole = channels(titles, study.news, validation.measured.histories)
     found["channels"], _ = _best(study, lambda s: interests.lists(study, whole, s), SHARPNESSES)
     rebuilt = decomposed(whole, prototypes_of(study, BASIS, BOOK_SEEDS[0]), KEY_SHARPNESS)
-    found["basis"], _ = _best(study, lambda s: interests.lists(study, rebuilt, s), (*SHARPNESSES, 1.2))
+    found["basis"], _ = _best(study, lambda s: interests.lists(study, rebuilt, s), (*SHARPNESSES, 1.5))
     untrained = _study(first, validation)
     book = topic_book(untrained, DEFAULT[1], BOOK_SEEDS[0])
     found["first exact"], _ = _best(untrained, untrained.exact, FIRST_SHARPNESSES)

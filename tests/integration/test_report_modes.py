@@ -1,0 +1,52 @@
+"""Every way of reporting against a real backend over HTTP. Oracle: the requests as the server received them."""
+
+from __future__ import annotations
+
+import json
+from typing import get_args
+
+import pytest
+
+from device_app.settings import Mode, PerformanceSettings, PrivacySettings
+from tests.doubles.small_world import World
+
+ALWAYS_ASKS = PerformanceSettings(recall_max_age_sec=0, front_limit=200, bodies_wait_sec=0.2)
+SILENT = ("broadcast", "none")
+
+
+@pytest.mark.parametrize("mode", get_args(Mode))
+def test_a_reader_of_one_topic_is_recalled_for_by_every_kind_of_report(world: World, mode: Mode) -> None:
+    privacy = PrivacySettings(mode=mode, epsilon_per_day_reports=100.0, epsilon_lifetime_reports=None)
+    device = world.device(f"reader-{mode.replace('_', '-')}", performance=ALWAYS_ASKS, privacy=privacy)
+    cold = device.feed()
+    for card in [card for shelf in device.explore() for card in shelf.cards if card.topic == "physics"][:6]:
+        device.open(card.id, cold.feed_id)
+    device.sync()
+    before = len(world.requests())
+    warm = device.feed(refresh=True)
+    asked = [one for one in world.requests()[before:] if one.path == "/v1/recall"]
+
+    assert len(warm.items) == 30
+    if mode in SILENT:
+        assert asked == []
+    else:
+        assert [(one.status, json.loads(one.body)["report"]["kind"]) for one in asked] == [(200, mode)]
+    assert warm.mode == ("front" if mode == "none" else "personal"), warm.notice
+
+
+def test_the_pool_pulled_for_broadcast_is_asked_for_by_the_same_requests_whoever_reads(world: World) -> None:
+    traces = []
+    for topic in ("rowing", "vaccines"):
+        privacy = PrivacySettings(mode="broadcast")
+        device = world.device(f"broadcast-{topic}", performance=ALWAYS_ASKS, privacy=privacy)
+        cold = device.feed()
+        for card in [card for shelf in device.explore() for card in shelf.cards if card.topic == topic][:4]:
+            device.open(card.id, cold.feed_id)
+        before = len(world.requests())
+        device.sync()
+        device.feed(refresh=True)
+        traces.append(
+            sorted(f"{one.method} {one.path}" for one in world.requests()[before:] if "/bodies" not in one.path)
+        )
+    assert traces[0] == traces[1]
+    assert any(line.endswith("/codes") for line in traces[0])

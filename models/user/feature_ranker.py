@@ -59,4 +59,4 @@ class FeatureRanker(nn.Module):
 
     def loss(self, clicks: Tensor, click_mask: Tensor, candidates: Tensor, features: Tensor) -> Tensor:
         """InfoNCE of candidates [b, 1 + K, D] with features [b, 1 + K, F], positive first, mean over the batch."""
-        return info_nce(self.matching.log_sharpness.exp() * self(clicks, click_mask, candidates, features))
+        return info_nce(self.matching.sharpness * self(clicks, click_mask, candidates, features))

@@ -127,7 +127,7 @@ def test_the_sharpness_of_the_loss_changes_no_ranking() -> None:
     model = CandidateAttention(D)
     before = model(*drawn(1)).detach()
     with torch.no_grad():
-        model.log_sharpness.fill_(-1.0)
+        model.sharpness.fill_(0.3)
     assert_close(model(*drawn(1)).detach(), before)
     assert model.loss(*drawn(1)) > 0
 

@@ -1,0 +1,127 @@
+"""One round of the small ranker, by real devices over real HTTP: what they were served with is what they learn from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from backend.federation.systems import SYSTEMS
+from backend.operator import Operator, OperatorRefused
+from device_app.fleet.fleet import Fleet, Member, catch_up, read, settle, train
+from device_app.ranking.features import Situation, feature_columns
+from device_app.ranking.ranker import Ranker
+from device_app.training.samples import ReaderSamples
+from device_app.training.tasks.full_gradient import FullGradientTask
+from device_app.training.tasks.task import Update
+from tests.doubles.small_world import World
+
+DEVICES = 6
+MODEL = "ranker.features"
+Weights = Mapping[str, NDArray[np.float32]]
+
+
+@pytest.fixture
+def fleet(world: World) -> Iterator[Fleet]:
+    made = Fleet(world.device_settings(), DEVICES, seed=7)
+    yield made
+    made.close()
+
+
+def weights(world: World, release: str, model: str) -> Weights:
+    assert world.services is not None
+    store = world.services.releases
+    return store.weights(store.manifest(release), model)
+
+
+def read_until_there_is_something_to_learn(member: Member) -> None:
+    settle(member)
+    release = member.device.release()
+    assert release is not None
+    for _ in range(6):
+        if member.device.parts.trainer._reading.samples(release.manifest.encoder).available:
+            return
+        read(member)
+
+
+def test_a_round_of_the_small_ranker_moves_its_weights_and_no_others(
+    world: World, fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served: dict[bytes, NDArray[np.float32]] = {}
+    score = Ranker.score
+
+    def overhear_serving(
+        self: Ranker, clicks: NDArray[np.float32], candidates: NDArray[np.float32], situation: Situation | None = None
+    ) -> NDArray[np.float32]:
+        assert situation is not None
+        columns = feature_columns(self.features, situation)
+        for vector, row in zip(candidates, columns, strict=True):
+            served.setdefault(clicks[-50:].tobytes() + vector.tobytes(), row)
+        return score(self, clicks, candidates, situation)
+
+    monkeypatch.setattr(Ranker, "score", overhear_serving)
+    fleet.run(read_until_there_is_something_to_learn)
+    assert fleet.failures == []
+
+    clear: list[Update] = []
+    run = FullGradientTask.run
+    met = 0
+
+    def overhear_training(self: FullGradientTask, params: Weights, samples: ReaderSamples, *rest: object) -> Update:
+        nonlocal met
+        drawn = samples.draw(negatives=4, limit=32, rng=np.random.default_rng(0), features=self.features)
+        assert drawn.features is not None
+        for clicks, mask, candidates, rows in zip(
+            drawn.clicks, drawn.click_mask, drawn.candidates, drawn.features, strict=True
+        ):
+            for vector, row in zip(candidates, rows, strict=True):
+                then = served.get(clicks[mask > 0].tobytes() + vector.tobytes())
+                if then is not None:
+                    met += 1
+                    np.testing.assert_allclose(row[:3], then[:3], rtol=0, atol=1e-6)
+                    np.testing.assert_allclose(row[3], then[3], rtol=1e-3)  # seconds pass while a feed is made
+        update = run(self, params, samples, *rest)  # type: ignore[arg-type]
+        clear.append(update)
+        return update
+
+    monkeypatch.setattr(FullGradientTask, "run", overhear_training)
+    operator = Operator(world.url, world.settings.admin_token_file)
+    opened = operator.open_round("small_ranker", cohort=DEVICES, cohort_minimum=DEVICES, seconds=120)
+    fleet.run(train)
+    *_, status = operator.follow(opened)
+    assert (status.state, status.published, status.uploaded) == ("applied", "r2", DEVICES), status.reason
+    assert status.received_bytes < DEVICES * 4_000, "262 numbers of four bytes, and their names"
+    assert met > DEVICES, "samples were met again as they were served"
+
+    fleet.run(catch_up)
+    assert fleet.releases() == {"r2": DEVICES}
+    assert fleet.failures == []
+    spec = SYSTEMS["small_ranker"]
+    for member in fleet.members:
+        feed = member.device.feed(refresh=True)
+        assert (feed.release, len(feed.items)) == ("r2", 30)
+        spent = member.device.parts.ledger.spent_today("training")
+        assert spent == pytest.approx(spec.protection.epsilon_per_upload(262))
+
+    # The oracle: the clear updates, which never left the devices. The mean of six Laplace(0, 0.1) has a standard
+    # deviation of 0.1 sqrt(2 / 6) = 0.058; times the learning rate 0.1, six of them are 0.035.
+    before, after = weights(world, "r1", MODEL), weights(world, "r2", MODEL)
+    for name, value in before.items():
+        mean = np.mean([np.clip(update.tensors[f"g.{name}"], -0.01, 0.01) for update in clear], axis=0)
+        np.testing.assert_allclose(after[name], value - 0.1 * mean, rtol=0, atol=0.035)
+        assert (after[name] != value).all(), "noise reaches every coordinate"
+    for model in ("recall", "ranker.cosine"):
+        one, two = weights(world, "r1", model), weights(world, "r2", model)
+        assert all((one[name] == two[name]).all() for name in one)
+
+
+@pytest.mark.parametrize(("system", "words"), [("poetry", "fednewsrec, nrms"), ("nrms", "uni_fedrec, small_ranker")])
+def test_a_system_that_can_not_be_run_is_one_line_that_names_those_that_can(
+    world: World, system: str, words: str
+) -> None:
+    operator = Operator(world.url, world.settings.admin_token_file)
+    with pytest.raises(OperatorRefused, match=words) as refused:
+        operator.open_round(system, cohort=1, cohort_minimum=1, seconds=60)
+    assert "\n" not in str(refused.value)

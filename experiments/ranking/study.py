@@ -200,14 +200,18 @@ def make_device(samples: TrainingSamples, library: Library, graph: bytes, seed: 
 def read_runs(path: Path, settings: Settings) -> list[Run]:
     """The runs of a results file made under the same settings; none if there is no such file.
 
-    Raises ValueError if its settings differ: figures of two studies do not belong in one file.
+    Raises ValueError if its settings differ, as figures of two studies do not belong in one file, or if it is no file
+    of results at all.
     """
     if not path.is_file():
         return []
-    kept = json.loads(path.read_text(encoding="utf-8"))
-    ours = _study_settings(settings)
-    if kept["settings"] != ours:
-        raise ValueError(f"{path} holds a study with settings {kept['settings']}, not {ours}; choose another file")
+    try:
+        kept = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as broken:
+        raise ValueError(f"{path} holds no results: {broken}") from None
+    ours, theirs = _study_settings(settings), kept.get("settings")
+    if theirs != ours:
+        raise ValueError(f"{path} holds a study with settings {theirs}, not {ours}; choose another file")
     metric = ("start", "end")
     return [Run(**(row | {name: RankingMetrics(**row[name]) for name in metric})) for row in kept["runs"]]
 

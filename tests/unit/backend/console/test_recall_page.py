@@ -17,6 +17,7 @@ from experiments.bench.recall import as_json
 from experiments.recall.frontier import Chosen, Frontier, Row
 from experiments.recall.measure import Paired
 from tests.doubles.console_services import TOKEN, StandInServices
+from tests.doubles.recall_app import running
 
 HOME = "http://127.0.0.1:8400"
 
@@ -86,3 +87,12 @@ def test_more_gain_is_drawn_higher_and_more_epsilon_further_right(cache: Path) -
     assert y4 < y1
     levels = {level.name: level.y for level in picture.levels}
     assert levels["exact vector"] < y4 < levels["popularity (none)"]
+
+
+def test_codebooks_are_listed_with_their_price_and_their_truth(tmp_path: Path, cache: Path) -> None:
+    with running(tmp_path / "server", news=60, admin_token_file=tmp_path / "token") as server:
+        token = (tmp_path / "token").read_text(encoding="utf-8").strip()
+        server.client.cookies.set(COOKIE, pass_of(token))
+        text = server.client.get("/console/recall").text
+        assert "0.7845" in text  # RECALL, section 7: e^4 / (e^4 + 15)
+        assert "One of 64" in server.client.get("/console/privacy").text

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 
@@ -28,7 +30,7 @@ def read_rowing(device: Device) -> Feed:
 def test_a_device_ranks_by_the_releases_features_unless_its_reader_chooses_otherwise(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scored: list[tuple[str, Situation, np.ndarray]] = []
+    heard: list[Heard] = []
     score = Ranker.score
 
     def overhear(
@@ -36,31 +38,45 @@ def test_a_device_ranks_by_the_releases_features_unless_its_reader_chooses_other
     ) -> np.ndarray:
         found = score(self, clicks, candidates, situation)
         assert situation is not None
-        scored.append((self.name, situation, found))
+        heard.append(Heard(self.name, clicks, candidates, situation, found))
         return found
 
     monkeypatch.setattr(Ranker, "score", overhear)
     device = world.device("by-features", performance=ALWAYS_ASKS)
     read_rowing(device)
-    release = device.release()
-    assert release is not None
-    features = release.manifest.models["ranker.features"].features
-    weights = release.weights("ranker.features")["feature_weights"]
-    (name, _, cold), (_, seen, warm) = scored[0], scored[-1]
-    assert name == release.manifest.default_ranker == "ranker.features"
-    assert cold.std() > 0, "without clicks recency decides"
-
+    cold, warm = heard[0], heard[-1]
     chosen = world.device("by-content", performance=ALWAYS_ASKS, feed=FeedSettings(ranker="ranker.cosine"))
     read_rowing(chosen)
-    assert scored[-1][0] == "ranker.cosine"
-
-    columns = feature_columns(features, seen)
-    affinity = columns[:, features.index("topic_affinity")]
-    assert set(np.unique(affinity)) == {0.0, 1.0}, "all clicks were on one topic"
     monkeypatch.undo()
-    models = release.manifest.models["ranker.cosine"]
-    assert models.features == ()
-    known = columns @ weights
-    fit = warm - known
-    assert np.abs(fit).max() <= 1 + 1e-5, "what is left without the features is a mean of cosines"
-    assert known[affinity == 1].min() >= known[affinity == 0].max(), "rowing gains most by its features"
+
+    release = device.release()
+    assert release is not None
+    assert cold.ranker == warm.ranker == release.manifest.default_ranker == "ranker.features"
+    assert heard[-1].ranker == "ranker.cosine"
+    assert cold.scores.std() > 0, "without clicks the features decide"
+
+    names, weights = release.manifest.models["ranker.features"].features, release.weights("ranker.features")
+    columns = feature_columns(names, warm.situation)
+    affinity = columns[:, names.index("topic_affinity")]
+    assert set(np.unique(affinity)) == {0.0, 1.0}, "all clicks were on one topic"
+    fit = softmax_cosine(warm.clicks, warm.candidates, float(weights["matching.beta"]))
+    np.testing.assert_allclose(warm.scores, fit + columns @ weights["feature_weights"], atol=1e-5)
+
+
+@dataclass(frozen=True)
+class Heard:
+    """What a ranker was asked and what it answered."""
+
+    ranker: str
+    clicks: np.ndarray
+    candidates: np.ndarray
+    situation: Situation
+    scores: np.ndarray
+
+
+def softmax_cosine(clicks: np.ndarray, candidates: np.ndarray, beta: float) -> np.ndarray:
+    """The fit at the start, where the metric is 1, in float64."""
+    units = [each / np.linalg.norm(each, axis=1, keepdims=True) for each in (clicks.astype(float), candidates)]
+    cosines = units[1] @ units[0].T
+    sharp = np.exp(beta * cosines)
+    return np.asarray((sharp / sharp.sum(axis=1, keepdims=True) * cosines).sum(axis=1))

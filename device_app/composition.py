@@ -123,6 +123,7 @@ def build_device(
         clock=clock,
         draw=draw,
         paused=lambda: bool(shelves.preferences.get(TRAINING_PAUSED)),
+        idle_sec=performance.training_idle_sec,
         threads=performance.threads,
     )
     return Device(

@@ -123,6 +123,12 @@ class PerformanceSettings(BaseModel):
         default=60.0, gt=0, description="Seconds between looks for a release and a front list."
     )
     training_poll_sec: float = Field(default=15.0, gt=0, description="Seconds between looks for a training round.")
+    training_idle_sec: float = Field(
+        default=10.0,
+        ge=0,
+        description="No training while a feed was made or a story opened within so many seconds: the reader comes "
+        "first. 0 trains at any time.",
+    )
     request_timeout_sec: float = Field(default=10.0, gt=0, description="Longest wait for one answer of the backend.")
     bodies_wait_sec: float = Field(
         default=2.0, ge=0, description="Opening an article waits at most this long for the bodies under way."
@@ -141,8 +147,9 @@ class FeedSettings(BaseModel):
     ranker: str | None = Field(
         default=None,
         description="Model of the release that ranks; none: its default, 'ranker.features', which learns weights of "
-        "content, of your sections and topics, of popularity and of recency. 'ranker.cosine' weighs content alone, and "
-        "'ranker.nrms' is the self-attention of the papers.",
+        "content, of your sections and topics, of popularity and of recency. 'ranker.cosine' weighs content alone; the "
+        "papers' 'ranker.nrms', 'ranker.naml', 'ranker.lstur' and 'ranker.fednewsrec' are there where the operator "
+        "offers them.",
     )
     half_life_hours: float = Field(default=48.0, gt=0, description="The recency term halves in so many hours.")
     recency_weight: float = Field(

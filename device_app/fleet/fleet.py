@@ -42,6 +42,7 @@ class Fleet:
         """Open `count` devices under settings.data_dir; no request is made yet. Raises StoreBroken."""
         rack = ModelRack(ranker=settings.feed.ranker, threads=1)
         blobs = settings.data_dir / "devices" / f"{prefix}-blobs"
+        never_at_their_machine = settings.performance.model_copy(update={"training_idle_sec": 0.0})
         empty = settings.data_dir / "devices" / f"{prefix}-empty.sqlite"
         Database(empty).close()
         self.members: list[Member] = []
@@ -49,7 +50,9 @@ class Fleet:
         self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="fleet")
         try:
             for number in range(count):
-                own = settings.model_copy(update={"profile": f"{prefix}-{number:04d}"})
+                own = settings.model_copy(
+                    update={"profile": f"{prefix}-{number:04d}", "performance": never_at_their_machine}
+                )
                 copy_of_new(empty, own.database)
                 device = build_device(own, rack=rack, blob_folder=blobs)
                 self.members.append(Member(device, np.random.default_rng([seed, number])))

@@ -25,6 +25,7 @@ class Readiness:
     release: ReleaseId | None
     clicks: int
     epsilon_left: float
+    idle: bool = True
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,8 @@ def check_ready(readiness: Readiness) -> None:
     if readiness.clicks < ENOUGH_CLICKS:
         held = "1 click" if readiness.clicks == 1 else f"{readiness.clicks} clicks"
         raise NotEligible(f"it holds {held}; {ENOUGH_CLICKS} are needed.")
+    if not readiness.idle:
+        raise NotEligible("its reader is reading just now.")
 
 
 def check_offer(manifest: RoundManifest, terms: Terms) -> None:

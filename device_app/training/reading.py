@@ -37,6 +37,11 @@ class Reading:
         """How many clicks the device holds."""
         return self._clicks.count()
 
+    def quiet_since(self, moment: datetime) -> bool:
+        """Whether the reader was shown nothing and opened nothing at or after that moment."""
+        newest = self._clicks.recent(1)
+        return not self._impressions.seen(moment) and not (newest and newest[0].at >= moment)
+
     def samples(self, encoder: str) -> ReaderSamples:
         """What samples are drawn from, with vectors by `encoder`; spare negatives are news of other feeds."""
         feeds = self._impressions.for_training(FEEDS_LIMIT)

@@ -80,6 +80,7 @@ class Trainer:
         noise: cryptographic on a device.
         draw: where samples are drawn from.
         paused: whether the reader has paused training.
+        idle_sec: how long the reader must have read nothing.
         threads: of ONNX Runtime.
     """
 
@@ -97,12 +98,13 @@ class Trainer:
         clock: Callable[[], datetime],
         draw: Draw = fresh_draw,
         paused: Callable[[], bool] = lambda: False,
+        idle_sec: float = 0.0,
         threads: int = 1,
     ) -> None:
         self._release, self._reading, self._database = release, reading, database
         self._outbox, self._participations, self._ledger = outbox, participations, ledger
         self._uplink, self._noise, self._clock, self._draw = uplink, noise, clock, draw
-        self._paused, self._threads = paused, threads
+        self._paused, self._idle_sec, self._threads = paused, idle_sec, threads
         self._samples: ReaderSamples | None = None
         self._session: object = None
         self.stage: Stage | None = None
@@ -146,6 +148,7 @@ class Trainer:
             release=None if release is None else release.id,
             clicks=self._reading.count(),
             epsilon_left=self._ledger.left("training"),
+            idle=self._idle_sec == 0 or self._reading.quiet_since(self._clock() - timedelta(seconds=self._idle_sec)),
         )
 
     def _fulfil(self, wish: Wish, release: Release | None) -> Reply:
@@ -173,9 +176,16 @@ class Trainer:
                 return self._terms(release, offer)
             case Compute(offer):
                 self.stage = "computing"
+                self._check_wanted()
                 return self._compute(release, offer)
             case HandIn(offer, update):
+                self._check_wanted()
                 return self._hand_in(release, offer, update)
+
+    def _check_wanted(self) -> None:
+        """Raise NotEligible if the reader has changed its mind meanwhile: the last moment is before the payment."""
+        if self._paused() or not self._ledger.settings.training:
+            raise NotEligible("its reader has paused training or switched it off meanwhile.")
 
     def _terms(self, release: Release, offer: RoundOffer) -> Terms:
         model = offer.manifest.model
@@ -243,7 +253,7 @@ class Trainer:
         return receipt
 
     def _send_again(self) -> None:
-        """Send what an earlier step could not, the same bytes; give up what came too late."""
+        """Send what an earlier step could not, the same bytes, unless paused; give up what came too late."""
         now = self._clock()
         waiting = {parcel.subject: parcel for parcel in self._outbox.waiting()}
         for mine in self._participations.list():
@@ -251,6 +261,8 @@ class Trainer:
             if mine.state == "joined" and (parcel is None or parcel.expires_at <= now):
                 why = "cut off before an update was ready" if parcel is None else "the round closed before it was sent"
                 self._participations.update(mine.round, state="failed", at=now, detail=why)
+        if self._paused():
+            return
         for parcel in self._outbox.due(now):
             self.stage = "sending again"
             self._resend(parcel)

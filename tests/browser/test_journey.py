@@ -27,7 +27,7 @@ from tests.doubles.small_world import World
 
 pytestmark = pytest.mark.browser
 
-QUICK = PerformanceSettings(sync_poll_sec=0.5, training_poll_sec=0.5)
+QUICK = PerformanceSettings(sync_poll_sec=0.5, training_poll_sec=0.5, training_idle_sec=0.0)
 WITHIN_SEC = 30.0
 
 

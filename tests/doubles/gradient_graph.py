@@ -1,8 +1,4 @@
-"""A hand-made gradient graph with the names and shapes of the recall model's real one, quick and without torch.
-
-Its loss is half the squared distance of every basis value to the mean clicked news of the batch: dloss/dvalue_i is
-value_i - mean, and the keys have no gradient.
-"""
+"""Hand-made gradient graphs with the names and shapes of the real ones, quick and without torch."""
 
 from __future__ import annotations
 
@@ -12,10 +8,20 @@ import numpy as np
 from onnx import TensorProto, checker, helper, numpy_helper
 
 CLICKS, CHANNELS, CANDIDATES = 50, 5, 5
+_CONSTANTS = {
+    "zero": np.array([0], dtype=np.int64),
+    "one": np.array([1], dtype=np.int64),
+    "rows": np.array([0, 1], dtype=np.int64),
+    "half": np.array(0.5, dtype=np.float32),
+}
 
 
 def recall_gradient_graph(dim: int, basis_size: int) -> bytes:
-    """Outputs loss [], g.basis_keys [B, D], g.basis_values [B, D]."""
+    """Outputs loss [], g.basis_keys [B, D], g.basis_values [B, D].
+
+    The loss is half the squared distance of every basis value to the mean clicked news of the batch: dloss/dvalue_i is
+    value_i - mean, and the keys have no gradient.
+    """
     nodes = [
         helper.make_node("Slice", ["candidates", "zero", "one", "one"], ["clicked"]),  # the second axis,
         helper.make_node("ReduceMean", ["clicked", "rows"], ["mean"], keepdims=0),
@@ -39,12 +45,41 @@ def recall_gradient_graph(dim: int, basis_size: int) -> bytes:
         "g.basis_keys": (basis_size, dim),
         "g.basis_values": (basis_size, dim),
     }
-    constants = {
-        "zero": np.array([0], dtype=np.int64),
-        "one": np.array([1], dtype=np.int64),
-        "rows": np.array([0, 1], dtype=np.int64),
-        "half": np.array(0.5, dtype=np.float32),
+    return _model(nodes, inputs, outputs, _CONSTANTS)
+
+
+def ranker_gradient_graph(dim: int, features: int) -> bytes:
+    """Outputs loss [], g.beta [], g.feature_weights [F].
+
+    The loss is half the squared distance of the weights to the mean features of the clicked news; beta has no gradient.
+    """
+    nodes = [
+        helper.make_node("Slice", ["features", "zero", "one", "one"], ["clicked"]),  # the second axis
+        helper.make_node("ReduceMean", ["clicked", "rows"], ["mean"], keepdims=0),
+        helper.make_node("Sub", ["p.feature_weights", "mean"], ["g.feature_weights"]),
+        helper.make_node("Sub", ["p.beta", "p.beta"], ["g.beta"]),
+        helper.make_node("Mul", ["g.feature_weights", "g.feature_weights"], ["squares"]),
+        helper.make_node("ReduceSum", ["squares"], ["sum"], keepdims=0),
+        helper.make_node("Mul", ["sum", "half"], ["loss"]),
+    ]
+    inputs: dict[str, tuple[Any, ...]] = {
+        "p.beta": (),
+        "p.feature_weights": (features,),
+        "clicks": ("b", CLICKS, dim),
+        "click_mask": ("b", CLICKS),
+        "candidates": ("b", CANDIDATES, dim),
+        "features": ("b", CANDIDATES, features),
     }
+    outputs: dict[str, tuple[Any, ...]] = {"loss": (), "g.beta": (), "g.feature_weights": (features,)}
+    return _model(nodes, inputs, outputs, _CONSTANTS)
+
+
+def _model(
+    nodes: list[Any],
+    inputs: dict[str, tuple[Any, ...]],
+    outputs: dict[str, tuple[Any, ...]],
+    constants: dict[str, np.ndarray],
+) -> bytes:
     graph = helper.make_graph(
         nodes,
         "gradient",

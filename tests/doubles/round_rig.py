@@ -34,20 +34,22 @@ from device_app.uplink.server import Uplink
 from device_app.wire.releases import ModelEntry, RecallProtocol
 from device_app.wire.tensors import pack
 from tests.doubles.clock import StillClock
-from tests.doubles.gradient_graph import recall_gradient_graph
-from tests.doubles.graphs import context_graph, cosine_score_graph, decompose_graph
+from tests.doubles.gradient_graph import ranker_gradient_graph, recall_gradient_graph
+from tests.doubles.graphs import context_graph, cosine_score_graph, decompose_graph, feature_score_graph
 from tests.doubles.news import NOW, SyntheticPool
 from tests.doubles.simulated_reader import SimulatedReader
 from tests.doubles.small_release import migrated_engine, small_store
 
 DIM, BASIS = 8, 4
+FEATURES = ("topic_affinity", "recency")
 TOKEN = "operator-token"
 TRAINS = PrivacySettings(training=True, epsilon_per_day_training=1e9)
 ENCODER = "test-encoder"
 
 
 def hand_made_draft(store: ReleaseStore) -> ReleaseDraft:
-    """A release whose recall model pulls its basis values to what readers click."""
+    """A release whose recall model pulls its basis values to what readers click, and whose ranker pulls its feature
+    weights to the features of what they click."""
     rng = np.random.default_rng(0)
     weights = {
         "basis_keys": rng.normal(size=(BASIS, DIM)).astype(np.float32),
@@ -70,6 +72,18 @@ def hand_made_draft(store: ReleaseStore) -> ReleaseDraft:
                     "gradient": store.add_blob(recall_gradient_graph(DIM, BASIS)),
                 },
                 weights=store.add_blob(pack(weights)),
+            ),
+            "ranker.features": ModelEntry(
+                architecture="feature_ranker",
+                role="ranker",
+                graphs={
+                    "score": store.add_blob(feature_score_graph(DIM, len(FEATURES))),
+                    "gradient": store.add_blob(ranker_gradient_graph(DIM, len(FEATURES))),
+                },
+                weights=store.add_blob(
+                    pack({"beta": np.array(8.0, np.float32), "feature_weights": np.zeros(len(FEATURES), np.float32)})
+                ),
+                features=FEATURES,
             ),
             "ranker.cosine": ModelEntry(
                 architecture="cosine",
@@ -123,6 +137,7 @@ class DeviceRig:
     privacy: PrivacySettings = TRAINS
     seed: int = 0
     paused: bool = False
+    idle_sec: float = 0.0
     blob_folder: Path | None = None
     shelves: Shelves = field(init=False)
     trainer: Trainer = field(init=False)
@@ -147,6 +162,7 @@ class DeviceRig:
             clock=self.clock,
             draw=lambda _: np.random.default_rng(self.seed),
             paused=lambda: self.paused,
+            idle_sec=self.idle_sec,
         )
 
     def stop(self) -> None:

@@ -49,6 +49,7 @@ def test_a_ready_device_is_ready() -> None:
         ({"clicks": 4}, "holds 4 clicks; 5 are needed"),
         ({"clicks": 1}, "holds 1 click; 5 are needed"),
         ({"epsilon_left": 0.0}, "budget"),
+        ({"idle": False}, "reading just now"),
     ],
 )
 def test_a_device_that_may_not_train_says_why(change: dict[str, object], why: str) -> None:

@@ -10,6 +10,7 @@ import httpx
 import numpy as np
 import pytest
 
+from backend.federation.systems import SYSTEMS
 from device_app.privacy.updates import LaplaceProtection
 from device_app.settings import PrivacySettings
 from device_app.training.trainer import RETRY_SEC
@@ -17,10 +18,17 @@ from device_app.uplink.in_process import InProcess
 from device_app.wire.protections import LocalLaplace
 from tests.doubles.clock import StillClock
 from tests.doubles.news import NOW, SyntheticPool, synthetic_pool
-from tests.doubles.round_rig import BASIS, DIM, TRAINS, BackendRig, DeviceRig
+from tests.doubles.round_rig import BASIS, DIM, FEATURES, TRAINS, BackendRig, DeviceRig
 from tests.doubles.simulated_reader import simulated_reader
 
 EPSILON = LocalLaplace().epsilon_per_upload(2 * BASIS * DIM)
+SYSTEMS_TRIED = {
+    "uni_fedrec": EPSILON,
+    "small_ranker": SYSTEMS["small_ranker"].protection.epsilon_per_upload(1 + len(FEATURES)),
+}
+"""By name, with the price of an upload of the small release: the recall model's, and the ranker's with features."""
+
+each_system = pytest.mark.parametrize("system", SYSTEMS_TRIED)
 
 
 class Killed(BaseException):
@@ -75,8 +83,10 @@ def device(tmp_path: Path, backend: BackendRig, network: Unsteady, pool: Synthet
     device.stop()
 
 
-def opened(backend: BackendRig, *, cohort: int = 1, minimum: int = 1, seconds: float = 60.0) -> None:
-    backend.coordinator.open_round("uni_fedrec", cohort=cohort, cohort_minimum=minimum, seconds=seconds)
+def opened(
+    backend: BackendRig, system: str = "uni_fedrec", *, cohort: int = 1, minimum: int = 1, seconds: float = 60.0
+) -> None:
+    backend.coordinator.open_round(system, cohort=cohort, cohort_minimum=minimum, seconds=seconds)
 
 
 def state_of(device: DeviceRig, round_id: str = "round-1") -> str:
@@ -85,17 +95,20 @@ def state_of(device: DeviceRig, round_id: str = "round-1") -> str:
     return found.state
 
 
-def test_a_device_takes_part_and_the_next_release_reaches_it(backend: BackendRig, device: DeviceRig) -> None:
-    opened(backend)
+@each_system
+def test_a_device_takes_part_and_the_next_release_reaches_it(
+    backend: BackendRig, device: DeviceRig, system: str
+) -> None:
+    opened(backend, system)
     outcome = device.trainer.step()
 
     assert (outcome.state, outcome.why) == ("uploaded", None)
     assert device.trainer.stage is None
     mine = device.shelves.participations.get("round-1")
     assert mine is not None
-    assert (mine.state, mine.system, mine.epsilon) == ("uploaded", "uni_fedrec", EPSILON)
+    assert (mine.state, mine.system, mine.epsilon) == ("uploaded", system, SYSTEMS_TRIED[system])
     assert mine.sent_bytes == backend.coordinator.status("round-1").received_bytes > 0
-    assert device.ledger.spent_today("training") == EPSILON
+    assert device.ledger.spent_today("training") == SYSTEMS_TRIED[system]
     assert device.shelves.outbox.waiting() == []
 
     backend.coordinator.step()
@@ -204,10 +217,11 @@ def test_a_reader_with_nothing_to_learn_from_does_not_check_in(
     assert backend.coordinator.status("round-1").joined == 0
 
 
+@each_system
 def test_a_lost_connection_keeps_the_update_and_sends_the_same_bytes_later(
-    backend: BackendRig, device: DeviceRig, network: Unsteady
+    backend: BackendRig, device: DeviceRig, network: Unsteady, system: str
 ) -> None:
-    opened(backend, cohort=2, minimum=1)
+    opened(backend, system, cohort=2, minimum=1)
     network.lose_answers = True
     assert device.trainer.step().state == "waiting"
     assert state_of(device) == "joined"
@@ -221,13 +235,14 @@ def test_a_lost_connection_keeps_the_update_and_sends_the_same_bytes_later(
     assert network.uploads[0] == network.uploads[1]
     assert state_of(device) == "uploaded"
     assert backend.coordinator.status("round-1").uploaded == 1
-    assert device.ledger.spent_today("training") == EPSILON, "charged once"
+    assert device.ledger.spent_today("training") == SYSTEMS_TRIED[system], "charged once"
 
 
+@each_system
 def test_a_kill_while_sending_is_made_good_after_the_restart_with_the_same_bytes(
-    backend: BackendRig, device: DeviceRig, network: Unsteady
+    backend: BackendRig, device: DeviceRig, network: Unsteady, system: str
 ) -> None:
-    opened(backend)
+    opened(backend, system)
     network.kill_at_upload = True
     with pytest.raises(Killed):
         device.trainer.step()
@@ -240,13 +255,14 @@ def test_a_kill_while_sending_is_made_good_after_the_restart_with_the_same_bytes
     assert network.uploads[0] == network.uploads[1]
     assert state_of(device) == "uploaded"
     assert backend.coordinator.status("round-1").uploaded == 1
-    assert device.ledger.spent_today("training") == EPSILON
+    assert device.ledger.spent_today("training") == SYSTEMS_TRIED[system]
 
 
+@each_system
 def test_a_kill_between_paying_and_keeping_undoes_both(
-    backend: BackendRig, device: DeviceRig, network: Unsteady, monkeypatch: pytest.MonkeyPatch
+    backend: BackendRig, device: DeviceRig, network: Unsteady, monkeypatch: pytest.MonkeyPatch, system: str
 ) -> None:
-    opened(backend)
+    opened(backend, system)
 
     def killed(*_: object, **__: object) -> None:
         raise Killed
@@ -319,3 +335,86 @@ def test_the_log_names_every_request_of_a_round_in_words(backend: BackendRig, de
     assert lines[-1][1] == "/v1/rounds/current"
     assert lines[-2][1] == "/v1/rounds/check-in"
     assert lines[0][1].startswith("/v1/rounds/round-1/updates/")
+
+
+def test_the_ranker_learns_from_the_features_of_what_was_clicked_and_the_recall_model_stays(
+    backend: BackendRig, device: DeviceRig
+) -> None:
+    opened(backend, "small_ranker")
+    device.trainer.step()
+    backend.coordinator.step()
+    before, after = (backend.releases.manifest(one) for one in ("r1", "r2"))
+    moved = {
+        name: np.abs(backend.releases.weights(after, name)[key] - value).max()
+        for name in before.models
+        for key, value in backend.releases.weights(before, name).items()
+    }
+
+    assert moved["recall"] == moved["ranker.cosine"] == 0
+    assert moved["ranker.features"] > 0
+
+
+def test_a_ranker_with_a_feature_this_program_does_not_compute_is_not_trained(
+    backend: BackendRig, device: DeviceRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened(backend, "small_ranker")
+    monkeypatch.setattr("device_app.training.trainer.FEATURES", {"recency": None})
+    outcome = device.trainer.step()
+
+    assert outcome.state == "declined"
+    assert "no gradient of 'ranker.features'" in str(outcome.why)
+    assert device.ledger.spent_today("training") == 0
+
+
+@pytest.mark.parametrize("at", ["_compute", "_terms"])
+def test_a_pause_counts_until_the_update_is_paid_for(
+    backend: BackendRig, device: DeviceRig, network: Unsteady, monkeypatch: pytest.MonkeyPatch, at: str
+) -> None:
+    opened(backend)
+    stage = getattr(device.trainer, at)
+
+    def pause_meanwhile(*args: object) -> object:
+        device.paused = True
+        return stage(*args)
+
+    monkeypatch.setattr(device.trainer, at, pause_meanwhile)
+    outcome = device.trainer.step()
+
+    assert outcome.state == "declined"
+    assert "paused" in str(outcome.why)
+    assert (state_of(device), network.uploads) == ("declined", [])
+    assert device.ledger.spent_today("training") == 0
+
+
+def test_a_paused_device_holds_back_what_waits_and_sends_it_when_it_goes_on(
+    backend: BackendRig, device: DeviceRig, network: Unsteady
+) -> None:
+    opened(backend, cohort=2, minimum=1)
+    network.lose_answers = True
+    device.trainer.step()
+    network.lose_answers = False
+    device.paused = True
+    backend.clock.go_on(RETRY_SEC)
+    device.trainer.step()
+    assert len(network.uploads) == 1
+    device.paused = False
+    device.trainer.step()
+
+    assert len(network.uploads) == 2
+    assert state_of(device) == "uploaded"
+
+
+def test_a_device_whose_reader_is_reading_waits(backend: BackendRig, device: DeviceRig) -> None:
+    device.idle_sec = 20.0
+    device.stop()
+    device.start()
+    opened(backend)
+    device.shelves.clicks.add("newsroom:0001", None, backend.clock())
+    backend.clock.go_on(5)
+    assert "reading just now" in str(device.trainer.step().why) == str(device.trainer.why_not())
+    backend.clock.go_on(16)
+    device.shelves.impressions.record("one more", ["newsroom:0002"], backend.clock())
+    assert "reading just now" in str(device.trainer.step().why)
+    backend.clock.go_on(21)
+
+    assert device.trainer.step().state == "uploaded"

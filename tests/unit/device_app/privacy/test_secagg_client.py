@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from scipy.stats import chi2
 
 from backend.federation.secagg.errors import SumMessageRefused
@@ -16,12 +17,13 @@ from device_app.privacy.budget import Ledger
 from device_app.privacy.sealed import Charge
 from device_app.privacy.secagg import OCTETS, Contribution, MaskedInput, take_part
 from device_app.privacy.sum_state import begin_sum
-from device_app.wire.pairing import sign_keys
+from device_app.wire.pairing import close_box, open_box, sign_keys
 from device_app.wire.secagg import (
     Agreements,
     Box,
     MemberSignature,
     Roster,
+    SecaggError,
     Shares,
     SumTerms,
     Survivors,
@@ -375,3 +377,15 @@ def test_terms_are_what_keys_are_bound_to() -> None:
     others = (terms(8, round="round-2"), terms(9), terms(8, length=5), terms(8, bound=999.0), terms(8, mode="active"))
     assert len({each.digest() for each in (one, *others)}) == 6
     assert SumTerms.model_validate_json(one.model_dump_json()).digest() == one.digest()
+
+
+def test_a_member_that_writes_another_sender_or_receiver_into_its_box_is_found_out() -> None:
+    key = bytes(range(32))
+    honest = close_box(key, 2, 1, b"k" * 33, b"s" * 33)
+    assert (honest.member, open_box(key, 2, 1, honest.box)) == (1, (b"k" * 33, b"s" * 33))
+    outside = (2).to_bytes(4, "big") + (1).to_bytes(4, "big")
+    for sender, receiver in ((3, 1), (2, 4)):
+        inside = sender.to_bytes(4, "big") + receiver.to_bytes(4, "big")
+        lying = ChaCha20Poly1305(key).encrypt(bytes(12), inside + bytes(66), outside)
+        with pytest.raises(SecaggError, match="another sender or receiver than 2 and 1"):
+            open_box(key, 2, 1, lying)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 
 import faiss
 import numpy as np
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 
 from backend.recall.bayes import code_weights, log_normalisers
 from backend.recall.catalogue import Catalogue
+from backend.recall.exploration import FRESH_HOURS, with_fresh
 from backend.recall.popularity import log_popularity
 from backend.recall.served import ServedCodebook
 from device_app.wire.recall import CANDIDATES_LIMIT
@@ -26,6 +28,8 @@ from device_app.wire.recall import CANDIDATES_LIMIT
 SHARPNESS = 4.0
 """s: how much content counts against popularity, for unit vectors; what validation chose for the untrained encoder."""
 CATALOGUES_KEPT = 2
+FRESH_MOST = 2 * CANDIDATES_LIMIT
+"""Rows come in the order of arrival: after a burst the last so many count as fresh."""
 
 Floats = NDArray[np.float64]
 
@@ -85,6 +89,10 @@ class PrototypeLists:
                 return union.rows[order]
             self._deepen(union)
 
+    def among(self, rows: NDArray[np.int64]) -> Floats:
+        """P(i | k) of these rows: [K, rows]."""
+        return self._probability(rows)
+
     def _deepen(self, union: _Union) -> None:
         with self._deepening:
             if self._union is union:
@@ -109,10 +117,16 @@ class PrototypeLists:
 
 
 class CodeLists:
-    """PrototypeLists of one codebook over one catalogue, with the list of each of its K reports ready."""
+    """PrototypeLists of one codebook over one catalogue, with the list of each of its K reports ready.
+
+    A share of the places of every list goes to news of the last hours; see `exploration`.
+    """
 
     def __init__(self, catalogue: Catalogue, codebook: ServedCodebook, *, sharpness: float, threads: int = 1) -> None:
         self._of_code: list[list[int]] = [[] for _ in codebook.prototypes]
+        self._fresh_of_code = self._of_code
+        self._fresh = np.empty(0, dtype=np.int64)
+        self._fresh_set: frozenset[int] = frozenset()
         self._lists: PrototypeLists | None = None
         if not len(catalogue):
             return
@@ -120,20 +134,30 @@ class CodeLists:
         self._lists = PrototypeLists(
             codebook.prototypes, catalogue.vectors, popular, sharpness=sharpness, threads=threads
         )
-        self._of_code = [
-            self._lists.mixed(code_weights(codebook.shares, codebook.epsilon, code), CANDIDATES_LIMIT).tolist()
-            for code in range(len(codebook.prototypes))
-        ]
+        newest = catalogue.built_at - timedelta(hours=FRESH_HOURS)
+        self._fresh = np.array(
+            [row for row, at in enumerate(catalogue.published_at) if at >= newest][-FRESH_MOST:], dtype=np.int64
+        )
+        self._fresh_set = frozenset(self._fresh.tolist())
+        self._fresh_probability = self._lists.among(self._fresh)
+        weights = [code_weights(codebook.shares, codebook.epsilon, code) for code in range(len(codebook.prototypes))]
+        self._of_code = [self._lists.mixed(each, CANDIDATES_LIMIT).tolist() for each in weights]
+        self._fresh_of_code = [self._fresh_by(each) for each in weights]
 
     def of_code(self, code: int, limit: int) -> list[int]:
         """The list of a report of that code."""
-        return self._of_code[code][:limit]
+        return with_fresh(self._of_code[code][:limit], self._fresh_set, self._fresh_of_code[code])
 
     def mixed(self, weights: Floats, limit: int) -> list[int]:
         """The list of any other report's weights."""
         if self._lists is None:
             return []
-        rows: list[int] = self._lists.mixed(weights, limit).tolist()
+        return with_fresh(self._lists.mixed(weights, limit).tolist(), self._fresh_set, self._fresh_by(weights))
+
+    def _fresh_by(self, weights: Floats) -> list[int]:
+        """The first fresh news of a mixture, as many as a list could ever want."""
+        order = np.argsort(-(weights @ self._fresh_probability), kind="stable")[:CANDIDATES_LIMIT]
+        rows: list[int] = self._fresh[order].tolist()
         return rows
 
 

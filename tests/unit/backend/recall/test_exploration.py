@@ -1,0 +1,37 @@
+"""Places for fresh news: as many as promised, at the end, and none of the best lost."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backend.recall.exploration import FRESH_SHARE, with_fresh
+
+LISTS = st.permutations(range(120)).flatmap(
+    lambda order: st.tuples(st.just(order), st.integers(1, 100), st.sets(st.sampled_from(range(120))))
+)
+
+
+@given(LISTS)
+def test_a_list_has_its_share_of_fresh_news_as_far_as_there_are_any(case: tuple[list[int], int, set[int]]) -> None:
+    order, limit, fresh = case
+    rows = order[:limit]
+    found = with_fresh(rows, frozenset(fresh), [row for row in order if row in fresh])
+    assert len(found) == len(set(found)) == limit
+    wanted = int(FRESH_SHARE * limit)
+    assert len(fresh & set(found)) >= min(wanted, len(fresh))
+    head = limit - wanted
+    assert found[:head] == rows[:head] or len(fresh & set(rows)) < wanted
+    lost = set(rows) - set(found)
+    assert not lost & fresh
+    assert len(lost) <= wanted
+
+
+def test_enough_fresh_news_leave_a_list_as_it_is() -> None:
+    rows = list(range(20))
+    assert with_fresh(rows, frozenset({4, 9}), [4, 9, 30]) == rows
+
+
+def test_what_is_missing_takes_the_last_places_of_news_that_are_not_fresh() -> None:
+    rows = list(range(30))
+    assert with_fresh(rows, frozenset({29, 40, 41, 42}), [29, 41, 40, 42]) == [*range(27), 29, 41, 40]

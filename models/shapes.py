@@ -15,7 +15,7 @@
 | L      | words or word pieces of a text                     | 30          |
 | V      | words of the vocabulary, with padding and unknown  | 30,000      |
 | E      | size of a word vector                              | 300         |
-| F      | filters of the text CNN                            | 256 or 400  |
+| F      | filters of the text CNN; features of a candidate   | 256, 400; 4 |
 | S      | size of a token state of the language model        | 384         |
 | n      | distinct news                                      | any         |
 

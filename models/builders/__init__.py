@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from models.builders.dssm import dssm_item, dssm_strict, dssm_tower, dssm_user, fl_dssm, fl_mv_dssm, semi_fl_mv_dssm
-from models.builders.rankers import cosine_ranker, nrms, nrms_256
+from models.builders.rankers import candidate_attention, cosine_ranker, feature_ranker, nrms, nrms_256
 from models.builders.recall import (
     basis_recall,
     dense_recall,
@@ -19,9 +19,20 @@ from models.builders.recall import (
     youtubenet,
     youtubenet_residual,
 )
+from models.builders.user import (
+    fednewsrec,
+    fednewsrec_user,
+    fednewsrec_user_256,
+    lstur,
+    lstur_user,
+    naml,
+    naml_user,
+    nrms_400,
+)
 
 __all__ = [
     "basis_recall",
+    "candidate_attention",
     "cosine_ranker",
     "dense_recall",
     "dssm_item",
@@ -30,12 +41,21 @@ __all__ = [
     "dssm_user",
     "ebnr",
     "ebnr_residual",
+    "feature_ranker",
+    "fednewsrec",
+    "fednewsrec_user",
+    "fednewsrec_user_256",
     "fl_dssm",
     "fl_mv_dssm",
     "huita",
+    "lstur",
+    "lstur_user",
     "mean_recall",
+    "naml",
+    "naml_user",
     "nrms",
     "nrms_256",
+    "nrms_400",
     "octopus",
     "sasrec",
     "sasrec_residual",

@@ -1,4 +1,4 @@
-"""A round of a model with a private parameter: it is in no release, no upload and no bill, and the round goes through."""
+"""A round of a model with a private parameter: it is in no release, no upload and no bill; the round goes through."""
 
 from __future__ import annotations
 
@@ -50,13 +50,14 @@ def test_a_private_parameter_is_trained_with_and_never_sent(tmp_path: Path) -> N
     backend.coordinator.open_round("uni_fedrec", cohort=1, cohort_minimum=1, seconds=60.0)
     outcome = device.trainer.step()
     backend.coordinator.step()
+    spent = device.ledger.spent_today("training")
     device.stop()
     inner.close()
 
     assert (outcome.state, outcome.why) == ("uploaded", None)
     (sent,) = network.uploads
     assert {name: value.shape for name, value in load(sent).items()} == {"g.basis_values": (BASIS, DIM)}
-    assert device.ledger.spent_today("training") == LocalLaplace().epsilon_per_upload(BASIS * DIM)
+    assert spent == LocalLaplace().epsilon_per_upload(BASIS * DIM)
     published = backend.releases.require_current()
     assert published.release == "r3"
     assert published.models["recall"].private == ("basis_keys",)

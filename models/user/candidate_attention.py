@@ -18,9 +18,9 @@ class CandidateAttention(nn.Module):
     """score(d) = sum_j softmax_j(beta s_jd) s_jd,  s_jd = h_j diag(M) d, for clicks h_j and candidate d of length 1.
 
     D + 2 parameters, 386 at D = 384 and 258 at D = 256: the metric M [D], beta, and the sharpness of the softmax over
-    candidates. Scores of about the size of a cosine are too alike for InfoNCE, so the loss is that of the score times the
-    sharpness, which changes no ranking and is not part of `forward`. Nothing forces it to stay positive; it starts far
-    from 0.
+    candidates. Scores of about the size of a cosine are too alike for InfoNCE, so the loss is that of the score times
+    the sharpness, which changes no ranking and is not part of `forward`. Nothing forces it to stay positive; it starts
+    far from 0.
 
     Small enough to learn under differential privacy, which the papers' models are not with a few thousand readers.
     """

@@ -171,7 +171,7 @@ def test_a_round_that_makes_no_sense_is_refused_by_field(rig: Rig, change: dict[
 def test_a_round_needs_a_known_system_and_a_release(rig: Rig, tmp_path_factory: pytest.TempPathFactory) -> None:
     with pytest.raises(UnknownSystem) as refused:
         rig.coordinator().open_round("oracle", cohort=1, cohort_minimum=1, seconds=1)
-    assert refused.value.limit == "uni_fedrec"
+    assert refused.value.limit == ", ".join(SYSTEMS)
 
     folder = tmp_path_factory.mktemp("empty")
     engine = migrated_engine(folder)
@@ -185,6 +185,12 @@ def test_a_release_without_the_model_can_not_be_trained(rig: Rig) -> None:
     coordinator = Coordinator(rig.engine, rig.releases, other, rig.folder, rig.clock)
     with pytest.raises(RoundImpossible, match="two_tower"):
         opened(coordinator)
+
+
+def test_a_refusal_names_the_systems_that_the_release_can_train(rig: Rig) -> None:
+    with pytest.raises(RoundImpossible, match=r"no trainable model 'ranker\.nrms'") as refused:
+        rig.coordinator().open_round("nrms", cohort=1, cohort_minimum=1, seconds=1)
+    assert refused.value.limit == "uni_fedrec", "the small release has no other trainable model"
 
 
 def test_a_place_is_offered_only_to_devices_that_fit_and_only_while_there_are_places(rig: Rig) -> None:

@@ -46,7 +46,8 @@ class ParityError(RuntimeError):
 
 @dataclass(frozen=True)
 class Parity:
-    """What a check saw: the largest absolute difference over all outputs and cases."""
+    """What a check saw: the largest difference over all outputs and cases, absolute, or as a share of the largest value
+    of loss and gradients where that is above 1."""
 
     largest_difference: float
     cases: int
@@ -69,12 +70,12 @@ def check_parity(model: nn.Module, spec: GraphSpec, graph: bytes, *, seed: int =
             feed |= {name: each.numpy() for name, each in inputs.items()}
             got = session.run(names, {name: each for name, each in feed.items() if name in declared})
             wanted = _oracle(model, spec, values, list(inputs.values()))
-            allowed = tolerance * max(map(_size, wanted))
+            size = max(map(_size, wanted))
             for name, ours, theirs in zip(names, got, wanted, strict=True):
                 difference = _difference(ours, theirs)
-                if not difference <= allowed:
-                    raise ParityError(spec.purpose, name, readers, difference, allowed)
-                largest = max(largest, difference)
+                if not difference <= tolerance * size:
+                    raise ParityError(spec.purpose, name, readers, difference, tolerance * size)
+                largest = max(largest, difference / size)
             cases += 1
     return Parity(largest, cases)
 

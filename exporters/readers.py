@@ -88,10 +88,10 @@ class _Draw:
         return torch.rand(self.shape(given), generator=self.draw)
 
     def sparse(self, given: GraphInput) -> Tensor:
-        """Few features of many; the first row has none."""
+        """Few features of many; the first user or item has none."""
         shape = self.shape(given)
         drawn = (torch.rand(shape, generator=self.draw) < min(0.3, 20 / shape[-1])).float()
-        drawn[0] = 0
+        drawn.view(-1, shape[-1])[0] = 0
         return drawn
 
 

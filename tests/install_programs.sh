@@ -1,6 +1,13 @@
 #!/bin/sh
-# Installs what the tests run besides Python packages, where it is missing: Chromium and PostgreSQL, from Debian's packages.
+# Installs what the tests run besides Python packages, where it is missing: Chromium and PostgreSQL, from Debian's packages,
+# and onnxruntime-web, from npm into web/node_modules.
 set -eu
+if ! command -v npm >/dev/null 2>&1; then
+  echo "npm is missing: the test of graphs in Node will be skipped by name." >&2
+elif [ ! -e web/node_modules/.package-lock.json ] || [ web/package-lock.json -nt web/node_modules/.package-lock.json ]; then
+  echo "Installing web/node_modules ..."
+  (cd web && npm ci --silent --no-audit --no-fund) || echo "npm ci failed: the test of graphs in Node will be skipped by name." >&2
+fi
 missing=""
 command -v chromium >/dev/null 2>&1 || command -v chromium-browser >/dev/null 2>&1 || missing="$missing chromium"
 ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null 2>&1 || missing="$missing postgresql"

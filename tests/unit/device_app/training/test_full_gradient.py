@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import lru_cache
 
 import numpy as np
@@ -63,7 +65,7 @@ class Case:
         return onnx_engine(self.model, ranker_inputs(DIM, len(self.task.features)))
 
 
-BUILDERS = {
+BUILDERS: dict[str, Callable[[], nn.Module]] = {
     "feature_ranker": lambda: feature_ranker(DIM),
     "candidate_attention": lambda: candidate_attention(DIM),
     "nrms": lambda: nrms(heads=2, head_dim=8, attention_dim=6),
@@ -85,11 +87,11 @@ def pool() -> SyntheticPool:
     return synthetic_pool(480, dim=DIM)
 
 
-def past(candidates: tuple[str, ...], clicks: tuple[str, ...], at: object) -> Situation:
+def past(candidates: Sequence[str], clicks: Sequence[str], at: datetime) -> Situation:
     cards = {card.id: card for card in pool().cards}
     asked = tuple(cards[news_id] for news_id in candidates)
     no_vectors = np.zeros((len(asked), 0), np.float32)
-    return situation_at(Candidates(asked, no_vectors, ""), [cards[one] for one in clicks], at, 48.0)  # type: ignore[arg-type]
+    return situation_at(Candidates(asked, no_vectors, ""), [cards[one] for one in clicks], at, 48.0)
 
 
 @lru_cache

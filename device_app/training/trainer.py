@@ -211,9 +211,9 @@ class Trainer:
         task = TASKS[manifest.task](release, manifest, self._threads)
         graph = release.graph(manifest.model, GRADIENT)
         # Held between rounds: the devices of a fleet share one session, which would otherwise be loaded for each.
-        self._session = shared_session(graph, threads=self._threads)
+        self._session = shared_session(graph, threads=OnnxGradients.THREADS)
         private = release.manifest.models[manifest.model].private
-        gradients = OnnxGradients(graph, threads=self._threads, private=private)
+        gradients = OnnxGradients(graph, private=private)
         return task.run(release.weights(manifest.model), self._samples, gradients, self._draw(manifest.round))
 
     def _hand_in(self, release: Release, offer: RoundOffer, update: Update) -> UploadReceipt:

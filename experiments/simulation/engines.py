@@ -31,7 +31,7 @@ def gradient_graph(model: nn.Module, inputs: tuple[GraphInput, ...]) -> bytes:
 
 def onnx_engine(model: nn.Module, inputs: tuple[GraphInput, ...]) -> OnnxGradients:
     """The device's own engine, one thread, on the model's gradient graph."""
-    return OnnxGradients(gradient_graph(model, inputs), threads=1)
+    return OnnxGradients(gradient_graph(model, inputs))
 
 
 class TorchGradients:

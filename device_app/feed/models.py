@@ -63,9 +63,8 @@ class ModelRack:
         ranker = self._ranker or release.manifest.default_ranker
         rankers = [name for name, entry in release.manifest.models.items() if entry.role == "ranker"]
         if ranker not in rankers:
-            raise ReleaseRefused(
-                release.id, f"it has no ranker {ranker!r}, which is chosen here, but {', '.join(rankers)}"
-            )
+            others = ", ".join(rankers)
+            raise ReleaseRefused(release.id, f"it has no ranker {ranker!r}, which this device chose; it has {others}")
         return ServingModels(
             manifest=release.manifest,
             recall=RecallModel(

@@ -41,7 +41,9 @@ from backend.releases.store import ReleaseStore
 from backend.settings import BackendSettings
 from device_app.composition import build_device
 from device_app.device import Device
+from device_app.fleet.fleet import Member, read, settle
 from device_app.settings import DeviceSettings, PerformanceSettings, PrivacySettings
+from device_app.training.reading import Reading
 
 DIMENSIONS = 256
 START_WITHIN_SEC = 60.0
@@ -304,6 +306,18 @@ class World:
         """The server's own log file."""
         self.requests()  # a request is logged after it is answered
         return (self.settings.data_dir / "server.log").read_text(encoding="utf-8")
+
+
+def settle_to_train(member: Member) -> None:
+    """A reader's first visits, until a sample can be made of them: a click with clicks on an earlier feed before it."""
+    settle(member)
+    shelves, release = member.device.parts.shelves, member.device.release()
+    assert release is not None
+    reading = Reading(shelves.clicks, shelves.impressions, shelves.news, half_life_hours=48.0)
+    for _ in range(6):
+        if reading.samples(release.manifest.encoder).available:
+            return
+        read(member)
 
 
 @contextmanager

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from backend.federation.systems import SYSTEMS
 from backend.operator import Operator, OperatorRefused
-from device_app.fleet.fleet import Fleet, Member, catch_up, read, settle, train
+from device_app.fleet.fleet import Fleet, catch_up, train
 from device_app.ranking.features import Situation, feature_columns
 from device_app.ranking.ranker import Ranker
 from device_app.training.samples import ReaderSamples
 from device_app.training.tasks.full_gradient import FullGradientTask
 from device_app.training.tasks.task import Update
-from tests.doubles.small_world import World
+from tests.doubles.small_world import World, settle_to_train
 
 DEVICES = 6
 MODEL = "ranker.features"
@@ -36,16 +36,6 @@ def weights(world: World, release: str, model: str) -> Weights:
     return store.weights(store.manifest(release), model)
 
 
-def read_until_there_is_something_to_learn(member: Member) -> None:
-    settle(member)
-    release = member.device.release()
-    assert release is not None
-    for _ in range(6):
-        if member.device.parts.trainer._reading.samples(release.manifest.encoder).available:
-            return
-        read(member)
-
-
 def test_a_round_of_the_small_ranker_moves_its_weights_and_no_others(
     world: World, fleet: Fleet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -62,7 +52,7 @@ def test_a_round_of_the_small_ranker_moves_its_weights_and_no_others(
         return score(self, clicks, candidates, situation)
 
     monkeypatch.setattr(Ranker, "score", overhear_serving)
-    fleet.run(read_until_there_is_something_to_learn)
+    fleet.run(settle_to_train)
     assert fleet.failures == []
 
     clear: list[Update] = []

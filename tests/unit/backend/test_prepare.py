@@ -116,6 +116,21 @@ def test_a_first_start_makes_everything_and_a_second_nothing(settings: BackendSe
     assert len(stand_ins) == 2
 
 
+def test_rankers_chosen_after_the_first_start_are_exported_at_the_next(
+    settings: BackendSettings, stand_ins: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ingest(pool_of(settings), hand_made_news(NOW), source="test")
+    prepare(settings, SilentSteps())
+    asked: list[tuple[str, ...]] = []
+    monkeypatch.setattr(
+        backend.releases.publish, "publish_rankers", lambda store, rankers, *, progress: asked.append(rankers)
+    )
+    steps = Steps()
+    prepare(settings.model_copy(update={"rankers": ("naml", "lstur")}), steps)
+
+    assert (steps.titles, asked) == (["Exporting rankers"], [("naml", "lstur")])
+
+
 def test_a_start_that_broke_while_embedding_goes_on_where_it_was(
     settings: BackendSettings, stand_ins: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

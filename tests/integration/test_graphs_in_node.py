@@ -32,7 +32,7 @@ LIMIT_BYTES = {False: 40_000, True: 150_000}  # without and with a GRU
 SCORE_TOLERANCE, GRADIENT_TOLERANCE, NODE_TOLERANCE = 1e-5, 2e-6, 1e-5
 BATCHES = ((SOME,), (NONE, ONE, FULL))
 
-Arrays = dict[str, NDArray[Any]]
+pytestmark = pytest.mark.timeout(900)  # whichever test comes first waits for all exports
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,6 @@ def graphs(exports: dict[str, Exported]) -> Iterator[tuple[str, Exported, str, b
             yield name, each, purpose, blob
 
 
-@pytest.mark.timeout(900)
 def test_every_graph_agrees_with_torch(exports: dict[str, Exported]) -> None:
     assert len(list(graphs(exports))) >= 60
     for name, each in exports.items():
@@ -144,7 +143,6 @@ class Folder:
 
 
 @pytest.mark.node
-@pytest.mark.timeout(600)
 def test_every_graph_gives_the_same_numbers_in_onnxruntime_web(
     exports: dict[str, Exported], node: str, tmp_path: Path
 ) -> None:

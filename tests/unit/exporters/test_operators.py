@@ -68,10 +68,17 @@ INDEXED: dict[str, Callable[..., Tensor]] = {
 }
 
 
+def one_thread(graph: bytes) -> ort.InferenceSession:
+    """Scatters that add race between the threads of one graph (exporters/README.md)."""
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = 1
+    return ort.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+
+
 def exported(inputs: tuple[GraphInput, ...], function: Callable[..., Tensor]) -> ort.InferenceSession:
     spec = GraphSpec("score", lambda _, *tensors: function(*tensors), inputs, "result")
     graph = export_inference_graph(Nothing(), spec).SerializeToString()
-    return ort.InferenceSession(graph, providers=["CPUExecutionProvider"])
+    return one_thread(graph)
 
 
 def drawn(inputs: tuple[GraphInput, ...], batch: int) -> dict[str, Tensor]:
@@ -126,7 +133,7 @@ def test_two_free_axes_keep_their_sizes() -> None:
 )
 def test_gradients_are_those_of_autograd(name: str) -> None:
     graph = export_gradient_graph(Nothing(), squared(name)).SerializeToString()
-    session = ort.InferenceSession(graph, providers=["CPUExecutionProvider"])
+    session = one_thread(graph)
     for batch in SIZES:
         x = drawn((X,), batch)["x"].requires_grad_(True)
         loss = VALUES[name](x).square().sum()

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import threading
 from collections.abc import Mapping
+from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock, Thread
 
 import numpy as np
 from numpy.typing import NDArray
 
 from backend.api.shards import by_day, days_of
+from backend.errors import CatalogueBehind
 from backend.recall.catalogue import Catalogue, LiveCatalogue
 from backend.recall.popularity import log_popularity
 from backend.recall.product_codes import encode, train_book
@@ -42,6 +45,8 @@ costs up to a point of recall (RECALL, section 6)."""
 RETRAIN_FACTOR = 2.0
 """A pool so many times larger or smaller than the one the book was trained on gets a new book."""
 LISTINGS_KEPT = 2
+MADE_WITHIN_SEC = 2.0
+"""So long a request waits for codes that are being made: about a second for 6,000 news, ten for 100,000."""
 
 _log = logging.getLogger(__name__)
 
@@ -59,17 +64,21 @@ class _Cut:
 
 
 class CodesShelf:
-    """Cuts the pool's codes when they are first asked for; the blobs of the last two catalogues stay in memory."""
+    """Cuts the pool's codes when they are first asked for; the blobs of the last two catalogues stay in memory.
+
+    They are made in a thread of their own. Until then the listing before is served, or CatalogueBehind raised.
+    """
 
     def __init__(self, live: LiveCatalogue, folder: Path) -> None:
         self._live, self._folder = live, folder
         self._cuts: tuple[_Cut, ...] = ()
         self._cards: dict[bytes, bytes] = {}
-        self._making = threading.Lock()
+        self._starting, self._working = Lock(), Lock()
+        self._making: tuple[Catalogue, Future[None]] | None = None
 
     def listing(self, release: ReleaseId) -> tuple[bytes, str]:
-        """A PoolCodes as JSON bytes, and its ETag."""
-        cut = self._current()
+        """A PoolCodes as JSON bytes, and its ETag. Raises CatalogueBehind while the first is being made."""
+        cut = self._newest(release)
         listing = PoolCodes(
             release=release,
             version=cut.catalogue.pool_version,
@@ -87,12 +96,32 @@ class CodesShelf:
         """A blob of the last listings."""
         return next((cut.blobs[sha256] for cut in self._cuts if sha256 in cut.blobs), None)
 
-    def _current(self) -> _Cut:
+    def _newest(self, release: ReleaseId) -> _Cut:
         catalogue = self._live.current
-        with self._making:
-            if not self._cuts or self._cuts[-1].catalogue is not catalogue:
+        if not self._cuts or self._cuts[-1].catalogue is not catalogue:
+            with suppress(TimeoutError):  # the listing before serves meanwhile
+                self._begun(catalogue).result(MADE_WITHIN_SEC)
+        if not self._cuts or self._cuts[-1].catalogue.encoder != catalogue.encoder:
+            raise CatalogueBehind(release)
+        return self._cuts[-1]
+
+    def _begun(self, catalogue: Catalogue) -> Future[None]:
+        with self._starting:
+            if self._making is None or self._making[0] is not catalogue or self._making[1].done():
+                made: Future[None] = Future()
+                self._making = (catalogue, made)
+                Thread(target=self._make, args=(catalogue, made), name="pool-codes", daemon=True).start()
+            return self._making[1]
+
+    def _make(self, catalogue: Catalogue, made: Future[None]) -> None:
+        try:
+            with self._working:
                 self._cuts = (*self._cuts, self._made(catalogue))[-LISTINGS_KEPT:]
-            return self._cuts[-1]
+        except Exception as broken:
+            _log.exception("the pool's codes could not be made")
+            made.set_exception(broken)
+        else:
+            made.set_result(None)
 
     def _made(self, catalogue: Catalogue) -> _Cut:
         blobs: dict[Sha256, bytes] = {}

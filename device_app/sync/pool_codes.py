@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 
-from device_app.errors import AnswerMalformed, NoRelease
+from device_app.errors import AnswerMalformed, BackendRefused, NoRelease
 from device_app.store.pool_shelf import PoolShelf
 from device_app.store.release_shelf import ReleaseShelf
 from device_app.sync.releases import checked_blob
@@ -65,13 +65,18 @@ class PoolSync:
             return 0
         kept = self._pool.current()
         here = kept is not None and kept.listing.encoder == manifest.encoder
-        answer = self._door.get(
-            f"/v1/releases/{manifest.release}/codes",
-            words="A look for a new list of the pool's codes.",
-            purpose="sync",
-            etag=etag_of_codes(kept.text) if kept is not None and here else None,
-            limit_bytes=LISTING_LIMIT_BYTES,
-        )
+        try:
+            answer = self._door.get(
+                f"/v1/releases/{manifest.release}/codes",
+                words="A look for a new list of the pool's codes.",
+                purpose="sync",
+                etag=etag_of_codes(kept.text) if kept is not None and here else None,
+                limit_bytes=LISTING_LIMIT_BYTES,
+            )
+        except BackendRefused as refused:
+            if refused.problem.status == 503:  # they are being made: the next look finds them
+                return 0
+            raise
         if answer.status == 304:
             return 0
         listing = parsed(PoolCodes, answer, "pool codes")

@@ -8,16 +8,17 @@ from datetime import datetime
 import numpy as np
 import pytest
 
-from device_app.errors import AnswerMalformed, BackendUnreachable, NoRelease, ReleaseRefused
+from device_app.errors import AnswerMalformed, BackendRefused, BackendUnreachable, NoRelease, ReleaseRefused
 from device_app.settings import PerformanceSettings, PrivacySettings, keeps_pool
 from device_app.store.database import Database
 from device_app.store.pool_shelf import BLOCK, PoolShelf
 from device_app.store.release_shelf import ReleaseShelf
 from device_app.sync.pool_codes import PoolSync
 from device_app.sync.releases import ReleaseSync
-from device_app.uplink.http import Door
+from device_app.uplink.http import Answer, Door
 from device_app.wire.broadcast import CodeShard, PoolCodes, pack_book, pack_cards, pack_codes, pack_priors
 from device_app.wire.news import NewsCard
+from device_app.wire.problems import Problem
 from device_app.wire.releases import RecallProtocol
 
 D, M = 8, 4
@@ -224,3 +225,23 @@ def test_a_block_is_cut_at_the_same_places_on_every_device(
     assert first.ids == tuple(f"N{at}" for at in range(100))
     assert second.ids == tuple(f"N{at}" for at in range(100, 200))
     assert len(last.ids) == 50
+
+
+def test_codes_that_are_still_being_made_are_no_trouble_and_any_other_refusal_is(
+    pool: Pool, door: Door, database: Database, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pool.serve()
+    puller, answered, status = sync(door, database, now), door.get, 503
+
+    def refusing(path: str, **about: object) -> Answer:
+        if path == LISTING:
+            raise BackendRefused(Problem(type="about:blank", title="Not now", status=status, detail="being made"))
+        return answered(path, **about)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(door, "get", refusing)
+    assert puller.refresh() == 0
+    status = 410
+    with pytest.raises(BackendRefused):
+        puller.refresh()
+    monkeypatch.setattr(door, "get", answered)
+    assert puller.refresh() == 6

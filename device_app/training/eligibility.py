@@ -30,7 +30,7 @@ class Readiness:
 
 @dataclass(frozen=True)
 class Terms:
-    """What this device holds an offer against."""
+    """What this device holds an offer against; trainable are the models that it can do the offered task on."""
 
     privacy: PrivacySettings
     release: ReleaseId
@@ -65,7 +65,7 @@ def check_offer(manifest: RoundManifest, terms: Terms) -> None:
     if manifest.release != terms.release:
         raise NotEligible(f"the round is for release {manifest.release}, this device holds {terms.release}.")
     if manifest.model not in terms.trainable:
-        raise NotEligible(f"the release has no gradient of {manifest.model!r}.")
+        raise NotEligible(f"the release has no gradient of {manifest.model!r} for {manifest.task!r}.")
     if manifest.closes_at <= terms.now:
         raise NotEligible("the round has closed.")
     check_protection(manifest.protection, terms.privacy)

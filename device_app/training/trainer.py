@@ -50,7 +50,7 @@ from device_app.training.participant import (
 )
 from device_app.training.reading import Reading
 from device_app.training.samples import ReaderSamples
-from device_app.training.tasks import TASKS
+from device_app.training.tasks import TASKS, TRAINS
 from device_app.training.tasks.task import Update
 from device_app.uplink.server import Uplink, upload_path
 from device_app.wire.rounds import RoundOffer, RoundStatus, UploadReceipt
@@ -192,7 +192,9 @@ class Trainer:
         trainable = tuple(
             name
             for name, entry in release.manifest.models.items()
-            if release.has_graph(name, GRADIENT) and FEATURES.keys() >= set(entry.features)
+            if entry.role == TRAINS.get(offer.manifest.task)
+            and release.has_graph(name, GRADIENT)
+            and FEATURES.keys() >= set(entry.features)
         )
         weights = release.weights(model) if model in trainable else {}
         return Terms(

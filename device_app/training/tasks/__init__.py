@@ -9,6 +9,7 @@ from device_app.training.gradients import BoundGraph
 from device_app.training.tasks.full_gradient import FullGradientTask
 from device_app.training.tasks.recall import RecallTask
 from device_app.training.tasks.task import LocalTask
+from device_app.wire.releases import Role
 from device_app.wire.rounds import RoundManifest
 
 
@@ -36,3 +37,5 @@ TASKS: dict[str, Callable[[Release, RoundManifest, int], LocalTask]] = {
     "recall": recall_task,
     "full_gradient": full_gradient_task,
 }
+TRAINS: dict[str, Role] = {"recall": "recall", "full_gradient": "ranker"}
+"""Which models of a release a task is for."""

@@ -40,7 +40,7 @@ def test_fednewsrec_is_the_papers_setting() -> None:
     assert spec.protection == LocalLaplace(clip=0.005, scale=0.015)
     assert spec.optimizer == Sgd(learning_rate=0.5)
     assert spec.negatives == 4
-    assert spec.protection.epsilon_per_coordinate() == pytest.approx(0.667, abs=1e-3)
+    assert LocalLaplace(clip=0.005, scale=0.015).epsilon_per_coordinate() == pytest.approx(0.667, abs=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -61,6 +61,7 @@ def test_a_whole_upload_has_the_size_and_the_price_that_the_system_says(
     shared = sum(each.numel() for each in SharedParameters.of(model).values())
 
     assert shared == coordinates
+    assert isinstance(spec.protection, LocalLaplace)
     assert spec.protection.epsilon_per_upload(shared) == pytest.approx(epsilon, rel=1e-6)
     assert name_of(model, "ranker") == spec.architecture
     said = (__import__(f"backend.federation.systems.{name}", fromlist=[name]).__doc__ or "").replace("\n", " ")

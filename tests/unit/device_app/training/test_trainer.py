@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -24,7 +25,7 @@ from tests.doubles.simulated_reader import simulated_reader
 EPSILON = LocalLaplace().epsilon_per_upload(2 * BASIS * DIM)
 SYSTEMS_TRIED = {
     "uni_fedrec": EPSILON,
-    "small_ranker": SYSTEMS["small_ranker"].protection.epsilon_per_upload(1 + len(FEATURES)),
+    "small_ranker": LocalLaplace(clip=0.01, scale=0.1).epsilon_per_upload(1 + len(FEATURES)),
 }
 """By name, with the price of an upload of the small release: the recall model's, and the ranker's with features."""
 
@@ -363,6 +364,21 @@ def test_a_ranker_with_a_feature_this_program_does_not_compute_is_not_trained(
 
     assert outcome.state == "declined"
     assert "no gradient of 'ranker.features'" in str(outcome.why)
+    assert device.ledger.spent_today("training") == 0
+
+
+@pytest.mark.parametrize(("system", "model"), [("uni_fedrec", "ranker.features"), ("small_ranker", "recall")])
+def test_a_task_on_a_model_it_is_not_for_is_declined(
+    backend: BackendRig, device: DeviceRig, monkeypatch: pytest.MonkeyPatch, system: str, model: str
+) -> None:
+    architecture = backend.releases.require_current().models[model].architecture
+    wrong = replace(SYSTEMS[system], model=model, architecture=architecture)
+    monkeypatch.setitem(backend.coordinator._systems, system, wrong)
+    opened(backend, system)
+    outcome = device.trainer.step()
+
+    assert outcome.state == "declined"
+    assert f"no gradient of '{model}' for '{wrong.task}'" in str(outcome.why)
     assert device.ledger.spent_today("training") == 0
 
 

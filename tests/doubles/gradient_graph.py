@@ -8,7 +8,7 @@ import numpy as np
 from onnx import TensorProto, checker, helper, numpy_helper
 
 CLICKS, CHANNELS, CANDIDATES = 50, 5, 5
-_CONSTANTS = {
+_CONSTANTS: dict[str, np.ndarray] = {
     "zero": np.array([0], dtype=np.int64),
     "one": np.array([1], dtype=np.int64),
     "rows": np.array([0, 1], dtype=np.int64),

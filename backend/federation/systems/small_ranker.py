@@ -1,7 +1,7 @@
 """The default ranker, 262 parameters, trained on the devices under local differential privacy.
 
-Per coordinate 2 * 0.01 / 0.1 = 0.2, for a whole upload 0.2 * 262 = 52.4 in pure epsilon: no strong guarantee, but 650 to
-90,000 times less than the papers' models cost, since the price counts coordinates. A device charges exactly this.
+Per coordinate 2 * 0.01 / 0.1 = 0.2, for a whole upload 0.2 * 262 = 52.4 in pure epsilon: no strong guarantee, but 650
+to 90,000 times less than the papers' models cost, since the price counts coordinates. A device charges exactly this.
 
 The clip lets 97 of 100 coordinates of the metric's gradient through as they are and bounds those of beta, sharpness and
 the feature weights, which are ten times as large (simulated readers of planted topics). With a cohort of 60 the mean's

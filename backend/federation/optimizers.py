@@ -79,7 +79,7 @@ class Sgd:
     def step(self, weights: Weights, gradient: Gradient) -> dict[str, NDArray[np.float32]]:
         """One step in float64, rounded once at the end."""
         return {
-            name: (value.astype(np.float64) - self.learning_rate * gradient[name]).astype(np.float32)
+            name: np.asarray(value.astype(np.float64) - self.learning_rate * gradient[name], dtype=np.float32)
             for name, value in weights.items()
         }
 

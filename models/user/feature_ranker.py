@@ -11,7 +11,6 @@ from models.user.candidate_attention import CandidateAttention
 FEATURES = ("section_affinity", "topic_affinity", "popularity", "recency")
 """F columns of `features`, each from 0 to 1; `device_app/ranking/features.py` computes them under these names."""
 
-KNOWN_BETA = 3.0
 KNOWN_WEIGHTS = {"section_affinity": 0.02, "topic_affinity": 0.02, "popularity": 0.2, "recency": 0.03}
 """Chosen on the train impressions of MIND, not trained (models/README.md)."""
 
@@ -42,9 +41,8 @@ class FeatureRanker(nn.Module):
 
     @torch.no_grad()
     def known_start(self) -> None:
-        """Near the cosine start: beta = 3, and KNOWN_WEIGHTS; 0 for a feature that has none."""
+        """The cosine start with KNOWN_WEIGHTS; 0 for a feature that has none."""
         self.cosine_start()
-        self.matching.beta.fill_(KNOWN_BETA)
         self.feature_weights.copy_(torch.tensor([KNOWN_WEIGHTS.get(name, 0.0) for name in self.features]))
 
     def forward(self, clicks: Tensor, click_mask: Tensor, candidates: Tensor, features: Tensor) -> Tensor:

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.testing import assert_close
 
-from models.builders.rankers import candidate_attention, cosine_ranker, feature_ranker
-from models.user.candidate_attention import CandidateAttention
+from models.builders.rankers import candidate_attention, feature_ranker
+from models.user.candidate_attention import START_BETA, CandidateAttention
+from models.user.cosine import CosineRanker
 from models.user.feature_ranker import FEATURES, FeatureRanker
 
 seeds = st.integers(0, 2**31)
@@ -59,7 +60,7 @@ def test_it_has_386_parameters_at_384_and_258_at_256() -> None:
 @given(seeds, st.integers(0, 6))
 def test_it_starts_at_the_softmax_weighted_cosine(seed: int, count: int) -> None:
     clicks, mask, news = drawn(seed, count)
-    wanted = cosine_ranker()(clicks, mask, news)
+    wanted = CosineRanker(START_BETA)(clicks, mask, news)
     assert_close(CandidateAttention(D)(clicks, mask, news), wanted, atol=1e-6, rtol=0)
     model = FeatureRanker(CandidateAttention(D))
     model.known_start()

@@ -207,8 +207,14 @@ class Device:
         return looks_page(self._shelves, oldest_id, newest_id, page)
 
     def set_privacy(self, **changes: Any) -> PrivacySettings:
-        """Change switches and keep them. Raises pydantic's ValidationError naming the field and its limit."""
-        settings = with_overrides(self.parts.ledger.settings, changes)
+        """Change switches and keep them. Raises pydantic's ValidationError naming the field and its limit.
+
+        Another limit of a report's cost has the report made anew, by the codebook that is within it.
+        """
+        before = self.parts.ledger.settings
+        settings = with_overrides(before, changes)
+        if settings.epsilon_per_report != before.epsilon_per_report:
+            self._shelves.report_memo.clear()
         kept = self._shelves.preferences.get(PRIVACY_CHANGES) or {}
         self._shelves.preferences.set(PRIVACY_CHANGES, kept | {name: getattr(settings, name) for name in changes})
         self.parts.ledger.settings = settings

@@ -324,6 +324,20 @@ def test_thirty_sessions_of_one_taste_send_one_code_and_pay_once(
     assert device.privacy().budgets[0].lifetime == 4
 
 
+def test_a_lower_limit_of_a_report_takes_the_old_one_out_of_use_at_once_and_the_way_back_is_free(
+    make: Make, backend: FakeBackend, clock: StillClock
+) -> None:
+    device = make()
+    device.feed()
+    _click_on(device, backend, TOPIC, 4, clock)
+    assert device.feed().mode == "personal"
+    device.set_privacy(epsilon_per_report=2)
+    assert device.feed().mode == "front"
+    device.set_privacy(epsilon_per_report=4)
+    assert device.feed().mode == "personal"
+    assert device.privacy().budgets[0].lifetime == 4
+
+
 def test_a_release_without_a_codebook_within_the_limit_reports_nothing_and_says_so(
     make: Make, backend: FakeBackend, clock: StillClock
 ) -> None:

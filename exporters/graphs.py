@@ -19,9 +19,9 @@ from models.news.lstur import TopicNews
 from models.news.naml import NamlNews
 from models.news.plm import PlmNewsEncoder
 from models.news.text import TitleEncoder
+from models.one_vector import OneVectorModel
 from models.recall.basis import BasisRecall
 from models.recall.octopus import Octopus
-from models.recall.one_vector import OneVectorRecall
 from models.shapes import ABSTRACT_WORDS, CHANNELS_LIMIT, CLICKS, NEGATIVES, NEWS_DIM, TITLE_WORDS
 from models.user.candidate_attention import CandidateAttention
 from models.user.cosine import CosineRanker
@@ -66,7 +66,7 @@ def ranker_graphs(model: nn.Module) -> list[GraphSpec]:
 
 def one_vector_graphs(model: nn.Module) -> list[GraphSpec]:
     """The reader's vector, which is what recall asks the pool with, and training."""
-    dim = cast(OneVectorRecall, model).dim
+    dim = cast(OneVectorModel, model).dim
     inputs = (*_clicks(dim), _sample(dim))
     return [
         GraphSpec("user", "user_vector", _clicks(dim), "user"),

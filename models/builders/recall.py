@@ -7,11 +7,11 @@ from torch import nn
 from models.builders.attention import self_attention
 from models.layers.additive_attention import AdditiveAttention
 from models.layers.gru import MaskedGru
+from models.one_vector import CosineResidual
 from models.recall.basis import BasisRecall
 from models.recall.ebnr import Ebnr
 from models.recall.huita import Huita
 from models.recall.octopus import Octopus
-from models.recall.one_vector import CosineResidual
 from models.recall.sasrec import CausalAttention, CausalBlock, SasRec
 from models.recall.youtubenet import YoutubeNet
 from models.shapes import BASIS_SIZE, CLICKS, HEAD_DIM, HEADS, NEWS_DIM

@@ -12,7 +12,7 @@ from torch.nn.functional import hardtanh
 from models.layers.additive_attention import AdditiveAttention
 from models.layers.self_attention import SelfAttention
 from models.losses import info_nce
-from models.recall.one_vector import require_candidates, require_clicks
+from models.one_vector import require_candidates, require_clicks
 from models.scoring import inner_products
 
 # Chosen on MIND histories, last click left out (models/README.md).

@@ -5,10 +5,10 @@ from __future__ import annotations
 from torch import Tensor
 
 from models.layers.gru import MaskedGru
-from models.recall.one_vector import OneVectorRecall
+from models.one_vector import OneVectorModel
 
 
-class Ebnr(OneVectorRecall):
+class Ebnr(OneVectorModel):
     """u = the state after the newest click, GRU 256 from the oldest to the newest.
 
     Padding keeps the state, so it may lie anywhere. Uncertain: Uni-FedRec reports no sizes; the original also has an

@@ -5,10 +5,10 @@ from __future__ import annotations
 from torch import Tensor
 
 from models.layers.additive_attention import AdditiveAttention
-from models.recall.one_vector import OneVectorRecall
+from models.one_vector import OneVectorModel
 
 
-class Huita(OneVectorRecall):
+class Huita(OneVectorModel):
     """u = AddAttn(x_1 .. x_H), hidden 200; the order of the clicks is irrelevant.
 
     The original is made for reviews, in three tiers: words, sentences, reviews, each with its CNN and attention, and

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from models.layers.masked_softmax import masked_softmax
 from models.losses import info_nce
-from models.recall.one_vector import require_candidates, require_clicks
+from models.one_vector import require_candidates, require_clicks
 from models.scoring import inner_products
 
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from models.layers.masked_softmax import masked_softmax
-from models.recall.one_vector import OneVectorRecall, require_clicks
+from models.one_vector import OneVectorModel, require_clicks
 
 POSITION_SPREAD = 0.02
 
@@ -74,7 +74,7 @@ class CausalBlock(nn.Module):
         return x + fed
 
 
-class SasRec(OneVectorRecall):
+class SasRec(OneVectorModel):
     """u = the state at the newest real click, of blocks over sqrt(D) x_j + position_j, over sqrt(D).
 
     Sizes: 2 blocks of one head, D = 256, feed-forward 256 (the paper's number of blocks and heads; its D is 50).

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from models.recall.one_vector import OneVectorRecall, mean_click
+from models.one_vector import OneVectorModel, mean_click
 
 
-class YoutubeNet(OneVectorRecall):
+class YoutubeNet(OneVectorModel):
     """u = tower(mean_j x_j); the order of the clicks is irrelevant; no clicks -> zeros, whatever the tower's biases.
 
     Sizes (ALGORITHMS 8): dense ReLU 256-256, or no tower, which has nothing to train. Uncertain: Uni-FedRec names the

@@ -15,10 +15,10 @@ from torch.testing import assert_close
 from models.builders import recall
 from models.layers.additive_attention import AdditiveAttention
 from models.layers.gru import MaskedGru
+from models.one_vector import CosineResidual, OneVectorModel
 from models.recall.ebnr import Ebnr
 from models.recall.huita import Huita
 from models.recall.octopus import Octopus
-from models.recall.one_vector import CosineResidual, OneVectorRecall
 
 seeds = st.integers(0, 2**31)
 lengths = st.integers(1, 7)
@@ -190,7 +190,7 @@ def readers() -> tuple[Tensor, Tensor, Tensor]:
     [recall.huita, recall.youtubenet_residual, recall.ebnr_residual, recall.sasrec_residual],
     ids=lambda preset: preset.__name__,
 )
-def test_cosine_starts_score_the_mean_cosine_and_can_leave_it(preset: Callable[[], OneVectorRecall]) -> None:
+def test_cosine_starts_score_the_mean_cosine_and_can_leave_it(preset: Callable[[], OneVectorModel]) -> None:
     torch.manual_seed(0)
     model, (clicks, mask, news) = preset(), readers()
     each = torch.cosine_similarity(clicks[:, None], news[:, :, None], dim=-1)  # [b, R, H], the oracle's own norms

@@ -1,4 +1,5 @@
-"""What the recall baselines of one user vector share: score, loss, and the start at the cosine (ALGORITHMS 8)."""
+"""Readers of one vector, for ranking and for recall: score, loss, shapes, and the start at the cosine (ALGORITHMS 1.4,
+1.5, 8)."""
 
 from __future__ import annotations
 
@@ -11,8 +12,11 @@ from models.losses import info_nce
 from models.scoring import inner_products
 
 
-class OneVectorRecall(nn.Module, ABC):
+class OneVectorModel(nn.Module, ABC):
     """A reader is one vector u in the space of the news; score(d) = <u, d>; InfoNCE with K negatives.
+
+    The news vectors are given; the news model is elsewhere. Without the papers' dropout: a device trains with a graph
+    that computes one function.
 
     Args:
         dim: D.
@@ -39,7 +43,7 @@ class OneVectorRecall(nn.Module, ABC):
         return info_nce(self(clicks, click_mask, candidates))
 
 
-class CosineResidual(OneVectorRecall):
+class CosineResidual(OneVectorModel):
     """u = mean_j x_j + W branch(x): any one-vector model as a learnt correction of the mean click.
 
     Not in the papers. Their YoutubeNet, EBNR and SASRec have no weights at which the score is a cosine (ReLU, gates and
@@ -48,7 +52,7 @@ class CosineResidual(OneVectorRecall):
     from the second.
     """
 
-    def __init__(self, branch: OneVectorRecall) -> None:
+    def __init__(self, branch: OneVectorModel) -> None:
         super().__init__(branch.dim)
         self.branch = branch
         self.correction = nn.Linear(branch.dim, branch.dim, bias=False)

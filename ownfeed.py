@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from backend.news.pool import NewsPool
     from backend.news.report import IngestReport, Rejection
     from backend.progress import Steps
+    from device_app.wire.rounds import RoundStatus
 
 app = typer.Typer(
     help="Ownfeed: a news feed that learns from its reader without taking the reader's clicks.",
@@ -195,9 +196,21 @@ def round_(
             f"{status.round} applied: {status.uploaded} updates, {status.received_bytes / 1e6:.1f} MB, {took:.1f} s; "
             f"{status.published} published."
         )
+        if status.survivors is not None:
+            says.print(_opened(status))
     if status.state == "failed":
         says.print(f"ownfeed: {status.round} failed: {status.reason}", markup=False, style="red")
         raise typer.Exit(1)
+
+
+def _opened(status: RoundStatus) -> str:
+    """What the opened sum of a secure round was, and what it cost a device in it."""
+    cost = (
+        "no noise inside, so no epsilon bounds what it tells"
+        if status.epsilon is None
+        else f"epsilon {status.epsilon:.3g} at delta {status.delta:g} for each of them"
+    )
+    return f"Opened: the sum of {status.survivors} devices and nothing else; {cost}."
 
 
 @ingest_app.command("newsroom")

@@ -11,7 +11,7 @@ from logging.handlers import RotatingFileHandler
 
 from fastapi import FastAPI
 
-from backend.api import admin, health, news, recall, releases, rounds
+from backend.api import admin, health, news, recall, releases, rounds, sums
 from backend.composition import Services, build_services
 from backend.console.routes import router as console_router
 from backend.federation.coordinator import Coordinator
@@ -48,7 +48,7 @@ def create_app(settings: BackendSettings | None = None, services: Services | Non
                 await asyncio.to_thread(parts.close if built_here else parts.keeper.stop)
 
     app = FastAPI(title="Ownfeed backend", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
-    for each in (health, recall, news, releases, rounds, admin):
+    for each in (health, recall, news, releases, rounds, sums, admin):
         app.include_router(each.router(parts))
     app.include_router(console_router(parts))
     install_problems(app)

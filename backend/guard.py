@@ -18,9 +18,11 @@ from device_app.wire.recall import RECALL_REQUEST_LIMIT_BYTES
 from device_app.wire.rounds import UPLOAD_LIMIT_BYTES
 
 OTHER_LIMIT_BYTES = 1024 * 1024
+SHARES_LIMIT_BYTES = 8 * 1024 * 1024
 BODY_LIMITS_BYTES: tuple[tuple[re.Pattern[str], int], ...] = (
     (re.compile(r"POST /v1/recall"), RECALL_REQUEST_LIMIT_BYTES),
-    (re.compile(r"PUT /v1/rounds/[^/]+/updates/[^/]+"), UPLOAD_LIMIT_BYTES),
+    (re.compile(r"PUT /v1/rounds/[^/]+/(updates|masked)/[^/]+"), UPLOAD_LIMIT_BYTES),
+    (re.compile(r"PUT /v1/rounds/[^/]+/(shares|unmask)/[^/]+"), SHARES_LIMIT_BYTES),
 )
 
 _log = logging.getLogger("backend.requests")
@@ -120,4 +122,4 @@ def _declared_bytes(scope: Scope) -> int:
 
 
 def _without_pseudonym(path: str) -> str:
-    return re.sub(r"(/updates/)[^/]+", r"\1...", path)
+    return re.sub(r"(/rounds/[^/]+/[^/]+/)[^/]+", r"\1...", path)

@@ -47,8 +47,11 @@ class Background:
         return tuple(thread.name for thread in self._threads if thread.is_alive())
 
     def _train(self) -> None:
-        if self._device.parts.ledger.settings.training:
-            self._device.train_step()
+        """A step, and more of them while a secure sum waits for its next stage."""
+        while self._device.parts.ledger.settings.training:
+            again_sec = self._device.train_step().again_sec
+            if again_sec is None or self._stop.wait(again_sec):
+                return
 
     def _every(self, name: str, step: Callable[[], object], seconds: float) -> None:
         while not self._stop.is_set():

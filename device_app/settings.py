@@ -98,6 +98,24 @@ class PrivacySettings(BaseModel):
         description="The weakest local Laplace noise a round may ask for, as scale / clip; a round below it is "
         "declined. The paper's 0.01 / 0.1 is exactly 0.1.",
     )
+    secure_sum: Literal["never", "noisy", "exact"] = Field(
+        default="noisy",
+        description="Which secure sums this device takes part in. 'noisy': only those with noise inside. 'exact': also "
+        "those without, where the server learns the exact sum of all devices in it and no epsilon bounds what that "
+        "tells. 'never': none.",
+    )
+    smallest_sum: int = Field(
+        default=10,
+        ge=2,
+        le=10_000,
+        description="A secure sum that may be opened with fewer devices in it is declined.",
+    )
+    epsilon_per_sum: float = Field(
+        default=8.0,
+        gt=0,
+        description="Most that one opened, noisy sum may cost this device, if only as few devices survive as the round "
+        "allows. It is an epsilon at a delta, and counts against the day's budget of training.",
+    )
 
 
 class PerformanceSettings(BaseModel):

@@ -39,7 +39,7 @@ def router(services: Services) -> APIRouter:
     ) -> UploadReceipt:
         require_media_type(request, TENSORS_MEDIA_TYPE)
         limit_bytes = await run_in_threadpool(coordinator.upload_limit_bytes, round_id, pseudonym)
-        content = await _read(request, limit_bytes)
+        content = await read_body(request, limit_bytes)
         return await run_in_threadpool(coordinator.accept_update, round_id, pseudonym, content)
 
     @routes.get("/v1/rounds/{round_id}")
@@ -49,11 +49,16 @@ def router(services: Services) -> APIRouter:
     return routes
 
 
-async def _read(request: Request, limit_bytes: int) -> bytes:
-    """The body, given up as soon as it passes the limit. Raises BodyTooLarge."""
+def refuse_declared(request: Request, limit_bytes: int) -> None:
+    """Raises BodyTooLarge for a body that says itself that it passes the limit."""
     declared = request.headers.get("content-length", "")
     if declared.isdigit() and int(declared) > limit_bytes:
         raise BodyTooLarge(limit_bytes)
+
+
+async def read_body(request: Request, limit_bytes: int) -> bytes:
+    """The body, given up as soon as it passes the limit. Raises BodyTooLarge."""
+    refuse_declared(request, limit_bytes)
     parts = bytearray()
     async for part in request.stream():
         parts += part

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from backend.federation.systems import SYSTEMS
+from device_app.wire.protections import LocalLaplace
 from device_app.wire.releases import RecallProtocol
 
 if TYPE_CHECKING:
@@ -46,17 +47,18 @@ def report_cost(recall: RecallProtocol) -> ReportCost:
 
 
 def upload_costs(services: Services) -> list[UploadCost]:
-    """The cost of an upload for every system that the current release can train."""
+    """The cost of an upload for every system with local noise that the current release can train."""
     manifest = services.releases.current_manifest()
     costs = []
     for spec in SYSTEMS.values():
-        if manifest is None or spec.model not in manifest.models:
+        law = spec.protection
+        if manifest is None or spec.model not in manifest.models or not isinstance(law, LocalLaplace):
             continue
         coordinates = sum(array.size for array in services.releases.weights(manifest, spec.model).values())
         costs.append(
             UploadCost(
-                spec.name, spec.protection.clip, spec.protection.scale, coordinates,
-                spec.protection.epsilon_per_coordinate(), spec.protection.epsilon_per_upload(coordinates),
+                spec.name, law.clip, law.scale, coordinates, law.epsilon_per_coordinate(),
+                law.epsilon_per_upload(coordinates),
             )
         )  # fmt: skip
     return costs

@@ -10,8 +10,10 @@ from fastapi.responses import Response
 from backend.console import figures
 from backend.console.room import Room, Values
 from backend.federation.coordinator import COHORT_LIMIT, SECONDS_LIMIT
+from backend.federation.round import UNDER_WAY
 from backend.federation.systems import SYSTEMS
 from device_app.wire.ids import RoundId
+from device_app.wire.protections import Protection, SecureSum
 from device_app.wire.rounds import RoundStatus
 
 
@@ -31,6 +33,7 @@ def router(room: Room) -> APIRouter:
                 "current": coordinator.current() or next(iter(history), None),
                 "history": history,
                 "steps": steps,
+                "under_way": UNDER_WAY,
             }
 
         return room.show(request, "rounds", view)
@@ -76,6 +79,8 @@ def live_figures(status: RoundStatus) -> dict[str, str]:
 
 def steps(status: RoundStatus) -> list[tuple[str, str, str]]:
     """The stages of a round: (label, words, 'done' | 'now' | 'failed' | '')."""
+    if isinstance(protection_of(status.system), SecureSum):
+        return sum_steps(status)
     labels = (
         ("Places offered", f"{status.joined:,} joined of {status.cohort:,} wanted"),
         ("Updates received", f"{status.uploaded:,} in, at least {status.cohort_minimum:,} needed"),
@@ -88,3 +93,39 @@ def steps(status: RoundStatus) -> list[tuple[str, str, str]]:
         "failed": ("done" if status.joined else "failed", "failed" if status.joined else "", ""),
     }[status.state]
     return [(label, words, state) for (label, words), state in zip(labels, states, strict=True)]
+
+
+def sum_steps(status: RoundStatus) -> list[tuple[str, str, str]]:
+    """The stages of a secure sum."""
+    labels = (
+        ("Keys advertised", f"{status.joined:,} joined of {status.cohort:,} wanted"),
+        ("Shares of keys exchanged", "encrypted between the devices"),
+        ("Masked vectors added", f"{status.uploaded:,} in, at least {status.cohort_minimum:,} needed"),
+        ("Sum opened and published", opened_words(status)),
+    )
+    if status.state == "failed":
+        # Vectors are the last thing that shows how far it came.
+        place = 3 if status.uploaded >= status.cohort_minimum else 2 if status.uploaded else 0
+        states = ["done"] * place + ["failed"] + [""] * (3 - place)
+    else:
+        order = {"open": 0, "keys": 0, "shares": 1, "masked": 2, "agree": 3, "unmask": 3}
+        place = order.get(status.state, 4)
+        states = ["done" if at < place else "now" if at == place else "" for at in range(4)]
+    return [(label, words, state) for (label, words), state in zip(labels, states, strict=True)]
+
+
+def opened_words(status: RoundStatus) -> str:
+    """What an opened sum was and cost, in words."""
+    if status.survivors is None:
+        return "nothing is opened yet" if status.finished_at is None else "nothing was opened"
+    cost = (
+        "no noise inside: no epsilon bounds what it tells"
+        if status.epsilon is None or status.delta is None
+        else f"epsilon {status.epsilon:.3g} at delta {status.delta:g}"
+    )
+    return f"{status.published}: the sum of {status.survivors:,} devices, {cost}"
+
+
+def protection_of(system: str) -> Protection | None:
+    """How the updates of a system are protected; None for one this server runs no longer."""
+    return SYSTEMS[system].protection if system in SYSTEMS else None

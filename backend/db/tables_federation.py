@@ -29,7 +29,11 @@ class Release(Base):
 
 
 class Round(Base):
-    """One training round and the state it is in; the states are those of `backend.federation.round`."""
+    """One training round and the state it is in.
+
+    The states are those of `backend.federation.round`; while a secure sum is under way the row says `open`, and the
+    stage is the sum's own (`SecureSumRow`), so that there is one truth. survivors, epsilon and delta: of an opened sum.
+    """
 
     __tablename__ = "rounds"
 
@@ -46,6 +50,9 @@ class Round(Base):
     opened_at: Mapped[datetime] = mapped_column(UtcDateTime)
     closes_at: Mapped[datetime] = mapped_column(UtcDateTime)
     finished_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    survivors: Mapped[int | None]
+    epsilon: Mapped[float | None] = mapped_column(Float(53))
+    delta: Mapped[float | None] = mapped_column(Float(53))
 
     __table_args__ = (
         CheckConstraint("cohort_minimum >= 1 AND cohort_minimum <= cohort", name="minimum_within_cohort"),

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from device_app.wire.layout import WeightedMean
 from device_app.wire.tensors import TensorSpec
 
 PREFIX = "g."
@@ -23,6 +24,15 @@ class Aggregate:
     def __init__(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
         self._sums = {name: np.zeros(shape, dtype=np.float64) for name, shape in shapes.items()}
         self.count = 0
+
+    @classmethod
+    def of_opened(cls, opened: WeightedMean) -> Aggregate:
+        """What a secure sum opened to: its count is N, the samples of all devices."""
+        total = cls({name.removeprefix(PREFIX): mean.shape for name, mean in opened.tensors.items()})
+        for name, mean in opened.tensors.items():
+            total._sums[name.removeprefix(PREFIX)] += mean * opened.samples
+        total.count = opened.samples
+        return total
 
     def add(self, update: Mapping[str, NDArray[np.float32]]) -> None:
         """Add one update, checked already; its tensors are named `g.<parameter>`."""

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import cast
 
 from sqlalchemy import Engine, func, select
 from sqlalchemy.orm import Session
@@ -29,6 +30,8 @@ from backend.federation.errors import (
 from backend.federation.inbox import Inbox
 from backend.federation.records import count_joined, count_uploaded, place, round_number, round_status, under_way
 from backend.federation.round import UNDER_WAY, advance
+from backend.federation.secagg.book import SumBook
+from backend.federation.secure_rounds import SecureRounds
 from backend.federation.selection import admitted, draw_pseudonym, places
 from backend.federation.settlement import settle
 from backend.federation.systems.system import SystemSpec
@@ -36,8 +39,10 @@ from backend.federation.uploads import UploadRules
 from backend.releases.blobs import digest
 from backend.releases.store import ReleaseStore, release_number
 from device_app.wire.ids import PROTOCOL_VERSION, Pseudonym, RoundId
+from device_app.wire.protections import LocalLaplace, SecureSum
 from device_app.wire.releases import ReleaseManifest
-from device_app.wire.rounds import CheckIn, RoundManifest, RoundOffer, RoundStatus, UploadReceipt
+from device_app.wire.rounds import CheckIn, RoundManifest, RoundOffer, RoundState, RoundStatus, UploadReceipt
+from device_app.wire.secagg import SumTerms
 
 COHORT_LIMIT = 100_000
 SECONDS_LIMIT = 7 * 24 * 3_600.0
@@ -72,6 +77,7 @@ class Coordinator:
         self._systems = systems
         self._clock = clock
         self._inbox = Inbox(data_dir / "rounds")
+        self.sums = SecureRounds(engine, releases, systems, SumBook(engine, data_dir / "sums", clock), clock)
         self._rules: tuple[RoundId, UploadRules] | None = None
         self._ending = threading.Lock()
         with reading_session(engine) as session:
@@ -100,6 +106,7 @@ class Coordinator:
             if others := under_way(session):
                 raise RoundUnderWay(f"round-{others[0].number}")
             number = (session.scalar(select(func.max(Round.number))) or 0) + 1
+            terms = self._terms(f"round-{number}", release, spec, cohort, cohort_minimum)
             manifest = RoundManifest(
                 round=f"round-{number}",
                 release=release.release,
@@ -110,6 +117,7 @@ class Coordinator:
                 negatives=spec.negatives,
                 samples_limit=spec.samples_limit,
                 closes_at=now + timedelta(seconds=seconds),
+                terms=terms,
             )
             row = Round(
                 number=number,
@@ -125,6 +133,9 @@ class Coordinator:
             )
             session.add(row)
             session.flush()
+            if terms is not None:
+                self.sums.begin(session, terms, seconds)
+                session.flush()
             return round_status(session, row)
 
     def check_in(self, message: CheckIn) -> RoundOffer | None:
@@ -140,6 +151,7 @@ class Coordinator:
                     message.protocol == PROTOCOL_VERSION
                     and message.release == manifest.release
                     and manifest.task in message.tasks
+                    and (manifest.terms is None or self.sums.takes_devices(session, manifest.round))
                 )
                 open_places = places(row.cohort, self._systems[row.system].over_selection) - count_joined(session, row)
                 if not fits or open_places <= 0 or now >= row.closes_at or not admitted(row.admission):
@@ -156,7 +168,9 @@ class Coordinator:
         """
         with reading_session(self._engine) as session:
             row = self._round(session, round_id)
-            if place(session, row, pseudonym).sha256 is None:
+            mine = place(session, row, pseudonym)
+            _check_takes_updates(row)
+            if mine.sha256 is None:
                 self._check_open(session, row)
             return self._rules_of(row).limit_bytes
 
@@ -169,6 +183,7 @@ class Coordinator:
         sha256 = digest(content)
         with reading_session(self._engine) as session:
             row = self._round(session, round_id)
+            _check_takes_updates(row)
             if receipt := _earlier_receipt(round_id, place(session, row, pseudonym), sha256):
                 return receipt
             self._check_open(session, row)
@@ -206,6 +221,7 @@ class Coordinator:
     def cancel(self, round_id: RoundId, reason: str = "cancelled by the operator") -> RoundStatus:
         """End a round; its updates are thrown away. Raises UnknownRound, or IllegalTransition if it has ended."""
         status = self._fail(round_id, reason)
+        self._forget_sum(round_id, reason)
         self._inbox.discard(round_id)
         return status
 
@@ -221,6 +237,10 @@ class Coordinator:
         if not self._ending.acquire(blocking=False):
             return None
         try:
+            with reading_session(self._engine) as session:
+                summing = next((row for row in under_way(session) if _is_sum(row)), None)
+            if summing is not None:
+                return self._step_sum(summing)
             with reading_session(self._engine) as session:
                 due = next((row for row in under_way(session) if self._is_due(session, row)), None)
                 if due is None:
@@ -257,10 +277,34 @@ class Coordinator:
             self._fail(round_id, f"unforeseen: {type(unforeseen).__name__}")
             raise
 
+    def _step_sum(self, row: Round) -> RoundStatus | None:
+        round_id = f"round-{row.number}"
+        try:
+            reason = self.sums.step(row)
+        except (OwnfeedError, OSError) as refused:
+            reason = str(refused)
+        except Exception as unforeseen:
+            self._end_sum(round_id, f"unforeseen: {type(unforeseen).__name__}")
+            raise
+        if reason is not None:
+            self._end_sum(round_id, reason)
+        status = self.status(round_id)
+        return status if status.state in ("applied", "failed") else None
+
+    def _end_sum(self, round_id: RoundId, reason: str) -> None:
+        self._fail(round_id, reason)
+        self._forget_sum(round_id, reason)
+
+    def _forget_sum(self, round_id: RoundId, reason: str) -> None:
+        with reading_session(self._engine) as session:
+            summed = _is_sum(self._round(session, round_id))
+        if summed:
+            self.sums.fail(round_id, reason)
+
     def _fail(self, round_id: RoundId, reason: str) -> RoundStatus:
         with writing_session(self._engine) as session:
             row = self._round(session, round_id)
-            row.state = advance(round_status(session, row).state, "failed")
+            row.state = advance(cast(RoundState, row.state), "failed")
             row.reason, row.finished_at = reason[:500], self._clock()
             session.flush()
             return round_status(session, row)
@@ -280,6 +324,16 @@ class Coordinator:
                 limit=", ".join(name for name, each in self._systems.items() if _trains(release, each)),
             )
 
+    def _terms(
+        self, round_id: RoundId, release: ReleaseManifest, spec: SystemSpec, cohort: int, cohort_minimum: int
+    ) -> SumTerms | None:
+        if not isinstance(spec.protection, SecureSum):
+            return None
+        coordinates = sum(value.size for value in self._releases.weights(release, spec.model).values())
+        _check("cohort", cohort <= spec.protection.cohort_limit, f"at most {spec.protection.cohort_limit}")
+        _check("cohort_minimum", cohort_minimum >= 2, "at least 2, for a sum that hides anybody")
+        return spec.protection.terms(round_id, cohort=cohort, cohort_minimum=cohort_minimum, coordinates=coordinates)
+
     def _check_open(self, session: Session, row: Round) -> None:
         if row.state not in UNDER_WAY:
             raise RoundClosed(f"The round is {row.state}.", field="round")
@@ -296,6 +350,7 @@ class Coordinator:
         if known is None or known[0] != round_id:
             manifest = RoundManifest.model_validate_json(row.manifest)
             weights = self._releases.weights(self._releases.manifest(manifest.release), manifest.model)
+            assert isinstance(manifest.protection, LocalLaplace)
             known = (round_id, UploadRules.of(weights, manifest.protection))
             self._rules = known
         return known[1]
@@ -312,6 +367,15 @@ def _earlier_receipt(round_id: RoundId, mine: Participation, sha256: str) -> Upl
 def _check(field: str, fits: bool, limit: str) -> None:
     if not fits:
         raise RoundImpossible(f"{field} is out of its limits.", field=field, limit=limit)
+
+
+def _check_takes_updates(row: Round) -> None:
+    if _is_sum(row):
+        raise RoundClosed("The round takes masked vectors, and never a single update.", field="round")
+
+
+def _is_sum(row: Round) -> bool:
+    return RoundManifest.model_validate_json(row.manifest).terms is not None
 
 
 def _trains(release: ReleaseManifest, spec: SystemSpec) -> bool:

@@ -8,7 +8,7 @@ from typing import cast
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from backend.db.tables_federation import Participation, Round
+from backend.db.tables_federation import Participation, Round, SecureSumRow
 from backend.federation.errors import UnknownPseudonym
 from backend.federation.round import UNDER_WAY
 from device_app.wire.ids import Pseudonym, RoundId
@@ -48,13 +48,24 @@ def place(session: Session, row: Round, pseudonym: Pseudonym) -> Participation:
     return found
 
 
+def state_of(session: Session, row: Round) -> RoundState:
+    """The row's state, or the stage of its secure sum while that is under way."""
+    state = cast(RoundState, row.state)
+    if state not in UNDER_WAY:
+        return state
+    stage = session.scalar(select(SecureSumRow.stage).where(SecureSumRow.name == f"round-{row.number}"))
+    if stage is None or (stage == "keys" and count_joined(session, row) == 0):
+        return state
+    return cast(RoundState, stage)
+
+
 def round_status(session: Session, row: Round) -> RoundStatus:
     """The row as anyone may see it."""
     received = session.scalar(select(func.sum(Participation.size_bytes)).where(Participation.round == row.number))
     return RoundStatus(
         round=f"round-{row.number}",
         system=row.system,
-        state=cast(RoundState, row.state),
+        state=state_of(session, row),
         reason=row.reason,
         release=f"r{row.release}",
         published=None if row.published is None else f"r{row.published}",
@@ -66,4 +77,7 @@ def round_status(session: Session, row: Round) -> RoundStatus:
         opened_at=row.opened_at,
         closes_at=row.closes_at,
         finished_at=row.finished_at,
+        survivors=row.survivors,
+        epsilon=row.epsilon,
+        delta=row.delta,
     )

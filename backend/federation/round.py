@@ -1,6 +1,8 @@
 """The state machine of a round. Terminal states have no way out.
 
 open     offers go out, no update has come
+keys, shares, masked, (agree), unmask
+         the stages of a secure sum, from the first place given: instead of `updates`, and kept by the sum itself
 updates  at least one update has come; offers still go out while places and time are left
 applied  the updates were averaged, and the new weights published, in one transaction
 failed   with a reason: too few updates at the deadline, cancelled, or nothing left to build on
@@ -14,12 +16,17 @@ from backend.federation.errors import IllegalTransition
 from device_app.wire.rounds import RoundState
 
 TRANSITIONS: Final[dict[RoundState, frozenset[RoundState]]] = {
-    "open": frozenset({"updates", "failed"}),
+    "open": frozenset({"updates", "keys", "failed"}),
+    "keys": frozenset({"shares", "failed"}),
+    "shares": frozenset({"masked", "failed"}),
+    "masked": frozenset({"agree", "unmask", "failed"}),
+    "agree": frozenset({"unmask", "failed"}),
+    "unmask": frozenset({"applied", "failed"}),
     "updates": frozenset({"applied", "failed"}),
     "applied": frozenset(),
     "failed": frozenset(),
 }
-UNDER_WAY: Final[tuple[RoundState, ...]] = ("open", "updates")
+UNDER_WAY: Final[tuple[RoundState, ...]] = ("open", "updates", "keys", "shares", "masked", "agree", "unmask")
 
 
 def advance(state: RoundState, to: RoundState) -> RoundState:

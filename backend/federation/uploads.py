@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from backend.federation.aggregate import update_specs
 from backend.federation.errors import UpdateRefused
-from device_app.wire.protections import Protection
+from device_app.wire.protections import LocalLaplace
 from device_app.wire.tensors import TensorError, TensorSpec, unpack
 
 HEADER_BYTES = 4_096
@@ -28,7 +28,7 @@ class UploadRules:
     value_limit: float
 
     @classmethod
-    def of(cls, weights: Mapping[str, NDArray[np.float32]], protection: Protection) -> UploadRules:
+    def of(cls, weights: Mapping[str, NDArray[np.float32]], protection: LocalLaplace) -> UploadRules:
         """The rules for updates of these weights under this protection."""
         content = sum(value.nbytes for value in weights.values())
         return cls(

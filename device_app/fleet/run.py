@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import get_args
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -14,8 +16,9 @@ from device_app.errors import BackendUnreachable, DeviceError
 from device_app.fleet.fleet import Fleet, Member, catch_up, read, settle, train
 from device_app.fleet.replay import Catalogue, RealReader, real_readers
 from device_app.settings import DeviceSettings
-from device_app.wire.rounds import RoundStatus
+from device_app.wire.rounds import RoundStatus, SumStage
 
+SUM_STAGES = get_args(SumStage)
 VISIT_EVERY_SEC = 90.0
 """Each simulated reader comes back after so many seconds, one after another rather than all at once."""
 
@@ -114,17 +117,20 @@ def _take_part(fleet: Fleet, status: RoundStatus, console: Console) -> None:
     """Everybody tries to join; then wait for the round's end and swap to what it published."""
     lookout = fleet.members[0].device.parts.uplink
     started = time.monotonic()
-    outcomes: dict[str, int] = {}
+    last: dict[int, str] = {}
 
     def take_part(member: Member) -> None:
-        outcome = train(member)
-        outcomes[outcome.state] = outcomes.get(outcome.state, 0) + 1
+        if last.get(id(member), "waiting") == "waiting":
+            last[id(member)] = train(member).state
 
     fleet.run(take_part)
     trained = time.monotonic() - started
     while status.state not in ("applied", "failed"):
-        status = lookout.round_status(status.round)
         time.sleep(0.1)
+        status = lookout.round_status(status.round)
+        if status.state in SUM_STAGES:
+            fleet.run(take_part)
+    outcomes = dict(Counter(last.values()))
     fleet.run(catch_up)
     console.print(
         f"{status.round} {status.state}: {outcomes}, {status.uploaded} updates, {status.received_bytes / 1e6:.1f} MB, "

@@ -8,7 +8,7 @@ from datetime import datetime
 from device_app.errors import BudgetSpent, NotEligible, ProtectionTooWeak
 from device_app.settings import PrivacySettings
 from device_app.wire.ids import ReleaseId
-from device_app.wire.protections import Protection
+from device_app.wire.protections import Protection, SecureSum
 from device_app.wire.rounds import RoundManifest
 
 ENOUGH_CLICKS = 5
@@ -69,16 +69,61 @@ def check_offer(manifest: RoundManifest, terms: Terms) -> None:
     if manifest.closes_at <= terms.now:
         raise NotEligible("the round has closed.")
     check_protection(manifest.protection, terms.privacy)
-    cost = manifest.protection.epsilon_per_upload(terms.coordinates)
+    cost = (
+        _check_sum(manifest, terms)
+        if isinstance(manifest.protection, SecureSum)
+        else (manifest.protection.epsilon_per_upload(terms.coordinates))
+    )
     if cost > terms.epsilon_left * (1 + ROUNDING):
         raise BudgetSpent("training", cost, terms.epsilon_left)
 
 
 def check_protection(protection: Protection, privacy: PrivacySettings) -> None:
-    """Raises ProtectionTooWeak if the noise is weaker, against the clip, than the reader accepts."""
+    """Raises ProtectionTooWeak if the noise is weaker, against the clip, than the reader accepts, or the sum exact."""
+    if isinstance(protection, SecureSum):
+        if privacy.secure_sum == "never":
+            raise ProtectionTooWeak("its reader takes part in no secure sums.")
+        if privacy.secure_sum == "noisy" and not protection.sigma:
+            raise ProtectionTooWeak("the sum has no noise in it, and its reader takes part in noisy ones only.")
+        return
     ratio = protection.scale / protection.clip
     if ratio < privacy.weakest_scale_to_clip * (1 - ROUNDING):
         raise ProtectionTooWeak(
             f"noise of {protection.scale:g} at a clip of {protection.clip:g} is {ratio:.3g} of it; at least "
             f"{privacy.weakest_scale_to_clip:g} is asked for."
         )
+
+
+def _check_sum(manifest: RoundManifest, terms: Terms) -> float:
+    """What the sum costs at worst. Raises ProtectionTooWeak if it hides among too few, or tells more than is allowed.
+
+    The sum's terms must be those that follow from the protection, which is what the price is figured from.
+    """
+    law, given = manifest.protection, manifest.terms
+    assert isinstance(law, SecureSum)
+    assert given is not None
+    if given.cohort_minimum < terms.privacy.smallest_sum:
+        raise ProtectionTooWeak(
+            f"the sum may be opened with {given.cohort_minimum} devices in it; at least {terms.privacy.smallest_sum} "
+            "are asked for."
+        )
+    try:
+        due = law.terms(
+            manifest.round,
+            cohort=given.cohort,
+            cohort_minimum=given.cohort_minimum,
+            coordinates=terms.coordinates,
+        )
+    except ValueError as impossible:
+        raise ProtectionTooWeak(f"{impossible}.") from impossible
+    if given != due:
+        raise ProtectionTooWeak("the terms of its sum do not follow from its protection.")
+    if not law.sigma:
+        return 0.0
+    cost = law.epsilon(given.cohort_minimum, terms.coordinates)
+    if cost > terms.privacy.epsilon_per_sum:
+        raise ProtectionTooWeak(
+            f"the opened sum costs epsilon {cost:.3g} at delta {law.delta:g}; at most "
+            f"{terms.privacy.epsilon_per_sum:g} is allowed."
+        )
+    return cost

@@ -72,7 +72,14 @@ class HandIn:
     update: Update
 
 
-Wish = LookAtRound | AskIfJoined | Gather | AskForPlace | StateTerms | Compute | HandIn
+@dataclass(frozen=True)
+class JoinSum:
+    """Wanted: keys for the secure sum of this round, kept; `training.summing` goes on with it from there."""
+
+    offer: RoundOffer
+
+
+Wish = JoinSum | LookAtRound | AskIfJoined | Gather | AskForPlace | StateTerms | Compute | HandIn
 Reply = RoundStatus | RoundOffer | Terms | Update | UploadReceipt | bool | int | None
 
 
@@ -81,12 +88,14 @@ class Outcome:
     """How a step ended.
 
     idle: nothing to do, or not eligible; declined: an offer was refused by this device; waiting: the update is paid for
-    and kept, and will be sent again; uploaded: it arrived; failed: the server refused it. why is a sentence.
+    and kept, and will be sent again, or the stage of a secure sum isn't closed; uploaded: it arrived; failed: the
+    server refused it. why is a sentence; again_sec: when to try again, where that isn't the usual time.
     """
 
     state: Literal["idle", "declined", "waiting", "uploaded", "failed"]
     why: str | None = None
     offer: RoundOffer | None = None
+    again_sec: float | None = None
 
 
 def participate(readiness: Readiness, tasks: tuple[str, ...]) -> Generator[Wish, Reply, Outcome]:
@@ -122,6 +131,9 @@ def _take_part(readiness: Readiness, tasks: tuple[str, ...]) -> Generator[Wish, 
         terms = yield StateTerms(offer)
         assert isinstance(terms, Terms)
         check_offer(offer.manifest, terms)
+        if offer.manifest.terms is not None:
+            yield JoinSum(offer)
+            return Outcome("waiting", "It has joined a secure sum.", offer)
         update = yield Compute(offer)
         assert isinstance(update, Update)
         yield HandIn(offer, update)
@@ -140,7 +152,7 @@ def may_pass(refusal: BackendRefused) -> bool:
 
 
 def _check_round(status: RoundStatus, release: ReleaseId | None) -> None:
-    if status.state not in ("open", "updates"):
+    if status.state not in ("open", "updates", "keys"):
         raise NotEligible(f"{status.round} is {status.state}.")
     if status.release != release:
         raise NotEligible(f"{status.round} is for release {status.release}, this device holds {release}.")

@@ -24,7 +24,9 @@ from device_app.privacy.budget import Ledger
 from device_app.privacy.clipping import clip_elementwise
 from device_app.privacy.noise import NoiseSource
 from device_app.privacy.presence import seal_check_in
+from device_app.privacy.secagg import Contribution
 from device_app.privacy.shared import shared_part
+from device_app.privacy.summed import clip_norm, contribute
 from device_app.privacy.updates import LaplaceProtection, reseal
 from device_app.ranking.features import FEATURES
 from device_app.ranking.session import shared_session
@@ -40,6 +42,7 @@ from device_app.training.participant import (
     Compute,
     Gather,
     HandIn,
+    JoinSum,
     LookAtRound,
     Outcome,
     Reply,
@@ -50,16 +53,18 @@ from device_app.training.participant import (
 )
 from device_app.training.reading import Reading
 from device_app.training.samples import ReaderSamples
+from device_app.training.summing import Summing
 from device_app.training.tasks import TASKS, TRAINS
 from device_app.training.tasks.task import Update
 from device_app.uplink.server import Uplink, upload_path
+from device_app.wire.protections import LocalLaplace, SecureSum
 from device_app.wire.rounds import RoundOffer, RoundStatus, UploadReceipt
 
 RETRY_SEC = 10.0
 RETRY_LIMIT_SEC = 300.0
 GRADIENT = "gradient"
 
-Stage = Literal["sending again", "looking", "gathering", "checking in", "computing", "protecting", "sending"]
+Stage = Literal["sending again", "looking", "gathering", "checking in", "computing", "protecting", "sending", "summing"]
 Draw = Callable[[str], np.random.Generator]
 """Round id -> the generator that draws its samples: fresh on a device, seeded in a simulation."""
 
@@ -106,6 +111,15 @@ class Trainer:
         self._uplink, self._noise, self._clock, self._draw = uplink, noise, clock, draw
         self._paused, self._idle_sec, self._threads = paused, idle_sec, threads
         self._samples: ReaderSamples | None = None
+        self.summing = Summing(
+            database=database,
+            participations=participations,
+            ledger=ledger,
+            uplink=uplink,
+            clock=clock,
+            contribution=self._contribution,
+            threads=threads,
+        )
         self._session: object = None
         self.stage: Stage | None = None
         self.round: RoundStatus | None = None
@@ -118,10 +132,14 @@ class Trainer:
         try:
             self._send_again()
             self._follow_up()
+            if (summed := self._go_on_summing()) is not None:
+                return summed
             release = self._release_or_none()
             attempt = participate(self._readiness(release), tuple(TASKS))
             outcome = _drive(attempt, lambda wish: self._fulfil(wish, release))
             self._note(outcome)
+            if outcome.state == "waiting":
+                return self._go_on_summing() or outcome
             return outcome
         finally:
             self.stage = None
@@ -178,6 +196,9 @@ class Trainer:
                 self.stage = "computing"
                 self._check_wanted()
                 return self._compute(release, offer)
+            case JoinSum(offer):
+                self.summing.begin(offer)
+                return None
             case HandIn(offer, update):
                 self._check_wanted()
                 return self._hand_in(release, offer, update)
@@ -218,15 +239,39 @@ class Trainer:
         gradients = OnnxGradients(graph, private=private)
         return task.run(release.weights(manifest.model), self._samples, gradients, self._draw(manifest.round))
 
+    def _go_on_summing(self) -> Outcome | None:
+        self.stage = "summing"
+        return self.summing.go_on()
+
+    def _contribution(self, offer: RoundOffer) -> Contribution:
+        """This device's vector for a secure sum, from samples drawn now. Raises NotEligible."""
+        self._check_wanted()
+        manifest = offer.manifest
+        assert isinstance(manifest.protection, SecureSum)
+        assert manifest.terms is not None
+        release = self._release()
+        if release.id != manifest.release:
+            raise NotEligible(f"the round is for release {manifest.release}, this device now holds {release.id}.")
+        self._samples = self._reading.samples(release.manifest.encoder)
+        if not self._samples.available:
+            raise NotEligible("none of its clicks has a feed and earlier clicks to learn from.")
+        self.stage = "computing"
+        update = self._compute(release, offer)
+        self.stage = "protecting"
+        shared = shared_part(update.tensors, release.manifest.models[manifest.model])
+        clipped = clip_norm(shared, manifest.protection.clip)
+        return contribute(clipped, update.samples, manifest.protection, manifest.terms, self._noise)
+
     def _hand_in(self, release: Release, offer: RoundOffer, update: Update) -> UploadReceipt:
         """Clip, add noise, pay and keep in one transaction; then send."""
         self.stage = "protecting"
-        manifest = offer.manifest
+        manifest, law = offer.manifest, offer.manifest.protection
+        assert isinstance(law, LocalLaplace)
         shared = shared_part(update.tensors, release.manifest.models[manifest.model])
-        clipped = clip_elementwise(shared, manifest.protection.clip)
+        clipped = clip_elementwise(shared, law.clip)
         now = self._clock()
         with self._database.transaction():
-            sealed = LaplaceProtection(manifest.protection).seal(
+            sealed = LaplaceProtection(law).seal(
                 clipped, round_id=manifest.round, ledger=self._ledger, noise=self._noise
             )
             parcel = self._outbox.put(

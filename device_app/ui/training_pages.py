@@ -32,7 +32,7 @@ def router(press: Press) -> APIRouter:
                 "round": view.round.round,
                 "state": view.round.state,
                 "stage": view.stage,
-                "live": view.round.state in ("open", "updates"),
+                "live": view.round.state not in ("applied", "failed"),
                 "figures": {
                     "joined": f"{view.round.joined:,}",
                     "uploaded": f"{view.round.uploaded:,}",
@@ -60,7 +60,8 @@ def steps(view: TrainingView) -> list[tuple[str, str, str]]:
     if current is None:
         return []
     order = ("open", "updates", "applied")
-    at = order.index(current.state) if current.state in order else 1
+    # The stages of a secure sum after the keys are those in which updates arrive and are opened.
+    at = 0 if current.state == "keys" else order.index(current.state) if current.state in order else 1
     labels = (
         ("Devices check in", f"{current.joined:,} joined, {current.cohort:,} wanted"),
         ("Protected updates arrive", f"{current.uploaded:,} in, at least {current.cohort_minimum:,} needed"),

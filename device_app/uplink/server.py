@@ -15,12 +15,19 @@ from device_app.uplink.known_cards import KnownCards
 from device_app.wire.ids import Message, RoundId
 from device_app.wire.news import BodiesAnswer, BodiesRequest
 from device_app.wire.recall import RecallAnswer, RecallRequest
-from device_app.wire.rounds import CheckIn, RoundOffer, RoundStatus, UploadReceipt
+from device_app.wire.rounds import CheckIn, RoundOffer, RoundStatus, SumStage, UploadReceipt
+from device_app.wire.secagg import Agreements, Roster, Shares, Survivors
 from device_app.wire.timing import Stopwatch, parse_server_timing
 
 T = TypeVar("T", bound=Message)
 
 BODIES_ANSWER_LIMIT_BYTES = 64 * 1024 * 1024
+ANSWERS: dict[SumStage, type[Roster] | type[Shares] | type[Survivors] | type[Agreements]] = {
+    "keys": Roster,
+    "shares": Shares,
+    "masked": Survivors,
+    "agree": Agreements,
+}
 PURPOSES = ("recall", "bodies", "training", "progress", "sync")
 
 
@@ -78,6 +85,17 @@ class Uplink:
         """Hand in an upload of the outbox once more, byte for byte (see privacy.updates.reseal)."""
         return self._hand_in(sealed, sealed.message.path, sealed.message.method, sealed.message.subject)
 
+    def sum_message(self, offer: RoundOffer, stage: SumStage, sealed: Sealed[object]) -> UploadReceipt:
+        """Hand in a message of a secure sum; the same bytes again get the same receipt."""
+        return self._hand_in(sealed, stage_path(offer, stage), "PUT", offer.manifest.round)
+
+    def sum_answer(self, offer: RoundOffer, stage: SumStage) -> Roster | Shares | Survivors | Agreements | None:
+        """What a stage came to for this device, or None while it isn't closed."""
+        answer = self.door.get(
+            stage_path(offer, stage), words=f"A look at what stage {stage} of a secure sum came to.", purpose="training"
+        )
+        return None if answer.status == 204 else parsed(ANSWERS[stage], answer, f"stage {stage}")
+
     def round_status(self, round_id: RoundId) -> RoundStatus:
         """How a round stands; the same for everybody."""
         answer = self.door.get(f"/v1/rounds/{round_id}", words=f"A look at how {round_id} stands.", purpose="progress")
@@ -97,7 +115,7 @@ class Uplink:
         return last[1]
 
     def _hand_in(
-        self, sealed: Sealed[NoisyUpdate] | Sealed[Parcel], path: str, method: str, name: str
+        self, sealed: Sealed[NoisyUpdate] | Sealed[Parcel] | Sealed[object], path: str, method: str, name: str
     ) -> UploadReceipt:
         receipt = parsed(UploadReceipt, self.door.deliver(sealed, path, purpose="training", method=method), "upload")
         if receipt.sha256 != sealed.sha256 or receipt.round != name:
@@ -108,6 +126,11 @@ class Uplink:
 def upload_path(offer: RoundOffer) -> str:
     """Where the update of an offer goes."""
     return f"/v1/rounds/{offer.manifest.round}/updates/{offer.pseudonym}"
+
+
+def stage_path(offer: RoundOffer, stage: SumStage) -> str:
+    """Where the messages of a secure sum go, and their answers come from."""
+    return f"/v1/rounds/{offer.manifest.round}/{stage}/{offer.pseudonym}"
 
 
 def parsed(kind: type[T], answer: Answer, what: str, context: object = None) -> T:

@@ -8,7 +8,7 @@ from datetime import datetime
 import numpy as np
 
 from device_app.errors import DeviceError
-from device_app.store.participations import Participations
+from device_app.store.participations import Participation, Participations
 from device_app.sync.release import Release
 from device_app.training.trainer import Trainer
 from device_app.wire.protections import LocalLaplace
@@ -75,7 +75,9 @@ def training_view(
         paused=paused,
         why_not=trainer.why_not(),
         round=status,
-        stage=_stage(trainer.stage, next((mine.state for mine in kept if status and mine.round == status.round), None)),
+        stage=_stage(
+            trainer.stage, next((_words(mine) for mine in kept if status and mine.round == status.round), None)
+        ),
         protection=None if release is None else protection_facts(release),
         contributions=tuple(
             Contribution(
@@ -97,6 +99,11 @@ def training_view(
 def _stage(now: str | None, state: str | None) -> str | None:
     """What the trainer does now, unless it only waits while its part in the round is already known."""
     return state if state is not None and now in WAITING else now
+
+
+def _words(mine: Participation) -> str:
+    """How this device's part stands; in a secure sum, what it has sent and waits for."""
+    return mine.detail if mine.state == "summing" and mine.detail else mine.state
 
 
 def protection_facts(release: Release) -> ProtectionFacts | None:

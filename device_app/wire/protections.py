@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Literal
+import math
+from collections.abc import Mapping
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
+from device_app.wire.concentrated import epsilon_of, rho_of_sum
 from device_app.wire.ids import Message
+from device_app.wire.layout import UpdateLayout
+from device_app.wire.ring import FixedPoint
+from device_app.wire.secagg import MEMBERS_LIMIT, SumTerms
+
+SPARSE_FROM = 100
+"""From so many devices on each masks with about log n others (Bell et al. 2020)."""
+NOISE_REACH = 10.0
+"""Standard deviations of the opened sum's noise for which the ring has room: beyond them lie fewer than 1 in 10^23."""
 
 
 class LocalLaplace(Message):
@@ -25,4 +36,85 @@ class LocalLaplace(Message):
         return self.epsilon_per_coordinate() * coordinates
 
 
-Protection = LocalLaplace
+class SecureSum(Message):
+    """Efficient-FedRec (ALGORITHMS 3.2, 3.3, 3.5): scale the mean gradient into the L2 ball of radius clip, weigh it by
+    n_u, write it in fixed point, and send it under masks that only the sum of the cohort comes out of.
+
+    sigma is each device's share of discrete Gaussian noise, in steps of 2^-fraction_bits, so that the opened sum of n
+    survivors carries sigma sqrt(n). 0 is none: the exact sum is opened then, and no epsilon bounds what it tells. With
+    noise devices count alike (weight_limit 1), since n_u would stand in the sum under noise made for gradients.
+
+    Raises ValueError when made, unless a sum of cohort_limit vectors, and their noise, fits the ring.
+    """
+
+    kind: Literal["secure_sum"] = "secure_sum"
+    clip: float = Field(gt=0, description="C")
+    weight_limit: int = Field(default=1, ge=1, le=1024, description="The cap of n_u; 1: devices count alike.")
+    sigma: int = Field(default=0, ge=0, le=2**24, description="One share of the noise, in steps; 0: none.")
+    delta: float = Field(default=1e-6, gt=0, lt=1, description="At which epsilon is told, where there is noise.")
+    mode: Literal["semi_honest", "active"] = "semi_honest"
+    graph: Literal["complete", "by_cohort"] = Field(default="by_cohort", description="Sparse from 100 devices on.")
+    bits: Literal[32, 64] = 32
+    fraction_bits: int = Field(default=16, ge=0, le=62, description="f")
+    cohort_limit: int = Field(default=1_000, ge=2, le=MEMBERS_LIMIT)
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if self.sigma and self.weight_limit != 1:
+            raise ValueError(f"weight_limit: with noise devices count alike (1), got {self.weight_limit}")
+        if self.mode == "active" and self.graph != "complete":
+            raise ValueError("graph: mode 'active' needs 'complete'")
+        self._fixed_point(self.cohort_limit)
+        return self
+
+    @property
+    def bound(self) -> float:
+        """X: no coordinate of n_u g is larger."""
+        return self.clip * self.weight_limit
+
+    def terms(self, round_id: str, *, cohort: int, cohort_minimum: int, coordinates: int) -> SumTerms:
+        """What both ends hold a round's messages against. Raises ValueError for a cohort the ring has no room for."""
+        if cohort > self.cohort_limit:
+            raise ValueError(f"cohort: at most {self.cohort_limit}, got {cohort}")
+        sparse = self.graph == "by_cohort" and cohort >= SPARSE_FROM
+        return SumTerms(
+            round=round_id,
+            mode=self.mode,
+            graph="sparse" if sparse else "complete",
+            cohort=cohort,
+            cohort_minimum=cohort_minimum,
+            length=coordinates + 1,
+            bits=self.bits,
+            fraction_bits=self.fraction_bits,
+            bound=self.bound,
+            headroom=self._headroom(cohort),
+        )
+
+    def layout(self, shapes: Mapping[str, tuple[int, ...]], terms: SumTerms) -> UpdateLayout:
+        """Where the tensors of an update stand in a vector of these terms."""
+        return UpdateLayout(shapes, terms.fixed_point(), self.weight_limit)
+
+    def rho(self, contributors: int, coordinates: int) -> float:
+        """What the opened sum costs a device when its data are exchanged for any other, with that many noise shares.
+
+        Raises ValueError without noise.
+        """
+        if not self.sigma:
+            raise ValueError("sigma: without noise there is no rho")
+        return rho_of_sum(2 * self.clip * 2.0**self.fraction_bits, self.sigma, contributors, coordinates)
+
+    def epsilon(self, contributors: int, coordinates: int) -> float:
+        """The same as an epsilon at `delta`."""
+        return epsilon_of(self.rho(contributors, coordinates), self.delta)
+
+    def _headroom(self, cohort: int) -> float:
+        return NOISE_REACH * self.sigma * math.sqrt(cohort)
+
+    def _fixed_point(self, cohort: int) -> FixedPoint:
+        fixed = FixedPoint(self.bits, self.fraction_bits, self.bound, cohort, self._headroom(cohort))
+        # The layout checks that the sum of all n_u fits as well.
+        UpdateLayout({"g": (1,)}, fixed, self.weight_limit)
+        return fixed
+
+
+Protection = Annotated[LocalLaplace | SecureSum, Field(discriminator="kind")]

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import AwareDatetime, Field
+from pydantic import AwareDatetime, Field, model_validator
 
 from device_app.wire.ids import Message, Pseudonym, ReleaseId, RoundId, Sha256
-from device_app.wire.protections import Protection
+from device_app.wire.protections import Protection, SecureSum
+from device_app.wire.secagg import SumTerms
 
 UPLOAD_LIMIT_BYTES = 64 * 1024 * 1024
-RoundState = Literal["open", "updates", "applied", "failed"]
+RoundState = Literal["open", "updates", "keys", "shares", "masked", "agree", "unmask", "applied", "failed"]
+SumStage = Literal["keys", "shares", "masked", "agree", "unmask"]
 
 
 class CheckIn(Message):
@@ -33,6 +35,15 @@ class RoundManifest(Message):
     negatives: int = Field(ge=1, le=64, description="K")
     samples_limit: int = Field(ge=1, le=1024, description="Most samples a device may use.")
     closes_at: AwareDatetime
+    terms: SumTerms | None = Field(default=None, description="Of the secure sum, in a round that is one.")
+
+    @model_validator(mode="after")
+    def _terms_of_secure_sums_only(self) -> Self:
+        if isinstance(self.protection, SecureSum) != (self.terms is not None):
+            raise ValueError("terms: a secure sum has them, and nothing else does")
+        if self.terms is not None and self.terms.round != self.round:
+            raise ValueError(f"terms: of {self.terms.round}, the round is {self.round}")
+        return self
 
 
 class RoundOffer(Message):
@@ -43,7 +54,10 @@ class RoundOffer(Message):
 
 
 class UploadReceipt(Message):
-    """Answer to PUT /v1/rounds/{id}/updates/{pseudonym}; a repeated upload of the same bytes gets the same receipt."""
+    """Answer to PUT /v1/rounds/{id}/updates/{pseudonym}; a repeated upload of the same bytes gets the same receipt.
+
+    The messages of a secure sum, PUT /v1/rounds/{id}/{stage}/{pseudonym}, are answered likewise.
+    """
 
     round: RoundId
     sha256: Sha256
@@ -67,3 +81,9 @@ class RoundStatus(Message):
     opened_at: AwareDatetime
     closes_at: AwareDatetime
     finished_at: AwareDatetime | None = None
+    survivors: int | None = Field(default=None, description="Devices whose vectors are in the opened secure sum.")
+    epsilon: float | None = Field(
+        default=None,
+        description="What the opened sum cost a device in it, at delta, by the survivors' noise; null: no noise in it.",
+    )
+    delta: float | None = None

@@ -32,6 +32,9 @@ TAKES_JSON = {
     ("POST", "/v1/admin/rounds"),
 }
 TAKES_TENSORS = {("PUT", "/v1/rounds/{round_id}/updates/{pseudonym}")}
+SUM_STAGES = ("keys", "shares", "agree", "unmask")
+TAKES_A_PLACE = {("PUT", f"/v1/rounds/{{round_id}}/{stage}/{{pseudonym}}") for stage in (*SUM_STAGES, "masked")}
+"""Of a secure sum: who has no place in the round is refused before the body is read."""
 TAKES_NOTHING = {("POST", "/v1/admin/rounds/{round_id}/cancel")}
 
 
@@ -106,7 +109,7 @@ def test_every_route_of_the_server_is_looked_at(server: Running) -> None:
     found = routes(server.app)
     api = {(method, path) for path, methods in found.items() for method in methods if path.startswith("/v1/")}
     changing = {(method, path) for method, path in api if method not in ("GET", "HEAD")}
-    assert changing == TAKES_JSON | TAKES_TENSORS | TAKES_NOTHING, "say here what a new route takes"
+    assert changing == TAKES_JSON | TAKES_TENSORS | TAKES_A_PLACE | TAKES_NOTHING, "say here what a new route takes"
     assert {path for path in found if path.startswith("/v1/")} >= {"/v1/health", "/v1/blobs/{sha256}", "/v1/admin/pool"}
     assert any(path.startswith("/console") for path in found)
 
@@ -153,6 +156,16 @@ def test_a_bad_update_is_a_problem(server: Running) -> None:
     assert problem(server.client.request(method, filled(path), content=b"x")).status == 415
     right = {"Content-Type": "application/vnd.safetensors"}
     assert problem(server.client.request(method, filled(path), content=b"x", headers=right)).status in (404, 409, 410)
+
+
+@pytest.mark.parametrize(("method", "path"), sorted(TAKES_A_PLACE))
+def test_a_message_of_a_secure_sum_from_nobody_is_a_problem(server: Running, method: str, path: str) -> None:
+    assert problem(server.client.request(method, filled(path), content=b"x")).status == 415
+    kind = "application/octet-stream" if "/masked/" in path else "application/json"
+    refused = server.client.request(method, filled(path), content=b"{}", headers={"Content-Type": kind})
+    assert problem(refused).status == 404
+    if "/unmask/" not in path:
+        assert problem(server.client.get(filled(path))).status == 404
 
 
 def test_a_malformed_part_of_an_address_is_a_problem_that_does_not_quote_it(server: Running) -> None:

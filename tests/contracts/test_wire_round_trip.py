@@ -35,7 +35,7 @@ from device_app.wire.broadcast import (
 from device_app.wire.ids import Message
 from device_app.wire.news import BodiesAnswer, BodiesRequest, NewsBody, NewsCard
 from device_app.wire.problems import Problem
-from device_app.wire.protections import LocalLaplace
+from device_app.wire.protections import LocalLaplace, SecureSum
 from device_app.wire.recall import (
     BasisL1Report,
     BasisLaplaceReport,
@@ -167,6 +167,7 @@ EXAMPLES: tuple[BaseModel, ...] = (
     BodiesAnswer(bodies=(NewsBody(id="a", body=""),)),
     Problem(type="urn:ownfeed:problem:x", title="t", status=409, detail="d", current="r3"),  # type: ignore[call-arg]
     LocalLaplace(),
+    SecureSum(clip=0.1, sigma=4_900, mode="active", graph="complete"),
     REPORT,
     BASIS_L1,
     CODE,
@@ -248,6 +249,8 @@ BROKEN: tuple[tuple[type[BaseModel], BaseModel, dict[str, Any], str], ...] = (
     (RoundOffer, RoundOffer(manifest=ROUND, pseudonym="a" * 22), {"pseudonym": "a" * 21}, "pseudonym"),
     (RoundManifest, ROUND, {"samples_limit": 1_025}, "samples_limit"),
     (LocalLaplace, LocalLaplace(), {"scale": 0.0}, "scale"),
+    (SecureSum, SecureSum(clip=1.0), {"clip": 0.0}, "clip"),
+    (SecureSum, SecureSum(clip=1.0), {"sigma": -1}, "sigma"),
     (SumTerms, TERMS, {"cohort": 10_001}, "cohort"),
     (SumTerms, TERMS, {"length": 2**27 + 1}, "length"),
     (AdvertisedKeys, KEYS, {"mask_key": "AAAA"}, "mask_key"),

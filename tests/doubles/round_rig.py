@@ -14,8 +14,9 @@ from types import SimpleNamespace
 import httpx
 import numpy as np
 from fastapi import FastAPI
+from sqlalchemy import Engine
 
-from backend.api import admin, releases, rounds
+from backend.api import admin, releases, rounds, sums
 from backend.federation.coordinator import Coordinator
 from backend.federation.systems import SYSTEMS
 from backend.guard import Guard
@@ -102,6 +103,7 @@ class BackendRig:
 
     folder: Path
     clock: StillClock
+    engine: Engine
     releases: ReleaseStore
     coordinator: Coordinator
     app: FastAPI
@@ -111,6 +113,11 @@ class BackendRig:
         engine = migrated_engine(folder)
         store = small_store(engine, folder, publish=False)
         store.commit(hand_made_draft(store), note="hand-made")
+        return cls.over(engine, store, folder, clock)
+
+    @classmethod
+    def over(cls, engine: Engine, store: ReleaseStore, folder: Path, clock: StillClock) -> BackendRig:
+        """A freshly started process on what is stored; call it again for a restart."""
         coordinator = Coordinator(engine, store, SYSTEMS, folder, clock)
         services = SimpleNamespace(
             releases=store,
@@ -120,11 +127,11 @@ class BackendRig:
             settings=SimpleNamespace(index_dir=folder / "index"),
         )
         app = FastAPI()
-        for each in (releases, rounds, admin):
+        for each in (releases, rounds, sums, admin):
             app.include_router(each.router(services))  # type: ignore[arg-type]
         install_problems(app)
         app.add_middleware(Guard)
-        return cls(folder, clock, store, coordinator, app)
+        return cls(folder, clock, engine, store, coordinator, app)
 
 
 @dataclass

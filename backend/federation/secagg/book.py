@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
+from hashlib import sha256
 from pathlib import Path
 from typing import TypeVar
 
@@ -69,22 +70,28 @@ class SumBook:
 
     def begin(self, terms: SumTerms, *, stage_sec: float, threshold: int | None = None) -> None:
         """A new sum, whose every stage lasts at most `stage_sec`. Raises ValueError if one of that name exists."""
-        if not stage_sec > 0:
-            raise ValueError(f"stage_sec: must be above 0, got {stage_sec}")
-        fresh = SecureSum(terms, threshold=threshold, assumptions=self._assumptions)
         with writing_session(self._engine) as session:
-            if session.get(SecureSumRow, terms.round) is not None:
-                raise ValueError(f"terms.round: there is a secure sum {terms.round} already")
-            session.add(
-                SecureSumRow(
-                    name=terms.round,
-                    stage="keys",
-                    record=fresh.record.model_dump_json(),
-                    total=None,
-                    stage_sec=stage_sec,
-                    closes_at=self._clock() + timedelta(seconds=stage_sec),
-                )
+            self.begin_within(session, terms, stage_sec=stage_sec, keys_sec=stage_sec, threshold=threshold)
+
+    def begin_within(
+        self, session: Session, terms: SumTerms, *, stage_sec: float, keys_sec: float, threshold: int | None = None
+    ) -> None:
+        """The same in the transaction of a round that opens; stage keys, for which devices wait, has its own time."""
+        if not (stage_sec > 0 and keys_sec > 0):
+            raise ValueError(f"stage_sec: must be above 0, got {stage_sec} and {keys_sec} for the keys")
+        fresh = SecureSum(terms, threshold=threshold, assumptions=self._assumptions)
+        if session.get(SecureSumRow, terms.round) is not None:
+            raise ValueError(f"terms.round: there is a secure sum {terms.round} already")
+        session.add(
+            SecureSumRow(
+                name=terms.round,
+                stage="keys",
+                record=fresh.record.model_dump_json(),
+                total=None,
+                stage_sec=stage_sec,
+                closes_at=self._clock() + timedelta(seconds=keys_sec),
             )
+        )
 
     def stage(self, name: str) -> tuple[ServerStage, datetime]:
         """The stage of a sum and when it closes. Raises UnknownSum."""
@@ -100,18 +107,23 @@ class SumBook:
         """Stage shares."""
         return self._change(name, lambda one: one.share(pseudonym, shared))
 
-    def add_masked(self, name: str, pseudonym: str, chunks: Iterable[bytes]) -> bool:
-        """Stage masked. The body goes to a file first, so that a slow device holds no lock."""
+    def add_masked(self, name: str, pseudonym: str, chunks: Iterable[bytes]) -> tuple[str, bool]:
+        """Stage masked: the SHA-256 of what came, and whether it had come before.
+
+        The body goes to a file first, so that a slow device holds no lock.
+        """
         limit = self._terms(name).vector_bytes
         coming = self._folder / f"{secrets.token_hex(16)}.coming"
+        hashed = sha256()
         try:
             with coming.open("xb") as file:
                 for chunk in chunks:
                     if file.tell() + len(chunk) > limit:
                         raise SumMessageRefused("The vector is too long.", field="body", limit=f"{limit} bytes")
+                    hashed.update(chunk)
                     file.write(chunk)
             with self._turn(name, with_total=True) as (_, one):
-                return one.add_masked(pseudonym, _chunks(coming))
+                return hashed.hexdigest(), one.add_masked(pseudonym, _chunks(coming))
         finally:
             coming.unlink(missing_ok=True)
 
@@ -154,6 +166,17 @@ class SumBook:
                 return one.stage
             row.closes_at = self._clock() + timedelta(seconds=row.stage_sec)
             return one.stage
+
+    def closable(self, name: str) -> bool:
+        """Whether `step` would change anything, found out without writing."""
+        with reading_session(self._engine) as session:
+            row = _row(session, name)
+            return row.stage not in (*ENDED, "unmask") and self._is_due(row, self._restore(row))
+
+    def reason(self, name: str) -> str | None:
+        """Why a sum failed; None if it has not."""
+        with reading_session(self._engine) as session:
+            return SumRecord.model_validate_json(_row(session, name).record).reason
 
     def due(self, name: str) -> bool:
         """Whether the sum is to be opened now."""

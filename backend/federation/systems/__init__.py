@@ -7,7 +7,20 @@ from backend.federation.systems.lstur import LSTUR
 from backend.federation.systems.naml import NAML
 from backend.federation.systems.nrms import NRMS
 from backend.federation.systems.small_ranker import SMALL_RANKER
+from backend.federation.systems.small_ranker_secure import SMALL_RANKER_EXACT, SMALL_RANKER_SECURE
 from backend.federation.systems.system import SystemSpec
 from backend.federation.systems.uni_fedrec import UNI_FEDREC
 
-SYSTEMS: dict[str, SystemSpec] = {each.name: each for each in (UNI_FEDREC, SMALL_RANKER, FEDNEWSREC, NRMS, NAML, LSTUR)}
+SYSTEMS: dict[str, SystemSpec] = {
+    each.name: each
+    for each in (
+        UNI_FEDREC,
+        SMALL_RANKER,
+        SMALL_RANKER_SECURE,
+        SMALL_RANKER_EXACT,
+        FEDNEWSREC,
+        NRMS,
+        NAML,
+        LSTUR,
+    )
+}

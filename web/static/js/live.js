@@ -7,7 +7,7 @@ const POLL_MS = 2000;
 
 export function watchRound() {
   const block = document.querySelector("[data-live]");
-  if (block instanceof HTMLElement && ["open", "updates"].includes(block.dataset.state ?? "")) poll(block);
+  if (block instanceof HTMLElement && !["", "applied", "failed"].includes(block.dataset.state ?? "")) poll(block);
 }
 
 /** @param {HTMLElement} block */

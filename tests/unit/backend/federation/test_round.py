@@ -10,7 +10,11 @@ from backend.federation.round import TRANSITIONS, UNDER_WAY, advance
 from device_app.wire.rounds import RoundState
 
 STATES = get_args(RoundState)
-LEGAL = {("open", "updates"), ("open", "failed"), ("updates", "applied"), ("updates", "failed")}
+LEGAL = {("open", "updates"), ("open", "failed"), ("updates", "applied"), ("updates", "failed")} | {
+    ("open", "keys"), ("keys", "shares"), ("shares", "masked"), ("masked", "agree"), ("masked", "unmask"),
+    ("agree", "unmask"), ("unmask", "applied"), ("keys", "failed"), ("shares", "failed"), ("masked", "failed"),
+    ("agree", "failed"), ("unmask", "failed"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("state", "to"), list(product(STATES, STATES)))

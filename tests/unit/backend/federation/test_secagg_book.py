@@ -65,7 +65,7 @@ def deliver(book: SumBook, device: Device) -> bool:
     if stage == "shares":
         return book.share(NAME, name, SharedKeys.model_validate_json(payload))
     if stage == "masked":
-        return book.add_masked(NAME, name, chunks(payload))
+        return book.add_masked(NAME, name, chunks(payload))[1]
     if stage == "agree":
         return book.agree(NAME, name, Agreement.model_validate_json(payload))
     return book.reveal(NAME, name, RevealedShares.model_validate_json(payload))

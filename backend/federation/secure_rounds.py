@@ -1,0 +1,167 @@
+"""Rounds that are a secure sum: their messages, their stages, and their end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+
+from sqlalchemy import Engine
+from sqlalchemy.orm import Session
+
+from backend.db.sessions import reading_session, writing_session
+from backend.db.tables_federation import Round, SecureSumRow
+from backend.federation.errors import RoundClosed, RoundImpossible, UnknownRound
+from backend.federation.records import place, round_number
+from backend.federation.round import UNDER_WAY
+from backend.federation.secagg.book import SumBook
+from backend.federation.secagg.errors import SumStageClosed, UnknownSum
+from backend.federation.settlement import settle_sum
+from backend.federation.systems.system import SystemSpec
+from backend.releases.blobs import digest
+from backend.releases.store import ReleaseStore
+from device_app.wire.ids import Message, Pseudonym, RoundId
+from device_app.wire.rounds import UPLOAD_LIMIT_BYTES, RoundManifest, SumStage, UploadReceipt
+from device_app.wire.secagg import BOX_BYTES, AdvertisedKeys, Agreement, RevealedShares, SharedKeys, SumTerms
+
+KEYS_SHARE = 0.5
+"""Of a round's time, which devices have to turn up and advertise keys; the other stages divide the rest."""
+SMALL_BYTES = 4_096
+MESSAGES: Mapping[SumStage, type[Message]] = {
+    "keys": AdvertisedKeys,
+    "shares": SharedKeys,
+    "agree": Agreement,
+    "unmask": RevealedShares,
+}
+"""Of the stages whose messages are JSON; stage masked carries ring elements."""
+
+
+class SecureRounds:
+    """What the coordinator leaves to others where a round is a secure sum."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        releases: ReleaseStore,
+        systems: Mapping[str, SystemSpec],
+        book: SumBook,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._engine, self._releases, self._systems, self._book, self._clock = engine, releases, systems, book, clock
+
+    def begin(self, session: Session, terms: SumTerms, seconds: float) -> None:
+        """The sum of a round that opens, in its transaction. Raises RoundImpossible for a vector no upload may have."""
+        if terms.vector_bytes > UPLOAD_LIMIT_BYTES:
+            raise RoundImpossible("The model is too large.", field="system", limit=f"{UPLOAD_LIMIT_BYTES} bytes")
+        stages = 4 if terms.mode == "active" else 3
+        stage_sec = seconds * (1 - KEYS_SHARE) / stages
+        self._book.begin_within(session, terms, stage_sec=stage_sec, keys_sec=seconds * KEYS_SHARE)
+
+    def takes_devices(self, session: Session, round_id: RoundId) -> bool:
+        """Whether places may still be given: only who advertises keys in time is a member."""
+        row = session.get(SecureSumRow, round_id)
+        return row is not None and row.stage == "keys" and self._clock() < row.closes_at
+
+    def limit_bytes(self, round_id: RoundId, stage: SumStage, pseudonym: Pseudonym) -> int:
+        """The largest body this place may send at this stage, asked before the body is read.
+
+        Raises UnknownRound, UnknownPseudonym, UnknownSum or RoundClosed.
+        """
+        terms = self._terms(round_id, pseudonym)
+        if stage == "masked":
+            return terms.vector_bytes
+        if stage in ("shares", "unmask"):
+            return SMALL_BYTES + terms.cohort * (2 * BOX_BYTES + 64)
+        return SMALL_BYTES
+
+    def receive(
+        self, round_id: RoundId, stage: SumStage, pseudonym: Pseudonym, message: Message, body: bytes
+    ) -> UploadReceipt:
+        """Take a message of any stage but masked; the same again gets the same receipt and changes nothing.
+
+        Raises what `limit_bytes` does, SumStageClosed, SumMessageRefused or SumMessageConflict. The round goes on.
+        """
+        self._terms(round_id, pseudonym)
+        match message:
+            case AdvertisedKeys():
+                again = self._book.advertise(round_id, pseudonym, message)
+            case SharedKeys():
+                again = self._book.share(round_id, pseudonym, message)
+            case Agreement():
+                again = self._book.agree(round_id, pseudonym, message)
+            case RevealedShares():
+                again = self._book.reveal(round_id, pseudonym, message)
+            case _:
+                raise TypeError(f"message: {type(message).__name__} is of no stage")
+        if not again:
+            self._note(round_id, pseudonym, len(body))
+        return UploadReceipt(round=round_id, sha256=digest(body), duplicate=again)
+
+    def receive_masked(self, round_id: RoundId, pseudonym: Pseudonym, chunks: Iterable[bytes]) -> UploadReceipt:
+        """Take a masked vector as it streams in; raises as `receive`.
+
+        Formal guarantees: those of `SumBook` and `SecureSum`: it's added to the running sum and kept nowhere else.
+        """
+        size_bytes = self._terms(round_id, pseudonym).vector_bytes
+        sha256, again = self._book.add_masked(round_id, pseudonym, chunks)
+        if not again:
+            self._note(round_id, pseudonym, size_bytes, sha256)
+        return UploadReceipt(round=round_id, sha256=sha256, duplicate=again)
+
+    def answer(self, round_id: RoundId, stage: SumStage, pseudonym: Pseudonym) -> Message | None:
+        """What the stage came to, for this member; None while it isn't closed.
+
+        Raises as `limit_bytes` does, and RoundClosed, with the reason, once the round has ended.
+        """
+        self._terms(round_id, pseudonym)
+        ask: dict[SumStage, Callable[[RoundId, Pseudonym], Message]] = {
+            "keys": self._book.roster,
+            "shares": self._book.shares,
+            "masked": self._book.survivors,
+            "agree": self._book.agreements,
+        }
+        try:
+            return ask[stage](round_id, pseudonym)
+        except SumStageClosed:
+            if reason := self._book.reason(round_id):
+                raise RoundClosed(f"The round has failed: {reason}", field="round") from None
+            return None
+
+    def step(self, row: Round) -> str | None:
+        """Close the stage if it is complete or its time is over; apply the round once its sum can be opened.
+
+        Returns why the round has failed, else None. Raises as `settle_sum`, which the coordinator makes a failure of.
+        """
+        name = f"round-{row.number}"
+        if self._book.closable(name):
+            self._book.step(name)
+        if (reason := self._book.reason(name)) is not None:
+            return reason
+        if self._book.due(name):
+            settle_sum(self._engine, self._releases, self._book, self._systems[row.system], row, self._clock())
+        return None
+
+    def fail(self, round_id: RoundId, reason: str) -> None:
+        """End the sum of a round that ends without it; nothing is opened any more."""
+        self._book.fail(round_id, reason)
+
+    def _terms(self, round_id: RoundId, pseudonym: Pseudonym) -> SumTerms:
+        with reading_session(self._engine) as session:
+            row = session.get(Round, round_number(round_id))
+            if row is None:
+                raise UnknownRound
+            place(session, row, pseudonym)
+            terms = RoundManifest.model_validate_json(row.manifest).terms
+            if terms is None:
+                raise UnknownSum
+            if row.state not in UNDER_WAY:
+                why = f": {row.reason}" if row.reason else "."
+                raise RoundClosed(f"The round is {row.state}{why}", field="round")
+            return terms
+
+    def _note(self, round_id: RoundId, pseudonym: Pseudonym, size_bytes: int, sha256: str | None = None) -> None:
+        """Bytes and arrivals for the status; the sum itself is the book's."""
+        with writing_session(self._engine) as session:
+            mine = place(session, session.get_one(Round, round_number(round_id)), pseudonym)
+            mine.size_bytes = (mine.size_bytes or 0) + size_bytes
+            if sha256 is not None:
+                mine.uploaded_at, mine.sha256 = self._clock(), sha256

@@ -1,0 +1,46 @@
+"""The default ranker, 262 parameters, trained by secure sums: the server opens the sum of a cohort and nothing else.
+
+`small_ranker_secure` has noise inside the sum. A device's gradient is scaled into the L2 ball of 0.1, so exchanging all
+of a reader's data moves the sum by at most 0.2; with shares of sigma = 4,900 steps of 2^-16 (0.075) the sum of 60
+survivors carries noise of 0.58, the mean 0.0097 a coordinate, and a round costs each of them epsilon 1.62 at delta
+1e-6 (4.33 with 10 survivors, which a device charges where a round may be opened with so few). Under local noise
+(`small_ranker`) it is 0.018 a coordinate and 52.4.
+
+`small_ranker_exact` is Efficient-FedRec's form (ALGORITHMS 3.2): no noise, devices weighed by n_u. What the exact sum
+of a cohort tells of one reader is bounded by no epsilon, and devices decline it unless their readers allow it.
+
+Fixed point: 16 fraction bits in a ring of 32. n C n_u 2^16 < 2^31 for 1,000 devices at C = 1 and n_u = 32.
+"""
+
+from __future__ import annotations
+
+from backend.federation.optimizers import Sgd
+from backend.federation.strategies.fedavg import FedAvg
+from backend.federation.systems.system import SystemSpec
+from device_app.wire.protections import SecureSum
+
+SMALL_RANKER_SECURE = SystemSpec(
+    name="small_ranker_secure",
+    architecture="feature_ranker",
+    model="ranker.features",
+    task="full_gradient",
+    protection=SecureSum(clip=0.1, sigma=4_900),
+    strategy=FedAvg(),
+    optimizer=Sgd(learning_rate=0.1),
+    grouping=None,
+    negatives=4,
+    samples_limit=32,
+)
+
+SMALL_RANKER_EXACT = SystemSpec(
+    name="small_ranker_exact",
+    architecture="feature_ranker",
+    model="ranker.features",
+    task="full_gradient",
+    protection=SecureSum(clip=1.0, weight_limit=32),
+    strategy=FedAvg(),
+    optimizer=Sgd(learning_rate=0.1),
+    grouping=None,
+    negatives=4,
+    samples_limit=32,
+)

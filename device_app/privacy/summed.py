@@ -1,0 +1,103 @@
+"""A device's part of a secure sum: its update scaled into a ball, weighed, in fixed point, perhaps with noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from device_app.privacy.discrete_noise import add_noise_share, clip_and_encode
+from device_app.privacy.noise import NoiseSource
+from device_app.privacy.sealed import Charge
+from device_app.privacy.secagg import Contribution
+from device_app.privacy.shared import SharedUpdate
+from device_app.wire.protections import SecureSum
+from device_app.wire.ring import RingVector, ring_dtype
+from device_app.wire.secagg import SumTerms
+
+NAME = "secure_sum"
+
+
+@dataclass(frozen=True)
+class NormClipped:
+    """An update within the L2 ball of radius `norm`; checked when it's made.
+
+    Formal guarantees: exchanging all of a reader's data moves it by at most 2 norm in L2; and those of `SharedUpdate`.
+    """
+
+    update: SharedUpdate
+    norm: float
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.norm) and self.norm > 0):
+            raise ValueError(f"norm: positive and finite, got {self.norm}")
+        if not _norm(self.update) <= self.norm * (1 + 1e-6):
+            raise ValueError(f"update: its L2 norm is above {self.norm}, or not finite")
+
+
+def clip_norm(update: SharedUpdate, norm: float) -> NormClipped:
+    """Scale an update down to `norm` if it's longer. Raises ValueError for NaN or infinity: nothing is released.
+
+    Formal guarantees: those of `NormClipped`, whatever the values.
+    """
+    length = _norm(update)
+    if not np.isfinite(length):
+        raise ValueError("update: has values that are not finite: nothing is released")
+    factor = min(1.0, norm / length) if length > 0 else 1.0
+    scaled = {name: np.asarray(tensor * np.float32(factor)) for name, tensor in update.tensors.items()}
+    return NormClipped(replace(update, tensors=scaled), norm)
+
+
+def contribute(
+    clipped: NormClipped, samples: int, law: SecureSum, terms: SumTerms, source: NoiseSource
+) -> Contribution:
+    """The vector to be masked and what the opened sum costs this device.
+
+    Args:
+        clipped: the mean gradient g_u, at most at the round's clip.
+        samples: n_u; what is above the law's weight_limit counts as that.
+        law, terms: of the round, checked against each other before (`training.eligibility`).
+        source: cryptographic on a device.
+
+    Formal guarantees: with sigma > 0, (epsilon, delta)-differential privacy of the opened sum for exchanging all of
+    this reader's data, with the noise of `cohort_minimum` survivors, none of whom tells the server its share
+    (`SecureSum.rho`); more survivors make it smaller than what is charged. Without noise the charge is 0 because no
+    epsilon bounds what an exact sum tells: what remains is that the server sees no less than the sum of that many
+    devices. Taking part isn't hidden, nor, without noise, the number of all samples together.
+    """
+    if clipped.norm > law.clip:
+        raise ValueError(f"the update is clipped at {clipped.norm}, the round's limit is {law.clip}")
+    tensors = clipped.update.tensors
+    weight = min(samples, law.weight_limit)
+    layout = law.layout({name: tensor.shape for name, tensor in tensors.items()}, terms)
+    plain = layout.encode(tensors, weight)
+    lost = layout.fixed.rounded_to_zero(_flat(clipped.update), plain[:-1])
+    parameters = {
+        "clip": law.clip,
+        "sigma": float(law.sigma),
+        "survivors_at_least": float(terms.cohort_minimum),
+        "weight": float(weight),
+        "rounded_to_zero": lost,
+    }
+    if not law.sigma:
+        return Contribution(plain, Charge("training", NAME, parameters, subject=terms.round))
+    epsilon = law.epsilon(terms.cohort_minimum, layout.coordinates)
+    charge = Charge("training", NAME, parameters, epsilon, law.delta, subject=terms.round)
+    return Contribution(_noisy(clipped, law, terms, source), charge)
+
+
+def _noisy(clipped: NormClipped, law: SecureSum, terms: SumTerms, source: NoiseSource) -> RingVector:
+    """The layout's vector at weight 1, with a noise share on every coordinate. The 1 at the end is public."""
+    code = clip_and_encode(_flat(clipped.update), law.clip, terms.fixed_point())
+    noisy = add_noise_share(code, law.sigma, source, terms.bits)
+    return np.append(noisy, np.ones(1, dtype=ring_dtype(terms.bits)))
+
+
+def _flat(update: SharedUpdate) -> NDArray[np.float64]:
+    """All values in the order of `UpdateLayout`: by ascending name, each in C order."""
+    return np.concatenate([update.tensors[name].astype(np.float64).reshape(-1) for name in sorted(update.tensors)])
+
+
+def _norm(update: SharedUpdate) -> float:
+    return float(np.linalg.norm(_flat(update)))

@@ -1,0 +1,169 @@
+"""A device's way through the secure sum of a round: what to send, what to wait for, and when to leave.
+
+Nothing of it is in memory between two steps. Each step restores the part, sends its message if that has not arrived,
+asks for the stage's answer, and keeps the next state on the disk before the next message leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Literal
+
+import numpy as np
+
+from device_app.errors import (
+    AnswerMalformed,
+    BackendRefused,
+    BackendUnreachable,
+    BudgetSpent,
+    NotEligible,
+    SumAborted,
+)
+from device_app.privacy.budget import Ledger
+from device_app.privacy.sealed import Charge
+from device_app.privacy.secagg import Contribution, Reply, take_part
+from device_app.privacy.sum_state import SumState, begin_sum
+from device_app.store.database import Database
+from device_app.store.participations import Participations
+from device_app.store.sum_parts import SumPart, SumParts
+from device_app.training.participant import Outcome, may_pass
+from device_app.uplink.server import Uplink
+from device_app.wire.ring import ring_dtype
+from device_app.wire.rounds import RoundOffer
+
+AGAIN_SEC = 1.0
+GRACE_SEC = 60.0
+"""How long past a round's deadline a device that gets no answer goes on asking."""
+PAID = ("masked", "agree", "unmask")
+WAITS = {
+    "keys": "Its keys are sent; the other devices' are awaited.",
+    "shares": "Its encrypted shares are sent; the other devices' are awaited.",
+    "masked": "Its masked vector is sent; the other devices' are awaited.",
+    "agree": "It has signed who is in the sum; the other devices' signatures are awaited.",
+    "unmask": "The shares that open the sum are sent.",
+}
+
+
+class Summing:
+    """Goes on with the sum under way, if there is one."""
+
+    def __init__(
+        self,
+        *,
+        database: Database,
+        participations: Participations,
+        ledger: Ledger,
+        uplink: Uplink,
+        clock: Callable[[], datetime],
+        contribution: Callable[[RoundOffer], Contribution],
+        threads: int = 1,
+    ) -> None:
+        """contribution: computes the device's vector, when it's to be masked; may raise NotEligible."""
+        self._database, self._participations, self._ledger = database, participations, ledger
+        self._uplink, self._clock, self._contribution, self._threads = uplink, clock, contribution, threads
+        self.parts = SumParts(database)
+
+    def begin(self, offer: RoundOffer) -> None:
+        """Fresh keys for a round, kept before any leaves."""
+        assert offer.manifest.terms is not None
+        state = begin_sum(offer.manifest.terms)
+        with self._database.transaction():
+            part = SumPart(offer.manifest.round, offer.model_dump_json(), state.model_dump_json())
+            self.parts.keep(part, self._clock())
+            self._tell(part.round, "It has joined a secure sum.")
+
+    def go_on(self) -> Outcome | None:
+        """As far as the server's answers allow; None if no sum is under way.
+
+        'waiting': a stage isn't closed, or nobody answers; 'uploaded': all is sent; 'declined' and 'failed': this
+        device has left the sum, and forgotten its keys.
+        """
+        part = self.parts.under_way()
+        if part is None:
+            return None
+        offer = RoundOffer.model_validate_json(part.offer)
+        try:
+            return self._go_on(part, offer)
+        except (NotEligible, BudgetSpent, SumAborted) as refusal:
+            return self._leave(offer, "declined", refusal)
+        except BackendRefused as refusal:
+            if may_pass(refusal):
+                return self._wait(offer, str(refusal))
+            if self._stage(part.round) in PAID and refusal.problem.type.endswith("round-closed"):
+                # The others needed no more of it: what became of the round is asked for like that of any upload.
+                return self._leave(offer, "uploaded", None)
+            return self._leave(offer, "failed", refusal)
+        except ValueError as fault:
+            # A vector that can't be made or sealed won't be at the next try either; the fault itself is shown.
+            self._leave(offer, "failed", fault)
+            raise
+        except (BackendUnreachable, AnswerMalformed) as trouble:
+            if self._clock() > offer.manifest.closes_at + timedelta(seconds=GRACE_SEC):
+                return self._leave(offer, "failed", trouble)
+            return self._wait(offer, str(trouble))
+
+    def _go_on(self, part: SumPart, offer: RoundOffer) -> Outcome:
+        while True:
+            state = SumState.model_validate_json(part.state)
+            if not part.sent:
+                self._send(part, state, offer)
+            if state.stage == "unmask":
+                return self._leave(offer, "uploaded", None)
+            answer = self._uplink.sum_answer(offer, state.stage)
+            if answer is None:
+                return self._wait(offer, WAITS[state.stage])
+            part = self._advance(part, state, offer, answer)
+
+    def _send(self, part: SumPart, state: SumState, offer: RoundOffer) -> None:
+        step = next(take_part(state, _NOTHING, self._ledger, payload=part.payload))
+        self._uplink.sum_message(offer, state.stage, step.sealed)
+        with self._database.transaction():
+            self.parts.keep(replace(part, sent=True), self._clock())
+            self._tell(part.round, WAITS[state.stage], sent_bytes=len(step.sealed.payload))
+
+    def _advance(self, part: SumPart, state: SumState, offer: RoundOffer, answer: Reply) -> SumPart:
+        """The next state; the masked vector, its price and the state that goes with it are one transaction."""
+        contribution = self._contribution(offer) if state.stage == "shares" else _NOTHING
+        way = take_part(state, contribution, self._ledger, payload=part.payload, threads=self._threads)
+        next(way)
+        with self._database.transaction():
+            step = way.send(answer)
+            masked = step.state.stage == "masked"
+            payload = step.sealed.payload if masked else None
+            after = SumPart(part.round, part.offer, step.state.model_dump_json(), payload)
+            self.parts.keep(after, self._clock())
+            if masked:
+                words = "Its masked vector is paid for and about to be sent."
+                self._tell(part.round, words, epsilon=contribution.charge.epsilon)
+        return after
+
+    def _wait(self, offer: RoundOffer, why: str) -> Outcome:
+        return Outcome("waiting", why, offer, again_sec=AGAIN_SEC)
+
+    def _leave(
+        self, offer: RoundOffer, state: Literal["uploaded", "declined", "failed"], why: Exception | None
+    ) -> Outcome:
+        """Forget the keys; what was sent opens nothing by itself."""
+        words = None if why is None else str(why)
+        with self._database.transaction():
+            self.parts.drop(offer.manifest.round)
+            self._participations.update(offer.manifest.round, state=state, at=self._clock(), detail=words)
+        return Outcome(state, words, offer)
+
+    def _tell(self, round_id: str, words: str, *, sent_bytes: int = 0, epsilon: float | None = None) -> None:
+        """Keep on the page what this device does for the round, and all it has sent and spent."""
+        before = self._participations.get(round_id)
+        total = sent_bytes + (0 if before is None else before.sent_bytes)
+        self._participations.update(
+            round_id, state="summing", at=self._clock(), detail=words, sent_bytes=total, epsilon=epsilon
+        )
+
+    def _stage(self, round_id: str) -> str | None:
+        part = self.parts.under_way()
+        return None if part is None or part.round != round_id else SumState.model_validate_json(part.state).stage
+
+
+_NOTHING = Contribution(np.zeros(0, dtype=ring_dtype(32)), Charge("training", "secure_sum"))
+"""Handed over at stages that read no vector; at stage shares, which does, its length is refused."""

@@ -1,0 +1,419 @@
+"""Secure rounds of the small ranker over HTTP: real routes, coordinator, stores and trainers, kills of either side.
+
+The oracle of every opened sum is the weighted mean of the devices' own clipped gradients, computed here in float64 from
+what their task returned and never sent.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+import httpx
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from starlette.types import Receive, Scope, Send
+
+from backend.federation.account import NoisyOpening, SumNoise, spent_on
+from backend.federation.coordinator import Coordinator
+from backend.federation.systems import SYSTEMS
+from device_app.privacy.sealed import digest
+from device_app.settings import PrivacySettings
+from device_app.training.participant import Outcome
+from device_app.training.tasks.full_gradient import FullGradientTask
+from device_app.training.tasks.task import Update
+from device_app.wire.protections import SecureSum
+from device_app.wire.rounds import RoundStatus
+from tests.doubles.clock import StillClock
+from tests.doubles.news import NOW, synthetic_pool
+from tests.doubles.round_rig import DIM, FEATURES, BackendRig, DeviceRig
+from tests.doubles.simulated_reader import simulated_reader
+from tests.doubles.small_world import serving
+
+DEVICES = 6
+MODEL = "ranker.features"
+EXACT = SYSTEMS["small_ranker_exact"].protection
+COORDINATES = 1 + len(FEATURES)
+LEARNING_RATE = 0.1
+STAGES = ("keys", "shares", "masked", "unmask")
+ALLOWS = PrivacySettings(training=True, epsilon_per_day_training=100, secure_sum="exact", smallest_sum=3)
+Tensors = dict[str, NDArray[np.float64]]
+
+
+class Wire(httpx.BaseTransport):
+    """Real HTTP to the server of the test, with every request kept."""
+
+    def __init__(self, url: str) -> None:
+        self.url = httpx.URL(url)
+        self.inner = httpx.HTTPTransport()
+        self.sent: list[tuple[str, str, bytes]] = []
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        self.sent.append((request.method, request.url.path, request.read()))
+        request.url = request.url.copy_with(host=self.url.host, port=self.url.port)
+        return self.inner.handle_request(request)
+
+    def close(self) -> None:
+        self.inner.close()
+
+
+@dataclass
+class Cohort:
+    """A server over HTTP and six devices with readers of their own."""
+
+    backend: BackendRig
+    url: str = ""
+    devices: list[DeviceRig] = field(default_factory=list)
+    wires: list[Wire] = field(default_factory=list)
+    clear: dict[int, Update] = field(default_factory=dict)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Whatever server process runs now."""
+        await self.backend.app(scope, receive, send)
+
+    def restart_server(self) -> None:
+        old = self.backend
+        self.backend = BackendRig.over(old.engine, old.releases, old.folder, old.clock)
+
+    @property
+    def coordinator(self) -> Coordinator:
+        return self.backend.coordinator
+
+    def open(self, system: str = "small_ranker_exact", *, minimum: int = 3, seconds: float = 60.0) -> RoundStatus:
+        return self.coordinator.open_round(system, cohort=DEVICES, cohort_minimum=minimum, seconds=seconds)
+
+    def steps(self, which: range | list[int] = range(DEVICES)) -> list[Outcome]:
+        """A step of each device, then one of the server."""
+        outcomes = [self.devices[number].trainer.step() for number in which]
+        self.coordinator.step()
+        return outcomes
+
+    def late(self, seconds: float = 20.0) -> None:
+        """Let the stage's time pass; devices have a step of the server to be late for."""
+        self.backend.clock.go_on(seconds)
+        self.coordinator.step()
+
+    def status(self) -> RoundStatus:
+        return self.coordinator.status("round-1")
+
+    def weights(self, release: str) -> Tensors:
+        found = self.backend.releases.weights(self.backend.releases.manifest(release), MODEL)
+        return {name: value.astype(np.float64) for name, value in found.items()}
+
+    def mean(self, which: range | list[int]) -> Tensors:
+        """The oracle: (1/N) sum of n_u times the clipped g_u of these devices."""
+        total: Tensors = {}
+        for number in which:
+            update = self.clear[number]
+            clipped = clipped_gradient(update)
+            for name, each in clipped.items():
+                total[name] = total.get(name, np.zeros(each.shape)) + update.samples * each
+        samples = sum(self.clear[number].samples for number in which)
+        return {name: each / samples for name, each in total.items()}
+
+    def moved(self) -> Tensors:
+        """The opened mean, as the published weights show it; a step of SGD is linear."""
+        before, after = self.weights("r1"), self.weights("r2")
+        return {f"g.{name}": (before[name] - after[name]) / LEARNING_RATE for name in before}
+
+
+def clipped_gradient(update: Update) -> Tensors:
+    assert isinstance(EXACT, SecureSum)
+    flat = np.concatenate([each.astype(np.float64).ravel() for each in update.tensors.values()])
+    factor = min(1.0, EXACT.clip / float(np.linalg.norm(flat)))
+    return {name: each.astype(np.float64) * factor for name, each in update.tensors.items()}
+
+
+@pytest.fixture
+def cohort(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cohort]:
+    (tmp_path / "backend").mkdir()
+    cohort = Cohort(BackendRig.make(tmp_path / "backend", StillClock(NOW + timedelta(days=1))))
+    pool = synthetic_pool(240, dim=DIM)
+    rng = np.random.default_rng(4)
+    run = FullGradientTask.run
+    with ExitStack() as stack:
+        cohort.url = stack.enter_context(serving(cohort))
+        first = tmp_path / "first.sqlite"
+        for number in range(DEVICES):
+            wire = Wire(cohort.url)
+            stack.callback(wire.close)
+            path = tmp_path / f"device{number}.sqlite"
+            if number:
+                shutil.copy(first, path)  # six migrations and first syncs would only take time
+            device = DeviceRig(path, cohort.backend.clock, wire, ALLOWS, number, blob_folder=tmp_path / "blobs")
+            if not number:
+                device.sync()
+                device.stop()
+                shutil.copy(path, first)
+                device.start()
+            device.read(simulated_reader(pool, rng), pool)
+            cohort.devices.append(device)
+            cohort.wires.append(wire)
+
+        def overhear(*args: object) -> Update:
+            update = run(*args)  # type: ignore[arg-type]
+            # The devices step one after another: whose step it is shows at the stage of its trainer.
+            busy = [number for number, one in enumerate(cohort.devices) if one.trainer.stage == "computing"]
+            assert len(busy) == 1
+            cohort.clear[busy[0]] = update
+            return update
+
+        monkeypatch.setattr(FullGradientTask, "run", overhear)
+        yield cohort
+        for device in cohort.devices:
+            device.stop()
+
+
+def check_exact(cohort: Cohort, which: range | list[int]) -> None:
+    """The opened mean is that of these devices: to half a step of 2^-16, and the weights' float32 rounding."""
+    assert isinstance(EXACT, SecureSum)
+    before, moved = cohort.weights("r1"), cohort.moved()
+    expected, fewer = cohort.mean(which), cohort.mean(list(which)[1:])
+    noticed = False
+    for name, mean in expected.items():
+        rounding = np.spacing(np.abs(before[name.removeprefix("g.")]).astype(np.float32)).max() / LEARNING_RATE
+        tolerance = 2.0 ** -(EXACT.fraction_bits + 1) + rounding
+        np.testing.assert_allclose(moved[name], mean, rtol=0, atol=tolerance)
+        noticed = noticed or bool(np.abs(mean - fewer[name]).max() > 10 * tolerance)
+    assert noticed, "a device that were missing would show"
+
+
+def test_the_opened_mean_is_the_plain_weighted_mean_of_the_devices_clipped_gradients(cohort: Cohort) -> None:
+    assert cohort.open().state == "open"
+    for stage in ("shares", "masked", "unmask"):
+        assert {outcome.state for outcome in cohort.steps()} == {"waiting"}
+        assert cohort.status().state == stage
+    assert {outcome.state for outcome in cohort.steps()} == {"uploaded"}
+    status = cohort.status()
+    assert (status.state, status.published, status.survivors, status.uploaded) == ("applied", "r2", DEVICES, DEVICES)
+    assert (status.epsilon, status.delta) == (None, None)
+    check_exact(cohort, range(DEVICES))
+    assert len({update.samples for update in cohort.clear.values()}) > 1, "the weights differ"
+    for device in cohort.devices:
+        assert device.shelves.database.number("SELECT count(*) FROM sum_part") == 0, "keys are forgotten"
+        charge = device.shelves.ledger_book.charged(digest(sent_masked(device, cohort)))
+        assert charge is not None
+        assert (charge.mechanism, charge.epsilon) == ("secure_sum", 0.0)
+        device.trainer.step()
+        mine = device.shelves.participations.get("round-1")
+        assert mine is not None
+        assert mine.state == "applied"
+        assert mine.sent_bytes == sum(len(body) for _, path, body in wire_of(device, cohort).sent if "round-1/" in path)
+
+
+def wire_of(device: DeviceRig, cohort: Cohort) -> Wire:
+    return cohort.wires[cohort.devices.index(device)]
+
+
+def sent_masked(device: DeviceRig, cohort: Cohort) -> bytes:
+    return next(body for method, path, body in wire_of(device, cohort).sent if method == "PUT" and "/masked/" in path)
+
+
+def test_the_sum_of_the_survivors_is_exact_when_devices_die_after_shares_and_after_masked(cohort: Cohort) -> None:
+    cohort.open(minimum=4)
+    cohort.steps()
+    cohort.steps()  # every device has sent its shares
+    alive = [number for number in range(DEVICES) if number != 1]
+    cohort.steps(alive)  # device 1 died before its masked vector
+    assert cohort.status().state == "masked"
+    cohort.late()
+    assert cohort.status().state == "unmask"
+    last = [number for number in alive if number != 4]
+    assert {outcome.state for outcome in cohort.steps(last)} == {"uploaded"}  # device 4 died after its own
+    cohort.late()
+    status = cohort.status()
+    assert (status.state, status.survivors) == ("applied", 5), status.reason
+    check_exact(cohort, alive)
+
+    late = cohort.devices[1].trainer.step()
+    assert late.state == "failed", "it comes too late, and leaves"
+    assert cohort.devices[1].shelves.ledger_book.total("training") == 0
+    assert cohort.devices[4].trainer.step().state == "uploaded", "its vector is in the sum"
+
+
+def test_below_the_threshold_the_round_fails_with_its_reason_and_nothing_is_published(cohort: Cohort) -> None:
+    cohort.open(minimum=5)
+    cohort.steps()
+    cohort.steps()
+    cohort.steps([0, 1, 2])
+    cohort.late()
+    status = cohort.status()
+    assert (status.state, status.published, status.survivors) == ("failed", None, None)
+    assert status.reason == "3 members sent a masked vector; 5 are needed."
+    assert cohort.backend.releases.require_current().release == "r1"
+    outcome = cohort.devices[0].trainer.step()
+    assert outcome.state == "uploaded"
+    cohort.devices[0].trainer.step()
+    mine = cohort.devices[0].shelves.participations.get("round-1")
+    assert mine is not None
+    assert (mine.state, mine.detail) == ("failed", status.reason)
+    assert list((cohort.backend.folder / "rounds").iterdir()) == [], "no single update was ever kept"
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_server_and_a_device_killed_at_any_stage_go_on(cohort: Cohort, stage: str) -> None:
+    cohort.open(minimum=DEVICES)
+    for now in STAGES:
+        if now == stage:
+            cohort.restart_server()
+            cohort.devices[2].stop()
+            cohort.devices[2].start()
+        cohort.steps()
+        if now == stage:
+            cohort.restart_server()
+    status = cohort.status()
+    assert (status.state, status.survivors) == ("applied", DEVICES), status.reason
+    check_exact(cohort, range(DEVICES))
+    cohort.restart_server()
+    cohort.coordinator.step()
+    assert cohort.backend.releases.require_current().release == "r2", "nothing is applied twice"
+
+
+def test_a_repeated_masked_upload_changes_nothing_and_an_altered_one_is_refused(cohort: Cohort) -> None:
+    cohort.open(minimum=DEVICES)
+    cohort.steps()
+    cohort.steps()
+    cohort.devices[0].trainer.step()
+    path, body = next((path, body) for _, path, body in cohort.wires[0].sent if "/masked/" in path)
+    kind = {"Content-Type": "application/octet-stream"}
+    again = httpx.put(cohort.url + path, content=body, headers=kind)
+    assert again.status_code == 200
+    assert again.json() == {"round": "round-1", "sha256": digest(body), "duplicate": True}
+    altered = bytes([body[0] ^ 1]) + body[1:]
+    refused = httpx.put(cohort.url + path, content=altered, headers=kind)
+    assert (refused.status_code, refused.json()["type"]) == (409, "urn:ownfeed:problem:sum-message-conflict")
+    long = httpx.put(cohort.url + path, content=body + b"x", headers=kind)
+    assert (long.status_code, long.json()["limit"]) == (413, f"{len(body)} bytes")
+    stranger = httpx.put(cohort.url + path.rsplit("/", 1)[0] + "/" + "s" * 32, content=body, headers=kind)
+    assert stranger.status_code == 403
+    early = httpx.get(cohort.url + path)
+    assert (early.status_code, early.headers["retry-after"]) == (204, "1")
+    kind = {"Content-Type": "application/vnd.safetensors"}
+    clear = httpx.put(cohort.url + path.replace("/masked/", "/updates/"), content=b"", headers=kind)
+    assert (clear.status_code, clear.json()["type"]) == (409, "urn:ownfeed:problem:round-closed")
+    cohort.steps()
+    cohort.steps()
+    assert cohort.status().state == "applied"
+    check_exact(cohort, range(DEVICES))
+
+
+def test_only_sealed_messages_leave_and_no_clear_vector_is_in_any_of_them(cohort: Cohort) -> None:
+    cohort.open(minimum=DEVICES)
+    for _ in STAGES:
+        cohort.steps()
+    assert isinstance(EXACT, SecureSum)
+    terms = EXACT.terms("round-1", cohort=DEVICES, cohort_minimum=DEVICES, coordinates=COORDINATES)
+    for number, wire in enumerate(cohort.wires):
+        update = cohort.clear[number]
+        layout = EXACT.layout({name: each.shape for name, each in update.tensors.items()}, terms)
+        vector = layout.encode(clipped_gradient(update), update.samples)
+        puts = [(path.split("/")[4], body) for method, path, body in wire.sent if method == "PUT"]
+        assert [stage for stage, _ in puts] == list(STAGES)
+        masked = dict(puts)["masked"]
+        assert len(masked) == vector.nbytes
+        # Each element is masked by itself: one that came through equal has a chance of 2^-32.
+        assert (np.frombuffer(masked, dtype=vector.dtype) != vector).all()
+        every = b"".join(body for _, _, body in wire.sent)
+        for name, tensor in update.tensors.items():
+            assert tensor.tobytes() not in every, name
+        for element in vector[np.abs(vector.astype(np.int32)) > 65_536]:
+            assert element.tobytes() not in masked
+        logged = cohort.devices[number].shelves.byte_log.entries().rows
+        bodies = {entry.body_sha256 for entry in logged if entry.body_bytes}
+        assert bodies == {digest(body) for _, _, body in wire.sent if body}
+        assert {entry.mechanism for entry in logged if entry.method == "PUT"} == {"secure_sum"}
+    folder = cohort.backend.folder
+    kept = b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
+    for update in cohort.clear.values():
+        for tensor in update.tensors.values():
+            if tensor.size > 1:
+                assert tensor.tobytes() not in kept
+
+
+def test_a_noisy_sum_costs_what_the_survivors_make_of_it_and_a_device_pays_for_the_fewest(cohort: Cohort) -> None:
+    for device in cohort.devices:
+        device.privacy = PrivacySettings(
+            training=True, epsilon_per_day_training=100, smallest_sum=3, epsilon_per_sum=20
+        )
+        device.stop()
+        device.start()
+    cohort.open("small_ranker_secure", minimum=4)
+    for _ in STAGES:
+        cohort.steps()
+    status = cohort.status()
+    assert (status.state, status.survivors) == ("applied", DEVICES), status.reason
+    law = SYSTEMS["small_ranker_secure"].protection
+    assert isinstance(law, SecureSum)
+    noise = SumNoise(law.sigma, 2 * law.clip * 2**law.fraction_bits, COORDINATES)
+    assert status.epsilon == pytest.approx(spent_on([NoisyOpening(noise, DEVICES)], law.delta))
+    for device in cohort.devices:
+        paid = device.shelves.ledger_book.total("training")
+        assert paid == pytest.approx(law.epsilon(4, COORDINATES))
+        assert status.epsilon < paid
+    # Devices count alike. The mean's noise has a standard deviation of sigma / sqrt(6) steps; six of them are allowed.
+    reach = 6 * law.sigma * 2.0**-law.fraction_bits / DEVICES**0.5
+    moved = cohort.moved()
+    for name in moved:
+        means = []
+        for number in range(DEVICES):
+            flat = np.concatenate([each.astype(np.float64).ravel() for each in cohort.clear[number].tensors.values()])
+            means.append(cohort.clear[number].tensors[name] * min(1.0, law.clip / float(np.linalg.norm(flat))))
+        np.testing.assert_allclose(moved[name], np.mean(means, axis=0), rtol=0, atol=reach)
+
+
+@pytest.mark.parametrize(
+    ("privacy", "words"),
+    [
+        ({"secure_sum": "noisy"}, "no noise in it"),
+        ({"secure_sum": "never"}, "no secure sums"),
+        ({"secure_sum": "exact", "smallest_sum": 4}, "at least 4 are asked for"),
+    ],
+)
+def test_a_round_below_what_the_reader_accepts_is_declined_with_its_reason(
+    cohort: Cohort, privacy: dict[str, object], words: str
+) -> None:
+    cohort.open(minimum=3)
+    device = cohort.devices[0]
+    device.privacy = PrivacySettings.model_validate({"training": True, "epsilon_per_day_training": 1.0} | privacy)
+    device.stop()
+    device.start()
+    outcome = device.trainer.step()
+    assert outcome.state == "declined"
+    assert words in (outcome.why or "")
+    assert not [path for method, path, _ in cohort.wires[0].sent if method == "PUT"]
+
+
+def test_a_reader_who_pauses_before_the_masked_vector_has_paid_and_sent_nothing(cohort: Cohort) -> None:
+    cohort.open(minimum=3)
+    cohort.steps()
+    cohort.steps()
+    cohort.devices[3].paused = True
+    outcome = cohort.devices[3].trainer.step()
+    assert outcome.state == "declined"
+    assert "paused" in (outcome.why or "")
+    assert cohort.devices[3].shelves.ledger_book.total("training") == 0
+    assert not [path for _, path, _ in cohort.wires[3].sent if "/masked/" in path]
+    others = [number for number in range(DEVICES) if number != 3]
+    cohort.steps(others)
+    cohort.late()
+    cohort.steps(others)
+    status = cohort.status()
+    assert (status.state, status.survivors) == ("applied", 5), status.reason
+    check_exact(cohort, others)
+
+
+def test_a_cancelled_secure_round_opens_nothing(cohort: Cohort) -> None:
+    cohort.open(minimum=3)
+    cohort.steps()
+    cohort.steps()
+    cohort.steps()
+    assert cohort.coordinator.cancel("round-1").state == "failed"
+    cohort.coordinator.step()
+    assert cohort.backend.releases.require_current().release == "r1"
+    cohort.open(minimum=3)
+    assert cohort.coordinator.status("round-2").state == "open"

@@ -1,0 +1,72 @@
+"""A backend killed with SIGKILL at every stage of a secure round of fleet devices, as a process of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+import pytest
+
+from backend.federation.systems import SYSTEMS
+from backend.operator import Operator
+from device_app.fleet.fleet import Fleet, catch_up, settle, train
+from device_app.settings import PrivacySettings
+from device_app.wire.protections import SecureSum
+from device_app.wire.rounds import RoundStatus
+from tests.doubles.small_world import World, backend_process, free_port
+
+DEVICES = 4
+WITHIN_SEC = 60.0
+ALLOWS = PrivacySettings(training=True, epsilon_per_day_training=100, smallest_sum=3, epsilon_per_sum=50)
+
+
+def past(fleet: Fleet, stage: str) -> RoundStatus:
+    """The round once its stage is no longer this one."""
+    lookout = fleet.members[0].device.parts.uplink
+    until = time.monotonic() + WITHIN_SEC
+    while (status := lookout.round_status("round-1")).state == stage:
+        assert time.monotonic() < until, f"the round stays at {stage}"
+        time.sleep(0.02)
+    return status
+
+
+def test_a_backend_killed_at_every_stage_of_a_secure_round_still_applies_it_once(idle_world: World) -> None:
+    world = idle_world
+    port = free_port()
+    world.url = f"http://127.0.0.1:{port}"
+    fleet = Fleet(world.device_settings(privacy=ALLOWS), DEVICES, seed=11, prefix="secure")
+    try:
+        with backend_process(world.settings, port) as process:
+            fleet.run(settle)
+            assert fleet.failures == []
+            operator = Operator(world.url, world.settings.admin_token_file)
+            opened = operator.open_round("small_ranker_secure", cohort=DEVICES, cohort_minimum=DEVICES, seconds=600)
+            assert [train(member).state for member in fleet.members[:2]] == ["waiting", "waiting"]
+            os.kill(process.pid, signal.SIGKILL)
+            process.wait()
+        for stage, then in (("keys", "shares"), ("shares", "masked"), ("masked", "unmask")):
+            with backend_process(world.settings, port) as process:
+                fleet.run(train)
+                assert past(fleet, stage).state == then
+                os.kill(process.pid, signal.SIGKILL)
+                process.wait()
+                # The last to send its message may have heard the answer, and be a message ahead of the others.
+                assert train(fleet.members[0]).state in ("waiting", "idle"), "there is nobody to ask"
+        with backend_process(world.settings, port):
+            fleet.run(train)
+            shelves = [member.device.parts.shelves for member in fleet.members]
+            parts = [one.participations.get("round-1") for one in shelves]
+            assert {part.state for part in parts if part} <= {"uploaded", "applied"}
+            assert len([part for part in parts if part]) == DEVICES
+            *_, status = operator.follow(opened)
+            assert (status.state, status.survivors, status.published) == ("applied", DEVICES, "r2"), status.reason
+            law = SYSTEMS["small_ranker_secure"].protection
+            assert isinstance(law, SecureSum)
+            assert status.epsilon == pytest.approx(law.epsilon(DEVICES, 262), rel=0.02), "four shares of noise"
+            fleet.run(catch_up)
+            assert fleet.releases() == {"r2": DEVICES}
+            paid = [member.device.parts.ledger.total("training") for member in fleet.members]
+            assert paid == pytest.approx([status.epsilon] * DEVICES, rel=0.02), "one payment, the server's figure"
+    finally:
+        fleet.close()

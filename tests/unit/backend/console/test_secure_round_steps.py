@@ -1,0 +1,55 @@
+"""What the console says of a secure round. Oracle: the state machine's own order of stages."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from backend.console.round_pages import opened_words, steps
+from device_app.wire.rounds import RoundStatus
+
+OPENED = datetime(2026, 11, 21, 8, tzinfo=UTC)
+
+
+def status(state: Any, **changes: Any) -> RoundStatus:
+    given = {
+        "round": "round-1", "system": "small_ranker_secure", "state": state, "release": "r1", "cohort": 6,
+        "cohort_minimum": 4, "joined": 6, "uploaded": 0, "received_bytes": 0, "opened_at": OPENED,
+        "closes_at": OPENED + timedelta(minutes=1),
+    }  # fmt: skip
+    return RoundStatus.model_validate(given | changes)
+
+
+@pytest.mark.parametrize(
+    ("state", "shown"),
+    [
+        ("open", ["now", "", "", ""]),
+        ("keys", ["now", "", "", ""]),
+        ("shares", ["done", "now", "", ""]),
+        ("masked", ["done", "done", "now", ""]),
+        ("agree", ["done", "done", "done", "now"]),
+        ("unmask", ["done", "done", "done", "now"]),
+        ("applied", ["done", "done", "done", "done"]),
+    ],
+)
+def test_each_stage_of_a_secure_round_is_shown_where_it_stands(state: str, shown: list[str]) -> None:
+    assert [each for _, _, each in steps(status(state))] == shown
+
+
+@pytest.mark.parametrize(
+    ("uploaded", "shown"),
+    [(0, ["failed", "", "", ""]), (3, ["done", "done", "failed", ""]), (4, ["done", "done", "done", "failed"])],
+)
+def test_a_failed_secure_round_shows_how_far_it_came(uploaded: int, shown: list[str]) -> None:
+    assert [each for _, _, each in steps(status("failed", uploaded=uploaded))] == shown
+
+
+def test_what_was_opened_is_said_with_its_survivors_and_its_price_or_that_it_has_none() -> None:
+    assert opened_words(status("masked")) == "nothing is opened yet"
+    assert opened_words(status("failed", finished_at=OPENED)) == "nothing was opened"
+    applied = status("applied", published="r2", survivors=5, finished_at=OPENED, epsilon=4.3254, delta=1e-6)
+    assert opened_words(applied) == "r2: the sum of 5 devices, epsilon 4.33 at delta 1e-06"
+    exact = applied.model_copy(update={"epsilon": None, "delta": None})
+    assert opened_words(exact).endswith("no noise inside: no epsilon bounds what it tells")

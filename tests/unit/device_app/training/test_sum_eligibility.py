@@ -1,0 +1,93 @@
+"""Which secure sums a device takes part in. Oracle: the protection's own terms and price."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from device_app.errors import BudgetSpent, ProtectionTooWeak
+from device_app.settings import PrivacySettings
+from device_app.training.eligibility import Terms, check_offer
+from device_app.wire.protections import SecureSum
+from device_app.wire.rounds import RoundManifest
+
+NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
+NOISY = SecureSum(clip=0.1, sigma=4_900)
+EXACT = SecureSum(clip=0.1)
+DEVICE = Terms(
+    privacy=PrivacySettings(training=True, epsilon_per_day_training=8),
+    release="r1",
+    tasks=("full_gradient",),
+    trainable=("ranker.features",),
+    coordinates=262,
+    epsilon_left=8.0,
+    now=NOW,
+)
+
+
+def manifest(law: SecureSum, *, minimum: int = 10, coordinates: int = 262, cohort: int = 60) -> RoundManifest:
+    return RoundManifest(
+        round="round-1",
+        release="r1",
+        system="small_ranker_secure",
+        task="full_gradient",
+        model="ranker.features",
+        protection=law,
+        negatives=4,
+        samples_limit=32,
+        closes_at=NOW + timedelta(minutes=1),
+        terms=law.terms("round-1", cohort=cohort, cohort_minimum=minimum, coordinates=coordinates),
+    )
+
+
+def test_a_noisy_sum_of_enough_devices_within_the_budget_is_taken() -> None:
+    check_offer(manifest(NOISY), DEVICE)
+
+
+def test_an_exact_sum_is_taken_only_by_a_reader_who_allows_it() -> None:
+    with pytest.raises(ProtectionTooWeak, match="no noise in it"):
+        check_offer(manifest(EXACT), DEVICE)
+    allows = replace(DEVICE, privacy=PrivacySettings(secure_sum="exact"))
+    check_offer(manifest(EXACT), allows)
+    check_offer(manifest(NOISY), allows)
+
+
+@pytest.mark.parametrize("law", [NOISY, EXACT])
+def test_a_reader_who_wants_no_secure_sums_has_none(law: SecureSum) -> None:
+    with pytest.raises(ProtectionTooWeak, match="no secure sums"):
+        check_offer(manifest(law), replace(DEVICE, privacy=PrivacySettings(secure_sum="never")))
+
+
+def test_a_sum_that_hides_among_fewer_than_the_reader_asks_for_is_declined() -> None:
+    with pytest.raises(ProtectionTooWeak, match="with 9 devices in it; at least 10"):
+        check_offer(manifest(NOISY, minimum=9), DEVICE)
+
+
+def test_a_sum_dearer_than_the_ceiling_or_the_budget_is_declined_by_its_worst_price() -> None:
+    price = NOISY.epsilon(10, 262)
+    low = replace(DEVICE, privacy=PrivacySettings(epsilon_per_sum=price * 0.99))
+    with pytest.raises(ProtectionTooWeak, match=r"costs epsilon 4\.3"):
+        check_offer(manifest(NOISY), low)
+    check_offer(manifest(NOISY), replace(DEVICE, epsilon_left=price))
+    with pytest.raises(BudgetSpent):
+        check_offer(manifest(NOISY), replace(DEVICE, epsilon_left=price * 0.99))
+
+
+@pytest.mark.parametrize(
+    "change", [{"length": 264}, {"bound": 0.05}, {"fraction_bits": 20}, {"mode": "active"}, {"headroom": 0.0}]
+)
+def test_terms_that_do_not_follow_from_the_protection_are_declined(change: dict[str, object]) -> None:
+    good = manifest(NOISY)
+    assert good.terms is not None
+    other = good.model_copy(update={"terms": good.terms.model_copy(update=change)})
+    with pytest.raises(ProtectionTooWeak, match="do not follow"):
+        check_offer(other, DEVICE)
+
+
+def test_a_cohort_beyond_what_the_ring_has_room_for_is_declined() -> None:
+    large = SecureSum(clip=0.1, sigma=4_900, cohort_limit=2_000)
+    good = manifest(large, cohort=1_500)
+    with pytest.raises(ProtectionTooWeak, match="at most 1000"):
+        check_offer(good.model_copy(update={"protection": NOISY}), DEVICE)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -23,6 +23,8 @@ from backend.federation.account import NoisyOpening, SumNoise, spent_on
 from backend.federation.coordinator import Coordinator
 from backend.federation.systems import SYSTEMS
 from device_app.privacy.sealed import digest
+from device_app.privacy.secagg import Contribution
+from device_app.privacy.summed import contribute
 from device_app.settings import PrivacySettings
 from device_app.training.participant import Outcome
 from device_app.training.tasks.full_gradient import FullGradientTask
@@ -417,3 +419,26 @@ def test_a_cancelled_secure_round_opens_nothing(cohort: Cohort) -> None:
     assert cohort.backend.releases.require_current().release == "r1"
     cohort.open(minimum=3)
     assert cohort.coordinator.status("round-2").state == "open"
+
+
+def test_a_device_that_adds_more_than_a_clipped_update_costs_the_round_and_the_release_stays(
+    cohort: Cohort, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lie(*args: object) -> Contribution:
+        honest = contribute(*args)  # type: ignore[arg-type]
+        vector = honest.vector.copy()
+        vector[0] = 2**30
+        return replace(honest, vector=vector)
+
+    cohort.open(minimum=DEVICES)
+    cohort.steps()
+    cohort.steps()
+    cohort.steps(range(1, DEVICES))
+    monkeypatch.setattr("device_app.training.trainer.contribute", lie)
+    cohort.steps([0])
+    monkeypatch.undo()
+    cohort.steps()
+    status = cohort.status()
+    assert (status.state, status.published, status.survivors) == ("failed", None, None)
+    assert "some device has broken the terms" in (status.reason or "")
+    assert cohort.backend.releases.require_current().release == "r1"

@@ -19,6 +19,8 @@ from device_app.settings import DeviceSettings
 from device_app.wire.rounds import RoundStatus, SumStage
 
 SUM_STAGES = get_args(SumStage)
+TAKES_DEVICES = ("open", "updates", "keys")
+"""A round that others have joined already still takes devices while it has places."""
 VISIT_EVERY_SEC = 90.0
 """Each simulated reader comes back after so many seconds, one after another rather than all at once."""
 
@@ -86,13 +88,15 @@ def _with_bar(fleet: Fleet, title: str, step: Callable[[Member], object], consol
 def _live(fleet: Fleet, settings: DeviceSettings, rounds: int | None, console: Console, *, visits: bool) -> None:
     """Look for rounds; between them, let one reader after another pay a visit."""
     over = 0
+    known = ""
     next_visitor = 0
     lookout = fleet.members[0].device.parts.uplink
     while rounds is None or over < rounds:
         started = time.monotonic()
         try:
             status = lookout.current_round()
-            if status is not None and status.state == "open":
+            if status is not None and status.state in TAKES_DEVICES and status.round != known:
+                known = status.round
                 _take_part(fleet, status, console)
                 over += 1
                 continue

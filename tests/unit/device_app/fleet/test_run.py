@@ -1,0 +1,43 @@
+"""The loop of `ownfeed fleet`: which rounds it joins, and how often."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import get_args
+
+import pytest
+from rich.console import Console
+
+from device_app.fleet import run as module
+from device_app.settings import DeviceSettings, PerformanceSettings
+from device_app.wire.rounds import RoundState, RoundStatus
+
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+
+
+def status(number: int, state: RoundState) -> RoundStatus:
+    return RoundStatus(
+        round=f"round-{number}", system="s", state=state, release="r1", cohort=9, cohort_minimum=1, joined=1,
+        uploaded=0, received_bytes=0, opened_at=NOW, closes_at=NOW,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("state", module.TAKES_DEVICES)
+def test_a_round_that_others_have_joined_already_is_joined_and_only_once(
+    state: RoundState, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: Iterator[RoundStatus | None] = iter(
+        [None, status(1, "unmask"), status(2, state), status(2, state), status(3, "applied"), status(4, "open")]
+    )
+    device = SimpleNamespace(parts=SimpleNamespace(uplink=SimpleNamespace(current_round=lambda: next(seen))))
+    fleet = SimpleNamespace(members=[SimpleNamespace(device=device)])
+    joined: list[str] = []
+    monkeypatch.setattr(module, "_take_part", lambda fleet, status, console: joined.append(status.round))
+    monkeypatch.setattr(module.time, "sleep", lambda seconds: None)
+    settings = DeviceSettings(performance=PerformanceSettings(training_poll_sec=0.1))
+    module._live(fleet, settings, 2, Console(file=io.StringIO()), visits=False)  # type: ignore[arg-type]
+    assert joined == ["round-2", "round-4"]
+    assert set(module.TAKES_DEVICES) < set(get_args(RoundState))

@@ -6,22 +6,16 @@ import os
 import pwd
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from absl import logging as absl_logging
 from sqlalchemy import Engine, text
 
 from backend.db.engine import migrate, open_engine, writing
 
 REPOSITORY = Path(__file__).resolve().parents[1]
-
-# absl, which dp-accounting imports, keeps the stderr it was born with and closes it when logging is configured anew
-# (import-linter does that); born inside a test, it would close pytest's own.
-absl_logging.get_absl_handler().python_handler.stream = sys.__stderr__
 
 
 @pytest.fixture(scope="session")

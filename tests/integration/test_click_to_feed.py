@@ -6,8 +6,6 @@ import gzip
 import json
 from collections.abc import Sequence
 
-import pytest
-
 from device_app.device import Device
 from device_app.feed.item import Feed
 from device_app.settings import PerformanceSettings

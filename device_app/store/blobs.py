@@ -67,7 +67,10 @@ class Blobs:
         if not self.folder.exists():
             return 0
         for file in self.folder.iterdir():
-            if file.name not in wanted and time.time() - file.stat().st_mtime > UNUSED_KEPT_SEC:
-                file.unlink(missing_ok=True)
-                removed += 1
+            try:
+                if file.name not in wanted and time.time() - file.stat().st_mtime > UNUSED_KEPT_SEC:
+                    file.unlink()
+                    removed += 1
+            except FileNotFoundError:
+                continue  # another device has finished writing it, or was quicker
         return removed

@@ -27,12 +27,13 @@ from experiments.ranking.contestants import CONTESTANTS, WIDE_DIM, Contestant, f
 from experiments.ranking.evaluation import evaluate_model
 from experiments.simulation.central import train_centrally
 from experiments.simulation.clients import Clients, Device, ManyProcesses, OneProcess
-from experiments.simulation.engines import gradient_graph, ranker_inputs
+from experiments.simulation.engines import SharedGradients, gradient_graph, ranker_inputs
 from experiments.simulation.protections import CentralGaussian, noise_multiplier
 from experiments.simulation.readers import Library, SimulatedReader
 from experiments.simulation.rounds import Protect, Rounds, Trained, in_clear, simulate
 from exporters.signature import parameters
 from models.metrics import RankingMetrics
+from models.scopes import private_names
 from models.shapes import NEGATIVES, NEWS_DIM
 
 Schedule = Literal["central", "federated", "private"]
@@ -134,7 +135,7 @@ def train(
     start = evaluate_model(bench.mind.dev, model, weights, library)
     ways: dict[Schedule, Callable[[], Trained]] = {
         "central": lambda: train_centrally(
-            OnnxGradients(graph),
+            SharedGradients(OnnxGradients(graph), private_names(model)),
             bench.samples,
             library,
             weights,
@@ -144,9 +145,19 @@ def train(
             negatives=NEGATIVES,
             seed=seed,
         ),
-        "federated": lambda: _federated(bench.samples, library, graph, weights, contestant, seed, settings, in_clear),
+        "federated": lambda: _federated(
+            bench.samples, library, graph, private_names(model), weights, contestant, seed, settings, in_clear
+        ),
         "private": lambda: _federated(
-            bench.samples, library, graph, weights, contestant, seed, settings, _gaussian(settings, bench.samples)
+            bench.samples,
+            library,
+            graph,
+            private_names(model),
+            weights,
+            contestant,
+            seed,
+            settings,
+            _gaussian(settings, bench.samples),
         ),
     }
     trained = ways[schedule]()
@@ -166,6 +177,7 @@ def _federated(
     samples: TrainingSamples,
     library: Library,
     graph: bytes,
+    private: tuple[str, ...],
     weights: dict[str, NDArray[np.float32]],
     contestant: Contestant,
     seed: int,
@@ -177,7 +189,7 @@ def _federated(
         return simulate(clients, weights, plan, FedAvg(), Carried(Adam(contestant.learning_rate)), protect=protect)
 
     task = FullGradientTask(NEGATIVES, settings.samples_limit, contestant.features)
-    make = partial(make_device, samples, library, graph, seed, task)
+    make = partial(make_device, samples, library, graph, private, seed, task)
     if settings.processes == 1 or library.features is not None:  # features are a closure, which can't be sent
         return rounds(OneProcess(make()))
     with ManyProcesses(make, settings.processes) as many:
@@ -191,10 +203,17 @@ def _gaussian(settings: Settings, samples: TrainingSamples) -> CentralGaussian:
     return CentralGaussian(CLIP, multiplier, settings.cohort)
 
 
-def make_device(samples: TrainingSamples, library: Library, graph: bytes, seed: int, task: FullGradientTask) -> Device:
+def make_device(
+    samples: TrainingSamples,
+    library: Library,
+    graph: bytes,
+    private: tuple[str, ...],
+    seed: int,
+    task: FullGradientTask,
+) -> Device:
     """A simulated device with the task and the gradient engine of a real one."""
     source = partial(SimulatedReader, samples, library=library)
-    return Device(task, OnnxGradients(graph), source, seed)
+    return Device(task, SharedGradients(OnnxGradients(graph), private), source, seed)
 
 
 def read_runs(path: Path, settings: Settings) -> list[Run]:

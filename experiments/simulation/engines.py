@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import torch
 from torch import nn
 
-from device_app.training.gradients import GRADIENT_PREFIX, Batch, Gradients, OnnxGradients, Params
+from device_app.training.gradients import GRADIENT_PREFIX, Batch, GradientFn, Gradients, OnnxGradients, Params
 from exporters.gradient_graph import export_gradient_graph
 from exporters.signature import GraphInput, GraphSpec, call
 from models.shapes import CLICKS, NEGATIVES
@@ -32,6 +34,22 @@ def gradient_graph(model: nn.Module, inputs: tuple[GraphInput, ...]) -> bytes:
 def onnx_engine(model: nn.Module, inputs: tuple[GraphInput, ...]) -> OnnxGradients:
     """The device's own engine, one thread, on the model's gradient graph."""
     return OnnxGradients(gradient_graph(model, inputs))
+
+
+@dataclass(frozen=True)
+class SharedGradients:
+    """An engine that leaves private parameters where they are: a reader's own value is not trained for everybody."""
+
+    engine: GradientFn
+    private: tuple[str, ...]
+
+    def __call__(self, params: Params, batch: Batch) -> Gradients:
+        """Gradients of the batch's mean loss, zero for private parameters."""
+        found = self.engine(params, batch)
+        own = {GRADIENT_PREFIX + name for name in self.private}
+        return Gradients(
+            found.loss, {name: np.zeros_like(each) if name in own else each for name, each in found.tensors.items()}
+        )
 
 
 class TorchGradients:

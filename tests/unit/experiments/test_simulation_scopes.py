@@ -1,0 +1,28 @@
+"""Private parameters in the laboratory. Oracle: the model's own declaration."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from experiments.simulation.engines import SharedGradients, TorchGradients, ranker_inputs
+from exporters.signature import parameters
+from models.builders.user import lstur
+from models.scopes import private_names
+
+D = 8
+
+
+def test_a_private_parameter_gets_no_gradient_and_the_others_keep_theirs() -> None:
+    model = lstur("ini", dim=D)
+    inputs = ranker_inputs(D)
+    rng = np.random.default_rng(3)
+    batch = {one.name: rng.random(one.shape({"batch": 2}), dtype=np.float32) for one in inputs}
+    params = {name: np.asarray(value) for name, value in parameters(model).items()}
+    plain = TorchGradients(model, inputs)(params, batch)
+    shared = SharedGradients(TorchGradients(model, inputs), private_names(model))(params, batch)
+    assert private_names(model) == ("user_embedding",)
+    assert np.abs(plain.tensors["g.user_embedding"]).max() > 0
+    assert not shared.tensors["g.user_embedding"].any()
+    assert shared.loss == plain.loss
+    for name in set(plain.tensors) - {"g.user_embedding"}:
+        np.testing.assert_array_equal(shared.tensors[name], plain.tensors[name])

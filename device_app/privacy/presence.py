@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from device_app.privacy.sealed import JSON, Charge, Sealed, close, json_payload
-from device_app.wire.rounds import CheckIn
+from device_app.wire.rounds import CheckIn, RoundOffer, SumStage
 
 
 def seal_check_in(check_in: CheckIn) -> Sealed[CheckIn]:
@@ -14,3 +14,13 @@ def seal_check_in(check_in: CheckIn) -> Sealed[CheckIn]:
     """
     words = "An offer to take part in a training round, with the release this device holds. Nothing about you is in it."
     return close(check_in, json_payload(check_in), JSON, Charge("none", "presence", subject=check_in.release), words)
+
+
+def seal_look(offer: RoundOffer, stage: SumStage) -> Sealed[RoundOffer]:
+    """Seal a look at what a stage of a secure sum came to; it has no body, its address holds the round's pseudonym.
+
+    Formal guarantees: nothing in it is computed from clicks: epsilon 0. That the device of this pseudonym is still
+    there shows, as it does in every message of the round.
+    """
+    words = f"A look at what stage {stage} of a secure sum came to, under this round's pseudonym."
+    return close(offer, b"", JSON, Charge("none", "presence", subject=offer.manifest.round), words)

@@ -22,6 +22,7 @@ from device_app.errors import (
     SumAborted,
 )
 from device_app.privacy.budget import Ledger
+from device_app.privacy.presence import seal_look
 from device_app.privacy.sealed import Charge
 from device_app.privacy.secagg import Contribution, Reply, take_part
 from device_app.privacy.sum_state import SumState, begin_sum
@@ -111,7 +112,7 @@ class Summing:
                 self._send(part, state, offer)
             if state.stage == "unmask":
                 return self._leave(offer, "uploaded", None)
-            answer = self._uplink.sum_answer(offer, state.stage)
+            answer = self._uplink.sum_answer(seal_look(offer, state.stage), state.stage)
             if answer is None:
                 return self._wait(offer, WAITS[state.stage])
             part = self._advance(part, state, offer, answer)

@@ -89,11 +89,12 @@ class Uplink:
         """Hand in a message of a secure sum; the same bytes again get the same receipt."""
         return self._hand_in(sealed, stage_path(offer, stage), "PUT", offer.manifest.round)
 
-    def sum_answer(self, offer: RoundOffer, stage: SumStage) -> Roster | Shares | Survivors | Agreements | None:
+    def sum_answer(
+        self, sealed: Sealed[RoundOffer], stage: SumStage
+    ) -> Roster | Shares | Survivors | Agreements | None:
         """What a stage came to for this device, or None while it isn't closed."""
-        answer = self.door.get(
-            stage_path(offer, stage), words=f"A look at what stage {stage} of a secure sum came to.", purpose="training"
-        )
+        path = stage_path(sealed.message, stage)
+        answer = self.door.deliver(sealed, path, purpose="training", method="GET")
         return None if answer.status == 204 else parsed(ANSWERS[stage], answer, f"stage {stage}")
 
     def round_status(self, round_id: RoundId) -> RoundStatus:

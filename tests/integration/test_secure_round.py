@@ -329,6 +329,8 @@ def test_only_sealed_messages_leave_and_no_clear_vector_is_in_any_of_them(cohort
         bodies = {entry.body_sha256 for entry in logged if entry.body_bytes}
         assert bodies == {digest(body) for _, _, body in wire.sent if body}
         assert {entry.mechanism for entry in logged if entry.method == "PUT"} == {"secure_sum"}
+        looks = [entry for entry in logged if entry.method == "GET" and "/rounds/round-1/" in entry.url]
+        assert {entry.mechanism for entry in looks} == {"presence"}, "a pseudonym goes out sealed, also without a body"
     folder = cohort.backend.folder
     kept = b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
     for update in cohort.clear.values():

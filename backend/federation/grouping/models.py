@@ -1,0 +1,142 @@
+"""Group models beside a global one: interpolation, steps and re-initialisation (ALGORITHMS 5.2, 5.3).
+
+Weights and optimiser moments go the same ways with the same coefficients: moments that stayed behind would belong to
+other weights. The paper says nothing of them; its code does this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.federation.grouping.layers import Layers
+from backend.federation.optimizers import Gradient, Memory, MemoryOptimizer, Stepped, Weights
+
+
+@dataclass(frozen=True)
+class Model:
+    """Weights, and what the optimiser remembers of them."""
+
+    weights: Weights
+    memory: Memory = field(default_factory=Memory)
+
+
+@dataclass(frozen=True)
+class Models:
+    """The global model w_g and K group models w_k."""
+
+    shared: Model
+    groups: tuple[Model, ...]
+
+    @classmethod
+    def alike(cls, weights: Weights, groups: int) -> Models:
+        """The start: every group's model is the global one. Raises ValueError for no group."""
+        if groups < 1:
+            raise ValueError(f"groups: at least 1, got {groups}")
+        shared = Model(weights)
+        return cls(shared, (shared,) * groups)
+
+    def interpolated(self, layers: Layers, shares: NDArray[np.float64]) -> Models:
+        """Every group at w'_k = lambda w_k + (1 - lambda) w_g, layer by layer; shares: lambda [len(layers)].
+
+        A moment takes its parameter's lambda, and a count of steps, which corrects moments for their start, the mean
+        of all, rounded. Counts differ only where a group had rounds without a client.
+        """
+        return Models(self.shared, tuple(_mixed(group, self.shared, layers, shares) for group in self.groups))
+
+    def stepped(self, optimizer: MemoryOptimizer, total: Gradient, by_group: Mapping[int, Gradient]) -> Models:
+        """The global model a step along `total`, the mean of everybody, and each group along its own mean.
+
+        A group that is not in `by_group` had no client, and stays as it is. Groups should be interpolated before.
+        Raises ValueError for a group that does not exist.
+        """
+        for group in by_group:
+            if not 0 <= group < len(self.groups):
+                raise ValueError(f"group: 0 to {len(self.groups) - 1}, got {group}")
+        return Models(
+            _step(self.shared, optimizer, total),
+            tuple(
+                _step(model, optimizer, by_group[group]) if group in by_group else model
+                for group, model in enumerate(self.groups)
+            ),
+        )
+
+    def reinitialised(self, moves: NDArray[np.floating[Any] | np.integer[Any]]) -> Models:
+        """New groups from the old ones by how many readers moved: w_j = sum_i M_ij w_i / sum_i M_ij (formula 8).
+
+        moves: M [old groups, new groups], not negative. A new group that nobody moved to gets the global model, where
+        the formula is 0/0 and the paper's code ends in NaN. Raises ValueError for another shape or a negative count.
+        """
+        counts = np.asarray(moves, dtype=np.float64)
+        if counts.ndim != 2 or counts.shape[0] != len(self.groups) or not counts.shape[1] or (counts < 0).any():
+            raise ValueError(
+                f"moves: counts from {len(self.groups)} old groups to new ones, none negative, got {counts.shape}"
+            )
+        sizes = counts.sum(axis=0)
+        return Models(
+            self.shared,
+            tuple(
+                _average(self.groups, counts[:, new] / sizes[new]) if sizes[new] > 0 else self.shared
+                for new in range(counts.shape[1])
+            ),
+        )
+
+
+def _step(model: Model, optimizer: MemoryOptimizer, gradient: Gradient) -> Model:
+    weights, memory = optimizer.advance(model.weights, gradient, model.memory)
+    return Model(weights, memory)
+
+
+def _mixed(own: Model, shared: Model, layers: Layers, shares: NDArray[np.float64]) -> Model:
+    if shares.shape != (len(layers),) or (shares < 0).any() or (shares > 1).any():
+        raise ValueError(f"shares: {len(layers)} numbers from 0 to 1, got {shares}")
+    weights: Stepped = {
+        name: _blend(value, shared.weights[name], float(shares[layers.place(name)]))
+        for name, value in own.weights.items()
+    }
+    moments = {}
+    for name in own.memory.tensors.keys() | shared.memory.tensors.keys():
+        share = float(shares[layers.place(name.split(".", 1)[1])])
+        mine, theirs = _moment(own, name, shared), _moment(shared, name, own)
+        moments[name] = share * mine + (1 - share) * theirs
+    mean = float(shares.mean())
+    return Model(weights, Memory(round(mean * own.memory.steps + (1 - mean) * shared.memory.steps), moments))
+
+
+def _average(models: tuple[Model, ...], parts: NDArray[np.float64]) -> Model:
+    """parts: [models], adding up to 1."""
+    first = models[0]
+    weights: Stepped = {
+        name: np.asarray(
+            sum(part * model.weights[name].astype(np.float64) for part, model in zip(parts, models, strict=True)),
+            dtype=value.dtype,
+        )
+        for name, value in first.weights.items()
+    }
+    names = {name for model in models for name in model.memory.tensors}
+    known = {name: next(model for model in models if name in model.memory.tensors) for name in names}
+    moments = {
+        name: np.asarray(
+            sum(part * _moment(model, name, known[name]) for part, model in zip(parts, models, strict=True)),
+            dtype=np.float64,
+        )
+        for name in names
+    }
+    steps = round(float(np.dot(parts, [model.memory.steps for model in models])))
+    return Model(weights, Memory(steps, moments))
+
+
+def _blend(own: NDArray[Any], shared: NDArray[Any], share: float) -> NDArray[Any]:
+    """Exact at both ends: own at 1, shared at 0."""
+    mixed = share * own.astype(np.float64) + (1 - share) * shared.astype(np.float64)
+    return np.asarray(mixed, dtype=own.dtype)
+
+
+def _moment(model: Model, name: str, like: Model) -> NDArray[np.float64]:
+    """A moment, noughts where the model has not stepped yet."""
+    found = model.memory.tensors.get(name)
+    return np.zeros_like(like.memory.tensors[name]) if found is None else found

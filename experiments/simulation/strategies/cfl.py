@@ -1,0 +1,147 @@
+"""CFL (Sattler et al. 2020): a group whose members pull apart is split in two, again and again (ALGORITHMS 5.7).
+
+When |mean update| < calm and max |update| > pull, the members present are split so that the largest cosine between the
+two sides is as small as it can be. Who was not present goes down the tree by the gradient at each split's model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.spatial.distance import squareform
+
+from backend.federation.grouping.models import Model
+from backend.federation.optimizers import MemoryOptimizer, Weights
+from experiments.simulation.strategies.method import Choice, Readers, VectorsAt, WeightedMean, gradient_of
+
+PLACING_ROUND = 1_000_000
+"""The round whose draws place a reader in the tree: none of the training's."""
+
+
+@dataclass
+class _Node:
+    """A group; once split, its model stands still and directions [2, n] point to the two sides."""
+
+    model: Model
+    sides: tuple[_Node, _Node] | None = None
+    directions: NDArray[np.float64] | None = None
+
+
+class Cfl:
+    """A `Method`.
+
+    Args:
+        calm: e1, the most that the mean update of a group that may split measures.
+        pull: e2, the least that its longest update measures.
+        after: rounds before the first split; early means are long for everybody.
+        least: members present that a split needs.
+    """
+
+    def __init__(
+        self,
+        readers: Readers,
+        weights: Weights,
+        optimizer: MemoryOptimizer,
+        *,
+        calm: float,
+        pull: float,
+        after: int = 0,
+        least: int = 4,
+    ) -> None:
+        self._readers, self._optimizer = readers, optimizer
+        self._calm, self._pull, self._after, self._least = calm, pull, after, max(2, least)
+        self._root = _Node(Model(weights))
+        self._at: dict[int, _Node] = {}
+
+    @property
+    def leaves(self) -> list[_Node]:
+        """The groups there are."""
+        found, open_ = [], [self._root]
+        while open_:
+            node = open_.pop()
+            if node.sides is None:
+                found.append(node)
+            else:
+                open_ += reversed(node.sides)
+        return found
+
+    def run_round(self, number: int, cohort: Sequence[int]) -> float:
+        """A step of every group that has readers in the cohort, and perhaps a split of it."""
+        members: dict[int, list[int]] = {}
+        nodes = {}
+        for reader in cohort:
+            node = self._leaf(reader)
+            nodes[id(node)] = node
+            members.setdefault(id(node), []).append(reader)
+        losses: list[float] = []
+        for key, readers in members.items():
+            losses += self._step(nodes[key], number, readers)
+        return float(np.mean(losses))
+
+    def known(self, readers: NDArray[np.int64]) -> Choice:
+        """The model of the leaf that a reader's gradients lead to."""
+        leaves = self.leaves
+        places = {id(leaf): place for place, leaf in enumerate(leaves)}
+        which = [places[id(self._leaf(int(reader)))] for reader in readers]
+        return Choice([leaf.model.weights for leaf in leaves], np.array(which, dtype=np.int64))
+
+    def cold(self, vectors_at: VectorsAt) -> Choice:
+        """The mean of the leaves by the readers in them: without gradients nobody can be led down the tree."""
+        mean = WeightedMean()
+        for leaf in self.leaves:
+            mean.add(leaf.model.weights, 1e-9 + sum(node is leaf for node in self._at.values()))
+        like = self._root.model.weights
+        weights = {name: np.asarray(value, dtype=like[name].dtype) for name, value in mean.value().items()}
+        return Choice.one(weights, len(vectors_at(weights)))
+
+    def _step(self, node: _Node, number: int, readers: Sequence[int]) -> list[float]:
+        mean, losses, rows = WeightedMean(), [], []
+        for reader in readers:
+            update = self._readers.update(node.model.weights, reader, number)
+            gradient = gradient_of(update)
+            mean.add(gradient, update.samples)
+            rows.append(_flat(gradient))
+            losses.append(update.loss)
+        node.model = Model(*self._optimizer.advance(node.model.weights, mean.value(), node.model.memory))
+        updates = np.stack(rows)
+        lengths = np.linalg.norm(updates, axis=1)
+        pulled = np.linalg.norm(_flat(mean.value())) < self._calm and lengths.max() > self._pull
+        if number >= self._after and len(readers) >= self._least and lengths.min() > 0 and pulled:
+            self._split(node, readers, updates / lengths[:, None])
+        return losses
+
+    def _split(self, node: _Node, readers: Sequence[int], directions: NDArray[np.float64]) -> None:
+        side = bipartition(directions @ directions.T)
+        node.sides = (_Node(node.model), _Node(node.model))
+        node.directions = np.stack([directions[side == each].mean(axis=0) for each in (0, 1)])
+        for reader, each in zip(readers, side, strict=True):
+            self._at[reader] = node.sides[int(each)]
+
+    def _leaf(self, reader: int) -> _Node:
+        node = self._at.get(reader, self._root)
+        while node.sides is not None:
+            assert node.directions is not None
+            gradient = _flat(gradient_of(self._readers.update(node.model.weights, reader, PLACING_ROUND)))
+            node = node.sides[int(np.argmax(node.directions @ gradient / np.linalg.norm(node.directions, axis=1)))]
+        self._at[reader] = node
+        return node
+
+
+def bipartition(similarity: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Sides 0 and 1 [n] whose largest cross similarity is the smallest possible; similarity [n, n], n at least 2.
+
+    Single linkage cut at two clusters: it joins the most similar pair first, so what is left between the last two
+    clusters is the least that any cut can have.
+    """
+    distance = 1.0 - (similarity + similarity.T) / 2
+    np.fill_diagonal(distance, 0.0)
+    tree = linkage(squareform(np.maximum(distance, 0.0), checks=False), method="single")
+    return (fcluster(tree, 2, criterion="maxclust") - 1).astype(np.int64)
+
+
+def _flat(tensors: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:
+    return np.concatenate([tensors[name].reshape(-1) for name in sorted(tensors)])

@@ -1,0 +1,80 @@
+"""FedPer (Arivazhagan et al. 2019): base layers of everybody under each reader's own top (ALGORITHMS 5.7).
+
+The paper's cut is news encoder against user encoder. Our news vectors are frozen, so the cut goes through the ranker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.federation.grouping.layers import Layers
+from backend.federation.grouping.models import Model
+from backend.federation.optimizers import MemoryOptimizer, Stepped, Weights
+from experiments.simulation.strategies.method import (
+    Choice,
+    Readers,
+    VectorsAt,
+    WeightedMean,
+    check_local,
+    difference,
+    local_run,
+)
+
+
+class FedPer:
+    """A `Method`.
+
+    Args:
+        layers: of the model; those from `first_own` on stay on the device.
+        steps, rate: of a device's SGD, on base and top together; the top keeps where it ends, the base is averaged.
+    """
+
+    def __init__(
+        self,
+        readers: Readers,
+        weights: Weights,
+        optimizer: MemoryOptimizer,
+        *,
+        layers: Layers,
+        first_own: int,
+        steps: int,
+        rate: float,
+    ) -> None:
+        check_local(steps, rate)
+        self._readers, self._optimizer, self._steps, self._rate = readers, optimizer, steps, rate
+        self._own = {name for name in weights if layers.place(name) >= first_own}
+        self._top: Stepped = {name: np.array(weights[name]) for name in self._own}
+        self._tops: dict[int, Stepped] = {}
+        self.base = Model({name: value for name, value in weights.items() if name not in self._own})
+
+    def run_round(self, number: int, cohort: Sequence[int]) -> float:
+        """One step of the base; the cohort's tops move on."""
+        mean, losses = WeightedMean(), []
+        for reader in cohort:
+            start = self._of(reader)
+            run = local_run(self._readers, start, reader, number, steps=self._steps, rate=self._rate)
+            mean.add(difference(self.base.weights, run.weights, self._rate), run.samples)
+            self._tops[reader] = {name: run.weights[name] for name in self._own}
+            losses.append(run.loss)
+        if self.base.weights:
+            self.base = Model(*self._optimizer.advance(self.base.weights, mean.value(), self.base.memory))
+        return float(np.mean(losses))
+
+    def known(self, readers: NDArray[np.int64]) -> Choice:
+        """Each with the own top; who was in no cohort has the top of the start."""
+        return Choice([self._of(int(reader)) for reader in readers], np.arange(len(readers)))
+
+    def cold(self, vectors_at: VectorsAt) -> Choice:
+        """The mean of all tops that were trained: what a server that collected them could hand out."""
+        mean = WeightedMean()
+        for top in self._tops.values() or (self._top,):
+            mean.add(top, 1.0)
+        top = {name: np.asarray(value, dtype=self._top[name].dtype) for name, value in mean.value().items()}
+        weights = dict(self.base.weights) | top
+        return Choice.one(weights, len(vectors_at(weights)))
+
+    def _of(self, reader: int) -> Weights:
+        return dict(self.base.weights) | self._tops.get(reader, self._top)

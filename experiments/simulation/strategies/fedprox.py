@@ -1,0 +1,50 @@
+"""FedProx (Li et al. 2020): several local steps on f_u(y) + (mu / 2) |y - w|^2 (ALGORITHMS 5.7).
+
+With one local step it is vanilla federated learning, as the proximal gradient is nought at w. mu = 0 is FedAvg.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from backend.federation.grouping.models import Model
+from backend.federation.optimizers import MemoryOptimizer, Weights
+from experiments.simulation.strategies.method import (
+    Readers,
+    Tensors,
+    WeightedMean,
+    check_local,
+    difference,
+    local_run,
+)
+from experiments.simulation.strategies.vanilla import Vanilla
+
+
+class FedProx(Vanilla):
+    """A `Method`: vanilla's server, other devices."""
+
+    def __init__(
+        self, readers: Readers, weights: Weights, optimizer: MemoryOptimizer, *, mu: float, steps: int, rate: float
+    ) -> None:
+        super().__init__(readers, weights, optimizer)
+        check_local(steps, rate)
+        if mu < 0:
+            raise ValueError(f"mu: at least 0, got {mu}")
+        self._mu, self._steps, self._rate = mu, steps, rate
+
+    def run_round(self, number: int, cohort: Sequence[int]) -> float:
+        """One step of the server along the mean way that the devices went."""
+        start = self.model.weights
+
+        def slope(weights: Weights, gradient: Tensors) -> Tensors:
+            return {name: each + self._mu * (weights[name] - start[name]) for name, each in gradient.items()}
+
+        mean, losses = WeightedMean(), []
+        for reader in cohort:
+            run = local_run(self._readers, start, reader, number, steps=self._steps, rate=self._rate, slope=slope)
+            mean.add(difference(start, run.weights, self._rate), run.samples)
+            losses.append(run.loss)
+        self.model = Model(*self._optimizer.advance(start, mean.value(), self.model.memory))
+        return float(np.mean(losses))

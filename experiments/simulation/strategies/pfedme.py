@@ -1,0 +1,107 @@
+"""pFedMe (Dinh et al. 2020): a personal model theta_u tied to a common one by a distance (ALGORITHMS 5.7).
+
+theta = argmin f_u(theta) + (rho / 2) |theta - w_u|^2, by some steps; w_u <- w_u - rate rho (w_u - theta), several
+times; then the server steps along w - mean w_u: `Sgd(b)` is the paper's w <- (1 - b) w + b mean w_u.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.federation.grouping.models import Model
+from backend.federation.optimizers import MemoryOptimizer, Stepped, Weights
+from device_app.training.tasks.task import Update
+from experiments.simulation.strategies.method import (
+    Choice,
+    Readers,
+    Tensors,
+    WeightedMean,
+    check_local,
+    difference,
+    local_run,
+)
+from experiments.simulation.strategies.vanilla import Vanilla
+
+
+class PFedMe(Vanilla):
+    """A `Method`.
+
+    Args:
+        rho: how strongly personal models are tied to the common one.
+        inner_steps, inner_rate: of the search for theta.
+        steps, rate: of w_u.
+    """
+
+    def __init__(
+        self,
+        readers: Readers,
+        weights: Weights,
+        optimizer: MemoryOptimizer,
+        *,
+        rho: float,
+        inner_steps: int,
+        inner_rate: float,
+        steps: int,
+        rate: float,
+    ) -> None:
+        super().__init__(readers, weights, optimizer)
+        check_local(steps, rate)
+        check_local(inner_steps, inner_rate)
+        if not rho > 0:
+            raise ValueError(f"rho: must be above 0, got {rho}")
+        self._rho, self._inner_steps, self._inner_rate = rho, inner_steps, inner_rate
+        self._steps, self._rate = steps, rate
+        self._thetas: dict[int, Stepped] = {}
+
+    def run_round(self, number: int, cohort: Sequence[int]) -> float:
+        """One step of the common model; the cohort's own models are found anew."""
+        start = self.model.weights
+        mean, losses = WeightedMean(), []
+        for reader in cohort:
+            local: Stepped = {name: np.array(value) for name, value in start.items()}
+            for step in range(self._steps):
+                theta, loss, samples = self._theta(local, reader, number, step)
+                local = {
+                    name: np.asarray(value - self._rate * self._rho * (value - theta[name]), dtype=value.dtype)
+                    for name, value in local.items()
+                }
+                if step == 0:
+                    losses.append(loss)
+            self._thetas[reader] = theta
+            mean.add(difference(start, local), samples)
+        self.model = Model(*self._optimizer.advance(start, mean.value(), self.model.memory))
+        return float(np.mean(losses))
+
+    def known(self, readers: NDArray[np.int64]) -> Choice:
+        """Each with the theta last found; the common model who was in no cohort."""
+        found = [self._thetas.get(int(reader), self.model.weights) for reader in readers]
+        return Choice(found, np.arange(len(readers)))
+
+    def _theta(self, around: Weights, reader: int, number: int, step: int) -> tuple[Stepped, float, int]:
+        def slope(weights: Weights, gradient: Tensors) -> Tensors:
+            return {name: each + self._rho * (weights[name] - around[name]) for name, each in gradient.items()}
+
+        run = local_run(
+            _Later(self._readers, step * self._inner_steps),
+            around,
+            reader,
+            number,
+            steps=self._inner_steps,
+            rate=self._inner_rate,
+            slope=slope,
+        )
+        return run.weights, run.loss, run.samples
+
+
+class _Later:
+    """The same readers, whose steps count from another number: every search draws its own samples."""
+
+    def __init__(self, readers: Readers, first: int) -> None:
+        self._readers, self._first = readers, first
+
+    def update(self, params: Weights, reader: int, round_number: int, step: int = 0) -> Update:
+        """A reader's mean gradient and n_u."""
+        return self._readers.update(params, reader, round_number, self._first + step)

@@ -1,0 +1,61 @@
+"""SCAFFOLD (Karimireddy et al. 2020): local steps corrected for how a reader's slope differs from all (ALGORITHMS 5.7).
+
+y <- y - rate (g(y) - c_u + c), S times; c_u+ = c_u - c + (w - y) / (S rate); c += |U_t| / |U| mean (c_u+ - c_u).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.federation.grouping.models import Model
+from backend.federation.optimizers import MemoryOptimizer, Weights
+from experiments.simulation.strategies.method import (
+    Readers,
+    Tensors,
+    WeightedMean,
+    check_local,
+    difference,
+    local_run,
+)
+from experiments.simulation.strategies.vanilla import Vanilla
+
+
+class Scaffold(Vanilla):
+    """A `Method`; `everybody` is |U|. Control variates start at nought, so the first round is FedAvg's."""
+
+    def __init__(
+        self, readers: Readers, weights: Weights, optimizer: MemoryOptimizer, *, everybody: int, steps: int, rate: float
+    ) -> None:
+        super().__init__(readers, weights, optimizer)
+        check_local(steps, rate)
+        self._everybody, self._steps, self._rate = everybody, steps, rate
+        self._nought = {name: np.zeros(value.shape) for name, value in weights.items()}
+        self._controls: dict[int, dict[str, NDArray[np.float64]]] = {}
+        self.control = self._nought
+
+    def run_round(self, number: int, cohort: Sequence[int]) -> float:
+        """One step of the server; the cohort's control variates move on."""
+        start, control = self.model.weights, self.control
+        mean, drift, losses = WeightedMean(), WeightedMean(), []
+        for reader in cohort:
+            own = self._controls.get(reader, self._nought)
+
+            def slope(
+                weights: Weights, gradient: Tensors, own: Tensors = own
+            ) -> Tensors:  # `own` is bound here: the loop goes on
+                return {name: each - own[name] + control[name] for name, each in gradient.items()}
+
+            run = local_run(self._readers, start, reader, number, steps=self._steps, rate=self._rate, slope=slope)
+            went = difference(start, run.weights, self._rate)
+            mean.add(went, run.samples)
+            fresh = {name: own[name] - control[name] + each / self._steps for name, each in went.items()}
+            drift.add(difference(fresh, own), 1.0)
+            self._controls[reader] = fresh
+            losses.append(run.loss)
+        self.model = Model(*self._optimizer.advance(start, mean.value(), self.model.memory))
+        part = len(cohort) / self._everybody
+        self.control = {name: control[name] + part * each for name, each in drift.value().items()}
+        return float(np.mean(losses))

@@ -1,0 +1,235 @@
+"""FINDING's baselines. Oracles: hand-made numbers, closed forms of bowls, and each other where they must agree."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from backend.federation.grouping.layers import Layers
+from backend.federation.optimizers import Adam, MemoryOptimizer, Sgd
+from experiments.simulation.strategies.cfl import Cfl, bipartition
+from experiments.simulation.strategies.fedper import FedPer
+from experiments.simulation.strategies.fedprox import FedProx
+from experiments.simulation.strategies.method import Method, WeightedMean
+from experiments.simulation.strategies.pfedme import PFedMe
+from experiments.simulation.strategies.scaffold import Scaffold
+from experiments.simulation.strategies.vanilla import Vanilla
+from tests.doubles.bowls import LOW, TOP, Bowls, start
+
+READERS, RATE, EXACT = 20, 0.1, 1e-9
+EVERYBODY = list(range(READERS))
+BOTH = pytest.mark.parametrize("optimizer", [Sgd(RATE), Adam(0.05)])
+
+
+def one_bowl(centre: float = 1.0) -> Bowls:
+    return Bowls(np.ones(1), np.full((1, 2), centre), np.array([4]))
+
+
+def at(value: float) -> dict[str, NDArray[np.float64]]:
+    return {LOW: np.array([value]), TOP: np.array([value])}
+
+
+def cohort(number: int) -> list[int]:
+    return [int(reader) for reader in np.random.default_rng(number).choice(READERS, 6, replace=False)]
+
+
+def rounds(method: Method, count: int = 15) -> None:
+    for number in range(count):
+        method.run_round(number, cohort(number))
+
+
+def agree(first: Vanilla, second: Vanilla) -> None:
+    for name in (LOW, TOP):
+        np.testing.assert_allclose(first.model.weights[name], second.model.weights[name], rtol=0, atol=EXACT)
+
+
+def test_vanilla_learning_steps_along_the_mean_weighted_by_samples() -> None:
+    bowls = Bowls(np.ones(2), np.array([[0.0, 0.0], [2.0, 2.0]]), np.array([1, 3]))
+    plain = Vanilla(bowls, at(2.0), Sgd(RATE))
+    plain.run_round(0, [0, 1])
+    assert float(plain.model.weights[LOW][0]) == pytest.approx(2 - 0.1 * (1 * 2 + 3 * 0) / 4, abs=EXACT)
+
+
+@BOTH
+def test_fedprox_with_one_local_step_is_vanilla_learning(optimizer: MemoryOptimizer) -> None:
+    plain = Vanilla(Bowls.some(READERS), start(), optimizer)
+    prox = FedProx(Bowls.some(READERS), start(), optimizer, mu=0.7, steps=1, rate=0.3)
+    rounds(plain)
+    rounds(prox)
+    agree(plain, prox)
+
+
+def test_two_steps_of_fedprox_on_a_bowl_are_these() -> None:
+    # y1 = .1; y2 = .1 - .1 ((.1 - 1) + 1 (.1 - 0)) = .18, and a server at the devices' own rate stands there.
+    prox = FedProx(one_bowl(), at(0.0), Sgd(RATE), mu=1.0, steps=2, rate=RATE)
+    prox.run_round(0, [0])
+    assert float(prox.model.weights[LOW][0]) == pytest.approx(0.18, abs=EXACT)
+
+
+def test_fedprox_holds_devices_nearer_the_server_than_fedavg() -> None:
+    ends = []
+    for mu in (0.0, 5.0):
+        prox = FedProx(Bowls.some(READERS), start(), Sgd(RATE), mu=mu, steps=20, rate=RATE)
+        prox.run_round(0, EVERYBODY)
+        ends.append(np.abs(prox.model.weights[LOW] - start()[LOW]).max())
+    assert ends[1] < 0.6 * ends[0]
+
+
+@BOTH
+def test_the_first_round_of_scaffold_is_fedavg(optimizer: MemoryOptimizer) -> None:
+    fedavg = FedProx(Bowls.some(READERS), start(), optimizer, mu=0.0, steps=5, rate=RATE)
+    scaffold = Scaffold(Bowls.some(READERS), start(), optimizer, everybody=READERS, steps=5, rate=RATE)
+    fedavg.run_round(0, cohort(0))
+    scaffold.run_round(0, cohort(0))
+    agree(fedavg, scaffold)
+    fedavg.run_round(1, cohort(0))
+    scaffold.run_round(1, cohort(0))
+    assert np.abs(fedavg.model.weights[LOW] - scaffold.model.weights[LOW]).max() > 1e-4
+
+
+def test_the_control_variate_of_all_is_the_mean_of_the_readers_own() -> None:
+    scaffold = Scaffold(Bowls.some(READERS), start(), Sgd(RATE), everybody=READERS, steps=3, rate=RATE)
+    rounds(scaffold)
+    mean = sum(own[LOW] for own in scaffold._controls.values()) / READERS  # nought for who was never taken
+    np.testing.assert_allclose(scaffold.control[LOW], mean, atol=EXACT)
+
+
+def test_one_local_steps_control_variate_is_the_gradient() -> None:
+    bowls = Bowls.some(READERS)
+    scaffold = Scaffold(bowls, start(), Sgd(RATE), everybody=READERS, steps=1, rate=RATE)
+    scaffold.run_round(0, cohort(0))
+    for reader in cohort(0):
+        np.testing.assert_allclose(
+            scaffold._controls[reader][LOW], bowls.update(start(), reader, 0).tensors["g." + LOW], atol=EXACT
+        )
+
+
+def test_scaffold_finds_the_common_minimum_where_fedavg_drifts_from_it() -> None:
+    plain = Bowls.some(READERS, ripple=0.0)
+    bowls = Bowls(plain.slopes, plain.centres, np.ones(READERS, np.int64))
+    best = np.average(bowls.centres[:, 0], weights=bowls.slopes)
+    fedavg = FedProx(bowls, at(0.0), Sgd(RATE), mu=0.0, steps=10, rate=RATE)
+    scaffold = Scaffold(bowls, at(0.0), Sgd(RATE), everybody=READERS, steps=10, rate=RATE)
+    for number in range(300):
+        fedavg.run_round(number, EVERYBODY)
+        scaffold.run_round(number, EVERYBODY)
+    assert abs(float(scaffold.model.weights[LOW][0]) - best) < 1e-6
+    assert abs(float(fedavg.model.weights[LOW][0]) - best) > 0.01
+
+
+def test_pfedme_finds_the_model_between_the_readers_own_and_everybodys() -> None:
+    # On (theta - c)^2 / 2 with w: theta = (c + rho w) / (1 + rho) = (1 + 3 * 5) / 4 = 4.
+    me = PFedMe(one_bowl(), at(5.0), Sgd(0.5), rho=3.0, inner_steps=200, inner_rate=RATE, steps=1, rate=RATE)
+    me.run_round(0, [0])
+    chosen = me.known(np.array([0]))
+    assert float(chosen.models[0][LOW][0]) == pytest.approx(4.0, abs=EXACT)
+    # w_u = 5 - .1 * 3 * (5 - 4) = 4.7, and w = (1 - .5) 5 + .5 * 4.7.
+    assert float(me.model.weights[LOW][0]) == pytest.approx(4.85, abs=EXACT)
+
+
+def test_readers_whom_pfedme_never_took_have_the_common_model() -> None:
+    me = PFedMe(Bowls.some(READERS), start(), Sgd(1.0), rho=2.0, inner_steps=3, inner_rate=RATE, steps=2, rate=RATE)
+    me.run_round(0, [4, 5])
+    chosen = me.known(np.array([4, 7]))
+    assert chosen.models[chosen.which[1]] is me.model.weights
+    assert np.abs(chosen.models[chosen.which[0]][LOW] - me.model.weights[LOW]).max() > 1e-3
+
+
+@BOTH
+def test_fedper_without_a_top_is_vanilla_learning(optimizer: MemoryOptimizer) -> None:
+    plain = Vanilla(Bowls.some(READERS), start(), optimizer)
+    per = FedPer(
+        Bowls.some(READERS), start(), optimizer, layers=Layers(("low", "top")), first_own=2, steps=1, rate=RATE
+    )
+    rounds(plain)
+    rounds(per)
+    for name in (LOW, TOP):
+        np.testing.assert_allclose(per.base.weights[name], plain.model.weights[name], rtol=0, atol=EXACT)
+
+
+def test_fedpers_tops_stay_at_home_and_a_new_reader_gets_their_mean() -> None:
+    per = FedPer(
+        Bowls.some(READERS), start(), Sgd(RATE), layers=Layers(("low", "top")), first_own=1, steps=4, rate=RATE
+    )
+    rounds(per)
+    chosen = per.known(np.arange(READERS))
+    assert len({float(model[TOP][0]) for model in chosen.models}) > READERS / 2
+    assert len({float(model[LOW][0]) for model in chosen.models}) == 1
+    cold = per.cold(lambda weights: np.zeros((3, 1), np.float32))
+    assert cold.which.tolist() == [0, 0, 0]
+    taken = {reader for number in range(15) for reader in cohort(number)}
+    mean = np.mean([float(chosen.models[reader][TOP][0]) for reader in taken])
+    assert float(cold.models[0][TOP][0]) == pytest.approx(mean, abs=EXACT)
+
+
+def two_camps() -> Bowls:
+    """Even readers want 3, odd ones -3."""
+    centres = np.where(np.arange(READERS)[:, None] % 2, -3.0, 3.0) + 0.1 * np.random.default_rng(0).normal(
+        size=(READERS, 2)
+    )
+    return Bowls(np.ones(READERS), centres, np.ones(READERS, np.int64))
+
+
+def test_cfl_splits_camps_that_pull_apart_and_each_reaches_its_own_minimum() -> None:
+    cfl = Cfl(two_camps(), at(0.0), Sgd(RATE), calm=0.5, pull=2.0)
+    for number in range(200):
+        cfl.run_round(number, cohort(number))
+    chosen = cfl.known(np.arange(READERS))
+    assert len(chosen.models) == 2
+    assert len(set(chosen.which[::2].tolist())) == len(set(chosen.which[1::2].tolist())) == 1
+    for reader in range(READERS):
+        found = float(chosen.models[chosen.which[reader]][LOW][0])
+        assert found == pytest.approx(-3.0 if reader % 2 else 3.0, abs=0.2)
+
+
+@BOTH
+def test_cfl_that_never_splits_is_vanilla_learning(optimizer: MemoryOptimizer) -> None:
+    cfl = Cfl(Bowls.some(READERS), start(), optimizer, calm=0.0, pull=1.0)
+    plain = Vanilla(Bowls.some(READERS), start(), optimizer)
+    rounds(cfl)
+    rounds(plain)
+    assert len(cfl.leaves) == 1
+    for name in (LOW, TOP):
+        np.testing.assert_allclose(
+            cfl.known(np.arange(3)).models[0][name], plain.model.weights[name], rtol=0, atol=EXACT
+        )
+
+
+def test_readers_who_agree_are_not_split() -> None:
+    near = Bowls(np.ones(READERS), np.full((READERS, 2), 3.0), np.ones(READERS, np.int64))
+    cfl = Cfl(near, at(0.0), Sgd(RATE), calm=0.5, pull=2.0)
+    rounds(cfl, 60)
+    assert len(cfl.leaves) == 1
+
+
+def test_a_bipartition_has_the_least_largest_cosine_across_it() -> None:
+    rng = np.random.default_rng(4)
+    for size in (2, 5, 8):
+        rows = rng.normal(size=(size, 3))
+        rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+        similarity = rows @ rows.T
+
+        def worst(side: NDArray[np.int64], similarity: NDArray[np.float64] = similarity) -> float:
+            return float(similarity[np.ix_(side == 0, side == 1)].max())
+
+        cuts = (np.array(cut) for cut in itertools.product((0, 1), repeat=size) if 0 < sum(cut) < size)
+        found = bipartition(similarity)
+        assert set(found.tolist()) == {0, 1}
+        assert worst(found) == pytest.approx(min(worst(cut) for cut in cuts), abs=1e-12)
+
+
+def test_what_makes_no_method_is_refused() -> None:
+    bowls, weights, step = Bowls.some(2), start(), Sgd(RATE)
+    with pytest.raises(ValueError, match="steps: at least 1, got 0"):
+        FedProx(bowls, weights, step, mu=0.0, steps=0, rate=1.0)
+    with pytest.raises(ValueError, match="mu: at least 0"):
+        FedProx(bowls, weights, step, mu=-1.0, steps=1, rate=1.0)
+    with pytest.raises(ValueError, match="rate: must be above 0"):
+        Scaffold(bowls, weights, step, everybody=2, steps=1, rate=0.0)
+    with pytest.raises(ValueError, match="rho: must be above 0"):
+        PFedMe(bowls, weights, step, rho=0.0, inner_steps=1, inner_rate=1.0, steps=1, rate=1.0)
+    with pytest.raises(ValueError, match="the mean of nothing"):
+        WeightedMean().value()

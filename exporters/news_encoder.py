@@ -22,7 +22,7 @@ PIECES_MAX = 512
 
 
 class _FedHead(nn.Module):
-    """The encoder with its small parameters given as arguments."""
+    """The encoder with its small parameters given as arguments; gives the token states besides."""
 
     def __init__(self, encoder: nn.Module, names: list[str]) -> None:
         super().__init__()
@@ -30,8 +30,19 @@ class _FedHead(nn.Module):
         self.names = names
 
     def forward(self, *tensors: Tensor) -> Any:
-        fed = dict(zip(self.names, tensors[: len(self.names)], strict=True))
-        return functional_call(self.encoder, fed, tensors[len(self.names) :])
+        fed = {f"encoder.{name}": each for name, each in zip(self.names, tensors, strict=False)}
+        return functional_call(_WithStates(self.encoder), fed, tensors[len(self.names) :])
+
+
+class _WithStates(nn.Module):
+    def __init__(self, encoder: nn.Module) -> None:
+        super().__init__()
+        self.encoder = encoder
+
+    def forward(self, pieces: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        encoder: Any = self.encoder
+        states = encoder.states(pieces, mask)
+        return encoder.project(encoder.pool(states, mask.to(states.dtype))), states
 
 
 def head_parameters(encoder: nn.Module) -> dict[str, Tensor]:
@@ -42,7 +53,7 @@ def head_parameters(encoder: nn.Module) -> dict[str, Tensor]:
 
 
 def export_news_encoder(encoder: nn.Module) -> onnx.ModelProto:
-    """(p.<name>..., pieces int64 [b, L], piece_mask int64 [b, L]) -> vectors [b, D]; b and L are free.
+    """(p.<name>..., pieces int64 [b, L], piece_mask int64 [b, L]) -> vectors [b, D], states [b, L, S]; b, L are free.
 
     `encoder` is a PlmNewsEncoder whose language model is called `bert`.
     """
@@ -59,7 +70,7 @@ def export_news_encoder(encoder: nn.Module) -> onnx.ModelProto:
             opset_version=OPSET,
             verbose=False,
             input_names=[f"p.{name}" for name in head] + ["pieces", "piece_mask"],
-            output_names=["vectors"],
+            output_names=["vectors", "states"],
         )
     if exported is None:
         raise RuntimeError("torch wrote no graph for the news encoder")

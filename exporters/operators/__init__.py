@@ -8,8 +8,9 @@ from typing import Any
 
 import torch
 
-from exporters.operators import elementwise, layout, rows, sums
+from exporters.operators import elementwise, layout, recurrence, rows, sums
 from exporters.translate import Rule
+from models.layers.gru import last_state
 
 aten: Any = torch.ops.aten
 
@@ -78,6 +79,7 @@ RULES: dict[Any, Rule] = {
     aten.argmax.default: sums.argmax,
     aten.cumsum.default: sums.cumulated,
     aten.native_layer_norm.default: sums.layer_norm,
+    last_state._opoverload: recurrence.gru,
     **_each(rows.rows, aten.embedding.default, aten.index_select.default),
     aten.embedding_dense_backward.default: rows.rows_gradient,
     aten.index.Tensor: rows.index,

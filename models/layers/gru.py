@@ -20,7 +20,8 @@ class MaskedGru(nn.Module):
     parameters: `nn.GRU` with `bias_hh` = 0, whose second bias would add 3 D and take FedNewsRec's user model from
     1,602,002 to 1,603,202. Gates are stacked in torch's order r, z, n.
 
-    The recurrence is unrolled: H is fixed in an exported graph and should be 50 at most.
+    With gradients the recurrence is unrolled: H is fixed in such a graph and should be 50 at most. Without, it is one
+    operator, in torch and in ONNX.
     """
 
     def __init__(self, dim: int, state_dim: int) -> None:
@@ -50,8 +51,37 @@ class MaskedGru(nn.Module):
         expect_shape("mask", mask, *x.shape[:2])
         state = x.new_zeros(x.shape[0], self.state_dim) if start is None else start
         expect_shape("start", state, x.shape[0], self.state_dim)
-        last: Tensor = _Recurrence.apply(self.input(x), mask, self.recurrent.weight, state)  # type: ignore[no-untyped-call]
+        last: Tensor
+        if torch.is_grad_enabled():
+            last = _Recurrence.apply(self.input(x), mask, self.recurrent.weight, state)  # type: ignore[no-untyped-call]
+        else:
+            last = last_state(*_real_first(x, mask), self.input.weight, self.recurrent.weight, self.input.bias, state)
         return last  # [b, D]
+
+
+def _real_first(x: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+    """Real rows before padding, in their order: x [b, H, Din], mask [b, H] -> rows [b, H, Din], how many [b] int32."""
+    places = torch.arange(mask.shape[1], dtype=mask.dtype, device=mask.device)  # [H]
+    chosen = (mask.cumsum(dim=-1).unsqueeze(1) - 1 == places[:, None]).to(mask.dtype) * mask.unsqueeze(1)  # [b, H, H]
+    return chosen @ x, mask.sum(dim=-1).to(torch.int32)
+
+
+@torch.library.custom_op("ownfeed::gru_last_state", mutates_args=())
+def last_state(x: Tensor, lengths: Tensor, input: Tensor, recurrent: Tensor, bias: Tensor, start: Tensor) -> Tensor:
+    """A GRU's state after row lengths - 1, computed by torch's own; without gradients, and one operator when traced.
+
+    x [b, H, Din], lengths [b] whole numbers, input [3 D, Din], recurrent [3 D, D], bias [3 D], start [b, D] -> [b, D];
+    `start` where the length is 0.
+    """
+    weights = [input, recurrent, bias, torch.zeros_like(bias)]
+    states, _ = torch.gru(x, start.unsqueeze(0).contiguous(), weights, True, 1, 0.0, False, False, True)  # [b, H, D]
+    after = torch.cat([start.unsqueeze(1), states], dim=1)  # [b, 1 + H, D]
+    return after[torch.arange(len(x), device=x.device), lengths.long()].contiguous()
+
+
+@last_state.register_fake
+def _(x: Tensor, lengths: Tensor, input: Tensor, recurrent: Tensor, bias: Tensor, start: Tensor) -> Tensor:
+    return x.new_empty(x.shape[0], recurrent.shape[1])
 
 
 class _Recurrence(torch.autograd.Function):

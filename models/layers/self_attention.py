@@ -6,12 +6,16 @@ Hand-written: the fused kernels have no backward that exports (ONNX notes, traps
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 
-from models.layers.masked_softmax import masked_softmax
 from models.shapes import expect_shape
+
+# Hides padding from every softmax; halved, so that adding a logit stays finite.
+LOWEST = {dtype: torch.finfo(dtype).min / 2 for dtype in (torch.float32, torch.float64)}
 
 
 class SelfAttention(nn.Module):
@@ -81,12 +85,37 @@ class SelfAttention(nn.Module):
         """
         expect_shape("x", x, "b", "H", self.value.in_features)
         expect_shape("mask", mask, *x.shape[:2])
-        q, k, v = (self._split(layer(x)) for layer in (self.query, self.key, self.value))  # [b, h, H, d]
-        logits = q @ k.transpose(-1, -2) / math.sqrt(self.head_dim)  # [b, h, H, H]
-        weights = masked_softmax(logits, mask[:, None, None, :])  # [b, h, H, H]
-        rows = (weights @ v).transpose(1, 2)  # [b, H, h, d]
+        q = self._split(self.query(x) / math.sqrt(self.head_dim))  # [b, h, H, d]; fewer numbers to scale than logits
+        k, v = self._split(self.key(x)), self._split(self.value(x))  # [b, h, H, d]
+        hidden = (mask == 0).to(x.dtype)[:, None, None, :] * LOWEST[x.dtype]
+        rows: Tensor = _Attend.apply(q, k, v, hidden).transpose(1, 2)  # type: ignore[no-untyped-call]
         contexts: Tensor = rows.flatten(2) * mask.unsqueeze(-1)
         return contexts  # [b, H, h * d]
 
     def _split(self, x: Tensor) -> Tensor:
         return x.view(x.shape[0], x.shape[1], self.heads, self.head_dim).transpose(1, 2)
+
+
+class _Attend(torch.autograd.Function):
+    """softmax(q k^T + hidden) v, with its gradient written out.
+
+    A row's sum of weights times their gradients is the product of its result and that one's gradient (as in
+    FlashAttention): d numbers instead of H. First derivatives only.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, hidden: Tensor) -> Tensor:
+        """q, k, v [b, h, H, d], hidden [b, 1, 1, H] -> [b, h, H, d]."""
+        weights = torch.softmax(q @ k.transpose(-1, -2) + hidden, dim=-1)  # [b, h, H, H]
+        rows = weights @ v
+        ctx.save_for_backward(q, k, v, weights, rows)
+        return rows
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
+        """Gradient of the result [b, h, H, d] -> those of q, k and v."""
+        q, k, v, weights, rows = ctx.saved_tensors
+        shared = (gradient * rows).sum(dim=-1, keepdim=True)  # [b, h, H, 1]
+        logits = weights * (gradient @ v.transpose(-1, -2) - shared)  # their gradient [b, h, H, H]
+        return logits @ k, logits.transpose(-1, -2) @ q, weights.transpose(-1, -2) @ gradient, None

@@ -14,6 +14,7 @@ from torch.testing import assert_close
 from exporters.gradient_graph import export_gradient_graph
 from exporters.inference_graph import export_inference_graph
 from exporters.signature import GraphInput, GraphSpec
+from models.layers.gru import MaskedGru
 
 X = GraphInput("x", ("batch", 4, 6))
 ROWS = GraphInput("rows", ("batch", 4), indexes=4)
@@ -75,6 +76,21 @@ def one_thread(graph: bytes) -> ort.InferenceSession:
     return ort.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
 
 
+class Recurrence(nn.Module):
+    """A GRU over four rows of six, some of them padding; `start` is 0 or the mean row."""
+
+    def __init__(self, *, started: bool) -> None:
+        super().__init__()
+        torch.manual_seed(5)
+        self.gru = MaskedGru(6, 3)
+        self.started = started
+
+    def forward(self, x: Tensor, rows: Tensor) -> Tensor:
+        mask = (rows > 0).to(x.dtype)
+        state: Tensor = self.gru(x, mask, x.mean(dim=1)[:, :3] if self.started else None)
+        return state
+
+
 def exported(inputs: tuple[GraphInput, ...], function: Callable[..., Tensor]) -> ort.InferenceSession:
     spec = GraphSpec("score", lambda _, *tensors: function(*tensors), inputs, "result")
     graph = export_inference_graph(Nothing(), spec).SerializeToString()
@@ -99,6 +115,19 @@ def check(inputs: tuple[GraphInput, ...], function: Callable[..., Tensor], sizes
         tensors = drawn(inputs, batch)
         (got,) = session.run(None, {name: each.numpy() for name, each in tensors.items() if name in read})
         assert_close(torch.from_numpy(got), function(*tensors.values()), atol=2e-6, rtol=1e-6)
+
+
+@pytest.mark.parametrize("started", [False, True])
+def test_a_gru_without_gradients_is_onnxs_own(started: bool) -> None:
+    model = Recurrence(started=started)
+    graph = export_inference_graph(model, GraphSpec("score", "forward", (X, ROWS), "result"))
+    assert sum(node.op_type == "GRU" for node in graph.graph.node) == 1
+    session = one_thread(graph.SerializeToString())
+    weights = {f"p.{name}": each.detach().numpy() for name, each in model.named_parameters()}
+    for rows in ([[0, 0, 0, 0]], [[0, 0, 1, 1], [1, 0, 0, 1], [0, 0, 0, 0], [1, 1, 1, 1], [0, 0, 0, 1]]):
+        x, masked = torch.randn(len(rows), 4, 6), torch.tensor(rows)
+        (got,) = session.run(None, {**weights, "x": x.numpy(), "rows": masked.numpy()})
+        assert_close(torch.from_numpy(got), model(x, masked).detach(), atol=1e-6, rtol=0)
 
 
 @pytest.mark.parametrize("name", list(VALUES))

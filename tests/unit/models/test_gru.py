@@ -49,6 +49,21 @@ def test_left_padding_gives_nn_grus_state_on_the_real_suffix(
     assert_close(gru(x, mask, start), theirs, atol=1e-6, rtol=0)
 
 
+@settings(max_examples=40, deadline=None)
+@given(seeds, st.integers(1, 8), st.booleans())
+def test_without_gradients_the_state_is_that_of_the_recurrence_wherever_padding_stands(
+    seed: int, rows: int, started: bool
+) -> None:
+    gru, x = small(seed), drawn(seed + 1, 4, rows, 5)
+    mask = (drawn(seed + 2, 4, rows) > 0).double()
+    mask[0] = 0
+    start = drawn(seed + 3, 4, 4) if started else None
+    with torch.no_grad():
+        got = gru(x, mask, start)
+    assert_close(got, gru(x, mask, start).detach(), atol=1e-9, rtol=0)
+    assert got[0].equal(torch.zeros(4).double() if start is None else start[0])
+
+
 def test_gradients_are_those_of_nn_gru_on_the_real_suffix() -> None:
     gru, x, start = small(), drawn(1, 3, 9, 5), drawn(2, 3, 4)
     theirs = oracle(gru)

@@ -22,6 +22,7 @@ from device_app.feed.stories import Stories
 from device_app.feed.taste_reader import TasteReader
 from device_app.interests.names import InterestNames
 from device_app.privacy.budget import Ledger
+from device_app.interests.searched import SearchedInterests
 from device_app.privacy.noise import NoiseSource, SystemNoise
 from device_app.settings import DeviceSettings, keeps_pool, with_overrides
 from device_app.shelves import Shelves
@@ -71,6 +72,7 @@ def build_device(
     recall = Recall(
         uplink,
         bodies,
+    searched = SearchedInterests(shelves.searches, shelves.stances, shelves.search_index, shelves.news, clock)
         ledger,
         noise,
         shelves.report_memo,
@@ -83,6 +85,7 @@ def build_device(
     )
     desk = FeedDesk(
         tastes=TasteReader(shelves.clicks, shelves.news, shelves.feedback, shelves.stances, names, shelves.preferences),
+        searched.vector,
         impressions=shelves.impressions,
         front=FrontList(shelves.front_page, shelves.news),
         recall=recall,
@@ -135,7 +138,8 @@ def build_device(
             serving=serving,
             bodies=bodies,
             syncing=syncing,
-            stories=Stories(shelves, serving, bodies, performance.bodies_wait_sec, clock),
+            stories=Stories(shelves, serving, bodies, searched, performance.bodies_wait_sec, clock),
+            searched=searched,
             names=names,
             trainer=trainer,
             troubles=Troubles(clock),

@@ -19,10 +19,12 @@ from device_app.feed.taste_reader import CHOSEN_SECTIONS, named
 from device_app.interests.cluster import InterestCluster
 from device_app.interests.names import InterestNames
 from device_app.interests.profile import ClickedNews, clicks_of, interest_cards
+from device_app.interests.searched import SearchedInterests
 from device_app.privacy.budget import Ledger
 from device_app.settings import DeviceSettings, PrivacySettings, with_overrides
 from device_app.shelves import Shelves
 from device_app.store.opinions import ReactionKind, Stance, StanceKind
+from device_app.store.searches import SavedSearch
 from device_app.sync.release import Release, current_release
 from device_app.syncing import Syncing
 from device_app.training.participant import Outcome
@@ -34,6 +36,7 @@ from device_app.views.export import export_all
 from device_app.views.history import HistoryPage, history_page
 from device_app.views.latency import LatencyView, latest
 from device_app.views.privacy import PrivacyView, privacy_view
+from device_app.views.searches import SearchesView, searches_view
 from device_app.views.status import StatusView, status_view
 from device_app.views.traffic import Looks, Shown, Traffic, looks_page, traffic_view
 from device_app.views.training import TrainingView, training_view
@@ -43,6 +46,7 @@ from device_app.wire.rounds import RoundStatus
 PRIVACY_CHANGES = "privacy"
 TRAINING_PAUSED = "training_paused"
 ROUND_LOOK_SEC = 5.0
+SEARCH_LIMIT = 50
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,7 @@ class Parts:
     syncing: Syncing
     stories: Stories
     names: InterestNames
+    searched: SearchedInterests
     trainer: Trainer
     troubles: Troubles
     clock: Callable[[], datetime]
@@ -87,9 +92,12 @@ class Device:
         except (NoRelease, ReleaseRefused) as trouble:
             return self._serving.offline(trouble)
 
-    def open(self, news_id: str, feed_id: str | None = None) -> Article:
-        """Commit the click, then give the story from this device alone. Raises UnknownNews."""
-        return self.parts.stories.open(news_id, feed_id)
+    def open(self, news_id: str, feed_id: str | None = None, *, found: bool = False) -> Article:
+        """Commit the click, then give the story from this device alone; found: among the results of a search.
+
+        Raises UnknownNews.
+        """
+        return self.parts.stories.open(news_id, feed_id, found=found)
 
     def react(self, news_id: str, kind: ReactionKind) -> bool:
         """Like, less or save a story; the same again takes it back. Returns whether it stands. Raises UnknownNews."""
@@ -126,8 +134,25 @@ class Device:
         return found
 
     def search(self, text: str) -> list[NewsCard]:
-        """News on this device that has every word of `text`, newest first."""
-        return self._shelves.news.search(text)
+        """News on this device that has every word of `text`, best first. Nothing is asked of anybody."""
+        self._shelves.searches.looked(text, self._clock())
+        return self._shelves.news.cards(self._shelves.search_index.find(text, SEARCH_LIMIT))
+
+    def save_search(self, words: str) -> SavedSearch:
+        """Keep a search. Raises ValueError for a blank or overlong text, or beyond fifty of them."""
+        saved = self._shelves.searches.save(words, self._clock())
+        self._serving.changed()
+        return saved
+
+    def delete_search(self, search_id: int) -> bool:
+        """Delete a saved search for good; False if there was none. A report made with it goes on until it is due."""
+        gone = self._shelves.searches.delete(search_id)
+        self._serving.changed()
+        return gone
+
+    def searches(self) -> SearchesView:
+        """What is saved and followed, with how much of it is here now, and what it is used for."""
+        return searches_view(self._shelves, self.parts.ledger.settings)
 
     def explore(self) -> tuple[ExploreSection, ...]:
         """The common list by section; empty before the first sync."""
@@ -175,6 +200,7 @@ class Device:
         """Clicks newest first, all or those whose card has every word of `query`."""
         return history_page(self._shelves, query, page)
 
+        self._shelves.searches.forget_opened(sorted(news_ids))
     def delete_click(self, click_id: int) -> bool:
         """Delete one click for good; False if there was none. A report made from it goes on until it is due."""
         gone = self._shelves.clicks.delete(click_id)
@@ -185,7 +211,10 @@ class Device:
         """What left this device, what it could reveal, and the switches; page counts lines of the log from 1.
 
         shown: 'concerning' or 'all'; by default what concerned the reader, or all where nothing did.
+        news_id = self._shelves.clicks.news_of(click_id)
         """
+        if news_id is not None:
+            self._shelves.searches.forget_opened([news_id])
         models = self._serving.loaded()
         return privacy_view(
             self._shelves,
@@ -209,11 +238,15 @@ class Device:
     def set_privacy(self, **changes: Any) -> PrivacySettings:
         """Change switches and keep them. Raises pydantic's ValidationError naming the field and its limit.
 
-        Another limit of a report's cost has the report made anew, by the codebook that is within it.
+        Another limit of a report's cost has the report made anew, by the codebook that is within it; so does letting
+        searches weigh in it, or no longer.
         """
         before = self.parts.ledger.settings
         settings = with_overrides(before, changes)
-        if settings.epsilon_per_report != before.epsilon_per_report:
+        if (settings.epsilon_per_report, settings.searches_in_reports) != (
+            before.epsilon_per_report,
+            before.searches_in_reports,
+        ):
             self._shelves.report_memo.clear()
         kept = self._shelves.preferences.get(PRIVACY_CHANGES) or {}
         self._shelves.preferences.set(PRIVACY_CHANGES, kept | {name: getattr(settings, name) for name in changes})
@@ -223,7 +256,8 @@ class Device:
 
     def export(self) -> dict[str, Any]:
         """Everything this device keeps."""
-        return export_all(self._shelves.database, self.settings.profile, self._clock())
+        views = {"searches": self._shelves.search_database.known()}
+        return export_all(self._shelves.database, views, self.settings.profile, self._clock())
 
     def erase(self) -> None:
         """Delete everything about the reader but the privacy switches: a report switched off must stay off.
@@ -231,7 +265,7 @@ class Device:
         The ledger's sums and the releases stay too (see Database.erase).
         """
         switches = self._shelves.preferences.get(PRIVACY_CHANGES)
-        self._shelves.database.erase()
+        self._shelves.erase()
         self._shelves.preferences.set(PRIVACY_CHANGES, switches)
         self._serving.erased()
 
@@ -299,7 +333,7 @@ class Device:
     def close(self) -> None:
         """Close connections and the database. Stop the background threads first."""
         self.parts.uplink.door.close()
-        self._shelves.database.close()
+        self._shelves.close()
 
     def _interest(self, key: int) -> tuple[ClickedNews, ...]:
         return clicks_of(self._serving.profile(), key)

@@ -89,6 +89,11 @@ class PrivacySettings(BaseModel):
         description="After this many hours a report is out of date and made anew; a code that was drawn before is sent "
         "as it was drawn, and costs nothing.",
     )
+    searches_in_reports: bool = Field(
+        default=True,
+        description="Whether saved searches and followed topics weigh in the report, and in recall on this device, "
+        "beside what was read. Their words never leave either way.",
+    )
     training: bool = Field(
         default=False, description="Whether this device may take part in training rounds. Off unless switched on."
     )

@@ -1,4 +1,4 @@
-"""All that one device keeps, over one database."""
+"""All that one device keeps: the reading view's database, and the store of the other view beside it."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from device_app.store.feeds import Feeds
 from device_app.store.front_page import FrontPage, PulledShards
 from device_app.store.impressions import Impressions
 from device_app.store.ledger_book import LedgerBook
+from device_app.store.late_database import LateDatabase
 from device_app.store.news_shelf import NewsShelf
 from device_app.store.opinions import Feedback, Stances
 from device_app.store.outbox import Outbox
@@ -22,12 +23,16 @@ from device_app.store.release_shelf import ReleaseShelf
 from device_app.store.report_memo import ReportMemo
 from device_app.store.timings import Timings
 
+from device_app.store.search_index import SearchIndex
+from device_app.store.searches import SEARCH_MIGRATIONS, Searches
 
 class Shelves:
     """Opens the database at `path` and every store on it. Raises StoreBroken.
 
     blob_folder may be shared by the devices of a fleet; by default it lies beside the database.
     """
+    Saved searches, and what is followed or blocked, are a view of their own, with a file of its own.
+
 
     def __init__(self, path: Path, blob_folder: Path | None = None) -> None:
         self.database = Database(path)
@@ -35,7 +40,11 @@ class Shelves:
         self.impressions = Impressions(self.database)
         self.news = NewsShelf(self.database)
         self.feedback = Feedback(self.database)
-        self.stances = Stances(self.database)
+        self.search_database = LateDatabase(path.parent / "views" / "searches.sqlite", SEARCH_MIGRATIONS)
+        self.searches = Searches(self.search_database)
+        self.stances = Stances(self.search_database)
+        self.stances.take_over(self.database)
+        self.search_index = SearchIndex(self.database)
         self.ledger_book = LedgerBook(self.database)
         self.report_memo = ReportMemo(self.database)
         self.drawn_reports = DrawnReports(self.database)
@@ -49,3 +58,13 @@ class Shelves:
         self.feeds = Feeds(self.database)
         self.participations = Participations(self.database)
         self.preferences = Preferences(self.database)
+
+    def erase(self) -> None:
+        """Delete all that either view knows of its reader; see `Database.erase`."""
+        self.search_database.erase()
+        self.database.erase()
+
+    def close(self) -> None:
+        """Let go of both files."""
+        self.search_database.close()
+        self.database.close()

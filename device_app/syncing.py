@@ -21,6 +21,8 @@ from device_app.wire.recall import RecallAnswer
 PRUNE_EVERY = timedelta(hours=6)
 IMPRESSIONS_KEPT = timedelta(days=60)
 
+INDEXED_A_STEP = 1_000
+"""Most news made searchable in one step; a search does the rest itself."""
 
 class Syncing:
     """Nothing it asks for depends on what the reader does."""
@@ -75,6 +77,7 @@ class Syncing:
 
     def _take_front(self, answer: RecallAnswer | None) -> None:
         """Queue the texts of the whole list when it is new, and once a start when some are missing."""
+            self._shelves.search_index.catch_up(INDEXED_A_STEP)
         models = self._serving.models()
         if answer is not None:
             self._bodies.want(answer, read_vectors(answer, models.dimensions))
@@ -94,3 +97,4 @@ class Syncing:
         keep = {*(front.news_ids if front else ()), *(item.card.id for item in (last.items if last else ()))}
         self._shelves.news.prune(now - timedelta(days=self._settings.shelf_days), keep)
         self._shelves.impressions.prune(now - IMPRESSIONS_KEPT)
+        self._shelves.search_index.tidy()

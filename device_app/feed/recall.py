@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 import numpy as np
@@ -19,7 +19,7 @@ from device_app.feed.item import FeedMode
 from device_app.feed.models import ServingModels
 from device_app.privacy.budget import Ledger
 from device_app.privacy.noise import NoiseSource
-from device_app.privacy.reporters import BY_BASIS, Reader, Reporter, reporter_of, user_vector
+from device_app.privacy.reporters import BY_BASIS, Reader, Reporter, reporter_of
 from device_app.privacy.reports import last_report, memoised, seal_report
 from device_app.privacy.sealed import Sealed
 from device_app.settings import PerformanceSettings
@@ -79,11 +79,14 @@ class Recall:
         clock: Callable[[], datetime],
         drawn: DrawnReports,
         broadcast: Broadcast,
+        searched: Callable[[str], NDArray[np.float32] | None] = lambda _: None,
     ) -> None:
+        """searched gives the second view's vector by an encoder, or None."""
         self.ledger = ledger
         self.memo = memo
         self.broadcast = broadcast
         self._drawn = drawn
+        self._searched = searched
         self._uplink = uplink
         self._bodies = bodies
         self._noise = noise
@@ -217,11 +220,11 @@ class Recall:
     ) -> Sealed[RecallRequest]:
         """Draw a report of what the reader is now (or find the one drawn before), and pay. Raises BudgetSpent."""
         latest = self._clicks.latest_id()
-        reader = Reader(clicks)
+        reader = self._reader(models, clicks)
         if reporter.name in BY_BASIS:
             with watch.stage("decompose"):
                 interests = models.recall.decompose(contexts, labels)
-            reader = Reader(clicks, interests.scores, interests.counts)
+            reader = replace(reader, scores=interests.scores, counts=interests.counts)
         with watch.stage("noise"):
             return seal_report(
                 reporter,
@@ -234,6 +237,11 @@ class Recall:
                 drawn=self._drawn,
                 clicks=latest,
             )
+
+    def _reader(self, models: ServingModels, clicks: NDArray[np.float32]) -> Reader:
+        """Both views meet here, and only as one vector each."""
+        wanted = self.ledger.settings.searches_in_reports
+        return Reader(clicks, searched=self._searched(models.encoder) if wanted else None)
 
     def _without_report(
         self, models: ServingModels, clicks: NDArray[np.float32], words: str, watch: Stopwatch
@@ -251,7 +259,8 @@ class Recall:
             return None
         try:
             with watch.stage("search"):
-                found = self.broadcast.find(user_vector(clicks), self._settings.recall_limit, models.encoder)
+                vector = self._reader(models, clicks).vector
+                found = self.broadcast.find(vector, self._settings.recall_limit, models.encoder)
         except PoolBroken:
             self.broadcast.discard()
             return None

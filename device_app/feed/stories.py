@@ -15,6 +15,7 @@ from device_app.feed.seen import one_of_each
 from device_app.feed.serving import Serving
 from device_app.feed.taste_reader import named
 from device_app.feed.tastes import Tastes
+from device_app.interests.searched import SearchedInterests
 from device_app.shelves import Shelves
 from device_app.wire.news import NewsCard
 
@@ -28,21 +29,32 @@ class Stories:
     """
 
     def __init__(
-        self, shelves: Shelves, serving: Serving, bodies: Bodies, wait_sec: float, clock: Callable[[], datetime]
+        self,
+        shelves: Shelves,
+        serving: Serving,
+        bodies: Bodies,
+        searched: SearchedInterests,
+        wait_sec: float,
+        clock: Callable[[], datetime],
     ) -> None:
         self._shelves = shelves
         self._serving = serving
         self._bodies = bodies
+        self._searched = searched
         self._wait_sec = wait_sec
         self._clock = clock
 
-    def open(self, news_id: str, feed_id: str | None) -> Article:
+    def open(self, news_id: str, feed_id: str | None, *, found: bool = False) -> Article:
         """Commit the click, then return the story. Raises UnknownNews, and then there is no click.
+
+        found: it was opened from the results of a search, which that view remembers as well.
 
         Waits for its text only while the list it came with is being fetched, and at most `wait_sec`.
         """
         card = self._shelves.news.card(news_id)
         self._shelves.clicks.add(news_id, feed_id, self._clock())
+        if found:
+            self._remember_found(news_id)
         self._serving.changed()
         item = self._serving.item(feed_id, news_id)
         body = self._shelves.news.body(news_id)
@@ -61,6 +73,12 @@ class Stories:
             reactions=frozenset(one.kind for one in reactions if one.news_id == news_id),
             feed_id=feed_id,
         )
+
+    def _remember_found(self, news_id: str) -> None:
+        self._shelves.searches.opened(news_id, self._clock())
+        models = self._serving.loaded()
+        if models is not None:
+            self._searched.keep_opened(news_id, models.encoder)
 
     def related(self, news_id: str) -> tuple[NewsCard, ...]:
         """The nearest news of the common list and the last answer by cosine, one a story, none ruled out."""

@@ -33,6 +33,8 @@ Clear = tuple[tuple[float, ...], ...]
 GRID = 2.0**-16
 BY_BASIS: frozenset[Mode] = frozenset({"basis_laplace", "basis_l1"})
 """Modes whose reports are made from the decomposition on the release's basis, the others from click vectors alone."""
+BY_VECTOR: frozenset[Mode] = frozenset({"code", "direction"})
+"""Modes whose reports are made from the reader's one vector, in which both views count."""
 
 
 @dataclass(frozen=True)
@@ -40,16 +42,28 @@ class Reader:
     """Sensitive: what a report is made from. clicks is [H, D], H >= 1.
 
     For the modes BY_BASIS alone: raw scores [C, B] on the basic interests, and counts [C], the clicks of each channel.
+    searched is the second view's vector [D], of length 1: saved searches and followed topics. None: there are none, or
+    they are kept out of reports.
     """
 
     clicks: NDArray[np.float32]
     scores: NDArray[np.floating] = field(default_factory=lambda: np.empty((0, 0)))
     counts: tuple[int, ...] = ()
+    searched: NDArray[np.float32] | None = None
 
     @property
     def vector(self) -> NDArray[np.float32]:
-        """u: the mean of the click vectors, scaled to length 1 (zero where they cancel out)."""
-        return user_vector(self.clicks)
+        """u: the mean of the click vectors, scaled to length 1 (zero where they cancel out); with a second view, the
+        mean of both views' vectors, scaled again.
+
+        Views count alike, as in FL-MV-DSSM's Algorithm 2: each gives its vector and not how much stands behind it.
+        """
+        read = user_vector(self.clicks)
+        return read if self.searched is None else user_vector(np.stack([read, self.searched]))
+
+    def views_of(self, mode: Mode) -> int:
+        """How many views weigh in a report of this mode."""
+        return 1 + (self.searched is not None and mode in BY_VECTOR)
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ FEWEST_NEW_CLICKS = 3
 SENT_AGAIN = "The same report of your interests as before: it costs no budget."
 SENT_BEFORE = "A report of your interests that was drawn once before: it costs no budget."
 SENT_FRESH = "A report of your interests, drawn anew: "
+BOTH_VIEWS = " Saved searches and followed topics weighed in it, beside your reading."
 SENT_NOTHING = "A request for the list that every device gets. Nothing about you is in it."
 _REPORT: TypeAdapter[Report] = TypeAdapter(Report)
 
@@ -52,20 +53,22 @@ def seal_report(
     if ledger.settings.mode != reporter.name:
         raise ValueError(f"the reader's mode is {ledger.settings.mode!r}: no report of interests may be made")
     value = reporter.value(reader)
+    views = reader.views_of(reporter.name)
     with ledger.book.transaction():
         before = None if value is None else drawn.get(reporter.name, reporter.book, value)
         if before is not None and value is not None:
             request = RecallRequest(release=release, limit=limit, report=_REPORT.validate_json(before))
             payload = json_payload(request)
             memo.keep(Memo(release, payload, ((float(value),),), clicks, ledger.now()))
-            return close(request, payload, JSON, Charge("none", reporter.name, subject=release), SENT_BEFORE)
+            words = SENT_BEFORE + (BOTH_VIEWS if views > 1 else "")
+            return close(request, payload, JSON, Charge("none", reporter.name, subject=release), words)
         report, clear = reporter.make(reader, noise)
         request = RecallRequest(release=release, limit=limit, report=report)
         payload = json_payload(request)
         charge = Charge(
             channel="reports",
             mechanism=reporter.name,
-            parameters=reporter.law.parameters(),
+            parameters=reporter.law.parameters() | ({"views": float(views)} if views > 1 else {}),
             epsilon=reporter.law.epsilon_per_report,
             payload_sha256=digest(payload),
             subject=release,
@@ -74,7 +77,7 @@ def seal_report(
         if value is not None:
             drawn.keep(reporter.name, reporter.book, value, report.model_dump_json(), paid.at)
         memo.keep(Memo(release, payload, clear, clicks, paid.at))
-    return close(request, payload, JSON, charge, SENT_FRESH + reporter.law.words())
+    return close(request, payload, JSON, charge, SENT_FRESH + reporter.law.words() + (BOTH_VIEWS if views > 1 else ""))
 
 
 def memoised(

@@ -75,6 +75,11 @@ class Clicks:
         total = self._database.number(f"SELECT count(*) {source}", values)
         return Page(tuple(_click(row) for row in rows), page, total)
 
+    def news_of(self, click_id: int) -> str | None:
+        """What was clicked; None if there is no such click."""
+        found = self._database.row("SELECT news_id FROM click WHERE id = ?", (click_id,))
+        return found[0] if found else None
+
     def delete(self, click_id: int) -> bool:
         """Delete a click for good; False if there was none."""
         with self._database.transaction():

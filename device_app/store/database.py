@@ -33,7 +33,8 @@ class Database:
     Raises StoreBroken if the file can't be opened or written, is no database, or was written by a newer version.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, migrations: Path | None = None) -> None:
+        """Open the file, by the migrations of the device's own store if no others are named."""
         self.path = path
         self._lock = RLock()
         self._depth = 0
@@ -41,7 +42,7 @@ class Database:
         self._undone: list[Callable[[], None]] = []
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            _migrate(path)
+            _migrate(path, migrations or MIGRATIONS)
             self._connection = sqlite3.connect(
                 path, timeout=BUSY_TIMEOUT_SEC, isolation_level=None, check_same_thread=False, cached_statements=256
             )
@@ -168,12 +169,19 @@ class Database:
         """
         with self._lock:
             with self.transaction():
-                for (table,) in self.rows("SELECT name FROM sqlite_schema WHERE type = 'table'"):
+                # An index of words is emptied by its own name: the tables that it keeps itself in are not for us.
+                kinds = (
+                    "SELECT name, type FROM pragma_table_list WHERE schema = 'main' AND type IN ('table', 'virtual')"
+                )
+                for table, kind in self.rows(kinds):
                     if table.startswith(("_yoyo", "yoyo", "sqlite_")) or table in _KEPT_BY_ERASE:
                         continue
                     self.write(f"DELETE FROM {table}")
                     self.write("DELETE FROM sqlite_sequence WHERE name = ?", (table,))
-                self.write("UPDATE charge SET subject = '', payload_sha256 = ''")
+                    if kind == "virtual":  # an index keeps the words of deleted rows until it is built again
+                        self.write(f"INSERT INTO {table} ({table}) VALUES ('rebuild')")
+                if self.row("SELECT 1 FROM sqlite_schema WHERE name = 'charge'"):
+                    self.write("UPDATE charge SET subject = '', payload_sha256 = ''")
             self._forget_all()
             self._run("VACUUM")
             self._run("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -214,28 +222,28 @@ def copy_of_new(new: Path, path: Path) -> None:
         raise StoreBroken(path, _plain(broken)) from broken
 
 
-def _migrate(path: Path) -> None:
+def _migrate(path: Path, migrations: Path) -> None:
     """Bring the file to the newest version with yoyo; leave it alone if it's already there."""
-    known = {file.stem for file in MIGRATIONS.glob("*.sql")}
+    known = {file.stem for file in migrations.glob("*.sql")}
     if not known:
-        raise StoreBroken(path, f"the migrations are missing from this installation ({MIGRATIONS.name})")
+        raise StoreBroken(path, f"the migrations are missing from this installation ({migrations.name})")
     applied = _applied(path)
     if newer := sorted(applied - known):
         raise StoreBroken(path, f"it was written by a newer version of Ownfeed (migration {newer[0]})")
     if applied == known:
         return
     with _alone(path):
-        _run_yoyo(path)
+        _run_yoyo(path, migrations)
     if missing := sorted(known - _applied(path)):
         raise StoreBroken(path, f"migration {missing[0]} could not be run")
 
 
-def _run_yoyo(path: Path) -> None:
+def _run_yoyo(path: Path, migrations: Path) -> None:
     # yoyo takes 0.15 s to import, so only a device that needs a migration pays for it.
     from yoyo import get_backend, read_migrations
 
     with get_backend("sqlite:///" + quote(str(path.resolve()))) as backend:
-        backend.apply_migrations(backend.to_apply(read_migrations(str(MIGRATIONS))))
+        backend.apply_migrations(backend.to_apply(read_migrations(str(migrations))))
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from device_app.errors import UnknownNews
 from device_app.store.database import Database
 from device_app.store.moment import to_us
-from device_app.store.words import all_words, folded
+from device_app.store.words import folded
 from device_app.wire.news import NewsCard
 
 _WIDE = "SELECT value FROM json_each(?)"
@@ -158,17 +158,14 @@ class NewsShelf:
         here = {row[0] for row in found}
         return [news_id for news_id in ids if news_id not in here]
 
-    def search(self, text: str, limit: int = 50) -> list[NewsCard]:
-        """Cards that have every word of `text`, newest first; nothing for a blank text."""
-        tests, values = all_words(text)
-        if not tests:
-            return []
+    def of_topic(self, topic: str, limit: int) -> list[str]:
+        """Ids of the newest news of a topic."""
         found = self._database.rows(
-            f"""SELECT card FROM news WHERE {" AND ".join(tests)}
-                ORDER BY json_extract(card, '$.published_at') DESC, id LIMIT ?""",
-            (*values, limit),
+            """SELECT id FROM news WHERE json_extract(card, '$.topic') = ?
+               ORDER BY json_extract(card, '$.published_at') DESC, id LIMIT ?""",
+            (topic, limit),
         )
-        return [NewsCard.model_validate_json(row[0]) for row in found]
+        return [row[0] for row in found]
 
     def count(self) -> int:
         """How many cards are here."""

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Literal
 
 from device_app.store.database import Database
+from device_app.store.late_database import LateDatabase
 from device_app.store.moment import from_us, to_us
 
 ReactionKind = Literal["like", "less", "save"]
@@ -58,10 +59,23 @@ class Feedback:
 
 
 class Stances:
-    """Topics, sections and publishers the reader follows or blocks."""
+    """Topics, sections and publishers the reader follows or blocks. On a device they're in the second view's store."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database | LateDatabase) -> None:
         self._database = database
+
+    def take_over(self, earlier: Database) -> int:
+        """Move what an earlier version kept in the device's own database; returns how many there were."""
+        found = earlier.rows("SELECT kind, name, stance, at FROM stance ORDER BY kind, name")
+        if found:
+            with self._database.transaction():
+                for row in found:
+                    self._database.write(
+                        "INSERT INTO stance (kind, name, stance, at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING", row
+                    )
+            with earlier.transaction():
+                earlier.write("DELETE FROM stance")
+        return len(found)
 
     def set(self, kind: StanceKind, name: str, stance: Stance | None, at: datetime) -> None:
         """Follow or block a name; None takes it back."""
@@ -78,6 +92,13 @@ class Stances:
     def followed(self) -> Names:
         """(kind, name) of all that is followed."""
         return self._with("follow")
+
+    def followed_topics(self) -> list[tuple[str, datetime]]:
+        """Followed topics and since when, by name."""
+        found = self._database.rows(
+            "SELECT name, at FROM stance WHERE stance = 'follow' AND kind = 'topic' ORDER BY name"
+        )
+        return [(name, from_us(at)) for name, at in found]
 
     def blocked(self) -> Names:
         """(kind, name) of all that is blocked."""

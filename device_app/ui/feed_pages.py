@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Form, Query, Request
+from fastapi import APIRouter, Form, Request
 from fastapi.responses import Response
 
 from device_app.feed.item import Feed, FeedItem
@@ -68,12 +68,6 @@ def router(press: Press) -> APIRouter:
     @routes.get("/saved")
     def saved(request: Request) -> Response:
         return press.page(request, "saved", cards=device.saved(), reactions=device.reactions())
-
-    @routes.get("/search")
-    def search(request: Request, q: Annotated[str, Query(max_length=200)] = "") -> Response:
-        query = q.strip()
-        found = device.search(query) if query else ()
-        return press.page(request, "search", query=query, found=found, reactions=device.reactions())
 
     @routes.get("/welcome")
     def welcome(request: Request) -> Response:

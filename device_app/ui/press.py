@@ -34,6 +34,8 @@ SAID = {
     "unmuted": "The interest counts again.",
     "forgotten": "The clicks of that interest are deleted from this device.",
     "deleted": "The click is deleted from this device.",
+    "search_saved": "The search is saved on this device.",
+    "search_deleted": "The search is deleted from this device.",
     "settings": "Your switches are set.",
     "paused": "Training is paused on this device.",
     "resumed": "Training goes on when a round asks.",

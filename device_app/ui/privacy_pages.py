@@ -80,6 +80,7 @@ def router(press: Press) -> APIRouter:
         epsilon_per_day_training: Annotated[float, Form()],
         clicks_per_report: Annotated[int, Form()],
         training: Annotated[Literal["on", "off"], Form()] = "off",
+        searches_in_reports: Annotated[list[Literal["on", "off"]], Form()] = [],  # noqa: B006
         epsilon_per_report: Annotated[float | None, Form()] = None,
         epsilon_lifetime_reports: Annotated[float | None, Form()] = None,
         epsilon_lifetime_training: Annotated[float | None, Form()] = None,
@@ -88,6 +89,7 @@ def router(press: Press) -> APIRouter:
             "epsilon_per_report": epsilon_per_report,
             "epsilon_lifetime_reports": epsilon_lifetime_reports,
             "epsilon_lifetime_training": epsilon_lifetime_training,
+            "searches_in_reports": "on" in searches_in_reports if searches_in_reports else None,
         }
         try:
             device.set_privacy(

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING
 from fastapi import APIRouter, HTTPException, Query
 from fastapi.responses import Response
 
-from device_app.ui import art, feed_pages, interest_pages, latency_pages, privacy_pages, story_pages, training_pages
+from device_app.ui import (
+    art,
+    feed_pages,
+    interest_pages,
+    latency_pages,
+    privacy_pages,
+    search_pages,
+    story_pages,
+    training_pages,
+)
 from device_app.ui.press import Press
 from device_app.wire.ids import NewsId
 
@@ -21,7 +30,15 @@ def router(device: Device) -> APIRouter:
     """Every route of the device's pages. Put `guard.LocalGuard` before them."""
     press = Press(device)
     routes = APIRouter(include_in_schema=False)
-    for pages in (feed_pages, story_pages, interest_pages, privacy_pages, training_pages, latency_pages):
+    for pages in (
+        feed_pages,
+        search_pages,
+        story_pages,
+        interest_pages,
+        privacy_pages,
+        training_pages,
+        latency_pages,
+    ):
         routes.include_router(pages.router(press))
 
     @routes.get("/static/{version}/{name:path}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Annotated, Literal
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import Response
@@ -18,8 +19,13 @@ def router(press: Press) -> APIRouter:
     routes = press.router()
 
     @routes.get("/story/{news_id}")
-    def story(request: Request, news_id: NewsId, feed: Annotated[str | None, Query(max_length=80)] = None) -> Response:
-        article = device.open(news_id, feed)
+    def story(
+        request: Request,
+        news_id: NewsId,
+        feed: Annotated[str | None, Query(max_length=80)] = None,
+        found: Annotated[str | None, Query(max_length=200)] = None,
+    ) -> Response:
+        article = device.open(news_id, feed, found=found is not None)
         card = article.card
         stances = device.stances()
         choices = [
@@ -34,7 +40,8 @@ def router(press: Press) -> APIRouter:
             card=card,
             stances=choices,
             minutes=reading_minutes(" ".join(article.paragraphs)) if article.paragraphs else None,
-            back=f"/#n-{card.id}",
+            back=f"/#n-{card.id}" if found is None else f"/search?{urlencode({'q': found})}#n-{card.id}",
+            back_words="Back to the feed" if found is None else "Back to the results",
         )
 
     @routes.post("/story/{news_id}/react")

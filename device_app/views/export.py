@@ -4,24 +4,34 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
 from device_app.store.database import Database
 
-LEFT_OUT = frozenset({"vector", "body"})
+LEFT_OUT = frozenset({"vector", "body", "unindexed"})
 """Vectors and texts of news say nothing about the reader that their ids don't say, and would be most of the bytes."""
 
 
-def export_all(database: Database, profile: str, now: datetime) -> dict[str, Any]:
-    """Every table by name, each row by column; blobs in base64, times as microseconds since 1970 (UTC)."""
-    names = [row[0] for row in database.rows("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")]
-    kept = [name for name in names if not name.startswith(("_yoyo", "yoyo", "sqlite_")) and name not in LEFT_OUT]
+def export_all(database: Database, views: Mapping[str, Database | None], profile: str, now: datetime) -> dict[str, Any]:
+    """Every table by name, each row by column; blobs in base64, times as microseconds since 1970 (UTC).
+
+    views are the stores of other views, by name, each with tables of its own; None where there is none yet.
+    """
     return {
         "profile": profile,
         "exported_at": now.isoformat(),
-        "tables": {name: _table(database, name) for name in kept},
+        "tables": _tables(database),
+        "views": {name: _tables(each) for name, each in views.items() if each is not None},
     }
+
+
+def _tables(database: Database) -> dict[str, list[dict[str, Any]]]:
+    # Only plain tables: those of the word index hold nothing but the news again.
+    found = database.rows("SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' ORDER BY name")
+    names = [row[0] for row in found if not row[0].startswith(("_yoyo", "yoyo", "sqlite_"))]
+    return {name: _table(database, name) for name in names if name not in LEFT_OUT}
 
 
 def _table(database: Database, name: str) -> list[dict[str, Any]]:

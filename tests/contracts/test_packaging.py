@@ -46,7 +46,7 @@ def test_the_wheel_holds_every_module_template_script_style_and_migration(wheel:
     for package in ("backend", "device_app", "models", "exporters", "experiments"):
         wanted |= inside(package, "*.py")
     wanted |= inside("web/templates", "*.html") | inside("web/static", "*.*")
-    wanted |= inside("device_app/store/migrations", "*.sql")
+    wanted |= inside("device_app/store", "*.sql")
     assert len(inside("web/templates", "*.html")) > 20
     assert len(inside("device_app/store/migrations", "*.sql")) >= 3
     assert wanted - names == set()

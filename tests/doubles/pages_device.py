@@ -19,11 +19,13 @@ from device_app.feed.item import Feed, FeedItem, Reason, Slot
 from device_app.interests.cluster import InterestCluster
 from device_app.privacy.composed import composed
 from device_app.settings import PrivacySettings, with_overrides
+from device_app.store.searches import SavedSearch
 from device_app.views.explore import ExploreSection
 from device_app.views.history import HistoryEntry, HistoryPage
 from device_app.views.latency import LatencyView, latency_view, waterfall
 from device_app.views.modes import PoolFacts, mechanism_facts, mode_facts
 from device_app.views.privacy import BudgetView, LedgerDay, PrivacyView, ReportPair
+from device_app.views.searches import SearchesView, SearchLine, TopicLine, use_of
 from device_app.views.status import StatusView
 from device_app.views.traffic import Looks, Shown, Traffic, TrafficEntry, TrafficLine, TrafficLog
 from device_app.views.training import Contribution, ProtectionFacts, TrainingView
@@ -66,6 +68,8 @@ class PagesDevice:
         self.names: dict[int, str] = {}
         self.muted: set[int] = set()
         self.opened: list[tuple[str, str | None]] = []
+        self.found: list[str] = []
+        self.saved_searches: list[SavedSearch] = []
         self.deleted: set[int] = set()
         self.cards = () if self.kind == "empty" else self._cards()
 
@@ -164,9 +168,10 @@ class PagesDevice:
             return Reason("developing", "Several publishers follow this story.")
         return Reason("interest", "You read three stories on ports.", "Ports and ships", self.cards[17:20])
 
-    def open(self, news_id: str, feed_id: str | None = None) -> Article:
+    def open(self, news_id: str, feed_id: str | None = None, *, found: bool = False) -> Article:
         """Note the click and give the story."""
         card = self.card(news_id)
+        self.found += [news_id] if found else []
         self.opened.append((news_id, feed_id))
         text = () if card.topic == "trams" else _TEXTS["paragraphs"] * (12 if self.kind == "overfull" else 2)
         related = tuple(other for other in self.cards if other.section == card.section and other.id != news_id)[:4]
@@ -199,6 +204,32 @@ class PagesDevice:
     def search(self, text: str) -> list[NewsCard]:
         """Cards with the words in their headline."""
         return [card for card in self.cards if text.lower() in card.title.lower()]
+
+    def save_search(self, words: str) -> SavedSearch:
+        """Keep a search."""
+        if not words.strip():
+            raise ValueError("words: 1 to 200 characters, got 0")
+        saved = SavedSearch(len(self.saved_searches) + 1, " ".join(words.split()), self.now, self.now)
+        self.saved_searches.append(saved)
+        return saved
+
+    def delete_search(self, search_id: int) -> bool:
+        """Drop a search."""
+        before = len(self.saved_searches)
+        self.saved_searches = [one for one in self.saved_searches if one.id != search_id]
+        return len(self.saved_searches) < before
+
+    def searches(self) -> SearchesView:
+        """The saved list."""
+        return SearchesView(
+            tuple(SearchLine(one, len(self.search(one.words)), 1) for one in reversed(self.saved_searches)),
+            tuple(
+                TopicLine(name, self.now, 3)
+                for (kind, name), stance in sorted(self.held.items())
+                if (kind, stance) == ("topic", "follow")
+            ),
+            use_of(self.settings),
+        )
 
     def explore(self) -> tuple[ExploreSection, ...]:
         """Sections by name."""

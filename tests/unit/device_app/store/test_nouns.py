@@ -21,6 +21,7 @@ from device_app.store.news_shelf import NewsShelf
 from device_app.store.opinions import Feedback, Stances
 from device_app.store.participations import Participation, Participations
 from device_app.store.preferences import Preferences
+from device_app.store.search_index import SearchIndex
 from device_app.store.timings import TIMINGS_KEPT, Timings
 
 MINUTE = timedelta(minutes=1)
@@ -131,9 +132,10 @@ def test_cards_are_replaced_searched_and_unknown_ones_named(database: Database, 
     shelf.put_cards([make_card("A", "New headline")], now)
     assert shelf.card("A").title == "New headline"
     assert [card.id for card in shelf.cards(["B", "X", "A"])] == ["B", "A"]
-    assert [card.id for card in shelf.search("ports strike")] == ["B", "A"]
-    assert shelf.search(" ") == []
-    assert shelf.search("old") == []
+    index = SearchIndex(database)
+    assert index.find("ports strike") == ["B", "A"]
+    assert index.find(" ") == []
+    assert index.find("old") == []
     assert shelf.missing(["A", "X"]) == ["X"]
     with pytest.raises(UnknownNews, match="'X'"):
         shelf.card("X")

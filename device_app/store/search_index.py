@@ -1,0 +1,84 @@
+"""Full-text search over the news on this device, by SQLite's FTS5. The words searched for are kept nowhere here."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from device_app.store.database import Database
+from device_app.store.words import QUERY_WORDS_LIMIT, folded
+
+BATCH = 200
+CARD_WEIGHT, BODY_WEIGHT = 8.0, 1.0
+_UNSPACED = re.compile("([\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff])")
+"""Scripts without spaces between words: each character is a word, and a word asked for is a row of them."""
+
+
+class SearchIndex:
+    """Finds news by words: every word asked for begins a word of the story's card or text.
+
+    Titles, abstracts, publishers, sections and topics weigh eight times as much as the text (BM25). The index lies in
+    the device's own database beside the news and is thrown out with it.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def catch_up(self, limit: int | None = None) -> int:
+        """Index what came or changed since, at most `limit` pieces of news; returns how many."""
+        done = 0
+        while limit is None or done < limit:
+            size = BATCH if limit is None else min(BATCH, limit - done)
+            with self._database.quick_transaction():
+                rows = self._database.rows(
+                    """SELECT unindexed.news_rowid, news.words, coalesce(body.body, '')
+                       FROM unindexed JOIN news ON news.rowid = unindexed.news_rowid
+                       LEFT JOIN body ON body.news_id = news.id LIMIT ?""",
+                    (size,),
+                )
+                if not rows:
+                    return done
+                gone = [(row[0],) for row in rows]
+                self._database.write_many("DELETE FROM news_text WHERE rowid = ?", gone)
+                self._database.write_many(
+                    "INSERT INTO news_text (rowid, card, body) VALUES (?, ?, ?)",
+                    [(rowid, words_of(card), words_of(body)) for rowid, card, body in rows],
+                )
+                self._database.write_many("DELETE FROM unindexed WHERE news_rowid = ?", gone)
+            done += len(rows)
+        return done
+
+    def tidy(self) -> None:
+        """Drop the words of news that has left; deleting a row only marks them."""
+        with self._database.quick_transaction():
+            self._database.write("INSERT INTO news_text (news_text) VALUES ('optimize')")
+
+    def find(self, text: str, limit: int = 50) -> list[str]:
+        """Ids of the news that has every word of `text`, best first; nothing for a text without a word."""
+        query = match_of(text)
+        if not query:
+            return []
+        self.catch_up()
+        found = self._database.rows(
+            f"""SELECT news.id FROM news_text JOIN news ON news.rowid = news_text.rowid WHERE news_text MATCH ?
+                ORDER BY bm25(news_text, {CARD_WEIGHT}, {BODY_WEIGHT}),
+                         json_extract(news.card, '$.published_at') DESC, news.id LIMIT ?""",
+            (query, limit),
+        )
+        return [row[0] for row in found]
+
+
+def words_of(text: str) -> str:
+    """A text as it is indexed and asked for: without case or marks on letters, unspaced scripts spaced."""
+    bare = "".join(each for each in unicodedata.normalize("NFKD", folded(text)) if unicodedata.category(each) != "Mn")
+    return _UNSPACED.sub(r" \1 ", bare)
+
+
+def match_of(text: str) -> str:
+    """FTS5's own words for the first sixteen words of `text`; '' if none of them holds a letter or a number."""
+    phrases = []
+    for word in folded(text).split()[:QUERY_WORDS_LIMIT]:
+        plain = " ".join(re.findall(r"\w+", words_of(word).replace("_", " ")))
+        if plain:
+            phrases.append(f'"{plain}" *')
+    return " AND ".join(phrases)

@@ -1,0 +1,109 @@
+"""The second view's own store. Oracle: the file itself, and what was put in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from device_app.shelves import Shelves
+from device_app.store.database import Database
+from device_app.store.late_database import LateDatabase
+from device_app.store.opinions import Stances
+from device_app.store.searches import SEARCH_MIGRATIONS, Meaning, Searches
+
+MINUTE = timedelta(minutes=1)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[LateDatabase]:
+    late = LateDatabase(tmp_path / "views" / "searches.sqlite", SEARCH_MIGRATIONS)
+    yield late
+    late.close()
+
+
+def test_a_view_that_is_never_used_has_no_file(store: LateDatabase) -> None:
+    searches, stances = Searches(store), Stances(store)
+    assert searches.saved() == searches.openings() == []
+    assert searches.meanings("enc") == {}
+    assert stances.followed() == stances.blocked() == set()
+    assert not searches.delete(1)
+    searches.forget_opened(["N1"])
+    searches.looked("ships", datetime.now().astimezone())
+    store.erase()
+    assert not store.path.parent.exists()
+
+
+def test_a_search_is_saved_once_listed_and_deleted_with_its_vector(store: LateDatabase, now: datetime) -> None:
+    searches = Searches(store)
+    first = searches.save("  ships   in port ", now)
+    assert searches.save("ships in port", now + MINUTE) == first
+    assert first.words == "ships in port"
+    vector = np.array([0.6, 0.8], np.float32)
+    searches.keep_meaning(Meaning("search", first.words, "enc", vector, now))
+    np.testing.assert_array_equal(searches.meanings("enc")["search", first.words].vector, vector)
+    assert searches.meanings("other") == {}
+    searches.looked("ships in port", now + MINUTE)
+    assert searches.saved()[0].looked_at == now + MINUTE
+    assert searches.delete(first.id)
+    assert not searches.delete(first.id)
+    assert searches.saved() == []
+    assert searches.meanings("enc") == {}
+
+
+@pytest.mark.parametrize("words", ["", "   ", "x" * 201])
+def test_a_blank_or_overlong_search_is_refused_by_name(store: LateDatabase, now: datetime, words: str) -> None:
+    with pytest.raises(ValueError, match="words: 1 to 200 characters"):
+        Searches(store).save(words, now)
+
+
+def test_fifty_searches_are_the_limit(store: LateDatabase, now: datetime) -> None:
+    searches = Searches(store)
+    for number in range(50):
+        searches.save(f"search {number}", now)
+    with pytest.raises(ValueError, match="50 searches are saved"):
+        searches.save("one more", now)
+    assert searches.save("search 7", now).words == "search 7"
+
+
+def test_a_deleted_search_leaves_no_byte_of_its_words(store: LateDatabase, now: datetime) -> None:
+    searches = Searches(store)
+    kept = searches.save("axolotl pond", now)
+    searches.opened("N1", now)
+    searches.delete(kept.id)
+    store.close()
+    for file in store.path.parent.iterdir():
+        assert b"axolotl" not in file.read_bytes(), file.name
+    assert searches.openings() == [("N1", now)]
+    searches.forget_opened(["N1"])
+    assert searches.openings() == []
+
+
+def test_what_an_earlier_version_followed_moves_to_the_views_own_store(tmp_path: Path, now: datetime) -> None:
+    path = tmp_path / "device.sqlite"
+    earlier = Database(path)
+    Stances(earlier).set("topic", "ports", "follow", now)
+    earlier.close()
+    for _ in range(2):
+        shelves = Shelves(path)
+        assert shelves.stances.followed() == {("topic", "ports")}
+        assert shelves.stances.followed_topics() == [("ports", now)]
+        assert shelves.database.number("SELECT count(*) FROM stance") == 0
+        shelves.close()
+
+
+def test_erasing_a_device_erases_both_views(tmp_path: Path, now: datetime) -> None:
+    shelves = Shelves(tmp_path / "device.sqlite")
+    shelves.searches.save("axolotl pond", now)
+    shelves.stances.set("topic", "axolotls", "follow", now)
+    shelves.clicks.add("N1", "f", now)
+    shelves.erase()
+    assert shelves.searches.saved() == []
+    assert shelves.stances.followed() == set()
+    assert shelves.clicks.count() == 0
+    shelves.close()
+    for file in (tmp_path / "views").iterdir():
+        assert b"axolotl" not in file.read_bytes(), file.name

@@ -12,7 +12,7 @@ from starlette.concurrency import run_in_threadpool
 
 from backend.api.reading import JSON, parse, require_media_type
 from backend.errors import NotSignedIn
-from backend.federation.coordinator import COHORT_LIMIT, SECONDS_LIMIT
+from backend.federation.orders import COHORT_LIMIT, SECONDS_LIMIT
 from device_app.wire.ids import Message, RoundId
 from device_app.wire.rounds import RoundStatus
 

@@ -9,7 +9,7 @@ from fastapi.responses import Response
 
 from backend.console import figures
 from backend.console.room import Room, Values
-from backend.federation.coordinator import COHORT_LIMIT, SECONDS_LIMIT
+from backend.federation.orders import COHORT_LIMIT, SECONDS_LIMIT
 from backend.federation.round import UNDER_WAY
 from backend.federation.systems import SYSTEMS
 from device_app.wire.ids import RoundId

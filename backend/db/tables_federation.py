@@ -33,6 +33,7 @@ class Round(Base):
 
     The states are those of `backend.federation.round`; while a secure sum is under way the row says `open`, and the
     stage is the sum's own (`SecureSumRow`), so that there is one truth. survivors, epsilon and delta: of an opened sum.
+    follows: the round whose conclusion ordered this one. facts: what the round came to. memory: of its optimizer.
     """
 
     __tablename__ = "rounds"
@@ -53,11 +54,28 @@ class Round(Base):
     survivors: Mapped[int | None]
     epsilon: Mapped[float | None] = mapped_column(Float(53))
     delta: Mapped[float | None] = mapped_column(Float(53))
+    follows: Mapped[int | None] = mapped_column(index=True, unique=True)
+    facts: Mapped[dict[str, Any] | None] = mapped_column(JSON)
+    memory: Mapped[bytes | None] = mapped_column(LargeBinary)
 
     __table_args__ = (
         CheckConstraint("cohort_minimum >= 1 AND cohort_minimum <= cohort", name="minimum_within_cohort"),
         CheckConstraint("state IN ('open', 'updates', 'applied', 'failed')", name="known_state"),
     )
+
+
+class RoundOrderRow(Base):
+    """A round that another one's conclusion has ordered, written in that conclusion's transaction.
+
+    Neither opened nor a reason: it's still to be opened. reason: why it can't be.
+    """
+
+    __tablename__ = "round_orders"
+
+    after: Mapped[int] = mapped_column(ForeignKey("rounds.number"), primary_key=True, autoincrement=False)
+    order: Mapped[str] = mapped_column(Text)
+    opened: Mapped[int | None] = mapped_column(ForeignKey("rounds.number"))
+    reason: Mapped[str | None] = mapped_column(String(500))
 
 
 class Participation(Base):
@@ -79,8 +97,8 @@ class Participation(Base):
 class SecureSumRow(Base):
     """One secure sum under way or ended (`backend.federation.secagg`): a step of a round, or a count by itself.
 
-    record is everything but the running sum, which is a file named by its SHA-256 in `total`; both change in one
-    transaction. It holds pseudonyms, public keys and encrypted shares, and no vector of any device.
+    record is small, and changes when a stage closes; what devices send are rows (`tables_sums`), and the running sum
+    is a file named by its SHA-256 in `total`. A message's row and the sum it is in change in one transaction.
     """
 
     __tablename__ = "secure_sums"

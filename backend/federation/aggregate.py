@@ -7,38 +7,47 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from device_app.wire.layout import WeightedMean
-from device_app.wire.tensors import TensorSpec
+from device_app.wire.layout import WeightedSum
 
 PREFIX = "g."
+"""Of gradients in an update: `g.<parameter>`."""
+
+Shapes = Mapping[str, tuple[int, ...]]
 
 
-def update_specs(weights: Mapping[str, NDArray[np.float32]]) -> dict[str, TensorSpec]:
-    """What an update must hold: `g.<parameter>` float32 of the parameter's shape, for each parameter."""
-    return {PREFIX + name: TensorSpec("float32", value.shape) for name, value in weights.items()}
+def gradient_shapes(weights: Mapping[str, NDArray[np.float32]]) -> dict[str, tuple[int, ...]]:
+    """Of an update that is a gradient for each of these parameters."""
+    return {PREFIX + name: value.shape for name, value in weights.items()}
 
 
 class Aggregate:
-    """The float64 sum of updates, by parameter name, and how many went in."""
+    """The float64 sum of updates, by the names their tensors have there.
 
-    def __init__(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
+    count: the devices in it, or what their weights sum up to (n_u) where a secure sum weighs them.
+    """
+
+    def __init__(self, shapes: Shapes) -> None:
         self._sums = {name: np.zeros(shape, dtype=np.float64) for name, shape in shapes.items()}
         self.count = 0
 
     @classmethod
-    def of_opened(cls, opened: WeightedMean) -> Aggregate:
-        """What a secure sum opened to: its count is N, the samples of all devices."""
-        total = cls({name.removeprefix(PREFIX): mean.shape for name, mean in opened.tensors.items()})
-        for name, mean in opened.tensors.items():
-            total._sums[name.removeprefix(PREFIX)] += mean * opened.samples
+    def of_opened(cls, opened: WeightedSum) -> Aggregate:
+        """What a secure sum opened to: its count is N, the weights of all devices."""
+        total = cls({name: each.shape for name, each in opened.tensors.items()})
+        for name, each in opened.tensors.items():
+            total._sums[name] += each
         total.count = opened.samples
         return total
 
     def add(self, update: Mapping[str, NDArray[np.float32]]) -> None:
-        """Add one update, checked already; its tensors are named `g.<parameter>`."""
+        """Add one update, checked already."""
         for name, total in self._sums.items():
-            total += update[PREFIX + name]
+            total += update[name]
         self.count += 1
+
+    def sums(self) -> dict[str, NDArray[np.float64]]:
+        """The sums themselves, weighed by n_u where devices are weighed."""
+        return {name: total.copy() for name, total in self._sums.items()}
 
     def mean(self) -> dict[str, NDArray[np.float64]]:
         """The sum over the count. Raises ValueError if nothing was added."""

@@ -9,11 +9,11 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import cast
 
-from sqlalchemy import Engine, func, select
+from sqlalchemy import Engine, select
 from sqlalchemy.orm import Session
 
 from backend.db.sessions import reading_session, writing_session
@@ -21,31 +21,27 @@ from backend.db.tables_federation import Participation, Round
 from backend.errors import OwnfeedError
 from backend.federation.errors import (
     RoundClosed,
-    RoundImpossible,
-    RoundUnderWay,
     UnknownRound,
-    UnknownSystem,
     UpdateConflict,
 )
+from backend.federation.gathering import gather_updates
 from backend.federation.inbox import Inbox
+from backend.federation.orders import OrderBook
 from backend.federation.records import count_joined, count_uploaded, place, round_number, round_status, under_way
 from backend.federation.round import UNDER_WAY, advance
 from backend.federation.secagg.book import SumBook
 from backend.federation.secure_rounds import SecureRounds
 from backend.federation.selection import admitted, draw_pseudonym, places
 from backend.federation.settlement import settle
+from backend.federation.stockroom import Stockroom
+from backend.federation.strategies.strategy import RoundOrder
 from backend.federation.systems.system import SystemSpec
 from backend.federation.uploads import UploadRules
 from backend.releases.blobs import digest
-from backend.releases.store import ReleaseStore, release_number
+from backend.releases.store import ReleaseStore
 from device_app.wire.ids import PROTOCOL_VERSION, Pseudonym, RoundId
-from device_app.wire.protections import LocalLaplace, SecureSum
-from device_app.wire.releases import ReleaseManifest
+from device_app.wire.protections import LocalLaplace
 from device_app.wire.rounds import CheckIn, RoundManifest, RoundOffer, RoundState, RoundStatus, UploadReceipt
-from device_app.wire.secagg import SumTerms
-
-COHORT_LIMIT = 100_000
-SECONDS_LIMIT = 7 * 24 * 3_600.0
 
 
 def utc_now() -> datetime:
@@ -73,11 +69,12 @@ class Coordinator:
         clock: Callable[[], datetime] = utc_now,
     ) -> None:
         self._engine = engine
-        self._releases = releases
         self._systems = systems
         self._clock = clock
         self._inbox = Inbox(data_dir / "rounds")
-        self.sums = SecureRounds(engine, releases, systems, SumBook(engine, data_dir / "sums", clock), clock)
+        self._room = Stockroom(engine, releases, clock, data_dir)
+        self.sums = SecureRounds(systems, SumBook(engine, data_dir / "sums", clock), self._room)
+        self._orders = OrderBook(systems, self._room, self.sums)
         self._rules: tuple[RoundId, UploadRules] | None = None
         self._ending = threading.Lock()
         with reading_session(engine) as session:
@@ -92,51 +89,7 @@ class Coordinator:
         the chance of each check-in to get a place. Raises UnknownSystem, RoundImpossible, RoundUnderWay or
         NothingPublished.
         """
-        spec = self._systems.get(system)
-        if spec is None:
-            raise UnknownSystem("This server runs other systems.", field="system", limit=", ".join(self._systems))
-        _check("cohort", 1 <= cohort <= COHORT_LIMIT, f"1 to {COHORT_LIMIT}")
-        _check("cohort_minimum", 1 <= cohort_minimum <= cohort, "1 to the cohort")
-        _check("seconds", 0 < seconds <= SECONDS_LIMIT, f"above 0, at most {SECONDS_LIMIT:g}")
-        _check("admission", 0 < admission <= 1, "above 0, at most 1")
-        release = self._releases.require_current()
-        self._check_trainable(release, spec)
-        now = self._clock()
-        with writing_session(self._engine) as session:
-            if others := under_way(session):
-                raise RoundUnderWay(f"round-{others[0].number}")
-            number = (session.scalar(select(func.max(Round.number))) or 0) + 1
-            terms = self._terms(f"round-{number}", release, spec, cohort, cohort_minimum)
-            manifest = RoundManifest(
-                round=f"round-{number}",
-                release=release.release,
-                system=spec.name,
-                task=spec.task,
-                model=spec.model,
-                protection=spec.protection,
-                negatives=spec.negatives,
-                samples_limit=spec.samples_limit,
-                closes_at=now + timedelta(seconds=seconds),
-                terms=terms,
-            )
-            row = Round(
-                number=number,
-                system=spec.name,
-                state="open",
-                release=release_number(release.release),
-                manifest=manifest.model_dump_json(),
-                cohort=cohort,
-                cohort_minimum=cohort_minimum,
-                admission=admission,
-                opened_at=now,
-                closes_at=manifest.closes_at,
-            )
-            session.add(row)
-            session.flush()
-            if terms is not None:
-                self.sums.begin(session, terms, seconds)
-                session.flush()
-            return round_status(session, row)
+        return self._orders.open(RoundOrder(system, cohort, cohort_minimum, seconds, admission))
 
     def check_in(self, message: CheckIn) -> RoundOffer | None:
         """A place in the round under way, or None: no round, full, over, another release or task, or not chosen."""
@@ -232,29 +185,37 @@ class Coordinator:
     def step(self) -> RoundStatus | None:
         """End the round under way if its time has come: complete, or past its deadline. Returns it if it was ended.
 
-        A round whose updates can't be applied becomes failed, with the reason; anything unforeseen is raised besides.
+        What its conclusion orders is opened at once; what a server was killed before opening, first of all. A round
+        whose updates can't be applied becomes failed, with the reason; anything unforeseen is raised besides.
         """
         if not self._ending.acquire(blocking=False):
             return None
         try:
-            with reading_session(self._engine) as session:
-                summing = next((row for row in under_way(session) if _is_sum(row)), None)
-            if summing is not None:
-                return self._step_sum(summing)
-            with reading_session(self._engine) as session:
-                due = next((row for row in under_way(session) if self._is_due(session, row)), None)
-                if due is None:
-                    return None
-                uploaded = count_uploaded(session, due)
-            round_id = f"round-{due.number}"
-            if uploaded < due.cohort_minimum:
-                self._fail(round_id, f"{uploaded} updates came until the deadline; the minimum is {due.cohort_minimum}")
-            else:
-                self._try_to_apply(due)
-            self._inbox.discard(round_id)
-            return self.status(round_id)
+            self._orders.open_waiting()
+            ended = self._end_due()
+            if ended is not None:
+                self._orders.open_waiting()
+            return ended
         finally:
             self._ending.release()
+
+    def _end_due(self) -> RoundStatus | None:
+        with reading_session(self._engine) as session:
+            summing = next((row for row in under_way(session) if _is_sum(row)), None)
+        if summing is not None:
+            return self._step_sum(summing)
+        with reading_session(self._engine) as session:
+            due = next((row for row in under_way(session) if self._is_due(session, row)), None)
+            if due is None:
+                return None
+            uploaded = count_uploaded(session, due)
+        round_id = f"round-{due.number}"
+        if uploaded < due.cohort_minimum:
+            self._fail(round_id, f"{uploaded} updates came until the deadline; the minimum is {due.cohort_minimum}")
+        else:
+            self._try_to_apply(due)
+        self._inbox.discard(round_id)
+        return self.status(round_id)
 
     def _is_due(self, session: Session, row: Round) -> bool:
         return self._clock() >= row.closes_at or count_uploaded(session, row) >= row.cohort
@@ -262,14 +223,12 @@ class Coordinator:
     def _try_to_apply(self, row: Round) -> None:
         round_id = f"round-{row.number}"
         try:
+            rules = self._rules_of(row)
             settle(
-                self._engine,
-                self._releases,
-                self._inbox,
+                lambda: gather_updates(self._engine, self._inbox, rules, row),
                 self._systems[row.system],
-                self._rules_of(row),
+                self._room,
                 row,
-                self._clock(),
             )
         except (OwnfeedError, OSError) as reason:
             self._fail(round_id, str(reason))
@@ -315,25 +274,6 @@ class Coordinator:
             raise UnknownRound
         return row
 
-    def _check_trainable(self, release: ReleaseManifest, spec: SystemSpec) -> None:
-        if not _trains(release, spec):
-            raise RoundImpossible(
-                f"Release {release.release} has no trainable model {spec.model!r} of architecture "
-                f"{spec.architecture!r}.",
-                field="system",
-                limit=", ".join(name for name, each in self._systems.items() if _trains(release, each)),
-            )
-
-    def _terms(
-        self, round_id: RoundId, release: ReleaseManifest, spec: SystemSpec, cohort: int, cohort_minimum: int
-    ) -> SumTerms | None:
-        if not isinstance(spec.protection, SecureSum):
-            return None
-        coordinates = sum(value.size for value in self._releases.weights(release, spec.model).values())
-        _check("cohort", cohort <= spec.protection.cohort_limit, f"at most {spec.protection.cohort_limit}")
-        _check("cohort_minimum", cohort_minimum >= 2, "at least 2, for a sum that hides anybody")
-        return spec.protection.terms(round_id, cohort=cohort, cohort_minimum=cohort_minimum, coordinates=coordinates)
-
     def _check_open(self, session: Session, row: Round) -> None:
         if row.state not in UNDER_WAY:
             raise RoundClosed(f"The round is {row.state}.", field="round")
@@ -349,9 +289,8 @@ class Coordinator:
         known = self._rules
         if known is None or known[0] != round_id:
             manifest = RoundManifest.model_validate_json(row.manifest)
-            weights = self._releases.weights(self._releases.manifest(manifest.release), manifest.model)
             assert isinstance(manifest.protection, LocalLaplace)
-            known = (round_id, UploadRules.of(weights, manifest.protection))
+            known = (round_id, UploadRules.of(manifest.shapes, manifest.protection))
             self._rules = known
         return known[1]
 
@@ -364,11 +303,6 @@ def _earlier_receipt(round_id: RoundId, mine: Participation, sha256: str) -> Upl
     return UploadReceipt(round=round_id, sha256=sha256, duplicate=True)
 
 
-def _check(field: str, fits: bool, limit: str) -> None:
-    if not fits:
-        raise RoundImpossible(f"{field} is out of its limits.", field=field, limit=limit)
-
-
 def _check_takes_updates(row: Round) -> None:
     if _is_sum(row):
         raise RoundClosed("The round takes masked vectors, and never a single update.", field="round")
@@ -376,13 +310,3 @@ def _check_takes_updates(row: Round) -> None:
 
 def _is_sum(row: Round) -> bool:
     return RoundManifest.model_validate_json(row.manifest).terms is not None
-
-
-def _trains(release: ReleaseManifest, spec: SystemSpec) -> bool:
-    entry = release.models.get(spec.model)
-    return (
-        entry is not None
-        and entry.architecture == spec.architecture
-        and "gradient" in entry.graphs
-        and entry.weights is not None
-    )

@@ -12,7 +12,7 @@ from backend.db.tables_federation import Participation, Round, SecureSumRow
 from backend.federation.errors import UnknownPseudonym
 from backend.federation.round import UNDER_WAY
 from device_app.wire.ids import Pseudonym, RoundId
-from device_app.wire.rounds import RoundState, RoundStatus
+from device_app.wire.rounds import RoundManifest, RoundState, RoundStatus
 
 
 def round_number(round_id: RoundId) -> int:
@@ -65,10 +65,12 @@ def round_status(session: Session, row: Round) -> RoundStatus:
     return RoundStatus(
         round=f"round-{row.number}",
         system=row.system,
+        task=RoundManifest.model_validate_json(row.manifest).task,
         state=state_of(session, row),
         reason=row.reason,
         release=f"r{row.release}",
         published=None if row.published is None else f"r{row.published}",
+        follows=None if row.follows is None else f"round-{row.follows}",
         cohort=row.cohort,
         cohort_minimum=row.cohort_minimum,
         joined=count_joined(session, row),

@@ -4,7 +4,7 @@ open     offers go out, no update has come
 keys, shares, masked, (agree), unmask
          the stages of a secure sum, from the first place given: instead of `updates`, and kept by the sum itself
 updates  at least one update has come; offers still go out while places and time are left
-applied  the updates were averaged, and the new weights published, in one transaction
+applied  the updates were summed and concluded, and what they gave published, if anything, in one transaction
 failed   with a reason: too few updates at the deadline, cancelled, or nothing left to build on
 """
 

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime
 
-from sqlalchemy import Engine
 from sqlalchemy.orm import Session
 
 from backend.db.sessions import reading_session, writing_session
 from backend.db.tables_federation import Round, SecureSumRow
 from backend.federation.errors import RoundClosed, RoundImpossible, UnknownRound
+from backend.federation.gathering import gather_sum
 from backend.federation.records import place, round_number
 from backend.federation.round import UNDER_WAY
 from backend.federation.secagg.book import SumBook
 from backend.federation.secagg.errors import SumStageClosed, UnknownSum
-from backend.federation.settlement import settle_sum
+from backend.federation.settlement import settle
+from backend.federation.stockroom import Stockroom
 from backend.federation.systems.system import SystemSpec
 from backend.releases.blobs import digest
-from backend.releases.store import ReleaseStore
 from device_app.wire.ids import Message, Pseudonym, RoundId
 from device_app.wire.rounds import UPLOAD_LIMIT_BYTES, RoundManifest, SumStage, UploadReceipt
 from device_app.wire.secagg import BOX_BYTES, AdvertisedKeys, Agreement, RevealedShares, SharedKeys, SumTerms
@@ -40,13 +39,12 @@ class SecureRounds:
 
     def __init__(
         self,
-        engine: Engine,
-        releases: ReleaseStore,
         systems: Mapping[str, SystemSpec],
         book: SumBook,
-        clock: Callable[[], datetime],
+        room: Stockroom,
     ) -> None:
-        self._engine, self._releases, self._systems, self._book, self._clock = engine, releases, systems, book, clock
+        self._systems, self._book, self._room = systems, book, room
+        self._engine, self._clock = room.engine, room.clock
 
     def begin(self, session: Session, terms: SumTerms, seconds: float) -> None:
         """The sum of a round that opens, in its transaction. Raises RoundImpossible for a vector no upload may have."""
@@ -129,7 +127,7 @@ class SecureRounds:
     def step(self, row: Round) -> str | None:
         """Close the stage if it is complete or its time is over; apply the round once its sum can be opened.
 
-        Returns why the round has failed, else None. Raises as `settle_sum`, which the coordinator makes a failure of.
+        Returns why the round has failed, else None. Raises as `settle`, which the coordinator makes a failure of.
         """
         name = f"round-{row.number}"
         if self._book.closable(name):
@@ -137,7 +135,8 @@ class SecureRounds:
         if (reason := self._book.reason(name)) is not None:
             return reason
         if self._book.due(name):
-            settle_sum(self._engine, self._releases, self._book, self._systems[row.system], row, self._clock())
+            manifest = RoundManifest.model_validate_json(row.manifest)
+            settle(lambda: gather_sum(self._book, manifest), self._systems[row.system], self._room, row)
         return None
 
     def fail(self, round_id: RoundId, reason: str) -> None:

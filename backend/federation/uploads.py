@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.federation.aggregate import update_specs
+from backend.federation.aggregate import Shapes
 from backend.federation.errors import UpdateRefused
 from device_app.wire.protections import LocalLaplace
 from device_app.wire.tensors import TensorError, TensorSpec, unpack
 
+FLOAT32_BYTES = 4
 HEADER_BYTES = 4_096
 HEADER_BYTES_PER_TENSOR = 512
 NOISE_REACH = 60.0
@@ -23,24 +24,25 @@ NOISE_REACH = 60.0
 class UploadRules:
     """The tensors of one round's updates, the largest body, and the largest value."""
 
-    specs: Mapping[str, TensorSpec]
+    shapes: Shapes
     limit_bytes: int
     value_limit: float
 
     @classmethod
-    def of(cls, weights: Mapping[str, NDArray[np.float32]], protection: LocalLaplace) -> UploadRules:
-        """The rules for updates of these weights under this protection."""
-        content = sum(value.nbytes for value in weights.values())
+    def of(cls, shapes: Shapes, protection: LocalLaplace) -> UploadRules:
+        """The rules for updates of these tensors under this protection."""
+        content = sum(FLOAT32_BYTES * math.prod(shape) for shape in shapes.values())
         return cls(
-            specs=update_specs(weights),
-            limit_bytes=content + HEADER_BYTES + HEADER_BYTES_PER_TENSOR * len(weights),
+            shapes=shapes,
+            limit_bytes=content + HEADER_BYTES + HEADER_BYTES_PER_TENSOR * len(shapes),
             value_limit=protection.clip + NOISE_REACH * protection.scale,
         )
 
     def read(self, content: bytes) -> dict[str, NDArray[np.float32]]:
         """The update's tensors. Raises UpdateRefused, naming the tensor and the limit."""
         try:
-            update = unpack(content, self.specs, limit_bytes=self.limit_bytes)
+            specs = {name: TensorSpec("float32", shape) for name, shape in self.shapes.items()}
+            update = unpack(content, specs, limit_bytes=self.limit_bytes)
         except TensorError as broken:
             raise UpdateRefused(f"{broken}.", field="body") from broken
         for name, array in update.items():

@@ -152,6 +152,43 @@ def missing_rankers(release: ReleaseManifest, rankers: Sequence[RankerName]) -> 
     return [name for name in dict.fromkeys(f"ranker.{one}" for one in rankers) if name not in release.models]
 
 
+def publish_changes(
+    store: ReleaseStore,
+    previous: ReleaseManifest,
+    weights: Mapping[str, Mapping[str, NDArray[np.float32]]],
+    note: str,
+    *,
+    change: Callable[[ReleaseDraft], ReleaseDraft] | None = None,
+    facts: Mapping[str, Any] | None = None,
+    together_with: Callable[[Session, ReleaseManifest], None] | None = None,
+) -> ReleaseManifest:
+    """`previous` with new weights for these models, and then with `change`; the graphs stay, so torch is not needed.
+
+    Raises ReleaseNotPublished, naming the tensor, unless the weights have the previous names and shapes and are finite.
+    `together_with` is `ReleaseStore.commit`'s.
+    """
+    models = dict(previous.models)
+    for model, new in weights.items():
+        _check_like(previous, store.weights(previous, model), new)
+        models[model] = models[model].model_copy(update={"weights": store.add_blob(pack(new))})
+    draft = ReleaseDraft.like(previous, models=models)
+    if change is not None:
+        draft = change(draft)
+    return store.commit(draft, note=note, facts=facts, together_with=together_with)
+
+
+def _check_like(
+    previous: ReleaseManifest, old: Mapping[str, NDArray[np.float32]], new: Mapping[str, NDArray[np.float32]]
+) -> None:
+    if odd := sorted(old.keys() ^ new.keys()):
+        raise ReleaseNotPublished(f"The new weights and those of {previous.release} differ in {odd[0]}.", field=odd[0])
+    for name, value in old.items():
+        try:
+            TensorSpec("float32", value.shape).check(name, new[name])
+        except TensorError as broken:
+            raise ReleaseNotPublished(str(broken), field=name) from broken
+
+
 def publish_next(
     store: ReleaseStore,
     previous: ReleaseManifest,
@@ -162,22 +199,8 @@ def publish_next(
     facts: Mapping[str, Any] | None = None,
     together_with: Callable[[Session, ReleaseManifest], None] | None = None,
 ) -> ReleaseManifest:
-    """`previous` with new weights for one model; the graphs stay, so torch is not needed.
-
-    Raises ReleaseNotPublished, naming the tensor, unless the weights have the previous names and shapes and are finite.
-    `together_with` is `ReleaseStore.commit`'s.
-    """
-    shapes = {name: value.shape for name, value in store.weights(previous, model).items()}
-    if odd := sorted(shapes.keys() ^ weights.keys()):
-        raise ReleaseNotPublished(f"The new weights and those of {previous.release} differ in {odd[0]}.", field=odd[0])
-    for name, shape in shapes.items():
-        try:
-            TensorSpec("float32", shape).check(name, weights[name])
-        except TensorError as broken:
-            raise ReleaseNotPublished(str(broken), field=name) from broken
-    entry = previous.models[model].model_copy(update={"weights": store.add_blob(pack(weights))})
-    draft = ReleaseDraft.like(previous, models=previous.models | {model: entry})
-    return store.commit(draft, note=note, facts=facts, together_with=together_with)
+    """`publish_changes` of one model."""
+    return publish_changes(store, previous, {model: weights}, note, facts=facts, together_with=together_with)
 
 
 def roll_back(store: ReleaseStore, to: ReleaseId) -> ReleaseManifest:

@@ -20,13 +20,14 @@ from sqlalchemy import Engine, func, select
 from sqlalchemy.orm import Session
 
 from backend.db.sessions import reading_session, writing_session
-from backend.db.tables_federation import Release
+from backend.db.tables_federation import Release, Round
 from backend.releases.blobs import BlobFolder
 from backend.releases.errors import NothingPublished, ReleaseNotPublished, UnknownRelease
 from backend.releases.signing import load_or_create_key
 from backend.settings import BackendSettings
 from device_app.wire.ids import ReleaseId
 from device_app.wire.releases import BlobRef, ModelEntry, RecallProtocol, ReleaseManifest, SignedManifest, sign
+from device_app.wire.rounds import RoundManifest
 from device_app.wire.tensors import TensorSpec, unpack
 
 WEIGHTS_LIMIT_BYTES = 256 * 1024 * 1024
@@ -218,12 +219,20 @@ class ReleaseStore:
         return manifest
 
     def sweep(self, older_than_sec: float = SWEEP_AFTER_SEC) -> int:
-        """Remove what half-written releases left behind; returns how many files went. Called when the server starts."""
+        """Remove what half-written releases and ended rounds left behind; returns how many files went.
+
+        Called when the server starts.
+        """
         with reading_session(self._engine) as session:
             manifests = [
                 ReleaseManifest.model_validate_json(text) for text in session.scalars(select(Release.manifest))
             ]
+            rounds = [
+                RoundManifest.model_validate_json(text)
+                for text in session.scalars(select(Round.manifest).where(Round.finished_at.is_(None)))
+            ]
         keep = {ref.sha256 for manifest in manifests for ref in blob_refs(manifest)}
+        keep |= {ref.sha256 for each in rounds for ref in each.materials.values()}
         return self._blobs.sweep(keep, older_than_sec=older_than_sec)
 
 

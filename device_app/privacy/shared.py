@@ -25,7 +25,7 @@ class PrivateParameter(ValueError):
 
 @dataclass(frozen=True)
 class SharedUpdate:
-    """Tensors `g.<parameter>` none of which belongs to a private parameter of `model`; checked when it's made.
+    """Tensors none of which is the gradient `g.<parameter>` of a private parameter of `model`; checked when it's made.
 
     `Clipped` is made of nothing else, and the noise takes nothing but a `Clipped`. Raises PrivateParameter.
 
@@ -34,7 +34,7 @@ class SharedUpdate:
     """
 
     tensors: Mapping[str, NDArray[np.float32]]
-    model: ModelEntry
+    model: ModelEntry | None
 
     def __post_init__(self) -> None:
         for name in self.tensors:
@@ -42,15 +42,18 @@ class SharedUpdate:
                 raise PrivateParameter(name)
 
 
-def shared_part(tensors: Mapping[str, NDArray[np.float32]], model: ModelEntry) -> SharedUpdate:
+def shared_part(tensors: Mapping[str, NDArray[np.float32]], model: ModelEntry | None) -> SharedUpdate:
     """An update without its private parameters, whose gradients are for this device alone.
+
+    model: whose gradients they are; None for tensors that are of no model.
 
     Formal guarantees: those of `SharedUpdate`. Which parameters a model has is public; no value is.
     """
     return SharedUpdate({name: each for name, each in tensors.items() if not is_private(name, model)}, model)
 
 
-def is_private(tensor: str, model: ModelEntry) -> bool:
+def is_private(tensor: str, model: ModelEntry | None) -> bool:
     """Whether `g.<parameter>` belongs to a parameter that this device keeps for itself."""
     parameter = tensor.removeprefix(PREFIX)
-    return parameter in model.private or parameter.rsplit(".", 1)[-1] in ALWAYS_PRIVATE
+    declared = () if model is None else model.private
+    return parameter in declared or parameter.rsplit(".", 1)[-1] in ALWAYS_PRIVATE

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from datetime import datetime
 
 from device_app.errors import BudgetSpent, NotEligible, ProtectionTooWeak
 from device_app.settings import PrivacySettings
+from device_app.training.tasks.task import Shapes
 from device_app.wire.ids import ReleaseId
-from device_app.wire.protections import Protection, SecureSum
+from device_app.wire.protections import SUMMED, Protection, SecureSum
 from device_app.wire.rounds import RoundManifest
 
 ENOUGH_CLICKS = 5
@@ -30,15 +32,24 @@ class Readiness:
 
 @dataclass(frozen=True)
 class Terms:
-    """What this device holds an offer against; trainable are the models that it can do the offered task on."""
+    """What this device holds an offer against.
+
+    trainable: the models that it can do the offered task on; None for a task of no particular model. shapes: of the
+    update it would compute.
+    """
 
     privacy: PrivacySettings
     release: ReleaseId
     tasks: tuple[str, ...]
-    trainable: tuple[str, ...]
-    coordinates: int
+    trainable: tuple[str, ...] | None
+    shapes: Shapes
     epsilon_left: float
     now: datetime
+
+    @property
+    def coordinates(self) -> int:
+        """Numbers of the update, which the price counts."""
+        return sum(math.prod(shape) for shape in self.shapes.values())
 
 
 def check_ready(readiness: Readiness) -> None:
@@ -51,11 +62,15 @@ def check_ready(readiness: Readiness) -> None:
         raise NotEligible("it has no release yet.")
     if readiness.epsilon_left <= 0:
         raise NotEligible("today's privacy budget for training is spent, or set to 0.")
+    if not readiness.idle:
+        raise NotEligible("its reader is reading just now.")
+
+
+def check_clicks(readiness: Readiness) -> None:
+    """For tasks that need samples. Raises NotEligible."""
     if readiness.clicks < ENOUGH_CLICKS:
         held = "1 click" if readiness.clicks == 1 else f"{readiness.clicks} clicks"
         raise NotEligible(f"it holds {held}; {ENOUGH_CLICKS} are needed.")
-    if not readiness.idle:
-        raise NotEligible("its reader is reading just now.")
 
 
 def check_offer(manifest: RoundManifest, terms: Terms) -> None:
@@ -64,14 +79,16 @@ def check_offer(manifest: RoundManifest, terms: Terms) -> None:
         raise NotEligible(f"it does not know the task {manifest.task!r}.")
     if manifest.release != terms.release:
         raise NotEligible(f"the round is for release {manifest.release}, this device holds {terms.release}.")
-    if manifest.model not in terms.trainable:
+    if terms.trainable is not None and manifest.model not in terms.trainable:
         raise NotEligible(f"the release has no gradient of {manifest.model!r} for {manifest.task!r}.")
+    if manifest.shapes != dict(terms.shapes):
+        raise NotEligible(f"the round wants an update of other tensors than {manifest.task!r} computes.")
     if manifest.closes_at <= terms.now:
         raise NotEligible("the round has closed.")
     check_protection(manifest.protection, terms.privacy)
     cost = (
         _check_sum(manifest, terms)
-        if isinstance(manifest.protection, SecureSum)
+        if isinstance(manifest.protection, SUMMED)
         else (manifest.protection.epsilon_per_upload(terms.coordinates))
     )
     if cost > terms.epsilon_left * (1 + ROUNDING):

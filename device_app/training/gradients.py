@@ -34,6 +34,11 @@ class GradientFn(Protocol):
         ...
 
 
+def no_gradients(params: Params, batch: Batch) -> Gradients:
+    """For tasks without a gradient graph. Raises ValueError."""
+    raise ValueError("gradients: this task's model has no gradient graph")
+
+
 class BoundGraph:
     """An ONNX graph that keeps the parameters it was given last, so that batches of one round bind them once.
 

@@ -8,7 +8,7 @@ the attempt with an outcome; anything else ends it with that error.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Collection, Generator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -20,7 +20,7 @@ from device_app.errors import (
     NotEligible,
     ProtectionTooWeak,
 )
-from device_app.training.eligibility import Readiness, Terms, check_offer, check_ready
+from device_app.training.eligibility import Readiness, Terms, check_clicks, check_offer, check_ready
 from device_app.training.tasks.task import Update
 from device_app.wire.ids import PROTOCOL_VERSION, ReleaseId, RoundId
 from device_app.wire.rounds import CheckIn, RoundOffer, RoundStatus, UploadReceipt
@@ -98,10 +98,18 @@ class Outcome:
     again_sec: float | None = None
 
 
-def participate(readiness: Readiness, tasks: tuple[str, ...]) -> Generator[Wish, Reply, Outcome]:
-    """One attempt to take part in a round."""
+def participate(
+    readiness: Readiness, tasks: tuple[str, ...], without_samples: Collection[str] = ()
+) -> Generator[Wish, Reply, Outcome]:
+    """One attempt to take part in a round.
+
+    A device whose reader has too few clicks for samples looks only for rounds of the tasks `without_samples`. What it
+    says at the check-in is the same either way: what this program can do, and nothing of its reader.
+    """
     try:
         check_ready(readiness)
+        if not without_samples:
+            check_clicks(readiness)
         status = yield LookAtRound()
         if status is None:
             return Outcome("idle", "No round is under way.")
@@ -109,8 +117,10 @@ def participate(readiness: Readiness, tasks: tuple[str, ...]) -> Generator[Wish,
         _check_round(status, readiness.release)
         if (yield AskIfJoined(status.round)):
             return Outcome("idle", f"This device has had its part in {status.round}.")
-        if not (yield Gather()):
-            raise NotEligible("none of its clicks has a feed and earlier clicks to learn from.")
+        if status.task not in without_samples:
+            check_clicks(readiness)
+            if not (yield Gather()):
+                raise NotEligible("none of its clicks has a feed and earlier clicks to learn from.")
     except NotEligible as not_now:
         return Outcome("idle", str(not_now))
     except (BackendUnreachable, BackendRefused, AnswerMalformed) as trouble:

@@ -45,6 +45,17 @@ class SampleSource(Protocol):
         ...
 
 
+class NoSamples:
+    """For tasks that need none."""
+
+    def draw(self, *, negatives: int, limit: int, rng: np.random.Generator, features: tuple[str, ...] = ()) -> Samples:
+        """Raises ValueError: a task that draws samples has to say that it needs them."""
+        raise ValueError("samples: this task has none")
+
+
+NO_SAMPLES = NoSamples()
+
+
 @dataclass(frozen=True)
 class _Positive:
     """A click that can be learnt from: its feed, and what had been clicked before that feed was shown, oldest first."""

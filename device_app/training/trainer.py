@@ -7,6 +7,7 @@ any point costs at most once, and what is sent again is the same bytes.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Literal
 
@@ -19,6 +20,7 @@ from device_app.errors import (
     DeviceError,
     NoRelease,
     NotEligible,
+    ReleaseRefused,
 )
 from device_app.privacy.budget import Ledger
 from device_app.privacy.clipping import clip_elementwise
@@ -34,8 +36,8 @@ from device_app.store.database import Database
 from device_app.store.outbox import Outbox, Parcel
 from device_app.store.participations import Participation, Participations
 from device_app.sync.release import Release
-from device_app.training.eligibility import Readiness, Terms, check_ready
-from device_app.training.gradients import OnnxGradients
+from device_app.training.eligibility import Readiness, Terms, check_clicks, check_ready
+from device_app.training.gradients import GradientFn, OnnxGradients, Params, no_gradients
 from device_app.training.participant import (
     AskForPlace,
     AskIfJoined,
@@ -52,13 +54,14 @@ from device_app.training.participant import (
     participate,
 )
 from device_app.training.reading import Reading
-from device_app.training.samples import ReaderSamples
+from device_app.training.samples import NO_SAMPLES, ReaderSamples
 from device_app.training.summing import Summing
-from device_app.training.tasks import TASKS, TRAINS
-from device_app.training.tasks.task import Update
+from device_app.training.tasks import TASKS
+from device_app.training.tasks.task import Given, Shapes, TaskKind, Update
 from device_app.uplink.server import Uplink, upload_path
 from device_app.wire.protections import LocalLaplace, SecureSum
-from device_app.wire.rounds import RoundOffer, RoundStatus, UploadReceipt
+from device_app.wire.releases import BlobRef, ModelEntry
+from device_app.wire.rounds import MATERIALS_LIMIT_BYTES, RoundManifest, RoundOffer, RoundStatus, UploadReceipt
 
 RETRY_SEC = 10.0
 RETRY_LIMIT_SEC = 300.0
@@ -80,6 +83,7 @@ class Trainer:
     Args:
         release: the release in use. Raises NoRelease on a device that was never synced.
         reading: the reader's feeds and clicks.
+        materials: fetches what a round's task needs besides the release.
         database: for the transaction that ledger, outbox and participations share.
         ledger: budget and, in its settings, what the reader accepts.
         noise: cryptographic on a device.
@@ -99,6 +103,7 @@ class Trainer:
         participations: Participations,
         ledger: Ledger,
         uplink: Uplink,
+        materials: Callable[[BlobRef], bytes],
         noise: NoiseSource,
         clock: Callable[[], datetime],
         draw: Draw = fresh_draw,
@@ -110,6 +115,7 @@ class Trainer:
         self._outbox, self._participations, self._ledger = outbox, participations, ledger
         self._uplink, self._noise, self._clock, self._draw = uplink, noise, clock, draw
         self._paused, self._idle_sec, self._threads = paused, idle_sec, threads
+        self._materials = materials
         self._samples: ReaderSamples | None = None
         self.summing = Summing(
             database=database,
@@ -135,7 +141,8 @@ class Trainer:
             if (summed := self._go_on_summing()) is not None:
                 return summed
             release = self._release_or_none()
-            attempt = participate(self._readiness(release), tuple(TASKS))
+            without_samples = [name for name, kind in TASKS.items() if not kind.needs_samples]
+            attempt = participate(self._readiness(release), tuple(TASKS), without_samples)
             outcome = _drive(attempt, lambda wish: self._fulfil(wish, release))
             self._note(outcome)
             if outcome.state == "waiting":
@@ -146,9 +153,11 @@ class Trainer:
             self._samples = None
 
     def why_not(self) -> str | None:
-        """Why this device would not train now, in a sentence, or None if it would."""
+        """Why this device would not train on its clicks now, in a sentence, or None if it would."""
+        readiness = self._readiness(self._release_or_none())
         try:
-            check_ready(self._readiness(self._release_or_none()))
+            check_ready(readiness)
+            check_clicks(readiness)
         except NotEligible as not_now:
             return str(not_now)
         return None
@@ -209,35 +218,66 @@ class Trainer:
             raise NotEligible("its reader has paused training or switched it off meanwhile.")
 
     def _terms(self, release: Release, offer: RoundOffer) -> Terms:
-        model = offer.manifest.model
-        trainable = tuple(
-            name
-            for name, entry in release.manifest.models.items()
-            if entry.role == TRAINS.get(offer.manifest.task)
-            and release.has_graph(name, GRADIENT)
-            and FEATURES.keys() >= set(entry.features)
-        )
-        weights = release.weights(model) if model in trainable else {}
+        manifest = offer.manifest
+        kind = TASKS.get(manifest.task)
+        trainable: tuple[str, ...] | None = ()
+        shapes: Shapes = {}
+        if kind is not None:
+            trainable = _trainable(release, kind)
+            if trainable is None or manifest.model in trainable:
+                shapes = kind.make(self._given(release, manifest)).shapes(_params(release, manifest))
         return Terms(
             privacy=self._ledger.settings,
             release=release.id,
             tasks=tuple(TASKS),
             trainable=trainable,
-            coordinates=sum(value.size for value in weights.values()),
+            shapes=shapes,
             epsilon_left=self._ledger.left("training"),
             now=self._clock(),
         )
 
+    def _given(self, release: Release, manifest: RoundManifest) -> Given:
+        return Given(
+            release=release,
+            manifest=manifest,
+            reading=self._reading,
+            materials=lambda name: self._material(manifest, name),
+            threads=self._threads,
+            now=self._clock(),
+        )
+
+    def _material(self, manifest: RoundManifest, name: str) -> bytes:
+        """Raises NotEligible, which declines the round, for whatever keeps the bytes away."""
+        size_bytes = sum(ref.size_bytes for ref in manifest.materials.values())
+        if size_bytes > MATERIALS_LIMIT_BYTES:
+            raise NotEligible(f"its materials have {size_bytes} bytes, the limit is {MATERIALS_LIMIT_BYTES}.")
+        if name not in manifest.materials:
+            raise NotEligible(f"the round brings no {name!r}.")
+        try:
+            return self._materials(manifest.materials[name])
+        except (BackendUnreachable, BackendRefused, AnswerMalformed, ReleaseRefused) as trouble:
+            raise NotEligible(f"{name!r} of the round can't be had: {trouble}") from trouble
+
     def _compute(self, release: Release, offer: RoundOffer) -> Update:
         manifest = offer.manifest
-        assert self._samples is not None, "samples are gathered before the check-in"
-        task = TASKS[manifest.task](release, manifest, self._threads)
+        kind = TASKS[manifest.task]
+        task = kind.make(self._given(release, manifest))
+        params = _params(release, manifest)
+        samples = self._samples if kind.needs_samples else NO_SAMPLES
+        assert samples is not None, "samples are gathered before the check-in"
+        update = task.run(params, samples, self._gradients(release, manifest, kind), self._draw(manifest.round))
+        shared = shared_part(update.tensors, _entry(release, manifest))
+        if (found := {name: each.shape for name, each in shared.tensors.items()}) != dict(task.shapes(params)):
+            raise ValueError(f"task {manifest.task!r}: computed {found}, which is not what it said")
+        return replace(update, tensors=shared.tensors)
+
+    def _gradients(self, release: Release, manifest: RoundManifest, kind: TaskKind) -> GradientFn:
+        if kind.graph != GRADIENT or manifest.model is None:
+            return no_gradients
         graph = release.graph(manifest.model, GRADIENT)
         # Held between rounds: the devices of a fleet share one session, which would otherwise be loaded for each.
         self._session = shared_session(graph, threads=OnnxGradients.THREADS)
-        private = release.manifest.models[manifest.model].private
-        gradients = OnnxGradients(graph, private=private)
-        return task.run(release.weights(manifest.model), self._samples, gradients, self._draw(manifest.round))
+        return OnnxGradients(graph, private=release.manifest.models[manifest.model].private)
 
     def _go_on_summing(self) -> Outcome | None:
         self.stage = "summing"
@@ -252,13 +292,14 @@ class Trainer:
         release = self._release()
         if release.id != manifest.release:
             raise NotEligible(f"the round is for release {manifest.release}, this device now holds {release.id}.")
-        self._samples = self._reading.samples(release.manifest.encoder)
-        if not self._samples.available:
-            raise NotEligible("none of its clicks has a feed and earlier clicks to learn from.")
+        if TASKS[manifest.task].needs_samples:
+            self._samples = self._reading.samples(release.manifest.encoder)
+            if not self._samples.available:
+                raise NotEligible("none of its clicks has a feed and earlier clicks to learn from.")
         self.stage = "computing"
         update = self._compute(release, offer)
         self.stage = "protecting"
-        shared = shared_part(update.tensors, release.manifest.models[manifest.model])
+        shared = shared_part(update.tensors, _entry(release, manifest))
         clipped = clip_norm(shared, manifest.protection.clip)
         return contribute(clipped, update.samples, manifest.protection, manifest.terms, self._noise)
 
@@ -267,7 +308,7 @@ class Trainer:
         self.stage = "protecting"
         manifest, law = offer.manifest, offer.manifest.protection
         assert isinstance(law, LocalLaplace)
-        shared = shared_part(update.tensors, release.manifest.models[manifest.model])
+        shared = shared_part(update.tensors, _entry(release, manifest))
         clipped = clip_elementwise(shared, law.clip)
         now = self._clock()
         with self._database.transaction():
@@ -364,6 +405,27 @@ class Trainer:
             joined_at=now,
             changed_at=now,
         )
+
+
+def _trainable(release: Release, kind: TaskKind) -> tuple[str, ...] | None:
+    """Models of the release that the task can be done on; None for a task of no particular model."""
+    if kind.role is None:
+        return None
+    return tuple(
+        name
+        for name, entry in release.manifest.models.items()
+        if entry.role == kind.role
+        and (kind.graph is None or release.has_graph(name, kind.graph))
+        and FEATURES.keys() >= set(entry.features)
+    )
+
+
+def _params(release: Release, manifest: RoundManifest) -> Params:
+    return {} if manifest.model is None else release.weights(manifest.model)
+
+
+def _entry(release: Release, manifest: RoundManifest) -> ModelEntry | None:
+    return None if manifest.model is None else release.manifest.models.get(manifest.model)
 
 
 def _drive(attempt: Generator[Wish, Reply, Outcome], fulfil: Callable[[Wish], Reply]) -> Outcome:

@@ -23,6 +23,18 @@ class WeightedMean:
 
 
 @dataclass(frozen=True)
+class WeightedSum:
+    """What an opened sum says, exactly: by name, sum n_u g_u in float64, and N."""
+
+    tensors: Mapping[str, NDArray[np.float64]]
+    samples: int
+
+    def mean(self) -> WeightedMean:
+        """Over N."""
+        return WeightedMean({name: each / max(1, self.samples) for name, each in self.tensors.items()}, self.samples)
+
+
+@dataclass(frozen=True)
 class UpdateLayout:
     """Where everything stands in the vector: [n_u g by ascending name, each in C order | n_u].
 
@@ -80,6 +92,13 @@ class UpdateLayout:
     def decode(self, total: RingVector) -> WeightedMean:
         """The weighted mean of an opened sum; off by at most n / (N 2^(f+1)) a coordinate where nothing was cut.
 
+        Raises as `sums`.
+        """
+        return self.sums(total).mean()
+
+    def sums(self, total: RingVector) -> WeightedSum:
+        """The opened sum itself.
+
         Raises ValueError for a vector of another length, or an N that no cohort can have.
         """
         if total.shape != (self.length,):
@@ -87,11 +106,8 @@ class UpdateLayout:
         samples = int(as_integers(total[-1:])[0])
         if not 0 <= samples <= self.fixed.contributors * self.samples_limit:
             raise ValueError(f"samples: {samples} in all, where {self.fixed.contributors} devices have fewer")
-        tensors = {
-            name: (self.fixed.decode(total[place]) / max(1, samples)).reshape(self.shapes[name])
-            for name, place in self._places()
-        }
-        return WeightedMean(tensors, samples)
+        tensors = {name: self.fixed.decode(total[place]).reshape(self.shapes[name]) for name, place in self._places()}
+        return WeightedSum(tensors, samples)
 
     def _places(self) -> Iterable[tuple[str, slice]]:
         start = 0

@@ -117,4 +117,6 @@ class SecureSum(Message):
         return fixed
 
 
+SUMMED = (SecureSum,)
+"""Protections whose rounds are a secure sum, and have its terms."""
 Protection = Annotated[LocalLaplace | SecureSum, Field(discriminator="kind")]

@@ -7,10 +7,13 @@ from typing import Literal, Self
 from pydantic import AwareDatetime, Field, model_validator
 
 from device_app.wire.ids import Message, Pseudonym, ReleaseId, RoundId, Sha256
-from device_app.wire.protections import Protection, SecureSum
+from device_app.wire.protections import SUMMED, Protection
+from device_app.wire.releases import BlobRef
 from device_app.wire.secagg import SumTerms
 
 UPLOAD_LIMIT_BYTES = 64 * 1024 * 1024
+MATERIALS_LIMIT_BYTES = 64 * 1024 * 1024
+"""Of all materials of one round together."""
 RoundState = Literal["open", "updates", "keys", "shares", "masked", "agree", "unmask", "applied", "failed"]
 SumStage = Literal["keys", "shares", "masked", "agree", "unmask"]
 
@@ -30,16 +33,25 @@ class RoundManifest(Message):
     release: ReleaseId
     system: str = Field(max_length=80)
     task: str = Field(max_length=80, description="Resolved by the device in one explicit dict: 'recall'.")
-    model: str = Field(max_length=80, description="Key of ReleaseManifest.models whose gradient is wanted.")
+    model: str | None = Field(
+        default=None, max_length=80, description="Key of ReleaseManifest.models that the task is about; None: of none."
+    )
+    shapes: dict[str, tuple[int, ...]] = Field(
+        default={}, max_length=4096, description="Every float32 tensor of an update; gradients are `g.<parameter>`."
+    )
+    materials: dict[str, BlobRef] = Field(
+        default={}, max_length=16, description="Blobs the task reads besides the release, the same for every device."
+    )
+    follows: RoundId | None = Field(default=None, description="The round whose conclusion asked for this one.")
     protection: Protection
-    negatives: int = Field(ge=1, le=64, description="K")
-    samples_limit: int = Field(ge=1, le=1024, description="Most samples a device may use.")
+    negatives: int = Field(default=1, ge=1, le=64, description="K")
+    samples_limit: int = Field(default=32, ge=1, le=1024, description="Most samples a device may use.")
     closes_at: AwareDatetime
     terms: SumTerms | None = Field(default=None, description="Of the secure sum, in a round that is one.")
 
     @model_validator(mode="after")
     def _terms_of_secure_sums_only(self) -> Self:
-        if isinstance(self.protection, SecureSum) != (self.terms is not None):
+        if isinstance(self.protection, SUMMED) != (self.terms is not None):
             raise ValueError("terms: a secure sum has them, and nothing else does")
         if self.terms is not None and self.terms.round != self.round:
             raise ValueError(f"terms: of {self.terms.round}, the round is {self.round}")
@@ -69,10 +81,12 @@ class RoundStatus(Message):
 
     round: RoundId
     system: str
+    task: str | None = Field(default=None, description="What devices compute.")
     state: RoundState
     reason: str | None = Field(default=None, description="Why it failed.")
     release: ReleaseId
-    published: ReleaseId | None = None
+    published: ReleaseId | None = Field(default=None, description="None in an applied round that published nothing.")
+    follows: RoundId | None = None
     cohort: int = Field(description="Updates wanted.")
     cohort_minimum: int
     joined: int

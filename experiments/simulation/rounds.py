@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.federation.aggregate import Aggregate
+from backend.federation.aggregate import Aggregate, gradient_shapes
 from backend.federation.optimizers import Optimizer, Weights
-from backend.federation.strategies.strategy import Strategy
+from backend.federation.strategies.fedavg import FedAvg
 from device_app.training.tasks.task import Update
 from experiments.simulation.clients import Clients
 
@@ -58,7 +58,7 @@ def simulate(
     clients: Clients,
     weights: Weights,
     plan: Rounds,
-    strategy: Strategy,
+    strategy: FedAvg,
     optimizer: Optimizer,
     *,
     protect: Protect = in_clear,
@@ -68,7 +68,7 @@ def simulate(
     current = {name: np.array(value, dtype=np.float32) for name, value in weights.items()}
     losses = []
     for round_number in range(plan.rounds):
-        total = Aggregate({name: value.shape for name, value in current.items()})
+        total = Aggregate(gradient_shapes(current))
         noise = np.random.default_rng((plan.seed, round_number, plan.readers))
         loss = 0.0
         for update in clients.updates(current, plan.cohort_of(round_number), round_number):

@@ -26,6 +26,7 @@ from device_app.privacy.budget import Ledger
 from device_app.privacy.noise import SeededNoise
 from device_app.settings import PrivacySettings
 from device_app.shelves import Shelves
+from device_app.sync.materials import MaterialSync
 from device_app.sync.release import current_release
 from device_app.sync.releases import ReleaseSync
 from device_app.training.reading import Reading
@@ -165,6 +166,7 @@ class DeviceRig:
             participations=self.shelves.participations,
             ledger=self.ledger,
             uplink=Uplink(self.door),
+            materials=MaterialSync(self.door, self.shelves.releases.blobs).fetch,
             noise=SeededNoise(self.seed),
             clock=self.clock,
             draw=lambda _: np.random.default_rng(self.seed),

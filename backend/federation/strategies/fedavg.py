@@ -12,18 +12,41 @@ deviation is sqrt(n sum p_u^2) times as large. Weights belong into a secure sum,
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.federation.aggregate import Aggregate
+from backend.federation.aggregate import PREFIX, Aggregate, gradient_shapes
 from backend.federation.optimizers import Optimizer, Weights
+from backend.federation.strategies.strategy import Conclusion, Plan, Stock
+from device_app.wire.rounds import RoundManifest
+
+if TYPE_CHECKING:
+    from backend.federation.systems.system import SystemSpec
 
 
 @dataclass(frozen=True)
 class FedAvg:
     """The mean of the updates is the gradient."""
 
+    def plan(self, spec: SystemSpec, stock: Stock) -> Plan:
+        """A gradient for every shared parameter of the system's model."""
+        assert spec.model is not None
+        return Plan(gradient_shapes(stock.releases.weights(stock.release, spec.model)))
+
+    def conclude(self, spec: SystemSpec, total: Aggregate, stock: Stock, manifest: RoundManifest) -> Conclusion:
+        """The model's new weights, and the optimizer's memory."""
+        assert spec.model is not None
+        assert spec.optimizer is not None
+        weights = stock.releases.weights(stock.release, spec.model)
+        stepped, memory = spec.optimizer.advance(weights, self.gradient(total), stock.memory)
+        return Conclusion(weights={spec.model: stepped}, memory=memory)
+
+    def gradient(self, total: Aggregate) -> dict[str, NDArray[np.float64]]:
+        """By parameter name."""
+        return {name.removeprefix(PREFIX): mean for name, mean in total.mean().items()}
+
     def apply(self, total: Aggregate, weights: Weights, optimizer: Optimizer) -> dict[str, NDArray[np.float32]]:
-        """The new weights."""
-        return optimizer.step(weights, total.mean())
+        """The new weights alone, for rounds outside a server; `weights` stay untouched."""
+        return optimizer.step(weights, self.gradient(total))

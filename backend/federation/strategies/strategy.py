@@ -1,19 +1,140 @@
-"""The server half of a system."""
+"""The server half of a system: what a round asks of devices, and what becomes of their sum."""
 
 from __future__ import annotations
 
-from typing import Protocol
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sqlalchemy import Engine
+from sqlalchemy.orm import Session
 
 from backend.federation.aggregate import Aggregate
-from backend.federation.optimizers import Optimizer, Weights
+from backend.federation.optimizers import Memory
+from backend.releases.store import ReleaseDraft, ReleaseStore
+from device_app.wire.ids import ReleaseId
+from device_app.wire.releases import BlobRef, ReleaseManifest
+from device_app.wire.rounds import RoundManifest
+
+if TYPE_CHECKING:
+    from backend.federation.systems.system import SystemSpec
+
+
+@dataclass(frozen=True)
+class RoundOrder:
+    """A round to be opened: by the operator, by the schedule, or by the conclusion of another."""
+
+    system: str
+    cohort: int
+    cohort_minimum: int
+    seconds: float
+    admission: float = 1.0
+
+    def to_json(self) -> str:
+        """For a row."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """What `to_json` wrote."""
+        return cls(**json.loads(text))
+
+
+@dataclass(frozen=True)
+class Past:
+    """The round that this one follows, as it ended."""
+
+    order: RoundOrder
+    manifest: RoundManifest
+    facts: Mapping[str, Any]
+    published: ReleaseId | None
+    survivors: int | None
+
+
+@dataclass(frozen=True)
+class Stock:
+    """What a strategy may read.
+
+    Args:
+        release: the round's.
+        order: the round's.
+        releases: weights and blobs; a strategy adds blobs, and leaves publishing to the conclusion.
+        engine: pool and tables, for reading.
+        data_dir: the server's folder.
+        past: the round that this one follows.
+        memory: of the optimizer, after the last applied round of this system.
+    """
+
+    release: ReleaseManifest
+    order: RoundOrder
+    releases: ReleaseStore
+    engine: Engine
+    clock: Callable[[], datetime]
+    data_dir: Path
+    past: Past | None = None
+    memory: Memory = field(default_factory=Memory)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a round asks for.
+
+    Args:
+        shapes: of every float32 tensor of an update, by its name there (`g.<parameter>` for gradients).
+        materials: blobs that devices fetch besides the release, the same for every device.
+        model: of the release that the task is about, where the system leaves it open.
+    """
+
+    shapes: Mapping[str, tuple[int, ...]]
+    materials: Mapping[str, BlobRef] = field(default_factory=dict)
+    model: str | None = None
+
+
+@dataclass(frozen=True)
+class Conclusion:
+    """What becomes of a round, all of it in one transaction.
+
+    Args:
+        weights: by model, published as the next release.
+        draft: other changes of the next release, such as codebooks; applied after the weights.
+        rows: rows that are written besides.
+        facts: kept with the round, and with the release if there is one; JSON.
+        next: a round that is opened at once.
+        memory: of the optimizer, for the next round of this system.
+        note: words for the release's history; None for the usual ones.
+
+    Without weights and draft nothing is published.
+    """
+
+    weights: Mapping[str, Mapping[str, NDArray[np.float32]]] | None = None
+    draft: Callable[[ReleaseDraft], ReleaseDraft] | None = None
+    rows: Callable[[Session], None] | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    next: RoundOrder | None = None
+    memory: Memory | None = None
+    note: str | None = None
+
+    @property
+    def publishes(self) -> bool:
+        """Whether there is a next release."""
+        return self.weights is not None or self.draft is not None
 
 
 class Strategy(Protocol):
-    """Turns what a cohort sent into new weights."""
+    """Plans a round, and concludes it from what its devices' updates come to."""
 
-    def apply(self, total: Aggregate, weights: Weights, optimizer: Optimizer) -> dict[str, NDArray[np.float32]]:
-        """The new weights, by parameter name; `weights` stay untouched."""
+    def plan(self, spec: SystemSpec, stock: Stock) -> Plan:
+        """What to ask for. Raises RoundImpossible, saying why there can't be such a round now."""
+        ...
+
+    def conclude(self, spec: SystemSpec, total: Aggregate, stock: Stock, manifest: RoundManifest) -> Conclusion:
+        """What the sum means. May be called again with the same sum after a kill: it changes nothing itself.
+
+        An OwnfeedError fails the round with its words.
+        """
         ...

@@ -22,7 +22,6 @@ FEDNEWSREC = SystemSpec(
     protection=LocalLaplace(clip=0.005, scale=0.015),
     strategy=FedAvg(),
     optimizer=Sgd(learning_rate=0.5),
-    grouping=None,
     negatives=4,
     samples_limit=32,
 )

@@ -25,7 +25,6 @@ SMALL_RANKER = SystemSpec(
     protection=LocalLaplace(clip=0.01, scale=0.1),
     strategy=FedAvg(),
     optimizer=Sgd(learning_rate=0.1),
-    grouping=None,
     negatives=4,
     samples_limit=32,
 )

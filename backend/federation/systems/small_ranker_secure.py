@@ -27,7 +27,6 @@ SMALL_RANKER_SECURE = SystemSpec(
     protection=SecureSum(clip=0.1, sigma=4_900),
     strategy=FedAvg(),
     optimizer=Sgd(learning_rate=0.1),
-    grouping=None,
     negatives=4,
     samples_limit=32,
 )
@@ -40,7 +39,6 @@ SMALL_RANKER_EXACT = SystemSpec(
     protection=SecureSum(clip=1.0, weight_limit=32),
     strategy=FedAvg(),
     optimizer=Sgd(learning_rate=0.1),
-    grouping=None,
     negatives=4,
     samples_limit=32,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from backend.federation.optimizers import Optimizer
+from backend.federation.optimizers import MemoryOptimizer
 from backend.federation.strategies.strategy import Strategy
 from device_app.wire.protections import Protection
 
@@ -15,13 +15,13 @@ class SystemSpec:
 
     Args:
         name: what rounds, pages and the command call it.
-        architecture: of the model that is trained (ModelEntry.architecture).
-        model: key of that model in ReleaseManifest.models.
         task: what a device computes.
         protection: what a device does to its update before it leaves.
-        strategy: how updates become new weights.
-        optimizer: the server's step.
-        grouping: how devices are grouped; None for one group.
+        strategy: what a round asks for, and what becomes of the sum.
+        architecture: of the model that the task is about (ModelEntry.architecture).
+        model: key of that model in ReleaseManifest.models; None for a task of no model, or one the plan names.
+        graph: purpose of the graph that the model must have.
+        optimizer: the server's step, where there is one.
         negatives: K, sampled by the device for each positive.
         samples_limit: most samples of one device in one round.
         over_selection: offers for each wanted update. Above 1 a round survives vanished devices, but an update that
@@ -29,13 +29,13 @@ class SystemSpec:
     """
 
     name: str
-    architecture: str
-    model: str
     task: str
     protection: Protection
     strategy: Strategy
-    optimizer: Optimizer
-    grouping: None
-    negatives: int
-    samples_limit: int
+    architecture: str | None = None
+    model: str | None = None
+    graph: str = "gradient"
+    optimizer: MemoryOptimizer | None = None
+    negatives: int = 1
+    samples_limit: int = 32
     over_selection: float = 1.0

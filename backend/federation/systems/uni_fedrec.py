@@ -19,7 +19,6 @@ UNI_FEDREC = SystemSpec(
     protection=LocalLaplace(clip=0.1, scale=0.01),
     strategy=FedAvg(),
     optimizer=Sgd(learning_rate=0.05),
-    grouping=None,
     negatives=4,
     samples_limit=32,
 )

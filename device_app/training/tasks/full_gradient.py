@@ -9,7 +9,7 @@ import numpy as np
 from device_app.training.gradients import Batch, GradientFn, Params
 from device_app.training.samples import Samples, SampleSource
 from device_app.training.tasks.pooled import pooled_gradient
-from device_app.training.tasks.task import Update
+from device_app.training.tasks.task import Given, Shapes, Update, gradient_shapes
 
 
 @dataclass(frozen=True)
@@ -30,10 +30,25 @@ class FullGradientTask:
     samples_limit: int
     features: tuple[str, ...] = ()
 
+    def shapes(self, params: Params) -> Shapes:
+        """A gradient for every shared parameter."""
+        return gradient_shapes(params)
+
     def run(self, params: Params, samples: SampleSource, grad: GradientFn, rng: np.random.Generator) -> Update:
         """The reader's gradient. Raises ValueError if there are no samples."""
         drawn = samples.draw(negatives=self.negatives, limit=self.samples_limit, rng=rng, features=self.features)
         return pooled_gradient(len(drawn), lambda rows: ranker_batch(drawn, rows), params, grad)
+
+
+def full_gradient_task(given: Given) -> FullGradientTask:
+    """For any ranker of the release."""
+    manifest = given.manifest
+    assert manifest.model is not None
+    return FullGradientTask(
+        negatives=manifest.negatives,
+        samples_limit=manifest.samples_limit,
+        features=given.release.manifest.models[manifest.model].features,
+    )
 
 
 def ranker_batch(samples: Samples, rows: slice) -> Batch:

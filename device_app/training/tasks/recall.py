@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from device_app.interests.clusters import average_linkage, membership
 from device_app.interests.quotas import quotas
-from device_app.training.gradients import Batch, GradientFn, Params
+from device_app.training.gradients import Batch, BoundGraph, GradientFn, Params
 from device_app.training.samples import Samples, SampleSource
 from device_app.training.tasks.pooled import pooled_gradient
-from device_app.training.tasks.task import Update
+from device_app.training.tasks.task import Given, Shapes, Update, gradient_shapes
 from device_app.wire.releases import RecallProtocol
 
 ContextFn = Callable[[Params, NDArray[np.float32], NDArray[np.float32]], NDArray[np.float32]]
@@ -39,6 +39,10 @@ class RecallTask:
     negatives: int
     samples_limit: int
 
+    def shapes(self, params: Params) -> Shapes:
+        """A gradient for every parameter."""
+        return gradient_shapes(params)
+
     def run(self, params: Params, samples: SampleSource, grad: GradientFn, rng: np.random.Generator) -> Update:
         """The reader's gradient. Raises ValueError if there are no samples."""
         drawn = samples.draw(negatives=self.negatives, limit=self.samples_limit, rng=rng)
@@ -61,3 +65,16 @@ class RecallTask:
             "quotas": shares,
             "candidates": samples.candidates[rows],
         }
+
+
+def recall_task(given: Given) -> RecallTask:
+    """On the release's `context` graph."""
+    manifest = given.manifest
+    assert manifest.model is not None
+    context = BoundGraph(given.release.graph(manifest.model, "context"), threads=given.threads)
+    return RecallTask(
+        contexts=lambda params, clicks, mask: context(params, clicks=clicks, click_mask=mask)["contexts"],
+        protocol=given.release.manifest.recall,
+        negatives=manifest.negatives,
+        samples_limit=manifest.samples_limit,
+    )

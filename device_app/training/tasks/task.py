@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from device_app.training.gradients import GradientFn, Params
+from device_app.sync.release import Release
+from device_app.training.gradients import GRADIENT_PREFIX, GradientFn, Params
+from device_app.training.reading import Reading
 from device_app.training.samples import SampleSource
+from device_app.wire.releases import Role
+from device_app.wire.rounds import RoundManifest
+
+Shapes = Mapping[str, tuple[int, ...]]
 
 
 @dataclass(frozen=True)
 class Update:
-    """The reader's gradient, in clear: it has to be clipped and made noisy before it may leave.
+    """What a reader's data come to, in clear: it has to be clipped and made noisy or masked before it may leave.
 
-    tensors are named `g.<parameter>`; loss is the mean loss before the step; samples counts what went in.
+    tensors are named `g.<parameter>` where they are gradients; loss is the mean loss before the step, 0 where there is
+    none; samples counts what went in.
     """
 
     tensors: Mapping[str, NDArray[np.float32]]
@@ -25,9 +33,61 @@ class Update:
     samples: int
 
 
+@dataclass(frozen=True)
+class Given:
+    """What a task is made from.
+
+    Args:
+        release: the one in use, which is the round's.
+        manifest: of the round.
+        reading: the reader's feeds and clicks.
+        materials: the bytes of a material of the round, by its name in the manifest, fetched if it isn't here yet;
+            raises NotEligible if it can't be had.
+        threads: of ONNX Runtime.
+        now: the device's time.
+    """
+
+    release: Release
+    manifest: RoundManifest
+    reading: Reading
+    materials: Callable[[str], bytes]
+    threads: int
+    now: datetime
+
+
 class LocalTask(Protocol):
-    """Pure: no clock, no disk, no network; the same arguments give the same update."""
+    """Pure once it's made: no clock, no disk, no network; the same arguments give the same update."""
+
+    def shapes(self, params: Params) -> Shapes:
+        """Every tensor of an update. The price counts their coordinates, so it is this program that says them."""
+        ...
 
     def run(self, params: Params, samples: SampleSource, grad: GradientFn, rng: np.random.Generator) -> Update:
-        """The update of one reader."""
+        """The update of one reader.
+
+        params and grad are of the round's model; params are empty where it has none. A task that needs no samples or no
+        gradients leaves them alone.
+        """
         ...
+
+
+@dataclass(frozen=True)
+class TaskKind:
+    """A task as this program knows it.
+
+    Args:
+        make: the task for one round.
+        role: of the models it's for; None for a task of no particular model.
+        graph: purpose of the graph that the model must have; `grad` runs it, if it's the gradient.
+        needs_samples: whether a device takes part only if it has clicks to make samples of.
+    """
+
+    make: Callable[[Given], LocalTask]
+    role: Role | None = None
+    graph: str | None = None
+    needs_samples: bool = True
+
+
+def gradient_shapes(params: Params) -> Shapes:
+    """Of an update that is a gradient for each parameter."""
+    return {GRADIENT_PREFIX + name: value.shape for name, value in params.items()}

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from backend.federation.aggregate import Aggregate
+from backend.federation.aggregate import Aggregate, gradient_shapes
 from backend.federation.optimizers import Sgd
 from backend.federation.selection import admitted, draw_pseudonym, places
 from backend.federation.strategies.fedavg import FedAvg
@@ -18,7 +18,7 @@ def test_fedavg_steps_against_the_mean_as_numpy_computes_it() -> None:
         {"g.a": rng.normal(size=(3, 4)).astype(np.float32), "g.b": rng.normal(size=5).astype(np.float32)}
         for _ in range(7)
     ]
-    total = Aggregate({name: value.shape for name, value in weights.items()})
+    total = Aggregate(gradient_shapes(weights))
     for update in updates:
         total.add(update)
     stepped = FedAvg().apply(total, weights, Sgd(learning_rate=0.05))
@@ -31,17 +31,17 @@ def test_fedavg_steps_against_the_mean_as_numpy_computes_it() -> None:
 
 
 def test_a_thousand_small_updates_are_not_lost_to_rounding() -> None:
-    total = Aggregate({"a": (1,)})
+    total = Aggregate({"g.a": (1,)})
     total.add({"g.a": np.array([1e8], np.float32)})
     for _ in range(1_000):
         total.add({"g.a": np.array([1.0], np.float32)})
 
-    assert total.mean()["a"][0] == (1e8 + 1_000) / 1_001, "a float32 sum would have stayed at 1e8"
+    assert total.mean()["g.a"][0] == (1e8 + 1_000) / 1_001, "a float32 sum would have stayed at 1e8"
 
 
 def test_the_mean_of_nothing_is_an_error() -> None:
     with pytest.raises(ValueError, match="no updates"):
-        Aggregate({"a": (1,)}).mean()
+        Aggregate({"g.a": (1,)}).mean()
 
 
 def test_a_learning_rate_must_be_above_zero() -> None:

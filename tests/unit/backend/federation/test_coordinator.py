@@ -388,7 +388,7 @@ def test_a_kill_before_the_release_is_committed_applies_nothing_and_the_restart_
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(settlement, "publish_next", killed)
+        patch.setattr(settlement, "publish_changes", killed)
         with pytest.raises(Killed):
             before.step()
     assert rig.releases.require_current().release == "r1"
@@ -466,7 +466,7 @@ def test_a_full_disk_at_publishing_fails_the_round_cleanly(rig: Rig, monkeypatch
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(settlement, "publish_next", full)
+    monkeypatch.setattr(settlement, "publish_changes", full)
     ended = coordinator.step()
 
     assert ended is not None
@@ -482,7 +482,7 @@ def test_an_unforeseen_error_fails_the_round_and_is_raised(rig: Rig, monkeypatch
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(settlement, "publish_next", broken)
+    monkeypatch.setattr(settlement, "publish_changes", broken)
     with pytest.raises(ZeroDivisionError):
         coordinator.step()
     assert coordinator.status("round-1").reason == "unforeseen: ZeroDivisionError"
@@ -493,14 +493,14 @@ def test_a_tick_leaves_the_event_loop_free(rig: Rig, monkeypatch: pytest.MonkeyP
     opened(coordinator, cohort=1, minimum=1)
     sent(coordinator, 0.02)
     entered, go_on = threading.Event(), threading.Event()
-    publish = settlement.publish_next
+    publish = settlement.publish_changes
 
     def slow(*args: object, **kwargs: object) -> object:
         entered.set()
         assert go_on.wait(10)
         return publish(*args, **kwargs)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(settlement, "publish_next", slow)
+    monkeypatch.setattr(settlement, "publish_changes", slow)
 
     async def main() -> None:
         ticking = asyncio.create_task(coordinator.tick())

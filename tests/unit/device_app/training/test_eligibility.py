@@ -7,19 +7,20 @@ import pytest
 
 from device_app.errors import BudgetSpent, NotEligible, ProtectionTooWeak
 from device_app.settings import PrivacySettings
-from device_app.training.eligibility import Readiness, Terms, check_offer, check_protection, check_ready
+from device_app.training.eligibility import Readiness, Terms, check_clicks, check_offer, check_protection, check_ready
 from device_app.wire.protections import LocalLaplace
 from device_app.wire.rounds import RoundManifest
 
 NOW = datetime(2026, 11, 20, 8, tzinfo=UTC)
 READY = Readiness(switched_on=True, paused=False, release="r1", clicks=5, epsilon_left=1.0)
 COORDINATES = 244_993
+SHAPES = {"g.weights": (COORDINATES,)}
 TERMS = Terms(
     privacy=PrivacySettings(training=True, epsilon_per_day_training=5e6),
     release="r1",
     tasks=("recall",),
     trainable=("recall",),
-    coordinates=COORDINATES,
+    shapes=SHAPES,
     epsilon_left=5e6,
     now=NOW,
 )
@@ -29,6 +30,7 @@ MANIFEST = RoundManifest(
     system="uni_fedrec",
     task="recall",
     model="recall",
+    shapes=SHAPES,
     protection=LocalLaplace(),
     negatives=4,
     samples_limit=32,
@@ -46,8 +48,6 @@ def test_a_ready_device_is_ready() -> None:
         ({"switched_on": False}, "not switched training on"),
         ({"paused": True}, "paused"),
         ({"release": None}, "no release"),
-        ({"clicks": 4}, "holds 4 clicks; 5 are needed"),
-        ({"clicks": 1}, "holds 1 click; 5 are needed"),
         ({"epsilon_left": 0.0}, "budget"),
         ({"idle": False}, "reading just now"),
     ],
@@ -55,6 +55,14 @@ def test_a_ready_device_is_ready() -> None:
 def test_a_device_that_may_not_train_says_why(change: dict[str, object], why: str) -> None:
     with pytest.raises(NotEligible, match=why):
         check_ready(replace(READY, **change))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("clicks", "why"), [(4, "holds 4 clicks; 5 are needed"), (1, "holds 1 click; 5 are needed")])
+def test_too_few_clicks_are_no_samples_and_say_so(clicks: int, why: str) -> None:
+    few = replace(READY, clicks=clicks)
+    check_ready(few)
+    with pytest.raises(NotEligible, match=why):
+        check_clicks(few)
 
 
 def test_training_is_off_and_has_no_budget_unless_the_reader_says_otherwise() -> None:
@@ -73,12 +81,13 @@ def test_the_papers_offer_is_accepted_by_who_allows_its_honest_price() -> None:
     [
         ({"task": "split_gradient"}, {}, NotEligible, "does not know the task"),
         ({"release": "r2"}, {}, NotEligible, "for release r2"),
+        ({"shapes": {"g.weights": (7,)}}, {}, NotEligible, "other tensors than 'recall' computes"),
         ({"model": "ranker.nrms"}, {}, NotEligible, "no gradient of 'ranker.nrms'"),
         ({}, {"now": NOW + timedelta(minutes=1)}, NotEligible, "has closed"),
         ({"protection": LocalLaplace(clip=0.1, scale=0.009)}, {}, ProtectionTooWeak, "0.09"),
         ({}, {"epsilon_left": 4e6}, BudgetSpent, "4e\\+06 left today"),
     ],
-    ids=["task", "release", "model", "closed", "weak", "budget"],
+    ids=["task", "release", "shapes", "model", "closed", "weak", "budget"],
 )
 def test_an_offer_that_does_not_fit_is_declined_with_its_reason(
     manifest: dict[str, object], terms: dict[str, object], error: type[Exception], why: str

@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from backend.federation.aggregate import Aggregate
+from backend.federation.aggregate import Aggregate, gradient_shapes
 from device_app.feed.candidates import Candidates
 from device_app.feed.situation import situation_at
 from device_app.privacy.shared import shared_part
@@ -105,7 +105,7 @@ def test_the_mean_of_the_readers_updates_is_torchs_gradient_of_their_mean_loss(n
     ranker = case(name)
     weights, task = ranker.weights, ranker.task
     assert {len(reader.draw(negatives=4, limit=LIMIT, rng=np.random.default_rng(0))) for reader in readers()} != {LIMIT}
-    total = Aggregate({each: value.shape for each, value in weights.items()})
+    total = Aggregate(gradient_shapes(weights))
     for number, reader in enumerate(readers()):
         total.add(task.run(weights, reader, ranker.torch, np.random.default_rng(number)).tensors)
 

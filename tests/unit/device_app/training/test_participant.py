@@ -31,6 +31,7 @@ from device_app.wire.rounds import CheckIn, RoundManifest, RoundOffer, RoundStat
 
 NOW = datetime(2026, 11, 20, 8, tzinfo=UTC)
 READY = Readiness(switched_on=True, paused=False, release="r1", clicks=9, epsilon_left=1e9)
+SHAPES = {"g.weights": (100,)}
 STATUS = RoundStatus(
     round="round-1",
     system="uni_fedrec",
@@ -51,6 +52,7 @@ OFFER = RoundOffer(
         system="uni_fedrec",
         task="recall",
         model="recall",
+        shapes=SHAPES,
         protection=LocalLaplace(),
         negatives=4,
         samples_limit=32,
@@ -58,7 +60,7 @@ OFFER = RoundOffer(
     ),
     pseudonym="p" * 32,
 )
-TERMS = Terms(PrivacySettings(), "r1", ("recall",), ("recall",), 100, 1e9, NOW)
+TERMS = Terms(PrivacySettings(), "r1", ("recall",), ("recall",), SHAPES, 1e9, NOW)
 UPDATE = Update({"g.a": np.zeros(2, np.float32)}, loss=1.0, samples=3)
 RECEIPT = UploadReceipt(round="round-1", sha256="0" * 64, duplicate=False)
 REFUSED = BackendRefused(Problem(type="urn:ownfeed:problem:round-closed", title="Over", status=409, detail="late"))
@@ -128,14 +130,14 @@ def test_a_device_that_may_not_train_asks_for_nothing() -> None:
         (Gather, 0, "idle", "none of its clicks"),
         (AskForPlace, None, "idle", "no place"),
         (AskForPlace, GONE, "idle", "does not answer"),
-        (StateTerms, Terms(PrivacySettings(), "r1", (), (), 1, 1e9, NOW), "declined", "does not know the task"),
+        (StateTerms, Terms(PrivacySettings(), "r1", (), (), SHAPES, 1e9, NOW), "declined", "does not know the task"),
         (
             StateTerms,
-            Terms(PrivacySettings(weakest_scale_to_clip=1.0), "r1", ("recall",), ("recall",), 1, 1e9, NOW),
+            Terms(PrivacySettings(weakest_scale_to_clip=1.0), "r1", ("recall",), ("recall",), SHAPES, 1e9, NOW),
             "declined",
             "weaker than this reader accepts",
         ),
-        (StateTerms, Terms(PrivacySettings(), "r1", ("recall",), ("recall",), 100, 1999.0, NOW), "declined", "2000"),
+        (StateTerms, Terms(PrivacySettings(), "r1", ("recall",), ("recall",), SHAPES, 1999.0, NOW), "declined", "2000"),
         (HandIn, BudgetSpent("training", 2000, 0), "declined", "2000"),
         (HandIn, GONE, "waiting", "does not answer"),
         (HandIn, BROKEN, "waiting", "sorry"),

@@ -10,7 +10,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from backend.federation.aggregate import Aggregate
+from backend.federation.aggregate import Aggregate, gradient_shapes
 from backend.federation.optimizers import Sgd
 from backend.federation.strategies.fedavg import FedAvg
 from backend.releases.basis import topic_centroids
@@ -91,7 +91,7 @@ def task(oracle: TorchGradients, protocol: RecallProtocol) -> RecallTask:
 def test_the_federated_mean_is_torchs_gradient_of_the_mean_of_the_readers_losses(
     task: RecallTask, oracle: TorchGradients, weights: Weights, readers: list[ReaderSamples]
 ) -> None:
-    total = Aggregate({name: value.shape for name, value in weights.items()})
+    total = Aggregate(gradient_shapes(weights))
     for number, reader in enumerate(readers):
         total.add(task.run(weights, reader, oracle, np.random.default_rng(number)).tensors)
 
@@ -198,7 +198,7 @@ def federated(
 
     before = mean_loss(weights)
     for number in range(rounds):
-        total = Aggregate({name: value.shape for name, value in weights.items()})
+        total = Aggregate(gradient_shapes(weights))
         for place, reader in enumerate(readers):
             update = task.run(weights, reader, grad, np.random.default_rng([number, place]))
             total.add(protect(dict(clip_elementwise(shared(update.tensors), 0.1).tensors)))

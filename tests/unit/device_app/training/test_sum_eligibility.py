@@ -21,7 +21,7 @@ DEVICE = Terms(
     release="r1",
     tasks=("full_gradient",),
     trainable=("ranker.features",),
-    coordinates=262,
+    shapes={"g.weights": (262,)},
     epsilon_left=8.0,
     now=NOW,
 )
@@ -34,6 +34,7 @@ def manifest(law: SecureSum, *, minimum: int = 10, coordinates: int = 262, cohor
         system="small_ranker_secure",
         task="full_gradient",
         model="ranker.features",
+        shapes={"g.weights": (coordinates,)},
         protection=law,
         negatives=4,
         samples_limit=32,

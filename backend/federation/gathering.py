@@ -1,0 +1,135 @@
+"""What the updates of a round come to: files summed one by one, or a secure sum opened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Engine, select
+from sqlalchemy.orm import Session
+
+from backend.db.sessions import reading_session
+from backend.db.tables_federation import Participation, Round
+from backend.federation.aggregate import Aggregate
+from backend.federation.errors import RoundClosed, UpdateRefused
+from backend.federation.inbox import Inbox, UpdateDamaged
+from backend.federation.secagg.book import SumBook
+from backend.federation.uploads import UploadRules
+from device_app.wire.layout import WeightedMean
+from device_app.wire.protections import NOISE_REACH, SecureSum
+from device_app.wire.rounds import RoundManifest
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """A round's updates together.
+
+    words: what they are, for the release's note. finish: further changes of the round's row and its sum, within the
+    transaction that concludes the round.
+    """
+
+    total: Aggregate
+    words: str
+    facts: Mapping[str, Any]
+    finish: Callable[[Session, Round], None]
+
+
+def gather_updates(engine: Engine, inbox: Inbox, rules: UploadRules, row: Round) -> Gathered:
+    """Sum a round's updates file by file; damaged ones are left out.
+
+    Raises RoundClosed if too few are left whole on disk.
+    """
+    total = Aggregate(rules.shapes)
+    accepted = _accepted(engine, row)
+    for pseudonym, sha256 in accepted:
+        try:
+            total.add(rules.read(inbox.read(f"round-{row.number}", pseudonym, sha256)))
+        except (UpdateDamaged, UpdateRefused):
+            continue
+    damaged = len(accepted) - total.count
+    if total.count < row.cohort_minimum:
+        raise RoundClosed(
+            f"{damaged} accepted updates are damaged on disk; {total.count} are left, and the minimum is "
+            f"{row.cohort_minimum}."
+        )
+    facts = {"updates": total.count, "damaged": damaged}
+    return Gathered(total, f"{total.count} updates", facts, lambda session, mine: None)
+
+
+def gather_sum(book: SumBook, manifest: RoundManifest) -> Gathered:
+    """Open a round's secure sum; a server killed before the round is concluded opens the same sum again.
+
+    Raises SumFailed if the sum can't be opened, and UpdateRefused if its mean is longer than clipped updates and noise
+    can make it: a mean of vectors within a ball lies in the ball.
+
+    Formal guarantees: nothing is read but the opened sum of all survivors, at least `cohort_minimum` of them. epsilon,
+    with the noise shares that survived and nobody colluding, is `account.spent_on` for this one opening.
+    """
+    law, terms = manifest.protection, manifest.terms
+    assert isinstance(law, SecureSum)
+    assert terms is not None
+    opened = book.opened(manifest.round)
+    survivors = len(opened.survivors)
+    layout = law.layout(manifest.shapes, terms)
+    try:
+        sums = layout.sums(opened.vector)
+    except ValueError as broken:
+        raise UpdateRefused(f"The opened sum is no sum of updates: {broken}.", field="body") from broken
+    _check_mean(law, sums.mean(), survivors)
+    epsilon = _epsilon(law, survivors, layout.coordinates)
+
+    def finish(session: Session, mine: Round) -> None:
+        mine.survivors = survivors
+        if epsilon is not None:
+            mine.epsilon, mine.delta = epsilon, law.delta
+        book.finish(session, manifest.round)
+
+    facts = {
+        "survivors": survivors,
+        "weight": sums.samples,
+        "epsilon": epsilon,
+        "delta": None if epsilon is None else law.delta,
+    }
+    return Gathered(Aggregate.of_opened(sums), f"a secure sum of {survivors} devices", facts, finish)
+
+
+def _check_mean(law: SecureSum, mean: WeightedMean, survivors: int) -> None:
+    if mean.samples < survivors:
+        raise UpdateRefused(
+            f"The opened sum counts {mean.samples} samples of {survivors} devices: some sent no update.",
+            field="samples",
+            limit=str(survivors),
+        )
+    coordinates = sum(each.size for each in mean.tensors.values())
+    step = 2.0**-law.fraction_bits
+    noise = NOISE_REACH * law.sigma * step * np.sqrt(survivors * coordinates) / mean.samples
+    limit = float(law.clip * (1 + 1e-6) + step * np.sqrt(coordinates) + noise)
+    norm = float(np.sqrt(sum(float(np.square(each).sum()) for each in mean.tensors.values())))
+    if not norm <= limit:
+        raise UpdateRefused(
+            f"The opened mean has norm {norm:.6g}, which clipped updates can't give: some device has broken the terms.",
+            field="body",
+            limit=f"{limit:.6g}",
+        )
+
+
+def _epsilon(law: SecureSum, survivors: int, coordinates: int) -> float | None:
+    if not law.sigma:
+        return None
+    # dp-accounting takes seconds to load, and only a noisy sum needs it.
+    from backend.federation.account import NoisyOpening, SumNoise, spent_on
+
+    bound_steps = 2 * law.clip * 2.0**law.fraction_bits
+    return spent_on([NoisyOpening(SumNoise(law.sigma, bound_steps, coordinates), survivors)], law.delta)
+
+
+def _accepted(engine: Engine, row: Round) -> list[tuple[str, str]]:
+    with reading_session(engine) as session:
+        found = session.execute(
+            select(Participation.pseudonym, Participation.sha256)
+            .where(Participation.round == row.number, Participation.sha256.is_not(None))
+            .order_by(Participation.number)
+        ).all()
+    return [(pseudonym, str(sha256)) for pseudonym, sha256 in found]

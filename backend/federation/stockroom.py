@@ -1,0 +1,69 @@
+"""Puts together what a strategy may read for one round."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+
+from sqlalchemy import Engine, select
+
+from backend.db.sessions import reading_session
+from backend.db.tables_federation import Round
+from backend.federation.optimizers import Memory
+from backend.federation.strategies.strategy import Past, RoundOrder, Stock
+from backend.releases.store import ReleaseStore
+from device_app.wire.releases import ReleaseManifest
+from device_app.wire.rounds import RoundManifest
+
+
+class Stockroom:
+    """Reads rows and releases; changes nothing."""
+
+    def __init__(self, engine: Engine, releases: ReleaseStore, clock: Callable[[], datetime], data_dir: Path) -> None:
+        self.engine, self.releases, self.clock = engine, releases, clock
+        self._data_dir = data_dir
+
+    def stock(self, release: ReleaseManifest, order: RoundOrder, follows: int | None) -> Stock:
+        """For a round on this release that follows that one."""
+        return Stock(
+            release=release,
+            order=order,
+            releases=self.releases,
+            engine=self.engine,
+            clock=self.clock,
+            data_dir=self._data_dir,
+            past=None if follows is None else self._past(follows),
+            memory=self._memory(order.system),
+        )
+
+    def stock_of(self, row: Round) -> Stock:
+        """For a round under way."""
+        return self.stock(self.releases.manifest(f"r{row.release}"), order_of(row), row.follows)
+
+    def _past(self, number: int) -> Past:
+        with reading_session(self.engine) as session:
+            row = session.get_one(Round, number)
+            return Past(
+                order=order_of(row),
+                manifest=RoundManifest.model_validate_json(row.manifest),
+                facts=row.facts or {},
+                published=None if row.published is None else f"r{row.published}",
+                survivors=row.survivors,
+            )
+
+    def _memory(self, system: str) -> Memory:
+        with reading_session(self.engine) as session:
+            kept = session.scalar(
+                select(Round.memory)
+                .where(Round.system == system, Round.state == "applied", Round.memory.is_not(None))
+                .order_by(Round.number.desc())
+                .limit(1)
+            )
+        return Memory() if kept is None else Memory.from_bytes(kept)
+
+
+def order_of(row: Round) -> RoundOrder:
+    """What the round was opened by."""
+    seconds = (row.closes_at - row.opened_at).total_seconds()
+    return RoundOrder(row.system, row.cohort, row.cohort_minimum, seconds, row.admission)

@@ -27,6 +27,7 @@ from device_app.privacy.noise import NoiseSource, SystemNoise
 from device_app.settings import DeviceSettings, keeps_pool, with_overrides
 from device_app.shelves import Shelves
 from device_app.sync.front import FrontSync
+from device_app.sync.materials import MaterialSync
 from device_app.sync.pool_codes import PoolSync
 from device_app.sync.release import current_release
 from device_app.sync.releases import ReleaseSync
@@ -122,6 +123,7 @@ def build_device(
         participations=shelves.participations,
         ledger=ledger,
         uplink=uplink,
+        materials=MaterialSync(door, shelves.releases.blobs).fetch,
         noise=noise,
         clock=clock,
         draw=draw,

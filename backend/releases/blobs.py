@@ -20,7 +20,7 @@ def digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def write_durably(path: Path, content: bytes) -> None:
+def write_durably(path: Path, content: bytes | memoryview) -> None:
     """Put `content` at `path` whole or not at all: a temporary name, fsync, rename, fsync of the folder.
 
     Raises OSError (a full disk, say) and then leaves nothing behind.

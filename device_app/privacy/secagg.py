@@ -158,6 +158,7 @@ class _Part:
         self.threads = threads
         self.terms, self.contribution, self.ledger, self.directory = terms, contribution, ledger, directory
         self.context = terms.digest()
+        self._encryption: X25519PrivateKey | None = None
         self._channels: dict[int, tuple[bytes, bytes]] = {}
 
     def expect(self, reply: Reply, kind: type[R]) -> R:
@@ -310,7 +311,9 @@ class _Part:
     def _channel(self, state: SumState, entry: RosterEntry, me: int) -> tuple[bytes, bytes]:
         """The keys (of boxes to, of boxes from) another member."""
         if entry.member not in self._channels:
-            secret = X25519PrivateKey.from_private_bytes(state.encryption_secret)
+            # Loading a key computes its public half: done once, not for every member.
+            secret = self._encryption or X25519PrivateKey.from_private_bytes(state.encryption_secret)
+            self._encryption = secret
             up, down = channel_keys(self.context, secret, entry.keys.encryption_key, (me, entry.member))
             self._channels[entry.member] = (up, down) if me < entry.member else (down, up)
         return self._channels[entry.member]

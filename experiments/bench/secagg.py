@@ -116,7 +116,7 @@ def _complete(mode: str, dropouts: int) -> tuple[Cell, ...]:
         "fraction_bits": 18, "bound": 100.0,
     })  # fmt: skip
     client, server_watch = Watch(), Watch()
-    server = SecureSum(terms, threshold=THRESHOLD)
+    server = SecureSum.begin(terms, threshold=THRESHOLD)
     _, clients = _drive(server, terms, client, server_watch, dropouts)
     first = clients[-1]
     keys = [a + b for a, b in zip(client.cpu["keys"][::2], client.cpu["keys"][1::2], strict=True)]
@@ -181,7 +181,7 @@ def _sparse() -> Table:
         "length": SPARSE_LENGTH, "fraction_bits": 12, "bound": 1.0,
     })  # fmt: skip
     client, server_watch = Watch(), Watch()
-    server = SecureSum(terms)
+    server = SecureSum.begin(terms)
     took, clients = _drive(server, terms, client, server_watch, SPARSE_CLIENTS // 10)
     last = clients[-1]
     ratio = (last.up_bytes + last.down_bytes) / (4 * SPARSE_LENGTH)
@@ -212,12 +212,12 @@ def _drive(
         server.advertise(clients[-1].name, AdvertisedKeys.model_validate_json(clients[-1].step.sealed.payload))
     server.close()
     for one in clients:
-        one.hear("shares", server.roster(one.name))
+        one.hear("shares", server.members.roster(one.name))
         server.share(one.name, SharedKeys.model_validate_json(one.step.sealed.payload))
     server.close()
     alive = clients[dropouts:]
     for one in alive:
-        one.hear("masked", server.shares(one.name))
+        one.hear("masked", server.members.shares(one.name))
         server_watch.time("read", partial(server.add_masked, one.name, [one.step.sealed.payload]))
         expected += one.vector
     scratch = np.zeros_like(expected)
@@ -226,11 +226,11 @@ def _drive(
     server.close()
     if terms.mode == "active":
         for one in alive:
-            one.hear("agree", server.survivors(one.name))
+            one.hear("agree", server.members.survivors(one.name))
             server.agree(one.name, Agreement.model_validate_json(one.step.sealed.payload))
         server.close()
     for one in alive:
-        reply = server.agreements(one.name) if terms.mode == "active" else server.survivors(one.name)
+        reply = server.members.agreements(one.name) if terms.mode == "active" else server.members.survivors(one.name)
         one.hear("agreements", reply)
         if not server.complete:
             server.reveal(one.name, RevealedShares.model_validate_json(one.step.sealed.payload))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import secrets
 from collections.abc import Collection, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -9,6 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from backend.federation.secagg.graph import Assumptions
+from backend.federation.secagg.record import SumRecord
 from backend.federation.secagg.secure_sum import OpenedSum, SecureSum
 from device_app.privacy.sealed import Charge
 from device_app.privacy.secagg import Contribution, MaskedInput, Reply, Step, take_part
@@ -29,7 +31,8 @@ from device_app.wire.secagg import (
 
 def restored(server: SecureSum) -> SecureSum:
     """The same sum in a new process, from what is stored."""
-    return SecureSum.restore(server.record.model_dump_json(), server.total.tobytes())
+    record = SumRecord.model_validate_json(server.record.model_dump_json())
+    return SecureSum(record, copy.deepcopy(server.messages), server.total.copy())
 
 
 CHUNK_BYTES = 60_001
@@ -136,12 +139,12 @@ def answer(server: SecureSum, device: Device) -> Reply:
     """What the server answers to the stage that the device is at, through JSON."""
     name = device.pseudonym
     if device.state.stage == "keys":
-        return Roster.model_validate_json(server.roster(name).model_dump_json())
+        return Roster.model_validate_json(server.members.roster(name).model_dump_json())
     if device.state.stage == "shares":
-        return Shares.model_validate_json(server.shares(name).model_dump_json())
+        return Shares.model_validate_json(server.members.shares(name).model_dump_json())
     if device.state.stage == "masked":
-        return Survivors.model_validate_json(server.survivors(name).model_dump_json())
-    return Agreements.model_validate_json(server.agreements(name).model_dump_json())
+        return Survivors.model_validate_json(server.members.survivors(name).model_dump_json())
+    return Agreements.model_validate_json(server.members.agreements(name).model_dump_json())
 
 
 def run_sum(server: SecureSum, devices: list[Device], gone: Mapping[str, Collection[int]] | None = None) -> OpenedSum:
@@ -165,7 +168,7 @@ def cohort(
     terms: SumTerms, *, threshold: int | None = None, assumptions: Assumptions | None = None
 ) -> tuple[SecureSum, list[Device]]:
     """A server, and as many devices as the terms allow, with random vectors."""
-    server = SecureSum(terms, threshold=threshold, assumptions=assumptions)
+    server = SecureSum.begin(terms, threshold=threshold, assumptions=assumptions)
     return server, [Device.new(n, terms, random_vector(terms.length, terms.bits)) for n in range(terms.cohort)]
 
 

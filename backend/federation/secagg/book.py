@@ -1,7 +1,8 @@
-"""Secure sums that survive a kill: each is a row and one file, and every message is one transaction over both."""
+"""Secure sums that survive a kill: rows and one file each, and every message is one transaction over both."""
 
 from __future__ import annotations
 
+import os
 import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -9,8 +10,9 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
+import numpy as np
 from sqlalchemy import Engine, select
 from sqlalchemy.orm import Session
 
@@ -18,9 +20,12 @@ from backend.db.sessions import reading_session, writing_session
 from backend.db.tables_federation import SecureSumRow
 from backend.federation.secagg.errors import SumFailed, SumMessageRefused, UnknownSum
 from backend.federation.secagg.graph import Assumptions
-from backend.federation.secagg.record import ServerStage, SumRecord
+from backend.federation.secagg.members import Members
+from backend.federation.secagg.record import ENDED, ServerStage, SumRecord
+from backend.federation.secagg.rows import SumRows
 from backend.federation.secagg.secure_sum import OpenedSum, SecureSum
-from backend.releases.blobs import digest, write_durably
+from backend.releases.blobs import write_durably
+from device_app.wire.ring import RingVector, ring_dtype
 from device_app.wire.secagg import (
     AdvertisedKeys,
     Agreement,
@@ -33,7 +38,6 @@ from device_app.wire.secagg import (
     Survivors,
 )
 
-ENDED = ("opened", "failed")
 CHUNK_BYTES = 1024 * 1024
 SWEEP_AGE_SEC = 3_600.0
 T = TypeVar("T")
@@ -42,7 +46,9 @@ T = TypeVar("T")
 class SumBook:
     """All secure sums of a server, by name (the `round` of their terms).
 
-    Formal guarantees: a message is in the record and, if it's a masked vector, in the running sum, or in neither,
+    A message reads and writes its own row and the sum's: what it costs doesn't grow with the cohort.
+
+    Formal guarantees: a message has its row and, if it's a masked vector, is in the running sum, or neither is so,
     whenever the server is killed; none is counted twice. A sum is opened from stored state without changing it, so a
     server killed while it applies a sum opens the same one again; `finish` ends it in the transaction that applies it.
 
@@ -51,7 +57,7 @@ class SumBook:
         folder: for running sums and for uploads that are still coming.
         clock: the time, in UTC.
         assumptions: of the sparse graph.
-        threads: for unmasking.
+        threads: for unmasking; None is one for each processor.
     """
 
     def __init__(
@@ -61,11 +67,11 @@ class SumBook:
         clock: Callable[[], datetime],
         *,
         assumptions: Assumptions | None = None,
-        threads: int = 1,
+        threads: int | None = None,
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._engine, self._folder, self._clock = engine, folder, clock
-        self._assumptions, self._threads = assumptions, threads
+        self._assumptions, self._threads = assumptions, threads or os.cpu_count() or 1
         self.sweep()
 
     def begin(self, terms: SumTerms, *, stage_sec: float, threshold: int | None = None) -> None:
@@ -79,14 +85,14 @@ class SumBook:
         """The same in the transaction of a round that opens; stage keys, for which devices wait, has its own time."""
         if not (stage_sec > 0 and keys_sec > 0):
             raise ValueError(f"stage_sec: must be above 0, got {stage_sec} and {keys_sec} for the keys")
-        fresh = SecureSum(terms, threshold=threshold, assumptions=self._assumptions)
+        fresh = SumRecord(terms=terms, wanted_threshold=threshold)
         if session.get(SecureSumRow, terms.round) is not None:
             raise ValueError(f"terms.round: there is a secure sum {terms.round} already")
         session.add(
             SecureSumRow(
                 name=terms.round,
                 stage="keys",
-                record=fresh.record.model_dump_json(),
+                record=fresh.model_dump_json(),
                 total=None,
                 stage_sec=stage_sec,
                 closes_at=self._clock() + timedelta(seconds=keys_sec),
@@ -97,7 +103,7 @@ class SumBook:
         """The stage of a sum and when it closes. Raises UnknownSum."""
         with reading_session(self._engine) as session:
             row = _row(session, name)
-            return self._restore(row).stage, row.closes_at
+            return SumRecord.model_validate_json(row.record).stage, row.closes_at
 
     def advertise(self, name: str, pseudonym: str, keys: AdvertisedKeys) -> bool:
         """Stage keys. This and the next: as `SecureSum` does, and UnknownSum."""
@@ -137,19 +143,19 @@ class SumBook:
 
     def roster(self, name: str, pseudonym: str) -> Roster:
         """Answer of stage keys."""
-        return self._read(name).roster(pseudonym)
+        return self._tell(name, lambda members: members.roster(pseudonym))
 
     def shares(self, name: str, pseudonym: str) -> Shares:
         """Answer of stage shares."""
-        return self._read(name).shares(pseudonym)
+        return self._tell(name, lambda members: members.shares(pseudonym))
 
     def survivors(self, name: str, pseudonym: str) -> Survivors:
         """Answer of stage masked."""
-        return self._read(name).survivors(pseudonym)
+        return self._tell(name, lambda members: members.survivors(pseudonym))
 
     def agreements(self, name: str, pseudonym: str) -> Agreements:
         """Answer of stage agree."""
-        return self._read(name).agreements(pseudonym)
+        return self._tell(name, lambda members: members.agreements(pseudonym))
 
     def step(self, name: str) -> ServerStage:
         """Close the present stage if it's complete or its time is over; returns the stage there is then.
@@ -171,7 +177,7 @@ class SumBook:
         """Whether `step` would change anything, found out without writing."""
         with reading_session(self._engine) as session:
             row = _row(session, name)
-            return row.stage not in (*ENDED, "unmask") and self._is_due(row, self._restore(row))
+            return row.stage not in (*ENDED, "unmask") and self._is_due(row, self._restore(session, row))
 
     def reason(self, name: str) -> str | None:
         """Why a sum failed; None if it has not."""
@@ -182,7 +188,7 @@ class SumBook:
         """Whether the sum is to be opened now."""
         with reading_session(self._engine) as session:
             row = _row(session, name)
-            one = self._restore(row)
+            one = self._restore(session, row)
             return one.stage == "unmask" and self._is_due(row, one)
 
     def opened(self, name: str) -> OpenedSum:
@@ -192,8 +198,9 @@ class SumBook:
         """
         try:
             with reading_session(self._engine) as session:
-                one = self._restore(_row(session, name), with_total=True)
-            return one.open(threads=self._threads)
+                one = self._restore(session, _row(session, name), with_total=True)
+                left = one.leftover()
+            return one.unmask(left, threads=self._threads)
         except SumFailed as failed:
             self.fail(name, failed.detail)
             raise
@@ -201,7 +208,7 @@ class SumBook:
     def finish(self, session: Session, name: str) -> None:
         """Mark a sum as opened, within the transaction that applies it; what only it needed is forgotten."""
         row = _row(session, name, to_change=True)
-        one = self._restore(row)
+        one = self._restore(session, row)
         one.finish()
         row.stage, row.record, row.total = one.stage, one.record.model_dump_json(), None
 
@@ -223,9 +230,9 @@ class SumBook:
         with reading_session(self._engine) as session:
             return SumRecord.model_validate_json(_row(session, name).record).terms
 
-    def _read(self, name: str) -> SecureSum:
+    def _tell(self, name: str, ask: Callable[[Members], T]) -> T:
         with reading_session(self._engine) as session:
-            return self._restore(_row(session, name))
+            return ask(self._restore(session, _row(session, name)).members)
 
     def _change(self, name: str, change: Callable[[SecureSum], T]) -> T:
         with self._turn(name) as (_, one):
@@ -236,34 +243,41 @@ class SumBook:
         """A sum to change; stored when the block ends well, untouched when it raises."""
         with writing_session(self._engine) as session:
             row = _row(session, name, to_change=True)
-            one = self._restore(row, with_total=with_total)
-            uploads, before = len(one.record.uploads), row.total
+            before = row.total
+            one = self._restore(session, row, with_total=with_total)
             yield row, one
             row.stage, row.record = one.stage, one.record.model_dump_json()
             if one.stage == "failed":
                 row.total = None
-            elif len(one.record.uploads) != uploads:
-                content = one.total.tobytes()
-                row.total = digest(content)
-                write_durably(self._path(row.total), content)
+            elif with_total:
+                row.total = self._keep(one.total)
             after = row.total
         # The transaction is committed: nobody needs the sum of before.
         if before is not None and before != after:
             self._path(before).unlink(missing_ok=True)
 
-    def _restore(self, row: SecureSumRow, *, with_total: bool = False) -> SecureSum:
-        total = None
-        if with_total and row.total is not None:
-            try:
-                total = self._path(row.total).read_bytes()
-            except FileNotFoundError as missing:
-                raise SumFailed("The running sum is missing on disk.") from missing
-            if digest(total) != row.total:
-                raise SumFailed("The running sum is damaged on disk.")
-        return SecureSum.restore(row.record, total, assumptions=self._assumptions)
+    def _restore(self, session: Session, row: SecureSumRow, *, with_total: bool = False) -> SecureSum:
+        record = SumRecord.model_validate_json(row.record)
+        total = self._total(row.total, ring_dtype(record.terms.bits)) if with_total and row.total is not None else None
+        return SecureSum(record, SumRows(session, row.name), total, assumptions=self._assumptions)
 
-    def _path(self, sha256: str) -> Path:
-        return self._folder / f"{sha256}.sum"
+    def _keep(self, total: RingVector) -> str:
+        name = sha256(total).hexdigest()
+        if not self._path(name).exists():
+            write_durably(self._path(name), total.data)
+        return name
+
+    def _total(self, name: str, dtype: np.dtype[Any]) -> RingVector:
+        try:
+            total: RingVector = np.fromfile(self._path(name), dtype=dtype)
+        except FileNotFoundError as missing:
+            raise SumFailed("The running sum is missing on disk.") from missing
+        if sha256(total).hexdigest() != name:
+            raise SumFailed("The running sum is damaged on disk.")
+        return total
+
+    def _path(self, name: str) -> Path:
+        return self._folder / f"{name}.sum"
 
     def sweep(self) -> None:
         """Remove what a kill left behind an hour ago or earlier: uploads that broke off, sums that no row names."""

@@ -19,8 +19,10 @@ import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from scipy.stats import hypergeom
 
+_NUMBER = np.dtype("<u2")
 SPARSE_FROM = 100
 """Cohorts of so many members and more take the sparse form by default; smaller ones never do."""
 
@@ -87,17 +89,33 @@ def random_circle(members: int, draw: Callable[[int], int] = secrets.randbelow) 
     return tuple(order)
 
 
-def closed_neighbourhoods(circle: Sequence[int], degree: int) -> dict[int, tuple[int, ...]]:
-    """For each member itself and its neighbours, ascending. A degree of n - 1 and more is the complete graph."""
-    members = len(circle)
-    if degree >= members - 1:
-        everybody = tuple(sorted(circle))
-        return dict.fromkeys(circle, everybody)
-    reach = degree // 2
-    return {
-        member: tuple(sorted(circle[(place + step) % members] for step in range(-reach, reach + 1)))
-        for place, member in enumerate(circle)
-    }
+@dataclass(frozen=True)
+class MaskGraph:
+    """Who masks with whom.
+
+    Args:
+        members: n; they are numbered from 1.
+        degree: k; n - 1 and more is the complete graph.
+        circle: the members in their order on it, two bytes each, little-endian; not read for the complete graph.
+    """
+
+    members: int
+    degree: int
+    circle: bytes = b""
+
+    @classmethod
+    def sparse(cls, circle: Sequence[int], degree: int) -> MaskGraph:
+        """The Harary graph on a circle."""
+        return cls(len(circle), degree, np.array(circle, dtype=_NUMBER).tobytes())
+
+    def closed(self, member: int) -> tuple[int, ...]:
+        """A member and its neighbours, ascending. The work is that of k numbers, and a look over the circle's bytes."""
+        if self.degree >= self.members - 1:
+            return tuple(range(1, self.members + 1))
+        circle = np.frombuffer(self.circle, dtype=_NUMBER)
+        place = int(np.flatnonzero(circle == member)[0])
+        reach = np.arange(place - self.degree // 2, place + self.degree // 2 + 1)
+        return tuple(np.sort(circle.take(reach, mode="wrap")).tolist())
 
 
 def _bounds(members: int, degree: int, assumed: Assumptions) -> Neighbourhood | None:

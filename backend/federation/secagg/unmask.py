@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from backend.federation.secagg.errors import SumFailed
-from backend.federation.secagg.record import SumRecord
+from backend.federation.secagg.members import Members
+from backend.federation.secagg.packing import commitment_of, revealed_rows
 from device_app.wire.pairing import pair_seed, seed_commitment
-from device_app.wire.shamir import LagrangeBasis, SharingError, join_bytes
+from device_app.wire.shamir import SHARE_BYTES, LagrangeBasis, SharingError, join_bytes
 
 TRIES = 64
 """Sets of holders tried for one secret, where some of them send false shares."""
+BASES_KEPT = 64
+"""Of a sparse graph nearly every secret has holders of its own, and a basis of each would fill memory for nothing."""
+_NUMBER_BYTES = 4
 
 
 @dataclass(frozen=True)
 class LeftoverMasks:
-    """Seeds of the masks still on a sum: to be added to it, and to be taken off."""
+    """Seeds of the masks still on the sum of the survivors: to be added to it, and to be taken off."""
 
     plus: list[bytes]
     minus: list[bytes]
+    survivors: tuple[int, ...]
 
 
 class Joiner:
@@ -35,13 +40,14 @@ class Joiner:
         self._order = random.Random(0)
         self._trusted: list[int] = []
 
-    def join(self, shares: Mapping[int, bytes], fits: _Check) -> bytes:
+    def join(self, name: str, shares: Mapping[int, bytes], fits: Callable[[bytes], bool]) -> bytes:
         """The secret that `fits`, from the first set of holders that gives it.
 
-        Raises SumFailed if there are fewer shares than the threshold, or no set that was tried gives a fitting secret.
+        Raises SumFailed, with the secret's name, if there are fewer shares than the threshold, or no set that was tried
+        gives a fitting secret.
         """
         if len(shares) < self._threshold:
-            raise SumFailed(f"{len(shares)} of the {self._threshold} shares of {fits.name} have come.")
+            raise SumFailed(f"{len(shares)} of the {self._threshold} shares of {name} have come.")
         holders = [one for one in self._trusted if one in shares]
         holders += sorted(shares.keys() - set(holders))
         for _ in range(TRIES):
@@ -56,58 +62,75 @@ class Joiner:
             if len(shares) == self._threshold:
                 break
             self._order.shuffle(holders)
-        raise SumFailed(f"The shares of {fits.name} do not give it: some of their holders sent false ones.")
+        raise SumFailed(f"The shares of {name} do not give it: some of their holders sent false ones.")
 
     def _basis(self, holders: tuple[int, ...]) -> LagrangeBasis:
         if holders not in self._bases:
+            if len(self._bases) >= BASES_KEPT:
+                self._bases.clear()
             self._bases[holders] = LagrangeBasis.at(holders)
         return self._bases[holders]
 
 
-@dataclass(frozen=True)
-class _Check:
-    """Whether a joined secret is the one that its owner committed to."""
-
-    record: SumRecord
-    context: bytes
-    member: int
-    kind: str
-
-    @property
-    def name(self) -> str:
-        return f"member {self.member}'s {self.kind}"
-
-    def __call__(self, secret: bytes) -> bool:
-        if self.kind == "seed":
-            return seed_commitment(self.context, self.member, secret) == self.record.commitments[self.member]
-        public = X25519PrivateKey.from_private_bytes(secret).public_key().public_bytes_raw()
-        return public == self.record.keys[self.member].mask_key
-
-
-def leftover_masks(record: SumRecord, neighbours: Mapping[int, tuple[int, ...]]) -> LeftoverMasks:
+def leftover_masks(members: Members) -> LeftoverMasks:
     """What is still on the sum of U3: every survivor's self mask, and the pair masks between U3 and U2 without U3.
 
     Raises SumFailed where a secret can't be joined.
     """
+    messages, record = members.messages, members.record
     context = record.terms.digest()
     joiner = Joiner(record.threshold)
-    alive = set(record.survivors)
-    seed_shares: dict[int, dict[int, bytes]] = {member: {} for member in record.survivors}
-    key_shares: dict[int, dict[int, bytes]] = {member: {} for member in record.commitments if member not in alive}
-    for holder, answer in record.answers.items():
-        for one in answer.seeds:
-            seed_shares[one.member][holder] = one.share
-        for one in answer.keys:
-            key_shares[one.member][holder] = one.share
-    minus = [joiner.join(seed_shares[member], _Check(record, context, member, "seed")) for member in record.survivors]
+    survivors = messages.members("masked")
+    alive = set(survivors)
+    seed_shares, key_shares = _gathered(members)
+    minus: list[bytes] = []
+    gone: list[int] = []
+    for member, body in messages.bodies("shares"):
+        if member not in alive:
+            gone.append(member)
+            continue
+        commitment = commitment_of(body)
+
+        def seed_fits(secret: bytes, member: int = member, commitment: bytes = commitment) -> bool:
+            return seed_commitment(context, member, secret) == commitment
+
+        minus.append(joiner.join(f"member {member}'s seed", _shares(seed_shares, member), seed_fits))
     plus: list[bytes] = []
-    for gone, shares in key_shares.items():
-        left = [member for member in neighbours[gone] if member in alive]
+    for member in gone:
+        left = members.alive(member)
         if not left:
             continue
-        secret = X25519PrivateKey.from_private_bytes(joiner.join(shares, _Check(record, context, gone, "key")))
-        for member in left:
-            seed = pair_seed(context, secret, record.keys[member].mask_key, (member, gone))
+        keys = members.keys_of((*left, member))
+
+        def key_fits(secret: bytes, public: bytes = keys[member].mask_key) -> bool:
+            return X25519PrivateKey.from_private_bytes(secret).public_key().public_bytes_raw() == public
+
+        joined = joiner.join(f"member {member}'s key", _shares(key_shares, member), key_fits)
+        secret = X25519PrivateKey.from_private_bytes(joined)
+        for one in left:
+            seed = pair_seed(context, secret, keys[one].mask_key, (one, member))
             # The lower member added this mask, the higher took it off.
-            (minus if member < gone else plus).append(seed)
-    return LeftoverMasks(plus, minus)
+            (minus if one < member else plus).append(seed)
+    return LeftoverMasks(plus, minus, survivors)
+
+
+def _gathered(members: Members) -> tuple[dict[int, bytearray], dict[int, bytearray]]:
+    """All shares of seeds and of keys by their owner, each as (holder, share) one after the other."""
+    seeds: dict[int, bytearray] = {}
+    keys: dict[int, bytearray] = {}
+    for holder, body in members.messages.bodies("unmask"):
+        number = holder.to_bytes(_NUMBER_BYTES, "big")
+        for of_key, member, share in revealed_rows(body):
+            owner = (keys if of_key else seeds).setdefault(member, bytearray())
+            owner += number
+            owner += share
+    return seeds, keys
+
+
+def _shares(gathered: Mapping[int, bytearray], owner: int) -> dict[int, bytes]:
+    """One owner's shares by holder."""
+    rows, size = bytes(gathered.get(owner, b"")), _NUMBER_BYTES + SHARE_BYTES
+    return {
+        int.from_bytes(rows[start : start + _NUMBER_BYTES], "big"): rows[start + _NUMBER_BYTES : start + size]
+        for start in range(0, len(rows), size)
+    }

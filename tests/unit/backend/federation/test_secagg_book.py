@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from sqlalchemy import Engine
+from alembic import command
+from alembic.config import Config
+from sqlalchemy import Engine, event, text
 
+from backend.db.engine import migrate, open_engine, scripts, writing
 from backend.db.sessions import reading_session, writing_session
 from backend.db.tables_federation import SecureSumRow
 from backend.federation.secagg import book as book_module
@@ -22,7 +26,6 @@ from device_app.privacy.secagg import Reply
 from device_app.wire.secagg import AdvertisedKeys, Agreement, RevealedShares, SharedKeys, SumTerms
 from tests.doubles.clock import StillClock
 from tests.doubles.secure_sums import STAGES, Device, chunks, plain_sum, random_vector, terms
-from tests.doubles.small_release import migrated_engine
 
 NAME = "round-1"
 
@@ -51,31 +54,29 @@ class Rig:
 
 
 @pytest.fixture
-def rig(tmp_path: Path) -> Iterator[Rig]:
-    engine = migrated_engine(tmp_path)
-    yield Rig(engine, tmp_path)
-    engine.dispose()
+def rig(engine: Engine, tmp_path: Path) -> Rig:
+    return Rig(engine, tmp_path)
 
 
-def deliver(book: SumBook, device: Device) -> bool:
+def deliver(book: SumBook, device: Device, round_name: str = NAME) -> bool:
     assert device.step is not None
     stage, payload, name = device.step.state.stage, device.step.sealed.payload, device.pseudonym
     if stage == "keys":
-        return book.advertise(NAME, name, AdvertisedKeys.model_validate_json(payload))
+        return book.advertise(round_name, name, AdvertisedKeys.model_validate_json(payload))
     if stage == "shares":
-        return book.share(NAME, name, SharedKeys.model_validate_json(payload))
+        return book.share(round_name, name, SharedKeys.model_validate_json(payload))
     if stage == "masked":
-        return book.add_masked(NAME, name, chunks(payload))[1]
+        return book.add_masked(round_name, name, chunks(payload))[1]
     if stage == "agree":
-        return book.agree(NAME, name, Agreement.model_validate_json(payload))
-    return book.reveal(NAME, name, RevealedShares.model_validate_json(payload))
+        return book.agree(round_name, name, Agreement.model_validate_json(payload))
+    return book.reveal(round_name, name, RevealedShares.model_validate_json(payload))
 
 
-def answer(book: SumBook, device: Device) -> Reply:
+def answer(book: SumBook, device: Device, round_name: str = NAME) -> Reply:
     ask: dict[str, Callable[[str, str], Reply]] = {
         "keys": book.roster, "shares": book.shares, "masked": book.survivors, "agree": book.agreements,
     }  # fmt: skip
-    return ask[device.state.stage](NAME, device.pseudonym)
+    return ask[device.state.stage](round_name, device.pseudonym)
 
 
 def brought_to(rig: Rig, stage: str, cohort: int = 4) -> tuple[SumBook, list[Device]]:
@@ -296,3 +297,68 @@ def test_names_that_are_unknown_or_taken_are_refused(rig: Rig) -> None:
         book.stage("round-2")
     with pytest.raises(UnknownSum):
         book.step("round-2")
+
+
+def test_a_message_reads_and_writes_as_many_rows_in_a_large_cohort_as_in_a_small_one(rig: Rig) -> None:
+    statements: list[str] = []
+
+    def heard(*arguments: Any) -> None:
+        statements.append(arguments[2])
+
+    def of_one_round_trip(cohort: int, name: str) -> list[list[str]]:
+        agreed = terms(cohort, length=40, round=name)
+        book = rig.book()
+        book.begin(agreed, stage_sec=60.0)
+        devices = [Device.new(n, agreed, random_vector(40)) for n in range(cohort)]
+        for device in devices:
+            device.start()
+        counted = []
+        for stage in ("keys", "shares", "masked", "unmask"):
+            *others, last = devices
+            for device in others:
+                deliver(book, device, name)
+            statements.clear()
+            deliver(book, last, name)
+            if stage != "unmask":
+                assert book.step(name) != stage
+                answer(book, last, name)
+            counted.append([one.split()[0] for one in statements])
+            for device in devices:
+                if stage != "unmask":
+                    device.hear(answer(book, device, name))
+        assert (book.opened(name).vector == plain_sum(devices, range(cohort))).all()
+        return counted
+
+    event.listen(rig.engine, "before_cursor_execute", heard)
+    try:
+        assert of_one_round_trip(4, "round-1") == of_one_round_trip(24, "round-2")
+    finally:
+        event.remove(rig.engine, "before_cursor_execute", heard)
+
+
+def test_an_update_of_the_server_ends_sums_of_before_with_a_reason(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'old.sqlite'}"
+    engine = open_engine(url)
+    config = Config()
+    config.set_main_option("script_location", str(scripts()))
+    config.set_main_option("path_separator", "os")
+    with writing(engine) as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, "add_opened_sums")
+        for name, stage, reason in (
+            ("round-1", "opened", None),
+            ("round-2", "failed", "late"),
+            ("round-3", "masked", None),
+        ):
+            record = {"terms": terms(3, round=name).model_dump(mode="json"), "stage": stage, "reason": reason,
+                      "members": {"a": 1}, "uploads": {"1": "00"}, "circle": [1, 2, 3]}  # fmt: skip
+            connection.execute(
+                text("INSERT INTO secure_sums VALUES (:name, :stage, :record, :total, 60, '2026-11-20 00:00:00')"),
+                {"name": name, "stage": stage, "record": json.dumps(record), "total": "0" * 64},
+            )
+    migrate(engine)
+    book = SumBook(engine, tmp_path / "sums", StillClock())
+    assert [book.stage(f"round-{n}")[0] for n in (1, 2, 3)] == ["opened", "failed", "failed"]
+    reasons = [book.reason(f"round-{n}") for n in (1, 2, 3)]
+    assert reasons == [None, "late", "The server was updated while the sum was under way."]
+    engine.dispose()

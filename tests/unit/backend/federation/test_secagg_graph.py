@@ -12,9 +12,9 @@ import pytest
 from backend.federation.secagg.graph import (
     SPARSE_FROM,
     Assumptions,
+    MaskGraph,
     Neighbourhood,
     choose_neighbourhood,
-    closed_neighbourhoods,
     random_circle,
 )
 from tests.doubles.secure_sums import cohort, plain_sum, run_sum, terms
@@ -32,9 +32,13 @@ def connected(graph: Mapping[int, tuple[int, ...]], left: Collection[int]) -> bo
     return seen == alive
 
 
+def neighbourhoods(graph: MaskGraph) -> dict[int, tuple[int, ...]]:
+    return {member: graph.closed(member) for member in range(1, graph.members + 1)}
+
+
 @pytest.mark.parametrize(("members", "degree"), [(10, 4), (101, 20), (500, 58)])
 def test_everybody_has_k_neighbours_and_neighbours_are_mutual(members: int, degree: int) -> None:
-    graph = closed_neighbourhoods(random_circle(members), degree)
+    graph = neighbourhoods(MaskGraph.sparse(random_circle(members), degree))
     assert sorted(graph) == list(range(1, members + 1))
     for member, near in graph.items():
         assert len(near) == len(set(near)) == degree + 1
@@ -43,7 +47,7 @@ def test_everybody_has_k_neighbours_and_neighbours_are_mutual(members: int, degr
 
 
 def test_a_degree_of_everybody_is_the_complete_graph() -> None:
-    graph = closed_neighbourhoods((3, 1, 2), 2)
+    graph = neighbourhoods(MaskGraph.sparse((3, 1, 2), 2))
     assert graph == {1: (1, 2, 3), 2: (1, 2, 3), 3: (1, 2, 3)}
 
 
@@ -107,7 +111,7 @@ def choose(members: int) -> Neighbourhood:
 def test_to_cut_a_circle_takes_two_gaps_so_the_bound_on_pairs_of_gaps_holds() -> None:
     # All ways to remove 6 of 12 from a circle of degree 4: those that cut it are at most n^2/2 times one pair's share.
     members, degree, removed = 12, 4, 6
-    graph = closed_neighbourhoods(tuple(range(1, members + 1)), degree)
+    graph = neighbourhoods(MaskGraph.sparse(range(1, members + 1), degree))
     ways = list(combinations(range(1, members + 1), removed))
     cut = sum(not connected(graph, set(range(1, members + 1)) - set(way)) for way in ways)
     assert 0 < cut / len(ways) <= members**2 / 2 * math.comb(removed, degree) / math.comb(members, degree)

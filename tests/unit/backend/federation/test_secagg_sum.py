@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import tracemalloc
 from collections.abc import Iterable
@@ -17,6 +18,7 @@ from backend.federation.errors import UnknownPseudonym
 from backend.federation.secagg import secure_sum as server_module
 from backend.federation.secagg import unmask as unmask_module
 from backend.federation.secagg.errors import SumFailed, SumMessageConflict, SumMessageRefused, SumStageClosed
+from backend.federation.secagg.messages import HeldMessages
 from backend.federation.secagg.secure_sum import SecureSum
 from device_app.privacy import secagg as client_module
 from device_app.wire.masks import apply_masks
@@ -103,6 +105,10 @@ def brought_to(
     return server, devices
 
 
+def stored(server: SecureSum) -> object:
+    return server.record.model_dump_json(), copy.deepcopy(server.messages), server.total.tobytes()
+
+
 @pytest.mark.parametrize("mode", ["semi_honest", "active"])
 def test_a_sum_goes_on_from_what_was_stored_after_every_message(mode: str) -> None:
     server, devices = cohort(terms(4, length=50, mode=mode))
@@ -128,13 +134,13 @@ def test_the_same_message_again_changes_nothing_and_another_one_is_refused(stage
     server, devices = brought_to(stage, "active")
     first, other = devices[0], devices[1]
     assert deliver(server, first) is False
-    before = server.record.model_dump_json(), server.total.tobytes()
+    before = stored(server)
     assert deliver(server, first) is True
     impostor = Device(first.pseudonym, other.state, other.vector, payload=other.payload)
     impostor.start()
     with pytest.raises((SumMessageConflict, SumMessageRefused)):
         deliver(server, impostor)
-    assert (server.record.model_dump_json(), server.total.tobytes()) == before
+    assert stored(server) == before
 
 
 @pytest.mark.parametrize("stage", STAGES)
@@ -161,10 +167,10 @@ def test_a_message_that_comes_after_its_stage_is_refused(stage: str) -> None:
         server.open()
     else:
         server.close()
-    before = server.record.model_dump_json(), server.total.tobytes()
+    before = stored(server)
     with pytest.raises(SumStageClosed):
         deliver(server, devices[0])
-    assert (server.record.model_dump_json(), server.total.tobytes()) == before
+    assert stored(server) == before
 
 
 def test_a_masked_vector_that_comes_after_unmasking_is_discarded() -> None:
@@ -204,7 +210,7 @@ def test_an_upload_that_breaks_off_leaves_the_sum_untouched() -> None:
     with pytest.raises(ConnectionResetError):
         server.add_masked(devices[0].pseudonym, broken())
     assert not server.total.any()
-    assert server.record.uploads == {}
+    assert server.messages.count("masked") == 0
 
 
 def test_whoever_has_shared_nothing_cannot_add_a_vector() -> None:
@@ -272,13 +278,13 @@ def test_false_shares_among_too_few_true_ones_fail_the_sum_and_publish_nothing(l
     server, _ = with_false_shares(liars, answering)
     with pytest.raises(SumFailed, match="false"):
         server.open()
-    assert (server.stage, server.total.any(), server.record.answers) == ("failed", False, {})
+    assert (server.stage, server.total.any(), server.messages) == ("failed", False, HeldMessages())
 
 
 def test_a_sum_that_failed_takes_and_gives_nothing_more() -> None:
     server, devices = brought_to("masked")
     server.fail("cancelled by the operator")
-    assert (server.record.reason, server.record.boxes) == ("cancelled by the operator", {})
+    assert (server.record.reason, server.messages) == ("cancelled by the operator", HeldMessages())
     for use in (lambda: deliver(server, devices[0]), server.close, server.open, lambda: answer(server, devices[0])):
         with pytest.raises(SumStageClosed):
             use()
@@ -317,7 +323,7 @@ def test_the_server_never_holds_an_unmasked_vector_of_one_device(gone: dict[str,
             deliver(server, devices[place])
             assert not holds(server, plain)
             masked = [device.payload[64:128] for device in devices if device.payload]
-            if len(server.record.uploads) != 1:
+            if server.messages.count("masked") != 1:
                 assert not holds(server, masked), "nor a single masked one, beside the sum"
         if stage != "unmask":
             server.close()

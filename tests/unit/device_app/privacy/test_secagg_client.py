@@ -24,6 +24,7 @@ from device_app.wire.secagg import (
     MemberSignature,
     Roster,
     SecaggError,
+    SharedKeys,
     Shares,
     SumTerms,
     Survivors,
@@ -116,7 +117,7 @@ def test_a_member_that_is_not_in_the_directory_makes_the_device_leave() -> None:
 
 def test_keys_of_one_round_are_worth_nothing_in_another() -> None:
     earlier = Device.new(0, terms(4, round="round-1"), random_vector(4)).start().state.keys
-    server = SecureSum(terms(4, round="round-2"))
+    server = SecureSum.begin(terms(4, round="round-2"))
     with pytest.raises(SumMessageRefused, match="not signed for this round"):
         server.advertise("a" * 22, earlier)
 
@@ -268,7 +269,7 @@ def test_a_device_that_lost_its_masked_vector_leaves_and_makes_no_second_one() -
     device.payload = bytes(16)
     with pytest.raises(SumAborted, match="second one must not be made"):
         device.revived()
-    assert len(server.record.uploads) == 4
+    assert server.messages.count("masked") == 4
 
 
 def test_what_leaves_is_sealed_and_nothing_before_the_masked_vector_depends_on_the_clicks() -> None:
@@ -296,13 +297,14 @@ def test_without_budget_nothing_is_masked_and_nothing_leaves(ledger: Ledger) -> 
         devices[0].state, Contribution(devices[0].vector, Charge("training", "secure_sum", epsilon=1e9)), ledger
     )
     next(part)
-    part.send(answer(server, devices[0]))  # type: ignore[arg-type]
+    step = part.send(answer(server, devices[0]))  # type: ignore[arg-type]
+    server.share(devices[0].pseudonym, SharedKeys.model_validate_json(step.sealed.payload))
     for device in devices[1:]:
         device.hear(answer(server, device))
         deliver(server, device)
-    server_shares = [Box(member=member, box=server.record.boxes[1][member]) for member in (2, 3, 4)]
+    server.close()
     with pytest.raises(BudgetSpent):
-        part.send(Shares(boxes=tuple(server_shares)))
+        part.send(server.members.shares(devices[0].pseudonym))
 
 
 def test_a_vector_that_the_terms_do_not_describe_is_refused() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
-from device_app.wire.masks import CHUNK_BYTES, ChaChaStream, apply_masks, expand
+from device_app.wire.masks import CHUNK_BYTES, STREAMS_OPEN, ChaChaStream, apply_masks, expand
 from device_app.wire.ring import ring_dtype
 
 SEED = bytes(range(32))
@@ -25,12 +25,12 @@ def test_a_mask_is_the_keystream_of_the_rfc() -> None:
     assert expand(bytes(32), 32, bits=8).tobytes() == wanted
 
 
-@pytest.mark.parametrize("length", [0, 1, 15, CHUNK_BYTES // 4 - 1, CHUNK_BYTES // 4, CHUNK_BYTES // 4 + 1, 100_003])
+@pytest.mark.parametrize("length", [0, 1, 15, CHUNK_BYTES // 4 - 1, CHUNK_BYTES // 4, CHUNK_BYTES // 4 + 1, 100_003, 150_001])
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_the_length_and_the_threads_change_nothing_of_a_mask(length: int, threads: int) -> None:
     vector = np.zeros(length, dtype="<u4")
     apply_masks(vector, [SEED], threads=threads)
-    assert (vector == expand(SEED, 100_003)[:length]).all()
+    assert (vector == expand(SEED, 150_001)[:length]).all()
 
 
 def test_a_stream_can_start_at_any_block() -> None:
@@ -63,6 +63,20 @@ def test_masks_add_and_subtract_as_whole_masks_do(
     assert (vector == wanted).all()
     apply_masks(vector, minus, plus)
     assert (vector == start).all(), "taking off what was put on gives the vector back"
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_more_masks_than_are_open_at_once_over_several_parts_are_all_applied(threads: int) -> None:
+    plus = [n.to_bytes(32, "big") for n in range(STREAMS_OPEN + 3)]
+    minus = [n.to_bytes(32, "little") for n in range(1, 2 * STREAMS_OPEN + 2)]
+    length = 3 * CHUNK_BYTES // 4 + 5
+    vector, wanted = np.zeros(length, dtype="<u4"), np.zeros(length, dtype="<u4")
+    apply_masks(vector, plus, minus, threads=threads)
+    for seed in plus:
+        wanted += expand(seed, length)
+    for seed in minus:
+        wanted -= expand(seed, length)
+    assert (vector == wanted).all()
 
 
 def test_masks_are_added_in_the_memory_of_a_few_chunks() -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from sqlalchemy import Engine
 
+from backend.counting.book import CountBook
 from backend.db.engine import migrate, open_engine
 from backend.federation.coordinator import Coordinator
 from backend.federation.systems import SYSTEMS
@@ -43,6 +44,7 @@ class Services:
     desk: RecallDesk
     keeper: CatalogueKeeper
     coordinator: Coordinator
+    counts: CountBook
     latency: LatencyLog
     recall_threads: ThreadPoolExecutor
     admin_token: str
@@ -71,7 +73,10 @@ def build_services(settings: BackendSettings) -> Services:
     except NothingPublished:
         encoder = NO_ENCODER
     rules = IndexRules(exact_limit=settings.exact_index_limit, threads=settings.search_threads)
-    live = LiveCatalogue(build_catalogue(pool, encoder, datetime.now(UTC), settings.index_dir, rules=rules))
+    counts = CountBook(engine, half_life_hours=settings.popularity_half_life_hours)
+    live = LiveCatalogue(
+        build_catalogue(pool, encoder, datetime.now(UTC), settings.index_dir, rules=rules, counts=counts)
+    )
 
     desk = RecallDesk(served, live, ListShelf(threads=settings.search_threads))
     desk.prepare(live.current)
@@ -99,8 +104,10 @@ def build_services(settings: BackendSettings) -> Services:
             poll_sec=settings.pool_poll_sec,
             expire_every_sec=settings.expire_every_sec,
             prepare=desk.prepare,
+            counts=counts,
         ),
         coordinator=Coordinator(engine, releases, SYSTEMS, settings.data_dir),
+        counts=counts,
         latency=LatencyLog(settings.latency_window),
         recall_threads=ThreadPoolExecutor(settings.recall_workers, thread_name_prefix="recall"),
         admin_token=load_or_create_token(settings.admin_token_file),

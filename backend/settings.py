@@ -106,6 +106,12 @@ class BackendSettings(BaseSettings):
         "'fednewsrec'. Each is a choice of the reader on the device and can be trained; it makes every release up to "
         "3 MB larger. What is named here later is added at the next start, at its cosine start.",
     )
+    popularity_half_life_hours: float = Field(
+        default=24.0,
+        gt=0,
+        le=24 * 30,
+        description="A private count of displays and clicks weighs half after so many hours.",
+    )
     latency_window: int = Field(
         default=2_000, ge=10, le=1_000_000, description="Requests of each kind that the latency figures look back on."
     )

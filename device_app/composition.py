@@ -16,19 +16,21 @@ from device_app.feed.build import FeedDesk
 from device_app.feed.front import FrontList
 from device_app.feed.kept import KeptFeeds
 from device_app.feed.models import ModelRack
+from device_app.feed.popular import Popular
 from device_app.feed.recall import Recall
 from device_app.feed.serving import Serving
 from device_app.feed.stories import Stories
 from device_app.feed.taste_reader import TasteReader
 from device_app.interests.names import InterestNames
-from device_app.privacy.budget import Ledger
 from device_app.interests.searched import SearchedInterests
+from device_app.privacy.budget import Ledger
 from device_app.privacy.noise import NoiseSource, SystemNoise
 from device_app.settings import DeviceSettings, keeps_pool, with_overrides
 from device_app.shelves import Shelves
 from device_app.sync.front import FrontSync
 from device_app.sync.materials import MaterialSync
 from device_app.sync.pool_codes import PoolSync
+from device_app.sync.popularity import PopularitySync
 from device_app.sync.release import current_release
 from device_app.sync.releases import ReleaseSync
 from device_app.sync.vectors import VectorSync
@@ -70,10 +72,10 @@ def build_device(
     uplink = Uplink(door)
     bodies = Bodies(uplink, shelves.news, clock)
     names = InterestNames(shelves.preferences)
+    searched = SearchedInterests(shelves.searches, shelves.stances, shelves.search_index, shelves.news, clock)
     recall = Recall(
         uplink,
         bodies,
-    searched = SearchedInterests(shelves.searches, shelves.stances, shelves.search_index, shelves.news, clock)
         ledger,
         noise,
         shelves.report_memo,
@@ -83,13 +85,14 @@ def build_device(
         clock,
         shelves.drawn_reports,
         Broadcast(shelves.pool, shelves.news),
+        searched.vector,
     )
     desk = FeedDesk(
         tastes=TasteReader(shelves.clicks, shelves.news, shelves.feedback, shelves.stances, names, shelves.preferences),
-        searched.vector,
         impressions=shelves.impressions,
         front=FrontList(shelves.front_page, shelves.news),
         recall=recall,
+        popular=Popular(shelves.popularity),
         kept=KeptFeeds(shelves.database, shelves.feeds, shelves.impressions, shelves.news, shelves.timings, clock),
         performance=performance,
         weights=settings.feed,
@@ -107,6 +110,7 @@ def build_device(
         PoolSync(
             door, shelves.pool, shelves.releases, clock, lambda news: keeps_pool(ledger.settings, performance, news)
         ),
+        PopularitySync(door, shelves.popularity, shelves.releases, clock),
         shelves,
         bodies,
         serving,

@@ -169,6 +169,14 @@ class Device:
             self.settings.feed.half_life_hours,
         )
 
+    def popular(self) -> tuple[NewsCard, ...]:
+        """What is popular now, of the news on this device, most popular first. Raises NoRelease."""
+        return self._serving.desk.popular.now(*self._serving.known_news())
+
+    def popular_since(self) -> datetime | None:
+        """When the newest private count behind it was opened; None where nothing was counted yet."""
+        return self._serving.desk.popular.counted_at()
+
     def following(self) -> tuple[FeedItem, ...]:
         """News of what the reader follows, from the common list and the last answer. Raises NoRelease."""
         return following_items(*self._serving.known_news(), self._clock(), self.settings.feed.half_life_hours)
@@ -192,6 +200,7 @@ class Device:
         """Delete the clicks of an interest for good; the next report is drawn afresh."""
         news_ids = {click.card.id for click in self._interest(key)}
         self._shelves.clicks.delete_news(news_ids)
+        self._shelves.searches.forget_opened(sorted(news_ids))
         self.parts.names.forget(news_ids)
         self._shelves.report_memo.clear()
         self._serving.changed()
@@ -200,10 +209,12 @@ class Device:
         """Clicks newest first, all or those whose card has every word of `query`."""
         return history_page(self._shelves, query, page)
 
-        self._shelves.searches.forget_opened(sorted(news_ids))
     def delete_click(self, click_id: int) -> bool:
         """Delete one click for good; False if there was none. A report made from it goes on until it is due."""
+        news_id = self._shelves.clicks.news_of(click_id)
         gone = self._shelves.clicks.delete(click_id)
+        if news_id is not None:
+            self._shelves.searches.forget_opened([news_id])
         self._serving.changed()
         return gone
 
@@ -211,10 +222,7 @@ class Device:
         """What left this device, what it could reveal, and the switches; page counts lines of the log from 1.
 
         shown: 'concerning' or 'all'; by default what concerned the reader, or all where nothing did.
-        news_id = self._shelves.clicks.news_of(click_id)
         """
-        if news_id is not None:
-            self._shelves.searches.forget_opened([news_id])
         models = self._serving.loaded()
         return privacy_view(
             self._shelves,

@@ -181,6 +181,12 @@ class FeedSettings(BaseModel):
         ge=0,
         description="Weight of recency against one spread of the scores, for rankers that do not weigh it themselves.",
     )
+    popularity_weight: float = Field(
+        default=3.0,
+        ge=0,
+        description="Weight of popularity, -1 to 1, for rankers that do not weigh it themselves: what private counts "
+        "say of how often a story is opened when it is shown.",
+    )
     editorial_weight: float = Field(default=0.25, ge=0, description="Weight of the newsroom's own weight.")
     follow_weight: float = Field(default=0.8, ge=0, description="Lift of followed topics, sections and publishers.")
     reaction_weight: float = Field(default=0.8, ge=0, description="Pull of likes, and push of 'less like this'.")

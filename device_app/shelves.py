@@ -6,33 +6,35 @@ from pathlib import Path
 
 from device_app.store.byte_log import ByteLog
 from device_app.store.clicks import Clicks
+from device_app.store.count_log import CountLog
 from device_app.store.database import Database
 from device_app.store.drawn_reports import DrawnReports
 from device_app.store.feeds import Feeds
 from device_app.store.front_page import FrontPage, PulledShards
 from device_app.store.impressions import Impressions
-from device_app.store.ledger_book import LedgerBook
 from device_app.store.late_database import LateDatabase
+from device_app.store.ledger_book import LedgerBook
 from device_app.store.news_shelf import NewsShelf
 from device_app.store.opinions import Feedback, Stances
 from device_app.store.outbox import Outbox
 from device_app.store.participations import Participations
 from device_app.store.pool_shelf import PoolShelf
+from device_app.store.popularity_shelf import PopularityShelf
 from device_app.store.preferences import Preferences
 from device_app.store.release_shelf import ReleaseShelf
 from device_app.store.report_memo import ReportMemo
-from device_app.store.timings import Timings
-
 from device_app.store.search_index import SearchIndex
 from device_app.store.searches import SEARCH_MIGRATIONS, Searches
+from device_app.store.timings import Timings
+
 
 class Shelves:
     """Opens the database at `path` and every store on it. Raises StoreBroken.
 
-    blob_folder may be shared by the devices of a fleet; by default it lies beside the database.
-    """
     Saved searches, and what is followed or blocked, are a view of their own, with a file of its own.
 
+    blob_folder may be shared by the devices of a fleet; by default it lies beside the database.
+    """
 
     def __init__(self, path: Path, blob_folder: Path | None = None) -> None:
         self.database = Database(path)
@@ -49,6 +51,8 @@ class Shelves:
         self.report_memo = ReportMemo(self.database)
         self.drawn_reports = DrawnReports(self.database)
         self.pool = PoolShelf(self.database)
+        self.popularity = PopularityShelf(self.database)
+        self.counted = CountLog(self.database)
         self.outbox = Outbox(self.database)
         self.byte_log = ByteLog(self.database)
         self.timings = Timings(self.database)

@@ -1,4 +1,4 @@
-"""One background step of keeping up: release, vectors, common list, pool, texts, and throwing out what is old."""
+"""One background step of keeping up: release, vectors, common list, pool, popularity, texts; then what is old goes."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from device_app.settings import PerformanceSettings
 from device_app.shelves import Shelves
 from device_app.sync.front import FrontSync
 from device_app.sync.pool_codes import PoolSync
+from device_app.sync.popularity import PopularitySync
 from device_app.sync.releases import ReleaseSync
 from device_app.sync.vectors import VectorSync
 from device_app.uplink.vectors import read_vectors
@@ -20,9 +21,9 @@ from device_app.wire.recall import RecallAnswer
 
 PRUNE_EVERY = timedelta(hours=6)
 IMPRESSIONS_KEPT = timedelta(days=60)
-
 INDEXED_A_STEP = 1_000
 """Most news made searchable in one step; a search does the rest itself."""
+
 
 class Syncing:
     """Nothing it asks for depends on what the reader does."""
@@ -33,6 +34,7 @@ class Syncing:
         vectors: VectorSync,
         front: FrontSync,
         pool: PoolSync,
+        popularity: PopularitySync,
         shelves: Shelves,
         bodies: Bodies,
         serving: Serving,
@@ -43,6 +45,7 @@ class Syncing:
         self._vectors = vectors
         self._front = front
         self._pool = pool
+        self._popularity = popularity
         self._shelves = shelves
         self._bodies = bodies
         self._serving = serving
@@ -67,17 +70,18 @@ class Syncing:
                 self._vectors.refresh()
                 self._take_front(self._front.refresh())
                 self._pool.refresh()
+                self._popularity.refresh()
             except BackendUnreachable:
                 self.online = False
                 raise
             self.online = True
             self.last_at = self._clock()
             self._prune(self.last_at)
+            self._shelves.search_index.catch_up(INDEXED_A_STEP)
             return swapped
 
     def _take_front(self, answer: RecallAnswer | None) -> None:
         """Queue the texts of the whole list when it is new, and once a start when some are missing."""
-            self._shelves.search_index.catch_up(INDEXED_A_STEP)
         models = self._serving.models()
         if answer is not None:
             self._bodies.want(answer, read_vectors(answer, models.dimensions))
@@ -96,5 +100,5 @@ class Syncing:
         last = self._serving.last()
         keep = {*(front.news_ids if front else ()), *(item.card.id for item in (last.items if last else ()))}
         self._shelves.news.prune(now - timedelta(days=self._settings.shelf_days), keep)
-        self._shelves.impressions.prune(now - IMPRESSIONS_KEPT)
         self._shelves.search_index.tidy()
+        self._shelves.impressions.prune(now - IMPRESSIONS_KEPT)

@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from backend.api.shards import by_day, days_of
 from backend.errors import CatalogueBehind
 from backend.recall.catalogue import Catalogue, LiveCatalogue
-from backend.recall.popularity import log_popularity
 from backend.recall.product_codes import encode, train_book
 from backend.recall.prototype_lists import SHARPNESS
 from backend.releases.blobs import digest, write_durably
@@ -142,9 +141,15 @@ class CodesShelf:
             )
             for name in names
         )
-        popular = log_popularity(catalogue.published_at, catalogue.weights, catalogue.built_at)
         order = np.concatenate([np.empty(0, dtype=np.intp), *(rows[name] for name in names)])
-        return _Cut(catalogue, blobs, len(book), keep(pack_book(book)), keep(pack_priors(popular[order])), shards)
+        return _Cut(
+            catalogue,
+            blobs,
+            len(book),
+            keep(pack_book(book)),
+            keep(pack_priors(catalogue.log_popularity[order])),
+            shards,
+        )
 
     def _packed(self, catalogue: Catalogue, rows: NDArray[np.intp]) -> tuple[bytes, bytes]:
         """The cards' digest and the packed cards; what was packed for the last catalogue isn't packed again."""

@@ -1,4 +1,4 @@
-"""Releases, their blobs, and the pool's vectors and codes by the day: the same for everybody."""
+"""Releases, their blobs, the pool's vectors and codes by the day, and what is popular: the same for everybody."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from fastapi import APIRouter, Path, Request, Response
 from fastapi.responses import FileResponse
 
 from backend.api.codes import CodesShelf
+from backend.api.popularity import PopularityShelf
 from backend.api.reading import JSON
 from backend.api.shards import ShardShelf
 from backend.errors import CatalogueBehind, ReleaseRetired
@@ -28,6 +29,7 @@ def router(services: Services) -> APIRouter:
     routes = APIRouter()
     shelf = ShardShelf(services.live)
     codes = CodesShelf(services.live, services.settings.index_dir)
+    popular = PopularityShelf(services.live, services.counts)
 
     @routes.get("/v1/releases/current")
     def current(request: Request) -> Response:
@@ -50,6 +52,13 @@ def router(services: Services) -> APIRouter:
         """A PoolCodes; its blobs are immutable, so what a device has of an earlier listing it needn't take again."""
         _check_encoder(services, release, services.live.current.encoder)
         content, etag = codes.listing(release)
+        return _tagged(request, content, etag, JSON)
+
+    @routes.get("/v1/releases/{release}/popularity")
+    def popularity(request: Request, release: Annotated[ReleaseId, Path()]) -> Response:
+        """A Popularity: what private counts say of the pool's news, the same for everybody."""
+        _check_encoder(services, release, services.live.current.encoder)
+        content, etag = popular.answer(release)
         return _tagged(request, content, etag, JSON)
 
     @routes.get("/v1/releases/{release}/vectors")

@@ -14,16 +14,19 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from backend.counting.rates import Counts, lifts
 from backend.news.pool import PoolRow
 from backend.recall.front import front_order
 from backend.recall.gate import IndexStatus
 from backend.recall.index import NO_KEY, Keys, VectorIndex, Vectors
 from backend.recall.indexing import Indexed, IndexRules, index_news
 from backend.recall.kept import KeptIndex
+from backend.recall.popularity import log_popularity
 from device_app.wire.news import NewsCard
 from device_app.wire.recall import CANDIDATES_LIMIT
 from device_app.wire.tensors import pack, quantise
 
+POPULAR_AMONG = 4
 _NO_RULES = IndexRules()
 
 
@@ -49,7 +52,8 @@ class Catalogue:
 
     Row r of every member is the same piece of news. keys ascend and are the pool's numbers; codes int8 [n, D] and
     scales float32 [n] are the wire's form of the vectors; cards are NewsCards as JSON bytes; front holds rows in the
-    order of the front list. Searches that began on a snapshot end on it.
+    order of the front list. lifts float32 [n] are what private counts say until round `counted` (0: none yet), and
+    log_popularity [n] is recency, editorial weight and they. Searches that began on a snapshot end on it.
     """
 
     pool_version: int
@@ -62,6 +66,9 @@ class Catalogue:
     cards: tuple[bytes, ...]
     published_at: tuple[datetime, ...]
     weights: NDArray[np.float32]
+    counted: int
+    lifts: NDArray[np.float32]
+    log_popularity: NDArray[np.float32]
     front: tuple[int, ...]
     index: VectorIndex
     status: IndexStatus
@@ -83,6 +90,23 @@ class Catalogue:
         if len(self) >= k and (found[:, -1] != NO_KEY).all():
             return rows.tolist()  # type: ignore[no-any-return]
         return [line[line_keys != NO_KEY].tolist() for line, line_keys in zip(rows, found, strict=True)]
+
+    def popular_near(self, queries: Vectors, k: int, *, sharpness: float) -> list[list[int]]:
+        """The same, best first by sharpness <v, d> + log pop(d) for the direction v of each query.
+
+        Popularity is weighed among the POPULAR_AMONG k nearest, found by the index: all of them where the pool has no
+        more, which makes it exact.
+        """
+        if not len(self):
+            return [[] for _ in queries]
+        found = self.search(queries, min(len(self), POPULAR_AMONG * k))
+        lengths = np.maximum(np.linalg.norm(queries, axis=1), 1e-12)
+        ranked = []
+        for query, length, rows in zip(queries, lengths, found, strict=True):
+            near = np.array(rows, dtype=np.intp)
+            scores = sharpness * (self.vectors[near] @ (query / length)) + self.log_popularity[near]
+            ranked.append(near[np.argsort(-scores, kind="stable")][:k].tolist())
+        return ranked
 
     def encode(self, rows: Sequence[int], release: str) -> bytes:
         """These rows as the JSON of a RecallAnswer, byte for byte what pydantic would write."""
@@ -111,8 +135,10 @@ def build_catalogue(
     *,
     rules: IndexRules = _NO_RULES,
     previous: Catalogue | None = None,
+    counts: Counts | None = None,
 ) -> Catalogue:
-    """Read the pool and index it. `previous` lends its index, into a copy of which the changes are worked."""
+    """Read the pool and index it. `previous` lends its index, into a copy of which the changes are worked; counts are
+    what is known of clicks."""
     started = time.perf_counter()
     pool_version = pool.version()  # read first: a change during the build shows as a newer version afterwards
     live = pool.live(now)
@@ -133,6 +159,9 @@ def build_catalogue(
         rules=rules,
     )
     coded = quantise(vectors)
+    popular = lifts(counts, keys, [row.topic for row in news], now)
+    published_at = tuple(row.published_at for row in news)
+    weights = np.array([row.weight for row in news], dtype=np.float32)
     return Catalogue(
         pool_version=pool_version,
         encoder=encoder_digest,
@@ -142,9 +171,12 @@ def build_catalogue(
         codes=coded["codes"],
         scales=coded["scales"],
         cards=tuple(_card(row).model_dump_json().encode() for row in news),
-        published_at=tuple(row.published_at for row in news),
-        weights=np.array([row.weight for row in news], dtype=np.float32),
-        front=tuple(front_order(news, now, CANDIDATES_LIMIT)),
+        published_at=published_at,
+        weights=weights,
+        counted=popular.version,
+        lifts=popular.values,
+        log_popularity=log_popularity(published_at, weights, now, lifts=popular.values),
+        front=tuple(front_order(news, now, CANDIDATES_LIMIT, popular.values)),
         index=indexed.index,
         status=indexed.status,
         indexed=indexed,

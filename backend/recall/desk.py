@@ -8,7 +8,7 @@ from backend.errors import CatalogueBehind, ReleaseRetired
 from backend.recall.catalogue import Catalogue, LiveCatalogue
 from backend.recall.compose import Coded, Interests, Weighted, compose
 from backend.recall.merge import merge
-from backend.recall.prototype_lists import ListShelf
+from backend.recall.prototype_lists import SHARPNESS, ListShelf
 from backend.recall.served import ServedRelease, ServedReleases
 from backend.releases.errors import NothingPublished
 from device_app.wire.recall import RecallRequest
@@ -40,8 +40,8 @@ class RecallDesk:
         """The front list as a RecallAnswer in JSON bytes, and a name of exactly this list for an ETag."""
         release = self._releases.current
         catalogue = self._catalogue_of(release)
-        name = f"{release.release}-{catalogue.pool_version}-{catalogue.built_at.timestamp():.6f}-{limit}"
-        return catalogue.encode(catalogue.front[:limit], release.release), name
+        version = f"{catalogue.pool_version}-{catalogue.counted}-{catalogue.built_at.timestamp():.6f}"
+        return catalogue.encode(catalogue.front[:limit], release.release), f"{release.release}-{version}-{limit}"
 
     def prepare(self, catalogue: Catalogue) -> None:
         """Make the current release's lists over a catalogue that is about to serve."""
@@ -64,7 +64,7 @@ class RecallDesk:
         if not wanted.counts:
             return catalogue.front[:limit]
         with watch.stage("search"):
-            lists = catalogue.search(wanted.vectors, limit)
+            lists = catalogue.popular_near(wanted.vectors, limit, sharpness=SHARPNESS)
         with watch.stage("merge"):
             return merge(lists, wanted.counts, limit)
 

@@ -13,6 +13,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from backend.counting.rates import Counts
 from backend.errors import OwnfeedError
 from backend.recall.catalogue import Catalogue, LiveCatalogue, ReadPool, build_catalogue
 from backend.recall.indexing import IndexRules
@@ -60,7 +61,7 @@ def utc_now() -> datetime:
 
 
 class CatalogueKeeper:
-    """Expires news, embeds new titles, rebuilds the catalogue aside and swaps it in.
+    """Expires news, embeds new titles, rebuilds the catalogue aside and swaps it in; a new count rebuilds it too.
 
     `prepare` sees each catalogue before it serves, so that no reader waits for what can be made ahead.
     """
@@ -78,11 +79,12 @@ class CatalogueKeeper:
         expire_every_sec: float,
         clock: Callable[[], datetime] = utc_now,
         prepare: Callable[[Catalogue], None] | None = None,
+        counts: Counts | None = None,
     ) -> None:
         self._pool, self._releases, self._live = pool, releases, live
         self._open_encoder, self._index_dir, self._rules = open_encoder, index_dir, rules
         self._poll_sec, self._expire_every_sec, self._clock = poll_sec, expire_every_sec, clock
-        self._prepare = prepare
+        self._prepare, self._counts = prepare, counts
         self._encoder: TitleEncoder | None = None
         self._expired_at = -np.inf
         self._complaint = ""
@@ -100,7 +102,12 @@ class CatalogueKeeper:
         except NothingPublished:
             return False
         catalogue = self._live.current
-        stale = catalogue.encoder != encoder or catalogue.pool_version != self._pool.version()
+        counted = 0 if self._counts is None else self._counts.version()
+        stale = (
+            catalogue.encoder != encoder
+            or catalogue.pool_version != self._pool.version()
+            or catalogue.counted != counted
+        )
         if not stale and not catalogue.without_vector:
             return False
         stored, more = self._embed_some(encoder)
@@ -160,7 +167,13 @@ class CatalogueKeeper:
 
     def _rebuilt(self, previous: Catalogue, encoder: str) -> Catalogue:
         fresh = build_catalogue(
-            self._pool, encoder, self._clock(), self._index_dir, rules=self._rules, previous=previous
+            self._pool,
+            encoder,
+            self._clock(),
+            self._index_dir,
+            rules=self._rules,
+            previous=previous,
+            counts=self._counts,
         )
         _log.info(
             "catalogue of pool version %d: %d news, %s, built in %.2f s",

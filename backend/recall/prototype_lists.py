@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from backend.recall.bayes import code_weights, log_normalisers
 from backend.recall.catalogue import Catalogue
 from backend.recall.exploration import FRESH_HOURS, with_fresh
-from backend.recall.popularity import log_popularity
 from backend.recall.served import ServedCodebook
 from device_app.wire.recall import CANDIDATES_LIMIT
 
@@ -130,9 +129,8 @@ class CodeLists:
         self._lists: PrototypeLists | None = None
         if not len(catalogue):
             return
-        popular = log_popularity(catalogue.published_at, catalogue.weights, catalogue.built_at)
         self._lists = PrototypeLists(
-            codebook.prototypes, catalogue.vectors, popular, sharpness=sharpness, threads=threads
+            codebook.prototypes, catalogue.vectors, catalogue.log_popularity, sharpness=sharpness, threads=threads
         )
         newest = catalogue.built_at - timedelta(hours=FRESH_HOURS)
         self._fresh = np.array(

@@ -17,6 +17,7 @@ from device_app.feed.front import FrontList
 from device_app.feed.item import Feed, FeedItem
 from device_app.feed.kept import KeptFeeds
 from device_app.feed.models import ServingModels
+from device_app.feed.popular import Popular
 from device_app.feed.reasons import reasons
 from device_app.feed.recall import Recall
 from device_app.feed.scores import adjusted
@@ -42,6 +43,7 @@ class FeedDesk:
     impressions: Impressions
     front: FrontList
     recall: Recall
+    popular: Popular
     kept: KeptFeeds
     performance: PerformanceSettings
     weights: FeedSettings
@@ -78,9 +80,12 @@ def build_feed(desk: FeedDesk, models: ServingModels) -> Feed:
         seen_since = now - timedelta(days=desk.performance.seen_days)
         seen = desk.impressions.seen_among((card.id for card in offered.cards), seen_since)
         candidates, seen_all = _showable(offered, tastes, seen, desk.performance.feed_size)
-        beside = situation(candidates, tastes, now, desk.weights)
+        popular = desk.popular.of(candidates)
+        beside = situation(candidates, tastes, now, desk.weights, popular)
         fit = models.ranker.score(tastes.click_vectors, candidates.vectors, beside)
-        scores = adjusted(fit, candidates, tastes, now, desk.weights, weighed=models.ranker.features)
+        scores = adjusted(
+            fit, candidates, tastes, now, desk.weights, weighed=models.ranker.features, popularity=popular
+        )
 
     with watch.stage("build"):
         page = placed(
@@ -102,8 +107,8 @@ def build_feed(desk: FeedDesk, models: ServingModels) -> Feed:
         server_ms=found.server_ms,
         recalled=len(found.candidates),
     )
-    shown = candidates.only(np.array([place.row for place in page], dtype=np.intp))
-    feed = desk.kept.save(feed, shown, watch)
+    rows = np.array([place.row for place in page], dtype=np.intp)
+    feed = desk.kept.save(feed, candidates.only(rows), popular[rows], watch)
     desk.recall.fetch_texts()
     return feed
 

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
 from device_app.errors import DeviceError
@@ -40,14 +42,16 @@ class KeptFeeds:
         self._timings = timings
         self._clock = clock
 
-    def save(self, feed: Feed, shown: Candidates, watch: Stopwatch) -> Feed:
+    def save(self, feed: Feed, shown: Candidates, popularity: NDArray[np.float64], watch: Stopwatch) -> Feed:
         """Shelve what it shows, record the impression and keep the feed, all or nothing; then return it.
 
-        shown are the feed's cards with their vectors, in its order. The time this takes counts as 'store'.
+        shown are the feed's cards with their vectors, in its order, and popularity [n] what was known of them. The time
+        this takes counts as 'store'.
         """
         with watch.stage("store"), self._database.quick_transaction():
             self._shelf.put(shown.cards, shown.vectors, shown.encoder, feed.made_at)
-            self._impressions.record(feed.feed_id, [card.id for card in shown.cards], feed.made_at)
+            ids = [card.id for card in shown.cards]
+            self._impressions.record(feed.feed_id, ids, feed.made_at, popularity.tolist())
             self._feeds.save(KeptFeed(feed.feed_id, feed.made_at, _FEED.dump_json(feed).decode()))
         self._timings.record("feed", watch.stages_ms, feed.server_ms, feed.made_at)
         return replace(feed, device_ms=dict(watch.stages_ms))

@@ -25,10 +25,12 @@ def adjusted(
     settings: FeedSettings,
     *,
     weighed: Collection[str] = (),
+    popularity: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:
-    """[n]: standardised fit + recency + editorial weight + names followed or chosen + reactions.
+    """[n]: standardised fit + recency + popularity + editorial weight + names followed or chosen + reactions.
 
     fit is [n], the ranker's scores; weighed names the features it has weighed already, which are not counted again.
+    popularity is [n], from -1 to 1 (`feed.popular`); None: nothing is known of any.
     Without clicks those features alone make up the fit; its spread would make too much of them: a typical one is used.
     """
     return (
@@ -38,6 +40,7 @@ def adjusted(
             if "recency" in weighed
             else settings.recency_weight * recency(candidates, now, settings.half_life_hours)
         )
+        + (0.0 if popularity is None or "popularity" in weighed else settings.popularity_weight * popularity)
         + settings.editorial_weight * candidates.weights
         + settings.follow_weight * followed(candidates, tastes)
         + settings.chosen_section_weight * chosen(candidates, tastes)

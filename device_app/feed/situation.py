@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 import numpy as np
+from numpy.typing import NDArray
 
 from device_app.feed.candidates import Candidates, Codes
 from device_app.feed.freshness import recency
@@ -15,16 +16,28 @@ from device_app.settings import FeedSettings
 from device_app.wire.news import NewsCard
 
 
-def situation(candidates: Candidates, tastes: Tastes, now: datetime, settings: FeedSettings) -> Situation:
-    """The situation of a feed that is being made."""
-    return situation_at(candidates, tastes.clicks, now, settings.half_life_hours)
+def situation(
+    candidates: Candidates,
+    tastes: Tastes,
+    now: datetime,
+    settings: FeedSettings,
+    popularity: NDArray[np.float64] | None = None,
+) -> Situation:
+    """The situation of a feed that is being made; popularity as in `situation_at`."""
+    return situation_at(candidates, tastes.clicks, now, settings.half_life_hours, popularity)
 
 
-def situation_at(candidates: Candidates, clicks: Sequence[NewsCard], at: datetime, half_life_hours: float) -> Situation:
+def situation_at(
+    candidates: Candidates,
+    clicks: Sequence[NewsCard],
+    at: datetime,
+    half_life_hours: float,
+    popularity: NDArray[np.float64] | None = None,
+) -> Situation:
     """Sections, topics, recency at a time, beside the clicks made until then: training asks for past times.
 
-    popularity is 0 throughout, as no card says yet how often it was read. Once one does, the figure has to be kept with
-    the impression: training with today's would let a ranker see the clicks that came later.
+    popularity [n] is what was known at that time, kept with the impression: today's would let a ranker see the clicks
+    that came later. None: nothing was counted.
     """
     return Situation(
         sections=candidates.sections,
@@ -32,7 +45,7 @@ def situation_at(candidates: Candidates, clicks: Sequence[NewsCard], at: datetim
         clicked_sections=_codes([card.section for card in clicks]),
         clicked_topics=_codes([card.topic for card in clicks]),
         recency=recency(candidates, at, half_life_hours),
-        popularity=np.zeros(len(candidates)),
+        popularity=np.zeros(len(candidates)) if popularity is None else popularity,
     )
 
 

@@ -17,8 +17,8 @@ class Situation:
     """R candidates beside the reader's H clicks. Sensitive: it never leaves the device.
 
     sections and topics are [R], clicked_sections and clicked_topics [H]; recency [R] is 1 for news of this moment and
-    halves with every half-life; popularity [R] is log(1 + n) / log(1 + most), from 0 to 1, where n counts a story's
-    readers: zeros under a server that counts none.
+    halves with every half-life; popularity [R], from -1 to 1, is half the log of how much more often a piece of news is
+    clicked when displayed than news usually is, by private counts (wire.popularity): 0 where nothing is known.
     """
 
     sections: Names
@@ -44,7 +44,7 @@ FEATURES: Mapping[str, Callable[[Situation], NDArray[np.float64]]] = {
     "popularity": lambda seen: seen.popularity,
     "recency": lambda seen: seen.recency,
 }
-"""Every feature this program computes, by the name that a release's model gives it; each [R], from 0 to 1."""
+"""Every feature this program computes, by the name that a release's model gives it; each [R], within -1 to 1."""
 
 
 def feature_columns(names: Sequence[str], situation: Situation) -> NDArray[np.float32]:

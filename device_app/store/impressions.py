@@ -29,15 +29,22 @@ class Impressions:
         self._database = database
         self._last_shown = Remembered(database, self._read)
 
-    def record(self, feed_id: str, news_ids: Sequence[str], at: datetime) -> None:
-        """Keep what a feed shows; news recorded before for this feed stays as it was."""
+    def record(
+        self, feed_id: str, news_ids: Sequence[str], at: datetime, popularity: Sequence[float] | None = None
+    ) -> None:
+        """Keep what a feed shows, and how popular each was then; news recorded before for this feed stays as it was."""
+        figures = [None] * len(news_ids) if popularity is None else list(popularity)
         with self._database.quick_transaction():
             last_shown = self._last_shown.get()
             if self._database.row("SELECT 1 FROM impression WHERE feed_id = ? LIMIT 1", (feed_id,)):
                 self._last_shown.forget()
             self._database.write_many(
-                "INSERT INTO impression (feed_id, news_id, position, at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
-                [(feed_id, news_id, position, to_us(at)) for position, news_id in enumerate(news_ids)],
+                """INSERT INTO impression (feed_id, news_id, position, at, popularity) VALUES (?, ?, ?, ?, ?)
+                   ON CONFLICT DO NOTHING""",
+                [
+                    (feed_id, news_id, position, to_us(at), figure)
+                    for position, (news_id, figure) in enumerate(zip(news_ids, figures, strict=True))
+                ],
             )
             for news_id in news_ids:
                 last_shown[news_id] = max(last_shown.get(news_id, 0), to_us(at))
@@ -67,6 +74,16 @@ class Impressions:
             (limit,),
         )
         return [_shown(*row) for row in found]
+
+    def popularity_at(self, news_ids: Iterable[str], at: datetime) -> dict[str, float]:
+        """How popular these news were when last shown, at or before a time; those never shown by then are left out."""
+        found = self._database.rows(
+            """SELECT news_id, popularity, max(at) FROM impression
+               WHERE at <= ? AND popularity IS NOT NULL AND news_id IN (SELECT value FROM json_each(?))
+               GROUP BY news_id""",
+            (to_us(at), json.dumps(list(news_ids))),
+        )
+        return {news_id: figure for news_id, figure, _ in found}
 
     def prune(self, before: datetime) -> int:
         """Forget what was shown before a time; returns how many rows."""

@@ -51,22 +51,27 @@ class Reading:
         ids = sorted(named | {click.news_id for click in clicks} | set(others))
         present, vectors = self._shelf.vectors(ids, encoder)
         held = {news_id: vectors[row] for row, news_id in enumerate(ids) if present[row]}
-        past = _Past(self._shelf, self._half_life_hours)
+        past = _Past(self._shelf, self._impressions, self._half_life_hours)
         return ReaderSamples(feeds=feeds, clicks=clicks, vectors=held, others=others, situations=past.situation)
 
 
 class _Past:
     """What a ranker with features could know at past feeds. Cards are read when they are first asked for."""
 
-    def __init__(self, shelf: NewsShelf, half_life_hours: float) -> None:
-        self._shelf, self._half_life_hours = shelf, half_life_hours
+    def __init__(self, shelf: NewsShelf, impressions: Impressions, half_life_hours: float) -> None:
+        self._shelf, self._impressions, self._half_life_hours = shelf, impressions, half_life_hours
         self._cards: dict[str, NewsCard] = {}
 
     def situation(self, candidates: Sequence[str], clicks: Sequence[str], at: datetime) -> Situation:
         """By the code that serves. Raises UnknownNews if a card has left the shelf meanwhile."""
         asked = self._read(candidates)
+        then = self._impressions.popularity_at(candidates, at)
         return situation_at(
-            Candidates(asked, np.zeros((len(asked), 0), np.float32), ""), self._read(clicks), at, self._half_life_hours
+            Candidates(asked, np.zeros((len(asked), 0), np.float32), ""),
+            self._read(clicks),
+            at,
+            self._half_life_hours,
+            np.array([then.get(news_id, 0.0) for news_id in candidates]),
         )
 
     def _read(self, ids: Sequence[str]) -> tuple[NewsCard, ...]:

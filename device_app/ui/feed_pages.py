@@ -1,4 +1,4 @@
-"""For you, Fresh, Explore, Following, saved stories, search, and the first visit."""
+"""For you, Popular now, Fresh, Explore, Following, saved stories, and the first visit."""
 
 from __future__ import annotations
 
@@ -43,6 +43,12 @@ def router(press: Press) -> APIRouter:
         newest = sorted(cards.values(), key=lambda card: card.published_at, reverse=True)[:FRESH_SHOWN]
         spans = by_span(newest, datetime.now(UTC))
         return press.page(request, "fresh", spans=spans, reactions=device.reactions())
+
+    @routes.get("/popular")
+    def popular(request: Request) -> Response:
+        cards = device.popular() if device.release() is not None else ()
+        counted_at = device.popular_since()
+        return press.page(request, "popular", cards=cards, counted_at=counted_at, reactions=device.reactions())
 
     @routes.get("/explore")
     def explore(request: Request) -> Response:

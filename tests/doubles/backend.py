@@ -14,6 +14,7 @@ from safetensors.numpy import save
 
 from device_app.wire.broadcast import CodeShard, PoolCodes, pack_book, pack_cards, pack_codes, pack_priors
 from device_app.wire.news import BodiesAnswer, BodiesRequest, NewsBody
+from device_app.wire.popularity import Popularity
 from device_app.wire.problems import PROBLEM_MEDIA_TYPE, Problem
 from device_app.wire.recall import BasisLaplaceReport, CodeReport, RecallAnswer, RecallRequest
 from device_app.wire.releases import BlobRef, Codebook, ModelEntry, RecallProtocol, ReleaseManifest, sign
@@ -36,6 +37,7 @@ class FakeBackend:
     down: bool = False
     refuse_recall: Problem | None = None
     pool_codes: bool = False
+    popularity: Popularity | None = None
     requests: list[tuple[str, str, bytes]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -124,6 +126,9 @@ class FakeBackend:
             return httpx.Response(200, content=BodiesAnswer(bodies=bodies).model_dump_json())
         if path == "/v1/recall":
             return self._recall(RecallRequest.model_validate_json(request.content))
+        if path.endswith("/popularity") and self.popularity is not None:
+            text = self.popularity.model_dump_json()
+            return self._tagged(request, text, sha256(text.encode()).hexdigest())
         if path.endswith("/codes") and self.pool_codes:
             text = self.listing().model_dump_json()
             return self._tagged(request, text, sha256(text.encode()).hexdigest())

@@ -241,6 +241,14 @@ class PagesDevice:
             for name in names
         )
 
+    def popular(self) -> tuple[NewsCard, ...]:
+        """The first twenty."""
+        return self.cards[:20]
+
+    def popular_since(self) -> datetime | None:
+        """Counted half an hour ago, or never."""
+        return None if self.kind == "empty" else self.now - timedelta(minutes=30)
+
     def following(self) -> list[FeedItem]:
         """Items of followed sections."""
         followed = [card for card in self.cards if self.held.get(("section", card.section)) == "follow"]

@@ -17,6 +17,7 @@ from fastapi import FastAPI
 from sqlalchemy import Engine
 
 from backend.api import admin, releases, rounds, sums
+from backend.counting.book import CountBook
 from backend.federation.coordinator import Coordinator
 from backend.federation.systems import SYSTEMS
 from backend.guard import Guard
@@ -125,6 +126,7 @@ class BackendRig:
             coordinator=coordinator,
             admin_token=TOKEN,
             live=SimpleNamespace(current=None),
+            counts=CountBook(engine, half_life_hours=24.0),
             settings=SimpleNamespace(index_dir=folder / "index"),
         )
         app = FastAPI()

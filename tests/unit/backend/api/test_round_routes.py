@@ -230,6 +230,7 @@ def test_vectors_are_listed_and_fetched_under_a_known_release_only(backend: Back
     services = SimpleNamespace(
         releases=backend.releases,
         live=SimpleNamespace(current=catalogue(20)),
+        counts=None,
         settings=SimpleNamespace(index_dir=tmp_path),
     )
     app = FastAPI()

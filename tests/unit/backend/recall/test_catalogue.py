@@ -17,6 +17,8 @@ from backend.recall.compose import aggregate
 from backend.recall.desk import RecallDesk
 from backend.recall.indexing import IndexRules
 from backend.recall.merge import merge
+from backend.recall.popularity import log_popularity
+from backend.recall.prototype_lists import SHARPNESS
 from backend.recall.served import ServedReleases
 from backend.releases.errors import NothingPublished
 from backend.releases.store import ReleaseStore
@@ -101,7 +103,7 @@ def test_near_duplicates_and_news_without_vectors_are_left_out(pool: NewsPool, s
     assert (len(catalogue), catalogue.duplicates, catalogue.without_vector) == (301, 1, 1)
 
 
-def test_the_answer_is_the_merge_of_the_exact_lists(pool: NewsPool, settings: BackendSettings) -> None:
+def test_the_answer_is_the_merge_of_the_lists_with_popularity(pool: NewsPool, settings: BackendSettings) -> None:
     publish(settings)
     catalogue = built(pool, settings)
     desk, served = answered(settings, catalogue)
@@ -109,7 +111,13 @@ def test_the_answer_is_the_merge_of_the_exact_lists(pool: NewsPool, settings: Ba
     watch = Stopwatch()
     answer = RecallAnswer.model_validate_json(desk.answer(asked, watch))
     interests = aggregate(np.array(asked.report.scores), served.current.basis_values)  # type: ignore[union-attr]
-    lists = [np.argsort(-(catalogue.vectors @ vector), kind="stable")[:40].tolist() for vector in interests]
+    near = [np.argsort(-(catalogue.vectors @ vector), kind="stable")[: 4 * 40] for vector in interests]
+    popular = log_popularity(catalogue.published_at, catalogue.weights, catalogue.built_at)
+    scored = [
+        (rows, SHARPNESS * catalogue.vectors[rows] @ vector / np.linalg.norm(vector) + popular[rows])
+        for rows, vector in zip(near, interests, strict=True)
+    ]
+    lists = [rows[np.argsort(-scores, kind="stable")][:40].tolist() for rows, scores in scored]
     expected = merge(lists, asked.report.counts, 40)  # type: ignore[union-attr]
     assert [card.id for card in answer.candidates] == [catalogue.ids[row] for row in expected]
     assert list(watch.stages_ms) == list(SERVER_STAGES[1:])
@@ -205,7 +213,9 @@ def test_every_answer_during_swaps_is_whole_and_of_one_snapshot(pool: NewsPool, 
     served.refresh()
     live = LiveCatalogue(first)
     desk = RecallDesk(served, live)
-    expected = {RecallDesk(served, LiveCatalogue(each)).answer(request(), Stopwatch()) for each in (first, second)}
+    expected = {
+        RecallDesk(served, LiveCatalogue(each)).answer(request(limit=400), Stopwatch()) for each in (first, second)
+    }
     assert len(expected) == 2
     stop = threading.Event()
 
@@ -218,7 +228,7 @@ def test_every_answer_during_swaps_is_whole_and_of_one_snapshot(pool: NewsPool, 
     swapper.start()
     try:
         for _ in range(100):
-            assert desk.answer(request(), Stopwatch()) in expected
+            assert desk.answer(request(limit=400), Stopwatch()) in expected
     finally:
         stop.set()
         swapper.join()

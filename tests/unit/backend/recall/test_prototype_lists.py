@@ -45,10 +45,11 @@ def stand_in(count: int, seed: int = 1) -> Any:
         def __len__(self) -> int:
             return count
 
+    moments = tuple(NOW - timedelta(hours=float(hours)) for hours in draw.uniform(0, 300, size=count))
     return Stand(
         vectors=clustered_vectors(count, seed=seed) if count else np.empty((0, 0), dtype=np.float32),
-        published_at=tuple(NOW - timedelta(hours=float(hours)) for hours in draw.uniform(0, 300, size=count)),
-        weights=draw.uniform(size=count).astype(np.float32),
+        published_at=moments,
+        log_popularity=log_popularity(moments, draw.uniform(size=count).astype(np.float32), NOW),
         built_at=NOW,
     )
 
@@ -133,16 +134,12 @@ def test_fresh_and_weighty_news_are_the_more_popular_before_anything_is_counted(
     assert heavy - light == pytest.approx(np.log(5), abs=1e-6)
 
 
-def test_counted_clicks_outweigh_the_prior_and_lift_fresh_news_of_their_topic() -> None:
-    even = np.full(40, 0.5, dtype=np.float32)
-    clicks, topics = np.zeros(40), np.repeat([0, 1], 20)
-    clicks[:10] = 30.0
-    logs = log_popularity([NOW] * 40, even, NOW, clicks=clicks, topics=topics)
-    assert logs[:10].min() > logs[10:].max()
-    assert logs[10:20].min() > logs[20:].max()
-    np.testing.assert_allclose(
-        log_popularity([NOW] * 40, even, NOW, clicks=np.zeros(40), topics=topics), np.log(0.5), rtol=1e-6
-    )
+def test_what_is_counted_multiplies_what_age_and_weight_say() -> None:
+    even = np.full(3, 0.5, dtype=np.float32)
+    moments = [NOW, NOW - timedelta(hours=24), NOW]
+    logs = log_popularity(moments, even, NOW, lifts=np.array([0.0, 1.0, -1.0], dtype=np.float32))
+    plain = log_popularity(moments, even, NOW)
+    np.testing.assert_allclose(logs - plain, [0.0, 1.0, -1.0], atol=1e-6)
 
 
 def test_shares_of_readers_move_the_mixture_towards_the_commoner_prototypes() -> None:

@@ -1,0 +1,57 @@
+"""What is popular among readers, as private counts tell it: a term of the score, and a list of its own."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import numpy as np
+from numpy.typing import NDArray
+
+from device_app.feed.blocked import allowed
+from device_app.feed.candidates import NO_STORY, Candidates
+from device_app.feed.tastes import Tastes
+from device_app.store.popularity_shelf import PopularityShelf
+from device_app.wire.news import NewsCard
+
+POPULAR_SHOWN = 60
+
+
+class Popular:
+    """Reads the shelf; values are from -1 to 1, and 0 for news of which nothing is known."""
+
+    def __init__(self, shelf: PopularityShelf) -> None:
+        self._shelf = shelf
+
+    def of(self, candidates: Candidates) -> NDArray[np.float64]:
+        """[n]: half the log of how much more often each is clicked when displayed than news usually is."""
+        kept = self._shelf.current()
+        if kept is None or not kept.values:
+            return np.zeros(len(candidates))
+        values = kept.values
+        return np.fromiter(
+            (values.get(card.id, 0.0) for card in candidates.cards), dtype=np.float64, count=len(candidates)
+        )
+
+    def counted_at(self) -> datetime | None:
+        """When the newest count behind it was opened; None before the first."""
+        kept = self._shelf.current()
+        return None if kept is None else kept.told.counted_at
+
+    def now(self, known: Candidates, tastes: Tastes) -> tuple[NewsCard, ...]:
+        """Popular news that are on this device, most popular first; one of each story, nothing blocked or unwanted."""
+        kept = self._shelf.current()
+        if kept is None:
+            return ()
+        may = known.only(allowed(known, tastes))
+        rows = {card.id: row for row, card in enumerate(may.cards)}
+        told: set[int] = set()
+        found: list[NewsCard] = []
+        for news_id in kept.told.popular:
+            row = rows.get(news_id)
+            story = NO_STORY if row is None else int(may.stories[row])
+            if row is None or story in told:
+                continue
+            if story != NO_STORY:
+                told.add(story)
+            found.append(may.cards[row])
+        return tuple(found[:POPULAR_SHOWN])

@@ -1,0 +1,82 @@
+"""What this device has contributed to private counts, so that nothing is ever contributed twice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from device_app.store.database import Database
+from device_app.store.moment import from_us, to_us
+
+
+@dataclass(frozen=True)
+class CountTaken:
+    """One count this device paid for: of its reader's displays and clicks after `since` until `until`, how many."""
+
+    round: str
+    since: datetime
+    until: datetime
+    displayed: int
+    clicked: int
+
+
+@dataclass(frozen=True)
+class CountWindow:
+    """Displays and clicks after `since`, until `until`: news ids, each once."""
+
+    since: datetime
+    until: datetime
+    displayed: frozenset[str]
+    clicked: frozenset[str]
+
+
+class CountLog:
+    """Windows of time that are spent. A display or click lies in one window, whatever becomes of the round."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def window(self, now: datetime, longest: timedelta) -> CountWindow:
+        """What may be contributed now: everything in feeds since the last window, but nothing older than `longest`.
+
+        Clicks outside feeds (from a search, say) are left out: nobody counts such displays, so they'd make a rate of
+        clicks look higher than it is.
+        """
+        with self._database.alone():
+            spent = self._database.number("SELECT max(until) FROM count_taken")
+            since_us, until_us = max(spent, to_us(now - longest)), to_us(now)
+            displayed = self._database.rows(
+                "SELECT DISTINCT news_id FROM impression WHERE at > ? AND at <= ?", (since_us, until_us)
+            )
+            clicked = self._database.rows(
+                """SELECT DISTINCT click.news_id FROM click JOIN impression USING (feed_id, news_id)
+                   WHERE click.at > ? AND click.at <= ?""",
+                (since_us, until_us),
+            )
+        return CountWindow(
+            from_us(since_us),
+            from_us(until_us),
+            frozenset(row[0] for row in displayed),
+            frozenset(row[0] for row in clicked),
+        )
+
+    def take(self, taken: CountTaken) -> None:
+        """Spend a window; call it in the transaction that pays. Raises ValueError if part of it is spent already."""
+        with self._database.transaction():
+            spent = self._database.number("SELECT max(until) FROM count_taken")
+            if to_us(taken.since) < spent:
+                raise ValueError(
+                    f"since: {taken.since.isoformat()} is before {from_us(spent).isoformat()}, spent already"
+                )
+            self._database.write(
+                "INSERT INTO count_taken (round, since, until, displayed, clicked) VALUES (?, ?, ?, ?, ?)",
+                (taken.round, to_us(taken.since), to_us(taken.until), taken.displayed, taken.clicked),
+            )
+
+    def list(self, limit: int = 20) -> list[CountTaken]:
+        """Counts paid for, newest first."""
+        found = self._database.rows(
+            "SELECT round, since, until, displayed, clicked FROM count_taken ORDER BY until DESC, round DESC LIMIT ?",
+            (limit,),
+        )
+        return [CountTaken(row[0], from_us(row[1]), from_us(row[2]), row[3], row[4]) for row in found]

@@ -1,0 +1,56 @@
+"""Pulling what is popular: the same answer for everybody."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from device_app.errors import AnswerMalformed, BackendRefused, NoRelease
+from device_app.store.popularity_shelf import PopularityShelf
+from device_app.store.release_shelf import ReleaseShelf
+from device_app.uplink.http import Door
+from device_app.uplink.server import parsed
+from device_app.wire.popularity import Popularity, etag_of_popularity
+
+ANSWER_LIMIT_BYTES = 8 * 1024 * 1024
+NOT_NOW = (404, 409, 410, 503)
+"""A backend that does not tell, is behind its release, or has moved on: what is here stays."""
+
+
+class PopularitySync:
+    """Keeps the last answer. What is asked for depends on the release in use and on nothing of the reader.
+
+    The ETag is computed here, from the answer's bytes, so that it can't be made a mark of this device.
+    """
+
+    def __init__(
+        self, door: Door, shelf: PopularityShelf, releases: ReleaseShelf, clock: Callable[[], datetime]
+    ) -> None:
+        self._door, self._shelf, self._releases, self._clock = door, shelf, releases, clock
+
+    def refresh(self) -> bool:
+        """Look for another answer; True if there was one. Raises NoRelease, errors as in Door, AnswerMalformed."""
+        release = self._releases.current()
+        if release is None:
+            raise NoRelease
+        name = release.manifest.release
+        kept = self._shelf.current()
+        try:
+            answer = self._door.get(
+                f"/v1/releases/{name}/popularity",
+                words="What private counts say is popular, the same for everybody.",
+                purpose="sync",
+                etag=etag_of_popularity(kept.content) if kept is not None else None,
+                limit_bytes=ANSWER_LIMIT_BYTES,
+            )
+        except BackendRefused as refused:
+            if refused.problem.status in NOT_NOW:
+                return False
+            raise
+        if answer.status == 304:
+            return False
+        told = parsed(Popularity, answer, "popularity")
+        if told.release != name:
+            raise AnswerMalformed("popularity", f"it is for {told.release}, this device asked for {name}")
+        self._shelf.keep(answer.body, self._clock())
+        return True

@@ -14,7 +14,7 @@ from backend.news.ingest import ingest
 from backend.news.pool import NewsPool
 from backend.progress import Steps
 from backend.releases.store import ReleaseStore
-from backend.releases.vocabulary import pool_vocabulary
+from backend.releases.vocabulary import pool_categories, pool_vocabulary
 from backend.settings import BackendSettings
 
 STALE_AFTER = timedelta(hours=30)
@@ -89,6 +89,7 @@ def prepare(settings: BackendSettings, steps: Steps) -> None:
                 encoder=embedder.digest,
                 vectors=np.asarray(vectors),
                 vocabulary=pool_vocabulary(text for row in pool.live(now) for text in (row.title, row.abstract)),
+                categories=pool_categories((row.section, row.topic) for row in pool.live(now)),
                 rankers=settings.rankers,
                 progress=advance,
             )

@@ -23,17 +23,19 @@ from exporters.graphs import (
     plm_head_graphs,
     ranker_graphs,
     tower_graphs,
+    user_tower_graphs,
     view_graphs,
 )
 from exporters.signature import GraphSpec
 from models.builders import dssm, news, rankers, recall, user
-from models.dssm import Dssm, MultiViewDssm, Tower
+from models.dssm import Dssm, MultiViewDssm, SemiDssm, SemiMultiViewDssm, SemiViewRanker, Tower, ViewRanker
 from models.end_to_end import EndToEnd
 from models.layers.word_embedding import WordEmbedding
 from models.news.lstur import TopicNews
 from models.news.naml import NamlNews
 from models.news.plm import PlmNewsEncoder
 from models.news.text import TitleEncoder
+from models.one_vector import CosineResidual
 from models.recall.basis import BasisRecall
 from models.recall.ebnr import Ebnr
 from models.recall.huita import Huita
@@ -57,13 +59,19 @@ STATE_DIM = 384  # S of all-MiniLM-L6-v2
 
 @dataclass(frozen=True)
 class Architecture:
-    """A preset and its graphs. `recurrent`: unrolled over the clicks, so its graphs are larger."""
+    """A preset and its graphs. `recurrent`: training is unrolled over the clicks, so its graphs are larger. `branch`: of
+    a CosineResidual, the class it corrects the mean click with."""
 
     kind: Kind
     model: type[nn.Module]
     build: Callable[[], nn.Module]
     graphs: Callable[[nn.Module], list[GraphSpec]]
     recurrent: bool = False
+    branch: type[nn.Module] | None = None
+
+    def fits(self, model: nn.Module) -> bool:
+        """Whether `model` is of this architecture's classes."""
+        return type(model) is self.model and (self.branch is None or type(model.branch) is self.branch)
 
 
 class GivenStates(nn.Module):
@@ -146,12 +154,22 @@ ARCHITECTURES: Mapping[str, Architecture] = {
     "lstur_ini": Architecture("ranker", LsturIniUser, lambda: user.lstur_user("ini"), ranker_graphs, recurrent=True),
     "lstur_con": Architecture("ranker", LsturConUser, lambda: user.lstur_user("con"), ranker_graphs, recurrent=True),
     "fednewsrec": Architecture("ranker", FedNewsRecUser, user.fednewsrec_user, ranker_graphs, recurrent=True),
+    "fednewsrec_256": Architecture("ranker", FedNewsRecUser, user.fednewsrec_user_256, ranker_graphs, recurrent=True),
+    "multi_view": Architecture("ranker", SemiViewRanker, dssm.multi_view_ranker, ranker_graphs),
+    "fl_dssm_news": Architecture("ranker", ViewRanker, dssm.fl_dssm_ranker, ranker_graphs),
     "basis": Architecture("recall", BasisRecall, recall.uni_fedrec_recall, basis_graphs),
     "youtubenet": Architecture("recall", YoutubeNet, recall.youtubenet, one_vector_graphs),
     "huita": Architecture("recall", Huita, recall.huita, one_vector_graphs),
     "ebnr": Architecture("recall", Ebnr, recall.ebnr, one_vector_graphs, recurrent=True),
     "sasrec": Architecture("recall", SasRec, recall.sasrec, one_vector_graphs),
     "octopus": Architecture("recall", Octopus, recall.octopus, octopus_graphs),
+    "youtubenet_residual": Architecture(
+        "recall", CosineResidual, recall.youtubenet_residual, one_vector_graphs, branch=YoutubeNet
+    ),
+    "ebnr_residual": Architecture(
+        "recall", CosineResidual, recall.ebnr_residual, one_vector_graphs, recurrent=True, branch=Ebnr
+    ),
+    "sasrec_residual": Architecture("recall", CosineResidual, recall.sasrec_residual, one_vector_graphs, branch=SasRec),
     "nrms_title": Architecture("news", TitleEncoder, nrms_title, news_graphs),
     "naml_news": Architecture("news", NamlNews, naml_news, news_graphs),
     "lstur_news": Architecture("news", TitleEncoder, lstur_news, news_graphs),
@@ -171,6 +189,13 @@ ARCHITECTURES: Mapping[str, Architecture] = {
         end_to_end_graphs,
         recurrent=True,
     ),
+    "lstur_con_end_to_end": Architecture(
+        "end to end",
+        EndToEnd,
+        lambda: end_to_end(lstur_topic_news(), user.lstur_user("con")),
+        end_to_end_graphs,
+        recurrent=True,
+    ),
     "fednewsrec_end_to_end": Architecture(
         "end to end",
         EndToEnd,
@@ -179,15 +204,22 @@ ARCHITECTURES: Mapping[str, Architecture] = {
         recurrent=True,
     ),
     "dssm_item": Architecture("towers", Tower, dssm.dssm_item, tower_graphs),
+    "dssm_user_1": Architecture("towers", Tower, lambda: dssm.dssm_user(23), user_tower_graphs),
+    "dssm_user_2": Architecture("towers", Tower, lambda: dssm.dssm_user(30), user_tower_graphs),
     "dssm_view_1": Architecture("towers", Dssm, lambda: dssm.fl_dssm(23), view_graphs),
     "dssm_view_2": Architecture("towers", Dssm, lambda: dssm.fl_dssm(30), view_graphs),
+    "dssm_strict_view_1": Architecture("towers", Dssm, lambda: dssm.dssm_strict_view(23), view_graphs),
+    "dssm_strict_view_2": Architecture("towers", Dssm, lambda: dssm.dssm_strict_view(30), view_graphs),
+    "semi_dssm_view_1": Architecture("towers", SemiDssm, lambda: dssm.semi_fl_dssm(23), view_graphs),
+    "semi_dssm_view_2": Architecture("towers", SemiDssm, lambda: dssm.semi_fl_dssm(30), view_graphs),
     "fl_mv_dssm": Architecture("towers", MultiViewDssm, dssm.fl_mv_dssm, multi_view_graphs),
+    "semi_fl_mv_dssm": Architecture("towers", SemiMultiViewDssm, dssm.semi_fl_mv_dssm, multi_view_graphs),
 }
 
 
 def name_of(model: nn.Module, kind: Kind) -> str:
-    """The first architecture of this kind whose preset has the model's class. Raises ValueError if there is none."""
+    """The first architecture of this kind that fits the model's class. Raises ValueError if there is none."""
     for name, each in ARCHITECTURES.items():
-        if each.kind == kind and each.model is type(model):
+        if each.kind == kind and each.fits(model):
             return name
     raise ValueError(f"no {kind} architecture has models of class {type(model).__name__}")

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from exporters.news_table import table_loss
 from exporters.signature import GraphInput, GraphSpec
-from models.dssm import Dssm, MultiViewDssm, Tower
+from models.dssm import Dssm, MultiViewDssm, Tower, ViewRanker
 from models.end_to_end import EndToEnd
 from models.layers.word_embedding import WordEmbedding
 from models.news.lstur import TopicNews
@@ -58,7 +58,7 @@ def ranker_graphs(model: nn.Module) -> list[GraphSpec]:
         return [_score(NEWS_DIM)]
     if isinstance(model, FeatureRanker):
         return _trained(model.matching.dim, len(model.features))
-    if isinstance(model, CandidateAttention):
+    if isinstance(model, CandidateAttention | ViewRanker):
         return _trained(model.dim)
     dim = cast(UserModel, model).dim
     return [GraphSpec("user", "user_vector", _clicks(dim), "user"), *_trained(dim)]
@@ -105,8 +105,14 @@ def end_to_end_graphs(model: nn.Module) -> list[GraphSpec]:
 
 
 def tower_graphs(model: nn.Module) -> list[GraphSpec]:
-    """Vectors of users or items from their features."""
+    """Vectors of items from their features."""
     features = GraphInput("items", ("news", cast(Tower, model).feature_count))
+    return [GraphSpec("vector", "forward", (features,), "vectors")]
+
+
+def user_tower_graphs(model: nn.Module) -> list[GraphSpec]:
+    """Vectors of users from their features: what a device of SEMI keeps to itself."""
+    features = GraphInput("users", ("batch", cast(Tower, model).feature_count))
     return [GraphSpec("vector", "forward", (features,), "vectors")]
 
 

@@ -16,6 +16,7 @@ from backend.releases.codebooks import first_codebooks, first_projection
 from backend.releases.errors import ReleaseNotPublished
 from backend.releases.store import ReleaseDraft, ReleaseStore
 from backend.settings import RankerName
+from device_app.wire.categories import CategoryVocabulary
 from device_app.wire.ids import ReleaseId
 from device_app.wire.releases import ModelEntry, RecallProtocol, ReleaseManifest
 from device_app.wire.tensors import TensorError, TensorSpec, pack
@@ -33,6 +34,7 @@ def publish_first(
     encoder: str,
     vectors: NDArray[np.float32],
     vocabulary: WordVocabulary | None = None,
+    categories: CategoryVocabulary | None = None,
     rankers: Sequence[RankerName] = (),
     progress: Advance | None = None,
     seed: int = SEED,
@@ -44,8 +46,8 @@ def publish_first(
     distance is calibrated to 3 to 4 channels; the codebooks are topic centroids of the pool, the projection its first
     principal axes; the rankers start at the cosine too, the default one, with features, at its known weights. Every
     graph is compared with torch.
-    `vocabulary` holds the words of the pool, for news encoders that read words; `rankers` names the papers' models that
-    are offered besides the small ones.
+    `vocabulary` and `categories` hold the words, sections and topics of the pool, for news encoders that read their
+    ids; `rankers` names the papers' models that are offered besides the small ones.
     `progress` hears (done, in all) after each step.
 
     Raises ReleaseNotPublished if the pool is smaller than the basis, holds values that are not finite, or a graph fails
@@ -113,6 +115,7 @@ def publish_first(
         models=models,
         default_ranker=DEFAULT,
         vocabulary=None if vocabulary is None else store.add_blob(vocabulary.pack()),
+        categories=None if categories is None else store.add_blob(categories.pack()),
     )
     facts = {"calibration": calibration.facts(), "graphs": graphs}
     return store.commit(draft, note="first release: everything starts at the cosine", facts=facts)

@@ -48,6 +48,7 @@ class ReleaseDraft:
     models: dict[str, ModelEntry]
     default_ranker: str
     vocabulary: BlobRef | None = None
+    categories: BlobRef | None = None
 
     @classmethod
     def like(cls, manifest: ReleaseManifest, models: dict[str, ModelEntry] | None = None) -> ReleaseDraft:
@@ -60,6 +61,7 @@ class ReleaseDraft:
             models=manifest.models if models is None else models,
             default_ranker=manifest.default_ranker,
             vocabulary=manifest.vocabulary,
+            categories=manifest.categories,
         )
 
 
@@ -83,13 +85,13 @@ def release_number(release: ReleaseId) -> int:
 
 
 def blob_refs(release: ReleaseDraft | ReleaseManifest) -> list[BlobRef]:
-    """Every blob that this release names: graphs, weights, codebooks, projection, vocabulary."""
+    """Every blob that this release names: graphs, weights, codebooks, projection, vocabulary, categories."""
     models, recall = release.models.values(), release.recall
     refs = [ref for entry in models for ref in entry.graphs.values()]
     refs += [entry.weights for entry in models if entry.weights is not None]
     refs += [codebook.prototypes for codebook in recall.codebooks]
     refs += [] if recall.projection is None else [recall.projection.matrix]
-    return refs if release.vocabulary is None else [*refs, release.vocabulary]
+    return refs + [ref for ref in (release.vocabulary, release.categories) if ref is not None]
 
 
 class ReleaseStore:

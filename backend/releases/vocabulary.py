@@ -1,4 +1,4 @@
-"""The words of a release, from the pool's own titles and abstracts (ALGORITHMS 5.7: those that occur twice or more)."""
+"""The words and categories of a release, from the pool's own news (ALGORITHMS 5.7: words that occur twice or more)."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ from collections.abc import Iterable
 
 from backend.releases.errors import ReleaseNotPublished
 from backend.releases.store import ReleaseStore
+from device_app.wire.categories import CategoryVocabulary, Topic
 from device_app.wire.releases import ReleaseManifest
 from device_app.wire.vocabulary import FIRST_WORD, WordVocabulary, split_words
 
 LEAST_COUNT = 2
 ROWS_LIMIT = 30_000
 """V at most, with padding and the unknown word: what the presets of models.builders.news are made for."""
+
+SECTION_ROWS, TOPIC_ROWS = 32, 512
+"""Categories at most, with the unknown one: what the presets are made for."""
 
 
 def pool_vocabulary(
@@ -37,3 +41,25 @@ def release_vocabulary(store: ReleaseStore, manifest: ReleaseManifest) -> WordVo
     if manifest.vocabulary is None:
         raise ReleaseNotPublished(f"Release {manifest.release} has no vocabulary.", field="vocabulary")
     return WordVocabulary.unpack(store.read_blob(manifest.vocabulary.sha256))
+
+
+def pool_categories(
+    news: Iterable[Topic], *, section_rows: int = SECTION_ROWS, topic_rows: int = TOPIC_ROWS
+) -> CategoryVocabulary:
+    """The most frequent sections and topics of `news`, ties in alphabetical order; topics of sections left out too."""
+    if section_rows < 1 or topic_rows < 1:
+        raise ValueError(f"section_rows and topic_rows must be at least 1, got {section_rows} and {topic_rows}")
+    topics = Counter(news)
+    sections: Counter[str] = Counter()
+    for (section, _), count in topics.items():
+        sections[section] += count
+    kept = sorted(sections, key=lambda name: (-sections[name], name))[: section_rows - 1]
+    frequent = sorted((each for each in topics if each[0] in kept), key=lambda each: (-topics[each], each))
+    return CategoryVocabulary(tuple(kept), tuple(frequent[: topic_rows - 1]))
+
+
+def release_categories(store: ReleaseStore, manifest: ReleaseManifest) -> CategoryVocabulary:
+    """The categories of one release. Raises ReleaseNotPublished if it has none."""
+    if manifest.categories is None:
+        raise ReleaseNotPublished(f"Release {manifest.release} has no categories.", field="categories")
+    return CategoryVocabulary.unpack(store.read_blob(manifest.categories.sha256))

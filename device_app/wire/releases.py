@@ -117,6 +117,10 @@ class ReleaseManifest(Message):
         default=None,
         description="Words of the pool (wire.vocabulary), for news encoders that read word ids; None: no such encoder.",
     )
+    categories: BlobRef | None = Field(
+        default=None,
+        description="Sections and topics of the pool (wire.categories), for news encoders that read their ids.",
+    )
 
 
 class SignedManifest(Message):

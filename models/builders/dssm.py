@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from models.dssm import Dssm, MultiViewDssm, SemiMultiViewDssm, Tower
+from models.dssm import Dssm, MultiViewDssm, SemiDssm, SemiMultiViewDssm, Tower
 
 ITEM_FEATURES = 4_739  # letter 3-grams of the title and 19 genres; a vocabulary made anew may differ
 HIDDEN = (64, 32, 16)
@@ -37,6 +37,16 @@ def dssm_strict(features: int) -> Tower:
 def fl_dssm(features: Literal[23, 30]) -> Dssm:
     """FL-DSSM: one view."""
     return Dssm(dssm_user(features), dssm_item(), GAMMA)
+
+
+def dssm_strict_view(features: Literal[23, 30]) -> Dssm:
+    """FL-DSSM with towers as eq. 3 is printed."""
+    return Dssm(dssm_strict(features), dssm_strict(ITEM_FEATURES), GAMMA)
+
+
+def semi_fl_dssm(features: Literal[23, 30]) -> SemiDssm:
+    """SEMI-FL-DSSM: one view, its user tower private."""
+    return SemiDssm(dssm_user(features), dssm_item(), GAMMA)
 
 
 def fl_mv_dssm() -> MultiViewDssm:

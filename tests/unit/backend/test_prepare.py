@@ -27,6 +27,7 @@ from backend.prepare import CHUNK_ROWS, PoolEmpty, prepare, refresh_newsroom
 from backend.progress import SilentSteps
 from backend.releases.store import ReleaseStore
 from backend.settings import BackendSettings
+from device_app.wire.categories import CategoryVocabulary
 from device_app.wire.vocabulary import WordVocabulary
 from tests.doubles.recall_world import recall_draft
 from tests.doubles.small_world import WordEmbedder, fill_pool, hand_made_news
@@ -69,11 +70,13 @@ def stand_ins(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         encoder: str,
         vectors: np.ndarray,
         vocabulary: WordVocabulary,
+        categories: CategoryVocabulary,
         rankers: Sequence[str],
         progress: object,
     ) -> None:
         assert rankers == ()
         assert "budget" in vocabulary.words, "words of the pool's titles"
+        assert categories.topics, "sections and topics of the pool"
         made.append(f"release over {vectors.shape}")
         store.commit(recall_draft(store, encoder=encoder), note="stand-in")
 

@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
+from exporters.architectures import ARCHITECTURES, name_of
 from exporters.package import ExportedModel, export_ranker, export_recall
 from models.builders import cosine_ranker, nrms_256, uni_fedrec_recall
 from models.recall.basis import BasisRecall
@@ -185,3 +186,10 @@ def test_a_part_of_a_model_has_no_role_in_a_release() -> None:
 
 def test_exporting_again_gives_the_same_bytes(exported: Exports) -> None:
     assert export_ranker(cosine_ranker()).graphs == exported["cosine"].graphs
+
+
+@pytest.mark.parametrize(
+    "name", ["basis", "youtubenet_residual", "ebnr_residual", "sasrec_residual", "octopus", "ebnr", "huita"]
+)
+def test_a_recall_model_is_known_by_its_class_and_a_correction_by_what_it_corrects_with(name: str) -> None:
+    assert name_of(ARCHITECTURES[name].build(), "recall") == name

@@ -1,0 +1,135 @@
+"""The categories of a release: ids by name, built from the pool in a fixed order, carried by the manifest."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from backend.releases.errors import ReleaseNotPublished
+from backend.releases.store import ReleaseDraft, blob_refs
+from backend.releases.vocabulary import pool_categories, release_categories
+from device_app.wire.categories import CategoryVocabulary, Topic
+from device_app.wire.releases import ReleaseManifest
+from device_app.wire.vocabulary import VocabularyDiffers, WordVocabulary
+from models.builders.news import naml, topic_news
+from tests.doubles.small_release import migrated_engine, small_draft, small_store
+
+POOL: list[Topic] = [
+    ("sports", "football"),
+    ("politics", "general"),
+    ("sports", "general"),
+    ("sports", "football"),
+    ("food", "baking"),
+    ("politics", "general"),
+]
+KNOWN = CategoryVocabulary(("sports", "politics"), (("sports", "football"), ("politics", "general")))
+
+
+def test_frequent_names_come_first_and_the_order_of_the_pool_does_not_matter() -> None:
+    made = pool_categories(POOL)
+    assert made.sections == ("sports", "politics", "food")
+    assert made.topics == (
+        ("politics", "general"),
+        ("sports", "football"),
+        ("food", "baking"),
+        ("sports", "general"),
+    )
+    assert pool_categories(reversed(POOL)).digest == made.digest
+
+
+def test_rows_count_the_unknown_one_and_a_section_left_out_takes_its_topics_along() -> None:
+    small = pool_categories(POOL, section_rows=2, topic_rows=2)
+    assert (small.sections, small.topics) == (("sports",), (("sports", "football"),))
+    assert (small.section_rows, small.topic_rows) == (2, 2)
+    with pytest.raises(ValueError, match="section_rows and topic_rows must be at least 1, got 0 and 5"):
+        pool_categories(POOL, section_rows=0, topic_rows=5)
+
+
+def test_names_become_ids_and_what_the_release_does_not_know_is_0() -> None:
+    news = [("politics", "general"), ("sports", "general"), ("food", "baking"), ("sports", "football")]
+    sections, topics = KNOWN.encode(news)
+    assert sections.dtype == topics.dtype == np.int64
+    assert sections.tolist() == [2, 1, 0, 1]
+    assert topics.tolist() == [2, 0, 0, 1], "'general' of sports is not 'general' of politics"
+    assert [each.shape for each in KNOWN.encode([])] == [(0,), (0,)]
+
+
+def test_naml_and_lstur_read_the_ids_and_an_unknown_category_is_no_view() -> None:
+    torch.manual_seed(0)
+    words = WordVocabulary(("rain", "sun"))
+    sizes = {"vocabulary": words.size, "categories": KNOWN.section_rows, "subcategories": KNOWN.topic_rows}
+    title = torch.from_numpy(words.encode(["rain", "rain", "rain"], 4))
+    sections, topics = (torch.from_numpy(ids) for ids in KNOWN.encode([POOL[0], ("food", "x"), ("food", "y")]))
+    encoders = (
+        lambda: naml(**sizes, word_dim=4, element_dim=3, filters=6, attention_dim=3),
+        lambda: topic_news(**sizes, word_dim=4, topic_dim=2, filters=2, attention_dim=3),
+    )
+    for build, texts in zip(encoders, ((title, title), (title,)), strict=True):
+        vectors = build()(*texts, sections, topics)
+        assert not torch.equal(vectors[0], vectors[1]), "a known category has a view"
+        assert torch.equal(vectors[1], vectors[2]), "two unknown ones have none"
+
+
+def test_they_survive_their_blob_and_the_digest_is_the_blobs_hash() -> None:
+    again = CategoryVocabulary.unpack(KNOWN.pack())
+    assert again == KNOWN
+    assert again.digest == hashlib.sha256(KNOWN.pack()).hexdigest()
+
+
+@pytest.mark.parametrize(
+    ("blob", "message"),
+    [
+        (b"", "categories must be JSON of format 'ownfeed categories 1', got b''"),
+        (WordVocabulary(("rain",)).pack(), "categories must be JSON of format .*, got b'ownfeed words 1"),
+        (b'{"format":"ownfeed categories 2","sections":[],"topics":[]}', "categories must be JSON of format"),
+        (b'{"format":"ownfeed categories 1","sections":[1],"topics":[]}', "categories must be JSON of format"),
+        (b'{"format":"ownfeed categories 1","sections":["a"],"topics":[["a"]]}', "categories must be JSON of format"),
+        (b'{"format":"ownfeed categories 1","sections":["a","a"],"topics":[]}', "must be distinct"),
+        (b'{"format":"ownfeed categories 1","sections":[""],"topics":[]}', "must have names"),
+        (b'{"format":"ownfeed categories 1","sections":["a"],"topics":[["b","c"]]}', "sections given, got one of 'b'"),
+    ],
+)
+def test_a_blob_that_is_none_is_refused_with_what_was_expected(blob: bytes, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        CategoryVocabulary.unpack(blob)
+
+
+def test_categories_of_another_release_are_named_with_what_was_expected() -> None:
+    other = pool_categories(POOL)
+    KNOWN.require(KNOWN.digest)
+    KNOWN.require_rows(3, 3)
+    with pytest.raises(
+        VocabularyDiffers,
+        match=f"categories must be those of this release, digest {KNOWN.digest[:12]}, "
+        f"got a vocabulary from another release, digest {other.digest[:12]}",
+    ):
+        other.require(KNOWN.digest)
+    with pytest.raises(
+        VocabularyDiffers, match=r"the table category must be one of 3 rows.*, got 4 rows, as from another"
+    ):
+        KNOWN.require_rows(other.section_rows, 3)
+    with pytest.raises(VocabularyDiffers, match=r"the table subcategory must be one of 3 rows.*, got 5 rows"):
+        KNOWN.require_rows(3, other.topic_rows)
+
+
+def test_a_release_carries_its_categories_and_later_releases_keep_them(tmp_path: Path) -> None:
+    store = small_store(migrated_engine(tmp_path), tmp_path, publish=False)
+    blob = store.add_blob(KNOWN.pack())
+    first = store.commit(ReleaseDraft(**{**vars(small_draft(store)), "categories": blob}), note="with categories")
+    assert blob in blob_refs(first)
+    again = ReleaseManifest.model_validate_json(store.signed(first.release).manifest)
+    assert release_categories(store, again) == KNOWN
+    assert store.commit(ReleaseDraft.like(first), note="next").categories == blob
+    assert store.sweep(older_than_sec=0) == 0, "the release's categories are kept"
+
+
+def test_a_manifest_without_categories_still_reads_and_says_that_it_has_none(tmp_path: Path) -> None:
+    store = small_store(migrated_engine(tmp_path), tmp_path)
+    manifest = store.require_current()
+    assert ReleaseManifest.model_validate_json(manifest.model_dump_json(exclude={"categories"})) == manifest
+    with pytest.raises(ReleaseNotPublished, match="Release r1 has no categories"):
+        release_categories(store, manifest)

@@ -1,14 +1,15 @@
 """Runs training rounds: offers places, takes updates, averages them, publishes.
 
 Everything a round is stands in the database and on disk, so a coordinator that is killed at any point goes on after a
-restart. One process writes; within it any thread may call. At most one round is under way at a time.
+restart. Several processes may serve devices over one database and one folder; one of them at a time ends rounds. At
+most one round is under way at a time.
 """
 
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import cast
@@ -18,8 +19,10 @@ from sqlalchemy.orm import Session
 
 from backend.db.sessions import reading_session, writing_session
 from backend.db.tables_federation import Participation, Round
+from backend.db.turn import turn
 from backend.errors import OwnfeedError
 from backend.federation.errors import (
+    IllegalTransition,
     RoundClosed,
     UnknownRound,
     UpdateConflict,
@@ -42,6 +45,9 @@ from backend.releases.store import ReleaseStore
 from device_app.wire.ids import PROTOCOL_VERSION, Pseudonym, RoundId
 from device_app.wire.protections import LocalLaplace
 from device_app.wire.rounds import CheckIn, RoundManifest, RoundOffer, RoundState, RoundStatus, UploadReceipt
+
+ENDING = "rounds"
+"""The turn of the process that closes stages and ends rounds."""
 
 
 def utc_now() -> datetime:
@@ -76,7 +82,6 @@ class Coordinator:
         self.sums = SecureRounds(systems, SumBook(engine, data_dir / "sums", clock), self._room)
         self._orders = OrderBook(systems, self._room, self.sums)
         self._rules: tuple[RoundId, UploadRules] | None = None
-        self._ending = threading.Lock()
         with reading_session(engine) as session:
             self._inbox.sweep([f"round-{row.number}" for row in under_way(session)])
 
@@ -98,7 +103,7 @@ class Coordinator:
                 return None
         now = self._clock()
         with writing_session(self._engine) as session:
-            for row in under_way(session):
+            for row in under_way(session, to_change=True):
                 manifest = RoundManifest.model_validate_json(row.manifest)
                 fits = (
                     message.protocol == PROTOCOL_VERSION
@@ -144,7 +149,7 @@ class Coordinator:
         rules.read(content)
         self._inbox.keep(round_id, pseudonym, content)
         with writing_session(self._engine) as session:
-            row = self._round(session, round_id)
+            row = self._round(session, round_id, to_change=True)
             mine = place(session, row, pseudonym)
             if receipt := _earlier_receipt(round_id, mine, sha256):
                 return receipt
@@ -188,16 +193,14 @@ class Coordinator:
         What its conclusion orders is opened at once; what a server was killed before opening, first of all. A round
         whose updates can't be applied becomes failed, with the reason; anything unforeseen is raised besides.
         """
-        if not self._ending.acquire(blocking=False):
-            return None
-        try:
+        with turn(self._engine, ENDING) as mine:
+            if not mine:
+                return None
             self._orders.open_waiting()
             ended = self._end_due()
             if ended is not None:
                 self._orders.open_waiting()
             return ended
-        finally:
-            self._ending.release()
 
     def _end_due(self) -> RoundStatus | None:
         with reading_session(self._engine) as session:
@@ -211,7 +214,7 @@ class Coordinator:
             uploaded = count_uploaded(session, due)
         round_id = f"round-{due.number}"
         if uploaded < due.cohort_minimum:
-            self._fail(round_id, f"{uploaded} updates came until the deadline; the minimum is {due.cohort_minimum}")
+            self._give_up(round_id, f"{uploaded} updates came until the deadline; the minimum is {due.cohort_minimum}")
         else:
             self._try_to_apply(due)
         self._inbox.discard(round_id)
@@ -231,9 +234,9 @@ class Coordinator:
                 row,
             )
         except (OwnfeedError, OSError) as reason:
-            self._fail(round_id, str(reason))
+            self._give_up(round_id, str(reason))
         except Exception as unforeseen:
-            self._fail(round_id, f"unforeseen: {type(unforeseen).__name__}")
+            self._give_up(round_id, f"unforeseen: {type(unforeseen).__name__}")
             raise
 
     def _step_sum(self, row: Round) -> RoundStatus | None:
@@ -251,7 +254,7 @@ class Coordinator:
         return status if status.state in ("applied", "failed") else None
 
     def _end_sum(self, round_id: RoundId, reason: str) -> None:
-        self._fail(round_id, reason)
+        self._give_up(round_id, reason)
         self._forget_sum(round_id, reason)
 
     def _forget_sum(self, round_id: RoundId, reason: str) -> None:
@@ -260,16 +263,21 @@ class Coordinator:
         if summed:
             self.sums.fail(round_id, reason)
 
+    def _give_up(self, round_id: RoundId, reason: str) -> None:
+        """Fail a round unless it has ended meanwhile, by the operator's hand: that reason stays then."""
+        with suppress(IllegalTransition):
+            self._fail(round_id, reason)
+
     def _fail(self, round_id: RoundId, reason: str) -> RoundStatus:
         with writing_session(self._engine) as session:
-            row = self._round(session, round_id)
+            row = self._round(session, round_id, to_change=True)
             row.state = advance(cast(RoundState, row.state), "failed")
             row.reason, row.finished_at = reason[:500], self._clock()
             session.flush()
             return round_status(session, row)
 
-    def _round(self, session: Session, round_id: RoundId) -> Round:
-        row = session.get(Round, round_number(round_id))
+    def _round(self, session: Session, round_id: RoundId, *, to_change: bool = False) -> Round:
+        row = session.get(Round, round_number(round_id), with_for_update=to_change)
         if row is None:
             raise UnknownRound
         return row

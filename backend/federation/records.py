@@ -20,9 +20,10 @@ def round_number(round_id: RoundId) -> int:
     return int(round_id.removeprefix("round-"))
 
 
-def under_way(session: Session) -> Sequence[Round]:
-    """Rounds that have not ended, oldest first: none or one."""
-    return session.scalars(select(Round).where(Round.state.in_(UNDER_WAY)).order_by(Round.number)).all()
+def under_way(session: Session, *, to_change: bool = False) -> Sequence[Round]:
+    """Rounds that have not ended, oldest first: none or one. To change them, they are held until the session ends."""
+    found = select(Round).where(Round.state.in_(UNDER_WAY)).order_by(Round.number)
+    return session.scalars(found.with_for_update() if to_change else found).all()
 
 
 def count_joined(session: Session, row: Round) -> int:

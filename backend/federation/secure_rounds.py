@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from sqlalchemy.orm import Session
 
-from backend.db.sessions import reading_session, writing_session
+from backend.db.sessions import reading_session
 from backend.db.tables_federation import Round, SecureSumRow
 from backend.federation.errors import RoundClosed, RoundImpossible, UnknownRound
 from backend.federation.gathering import gather_sum
@@ -79,19 +79,21 @@ class SecureRounds:
         Raises what `limit_bytes` does, SumStageClosed, SumMessageRefused or SumMessageConflict. The round goes on.
         """
         self._terms(round_id, pseudonym)
+
+        def note(session: Session) -> None:
+            self._note(session, round_id, pseudonym, len(body))
+
         match message:
             case AdvertisedKeys():
-                again = self._book.advertise(round_id, pseudonym, message)
+                again = self._book.advertise(round_id, pseudonym, message, note)
             case SharedKeys():
-                again = self._book.share(round_id, pseudonym, message)
+                again = self._book.share(round_id, pseudonym, message, note)
             case Agreement():
-                again = self._book.agree(round_id, pseudonym, message)
+                again = self._book.agree(round_id, pseudonym, message, note)
             case RevealedShares():
-                again = self._book.reveal(round_id, pseudonym, message)
+                again = self._book.reveal(round_id, pseudonym, message, note)
             case _:
                 raise TypeError(f"message: {type(message).__name__} is of no stage")
-        if not again:
-            self._note(round_id, pseudonym, len(body))
         return UploadReceipt(round=round_id, sha256=digest(body), duplicate=again)
 
     def receive_masked(self, round_id: RoundId, pseudonym: Pseudonym, chunks: Iterable[bytes]) -> UploadReceipt:
@@ -100,9 +102,11 @@ class SecureRounds:
         Formal guarantees: those of `SumBook` and `SecureSum`: it's added to the running sum and kept nowhere else.
         """
         size_bytes = self._terms(round_id, pseudonym).vector_bytes
-        sha256, again = self._book.add_masked(round_id, pseudonym, chunks)
-        if not again:
-            self._note(round_id, pseudonym, size_bytes, sha256)
+
+        def note(session: Session, sha256: str) -> None:
+            self._note(session, round_id, pseudonym, size_bytes, sha256)
+
+        sha256, again = self._book.add_masked(round_id, pseudonym, chunks, note)
         return UploadReceipt(round=round_id, sha256=sha256, duplicate=again)
 
     def answer(self, round_id: RoundId, stage: SumStage, pseudonym: Pseudonym) -> Message | None:
@@ -157,10 +161,11 @@ class SecureRounds:
                 raise RoundClosed(f"The round is {row.state}{why}", field="round")
             return terms
 
-    def _note(self, round_id: RoundId, pseudonym: Pseudonym, size_bytes: int, sha256: str | None = None) -> None:
-        """Bytes and arrivals for the status; the sum itself is the book's."""
-        with writing_session(self._engine) as session:
-            mine = place(session, session.get_one(Round, round_number(round_id)), pseudonym)
-            mine.size_bytes = (mine.size_bytes or 0) + size_bytes
-            if sha256 is not None:
-                mine.uploaded_at, mine.sha256 = self._clock(), sha256
+    def _note(
+        self, session: Session, round_id: RoundId, pseudonym: Pseudonym, size_bytes: int, sha256: str | None = None
+    ) -> None:
+        """Bytes and arrivals for the status, in the message's own transaction; the sum itself is the book's."""
+        mine = place(session, session.get_one(Round, round_number(round_id)), pseudonym)
+        mine.size_bytes = (mine.size_bytes or 0) + size_bytes
+        if sha256 is not None:
+            mine.uploaded_at, mine.sha256 = self._clock(), sha256

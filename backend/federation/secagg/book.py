@@ -41,6 +41,11 @@ from device_app.wire.secagg import (
 CHUNK_BYTES = 1024 * 1024
 SWEEP_AGE_SEC = 3_600.0
 T = TypeVar("T")
+Note = Callable[[Session], None]
+
+
+def nothing(session: Session) -> None:
+    """The note of a message of which nothing else is to be known."""
 
 
 class SumBook:
@@ -105,16 +110,21 @@ class SumBook:
             row = _row(session, name)
             return SumRecord.model_validate_json(row.record).stage, row.closes_at
 
-    def advertise(self, name: str, pseudonym: str, keys: AdvertisedKeys) -> bool:
-        """Stage keys. This and the next: as `SecureSum` does, and UnknownSum."""
-        return self._change(name, lambda one: one.advertise(pseudonym, keys))
+    def advertise(self, name: str, pseudonym: str, keys: AdvertisedKeys, note: Note = nothing) -> bool:
+        """Stage keys. This and the next: as `SecureSum` does, and UnknownSum.
 
-    def share(self, name: str, pseudonym: str, shared: SharedKeys) -> bool:
+        `note` writes what else is to be known of a message that had not come before, in its transaction.
+        """
+        return self._take(name, lambda one: one.advertise(pseudonym, keys), note)
+
+    def share(self, name: str, pseudonym: str, shared: SharedKeys, note: Note = nothing) -> bool:
         """Stage shares."""
-        return self._change(name, lambda one: one.share(pseudonym, shared))
+        return self._take(name, lambda one: one.share(pseudonym, shared), note)
 
-    def add_masked(self, name: str, pseudonym: str, chunks: Iterable[bytes]) -> tuple[str, bool]:
-        """Stage masked: the SHA-256 of what came, and whether it had come before.
+    def add_masked(
+        self, name: str, pseudonym: str, chunks: Iterable[bytes], note: Callable[[Session, str], None] | None = None
+    ) -> tuple[str, bool]:
+        """Stage masked: the SHA-256 of what came, and whether it had come before. `note` is told it too.
 
         The body goes to a file first, so that a slow device holds no lock.
         """
@@ -128,18 +138,22 @@ class SumBook:
                         raise SumMessageRefused("The vector is too long.", field="body", limit=f"{limit} bytes")
                     hashed.update(chunk)
                     file.write(chunk)
-            with self._turn(name, with_total=True) as (_, one):
-                return hashed.hexdigest(), one.add_masked(pseudonym, _chunks(coming))
+            received = hashed.hexdigest()
+            with self._turn(name, with_total=True) as (session, _, one):
+                again = one.add_masked(pseudonym, _chunks(coming))
+                if note is not None and not again:
+                    note(session, received)
+            return received, again
         finally:
             coming.unlink(missing_ok=True)
 
-    def agree(self, name: str, pseudonym: str, agreement: Agreement) -> bool:
+    def agree(self, name: str, pseudonym: str, agreement: Agreement, note: Note = nothing) -> bool:
         """Stage agree."""
-        return self._change(name, lambda one: one.agree(pseudonym, agreement))
+        return self._take(name, lambda one: one.agree(pseudonym, agreement), note)
 
-    def reveal(self, name: str, pseudonym: str, revealed: RevealedShares) -> bool:
+    def reveal(self, name: str, pseudonym: str, revealed: RevealedShares, note: Note = nothing) -> bool:
         """Stage unmask."""
-        return self._change(name, lambda one: one.reveal(pseudonym, revealed))
+        return self._take(name, lambda one: one.reveal(pseudonym, revealed), note)
 
     def roster(self, name: str, pseudonym: str) -> Roster:
         """Answer of stage keys."""
@@ -163,7 +177,7 @@ class SumBook:
         A sum with too few members becomes failed, and its record says why. Stage unmask is left to `opened`: it stays
         until the deadline or until every secret has its shares, which `due` tells.
         """
-        with self._turn(name) as (row, one):
+        with self._turn(name) as (_, row, one):
             if one.stage in (*ENDED, "unmask") or not self._is_due(row, one):
                 return one.stage
             try:
@@ -214,7 +228,7 @@ class SumBook:
 
     def fail(self, name: str, reason: str) -> None:
         """End a sum that isn't ended."""
-        with self._turn(name) as (_, one):
+        with self._turn(name) as (_, _, one):
             if one.stage not in ENDED:
                 one.fail(reason)
 
@@ -234,18 +248,21 @@ class SumBook:
         with reading_session(self._engine) as session:
             return ask(self._restore(session, _row(session, name)).members)
 
-    def _change(self, name: str, change: Callable[[SecureSum], T]) -> T:
-        with self._turn(name) as (_, one):
-            return change(one)
+    def _take(self, name: str, take: Callable[[SecureSum], bool], note: Note) -> bool:
+        with self._turn(name) as (session, _, one):
+            if again := take(one):
+                return again
+            note(session)
+            return again
 
     @contextmanager
-    def _turn(self, name: str, *, with_total: bool = False) -> Iterator[tuple[SecureSumRow, SecureSum]]:
+    def _turn(self, name: str, *, with_total: bool = False) -> Iterator[tuple[Session, SecureSumRow, SecureSum]]:
         """A sum to change; stored when the block ends well, untouched when it raises."""
         with writing_session(self._engine) as session:
             row = _row(session, name, to_change=True)
             before = row.total
             one = self._restore(session, row, with_total=with_total)
-            yield row, one
+            yield session, row, one
             row.stage, row.record = one.stage, one.record.model_dump_json()
             if one.stage == "failed":
                 row.total = None
@@ -262,7 +279,7 @@ class SumBook:
         return SecureSum(record, SumRows(session, row.name), total, assumptions=self._assumptions)
 
     def _keep(self, total: RingVector) -> str:
-        name = sha256(total).hexdigest()
+        name = sha256(total.data).hexdigest()
         if not self._path(name).exists():
             write_durably(self._path(name), total.data)
         return name
@@ -272,7 +289,7 @@ class SumBook:
             total: RingVector = np.fromfile(self._path(name), dtype=dtype)
         except FileNotFoundError as missing:
             raise SumFailed("The running sum is missing on disk.") from missing
-        if sha256(total).hexdigest() != name:
+        if sha256(total.data).hexdigest() != name:
             raise SumFailed("The running sum is damaged on disk.")
         return total
 

@@ -25,7 +25,7 @@ def test_a_mask_is_the_keystream_of_the_rfc() -> None:
     assert expand(bytes(32), 32, bits=8).tobytes() == wanted
 
 
-@pytest.mark.parametrize("length", [0, 1, 15, CHUNK_BYTES // 4 - 1, CHUNK_BYTES // 4, CHUNK_BYTES // 4 + 1, 100_003, 150_001])
+@pytest.mark.parametrize("length", [0, 1, 15, CHUNK_BYTES // 4 - 1, CHUNK_BYTES // 4, CHUNK_BYTES // 4 + 1, 150_001])
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_the_length_and_the_threads_change_nothing_of_a_mask(length: int, threads: int) -> None:
     vector = np.zeros(length, dtype="<u4")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from itertools import pairwise
 from typing import ClassVar
 
@@ -10,8 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from models.losses import info_nce
+from models.one_vector import require_candidates, require_clicks
 from models.scopes import Scope
-from models.scoring import cosines
+from models.scoring import cosines, unit
 
 
 class Tower(nn.Module):
@@ -95,6 +97,54 @@ class Dssm(nn.Module):
 
 class SemiDssm(Dssm):
     """SEMI: the user tower never leaves its device; only the item tower is learnt together."""
+
+    SCOPES: ClassVar[Mapping[str, Scope]] = {"user_tower": "private"}
+
+
+class ViewRanker(nn.Module):
+    """One view as a ranker of news: the user's features are the unit mean of the view's own vectors.
+
+    Those of a reading view are its clicks, those of a searching view what its searches mean; both lie in the space of
+    news vectors, as items do, so one graph serves every view. Scores are gamma cos(y_u, y_d), whose softmax over the
+    candidates is P(d | u).
+
+    User tower and item tower start alike (ours): the score is then near the cosine of mean and candidate, squeezed to
+    fewer dimensions, where two random towers would start with noise.
+
+    Args:
+        dim: D of the news vectors.
+        hidden: the towers' layers after D; the last is the size of y.
+        gamma: see Dssm.
+    """
+
+    SCOPES: ClassVar[Mapping[str, Scope]] = {}
+
+    def __init__(self, dim: int, hidden: Sequence[int], gamma: float) -> None:
+        super().__init__()
+        if not gamma > 0:
+            raise ValueError(f"gamma must be above 0, got {gamma}")
+        self.dim = dim
+        self.gamma = gamma
+        self.item_tower = Tower((dim, *hidden))
+        self.user_tower = deepcopy(self.item_tower)
+
+    def forward(self, clicks: Tensor, click_mask: Tensor, candidates: Tensor) -> Tensor:
+        """clicks [b, H, D], click_mask [b, H], candidates [b, R, D] -> scores [b, R] in [-gamma, gamma].
+
+        Without clicks the user's features are zeros, which every reader without clicks shares.
+        """
+        require_clicks(clicks, click_mask, self.dim)
+        require_candidates(candidates, self.dim)
+        user = unit((clicks * click_mask.unsqueeze(-1)).sum(dim=-2))
+        return self.gamma * cosines(self.user_tower(user), self.item_tower(unit(candidates)))
+
+    def loss(self, clicks: Tensor, click_mask: Tensor, candidates: Tensor) -> Tensor:
+        """-log P(d+ | u) of candidates [b, 1 + K, D], clicked news first, mean over the batch."""
+        return info_nce(self(clicks, click_mask, candidates))
+
+
+class SemiViewRanker(ViewRanker):
+    """SEMI-FL-MV-DSSM: each view keeps a user tower of its own, which starts as the item tower that came."""
 
     SCOPES: ClassVar[Mapping[str, Scope]] = {"user_tower": "private"}
 

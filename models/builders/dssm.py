@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
-from models.dssm import Dssm, MultiViewDssm, SemiDssm, SemiMultiViewDssm, Tower
+from models.dssm import Dssm, MultiViewDssm, SemiDssm, SemiMultiViewDssm, SemiViewRanker, Tower, ViewRanker
+from models.shapes import NEWS_DIM
 
 ITEM_FEATURES = 4_739  # letter 3-grams of the title and 19 genres; a vocabulary made anew may differ
 HIDDEN = (64, 32, 16)
 GAMMA = 10.0  # not in the paper
 NEGATIVES = 4  # N_neg, not in the paper
+NEWS_HIDDEN = (64, 32)  # 18,528 parameters a tower at D = 256; Table I's 16 lose what vectors of news still tell apart
 
 
 def dssm_tower(features: int, *, strict: bool = False) -> Tower:
@@ -57,6 +60,16 @@ def fl_mv_dssm() -> MultiViewDssm:
 def semi_fl_mv_dssm() -> SemiMultiViewDssm:
     """SEMI-FL-MV-DSSM: both views, user towers private."""
     return SemiMultiViewDssm(_views(), dssm_item(), GAMMA)
+
+
+def multi_view_ranker(dim: int = NEWS_DIM, hidden: Sequence[int] = NEWS_HIDDEN) -> SemiViewRanker:
+    """SEMI-FL-MV-DSSM over news vectors, as a release offers it: the item tower shared, user towers private."""
+    return SemiViewRanker(dim, hidden, GAMMA)
+
+
+def fl_dssm_ranker(dim: int = NEWS_DIM, hidden: Sequence[int] = NEWS_HIDDEN) -> ViewRanker:
+    """FL-DSSM over news vectors: one view, both towers shared."""
+    return ViewRanker(dim, hidden, GAMMA)
 
 
 def _views() -> dict[str, Tower]:

@@ -16,10 +16,13 @@ from backend.federation.aggregate import Aggregate
 from backend.federation.errors import RoundClosed, UpdateRefused
 from backend.federation.inbox import Inbox, UpdateDamaged
 from backend.federation.secagg.book import SumBook
+from backend.federation.secagg.secure_sum import OpenedSum
 from backend.federation.uploads import UploadRules
-from device_app.wire.layout import WeightedMean
-from device_app.wire.protections import NOISE_REACH, SecureSum
+from device_app.wire.layout import WeightedMean, WeightedSum
+from device_app.wire.protections import NOISE_REACH, SUMMED, SecureSum
 from device_app.wire.rounds import RoundManifest
+from device_app.wire.secagg import SumTerms
+from device_app.wire.union import UnionMarks
 
 
 @dataclass(frozen=True)
@@ -68,17 +71,19 @@ def gather_sum(book: SumBook, manifest: RoundManifest) -> Gathered:
     with the noise shares that survived and nobody colluding, is `account.spent_on` for this one opening.
     """
     law, terms = manifest.protection, manifest.terms
-    assert isinstance(law, SecureSum)
+    assert isinstance(law, SUMMED)
     assert terms is not None
     opened = book.opened(manifest.round)
     survivors = len(opened.survivors)
-    layout = law.layout(manifest.shapes, terms)
     try:
-        sums = layout.sums(opened.vector)
+        sums = _read(law, manifest.shapes, terms, opened)
     except ValueError as broken:
         raise UpdateRefused(f"The opened sum is no sum of updates: {broken}.", field="body") from broken
-    _check_mean(law, sums.mean(), survivors)
-    epsilon = _epsilon(law, survivors, layout.coordinates)
+    if isinstance(law, UnionMarks):
+        _check_owners(law, sums, survivors)
+    else:
+        _check_mean(law, sums.mean(), survivors)
+    epsilon = _epsilon(law, survivors, sum(each.size for each in sums.tensors.values()))
 
     def finish(session: Session, mine: Round) -> None:
         mine.survivors = survivors
@@ -93,6 +98,27 @@ def gather_sum(book: SumBook, manifest: RoundManifest) -> Gathered:
         "delta": None if epsilon is None else law.delta,
     }
     return Gathered(Aggregate.of_opened(sums), f"a secure sum of {survivors} devices", facts, finish)
+
+
+def _read(
+    law: SecureSum | UnionMarks, shapes: Mapping[str, tuple[int, ...]], terms: SumTerms, opened: OpenedSum
+) -> WeightedSum:
+    if isinstance(law, UnionMarks):
+        return law.layout(shapes, terms).sums(opened.vector, len(opened.survivors))
+    return law.layout(shapes, terms).sums(opened.vector)
+
+
+def _check_owners(law: UnionMarks, sums: WeightedSum, survivors: int) -> None:
+    """Raises UpdateRefused for a news with more owners than devices took part, or fewer than none."""
+    reach = NOISE_REACH * law.sigma * np.sqrt(survivors)
+    for owners in sums.tensors.values():
+        if owners.min() < -reach or owners.max() > survivors + reach:
+            raise UpdateRefused(
+                f"A news has {owners.min():g} to {owners.max():g} owners among {survivors} devices: some device has "
+                "broken the terms.",
+                field="body",
+                limit=f"0 to {survivors}",
+            )
 
 
 def _check_mean(law: SecureSum, mean: WeightedMean, survivors: int) -> None:
@@ -115,13 +141,16 @@ def _check_mean(law: SecureSum, mean: WeightedMean, survivors: int) -> None:
         )
 
 
-def _epsilon(law: SecureSum, survivors: int, coordinates: int) -> float | None:
+def _epsilon(law: SecureSum | UnionMarks, survivors: int, coordinates: int) -> float | None:
     if not law.sigma:
         return None
     # dp-accounting takes seconds to load, and only a noisy sum needs it.
     from backend.federation.account import NoisyOpening, SumNoise, spent_on
 
-    bound_steps = 2 * law.clip * 2.0**law.fraction_bits
+    if isinstance(law, UnionMarks):
+        bound_steps = float(np.sqrt(2 * law.rows_limit))
+    else:
+        bound_steps = 2 * law.clip * 2.0**law.fraction_bits
     return spent_on([NoisyOpening(SumNoise(law.sigma, bound_steps, coordinates), survivors)], law.delta)
 
 

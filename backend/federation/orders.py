@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import timedelta
 
 from sqlalchemy import func, select
@@ -35,13 +36,17 @@ class OrderBook:
         self._systems, self._room, self._sums = systems, room, sums
 
     def open(self, order: RoundOrder) -> RoundStatus:
-        """Open a round on the current release.
+        """Open a round on the current release, or the one that a system begins with.
 
         Raises UnknownSystem, RoundImpossible, NothingPublished, or RoundUnderWay, also while a round's follow-up waits.
         """
         with reading_session(self._room.engine) as session:
             if (waiting := _waiting(session)) is not None:
                 raise RoundUnderWay(f"round-{waiting.after}")
+        wanted = self._systems.get(order.system)
+        if wanted is not None and wanted.begins_with is not None:
+            self._check_possible(self._room.releases.require_current(), wanted)
+            order = replace(order, system=wanted.begins_with)
         return self._open(order, None)
 
     def open_waiting(self) -> RoundStatus | None:

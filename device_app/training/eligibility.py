@@ -10,7 +10,7 @@ from device_app.errors import BudgetSpent, NotEligible, ProtectionTooWeak
 from device_app.settings import PrivacySettings
 from device_app.training.tasks.task import Shapes
 from device_app.wire.ids import ReleaseId
-from device_app.wire.protections import SUMMED, Protection, SecureSum
+from device_app.wire.protections import SUMMED, Protection
 from device_app.wire.rounds import RoundManifest
 
 ENOUGH_CLICKS = 5
@@ -97,7 +97,7 @@ def check_offer(manifest: RoundManifest, terms: Terms) -> None:
 
 def check_protection(protection: Protection, privacy: PrivacySettings) -> None:
     """Raises ProtectionTooWeak if the noise is weaker, against the clip, than the reader accepts, or the sum exact."""
-    if isinstance(protection, SecureSum):
+    if isinstance(protection, SUMMED):
         if privacy.secure_sum == "never":
             raise ProtectionTooWeak("its reader takes part in no secure sums.")
         if privacy.secure_sum == "noisy" and not protection.sigma:
@@ -117,7 +117,7 @@ def _check_sum(manifest: RoundManifest, terms: Terms) -> float:
     The sum's terms must be those that follow from the protection, which is what the price is figured from.
     """
     law, given = manifest.protection, manifest.terms
-    assert isinstance(law, SecureSum)
+    assert isinstance(law, SUMMED)
     assert given is not None
     if given.cohort_minimum < terms.privacy.smallest_sum:
         raise ProtectionTooWeak(

@@ -15,7 +15,8 @@ GRADIENT_PREFIX = "g."
 LOSS = "loss"
 
 Params = Mapping[str, NDArray[np.float32]]
-Batch = Mapping[str, NDArray[np.float32]]
+Batch = Mapping[str, NDArray[Any]]
+"""Inputs of a gradient graph: float32, and int64 where they are rows."""
 
 
 @dataclass(frozen=True)

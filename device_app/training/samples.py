@@ -37,6 +37,22 @@ class Samples:
         return len(self.clicks)
 
 
+@dataclass(frozen=True)
+class RowSamples:
+    """n samples over a table of distinct news: ids and table [t, D] float32; click_rows int64 [n, 50] left-padded with
+    0, click_mask [n, 50], candidate_rows int64 [n, 1 + K], clicked news first; features as in Samples."""
+
+    ids: tuple[str, ...]
+    table: NDArray[np.float32]
+    click_rows: NDArray[np.int64]
+    click_mask: NDArray[np.float32]
+    candidate_rows: NDArray[np.int64]
+    features: NDArray[np.float32] | None = None
+
+    def __len__(self) -> int:
+        return len(self.click_rows)
+
+
 class SampleSource(Protocol):
     """Something a task draws its samples from."""
 
@@ -103,10 +119,7 @@ class ReaderSamples:
         Features are those of the moment the feed was shown, from that same history. Which features are asked for
         changes nothing else. Raises ValueError if there is nothing to draw from, or for features without situations.
         """
-        if not self._positives:
-            raise ValueError("samples: the reader has no click with a history before it")
-        chosen = [self._positives[place] for place in rng.permutation(len(self._positives))[:limit]]
-        offered = [self._offered(positive, negatives, rng) for positive in chosen]
+        chosen, offered = self._choose(negatives, limit, rng)
         histories = [left_padded(self._vectors(positive.history)) for positive in chosen]
         return Samples(
             clicks=np.concatenate([clicks for clicks, _ in histories]),
@@ -114,6 +127,47 @@ class ReaderSamples:
             candidates=np.stack([self._vectors(ids) for ids in offered]),
             features=np.stack(list(map(self._seen_then(features), chosen, offered))) if features else None,
         )
+
+    def draw_rows(
+        self, *, negatives: int, limit: int, rng: np.random.Generator, features: tuple[str, ...] = ()
+    ) -> RowSamples:
+        """The same draw as `draw`, with news named by their rows in a table of distinct ones."""
+        chosen, offered = self._choose(negatives, limit, rng)
+        row_of: dict[str, int] = {}
+        for positive, ids in zip(chosen, offered, strict=True):
+            for news_id in (*positive.history, *ids):
+                row_of.setdefault(news_id, len(row_of))
+        clicks = np.zeros((len(chosen), CLICKS_LIMIT), dtype=np.int64)
+        mask = np.zeros(clicks.shape, dtype=np.float32)
+        for line, positive in enumerate(chosen):
+            rows = [row_of[news_id] for news_id in positive.history]
+            clicks[line, -len(rows) :], mask[line, -len(rows) :] = rows, 1.0
+        return RowSamples(
+            ids=tuple(row_of),
+            table=self._vectors(list(row_of)),
+            click_rows=clicks,
+            click_mask=mask,
+            candidate_rows=np.array([[row_of[news_id] for news_id in ids] for ids in offered], dtype=np.int64),
+            features=np.stack(list(map(self._seen_then(features), chosen, offered))) if features else None,
+        )
+
+    def named(self) -> tuple[str, ...]:
+        """All news that samples of this reader can name, the newest feeds' first: clicks before them, and what they
+        showed. Negatives of feeds that were clicked empty are not among them."""
+        found: dict[str, None] = {}
+        for positive in sorted(self._positives, key=lambda each: each.feed.at, reverse=True):
+            for news_id in (positive.news_id, *positive.history[::-1], *positive.feed.shown):
+                if news_id in self.vectors:
+                    found[news_id] = None
+        return tuple(found)
+
+    def _choose(
+        self, negatives: int, limit: int, rng: np.random.Generator
+    ) -> tuple[list[_Positive], list[tuple[str, ...]]]:
+        if not self._positives:
+            raise ValueError("samples: the reader has no click with a history before it")
+        chosen = [self._positives[place] for place in rng.permutation(len(self._positives))[:limit]]
+        return chosen, [self._offered(positive, negatives, rng) for positive in chosen]
 
     def _offered(self, positive: _Positive, negatives: int, rng: np.random.Generator) -> tuple[str, ...]:
         """The clicked news and K others."""

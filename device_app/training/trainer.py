@@ -24,6 +24,7 @@ from device_app.errors import (
 )
 from device_app.privacy.budget import Ledger
 from device_app.privacy.clipping import clip_elementwise
+from device_app.privacy.marked import mark
 from device_app.privacy.noise import NoiseSource
 from device_app.privacy.presence import seal_check_in
 from device_app.privacy.secagg import Contribution
@@ -59,13 +60,15 @@ from device_app.training.summing import Summing
 from device_app.training.tasks import TASKS
 from device_app.training.tasks.task import Given, Shapes, TaskKind, Update
 from device_app.uplink.server import Uplink, upload_path
-from device_app.wire.protections import LocalLaplace, SecureSum
+from device_app.wire.protections import SUMMED, LocalLaplace
 from device_app.wire.releases import BlobRef, ModelEntry
 from device_app.wire.rounds import MATERIALS_LIMIT_BYTES, RoundManifest, RoundOffer, RoundStatus, UploadReceipt
+from device_app.wire.union import NEWS, UnionMarks
 
 RETRY_SEC = 10.0
 RETRY_LIMIT_SEC = 300.0
-GRADIENT = "gradient"
+GRADIENTS = ("gradient", "table_gradient")
+"""Purposes of graphs that give gradients."""
 
 Stage = Literal["sending again", "looking", "gathering", "checking in", "computing", "protecting", "sending", "summing"]
 Draw = Callable[[str], np.random.Generator]
@@ -272,9 +275,9 @@ class Trainer:
         return replace(update, tensors=shared.tensors)
 
     def _gradients(self, release: Release, manifest: RoundManifest, kind: TaskKind) -> GradientFn:
-        if kind.graph != GRADIENT or manifest.model is None:
+        if kind.graph not in GRADIENTS or manifest.model is None:
             return no_gradients
-        graph = release.graph(manifest.model, GRADIENT)
+        graph = release.graph(manifest.model, kind.graph)
         # Held between rounds: the devices of a fleet share one session, which would otherwise be loaded for each.
         self._session = shared_session(graph, threads=OnnxGradients.THREADS)
         return OnnxGradients(graph, private=release.manifest.models[manifest.model].private)
@@ -287,7 +290,8 @@ class Trainer:
         """This device's vector for a secure sum, from samples drawn now. Raises NotEligible."""
         self._check_wanted()
         manifest = offer.manifest
-        assert isinstance(manifest.protection, SecureSum)
+        law = manifest.protection
+        assert isinstance(law, SUMMED)
         assert manifest.terms is not None
         release = self._release()
         if release.id != manifest.release:
@@ -299,9 +303,10 @@ class Trainer:
         self.stage = "computing"
         update = self._compute(release, offer)
         self.stage = "protecting"
+        if isinstance(law, UnionMarks):
+            return mark(update.tensors[NEWS], law, manifest.terms, self._noise)
         shared = shared_part(update.tensors, _entry(release, manifest))
-        clipped = clip_norm(shared, manifest.protection.clip)
-        return contribute(clipped, update.samples, manifest.protection, manifest.terms, self._noise)
+        return contribute(clip_norm(shared, law.clip), update.samples, law, manifest.terms, self._noise)
 
     def _hand_in(self, release: Release, offer: RoundOffer, update: Update) -> UploadReceipt:
         """Clip, add noise, pay and keep in one transaction; then send."""

@@ -13,6 +13,7 @@ from device_app.wire.ids import Message
 from device_app.wire.layout import UpdateLayout
 from device_app.wire.ring import FixedPoint
 from device_app.wire.secagg import MEMBERS_LIMIT, SumTerms
+from device_app.wire.union import UnionMarks
 
 SPARSE_FROM = 100
 """From so many devices on each masks with about log n others (Bell et al. 2020)."""
@@ -117,6 +118,6 @@ class SecureSum(Message):
         return fixed
 
 
-SUMMED = (SecureSum,)
+SUMMED = (SecureSum, UnionMarks)
 """Protections whose rounds are a secure sum, and have its terms."""
-Protection = Annotated[LocalLaplace | SecureSum, Field(discriminator="kind")]
+Protection = Annotated[LocalLaplace | SecureSum | UnionMarks, Field(discriminator="kind")]

@@ -75,6 +75,7 @@ from device_app.wire.secagg import (
     Survivors,
 )
 from device_app.wire.tensors import DTYPES, TensorError, TensorSpec, dequantise, pack, quantise, unpack
+from device_app.wire.union import UnionMarks
 
 AT = datetime(2026, 11, 20, 8, 30, 0, 123456, tzinfo=UTC)
 HASH = "ab" * 32
@@ -168,6 +169,7 @@ EXAMPLES: tuple[BaseModel, ...] = (
     Problem(type="urn:ownfeed:problem:x", title="t", status=409, detail="d", current="r3"),  # type: ignore[call-arg]
     LocalLaplace(),
     SecureSum(clip=0.1, sigma=4_900, mode="active", graph="complete"),
+    UnionMarks(owners_minimum=3, sigma=2),
     REPORT,
     BASIS_L1,
     CODE,
@@ -251,6 +253,7 @@ BROKEN: tuple[tuple[type[BaseModel], BaseModel, dict[str, Any], str], ...] = (
     (LocalLaplace, LocalLaplace(), {"scale": 0.0}, "scale"),
     (SecureSum, SecureSum(clip=1.0), {"clip": 0.0}, "clip"),
     (SecureSum, SecureSum(clip=1.0), {"sigma": -1}, "sigma"),
+    (UnionMarks, UnionMarks(), {"owners_minimum": 0}, "owners_minimum"),
     (SumTerms, TERMS, {"cohort": 10_001}, "cohort"),
     (SumTerms, TERMS, {"length": 2**27 + 1}, "length"),
     (AdvertisedKeys, KEYS, {"mask_key": "AAAA"}, "mask_key"),

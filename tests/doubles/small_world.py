@@ -93,14 +93,16 @@ class WordEmbedder:
     def encode(
         self, titles: Sequence[str], *, progress: Callable[[int, int], None] | None = None
     ) -> NDArray[np.float32]:
-        vectors = np.stack([sum((_word(word) for word in title.lower().split()), _word("")) for title in titles])
+        vectors = np.stack(
+            [sum((word_vector(word) for word in title.lower().split()), word_vector("")) for title in titles]
+        )
         if progress is not None:
             progress(len(titles), len(titles))
         return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
 
 
 @lru_cache(maxsize=65_536)
-def _word(word: str) -> NDArray[np.float64]:
+def word_vector(word: str) -> NDArray[np.float64]:
     return np.random.default_rng(zlib.crc32(word.encode())).normal(size=DIMENSIONS)
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from backend.federation.systems.efficient_fedrec import EFFICIENT_FEDREC, EFFICIENT_FEDREC_NOISY
 from backend.federation.systems.fednewsrec import FEDNEWSREC
 from backend.federation.systems.lstur import LSTUR
 from backend.federation.systems.naml import NAML
+from backend.federation.systems.news_union import NEWS_UNION, NEWS_UNION_NOISY
 from backend.federation.systems.nrms import NRMS
 from backend.federation.systems.small_ranker import SMALL_RANKER
 from backend.federation.systems.small_ranker_secure import SMALL_RANKER_EXACT, SMALL_RANKER_SECURE
@@ -22,5 +24,9 @@ SYSTEMS: dict[str, SystemSpec] = {
         NRMS,
         NAML,
         LSTUR,
+        NEWS_UNION,
+        NEWS_UNION_NOISY,
+        EFFICIENT_FEDREC,
+        EFFICIENT_FEDREC_NOISY,
     )
 }

@@ -24,6 +24,7 @@ class SystemSpec:
         optimizer: the server's step, where there is one.
         negatives: K, sampled by the device for each positive.
         samples_limit: most samples of one device in one round.
+        begins_with: the system whose round comes first and orders this one's; who asks for this one opens that.
         over_selection: offers for each wanted update. Above 1 a round survives vanished devices, but an update that
             comes after the cohort is complete has cost its reader privacy for nothing; the deadline is the kinder way.
     """
@@ -38,4 +39,5 @@ class SystemSpec:
     optimizer: MemoryOptimizer | None = None
     negatives: int = 1
     samples_limit: int = 32
+    begins_with: str | None = None
     over_selection: float = 1.0

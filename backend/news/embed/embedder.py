@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -14,6 +15,7 @@ from tokenizers import Tokenizer
 
 from backend.errors import OwnfeedError
 from backend.news.embed.batches import PIECES_LIMIT, length_buckets
+from backend.news.embed.states import StateShelf
 from backend.settings import BackendSettings
 from device_app.wire.tensors import TensorSpec, unpack
 
@@ -26,6 +28,7 @@ DESCRIPTION_FILE, GRAPH_FILE, HEAD_FILE, TOKENIZER_FILE = (
     "head.safetensors",
     "tokenizer.json",
 )
+TRAINED_FOLDER, STATES_FOLDER = "trained", "states"
 HEAD_LIMIT_BYTES = 16 * 1024 * 1024
 BATCH_SIZE = 64
 
@@ -50,24 +53,51 @@ class EncoderMissing(OwnfeedError):
         super().__init__("There is no news encoder yet; `ownfeed serve` or `ownfeed demo` prepares it from the pool.")
 
 
-def load_embedder(settings: BackendSettings) -> OnnxEmbedder:
-    """The prepared encoder of this data directory. Raises EncoderMissing before `prepare_encoder` has run."""
+def load_embedder(settings: BackendSettings, digest: str | None = None) -> OnnxEmbedder:
+    """The encoder of that digest if rounds have trained one, else the one that was prepared first.
+
+    Raises EncoderMissing before `prepare_encoder` has run.
+    """
     if not (settings.encoder_dir / DESCRIPTION_FILE).is_file():
         raise EncoderMissing
-    return OnnxEmbedder(settings.encoder_dir, threads=settings.embed_threads)
+    trained = None if digest is None else trained_folder(settings.encoder_dir, digest)
+    folder = trained if trained is not None and (trained / DESCRIPTION_FILE).is_file() else settings.encoder_dir
+    return OnnxEmbedder(folder, threads=settings.embed_threads, shelf=state_shelf(settings.encoder_dir))
+
+
+def trained_folder(encoder_dir: Path, digest: str) -> Path:
+    """Where an encoder that came out of a round lies. Raises ValueError for what could name another folder."""
+    if not digest.replace("-", "").isalnum():
+        raise ValueError(f"digest: letters, digits and dashes, got {digest!r}")
+    return encoder_dir / TRAINED_FOLDER / digest
+
+
+def state_shelf(encoder_dir: Path, layers: int = 0) -> StateShelf:
+    """Token states below the top `layers` layers of BERT."""
+    return StateShelf(encoder_dir / STATES_FOLDER / f"below-{layers}")
+
+
+def encoder_digest(bert_sha256: str, packed: bytes) -> str:
+    """The name of the encoder with these trained parameters on that BERT: vectors of two digests never mix."""
+    digest = hashlib.sha256()
+    for part in (bert_sha256.encode(), hashlib.sha256(packed).digest(), PIECES_LIMIT.to_bytes(4, "big")):
+        digest.update(part)
+    return digest.hexdigest()[:16]
 
 
 class OnnxEmbedder:
     """BERT, attention pooling and the 256-d head as one ONNX graph (ALGORITHMS 3.1).
 
-    Pooling and head are inputs of the graph, so that training them later changes weights and not graphs.
+    Pooling and head are inputs of the graph, so that training them later changes weights and not graphs. Token states
+    that BERT gives on the way are kept on the shelf, if there is one: a trained head then needs no BERT.
     """
 
-    def __init__(self, folder: Path, *, threads: int) -> None:
+    def __init__(self, folder: Path, *, threads: int, shelf: StateShelf | None = None) -> None:
         about = json.loads((folder / DESCRIPTION_FILE).read_text(encoding="utf-8"))
         self.digest: str = about["digest"]
         self.dimensions: int = about["dimensions"]
-        self._tokenizer = Tokenizer.from_file(str(folder / TOKENIZER_FILE))
+        # A trained encoder shares what it has not changed.
+        self._tokenizer = Tokenizer.from_file(str(folder / about.get("tokenizer", TOKENIZER_FILE)))
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(PIECES_LIMIT)
         options = onnxruntime.SessionOptions()
@@ -75,8 +105,11 @@ class OnnxEmbedder:
         # Spinning threads would take the cores from the requests that are served meanwhile.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         self._session = onnxruntime.InferenceSession(
-            str(folder / GRAPH_FILE), options, providers=["CPUExecutionProvider"]
+            str(folder / about.get("graph", GRAPH_FILE)), options, providers=["CPUExecutionProvider"]
         )
+        outputs = {each.name for each in self._session.get_outputs()}
+        # Trained layers give other states than the ones that are kept.
+        self._shelf = shelf if "states" in outputs and not about.get("layers", 0) else None
         specs = {name: TensorSpec("float32", tuple(shape)) for name, shape in about["parameters"].items()}
         head = unpack((folder / HEAD_FILE).read_bytes(), specs, limit_bytes=HEAD_LIMIT_BYTES)
         self._parameters = {f"p.{name}": value for name, value in head.items()}
@@ -85,10 +118,19 @@ class OnnxEmbedder:
         """float32 [n, dimensions], rows of unit length."""
         vectors = np.zeros((len(titles), self.dimensions), dtype=np.float32)
         done = 0
+        kept: dict[str, NDArray[np.float16]] = {}
         for batch in length_buckets(self._tokenizer, titles, BATCH_SIZE):
             inputs = {"pieces": batch.pieces, "piece_mask": batch.mask, **self._parameters}
-            vectors[batch.rows] = self._session.run(["vectors"], inputs)[0]
+            if self._shelf is None:
+                vectors[batch.rows] = self._session.run(["vectors"], inputs)[0]
+            else:
+                vectors[batch.rows], states = self._session.run(["vectors", "states"], inputs)
+                rows = enumerate(batch.rows)
+                kept.update((titles[row], states[line, batch.mask[line] > 0].astype(np.float16)) for line, row in rows)
             done += len(batch.rows)
             if progress is not None:
                 progress(done, len(titles))
+        if self._shelf is not None:
+            new = self._shelf.missing(list(kept))
+            self._shelf.put(new, [kept[title] for title in new])
         return vectors

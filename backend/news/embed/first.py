@@ -8,7 +8,6 @@ Brings torch and transformers; needed once for a data folder.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shutil
@@ -32,6 +31,7 @@ from backend.news.embed.embedder import (
     HEAD_FILE,
     TOKENIZER_FILE,
     OnnxEmbedder,
+    encoder_digest,
 )
 from backend.news.embed.weights import BertWeights, find_weights
 from backend.settings import BackendSettings
@@ -71,7 +71,7 @@ def prepare_encoder(settings: BackendSettings, titles: Sequence[str]) -> None:
     target = settings.encoder_dir
     scratch = Path(tempfile.mkdtemp(prefix="encoder-", dir=target.parent))
     try:
-        _write(scratch, encoder, weights)
+        _write(scratch, encoder, weights, settings.bert)
         _compare(OnnxEmbedder(scratch, threads=settings.embed_threads), encoder, tokenizer, sample[:CHECKED_TITLES])
         shutil.rmtree(target, ignore_errors=True)  # what lay there had no description: a killed first run's
         os.replace(scratch, target)
@@ -129,19 +129,17 @@ def _through(step: Any, tokenizer: Tokenizer, titles: Sequence[str]) -> NDArray[
     return result
 
 
-def _write(folder: Path, encoder: PlmNewsEncoder, weights: BertWeights) -> None:
+def _write(folder: Path, encoder: PlmNewsEncoder, weights: BertWeights, bert: str) -> None:
     graph = export_news_encoder(encoder).SerializeToString(deterministic=True)
     head = {name: value.numpy() for name, value in head_parameters(encoder).items()}
     packed = pack(head)
-    digest = hashlib.sha256()
-    for part in (weights.sha256.encode(), hashlib.sha256(packed).digest(), PIECES_LIMIT.to_bytes(4, "big")):
-        digest.update(part)
     (folder / GRAPH_FILE).write_bytes(graph)
     (folder / HEAD_FILE).write_bytes(packed)
     shutil.copyfile(weights.folder / "tokenizer.json", folder / TOKENIZER_FILE)
     about = {
-        "digest": digest.hexdigest()[:16],
+        "digest": encoder_digest(weights.sha256, packed),
         "dimensions": encoder.head.out_features,
+        "bert": bert,
         "bert_sha256": weights.sha256,
         "parameters": {name: list(value.shape) for name, value in head.items()},
     }

@@ -1,0 +1,138 @@
+"""A news encoder's trainable part off the disk and back onto it (ALGORITHMS 3.1, 3.2). Brings torch."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from safetensors.numpy import load_file
+
+from backend.news.embed.embedder import (
+    DESCRIPTION_FILE,
+    GRAPH_FILE,
+    HEAD_FILE,
+    TOKENIZER_FILE,
+    encoder_digest,
+    trained_folder,
+)
+from backend.news.embed.weights import BertWeights
+from device_app.wire.tensors import pack
+from exporters.news_encoder import export_news_encoder
+from models.news.plm import PlmNewsEncoder
+from models.news.upper import UpperEncoder, stack
+
+LAYERS_FILE = "layers.safetensors"
+LAYERS_PREFIX = "layers."
+
+
+class LayersRefused(ValueError):
+    """Fewer layers were asked for than this encoder has trained: the states below them aren't BERT's any more."""
+
+
+@dataclass(frozen=True)
+class StoredEncoder:
+    """What is known of an encoder without loading it: its folder, and how many top layers rounds have trained."""
+
+    folder: Path
+    layers: int
+
+    @classmethod
+    def find(cls, encoder_dir: Path, digest: str) -> StoredEncoder:
+        """The encoder of that digest. Raises FileNotFoundError."""
+        for folder in (encoder_dir, trained_folder(encoder_dir, digest)):
+            described = folder / DESCRIPTION_FILE
+            if described.is_file():
+                about = json.loads(described.read_text(encoding="utf-8"))
+                if about["digest"] == digest:
+                    return cls(folder, about.get("layers", 0))
+        raise FileNotFoundError(f"no news encoder {digest}")
+
+    def load(self, bert: BertWeights, layers: int) -> UpperEncoder:
+        """Head and the top `layers` layers, in float32. Raises LayersRefused."""
+        if layers < self.layers:
+            raise LayersRefused(f"layers: at least {self.layers}, which this encoder has trained, got {layers}")
+        head = load_file(self.folder / HEAD_FILE)
+        top = list(stack(_loaded(bert), layers)) if layers else []
+        out_dim, width = head["head.weight"].shape
+        upper = UpperEncoder.headed(top, width, out_dim)
+        if self.layers:
+            trained = load_file(self.folder / LAYERS_FILE)
+            shift = layers - self.layers  # layers that join now stand below those trained before
+            head |= {_shifted(name, shift): value for name, value in trained.items()}
+        missing, unexpected = upper.load_state_dict({n: torch.from_numpy(v) for n, v in head.items()}, strict=False)
+        left = [name for name in missing if not name.startswith(LAYERS_PREFIX)]
+        if left or unexpected:
+            raise ValueError(f"{HEAD_FILE} does not fit: {(left or unexpected)[0]}")
+        return upper
+
+
+def _shifted(name: str, by: int) -> str:
+    _, number, rest = name.split(".", 2)
+    return f"{LAYERS_PREFIX}{int(number) + by}.{rest}"
+
+
+def named_weights(upper: UpperEncoder) -> dict[str, NDArray[np.float32]]:
+    """All that trains, by torch name."""
+    return {name: each.detach().numpy().copy() for name, each in upper.named_parameters()}
+
+
+def keep(encoder_dir: Path, upper: UpperEncoder, weights: Mapping[str, NDArray[np.float32]], bert: BertWeights) -> str:
+    """Write the encoder with these weights beside the first one; returns its digest. The folder appears whole.
+
+    A head alone shares graph and tokenizer with the first encoder. Trained layers need a graph of their own, which
+    holds the whole BERT and takes some ten seconds to export.
+    """
+    head = {name: value for name, value in weights.items() if not name.startswith(LAYERS_PREFIX)}
+    layers = {name: value for name, value in weights.items() if name.startswith(LAYERS_PREFIX)}
+    digest = encoder_digest(bert.sha256, pack(head) + (pack(layers) if layers else b""))
+    target = trained_folder(encoder_dir, digest)
+    if (target / DESCRIPTION_FILE).is_file():
+        return digest
+    target.parent.mkdir(parents=True, exist_ok=True)
+    scratch = Path(tempfile.mkdtemp(prefix=".making-", dir=target.parent))
+    try:
+        (scratch / HEAD_FILE).write_bytes(pack(head))
+        about = {
+            "digest": digest,
+            "dimensions": int(head["head.weight"].shape[0]),
+            "bert_sha256": bert.sha256,
+            "parameters": {name: list(value.shape) for name, value in head.items()},
+            "layers": len(upper.layers),
+            "graph": GRAPH_FILE if layers else f"../../{GRAPH_FILE}",
+            "tokenizer": f"../../{TOKENIZER_FILE}",
+        }
+        if layers:
+            (scratch / LAYERS_FILE).write_bytes(pack(layers))
+            (scratch / GRAPH_FILE).write_bytes(_graph(upper, weights, bert))
+        (scratch / DESCRIPTION_FILE).write_text(json.dumps(about, indent=1), encoding="utf-8")
+        os.replace(scratch, target)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    return digest
+
+
+def _loaded(bert: BertWeights) -> torch.nn.Module:
+    from backend.news.embed.first import load_bert  # transformers takes seconds, and a head needs none
+
+    return load_bert(bert)
+
+
+def _graph(upper: UpperEncoder, weights: Mapping[str, NDArray[np.float32]], bert: BertWeights) -> bytes:
+    whole = PlmNewsEncoder(_loaded(bert), int(weights["head.weight"].shape[0]), unit_length=upper.unit_length)
+    state = {name: torch.from_numpy(np.array(value)) for name, value in weights.items()}
+    count = len(upper.layers)
+    for place, layer in enumerate(stack(whole.bert, count)):
+        prefix = f"{LAYERS_PREFIX}{place}."
+        layer.load_state_dict({n.removeprefix(prefix): v for n, v in state.items() if n.startswith(prefix)})
+    head = {name: value for name, value in state.items() if not name.startswith(LAYERS_PREFIX)}
+    whole.load_state_dict(head, strict=False)
+    graph: bytes = export_news_encoder(whole).SerializeToString(deterministic=True)
+    return graph

@@ -1,0 +1,91 @@
+"""Starts `split.step` as a process and brings home what it made."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.errors import OwnfeedError
+from backend.federation.optimizers import Memory
+from backend.federation.split.order import DONE, MEMORY, NEW_MEMORY, ORDER, SLOPES, TITLES, VECTORS, Done, Order
+
+STEP_LIMIT_SEC = 1_800.0
+
+
+class NewsModelFailed(OwnfeedError):
+    """The process that steps the news model ended without a result."""
+
+    code, status, title = "news-model-failed", 500, "The news model could not be trained"
+
+
+@dataclass(frozen=True)
+class Stepped:
+    """What came of a step: its report, the optimizer's memory, and vectors [n, D] of all titles."""
+
+    done: Done
+    memory: Memory
+    vectors: NDArray[np.float32]
+
+
+def step_aside(
+    folder: Path,
+    *,
+    encoder_dir: Path,
+    encoder: str,
+    titles: Sequence[str],
+    rows: Sequence[int],
+    slopes: NDArray[np.floating[Any]],
+    memory: Memory,
+    learning_rate: float,
+    layers: int = 0,
+    threads: int = 1,
+) -> Stepped:
+    """One step of the news model, while this process goes on serving; blocks the calling thread until it is made.
+
+    Args:
+        folder: empty, for this step alone.
+        encoder_dir, encoder: where encoders lie, and the digest of the one to step.
+        titles: of the whole pool.
+        rows: which of them the rows of `slopes` [m, D] belong to.
+
+    Raises NewsModelFailed with the last line that the process said.
+    """
+    about = json.loads((encoder_dir / "encoder.json").read_text(encoding="utf-8"))
+    order = Order(
+        encoder_dir=encoder_dir.absolute(),
+        encoder=encoder,
+        bert=about.get("bert", "packaged"),
+        bert_sha256=about["bert_sha256"],
+        layers=layers,
+        learning_rate=learning_rate,
+        threads=threads,
+        rows=tuple(rows),
+    )
+    (folder / ORDER).write_text(order.model_dump_json(), encoding="utf-8")
+    (folder / TITLES).write_text(json.dumps(list(titles)), encoding="utf-8")
+    (folder / MEMORY).write_bytes(memory.to_bytes())
+    np.save(folder / SLOPES, slopes)
+    # BLAS and OpenMP read these when they are loaded, so they are the process's environment.
+    environment = os.environ | {"OMP_NUM_THREADS": str(threads), "TOKENIZERS_PARALLELISM": "false"}
+    command = [sys.executable, "-m", "backend.federation.split.step", str(folder)]
+    try:
+        ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=STEP_LIMIT_SEC)
+    except subprocess.TimeoutExpired as late:
+        raise NewsModelFailed(f"It took longer than {STEP_LIMIT_SEC:g} s.", limit=f"{STEP_LIMIT_SEC:g} s") from late
+    if ended.returncode != 0 or not (folder / DONE).is_file():
+        said = (ended.stderr.strip().splitlines() or ["nothing"])[-1]
+        raise NewsModelFailed(f"The process ended with code {ended.returncode}: {said[:300]}")
+    return Stepped(
+        Done.model_validate_json((folder / DONE).read_text(encoding="utf-8")),
+        Memory.from_bytes((folder / NEW_MEMORY).read_bytes()),
+        np.load(folder / VECTORS),
+    )

@@ -1,0 +1,132 @@
+"""The server's half of an Efficient-FedRec step: `python -m backend.federation.split.step DIR`.
+
+Gradient of the news encoder by vector-Jacobian product, one step of Adam, the whole pool under the new encoder
+(ALGORITHMS 3.2, step 4). A process, because it brings torch, which the server does without, and because it can be nicer
+to the feed than any thread: it runs at the lowest priority on as many cores as it is told.
+
+DIR holds an order (`Order` as order.json), the titles (titles.json), the gradients G and the optimizer's memory. What
+comes back lies there too: vectors of the new encoder, memory, and done.json, which is written last.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from backend.federation.optimizers import Adam, Memory
+from backend.federation.split.jacobian import Batch, vector_jacobian
+from backend.federation.split.news_model import StoredEncoder, keep, named_weights
+from backend.federation.split.order import DONE, MEMORY, NEW_MEMORY, ORDER, SLOPES, TITLES, VECTORS, Done, Order
+from backend.news.embed.batches import length_buckets
+from backend.news.embed.embedder import state_shelf
+from backend.news.embed.states import StateShelf
+from backend.news.embed.weights import BertWeights, find_weights
+
+BATCH = 256
+BERT_BATCH = 64
+
+
+def run(folder: Path) -> Done:
+    """Carry out the order that lies in `folder`."""
+    order = Order.model_validate_json((folder / ORDER).read_text(encoding="utf-8"))
+    torch.set_num_threads(order.threads)
+    titles: list[str] = json.loads((folder / TITLES).read_text(encoding="utf-8"))
+    slopes = np.load(folder / SLOPES)
+    seconds: dict[str, float] = {}
+    started = time.perf_counter()
+
+    def lap(stage: str) -> None:
+        nonlocal started
+        seconds[stage] = round(time.perf_counter() - started, 3)
+        started = time.perf_counter()
+
+    weights = find_weights(order.bert, order.bert_sha256)
+    stored = StoredEncoder.find(order.encoder_dir, order.encoder)
+    upper = stored.load(weights, order.layers)
+    lap("load")
+    shelf = state_shelf(order.encoder_dir, order.layers)
+    made = make_states(shelf, titles, weights, order.layers)
+    lap("states")
+    union = [titles[row] for row in order.rows]
+    gradient = vector_jacobian(upper, state_batches(shelf, union), slopes)
+    lap("jacobian")
+    before = named_weights(upper)
+    memory = folder / MEMORY
+    carried = Memory.from_bytes(memory.read_bytes()) if memory.is_file() else Memory()
+    after, new_memory = Adam(order.learning_rate).advance(before, gradient, carried)
+    upper.load_state_dict({name: torch.from_numpy(value) for name, value in after.items()}, strict=False)
+    lap("step")
+    vectors = encode(upper, shelf, titles)
+    lap("encode")
+    digest = keep(order.encoder_dir, upper, after, weights)
+    (folder / NEW_MEMORY).write_bytes(new_memory.to_bytes())
+    np.save(folder / VECTORS, vectors)
+    lap("keep")
+    done = Done(
+        encoder=digest,
+        gradient_l2=_length(gradient),
+        change_l2=_length({name: after[name].astype(np.float64) - before[name] for name in after}),
+        states_made=made,
+        seconds=seconds,
+    )
+    half = folder / f"{DONE}.half"
+    half.write_text(done.model_dump_json(), encoding="utf-8")
+    os.replace(half, folder / DONE)
+    return done
+
+
+def make_states(shelf: StateShelf, titles: Sequence[str], weights: BertWeights, layers: int) -> int:
+    """Run BERT's frozen part over titles whose states aren't kept; returns how many."""
+    missing = shelf.missing(titles)
+    if not missing:
+        return 0
+    from backend.news.embed.first import load_bert, load_tokenizer  # transformers takes seconds, and a head needs none
+
+    bert, tokenizer = load_bert(weights), load_tokenizer(weights)
+    found: dict[int, NDArray[np.float16]] = {}
+    with torch.inference_mode():
+        for batch in length_buckets(tokenizer, missing, BERT_BATCH):
+            pieces, mask = torch.from_numpy(batch.pieces), torch.from_numpy(batch.mask)
+            out = bert(input_ids=pieces, attention_mask=mask, output_hidden_states=True)
+            states = out.hidden_states[-1 - layers].numpy()
+            for line, row in enumerate(batch.rows):
+                found[int(row)] = states[line, batch.mask[line] > 0].astype(np.float16)
+    shelf.put(missing, [found[row] for row in range(len(missing))])
+    return len(missing)
+
+
+def state_batches(shelf: StateShelf, titles: Sequence[str]) -> Iterator[Batch]:
+    """Every title once, as an encoder's inputs."""
+    for batch in shelf.batches(titles, BATCH):
+        yield batch.rows, (torch.from_numpy(batch.states), torch.from_numpy(batch.mask))
+
+
+def encode(upper: nn.Module, shelf: StateShelf, titles: Sequence[str]) -> NDArray[np.float32]:
+    """Vectors [n, D] of all titles."""
+    parts: list[tuple[NDArray[np.int64], NDArray[np.float32]]] = []
+    with torch.inference_mode():
+        for rows, inputs in state_batches(shelf, titles):
+            parts.append((rows, upper(*inputs).numpy()))
+    vectors = np.zeros((len(titles), parts[0][1].shape[1]), dtype=np.float32)
+    for rows, found in parts:
+        vectors[rows] = found
+    return vectors
+
+
+def _length(tensors: dict[str, NDArray[np.float64]]) -> float:
+    return float(np.sqrt(sum(float(np.square(each).sum()) for each in tensors.values())))
+
+
+if __name__ == "__main__":
+    place = Path(sys.argv[1])
+    os.nice(Order.model_validate_json((place / ORDER).read_text(encoding="utf-8")).niceness)
+    run(place)

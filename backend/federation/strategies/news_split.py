@@ -1,0 +1,178 @@
+"""Efficient-FedRec: devices train the user model, the server trains the news model (EMNLP 2021, ALGORITHMS 3).
+
+Devices send gradients of the user model and of news vectors, not of the news model: that is the server's, which turns
+the vectors' gradients into its own by a vector-Jacobian product. The sum is the one that end-to-end training on all
+samples in one place would give (ALGORITHMS 3.2).
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import delete
+from sqlalchemy.orm import Session
+
+from backend.db.tables import Vector
+from backend.federation.aggregate import PREFIX, Aggregate, gradient_shapes
+from backend.federation.errors import RoundImpossible
+from backend.federation.optimizers import Memory
+from backend.federation.split.costs import SplitCost
+from backend.federation.split.process import Stepped, step_aside
+from backend.federation.strategies.news_union import LISTED, ids_blob, opened_ids, read_ids
+from backend.federation.strategies.strategy import Conclusion, Plan, Stock
+from backend.news.pool import NewsPool
+from backend.releases.store import ReleaseDraft
+from device_app.wire.rounds import RoundManifest
+from device_app.wire.tensors import pack
+
+if TYPE_CHECKING:
+    from backend.federation.systems.system import SystemSpec
+
+VECTORS = "vectors"
+"""The material with the opened news' vectors: safetensors, float32 [n, D], in the order of the list."""
+NEWS_GRADIENT = PREFIX + "news"
+NEWS_MEMORY = "news:"
+"""Before the names of the news model's moments in the optimizer's memory."""
+
+
+@dataclass(frozen=True)
+class NewsSplit:
+    """One step of both models.
+
+    The news model's trainable part starts as it serves: uniform pooling and the head that was fitted to the pool
+    (`backend.news.embed.first`), so before the first step every vector is the one that is served, and the start is the
+    cosine's. One step of Adam moves no weight by more than about `learning_rate`. The basic interests, codebooks and
+    projection of the release stay where they are: they are directions in the news space, which turns by a few
+    thousandths a round.
+
+    The step is made in a process of its own (`split.step`); new vectors of the whole pool are stored before the release
+    is published, so that the feed goes over to them at once.
+
+    Args:
+        learning_rate: of Adam on the news model; the paper's is 5e-5.
+        layers: how many top layers of BERT train besides pooling and head.
+        threads: of that process.
+    """
+
+    learning_rate: float = 5e-5
+    layers: int = 0
+    threads: int = 1
+
+    def plan(self, spec: SystemSpec, stock: Stock) -> Plan:
+        """Gradients of the user model's parameters and of the opened news' vectors, which are materials.
+
+        Raises RoundImpossible if the round follows no union, or nothing of it is in the pool any more.
+        """
+        assert spec.model is not None
+        vectors = dict(zip(*NewsPool(stock.engine).vectors(stock.release.encoder), strict=True))
+        ids = [news_id for news_id in opened_ids(stock) if news_id in vectors]
+        if not ids:
+            raise RoundImpossible("None of the opened news is in the pool any more.", field="system")
+        table = np.stack([vectors[news_id] for news_id in ids])
+        gradients = gradient_shapes(stock.releases.weights(stock.release, spec.model))
+        return Plan(
+            {**gradients, NEWS_GRADIENT: table.shape},
+            {
+                LISTED: stock.releases.add_blob(ids_blob(ids)),
+                VECTORS: stock.releases.add_blob(pack({VECTORS: np.ascontiguousarray(table, dtype=np.float32)})),
+            },
+        )
+
+    def conclude(self, spec: SystemSpec, total: Aggregate, stock: Stock, manifest: RoundManifest) -> Conclusion:
+        """New weights of the user model, a new news encoder, and the pool's vectors by it.
+
+        Raises NewsModelFailed if the process did not do its work.
+        """
+        assert spec.model is not None
+        assert spec.optimizer is not None
+        mean = total.mean()
+        slopes = mean.pop(NEWS_GRADIENT)
+        gradient = {name.removeprefix(PREFIX): each for name, each in mean.items()}
+        weights = stock.releases.weights(stock.release, spec.model)
+        user, news = divided(stock.memory)
+        stepped, user = spec.optimizer.advance(weights, gradient, user)
+        ids = read_ids(stock.releases.read_blob(manifest.materials[LISTED].sha256))
+        scratch = Path(tempfile.mkdtemp(prefix="news-step-", dir=stock.data_dir))
+        try:
+            made = self._step(stock, ids, slopes, news, scratch)
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+        cost = SplitCost(len(ids), slopes.shape[1], sum(value.size for value in weights.values()))
+        done = made.done
+
+        def draft(before: ReleaseDraft) -> ReleaseDraft:
+            return replace(before, encoder=done.encoder)
+
+        def forget(session: Session) -> None:
+            """Vectors of encoders before the last: a release that is taken back finds its own still here."""
+            session.execute(delete(Vector).where(Vector.encoder.not_in((stock.release.encoder, done.encoder))))
+
+        return Conclusion(
+            weights={spec.model: stepped},
+            draft=draft,
+            rows=forget,
+            memory=joined(user, made.memory),
+            facts={
+                "news": len(ids),
+                "dimensions": int(slopes.shape[1]),
+                "user_model": cost.user_model,
+                "numbers_moved": cost.total,
+                "encoder": done.encoder,
+                "news_gradient_l2": done.gradient_l2,
+                "news_change_l2": done.change_l2,
+                "rows_without_gradient": int((~slopes.any(axis=1)).sum()),
+                "states_made": done.states_made,
+                "news_step_sec": done.seconds,
+            },
+        )
+
+    def _step(
+        self, stock: Stock, ids: tuple[str, ...], slopes: NDArray[np.float64], memory: Memory, scratch: Path
+    ) -> Stepped:
+        pool = NewsPool(stock.engine)
+        titles = {row.id: row.title for row in pool.live(stock.clock())}
+        # News that have left the pool meanwhile can't be read any more: their rows of the gradient are lost.
+        here = [row for row, news_id in enumerate(ids) if news_id in titles]
+        row_of = {news_id: row for row, news_id in enumerate(titles)}
+        made = step_aside(
+            scratch,
+            encoder_dir=stock.data_dir / "encoder",
+            encoder=stock.release.encoder,
+            titles=list(titles.values()),
+            rows=[row_of[ids[row]] for row in here],
+            slopes=slopes[here],
+            memory=memory,
+            learning_rate=self.learning_rate,
+            layers=self.layers,
+            threads=self.threads,
+        )
+        pool.store_vectors(made.done.encoder, list(titles), made.vectors, titles=list(titles.values()))
+        return made
+
+
+def divided(memory: Memory) -> tuple[Memory, Memory]:
+    """What an optimizer remembers of the user model, and of the news model."""
+    user: dict[str, Any] = {}
+    news: dict[str, Any] = {}
+    for name, tensor in memory.tensors.items():
+        kind, _, parameter = name.partition(".")
+        if parameter.startswith(NEWS_MEMORY):
+            news[f"{kind}.{parameter.removeprefix(NEWS_MEMORY)}"] = tensor
+        else:
+            user[name] = tensor
+    return Memory(memory.steps, user), Memory(memory.steps, news)
+
+
+def joined(user: Memory, news: Memory) -> Memory:
+    """What `divided` takes apart. Both have made the same number of steps."""
+    tensors = dict(user.tensors)
+    for name, tensor in news.tensors.items():
+        kind, _, parameter = name.partition(".")
+        tensors[f"{kind}.{NEWS_MEMORY}{parameter}"] = tensor
+    return Memory(user.steps, tensors)

@@ -1,0 +1,100 @@
+"""Efficient-FedRec's first step: which news the cohort's samples name (ALGORITHMS 3.2, 3.4, 3.6)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from pydantic import TypeAdapter
+
+from backend.federation.aggregate import Aggregate
+from backend.federation.errors import RoundImpossible
+from backend.federation.strategies.strategy import Conclusion, Plan, Stock
+from backend.news.pool import NewsPool
+from device_app.wire.ids import NewsId
+from device_app.wire.releases import BlobRef
+from device_app.wire.rounds import RoundManifest
+from device_app.wire.union import NEWS, UnionMarks, opened_rows
+
+if TYPE_CHECKING:
+    from backend.federation.systems.system import SystemSpec
+
+LISTED = "news"
+"""The material with the news that rows stand for: a JSON list of ids, ascending."""
+OPENED = "opened"
+"""Where the conclusion's facts say which news are opened: a blob of the same form."""
+_IDS = TypeAdapter(tuple[NewsId, ...])
+
+
+@dataclass(frozen=True)
+class NewsUnion:
+    """The union of the cohort's news, of which those with enough owners are opened for the round that follows.
+
+    What a server learns: with marks which news of the pool somebody in the cohort holds; with owner counts how many of
+    the survivors hold each, and a news with fewer than `owners_minimum` of them gets no row in what follows. With
+    cohorts of few devices, or the same devices again and again, differences between unions tell more (ALGORITHMS 3.6).
+
+    Args:
+        follow: the system whose round takes gradients of the opened news.
+    """
+
+    follow: str
+
+    def plan(self, spec: SystemSpec, stock: Stock) -> Plan:
+        """Every news of the pool that has a vector. Raises RoundImpossible if there is none."""
+        ids = sorted(NewsPool(stock.engine).vectors(stock.release.encoder)[0])
+        if not ids:
+            raise RoundImpossible("The pool has no vectors by the release's encoder.", field="system")
+        return Plan({NEWS: (len(ids),)}, {LISTED: stock.releases.add_blob(ids_blob(ids))})
+
+    def conclude(self, spec: SystemSpec, total: Aggregate, stock: Stock, manifest: RoundManifest) -> Conclusion:
+        """Opens the rows, and orders the round of gradients. Raises RoundImpossible if no news has enough owners."""
+        law = manifest.protection
+        assert isinstance(law, UnionMarks)
+        owners, survivors = total.sums()[NEWS], total.count
+        listed = read_ids(stock.releases.read_blob(manifest.materials[LISTED].sha256))
+        rows = opened_rows(law, owners, survivors)
+        facts = {
+            "listed": len(listed),
+            "opened_news": len(rows),
+            "owners_minimum": law.owners_minimum,
+            "threshold": round(law.threshold(survivors), 2),
+        }
+        if not law.sigma:
+            facts["held_news"] = int((owners > 0).sum())
+        if not len(rows):
+            raise RoundImpossible(
+                f"No news has the {law.owners_minimum} owners that open its row; {survivors} devices took part.",
+                field="owners_minimum",
+                limit=str(law.owners_minimum),
+            )
+        opened = stock.releases.add_blob(ids_blob([listed[row] for row in rows]))
+        return Conclusion(
+            facts={**facts, OPENED: opened.model_dump()},
+            next=replace(stock.order, system=self.follow),
+        )
+
+
+def ids_blob(ids: Sequence[str]) -> bytes:
+    """News ids as a material."""
+    return json.dumps(list(ids)).encode()
+
+
+def read_ids(blob: bytes) -> tuple[str, ...]:
+    """What `ids_blob` wrote."""
+    return _IDS.validate_json(blob)
+
+
+def opened_ids(stock: Stock) -> tuple[str, ...]:
+    """The news that the round before has opened. Raises RoundImpossible if it was no union of this release."""
+    past = stock.past
+    if past is None or OPENED not in past.facts:
+        raise RoundImpossible("Gradients of news vectors follow a round that unites the news.", field="system")
+    if past.manifest.release != stock.release.release:
+        raise RoundImpossible(
+            f"The union is of release {past.manifest.release}; {stock.release.release} was published meanwhile.",
+            field="system",
+        )
+    return read_ids(stock.releases.read_blob(BlobRef.model_validate(past.facts[OPENED]).sha256))

@@ -1,0 +1,60 @@
+"""A device's part of the union of news: marks, or ones under a share of noise (ALGORITHMS 3.4, 3.6)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from device_app.privacy.discrete_noise import BoundedCode, add_noise_share
+from device_app.privacy.noise import NoiseSource
+from device_app.privacy.sealed import Charge
+from device_app.privacy.secagg import Contribution
+from device_app.wire.layout import mark_rows
+from device_app.wire.ring import from_integers
+from device_app.wire.secagg import SumTerms
+from device_app.wire.union import UnionMarks
+
+NAME = "union_marks"
+
+
+def mark(held: NDArray[np.float32], law: UnionMarks, terms: SumTerms, source: NoiseSource) -> Contribution:
+    """The vector to be masked, and what the opened sum costs.
+
+    Args:
+        held: [n], 1 at this device's news and 0 elsewhere; at most `rows_limit` ones.
+        law, terms: of the round, checked against each other before (`training.eligibility`).
+        source: cryptographic on a device; used for noise only, marks are drawn by `secrets`.
+
+    Raises ValueError for anything else than such a row of noughts and ones: nothing is released.
+
+    Formal guarantees: for marks those of `wire.layout.mark_rows`: the opened sum tells which news somebody of the
+    cohort holds, and not how many do, so a news that only this device holds is in the union. No epsilon bounds that,
+    and the charge is 0 for this reason, not because it tells nothing. For counts without noise the sum tells how many
+    hold each news, and again no epsilon bounds it. For counts with noise (epsilon, delta)-differential privacy for
+    exchanging all of this reader's news, with the noise of `cohort_minimum` survivors of whom none tells its share
+    (`UnionMarks.rho`). Taking part is not hidden.
+    """
+    if held.shape != (terms.length,):
+        raise ValueError(f"held: shape {held.shape}, expected ({terms.length},)")
+    if not np.isin(held, (0.0, 1.0)).all():
+        raise ValueError("held: only 0 and 1")
+    rows = np.flatnonzero(held)
+    if len(rows) > law.rows_limit:
+        raise ValueError(f"held: {len(rows)} news, at most {law.rows_limit} may be marked")
+    parameters = {
+        "owners_minimum": float(law.owners_minimum),
+        "sigma": float(law.sigma),
+        "news": float(len(rows)),
+        "survivors_at_least": float(terms.cohort_minimum),
+    }
+    if not law.counts:
+        vector = mark_rows(rows.tolist(), terms.length, terms.bits)
+        return Contribution(vector, Charge("training", NAME, parameters, subject=terms.round))
+    ones = from_integers(held.astype(np.int64), terms.bits)
+    if not law.sigma:
+        return Contribution(ones, Charge("training", NAME, parameters, subject=terms.round))
+    noisy = add_noise_share(BoundedCode(ones, math.sqrt(law.rows_limit)), law.sigma, source, terms.bits)
+    epsilon = law.epsilon(terms.cohort_minimum, terms.length)
+    return Contribution(noisy, Charge("training", NAME, parameters, epsilon, law.delta, subject=terms.round))

@@ -1,0 +1,111 @@
+"""Efficient-FedRec on a device: gradients of the user model and of news vectors (ALGORITHMS 3.2, step 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from device_app.errors import NotEligible
+from device_app.training.gradients import Batch, GradientFn, Params
+from device_app.training.samples import RowSamples, SampleSource
+from device_app.training.tasks.mark_news import listed_news
+from device_app.training.tasks.pooled import pooled_gradient
+from device_app.training.tasks.task import Given, Shapes, Update, gradient_shapes
+from device_app.wire.releases import BLOB_LIMIT_BYTES
+from device_app.wire.tensors import TensorError, TensorSpec, unpack
+
+LISTED, VECTORS = "news", "vectors"
+"""Materials of the round: ids of the opened news, and their vectors as safetensors."""
+TABLE = "g.table"
+NEWS_GRADIENT = "g.news"
+"""float32 [n, D]: row i is the gradient of the i-th opened news' vector."""
+
+
+@runtime_checkable
+class RowSource(Protocol):
+    """Something a task draws samples from that name their news by rows."""
+
+    def draw_rows(
+        self, *, negatives: int, limit: int, rng: np.random.Generator, features: tuple[str, ...] = ()
+    ) -> RowSamples:
+        """At most `limit` samples with K = `negatives`."""
+        ...
+
+
+@dataclass(frozen=True)
+class SplitGradientTask:
+    """dL_u/dw of the user model and dL_u/dE of the opened news, for the mean loss over the reader's n_u samples.
+
+    Opened news have the vectors of the round's material; a news used several times, as a click and as a candidate, sums
+    its occurrences; rows that no sample names are zero. News that were not opened have too few owners, or came after
+    the union: their vectors, which the device holds, are constants of the loss, and their gradients stay here. So
+    no sample is lost, and the user model's gradient is the same whatever was opened.
+
+    Args:
+        ids: opened news, ascending.
+        vectors: theirs, float32 [n, D].
+        negatives: K.
+        samples_limit: most samples used.
+        features: what the graph's input `features` holds, in order; none for a graph without that input.
+    """
+
+    ids: Sequence[str]
+    vectors: NDArray[np.float32]
+    negatives: int
+    samples_limit: int
+    features: tuple[str, ...] = ()
+
+    def shapes(self, params: Params) -> Shapes:
+        """A gradient for every parameter, and a row for every opened news."""
+        return {**gradient_shapes(params), NEWS_GRADIENT: self.vectors.shape}
+
+    def run(self, params: Params, samples: SampleSource, grad: GradientFn, rng: np.random.Generator) -> Update:
+        """The reader's gradients. Raises ValueError if there are no samples."""
+        if not isinstance(samples, RowSource):
+            raise TypeError(f"samples: {type(samples).__name__} names no rows")
+        drawn = samples.draw_rows(negatives=self.negatives, limit=self.samples_limit, rng=rng, features=self.features)
+        row_of = {news_id: row for row, news_id in enumerate(self.ids)}
+        here = [place for place, news_id in enumerate(drawn.ids) if news_id in row_of]
+        there = [row_of[drawn.ids[place]] for place in here]
+        table = drawn.table.copy()
+        table[here] = self.vectors[there]
+        found = pooled_gradient(len(drawn), lambda rows: table_batch(drawn, table, rows), params, grad)
+        tensors = dict(found.tensors)
+        slopes = tensors.pop(TABLE)
+        news = np.zeros((len(self.ids), self.vectors.shape[1]), dtype=np.float32)
+        news[there] = slopes[here]
+        return Update({**tensors, NEWS_GRADIENT: news}, found.loss, found.samples)
+
+
+def table_batch(samples: RowSamples, table: NDArray[np.float32], rows: slice) -> Batch:
+    """The inputs of a `table_gradient` graph: the whole table, and some of the samples."""
+    batch: dict[str, NDArray[Any]] = {
+        "table": table,
+        "click_rows": samples.click_rows[rows],
+        "click_mask": samples.click_mask[rows],
+        "candidate_rows": samples.candidate_rows[rows],
+    }
+    return batch if samples.features is None else batch | {"features": samples.features[rows]}
+
+
+def split_gradient_task(given: Given) -> SplitGradientTask:
+    """On the round's opened news. Raises NotEligible if its materials can't be had or are not what they should be."""
+    manifest, release = given.manifest, given.release.manifest
+    assert manifest.model is not None, "a task of a role has a model"
+    ids = listed_news(given.materials(LISTED))
+    specs = {VECTORS: TensorSpec("float32", (len(ids), release.dimensions))}
+    try:
+        vectors: NDArray[np.float32] = unpack(given.materials(VECTORS), specs, limit_bytes=BLOB_LIMIT_BYTES)[VECTORS]
+    except TensorError as broken:
+        raise NotEligible(f"the round's vectors are malformed: {broken}") from broken
+    return SplitGradientTask(
+        ids=ids,
+        vectors=vectors,
+        negatives=manifest.negatives,
+        samples_limit=manifest.samples_limit,
+        features=release.models[manifest.model].features,
+    )

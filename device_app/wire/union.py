@@ -1,0 +1,140 @@
+"""Which news a cohort holds, as a secure sum: Efficient-FedRec's first step (ALGORITHMS 3.4, 3.6)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, model_validator
+
+from device_app.wire.concentrated import epsilon_of, rho_of_sum
+from device_app.wire.ids import Message
+from device_app.wire.layout import WeightedSum, marked_rows
+from device_app.wire.ring import RingVector, as_integers
+from device_app.wire.secagg import MEMBERS_LIMIT, SumTerms
+
+NEWS = "news"
+"""The one tensor of such an update: float32 [n], 1 at this device's news and 0 elsewhere."""
+SPARSE_FROM = 100
+NOISE_REACH = 10.0
+SAFETY = 3.0
+"""Standard deviations of the noise by which a count must lie above what it has to reach."""
+
+
+class UnionMarks(Message):
+    """The news of a cohort by a secure sum, in one of two forms; row i stands for the i-th news of a public list.
+
+    owners_minimum 1: marks. Each device puts a random ring element other than nought at its news. The opened sum tells
+    which news somebody holds, and nothing else: neither who nor how many. A news of several owners vanishes with
+    probability about 2^-bits.
+
+    owners_minimum m above 1: owner counts. Each device puts a 1 at its news; news with fewer than m owners stay closed,
+    so no row of a later gradient is one device's alone. What the opened sum tells is, for every news, how many of the
+    survivors hold it: more than marks tell. With sigma > 0 each device adds a share of discrete Gaussian noise, the
+    counts carry sigma sqrt(n), and the threshold rises by three of those: a news with fewer than m owners is opened
+    with probability below 0.0014, some that nobody holds are opened too, and an (epsilon, delta) bounds it all.
+
+    rows_limit bounds what one device marks. A device that lies can put larger numbers: no range is proved.
+    Raises ValueError when made, unless the counts and their noise fit the ring.
+    """
+
+    kind: Literal["union_marks"] = "union_marks"
+    owners_minimum: int = Field(default=1, ge=1, le=MEMBERS_LIMIT, description="m")
+    sigma: int = Field(default=0, ge=0, le=2**20, description="One share of the noise on counts; 0: exact.")
+    rows_limit: int = Field(default=512, ge=1, le=65_536, description="Most news of one device.")
+    delta: float = Field(default=1e-6, gt=0, lt=1, description="At which epsilon is told, where there is noise.")
+    mode: Literal["semi_honest", "active"] = "semi_honest"
+    graph: Literal["complete", "by_cohort"] = "by_cohort"
+    bits: Literal[32, 64] = 32
+    cohort_limit: int = Field(default=1_000, ge=2, le=MEMBERS_LIMIT)
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if self.sigma and self.owners_minimum == 1:
+            raise ValueError("owners_minimum: marks carry no noise; noise needs owner counts, 2 or more")
+        if self.mode == "active" and self.graph != "complete":
+            raise ValueError("graph: mode 'active' needs 'complete'")
+        self.terms("check", cohort=self.cohort_limit, cohort_minimum=2, coordinates=1)
+        return self
+
+    @property
+    def counts(self) -> bool:
+        """Whether owners are counted."""
+        return self.owners_minimum > 1
+
+    def terms(self, round_id: str, *, cohort: int, cohort_minimum: int, coordinates: int) -> SumTerms:
+        """What both ends hold a round's messages against; coordinates: news of the list.
+
+        Raises ValueError for a cohort the ring has no room for.
+        """
+        if cohort > self.cohort_limit:
+            raise ValueError(f"cohort: at most {self.cohort_limit}, got {cohort}")
+        sparse = self.graph == "by_cohort" and cohort >= SPARSE_FROM
+        return SumTerms(
+            round=round_id,
+            mode=self.mode,
+            graph="sparse" if sparse else "complete",
+            cohort=cohort,
+            cohort_minimum=cohort_minimum,
+            length=coordinates,
+            bits=self.bits,
+            fraction_bits=0,
+            bound=1.0,
+            headroom=NOISE_REACH * self.sigma * math.sqrt(cohort),
+        )
+
+    def layout(self, shapes: Mapping[str, tuple[int, ...]], terms: SumTerms) -> UnionLayout:
+        """How an opened sum of these terms reads. Raises ValueError unless it is of one row of news."""
+        if shapes != {NEWS: (terms.length,)}:
+            raise ValueError(f"shapes: expected {NEWS} of {terms.length} news, got {dict(shapes)}")
+        return UnionLayout(self.counts, terms.length)
+
+    def threshold(self, survivors: int) -> float:
+        """What the opened value of a news must reach for its row to be opened."""
+        return self.owners_minimum + SAFETY * self.sigma * math.sqrt(survivors)
+
+    def rho(self, contributors: int, coordinates: int) -> float:
+        """What the opened counts cost a device when its news are exchanged for any others. ValueError without noise."""
+        if not self.sigma:
+            raise ValueError("sigma: without noise there is no rho")
+        # rows_limit ones against rows_limit others.
+        return rho_of_sum(math.sqrt(2 * self.rows_limit), self.sigma, contributors, coordinates)
+
+    def epsilon(self, contributors: int, coordinates: int) -> float:
+        """The same as an epsilon at `delta`."""
+        return epsilon_of(self.rho(contributors, coordinates), self.delta)
+
+
+@dataclass(frozen=True)
+class UnionLayout:
+    """What the elements of an opened sum say; the counterpart of `UpdateLayout`."""
+
+    counts: bool
+    length: int
+
+    @property
+    def coordinates(self) -> int:
+        """News of the list."""
+        return self.length
+
+    def sums(self, total: RingVector, survivors: int) -> WeightedSum:
+        """`news` float64 [n]: how many own each news, with the noise if there is any; for marks 1 where somebody does.
+
+        Raises ValueError for a vector of another length.
+        """
+        if total.shape != (self.length,):
+            raise ValueError(f"total: {self.length} elements, got {total.shape}")
+        if self.counts:
+            return WeightedSum({NEWS: as_integers(total).astype(np.float64)}, survivors)
+        held = np.zeros(self.length, dtype=np.float64)
+        held[marked_rows(total)] = 1.0
+        return WeightedSum({NEWS: held}, survivors)
+
+
+def opened_rows(law: UnionMarks, owners: NDArray[np.float64], survivors: int) -> NDArray[np.int64]:
+    """Rows whose gradients may be asked for, ascending."""
+    return np.flatnonzero(owners >= law.threshold(survivors)).astype(np.int64)

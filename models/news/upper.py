@@ -1,0 +1,72 @@
+"""The part of a PLM news encoder that trains: the top layers of the language model, pooling and head (ALGORITHMS 3.1).
+
+What lies below stands still, so its token states can be kept and need not be computed again.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import normalize
+
+from models.layers.additive_attention import AdditiveAttention
+from models.news.plm import PlmNewsEncoder
+
+
+class UpperEncoder(nn.Module):
+    """Token states of the layer below [b, L, S] and their mask [b, L] -> news vectors [b, D].
+
+    Args:
+        layers: the language model's top layers, lowest first; may be empty.
+        pooling, head: as in PlmNewsEncoder.
+        unit_length: L2-normalise the news vectors.
+    """
+
+    def __init__(
+        self, layers: list[nn.Module], pooling: AdditiveAttention, head: nn.Linear, *, unit_length: bool = True
+    ) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(layers)
+        self.pooling = pooling
+        self.head = head
+        self.unit_length = unit_length
+        for module in self.modules():
+            if isinstance(module, nn.Dropout):
+                module.p = 0.0
+
+    @classmethod
+    def of(cls, encoder: PlmNewsEncoder, layers: int) -> UpperEncoder:
+        """The upper part of an encoder, sharing its modules. Raises ValueError for more layers than there are."""
+        top = list(stack(encoder.bert, layers)) if layers else []
+        return cls(top, encoder.pooling, encoder.head, unit_length=encoder.unit_length)
+
+    @classmethod
+    def headed(cls, layers: list[nn.Module], width: int, head_dim: int) -> UpperEncoder:
+        """An upper part whose weights are given later."""
+        return cls(layers, AdditiveAttention(width, max(width // 2, 1)), nn.Linear(width, head_dim))
+
+    def forward(self, states: Tensor, mask: Tensor) -> Tensor:
+        """states [b, L, S], mask [b, L] -> [b, D]."""
+        real = mask.to(states.dtype)
+        if len(self.layers):
+            # Attention written out: what is added to the scores of padding is the least number there is.
+            added = (1.0 - real)[:, None, None, :] * torch.finfo(states.dtype).min
+            for layer in self.layers:
+                out = layer(states, added)
+                states = out[0] if isinstance(out, tuple) else out
+        vectors: Tensor = self.head(self.pooling(states, real))
+        return normalize(vectors, dim=-1) if self.unit_length else vectors
+
+
+def stack(bert: nn.Module, layers: int) -> nn.ModuleList:
+    """The last `layers` layers of a language model that keeps them in `encoder.layer`.
+
+    Raises ValueError for another model or more layers than it has.
+    """
+    all_layers = getattr(getattr(bert, "encoder", None), "layer", None)
+    if not isinstance(all_layers, nn.ModuleList):
+        raise ValueError(f"bert must have its layers in encoder.layer, got {type(bert).__name__}")
+    if not 0 <= layers <= len(all_layers):
+        raise ValueError(f"layers must be between 0 and {len(all_layers)}, got {layers}")
+    found: nn.ModuleList = all_layers[len(all_layers) - layers :]
+    return found

@@ -1,0 +1,47 @@
+"""The small world's stand-in encoder as one that trains: a title's token states are fixed random vectors of its words,
+pooled to their mean under a head that starts as the identity. So it gives the small world's vectors at its start."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.news.embed.embedder import DESCRIPTION_FILE, HEAD_FILE, state_shelf
+from backend.news.embed.weights import ALL_MINILM_L6_V2, PACKAGED
+from backend.settings import BackendSettings
+from device_app.wire.tensors import pack
+from tests.doubles.small_world import DIMENSIONS, WordEmbedder, word_vector
+
+
+def token_states(title: str) -> NDArray[np.float16]:
+    """One row a word, and one for the title's end."""
+    return np.stack([word_vector(word) for word in (*title.lower().split(), "")]).astype(np.float16)
+
+
+def keep_words_encoder(settings: BackendSettings, titles: Sequence[str]) -> None:
+    """Lay the encoder into a small world's folder, with the states of these titles."""
+    folder = settings.encoder_dir
+    folder.mkdir(parents=True)
+    draw = np.random.default_rng(0)
+    hidden = DIMENSIONS // 2
+    head: dict[str, NDArray[np.float32]] = {
+        "pooling.hidden.weight": draw.normal(scale=0.02, size=(hidden, DIMENSIONS)).astype(np.float32),
+        "pooling.hidden.bias": np.zeros(hidden, np.float32),
+        "pooling.query.weight": np.zeros((1, hidden), np.float32),
+        "pooling.query.bias": np.zeros(1, np.float32),
+        "head.weight": np.eye(DIMENSIONS, dtype=np.float32),
+        "head.bias": np.zeros(DIMENSIONS, np.float32),
+    }
+    (folder / HEAD_FILE).write_bytes(pack(head))
+    about = {
+        "digest": WordEmbedder.digest,
+        "dimensions": DIMENSIONS,
+        "bert": PACKAGED,
+        "bert_sha256": ALL_MINILM_L6_V2,
+        "parameters": {name: list(value.shape) for name, value in head.items()},
+    }
+    (folder / DESCRIPTION_FILE).write_text(json.dumps(about), encoding="utf-8")
+    state_shelf(folder).put(titles, [token_states(title) for title in titles])

@@ -1,0 +1,246 @@
+"""Efficient-FedRec live: six devices over HTTP, a union of news, gradients in a secure sum, a news model that learns.
+
+Oracle: torch's autograd, in float64, through news model and user model end to end, on all samples in one place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from sqlalchemy import select
+
+from backend.db.sessions import reading_session
+from backend.db.tables_federation import Round
+from backend.federation.aggregate import Aggregate
+from backend.federation.optimizers import Adam, Memory
+from backend.federation.split.news_model import StoredEncoder
+from backend.federation.strategies.news_split import NewsSplit, divided
+from backend.federation.strategies.news_union import read_ids
+from backend.federation.systems import SYSTEMS
+from backend.releases.publish import publish_rankers
+from backend.releases.store import release_number
+from device_app.device import Device
+from device_app.fleet.fleet import Member
+from device_app.settings import PrivacySettings
+from device_app.training.samples import ReaderSamples, RowSamples
+from device_app.wire.protections import SecureSum
+from device_app.wire.rounds import RoundManifest, RoundStatus
+from device_app.wire.union import UnionMarks
+from exporters.news_table import table_loss
+from models.builders.rankers import nrms_256
+from tests.doubles.small_world import WordEmbedder, World, settle_to_train
+from tests.doubles.words_encoder import keep_words_encoder, token_states
+
+DEVICES = 6
+ALLOWS = PrivacySettings(training=True, epsilon_per_day_training=1e9, secure_sum="exact", smallest_sum=3)
+UNION, SPLIT = "news_union", "efficient_fedrec"
+
+
+@pytest.fixture(scope="module")
+def learning_world(idle_world: World) -> Iterator[World]:
+    """The small world with an encoder that trains, NRMS in its release, and six readers who have read."""
+    with idle_world.backend() as world:
+        assert world.services is not None
+        titles = [row.title for row in world.services.pool.live(world.services.keeper._clock())]
+        keep_words_encoder(world.settings, titles)
+        publish_rankers(world.services.releases, ("nrms",))
+        for number in range(DEVICES):
+            device = world.device(f"reader-{number}", privacy=ALLOWS)
+            settle_to_train(Member(device, np.random.default_rng(number)))
+        yield world
+
+
+@pytest.fixture
+def devices(learning_world: World) -> list[Device]:
+    return learning_world.devices[:DEVICES]
+
+
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> list[RowSamples]:
+    """What the devices draw, overheard."""
+    found: list[RowSamples] = []
+    draw = ReaderSamples.draw_rows
+
+    def overhear(self: ReaderSamples, **how: object) -> RowSamples:
+        found.append(draw(self, **how))  # type: ignore[arg-type]
+        return found[-1]
+
+    monkeypatch.setattr(ReaderSamples, "draw_rows", overhear)
+    return found
+
+
+def set_up(monkeypatch: pytest.MonkeyPatch, *, owners_minimum: int, **law: object) -> SecureSum:
+    """Systems for six devices."""
+    union, split = SYSTEMS[UNION], SYSTEMS[SPLIT]
+    exact = SecureSum(**{"clip": 50.0, "weight_limit": 32, "cohort_limit": DEVICES, **law})  # type: ignore[arg-type]
+    monkeypatch.setitem(SYSTEMS, UNION, replace(union, protection=UnionMarks(owners_minimum=owners_minimum)))
+    monkeypatch.setitem(SYSTEMS, SPLIT, replace(split, protection=exact))
+    return exact
+
+
+def run(world: World, devices: list[Device]) -> tuple[RoundStatus, RoundStatus]:
+    """Both rounds, as asked for by the operator."""
+    assert world.services is not None
+    coordinator = world.services.coordinator
+    for device in devices:
+        device.sync()
+    union = coordinator.open_round(SPLIT, cohort=DEVICES, cohort_minimum=3, seconds=120.0)
+    assert union.system == UNION
+    split = None
+    for _ in range(400):
+        for device in devices:
+            device.train_step()
+        coordinator.step()
+        split = next((one for one in coordinator.history() if one.follows == union.round), None)
+        if split is not None and split.state in ("applied", "failed"):
+            break
+        if coordinator.status(union.round).state == "failed":
+            break
+    union = coordinator.status(union.round)
+    assert union.state == "applied", union.reason
+    assert split is not None
+    assert split.state == "applied", split.reason
+    return union, split
+
+
+def row_of(world: World, status: RoundStatus) -> Round:
+    assert world.services is not None
+    with reading_session(world.services.engine) as session:
+        return session.scalars(select(Round).where(Round.number == int(status.round.split("-")[1]))).one()
+
+
+def pooled(
+    world: World, release: str, drawn: list[RowSamples]
+) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """End to end in float64: gradients for the news model, for the user model, and for the news vectors by id."""
+    assert world.services is not None
+    releases, pool = world.services.releases, world.services.pool
+    manifest = releases.manifest(release)
+    stored = StoredEncoder.find(world.settings.encoder_dir, manifest.encoder)
+    news = stored.load(None, 0).double()  # type: ignore[arg-type]
+    user = nrms_256().double()
+    weights = releases.weights(manifest, "ranker.nrms")
+    user.load_state_dict({name: torch.from_numpy(value).double() for name, value in weights.items()})
+    titles = {row.id: row.title for row in pool.live(world.services.keeper._clock())}
+    ids = sorted({news_id for one in drawn for news_id in one.ids})
+    states = [token_states(titles[news_id]) for news_id in ids]
+    longest = max(map(len, states))
+    padded = torch.zeros(len(ids), longest, states[0].shape[1], dtype=torch.float64)
+    mask = torch.zeros(len(ids), longest, dtype=torch.float64)
+    for row, one in enumerate(states):
+        padded[row, : len(one)], mask[row, : len(one)] = torch.from_numpy(one.astype(np.float64)), 1.0
+    vectors = news(padded, mask)
+    place = {news_id: row for row, news_id in enumerate(ids)}
+    clicks, masks, candidates = [], [], []
+    for one in drawn:
+        rows = torch.tensor([place[news_id] for news_id in one.ids])
+        clicks.append(rows[torch.from_numpy(one.click_rows)])
+        masks.append(torch.from_numpy(one.click_mask).double())
+        candidates.append(rows[torch.from_numpy(one.candidate_rows)])
+    loss = table_loss(user, vectors, torch.cat(clicks), torch.cat(masks), torch.cat(candidates))
+    of_news, of_user = dict(news.named_parameters()), dict(user.named_parameters())
+    found = torch.autograd.grad(loss, [*of_news.values(), *of_user.values(), vectors], materialize_grads=True)
+    arrays = [each.numpy() for each in found]
+    ends = len(of_news), len(of_news) + len(of_user)
+    return (
+        dict(zip(of_news, arrays[: ends[0]], strict=True)),
+        dict(zip(of_user, arrays[ends[0] : ends[1]], strict=True)),
+        dict(zip(ids, arrays[-1], strict=True)),
+    )
+
+
+@pytest.mark.parametrize(("bits", "fraction_bits"), [(32, 10), (32, 16), (64, 40)])
+def test_the_live_round_computes_the_pooled_gradient_to_half_a_step(
+    learning_world: World,
+    devices: list[Device],
+    drawn: list[RowSamples],
+    monkeypatch: pytest.MonkeyPatch,
+    bits: int,
+    fraction_bits: int,
+) -> None:
+    world = learning_world
+    assert world.services is not None
+    set_up(monkeypatch, owners_minimum=1, bits=bits, fraction_bits=fraction_bits)
+    means: list[dict[str, np.ndarray]] = []
+    conclude = NewsSplit.conclude
+
+    def overhear(self: NewsSplit, spec: object, total: Aggregate, *rest: object) -> object:
+        means.append(total.mean())
+        return conclude(self, spec, total, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(NewsSplit, "conclude", overhear)
+    # A fresh memory, so that the first moment shows the gradient.
+    fresh = replace(SYSTEMS[SPLIT], name=SPLIT, optimizer=Adam(5e-5))
+    monkeypatch.setitem(SYSTEMS, SPLIT, fresh)
+    monkeypatch.setattr("backend.federation.stockroom.Stockroom._memory", lambda self, system: Memory())
+    before = world.services.releases.require_current()
+    union, split = run(world, devices)
+    assert union.published is None
+    assert split.published == f"r{release_number(before.release) + 1}"
+    assert len(drawn) == DEVICES == split.survivors
+
+    of_news, of_user, of_rows = pooled(world, before.release, drawn)
+    half_step, float32 = 2.0 ** -(fraction_bits + 1), 2e-6  # the graph's own tolerance against torch
+    (mean,) = means
+    manifest = RoundManifest.model_validate_json(row_of(world, split).manifest)
+    ids = read_ids(world.services.releases.read_blob(manifest.materials["news"].sha256))
+    assert set(of_rows) <= set(ids), "with marks every news that somebody holds is opened"
+    for row, news_id in enumerate(ids):
+        wanted = of_rows.get(news_id, np.zeros(256))
+        assert np.abs(mean["g.news"][row] - wanted).max() <= half_step + float32, news_id
+    for name, wanted in of_user.items():
+        assert np.abs(mean[f"g.{name}"] - wanted).max() <= half_step + float32, name
+
+    kept = Memory.from_bytes(row_of(world, split).memory or b"")
+    _, memory = divided(kept)
+    # The encoder's own gradient: half a step on each number of a row, through the encoder's derivative.
+    for name, wanted in of_news.items():
+        found = memory.tensors[f"m.{name}"] / 0.1
+        scale = max(1e-3, float(np.abs(wanted).max()))
+        slack = 60 * (half_step + float32) if fraction_bits < 16 else 2e-2 * scale
+        assert np.abs(found - wanted).max() <= slack, (name, np.abs(found - wanted).max(), scale)
+
+
+def test_a_round_brings_new_vectors_to_the_pool_and_to_the_devices(
+    learning_world: World, devices: list[Device], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = learning_world
+    assert world.services is not None
+    set_up(monkeypatch, owners_minimum=2, fraction_bits=16)
+    pool, releases = world.services.pool, world.services.releases
+    first = releases.manifest("r1")
+    before = releases.require_current()
+    ids, old = pool.vectors(before.encoder)
+    union, split = run(world, devices)
+    after = releases.require_current()
+    assert after.encoder != before.encoder
+    found, new = pool.vectors(after.encoder)
+    assert found == ids
+    cosines = (old * new).sum(axis=1)
+    assert cosines.min() > 0.9, "one step of Adam turns no vector far"
+    assert cosines.min() < 1 - 1e-7, "and turns some"
+    assert set(pool.counts().vectors) == {before.encoder, after.encoder}, "the last one's, for a release taken back"
+    assert first.encoder == WordEmbedder.digest
+
+    facts = row_of(world, union).facts or {}
+    assert facts["owners_minimum"] == 2
+    assert 0 < facts["opened_news"] < facts["held_news"] < facts["listed"] == len(ids)
+    told = row_of(world, split).facts or {}
+    assert told["numbers_moved"] == 2 * (256 * facts["opened_news"] + 248_977)
+    assert told["states_made"] == 0
+
+    world.services.keeper.step()
+    for device in devices:
+        assert device.sync()
+        assert device.feed(refresh=True).items
+    shelf = devices[0].parts.shelves.news
+    clicked = [click.news_id for click in devices[0].parts.shelves.clicks.recent(5)]
+    present, vectors = shelf.vectors(clicked, after.encoder)
+    assert present.all(), "clicked news have vectors by the new encoder"
+    place = {news_id: row for row, news_id in enumerate(found)}
+    for row, news_id in enumerate(clicked):
+        assert vectors[row] == pytest.approx(new[place[news_id]], abs=2e-3), "int8 codes"

@@ -1,0 +1,155 @@
+"""What rows of news vectors tell when one device owns them (ALGORITHMS 3.6 b), and what the remedies leave of it.
+
+The server follows the protocol and sees the opened sum of five devices, nothing else.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+import pytest
+import torch
+
+from device_app.privacy.marked import mark
+from device_app.privacy.noise import SeededNoise
+from device_app.privacy.shared import shared_part
+from device_app.privacy.summed import clip_norm, contribute
+from device_app.training.gradients import OnnxGradients
+from device_app.training.samples import ReaderSamples
+from device_app.training.tasks.mark_news import MarkNewsTask
+from device_app.training.tasks.split_gradient import NEWS_GRADIENT, SplitGradientTask
+from device_app.training.tasks.task import Update
+from device_app.wire.protections import SecureSum
+from device_app.wire.releases import ModelEntry
+from device_app.wire.union import NEWS as UNION
+from device_app.wire.union import UnionMarks, opened_rows
+from tests.doubles.secure_sums import cohort, run_sum
+from tests.doubles.split_world import (
+    NEGATIVES,
+    NEWS,
+    news_id,
+    news_model,
+    parameters,
+    reader,
+    readers,
+    table_gradient_graph,
+    token_states,
+    user_model,
+)
+
+ALL = [news_id(row) for row in range(NEWS)]
+OWN = [20, 21, 22, 23]
+"""Shown to the fifth reader alone, and no part of its history."""
+MODEL = ModelEntry(architecture="nrms", role="ranker", graphs={})
+
+
+@pytest.fixture(scope="module")
+def table() -> np.ndarray:
+    with torch.no_grad():
+        return news_model()(*token_states()).numpy().astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def everybody(table: np.ndarray) -> list[ReaderSamples]:
+    """Four readers of the first twenty news; the fifth clicked one of those, and then 20 out of 20 to 23: n_u = 1."""
+    lonely = reader(9, table, feeds=1, rows=range(6))
+    late = reader(10, table, feeds=2, rows=range(6))
+    last = late.feeds[1]
+    alone = ReaderSamples(
+        feeds=(late.feeds[0], type(last)(last.feed_id, last.at, tuple(ALL[row] for row in OWN), (ALL[20],))),
+        clicks=(*late.clicks[: len(late.feeds[0].clicked)], type(late.clicks[0])(99, ALL[20], last.feed_id, last.at)),
+        vectors=lonely.vectors,
+    )
+    assert alone.available == 1
+    return [*readers(table)[:4], alone]
+
+
+@lru_cache
+def graph() -> bytes:
+    return table_gradient_graph(user_model())
+
+
+def opened_gradients(
+    everybody: list[ReaderSamples], ids: list[str], table: np.ndarray, law: SecureSum, noise: int = 0
+) -> dict[str, np.ndarray]:
+    """The means that the server opens."""
+    weights, gradients = parameters(user_model()), OnnxGradients(graph())
+    task = SplitGradientTask(ids, table[[int(one[1:]) for one in ids]], NEGATIVES, 32)
+    updates: list[Update] = [
+        task.run(weights, samples, gradients, np.random.default_rng(seed)) for seed, samples in enumerate(everybody)
+    ]
+    size = sum(each.size for each in updates[0].tensors.values())
+    agreed = law.terms("round-1", cohort=5, cohort_minimum=2, coordinates=size)
+    server, devices = cohort(agreed)
+    for seed, (device, update) in enumerate(zip(devices, updates, strict=True)):
+        clipped = clip_norm(shared_part(update.tensors, MODEL), law.clip)
+        device.vector = contribute(clipped, update.samples, law, agreed, SeededNoise(100 * noise + seed)).vector
+    layout = law.layout({name: each.shape for name, each in updates[0].tensors.items()}, agreed)
+    return dict(layout.sums(run_sum(server, devices, {}).vector).mean().tensors)
+
+
+def opened_union(everybody: list[ReaderSamples], law: UnionMarks) -> list[str]:
+    """The news whose rows the server opens."""
+    agreed = law.terms("round-1", cohort=5, cohort_minimum=2, coordinates=NEWS)
+    server, devices = cohort(agreed)
+    task = MarkNewsTask(ALL, law.rows_limit)
+    for device, samples in zip(devices, everybody, strict=True):
+        held = task.run({}, samples, None, np.random.default_rng(0)).tensors[UNION]
+        device.vector = mark(held, law, agreed, SeededNoise(0)).vector
+    found = law.layout({UNION: (NEWS,)}, agreed).sums(run_sum(server, devices, {}).vector, 5).tensors[UNION]
+    return [ALL[row] for row in opened_rows(law, found, 5)]
+
+
+def cosines(rows: np.ndarray) -> np.ndarray:
+    unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    found: np.ndarray = unit @ unit.T
+    return found
+
+
+EXACT = SecureSum(clip=50.0, weight_limit=32, bits=64, fraction_bits=40, cohort_limit=5)
+
+
+def test_rows_that_one_device_owns_show_its_reader_and_what_it_clicked(
+    everybody: list[ReaderSamples], table: np.ndarray
+) -> None:
+    ids = opened_union(everybody, UnionMarks())
+    assert {ALL[row] for row in OWN} <= set(ids), "the union has them: somebody holds them"
+    rows = opened_gradients(everybody, ids, table, EXACT)[NEWS_GRADIENT][[ids.index(ALL[row]) for row in OWN]]
+    drawn = np.linalg.norm(rows, axis=1) > 0
+    assert drawn[0]
+    assert drawn.sum() >= 3, "four draws with replacement out of three negatives"
+    found = cosines(rows[drawn])
+    assert np.abs(found) == pytest.approx(np.ones_like(found), abs=1e-5), "all are multiples of one vector"
+    assert (found[0, 1:] < -0.99).all(), "and the clicked one points the other way"
+
+
+def test_with_a_minimum_of_owners_those_rows_are_not_asked_for(
+    everybody: list[ReaderSamples], table: np.ndarray
+) -> None:
+    ids = opened_union(everybody, UnionMarks(owners_minimum=2))
+    assert ids
+    assert not set(ids) & {ALL[row] for row in OWN}
+    rows = opened_gradients(everybody, ids, table, EXACT)[NEWS_GRADIENT]
+    touched = rows[np.linalg.norm(rows, axis=1) > 0]
+    found = np.abs(cosines(touched)[np.triu_indices(len(touched), 1)])
+    assert len(touched) > 5
+    assert np.median(found) < 0.9, "rows of several readers are no longer multiples of one vector"
+
+
+def test_with_noise_inside_the_sum_neither_direction_nor_sign_is_left(
+    everybody: list[ReaderSamples], table: np.ndarray
+) -> None:
+    ids = opened_union(everybody, UnionMarks())
+    noisy = SecureSum(clip=0.5, sigma=16_000, cohort_limit=5)  # 0.55 in the sum, a coordinate
+    own = [ids.index(ALL[row]) for row in OWN]
+    signs, sizes = [], []
+    for again in range(30):
+        rows = opened_gradients(everybody, ids, table, noisy, noise=again)[NEWS_GRADIENT][own]
+        between = cosines(rows)[0, 1:]
+        signs.append(between[0] < 0)
+        sizes.append(np.abs(between).mean())
+    # Cosines of pure noise in 16 dimensions: |cos| is 0.2 on average; without noise it is 1.
+    assert np.mean(sizes) < 0.3
+    assert 6 <= sum(signs) <= 24, "a coin's sign, to 3.3 standard deviations; without noise it is always negative"
+    assert noisy.epsilon(5, len(ids) * 16) < 12

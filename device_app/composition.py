@@ -21,12 +21,14 @@ from device_app.feed.recall import Recall
 from device_app.feed.serving import Serving
 from device_app.feed.stories import Stories
 from device_app.feed.taste_reader import TasteReader
+from device_app.feed.views import ViewsOfReader
 from device_app.interests.names import InterestNames
 from device_app.interests.searched import SearchedInterests
 from device_app.privacy.budget import Ledger
 from device_app.privacy.noise import NoiseSource, SystemNoise
 from device_app.settings import DeviceSettings, keeps_pool, with_overrides
 from device_app.shelves import Shelves
+from device_app.store.towers import Towers
 from device_app.sync.front import FrontSync
 from device_app.sync.materials import MaterialSync
 from device_app.sync.pool_codes import PoolSync
@@ -37,6 +39,9 @@ from device_app.sync.vectors import VectorSync
 from device_app.syncing import Syncing
 from device_app.training.reading import Reading
 from device_app.training.trainer import Draw, Trainer, fresh_draw
+from device_app.training.views.job import ViewProcesses
+from device_app.training.views.local import LocalViews
+from device_app.training.views.processes import SpawnedViews
 from device_app.troubles import Troubles
 from device_app.uplink.http import Door
 from device_app.uplink.server import Uplink
@@ -57,11 +62,12 @@ def build_device(
     chance: random.Random | None = None,
     draw: Draw = fresh_draw,
     clock: Callable[[], datetime] = utc_now,
+    processes: ViewProcesses | None = None,
 ) -> Device:
     """Open a device's store and put its parts together; no request is made yet. Raises StoreBroken.
 
     A fleet passes one `rack` (loaded models) and one `blob_folder` to all its devices, and a `transport` to a backend
-    in the same process. `noise`, `chance`, `draw` and `clock` are replaced in simulation and tests only.
+    in the same process. `noise`, `chance`, `draw`, `clock` and `processes` are replaced in simulation and tests only.
     """
     noise = noise or SystemNoise()
     shelves = Shelves(settings.database, blob_folder)
@@ -92,6 +98,7 @@ def build_device(
         impressions=shelves.impressions,
         front=FrontList(shelves.front_page, shelves.news),
         recall=recall,
+        views=ViewsOfReader(searched, Towers(shelves.database), Towers(shelves.search_database)),
         popular=Popular(shelves.popularity),
         kept=KeptFeeds(shelves.database, shelves.feeds, shelves.impressions, shelves.news, shelves.timings, clock),
         performance=performance,
@@ -117,6 +124,18 @@ def build_device(
         performance,
         clock,
     )
+    views = LocalViews(
+        stores={
+            "reading": lambda: shelves.database.path,
+            "searches": lambda: shelves.search_database.path if shelves.search_database.known() else None,
+        },
+        items=lambda encoder: desk.front.items(encoder),
+        prepare=searched.refresh,
+        processes=processes or SpawnedViews(),
+        log=shelves.view_log,
+        weakest_sigma=lambda: ledger.settings.weakest_view_sigma,
+        clock=clock,
+    )
     trainer = Trainer(
         release=lambda: current_release(shelves.releases),
         reading=Reading(
@@ -138,6 +157,7 @@ def build_device(
     return Device(
         settings,
         Parts(
+        views=views,
             shelves=shelves,
             uplink=uplink,
             ledger=ledger,

@@ -119,6 +119,12 @@ class PrivacySettings(BaseModel):
         default=8.0,
         gt=0,
         description="Most that one opened, noisy sum may cost this device, if only as few devices survive as the round "
+    weakest_view_sigma: float = Field(
+        default=1.0,
+        gt=0,
+        description="The weakest noise, against its clip, that each view of this device (reading, searches) may be asked "
+        "to put on its gradient before the views are mixed; a round below it is declined. The paper's is 1.",
+    )
         "allows. It is an epsilon at a delta, and counts against the day's budget of training.",
     )
 

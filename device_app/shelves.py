@@ -26,6 +26,7 @@ from device_app.store.report_memo import ReportMemo
 from device_app.store.search_index import SearchIndex
 from device_app.store.searches import SEARCH_MIGRATIONS, Searches
 from device_app.store.timings import Timings
+from device_app.store.view_log import ViewLog
 
 
 class Shelves:
@@ -61,6 +62,7 @@ class Shelves:
         self.pulled_shards = PulledShards(self.database)
         self.feeds = Feeds(self.database)
         self.participations = Participations(self.database)
+        self.view_log = ViewLog(self.database)
         self.preferences = Preferences(self.database)
 
     def erase(self) -> None:

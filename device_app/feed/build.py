@@ -26,6 +26,7 @@ from device_app.feed.situation import situation
 from device_app.feed.slots import placed
 from device_app.feed.taste_reader import TasteReader
 from device_app.feed.tastes import Tastes
+from device_app.feed.views import ViewsOfReader
 from device_app.interests.profile import named_profile
 from device_app.settings import FeedSettings, PerformanceSettings
 from device_app.store.impressions import Impressions
@@ -43,6 +44,7 @@ class FeedDesk:
     impressions: Impressions
     front: FrontList
     recall: Recall
+    views: ViewsOfReader
     popular: Popular
     kept: KeptFeeds
     performance: PerformanceSettings
@@ -82,7 +84,8 @@ def build_feed(desk: FeedDesk, models: ServingModels) -> Feed:
         candidates, seen_all = _showable(offered, tastes, seen, desk.performance.feed_size)
         popular = desk.popular.of(candidates)
         beside = situation(candidates, tastes, now, desk.weights, popular)
-        fit = models.ranker.score(tastes.click_vectors, candidates.vectors, beside)
+        ranker = models.ranker.with_views(lambda model: desk.views.given(model, models.encoder))
+        fit = ranker.score(tastes.click_vectors, candidates.vectors, beside)
         scores = adjusted(
             fit, candidates, tastes, now, desk.weights, weighed=models.ranker.features, popularity=popular
         )

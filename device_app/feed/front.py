@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
 from device_app.feed.candidates import Candidates, nothing
 from device_app.store.front_page import FrontPage, KeptFront
 from device_app.store.news_shelf import NewsShelf
@@ -32,6 +35,11 @@ class FrontList:
         )
         self._read = (kept, encoder, read)
         return read
+
+    def items(self, encoder: str) -> tuple[tuple[str, ...], NDArray[np.float32]]:
+        """Ids and vectors [n, D] of the list: the item set of training, the same for every view and every reader."""
+        listed = self.candidates(encoder, 0)
+        return tuple(card.id for card in listed.cards), listed.vectors
 
     def known(self) -> bool:
         """Whether there was a first sync."""

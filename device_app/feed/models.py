@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from threading import Lock
@@ -12,6 +13,7 @@ from device_app.interests.decomposition import RecallModel
 from device_app.privacy.reporters import Spaces
 from device_app.ranking.ranker import Ranker
 from device_app.ranking.session import GraphSession
+from device_app.ranking.views_ranker import ViewsRanker
 from device_app.sync.release import Release
 from device_app.wire.releases import ReleaseManifest
 
@@ -22,7 +24,7 @@ class ServingModels:
 
     manifest: ReleaseManifest
     recall: RecallModel
-    ranker: Ranker
+    ranker: Ranker | ViewsRanker
     spaces: Spaces = field(default_factory=Spaces)
 
     @property
@@ -72,18 +74,32 @@ class ModelRack:
                 self._session(release, "recall", "decompose"),
                 release.manifest.recall,
             ),
-            ranker=Ranker(
-                self._session(release, ranker, "score"),
-                name=ranker,
-                features=release.manifest.models[ranker].features,
-            ),
+            ranker=RANKERS.get(release.manifest.models[ranker].architecture, _ranker)(release, ranker, self._threads),
             spaces=release.spaces(),
         )
 
     def _session(self, release: Release, model: str, purpose: str) -> GraphSession:
-        return GraphSession(
-            release.graph(model, purpose),
-            release.weights(model),
-            threads=self._threads,
-            private=release.manifest.models[model].private,
-        )
+        return _session(release, model, purpose, self._threads)
+
+
+def _ranker(release: Release, model: str, threads: int) -> Ranker:
+    return Ranker(
+        _session(release, model, "score", threads), name=model, features=release.manifest.models[model].features
+    )
+
+
+def _views_ranker(release: Release, model: str, threads: int) -> ViewsRanker:
+    return ViewsRanker(release.graph(model, "score"), release.weights(model), name=model, threads=threads)
+
+
+RANKERS: Mapping[str, Callable[[Release, str, int], Ranker | ViewsRanker]] = {"multi_view": _views_ranker}
+"""Architectures that are not ranked by clicks and features alone."""
+
+
+def _session(release: Release, model: str, purpose: str, threads: int) -> GraphSession:
+    return GraphSession(
+        release.graph(model, purpose),
+        release.weights(model),
+        threads=threads,
+        private=release.manifest.models[model].private,
+    )

@@ -181,6 +181,15 @@ def exact_epsilon(sigma: float, rounds: int, delta: float) -> float:
     return float(brentq(excess, 0.0, EPSILON_LIMIT, xtol=1e-12, rtol=1e-12))
 
 
+def composed_epsilon(sigmas: Sequence[float], delta: float) -> float:
+    """`exact_epsilon` of Gaussian mechanisms of different noise: their mu add up by squares. 0 for none."""
+    if not sigmas:
+        return 0.0
+    for sigma in sigmas:
+        _checked(sigma, 1, delta)
+    return exact_epsilon(1 / math.sqrt(math.fsum(1 / sigma**2 for sigma in sigmas)), 1, delta)
+
+
 def renyi_epsilon(sigma: float, rounds: int, delta: float) -> float:
     """min over orders a > 1 of a T / (2 sigma^2) + ln(1/delta) / (a - 1): the moments bound, larger than the exact one.
 

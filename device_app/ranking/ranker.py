@@ -34,6 +34,10 @@ class Ranker:
         self.name = name
         self.features = features
 
+    def with_views(self, views: object) -> Ranker:
+        """This one: it weighs clicks, and features of them, whatever other views a reader has."""
+        return self
+
     def score(
         self, clicks: NDArray[np.float32], candidates: NDArray[np.float32], situation: Situation | None = None
     ) -> NDArray[np.float32]:

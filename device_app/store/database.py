@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock, RLock
-from typing import Any
+from typing import Any, Self
 from urllib.parse import quote
 
 from device_app.errors import StoreBroken
@@ -19,7 +19,7 @@ BUSY_TIMEOUT_SEC = 5.0
 MIGRATION_WAIT_SEC = 30.0
 _MIGRATING = Lock()
 PAGE_CACHE_KIB = 4096
-_KEPT_BY_ERASE = frozenset({"charge", "pinned_key", "release", "encoder"})
+_KEPT_BY_ERASE = frozenset({"charge", "pinned_key", "release", "encoder", "view_round"})
 _UNREADABLE = "file is not a database", "database disk image is malformed"
 
 
@@ -35,14 +35,25 @@ class Database:
 
     def __init__(self, path: Path, migrations: Path | None = None) -> None:
         """Open the file, by the migrations of the device's own store if no others are named."""
+        self._open(path, migrations or MIGRATIONS)
+
+    @classmethod
+    def of_another(cls, path: Path) -> Self:
+        """A file that another process made and holds open: nothing is migrated, and no other file is touched."""
+        opened = cls.__new__(cls)
+        opened._open(path, None)
+        return opened
+
+    def _open(self, path: Path, migrations: Path | None) -> None:
         self.path = path
         self._lock = RLock()
         self._depth = 0
         self._quick = False
         self._undone: list[Callable[[], None]] = []
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            _migrate(path, migrations or MIGRATIONS)
+            if migrations is not None:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                _migrate(path, migrations)
             self._connection = sqlite3.connect(
                 path, timeout=BUSY_TIMEOUT_SEC, isolation_level=None, check_same_thread=False, cached_statements=256
             )
@@ -66,6 +77,10 @@ class Database:
         """Fold the log into the file and let go of it."""
         with self._lock:
             self._connection.close()
+
+    def known(self) -> Database:
+        """This one: it's there, where a `LateDatabase` may not be yet."""
+        return self
 
     def when_undone(self, forget: Callable[[], None]) -> None:
         """Have `forget` called whenever rows that were written are taken back: after a rollback and in `erase`.

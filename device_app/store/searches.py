@@ -11,6 +11,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from device_app.store.database import Database
 from device_app.store.late_database import LateDatabase
 from device_app.store.moment import from_us, to_us
 
@@ -44,7 +45,7 @@ class Meaning:
 class Searches:
     """What was saved, what was opened from results, and what it all means in vectors. Unsaved words are not kept."""
 
-    def __init__(self, database: LateDatabase) -> None:
+    def __init__(self, database: Database | LateDatabase) -> None:
         self._database = database
 
     def save(self, words: str, at: datetime) -> SavedSearch:

@@ -59,6 +59,7 @@ from device_app.training.samples import NO_SAMPLES, ReaderSamples
 from device_app.training.summing import Summing
 from device_app.training.tasks import TASKS
 from device_app.training.tasks.task import Given, Shapes, TaskKind, Update
+from device_app.training.views.local import LocalViews
 from device_app.uplink.server import Uplink, upload_path
 from device_app.wire.protections import SUMMED, LocalLaplace
 from device_app.wire.releases import BlobRef, ModelEntry
@@ -94,6 +95,7 @@ class Trainer:
         paused: whether the reader has paused training.
         idle_sec: how long the reader must have read nothing.
         threads: of ONNX Runtime.
+        views: of this device, for tasks in which they meet.
     """
 
     def __init__(
@@ -113,7 +115,9 @@ class Trainer:
         paused: Callable[[], bool] = lambda: False,
         idle_sec: float = 0.0,
         threads: int = 1,
+        views: LocalViews | None = None,
     ) -> None:
+        self._views = views
         self._release, self._reading, self._database = release, reading, database
         self._outbox, self._participations, self._ledger = outbox, participations, ledger
         self._uplink, self._noise, self._clock, self._draw = uplink, noise, clock, draw
@@ -247,6 +251,7 @@ class Trainer:
             materials=lambda name: self._material(manifest, name),
             threads=self._threads,
             now=self._clock(),
+            views=self._views,
         )
 
     def _material(self, manifest: RoundManifest, name: str) -> bytes:

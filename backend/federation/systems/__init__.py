@@ -5,6 +5,7 @@ from __future__ import annotations
 from backend.federation.systems.efficient_fedrec import EFFICIENT_FEDREC, EFFICIENT_FEDREC_NOISY
 from backend.federation.systems.fednewsrec import FEDNEWSREC
 from backend.federation.systems.lstur import LSTUR
+from backend.federation.systems.multi_view import MULTI_VIEW
 from backend.federation.systems.naml import NAML
 from backend.federation.systems.news_union import NEWS_UNION, NEWS_UNION_NOISY
 from backend.federation.systems.nrms import NRMS
@@ -24,6 +25,7 @@ SYSTEMS: dict[str, SystemSpec] = {
         NRMS,
         NAML,
         LSTUR,
+        MULTI_VIEW,
         NEWS_UNION,
         NEWS_UNION_NOISY,
         EFFICIENT_FEDREC,

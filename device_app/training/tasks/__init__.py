@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from device_app.training.tasks.full_gradient import full_gradient_task
 from device_app.training.tasks.mark_news import mark_news_task
+from device_app.training.tasks.multi_view import MULTI_VIEW
 from device_app.training.tasks.recall import recall_task
 from device_app.training.tasks.split_gradient import split_gradient_task
 from device_app.training.tasks.task import TaskKind
@@ -11,6 +12,7 @@ from device_app.training.tasks.task import TaskKind
 TASKS: dict[str, TaskKind] = {
     "recall": TaskKind(recall_task, role="recall", graph="gradient"),
     "full_gradient": TaskKind(full_gradient_task, role="ranker", graph="gradient"),
+    "multi_view": MULTI_VIEW,
     "mark_news": TaskKind(mark_news_task),
     "split_gradient": TaskKind(split_gradient_task, role="ranker", graph="table_gradient"),
 }

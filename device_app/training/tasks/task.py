@@ -14,6 +14,7 @@ from device_app.sync.release import Release
 from device_app.training.gradients import GRADIENT_PREFIX, GradientFn, Params
 from device_app.training.reading import Reading
 from device_app.training.samples import SampleSource
+from device_app.training.views.local import LocalViews
 from device_app.wire.releases import Role
 from device_app.wire.rounds import RoundManifest
 
@@ -45,6 +46,7 @@ class Given:
             raises NotEligible if it can't be had.
         threads: of ONNX Runtime.
         now: the device's time.
+        views: of this device, each with its own store; None on a device that keeps none apart.
     """
 
     release: Release
@@ -53,6 +55,7 @@ class Given:
     materials: Callable[[str], bytes]
     threads: int
     now: datetime
+    views: LocalViews | None = None
 
 
 class LocalTask(Protocol):

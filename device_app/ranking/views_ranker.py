@@ -1,0 +1,108 @@
+"""The ranker of several views: each view's probabilities, and their mean (FL-MV-DSSM, Algorithm 2; ALGORITHMS 6.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from device_app.ranking.features import Situation
+from device_app.ranking.history import left_padded
+from device_app.ranking.session import GraphMismatch, GraphSession
+
+Parameters = Mapping[str, NDArray[np.float32]]
+USER_TOWER, ITEM_TOWER = "user_tower.", "item_tower."
+
+
+@dataclass(frozen=True)
+class ReaderViews:
+    """Sensitive: what a reader is ranked by besides clicks.
+
+    searched [n, D] are vectors of what is saved and followed; towers are the views' own user towers, by view, where
+    they have learnt one.
+    """
+
+    searched: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 0), np.float32))
+    towers: Mapping[str, Parameters] = field(default_factory=dict)
+
+
+class ViewsRanker:
+    """Scores candidates by the mean over views of P(d | u), without noise.
+
+    Whoever runs it sees every view: on a device that is the part that makes the page, which its reader has to trust
+    anyway. The paper's noise at its own C and sigma would make the order random (ALGORITHMS 6.3).
+
+    Args:
+        graph: the `score` graph of one view, in which the softmax of the scores is P.
+        weights: shared parameters, as released.
+        name: of the model in its release.
+        threads: of ONNX Runtime.
+    """
+
+    def __init__(
+        self, graph: bytes, weights: Parameters, *, name: str, threads: int = 1, views: ReaderViews | None = None
+    ) -> None:
+        self._graph, self._weights, self._threads = graph, weights, threads
+        self._views = views or ReaderViews()
+        self.name = name
+        self.features: tuple[str, ...] = ()
+        self._session(None)  # a graph that doesn't fit its weights is refused now, not at the first feed
+
+    def with_views(self, views: Callable[[str], ReaderViews]) -> ViewsRanker:
+        """The same for one reader. The graph is loaded once a process, whosever towers are bound to it."""
+        return ViewsRanker(self._graph, self._weights, name=self.name, threads=self._threads, views=views(self.name))
+
+    def score(
+        self, clicks: NDArray[np.float32], candidates: NDArray[np.float32], situation: Situation | None = None
+    ) -> NDArray[np.float32]:
+        """clicks [H, D], candidates [R, D] -> log of the mean probability [R]; zeros where no view knows anything.
+
+        Raises GraphMismatch for scores that are not finite.
+        """
+        given = {"reading": clicks, "searches": self._views.searched}
+        each = [
+            self._probabilities(rows, candidates, self._views.towers.get(view))
+            for view, rows in given.items()
+            if len(rows) and len(candidates)
+        ]
+        if not each:
+            return np.zeros(len(candidates), dtype=np.float32)
+        mean = np.log(np.mean(each, axis=0))
+        if not np.isfinite(mean).all():
+            raise GraphMismatch(f"scores of {self.name}: not finite; clicks or candidates hold NaN or huge values")
+        return mean.astype(np.float32)
+
+    def _probabilities(
+        self, rows: NDArray[np.float32], candidates: NDArray[np.float32], tower: Parameters | None
+    ) -> NDArray[np.float64]:
+        padded, mask = left_padded(rows)
+        inputs = {"clicks": padded, "click_mask": mask, "candidates": candidates[None].astype(np.float32, copy=False)}
+        scores = self._session(tower)(**inputs)["scores"][0].astype(np.float64)
+        weights = np.exp(scores - scores.max())
+        shares: NDArray[np.float64] = weights / weights.sum()
+        return shares
+
+    def _session(self, tower: Parameters | None) -> GraphSession:
+        return GraphSession(self._graph, {**self._weights, **user_tower(self._weights, tower)}, threads=self._threads)
+
+
+def user_tower(shared: Parameters, kept: Parameters | None) -> Parameters:
+    """A private user tower: the one that was kept, or at first the item tower as it came.
+
+    Started alike, both towers put a reader's mean beside the news it is the mean of; from two random starts a cosine
+    would say nothing until much was learnt. Nothing where the user tower is shared, and so among the parameters. A
+    kept tower of other shapes than the release's is begun anew.
+    """
+    if any(name.startswith(USER_TOWER) for name in shared):
+        return {}
+    fresh = {
+        USER_TOWER + name.removeprefix(ITEM_TOWER): value
+        for name, value in shared.items()
+        if name.startswith(ITEM_TOWER)
+    }
+    fits = kept is not None and {name: each.shape for name, each in kept.items()} == {
+        name: each.shape for name, each in fresh.items()
+    }
+    return kept if kept is not None and fits else fresh

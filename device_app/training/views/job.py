@@ -1,0 +1,116 @@
+"""What a view's process is asked, and the one thing it answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+from safetensors.numpy import load, save
+
+from device_app.wire.ids import Message
+
+View = Literal["reading", "searches"]
+VIEWS: tuple[View, ...] = ("reading", "searches")
+
+
+class ViewTerms(Message):
+    """A round's material `views`: how every view protects its gradient, and steps its own tower.
+
+    clip is C and sigma the noise multiplier of `privacy.local_aggregate.ViewProtection`; tower_rate is the step that a
+    view's own user tower takes with its clear gradient, which leaves it in no form.
+    """
+
+    clip: float = Field(default=0.5, gt=0, le=1e3)
+    sigma: float = Field(default=1.0, gt=0, le=1e6)
+    tower_rate: float = Field(default=0.2, ge=0, le=100)
+
+
+@dataclass(frozen=True)
+class ViewJob:
+    """All that a view's process is told: public values, and where its own store is.
+
+    Args:
+        view: which.
+        store: its own file.
+        encoder: whose vectors the models understand.
+        model: in the release; its tower is kept under this name.
+        graph: the gradient graph of one view.
+        parameters: shared ones, as released.
+        items: ids and vectors [n, D] of the item set, the same for every view: what negatives are drawn from.
+        terms: of the round.
+        negatives: K.
+        samples_limit: most samples.
+        seed: of the generator that draws samples.
+    """
+
+    view: View
+    store: Path
+    encoder: str
+    model: str
+    graph: bytes
+    parameters: Mapping[str, NDArray[np.float32]]
+    items: tuple[tuple[str, ...], NDArray[np.float32]]
+    terms: ViewTerms
+    negatives: int
+    samples_limit: int
+    seed: int
+
+
+class ViewProcesses(Protocol):
+    """Where views compute."""
+
+    def why_not(self) -> str | None:
+        """Why views can't be kept apart here, in a sentence; None if they can."""
+        ...
+
+    def gradient(self, job: ViewJob) -> Mapping[str, NDArray[np.float64]] | None:
+        """The view's gradient of the shared parameters, `g.<parameter>`, clipped and with noise of its own.
+
+        None if the view has nothing to learn from. Raises ViewFailed.
+        """
+        ...
+
+
+class ViewFailed(RuntimeError):
+    """A view's process ended without an answer. Nothing it knows is in the message."""
+
+
+def to_bytes(job: ViewJob) -> bytes:
+    """A job as its process reads it."""
+    ids, vectors = job.items
+    tensors = save({"items": vectors, **{f"p.{name}": value for name, value in job.parameters.items()}})
+    head = json.dumps(
+        {
+            "view": job.view, "store": str(job.store), "encoder": job.encoder, "model": job.model, "ids": ids,
+            "terms": job.terms.model_dump(), "negatives": job.negatives, "samples_limit": job.samples_limit,
+            "seed": job.seed, "graph_bytes": len(job.graph),
+        }
+    ).encode()  # fmt: skip
+    return len(head).to_bytes(8, "little") + head + job.graph + tensors
+
+
+def from_bytes(data: bytes) -> ViewJob:
+    """What `to_bytes` wrote."""
+    size = int.from_bytes(data[:8], "little")
+    head = json.loads(data[8 : 8 + size])
+    graph_ends = 8 + size + head["graph_bytes"]
+    tensors = load(data[graph_ends:])
+    return ViewJob(
+        view=head["view"],
+        store=Path(head["store"]),
+        encoder=head["encoder"],
+        model=head["model"],
+        graph=data[8 + size : graph_ends],
+        parameters={name.removeprefix("p."): value for name, value in tensors.items() if name.startswith("p.")},
+        items=(tuple(head["ids"]), tensors["items"]),
+        terms=ViewTerms.model_validate(head["terms"]),
+        negatives=head["negatives"],
+        samples_limit=head["samples_limit"],
+        seed=head["seed"],
+    )

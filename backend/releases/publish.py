@@ -14,6 +14,7 @@ from backend.releases.basis import topic_centroids
 from backend.releases.calibration import calibrate, pseudo_readers
 from backend.releases.codebooks import first_codebooks, first_projection
 from backend.releases.errors import ReleaseNotPublished
+from backend.releases.groups import GROUPS, first_groups
 from backend.releases.store import ReleaseDraft, ReleaseStore
 from backend.settings import RankerName
 from device_app.wire.categories import CategoryVocabulary
@@ -95,7 +96,8 @@ def publish_first(
     models[RECALL], graphs[RECALL] = entry_of(store, recall, export_recall)
     step_done()
     for name, model in offered.items():
-        models[name], graphs[name] = entry_of(store, model, export_ranker)
+        entry, graphs[name] = entry_of(store, model, export_ranker)
+        models[name] = _grouped(store, name, entry, models[RECALL], seed)
         step_done()
 
     draft = ReleaseDraft(
@@ -143,7 +145,8 @@ def publish_rankers(
     models: dict[str, ModelEntry] = {}
     graphs: dict[str, dict[str, float]] = {}
     for done, name in enumerate(missing, start=1):
-        models[name], graphs[name] = entry_of(store, RANKERS[name](), export_ranker)
+        entry, graphs[name] = entry_of(store, RANKERS[name](), export_ranker)
+        models[name] = _grouped(store, name, entry, previous.models[RECALL], seed)
         if progress is not None:
             progress(done, len(missing))
     draft = ReleaseDraft.like(previous, models=previous.models | models)
@@ -178,6 +181,11 @@ def publish_changes(
     if change is not None:
         draft = change(draft)
     return store.commit(draft, note=note, facts=facts, together_with=together_with)
+
+
+def _grouped(store: ReleaseStore, name: str, entry: ModelEntry, recall: ModelEntry, seed: int) -> ModelEntry:
+    """A ranker with its groups, if it is one that has them."""
+    return first_groups(store, entry, recall, size=GROUPS[name], seed=seed) if name in GROUPS else entry
 
 
 def _check_like(

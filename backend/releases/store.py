@@ -89,6 +89,7 @@ def blob_refs(release: ReleaseDraft | ReleaseManifest) -> list[BlobRef]:
     models, recall = release.models.values(), release.recall
     refs = [ref for entry in models for ref in entry.graphs.values()]
     refs += [entry.weights for entry in models if entry.weights is not None]
+    refs += [ref for entry in models if entry.groups is not None for ref in entry.groups.blobs]
     refs += [codebook.prototypes for codebook in recall.codebooks]
     refs += [] if recall.projection is None else [recall.projection.matrix]
     return refs + [ref for ref in (release.vocabulary, release.categories) if ref is not None]
@@ -150,7 +151,11 @@ class ReleaseStore:
         entry = manifest.models.get(model)
         if entry is None:
             raise ReleaseNotPublished(f"Release {manifest.release} has no model {model!r}.")
-        return {} if entry.weights is None else _floats(self.read_blob(entry.weights.sha256))
+        return {} if entry.weights is None else self.read_weights(entry.weights)
+
+    def read_weights(self, ref: BlobRef) -> dict[str, NDArray[np.float32]]:
+        """The float32 tensors of a blob of our own. Raises UnknownBlob or BlobDamaged."""
+        return _floats(self.read_blob(ref.sha256))
 
     def commit(
         self,

@@ -92,8 +92,9 @@ def blob_digests(manifest: ReleaseManifest) -> list[str]:
 
 
 def blob_refs(manifest: ReleaseManifest) -> dict[str, BlobRef]:
-    """Every blob a release needs, by hash: graphs, weights, prototypes of codebooks, the projection."""
+    """Every blob a release needs, by hash: graphs, weights, groups, prototypes of codebooks, the projection."""
     refs = [ref for model in manifest.models.values() for ref in (*model.graphs.values(), model.weights)]
+    refs += [ref for model in manifest.models.values() if model.groups is not None for ref in model.groups.blobs]
     refs += [book.prototypes for book in manifest.recall.codebooks]
     refs.append(manifest.recall.projection.matrix if manifest.recall.projection else None)
     return {ref.sha256: ref for ref in refs if ref is not None}

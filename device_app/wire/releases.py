@@ -15,6 +15,7 @@ from device_app.wire.ids import Message, ReleaseId, Sha256, ShardName
 from device_app.wire.recall import CODEBOOK_LIMIT
 
 BLOB_LIMIT_BYTES = 256 * 1024 * 1024
+GROUPS_LIMIT = 64
 Role = Literal["recall", "ranker"]
 
 
@@ -23,6 +24,27 @@ class BlobRef(Message):
 
     sha256: Sha256
     size_bytes: int = Field(ge=0, le=BLOB_LIMIT_BYTES)
+
+
+class Groups(Message):
+    """K personal models of one architecture, and how a device finds its own (FINDING, ALGORITHMS 5).
+
+    Every device fetches all of them, and tells nobody which is its own. centroids and next_centroids are safetensors
+    blobs with `centroids`, float32 [K, D], rows of length 1; a device's group is the row of greatest inner product with
+    its unit user vector, the lowest of equals.
+    """
+
+    size: int = Field(ge=1, le=GROUPS_LIMIT, description="K")
+    weights: BlobRef = Field(description="safetensors: each parameter of the model, float32 [K, *shape]: the groups'.")
+    centroids: BlobRef = Field(description="In force.")
+    vectors: BlobRef = Field(description="The global weights that user vectors for `centroids` are computed with.")
+    next_centroids: BlobRef = Field(description="The draft that the next clustering asks about.")
+    next_vectors: BlobRef = Field(description="The global weights for `next_centroids`.")
+
+    @property
+    def blobs(self) -> tuple[BlobRef, ...]:
+        """All of them."""
+        return self.weights, self.centroids, self.vectors, self.next_centroids, self.next_vectors
 
 
 class ModelEntry(Message):
@@ -46,6 +68,7 @@ class ModelEntry(Message):
         max_length=64,
         description="What the graphs' input `features` holds, in order; the device computes it. Empty: no such input.",
     )
+    groups: Groups | None = Field(default=None, description="Of a ranker with a model for each group of readers.")
 
 
 class Codebook(Message):
@@ -58,6 +81,15 @@ class Codebook(Message):
     size: int = Field(ge=2, le=CODEBOOK_LIMIT, description="K")
     epsilon: float = Field(gt=0, le=64)
     prototypes: BlobRef
+    shares: tuple[float, ...] = Field(
+        default=(), max_length=CODEBOOK_LIMIT, description="How many of the readers are near each; empty: even shares."
+    )
+
+    @model_validator(mode="after")
+    def _one_share_each(self) -> Self:
+        if self.shares and (len(self.shares) != self.size or min(self.shares) <= 0 or abs(sum(self.shares) - 1) > 1e-6):
+            raise ValueError(f"shares: {self.size} numbers above 0 that add up to 1")
+        return self
 
 
 class Projection(Message):

@@ -50,6 +50,7 @@ from device_app.wire.recall import (
 from device_app.wire.releases import (
     BlobRef,
     Codebook,
+    Groups,
     ModelEntry,
     Projection,
     RecallProtocol,
@@ -133,6 +134,7 @@ POOL_CODES = PoolCodes(
     priors=BLOB,
     shards=(CODE_SHARD,),
 )
+GROUPS = Groups(size=4, weights=BLOB, centroids=BLOB, vectors=BLOB, next_centroids=BLOB, next_vectors=BLOB)
 ENTRY = ModelEntry(architecture="basis", role="recall", graphs={"context": BLOB}, weights=None)
 TERMS = SumTerms(round="round-1", cohort=50, cohort_minimum=34, length=1_089_602, fraction_bits=18, bound=100.0)
 KEYS = AdvertisedKeys(
@@ -187,6 +189,7 @@ EXAMPLES: tuple[BaseModel, ...] = (
     RecallRequest(release="r999999999", limit=1, report=NoReport()),
     RecallAnswer(release="r1", encoder="e" * 64, candidates=(CARD,), vectors=bytes(range(256))),
     BLOB,
+    GROUPS,
     ENTRY,
     RecallProtocol(basis_size=30, channels_limit=5, cluster_distance=0.7, score_clip=0.2, score_noise=0.0),
     SHARD,

@@ -1,0 +1,106 @@
+"""Finding readers' groups anew from sums alone: a vote on drafted centroids, and a Lloyd step (ALGORITHMS 5.3, 5.6).
+
+FINDING as printed uploads every reader's vector. Here a device finds its own group, and writes its vector into that
+group's row: inside a secure sum the server learns the groups' sums and how many went from which group to which.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import select
+
+from backend.db.sessions import reading_session
+from backend.db.tables_federation import Round
+from backend.federation.aggregate import Aggregate
+from backend.federation.errors import RoundImpossible
+from backend.federation.grouping.clusters import lloyd_step
+from backend.federation.grouping.models import Model, Models
+from backend.federation.strategies.strategy import Conclusion, Plan, Stock
+from backend.releases.groups import put_centroids, put_weights, read_centroids
+from backend.releases.store import ReleaseDraft
+from device_app.wire.protections import SecureSum
+from device_app.wire.releases import Groups
+from device_app.wire.rounds import RoundManifest
+
+if TYPE_CHECKING:
+    from backend.federation.systems.system import SystemSpec
+
+VECTORS, MOVES = "vectors", "moves"
+SHARE = 0.5
+"""A device's unit vector, and its one move, in parts of the clip: together within it."""
+
+
+@dataclass(frozen=True)
+class Clustering:
+    """The drafted centroids come into force, with group models by formula 8; their Lloyd step is the next draft.
+
+    So the moves that formula 8 goes by are those to the very centroids that devices choose by from then on. A group
+    that nobody chose gets the global model and keeps its centroid.
+    """
+
+    def plan(self, spec: SystemSpec, stock: Stock) -> Plan:
+        """Each group's sum of vectors [K, D], and the moves [K, K]. Raises RoundImpossible without groups."""
+        size = groups_of(spec, stock).size
+        return Plan({VECTORS: (size, stock.release.dimensions), MOVES: (size, size)})
+
+    def conclude(self, spec: SystemSpec, total: Aggregate, stock: Stock, manifest: RoundManifest) -> Conclusion:
+        """New groups in the release; the global weights stay."""
+        law, model, store = manifest.protection, str(spec.model), stock.releases
+        assert isinstance(law, SecureSum)
+        groups = groups_of(spec, stock)
+        entry = stock.release.models[model]
+        assert entry.weights is not None
+        sums = total.sums()
+        moves = np.maximum(np.rint(sums[MOVES] / (SHARE * law.clip)), 0.0)
+        blocks = store.read_weights(groups.weights)
+        before = Models(
+            Model(store.weights(stock.release, model)),
+            tuple(Model({name: block[group] for name, block in blocks.items()}) for group in range(groups.size)),
+        )
+        after = before.reinitialised(moves)
+        drafted = read_centroids(store, groups.next_centroids, groups.size)
+        found = Groups(
+            size=groups.size,
+            weights=put_weights(
+                store, {name: np.stack([group.weights[name] for group in after.groups]) for name in blocks}
+            ),
+            centroids=groups.next_centroids,
+            vectors=groups.next_vectors,
+            next_centroids=put_centroids(store, lloyd_step(sums[VECTORS], drafted)),
+            next_vectors=entry.weights,
+        )
+
+        def draft(like: ReleaseDraft) -> ReleaseDraft:
+            changed = like.models[model].model_copy(update={"groups": found})
+            return replace(like, models={**like.models, model: changed})
+
+        return Conclusion(draft=draft, facts={MOVES: moves.astype(int).tolist()})
+
+
+def moves_since(stock: Stock, system: str, clustering: str) -> list[NDArray[np.float64]]:
+    """The moves of every clustering that ended after the last round of `system` that left a memory, in order."""
+    with reading_session(stock.engine) as session:
+        last = session.scalar(
+            select(Round.number)
+            .where(Round.system == system, Round.state == "applied", Round.memory.is_not(None))
+            .order_by(Round.number.desc())
+            .limit(1)
+        )
+        later = session.scalars(
+            select(Round)
+            .where(Round.system == clustering, Round.state == "applied", Round.number > (last or 0))
+            .order_by(Round.number)
+        ).all()
+        return [np.array((row.facts or {})[MOVES], dtype=np.float64) for row in later]
+
+
+def groups_of(spec: SystemSpec, stock: Stock) -> Groups:
+    """The groups of the system's model. Raises RoundImpossible if it has none."""
+    groups = stock.release.models[str(spec.model)].groups
+    if groups is None:
+        raise RoundImpossible(f"Model {spec.model!r} has no groups.", field="system")
+    return groups

@@ -1,0 +1,153 @@
+"""FINDING's round: gradients at the models of groups, summed group by group (CIKM 2023, ALGORITHMS 5.2).
+
+A device fills the block of its own group and leaves noughts in the others, so inside a secure sum the server learns
+what each group's devices sum up to and how many they are, and no device's group.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.federation.aggregate import PREFIX, Aggregate
+from backend.federation.grouping.layers import Layers
+from backend.federation.grouping.models import Model, Models
+from backend.federation.grouping.personalisation import Personalisation
+from backend.federation.optimizers import Memory
+from backend.federation.strategies.clustering import groups_of, moves_since
+from backend.federation.strategies.strategy import Conclusion, Plan, Stock
+from backend.releases.groups import put_weights
+from backend.releases.store import ReleaseDraft
+from device_app.wire.protections import SecureSum
+from device_app.wire.releases import Groups
+from device_app.wire.rounds import RoundManifest
+
+if TYPE_CHECKING:
+    from backend.federation.systems.system import SystemSpec
+
+MEMBERS = "members"
+MEMBER_SHARE = 0.5
+"""What a device writes for its group, in parts of the clip: it and a gradient within sqrt(3)/2 of the clip have
+together no more than the clip, so the protection's own scaling never touches the count."""
+GROUP_MEMORY = "group"
+
+
+@dataclass(frozen=True)
+class Grouped:
+    """A step of the global model and of every group's, interpolated for the round that comes.
+
+    Under noise a count of members is uncertain by much: a group's sum is then divided by at least half its fair share
+    of the cohort, so that a count near nought can't make a step of noise long. In exact sums counts are exact, and a
+    group without a device stays as it is.
+
+    Args:
+        layers: of the ranker, bottom first.
+        personalisation: lambda by round and layer; rounds are those of this system, from 1.
+        recluster_every: T: after so many of its rounds one of `clustering` follows.
+        clustering: name of that system.
+    """
+
+    layers: Layers
+    personalisation: Personalisation
+    recluster_every: int
+    clustering: str
+
+    def plan(self, spec: SystemSpec, stock: Stock) -> Plan:
+        """A block a group for every parameter, and a count a group. Raises RoundImpossible without groups."""
+        groups = groups_of(spec, stock)
+        weights = stock.releases.weights(stock.release, str(spec.model))
+        shapes: dict[str, tuple[int, ...]] = {
+            PREFIX + name: (groups.size, *value.shape) for name, value in weights.items()
+        }
+        return Plan({**shapes, MEMBERS: (groups.size,)})
+
+    def conclude(self, spec: SystemSpec, total: Aggregate, stock: Stock, manifest: RoundManifest) -> Conclusion:
+        """The global model a step on, and the groups' models of the next round in the release."""
+        law, optimizer, model = manifest.protection, spec.optimizer, str(spec.model)
+        assert isinstance(law, SecureSum)
+        assert optimizer is not None
+        groups = groups_of(spec, stock)
+        models = self._models(spec, stock, groups)
+        sums = total.sums()
+        members = sums.pop(MEMBERS) / (MEMBER_SHARE * law.clip)
+        gradients = {name.removeprefix(PREFIX): each for name, each in sums.items()}
+        everybody = {name: each.sum(axis=0) / total.count for name, each in gradients.items()}
+        divisors = _divisors(members, total.count, noisy=law.sigma > 0)
+        by_group = {
+            group: {name: each[group] / divisor for name, each in gradients.items()}
+            for group, divisor in enumerate(divisors)
+            if divisor > 0
+        }
+        stepped = models.stepped(optimizer, everybody, by_group)
+        rounds = stepped.shared.memory.steps
+        ready = stepped.interpolated(self.layers, self.personalisation.shares(rounds + 1, self.layers))
+        published = put_weights(
+            stock.releases,
+            {name: np.stack([group.weights[name] for group in ready.groups]) for name in ready.shared.weights},
+        )
+
+        def draft(before: ReleaseDraft) -> ReleaseDraft:
+            entry = before.models[model]
+            assert entry.groups is not None
+            changed = entry.groups.model_copy(update={"weights": published})
+            return replace(before, models={**before.models, model: entry.model_copy(update={"groups": changed})})
+
+        due = rounds % self.recluster_every == 0
+        return Conclusion(
+            weights={model: dict(ready.shared.weights)},
+            draft=draft,
+            memory=joined(ready),
+            next=replace(stock.order, system=self.clustering) if due else None,
+            facts={
+                "members": [round(float(each), 2) for each in members],
+                "shares": [round(float(each), 5) for each in self.personalisation.shares(rounds + 1, self.layers)],
+            },
+        )
+
+    def _models(self, spec: SystemSpec, stock: Stock, groups: Groups) -> Models:
+        """Weights of the release with the memory of the last round, which went where its readers went since."""
+        shared = stock.releases.weights(stock.release, str(spec.model))
+        blocks = stock.releases.read_weights(groups.weights)
+        kept = divided(stock.memory, groups.size)
+        for moves in moves_since(stock, spec.name, self.clustering):
+            kept = Models(kept.shared, kept.groups).reinitialised(moves)
+        return Models(
+            Model(shared, kept.shared.memory),
+            tuple(
+                Model({name: block[group] for name, block in blocks.items()}, kept.groups[group].memory)
+                for group in range(groups.size)
+            ),
+        )
+
+
+def joined(models: Models) -> Memory:
+    """The memories of all models as one: the global one's names, and `group<k>/<name>`."""
+    tensors: dict[str, NDArray[Any]] = dict(models.shared.memory.tensors)
+    for group, model in enumerate(models.groups):
+        prefix = f"{GROUP_MEMORY}{group}/"
+        tensors[f"{prefix}steps"] = np.array(float(model.memory.steps))
+        tensors |= {prefix + name: each for name, each in model.memory.tensors.items()}
+    return Memory(models.shared.memory.steps, tensors)
+
+
+def divided(memory: Memory, groups: int) -> Models:
+    """What `joined` wrote, with no weights; fresh memories before the first round."""
+    shared = {name: each for name, each in memory.tensors.items() if "/" not in name}
+    found = []
+    for group in range(groups):
+        prefix = f"{GROUP_MEMORY}{group}/"
+        own = {name.removeprefix(prefix): each for name, each in memory.tensors.items() if name.startswith(prefix)}
+        steps = round(float(own.pop("steps", np.zeros(()))))
+        found.append(Model({}, Memory(steps, own)))
+    return Models(Model({}, Memory(memory.steps, shared)), tuple(found))
+
+
+def _divisors(members: NDArray[np.float64], count: int, *, noisy: bool) -> NDArray[np.float64]:
+    """By group what its sum is divided by; 0: nobody of it was there."""
+    if noisy:
+        return np.maximum(members, count / (2 * len(members)))
+    counted = np.rint(members)
+    return np.where(counted > 0, counted, 0.0)

@@ -136,8 +136,8 @@ class ServedReleases:
 
     def _codebook(self, entry: Codebook, dimensions: int) -> ServedCodebook:
         prototypes = self._tensor(entry.prototypes.sha256, "prototypes", (entry.size, dimensions))
-        # Nobody counts who reports what, so until shares are learned every prototype is as likely as another.
-        shares = np.full(entry.size, 1 / entry.size)
+        # Until shares are learned by secure sums every prototype is as likely as another.
+        shares = np.array(entry.shares) if entry.shares else np.full(entry.size, 1 / entry.size)
         return ServedCodebook(f"{entry.prototypes.sha256}-{entry.epsilon:g}", entry.epsilon, prototypes, shares)
 
     def _projection(self, entry: Projection, dimensions: int) -> ServedProjection:

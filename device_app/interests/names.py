@@ -26,6 +26,10 @@ class InterestNames:
             for row in self._preferences.get(PREFERENCE) or []
         )
 
+    def muted(self) -> frozenset[str]:
+        """Clicked news of muted interests."""
+        return frozenset(news_id for one in self.kept() if one.muted for news_id in one.news_ids)
+
     def name(self, news_ids: Iterable[str], name: str) -> None:
         """Call the interest that holds these news so; a blank name gives it its own label back.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from backend.federation.systems.codebook import CODEBOOK, CODEBOOK_EXACT
 from backend.federation.systems.efficient_fedrec import EFFICIENT_FEDREC, EFFICIENT_FEDREC_NOISY
 from backend.federation.systems.fednewsrec import FEDNEWSREC
 from backend.federation.systems.lstur import LSTUR
@@ -18,6 +19,8 @@ SYSTEMS: dict[str, SystemSpec] = {
     each.name: each
     for each in (
         UNI_FEDREC,
+        CODEBOOK,
+        CODEBOOK_EXACT,
         SMALL_RANKER,
         SMALL_RANKER_SECURE,
         SMALL_RANKER_EXACT,

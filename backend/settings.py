@@ -109,7 +109,7 @@ class BackendSettings(BaseSettings):
     popularity_half_life_hours: float = Field(
         default=24.0,
         gt=0,
-        le=24 * 30,
+        le=72,
         description="A private count of displays and clicks weighs half after so many hours.",
     )
     latency_window: int = Field(

@@ -48,7 +48,7 @@ class Background:
 
     def _train(self) -> None:
         """A step, and more of them while a secure sum waits for its next stage."""
-        while self._device.parts.ledger.settings.training:
+        while self._device.parts.ledger.settings.training or self._device.parts.ledger.settings.counting:
             again_sec = self._device.train_step().again_sec
             if again_sec is None or self._stop.wait(again_sec):
                 return

@@ -28,6 +28,7 @@ from device_app.privacy.budget import Ledger
 from device_app.privacy.noise import NoiseSource, SystemNoise
 from device_app.settings import DeviceSettings, keeps_pool, with_overrides
 from device_app.shelves import Shelves
+from device_app.store.private_parameters import PrivateParameters
 from device_app.store.towers import Towers
 from device_app.sync.front import FrontSync
 from device_app.sync.materials import MaterialSync
@@ -98,6 +99,7 @@ def build_device(
         impressions=shelves.impressions,
         front=FrontList(shelves.front_page, shelves.news),
         recall=recall,
+        own=PrivateParameters(shelves.database),
         views=ViewsOfReader(searched, Towers(shelves.database), Towers(shelves.search_database)),
         popular=Popular(shelves.popularity),
         kept=KeptFeeds(shelves.database, shelves.feeds, shelves.impressions, shelves.news, shelves.timings, clock),
@@ -139,7 +141,12 @@ def build_device(
     trainer = Trainer(
         release=lambda: current_release(shelves.releases),
         reading=Reading(
-            shelves.clicks, shelves.impressions, shelves.news, half_life_hours=settings.feed.half_life_hours
+            shelves.clicks,
+            shelves.impressions,
+            shelves.news,
+            half_life_hours=settings.feed.half_life_hours,
+            counted=shelves.counted,
+            muted=names.muted,
         ),
         database=shelves.database,
         outbox=shelves.outbox,
@@ -153,11 +160,11 @@ def build_device(
         paused=lambda: bool(shelves.preferences.get(TRAINING_PAUSED)),
         idle_sec=performance.training_idle_sec,
         threads=performance.threads,
+        views=views,
     )
     return Device(
         settings,
         Parts(
-        views=views,
             shelves=shelves,
             uplink=uplink,
             ledger=ledger,

@@ -97,6 +97,22 @@ class PrivacySettings(BaseModel):
     training: bool = Field(
         default=False, description="Whether this device may take part in training rounds. Off unless switched on."
     )
+    counting: bool = Field(
+        default=True,
+        description="Whether this device may take part in private counts of what was displayed and opened: its share "
+        "is hidden in the noisy sum of at least `smallest_sum` devices. What is popular is known from nothing else.",
+    )
+    epsilon_per_day_counts: float = Field(
+        default=6.0,
+        ge=0,
+        description="Epsilon (at a delta of one in a million) that private counts may cost in one UTC day. One count "
+        "costs 5.5 where it may be opened with ten devices, 2 where with sixty.",
+    )
+    epsilon_lifetime_counts: float | None = Field(
+        default=None,
+        ge=0,
+        description="Epsilon that private counts may cost over the life of this device; none: only the day counts.",
+    )
     weakest_scale_to_clip: float = Field(
         default=0.1,
         gt=0,

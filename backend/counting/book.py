@@ -17,9 +17,6 @@ from backend.db.sessions import reading_session
 from backend.db.tables import News
 from backend.db.tables_counting import CountRound, NewsCount
 
-HALF_LIVES_KEPT = 8.0
-"""After so many a count weighs 1 in 256, and its rows go."""
-
 
 @dataclass(frozen=True)
 class OpenedCount:
@@ -46,8 +43,8 @@ class CountMade:
     clicks_variance: float
 
 
-def write_count(session: Session, opened: OpenedCount, *, half_life_hours: float) -> None:
-    """Keep an opened count within the transaction that ends its round; counts too old to weigh anything go.
+def write_count(session: Session, opened: OpenedCount, *, kept: timedelta) -> None:
+    """Keep an opened count within the transaction that ends its round; counts older than `kept` go.
 
     News that have left the pool meanwhile are left out. Raises ValueError if displays and clicks name other news.
     """
@@ -71,7 +68,7 @@ def write_count(session: Session, opened: OpenedCount, *, half_life_hours: float
     ]
     if rows:
         session.execute(insert(NewsCount), rows)
-    before = opened.counted_at - timedelta(hours=HALF_LIVES_KEPT * half_life_hours)
+    before = opened.counted_at - kept
     old = session.scalars(select(CountRound.round).where(CountRound.counted_at < before)).all()
     if old:
         session.execute(delete(NewsCount).where(NewsCount.round.in_(old)))

@@ -147,10 +147,7 @@ def _epsilon(law: SecureSum | UnionMarks, survivors: int, coordinates: int) -> f
     # dp-accounting takes seconds to load, and only a noisy sum needs it.
     from backend.federation.account import NoisyOpening, SumNoise, spent_on
 
-    if isinstance(law, UnionMarks):
-        bound_steps = float(np.sqrt(2 * law.rows_limit))
-    else:
-        bound_steps = 2 * law.clip * 2.0**law.fraction_bits
+    bound_steps = float(np.sqrt(2 * law.rows_limit)) if isinstance(law, UnionMarks) else law.reach_steps
     return spent_on([NoisyOpening(SumNoise(law.sigma, bound_steps, coordinates), survivors)], law.delta)
 
 

@@ -11,13 +11,13 @@ from device_app.privacy.sealed import Charge
 from device_app.settings import PrivacySettings
 from device_app.store.ledger_book import LedgerBook, LedgerEntry
 
-CHANNELS = ("reports", "training")
+CHANNELS = ("reports", "training", "counts")
 ROUNDING = 1e-9
 """Relative slack of the ceiling, so that three charges of 50.00000000000001 fit into 150."""
 
 
 class Ledger:
-    """One account of all that leaves; two channels, each with ceilings of pure epsilon: a UTC day, and a lifetime.
+    """One account of all that leaves; three channels, each with ceilings of pure epsilon: a UTC day, and a lifetime.
 
     Formal guarantees:
 
@@ -83,6 +83,8 @@ class Ledger:
             return self.settings.epsilon_per_day_reports
         if channel == "training":
             return self.settings.epsilon_per_day_training
+        if channel == "counts":
+            return self.settings.epsilon_per_day_counts
         raise ValueError(f"channel {channel!r}: the ledger has {', '.join(CHANNELS)}")
 
     def lifetime(self, channel: str) -> float | None:
@@ -91,6 +93,8 @@ class Ledger:
             return self.settings.epsilon_lifetime_reports
         if channel == "training":
             return self.settings.epsilon_lifetime_training
+        if channel == "counts":
+            return self.settings.epsilon_lifetime_counts
         raise ValueError(f"channel {channel!r}: the ledger has {', '.join(CHANNELS)}")
 
     def spent_today(self, channel: str) -> float:

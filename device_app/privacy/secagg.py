@@ -5,7 +5,7 @@ keys -> shares -> masked -> (agree) -> unmask        Bonawitz et al. 2017, figur
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator
+from collections.abc import Callable, Collection, Generator
 from dataclasses import dataclass, replace
 from secrets import token_bytes
 from typing import Protocol, TypeVar
@@ -66,11 +66,12 @@ class Contribution:
     """What a device adds to a sum: its clipped, encoded and perhaps noisy vector, and what the opened sum costs it.
 
     The charge is that of the opened sum at the smallest number of survivors that the round's terms allow, since the
-    device has to pay before it can know how many will survive.
+    device has to pay before it can know how many will survive. paid is called in the transaction that pays.
     """
 
     vector: RingVector
     charge: Charge
+    paid: Callable[[], None] | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -50,7 +50,13 @@ def clip_norm(update: SharedUpdate, norm: float) -> NormClipped:
 
 
 def contribute(
-    clipped: NormClipped, samples: int, law: SecureSum, terms: SumTerms, source: NoiseSource
+    clipped: NormClipped,
+    samples: int,
+    law: SecureSum,
+    terms: SumTerms,
+    source: NoiseSource,
+    *,
+    channel: str = "training",
 ) -> Contribution:
     """The vector to be masked and what the opened sum costs this device.
 
@@ -59,6 +65,9 @@ def contribute(
         samples: n_u; what is above the law's weight_limit counts as that.
         law, terms: of the round, checked against each other before (`training.eligibility`).
         source: cryptographic on a device.
+        channel: of the ledger, which pays.
+
+    Raises ValueError for a longer clip than the law's, and for a negative value under a law that is priced for none.
 
     Formal guarantees: with sigma > 0, (epsilon, delta)-differential privacy of the opened sum for exchanging all of
     this reader's data, with the noise of `cohort_minimum` survivors, none of whom tells the server its share
@@ -69,6 +78,8 @@ def contribute(
     if clipped.norm > law.clip:
         raise ValueError(f"the update is clipped at {clipped.norm}, the round's limit is {law.clip}")
     tensors = clipped.update.tensors
+    if law.nonnegative and any((each < 0).any() for each in tensors.values()):
+        raise ValueError("the update has values below 0, and the sum is priced for none")
     weight = min(samples, law.weight_limit)
     layout = law.layout({name: tensor.shape for name, tensor in tensors.items()}, terms)
     plain = layout.encode(tensors, weight)
@@ -81,9 +92,9 @@ def contribute(
         "rounded_to_zero": lost,
     }
     if not law.sigma:
-        return Contribution(plain, Charge("training", NAME, parameters, subject=terms.round))
+        return Contribution(plain, Charge(channel, NAME, parameters, subject=terms.round))
     epsilon = law.epsilon(terms.cohort_minimum, layout.coordinates)
-    charge = Charge("training", NAME, parameters, epsilon, law.delta, subject=terms.round)
+    charge = Charge(channel, NAME, parameters, epsilon, law.delta, subject=terms.round)
     return Contribution(_noisy(clipped, law, terms, source), charge)
 
 

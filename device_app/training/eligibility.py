@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Literal
 
 from device_app.errors import BudgetSpent, NotEligible, ProtectionTooWeak
 from device_app.settings import PrivacySettings
@@ -14,13 +15,17 @@ from device_app.wire.protections import SUMMED, Protection
 from device_app.wire.rounds import RoundManifest
 
 ENOUGH_CLICKS = 5
+Channel = Literal["training", "counts"]
 ROUNDING = 1e-9
 """0.01 / 0.1 is a little less than 0.1 in floating point."""
 
 
 @dataclass(frozen=True)
 class Readiness:
-    """What is known before any request: whether to look for a round at all."""
+    """What is known before any request: whether to look for a round at all.
+
+    switched_on and epsilon_left are of training; counting and counts_left of private counts.
+    """
 
     switched_on: bool
     paused: bool
@@ -28,6 +33,13 @@ class Readiness:
     clicks: int
     epsilon_left: float
     idle: bool = True
+    counting: bool = False
+    counts_left: float = 0.0
+
+    @property
+    def may_count(self) -> bool:
+        """Whether a private count could be joined, as far as the reader's settings go."""
+        return self.counting and self.counts_left > 0
 
 
 @dataclass(frozen=True)
@@ -35,7 +47,7 @@ class Terms:
     """What this device holds an offer against.
 
     trainable: the models that it can do the offered task on; None for a task of no particular model. shapes: of the
-    update it would compute.
+    update it would compute. channel: of the ledger that pays, and epsilon_left in it.
     """
 
     privacy: PrivacySettings
@@ -45,6 +57,7 @@ class Terms:
     shapes: Shapes
     epsilon_left: float
     now: datetime
+    channel: Channel = "training"
 
     @property
     def coordinates(self) -> int:
@@ -54,16 +67,39 @@ class Terms:
 
 def check_ready(readiness: Readiness) -> None:
     """Raises NotEligible, saying why in a sentence."""
-    if not readiness.switched_on:
-        raise NotEligible("its reader has not switched training on.")
+    if not readiness.may_count:
+        check_training(readiness)
     if readiness.paused:
         raise NotEligible("its reader has paused training.")
     if readiness.release is None:
         raise NotEligible("it has no release yet.")
-    if readiness.epsilon_left <= 0:
-        raise NotEligible("today's privacy budget for training is spent, or set to 0.")
+    if not readiness.may_count:
+        check_budget(readiness)
     if not readiness.idle:
         raise NotEligible("its reader is reading just now.")
+
+
+def check_task(readiness: Readiness, channel: Channel) -> None:
+    """For a task of this channel. Raises NotEligible."""
+    if channel == "training":
+        check_training(readiness)
+        check_budget(readiness)
+    elif not readiness.counting:
+        raise NotEligible("its reader has switched private counts off.")
+    elif not readiness.may_count:
+        raise NotEligible("today's privacy budget for counts is spent, or set to 0.")
+
+
+def check_training(readiness: Readiness) -> None:
+    """Raises NotEligible."""
+    if not readiness.switched_on:
+        raise NotEligible("its reader has not switched training on.")
+
+
+def check_budget(readiness: Readiness) -> None:
+    """Raises NotEligible."""
+    if readiness.epsilon_left <= 0:
+        raise NotEligible("today's privacy budget for training is spent, or set to 0.")
 
 
 def check_clicks(readiness: Readiness) -> None:
@@ -92,7 +128,7 @@ def check_offer(manifest: RoundManifest, terms: Terms) -> None:
         else (manifest.protection.epsilon_per_upload(terms.coordinates))
     )
     if cost > terms.epsilon_left * (1 + ROUNDING):
-        raise BudgetSpent("training", cost, terms.epsilon_left)
+        raise BudgetSpent(terms.channel, cost, terms.epsilon_left)
 
 
 def check_protection(protection: Protection, privacy: PrivacySettings) -> None:
@@ -124,6 +160,8 @@ def _check_sum(manifest: RoundManifest, terms: Terms) -> float:
             f"the sum may be opened with {given.cohort_minimum} devices in it; at least {terms.privacy.smallest_sum} "
             "are asked for."
         )
+    if terms.privacy.secure_sum_mode == "active" and given.mode != "active":
+        raise ProtectionTooWeak("the sum has no consistency round, and its reader asks for one.")
     try:
         due = law.terms(
             manifest.round,

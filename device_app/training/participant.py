@@ -20,7 +20,7 @@ from device_app.errors import (
     NotEligible,
     ProtectionTooWeak,
 )
-from device_app.training.eligibility import Readiness, Terms, check_clicks, check_offer, check_ready
+from device_app.training.eligibility import Readiness, Terms, check_clicks, check_offer, check_ready, check_task
 from device_app.training.tasks.task import Update
 from device_app.wire.ids import PROTOCOL_VERSION, ReleaseId, RoundId
 from device_app.wire.rounds import CheckIn, RoundOffer, RoundStatus, UploadReceipt
@@ -99,12 +99,16 @@ class Outcome:
 
 
 def participate(
-    readiness: Readiness, tasks: tuple[str, ...], without_samples: Collection[str] = ()
+    readiness: Readiness,
+    tasks: tuple[str, ...],
+    without_samples: Collection[str] = (),
+    counts: Collection[str] = (),
 ) -> Generator[Wish, Reply, Outcome]:
     """One attempt to take part in a round.
 
-    A device whose reader has too few clicks for samples looks only for rounds of the tasks `without_samples`. What it
-    says at the check-in is the same either way: what this program can do, and nothing of its reader.
+    A device whose reader has too few clicks for samples looks only for rounds of the tasks `without_samples`, and one
+    whose reader allows either training or private counts, the tasks `counts`, for rounds of these. What it says at the
+    check-in is the same: what this program can do, and nothing of its reader.
     """
     try:
         check_ready(readiness)
@@ -117,6 +121,7 @@ def participate(
         _check_round(status, readiness.release)
         if (yield AskIfJoined(status.round)):
             return Outcome("idle", f"This device has had its part in {status.round}.")
+        check_task(readiness, "counts" if status.task in counts else "training")
         if status.task not in without_samples:
             check_clicks(readiness)
             if not (yield Gather()):

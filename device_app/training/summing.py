@@ -138,6 +138,8 @@ class Summing:
             if masked:
                 words = "Its masked vector is paid for and about to be sent."
                 self._tell(part.round, words, epsilon=contribution.charge.epsilon)
+                if contribution.paid is not None:
+                    contribution.paid()
         return after
 
     def _wait(self, offer: RoundOffer, why: str) -> Outcome:

@@ -36,6 +36,7 @@ from device_app.ranking.session import shared_session
 from device_app.store.database import Database
 from device_app.store.outbox import Outbox, Parcel
 from device_app.store.participations import Participation, Participations
+from device_app.store.private_parameters import PrivateParameters
 from device_app.sync.release import Release
 from device_app.training.eligibility import Readiness, Terms, check_clicks, check_ready
 from device_app.training.gradients import GradientFn, OnnxGradients, Params, no_gradients
@@ -54,6 +55,7 @@ from device_app.training.participant import (
     may_pass,
     participate,
 )
+from device_app.training.private_step import private_gradients, stepped
 from device_app.training.reading import Reading
 from device_app.training.samples import NO_SAMPLES, ReaderSamples
 from device_app.training.summing import Summing
@@ -123,6 +125,7 @@ class Trainer:
         self._uplink, self._noise, self._clock, self._draw = uplink, noise, clock, draw
         self._paused, self._idle_sec, self._threads = paused, idle_sec, threads
         self._materials = materials
+        self._private = PrivateParameters(database)
         self._samples: ReaderSamples | None = None
         self.summing = Summing(
             database=database,
@@ -149,7 +152,8 @@ class Trainer:
                 return summed
             release = self._release_or_none()
             without_samples = [name for name, kind in TASKS.items() if not kind.needs_samples]
-            attempt = participate(self._readiness(release), tuple(TASKS), without_samples)
+            counts = [name for name, kind in TASKS.items() if kind.channel == "counts"]
+            attempt = participate(self._readiness(release), tuple(TASKS), without_samples, counts)
             outcome = _drive(attempt, lambda wish: self._fulfil(wish, release))
             self._note(outcome)
             if outcome.state == "waiting":
@@ -161,7 +165,7 @@ class Trainer:
 
     def why_not(self) -> str | None:
         """Why this device would not train on its clicks now, in a sentence, or None if it would."""
-        readiness = self._readiness(self._release_or_none())
+        readiness = replace(self._readiness(self._release_or_none()), counting=False)
         try:
             check_ready(readiness)
             check_clicks(readiness)
@@ -183,6 +187,8 @@ class Trainer:
             clicks=self._reading.count(),
             epsilon_left=self._ledger.left("training"),
             idle=self._idle_sec == 0 or self._reading.quiet_since(self._clock() - timedelta(seconds=self._idle_sec)),
+            counting=self._ledger.settings.counting,
+            counts_left=self._ledger.left("counts"),
         )
 
     def _fulfil(self, wish: Wish, release: Release | None) -> Reply:
@@ -210,23 +216,26 @@ class Trainer:
                 return self._terms(release, offer)
             case Compute(offer):
                 self.stage = "computing"
-                self._check_wanted()
+                self._check_wanted(offer.manifest.task)
                 return self._compute(release, offer)
             case JoinSum(offer):
                 self.summing.begin(offer)
                 return None
             case HandIn(offer, update):
-                self._check_wanted()
+                self._check_wanted(offer.manifest.task)
                 return self._hand_in(release, offer, update)
 
-    def _check_wanted(self) -> None:
+    def _check_wanted(self, task: str) -> None:
         """Raise NotEligible if the reader has changed its mind meanwhile: the last moment is before the payment."""
-        if self._paused() or not self._ledger.settings.training:
+        settings = self._ledger.settings
+        wanted = settings.counting if TASKS[task].channel == "counts" else settings.training
+        if self._paused() or not wanted:
             raise NotEligible("its reader has paused training or switched it off meanwhile.")
 
     def _terms(self, release: Release, offer: RoundOffer) -> Terms:
         manifest = offer.manifest
         kind = TASKS.get(manifest.task)
+        channel = "training" if kind is None else kind.channel
         trainable: tuple[str, ...] | None = ()
         shapes: Shapes = {}
         if kind is not None:
@@ -239,8 +248,9 @@ class Trainer:
             tasks=tuple(TASKS),
             trainable=trainable,
             shapes=shapes,
-            epsilon_left=self._ledger.left("training"),
+            epsilon_left=self._ledger.left(channel),
             now=self._clock(),
+            channel=channel,
         )
 
     def _given(self, release: Release, manifest: RoundManifest) -> Given:
@@ -274,10 +284,27 @@ class Trainer:
         samples = self._samples if kind.needs_samples else NO_SAMPLES
         assert samples is not None, "samples are gathered before the check-in"
         update = task.run(params, samples, self._gradients(release, manifest, kind), self._draw(manifest.round))
-        shared = shared_part(update.tensors, _entry(release, manifest))
+        entry = _entry(release, manifest)
+        shared = shared_part(update.tensors, entry)
         if (found := {name: each.shape for name, each in shared.tensors.items()}) != dict(task.shapes(params)):
             raise ValueError(f"task {manifest.task!r}: computed {found}, which is not what it said")
-        return replace(update, tensors=shared.tensors)
+        own = private_gradients(update.tensors, entry)
+        return replace(update, tensors=shared.tensors, paid=self._paid(update, release, manifest.model, own))
+
+    def _paid(
+        self, update: Update, release: Release, model: str | None, gradients: Params
+    ) -> Callable[[], None] | None:
+        """What to do in the transaction that pays: the task's own, and the step on private parameters."""
+        if model is None or not gradients:
+            return update.paid
+        encoder = release.manifest.encoder
+
+        def paid() -> None:
+            if update.paid is not None:
+                update.paid()
+            self._private.keep(model, encoder, stepped(self._private.get(model, encoder), gradients))
+
+        return paid
 
     def _gradients(self, release: Release, manifest: RoundManifest, kind: TaskKind) -> GradientFn:
         if kind.graph not in GRADIENTS or manifest.model is None:
@@ -285,7 +312,8 @@ class Trainer:
         graph = release.graph(manifest.model, kind.graph)
         # Held between rounds: the devices of a fleet share one session, which would otherwise be loaded for each.
         self._session = shared_session(graph, threads=OnnxGradients.THREADS)
-        return OnnxGradients(graph, private=release.manifest.models[manifest.model].private)
+        own = self._private.get(manifest.model, release.manifest.encoder)
+        return OnnxGradients(graph, private=release.manifest.models[manifest.model].private, own=own)
 
     def _go_on_summing(self) -> Outcome | None:
         self.stage = "summing"
@@ -293,7 +321,7 @@ class Trainer:
 
     def _contribution(self, offer: RoundOffer) -> Contribution:
         """This device's vector for a secure sum, from samples drawn now. Raises NotEligible."""
-        self._check_wanted()
+        self._check_wanted(offer.manifest.task)
         manifest = offer.manifest
         law = manifest.protection
         assert isinstance(law, SUMMED)
@@ -311,7 +339,10 @@ class Trainer:
         if isinstance(law, UnionMarks):
             return mark(update.tensors[NEWS], law, manifest.terms, self._noise)
         shared = shared_part(update.tensors, _entry(release, manifest))
-        return contribute(clip_norm(shared, law.clip), update.samples, law, manifest.terms, self._noise)
+        channel = TASKS[manifest.task].channel
+        clipped = clip_norm(shared, law.clip)
+        given = contribute(clipped, update.samples, law, manifest.terms, self._noise, channel=channel)
+        return replace(given, paid=update.paid)
 
     def _hand_in(self, release: Release, offer: RoundOffer, update: Update) -> UploadReceipt:
         """Clip, add noise, pay and keep in one transaction; then send."""
@@ -338,6 +369,8 @@ class Trainer:
             self._participations.update(
                 manifest.round, state="joined", at=now, epsilon=sealed.charge.epsilon, sent_bytes=0
             )
+            if update.paid is not None:
+                update.paid()
         self.stage = "sending"
         try:
             receipt = self._uplink.upload(offer, sealed)

@@ -58,6 +58,9 @@ class SecureSum(Message):
     bits: Literal[32, 64] = 32
     fraction_bits: int = Field(default=16, ge=0, le=62, description="f")
     cohort_limit: int = Field(default=1_000, ge=2, le=MEMBERS_LIMIT)
+    nonnegative: bool = Field(
+        default=False, description="No value is below 0, as in counts: exchanging data then moves less."
+    )
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
@@ -72,6 +75,14 @@ class SecureSum(Message):
     def bound(self) -> float:
         """X: no coordinate of n_u g is larger."""
         return self.clip * self.weight_limit
+
+    @property
+    def reach_steps(self) -> float:
+        """How far exchanging all of a device's data moves its vector at most, in steps of the fixed point.
+
+        The diameter of the ball, 2 C; of its part without negative values sqrt(2) C: |x - y|^2 <= |x|^2 + |y|^2 there.
+        """
+        return (math.sqrt(2) if self.nonnegative else 2) * self.clip * 2.0**self.fraction_bits
 
     def terms(self, round_id: str, *, cohort: int, cohort_minimum: int, coordinates: int) -> SumTerms:
         """What both ends hold a round's messages against. Raises ValueError for a cohort the ring has no room for."""
@@ -102,7 +113,7 @@ class SecureSum(Message):
         """
         if not self.sigma:
             raise ValueError("sigma: without noise there is no rho")
-        return rho_of_sum(2 * self.clip * 2.0**self.fraction_bits, self.sigma, contributors, coordinates)
+        return rho_of_sum(self.reach_steps, self.sigma, contributors, coordinates)
 
     def epsilon(self, contributors: int, coordinates: int) -> float:
         """The same as an epsilon at `delta`."""

@@ -162,7 +162,13 @@ class DeviceRig:
         self.ledger = Ledger(self.shelves.ledger_book, self.privacy, self.clock)
         self.trainer = Trainer(
             release=lambda: current_release(self.shelves.releases),
-            reading=Reading(self.shelves.clicks, self.shelves.impressions, self.shelves.news, half_life_hours=48.0),
+            reading=Reading(
+                self.shelves.clicks,
+                self.shelves.impressions,
+                self.shelves.news,
+                half_life_hours=48.0,
+                counted=self.shelves.counted,
+            ),
             database=self.shelves.database,
             outbox=self.shelves.outbox,
             participations=self.shelves.participations,

@@ -10,6 +10,7 @@ from backend.federation.systems.multi_view import MULTI_VIEW
 from backend.federation.systems.naml import NAML
 from backend.federation.systems.news_union import NEWS_UNION, NEWS_UNION_NOISY
 from backend.federation.systems.nrms import NRMS
+from backend.federation.systems.private_counts import PRIVATE_COUNTS, PRIVATE_COUNTS_EXACT, PRIVATE_COUNTS_LOCAL
 from backend.federation.systems.small_ranker import SMALL_RANKER
 from backend.federation.systems.small_ranker_secure import SMALL_RANKER_EXACT, SMALL_RANKER_SECURE
 from backend.federation.systems.system import SystemSpec
@@ -28,6 +29,9 @@ SYSTEMS: dict[str, SystemSpec] = {
         NRMS,
         NAML,
         LSTUR,
+        PRIVATE_COUNTS,
+        PRIVATE_COUNTS_EXACT,
+        PRIVATE_COUNTS_LOCAL,
         MULTI_VIEW,
         NEWS_UNION,
         NEWS_UNION_NOISY,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from device_app.training.tasks.counting import count_task
 from device_app.training.tasks.full_gradient import full_gradient_task
 from device_app.training.tasks.mark_news import mark_news_task
 from device_app.training.tasks.multi_view import MULTI_VIEW
@@ -14,5 +15,6 @@ TASKS: dict[str, TaskKind] = {
     "full_gradient": TaskKind(full_gradient_task, role="ranker", graph="gradient"),
     "multi_view": MULTI_VIEW,
     "mark_news": TaskKind(mark_news_task),
+    "count": TaskKind(count_task, needs_samples=False, channel="counts"),
     "split_gradient": TaskKind(split_gradient_task, role="ranker", graph="table_gradient"),
 }

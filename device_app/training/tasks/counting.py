@@ -2,12 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from datetime import timedelta
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import ValidationError
 
-from device_app.wire.popularity import CLICKED, DISPLAYED, CountList
+from device_app.errors import NotEligible
+from device_app.store.count_log import CountTaken, CountWindow
+from device_app.training.gradients import GradientFn, Params
+from device_app.training.samples import SampleSource
+from device_app.training.tasks.task import Given, Shapes, Update
+from device_app.wire.popularity import CLICKED, DISPLAYED, MATERIAL, CountList
+
+
+@dataclass(frozen=True)
+class CountTask:
+    """Contributes the displays and clicks of a window, which is spent when the round is paid for.
+
+    window: what this device has not contributed yet. take: writes down that it has now.
+    """
+
+    listed: CountList
+    window: CountWindow
+    round: str
+    take: Callable[[CountTaken], None]
+
+    def shapes(self, params: Params) -> Shapes:
+        """Two numbers a piece of news."""
+        count = len(self.listed.news)
+        return {DISPLAYED: (count,), CLICKED: (count,)}
+
+    def run(self, params: Params, samples: SampleSource, grad: GradientFn, rng: np.random.Generator) -> Update:
+        """The vectors; a reader who saw nothing adds noughts and noise, which can't be told from anything else.
+
+        The window is spent whole, also what wasn't chosen: a later count is about later displays.
+        """
+        tensors = count_vector(self.listed, self.window.displayed, self.window.clicked, rng)
+        taken = CountTaken(
+            round=self.round,
+            since=self.window.since,
+            until=self.window.until,
+            displayed=int(np.count_nonzero(tensors[DISPLAYED])),
+            clicked=int(np.count_nonzero(tensors[CLICKED])),
+        )
+        return Update(tensors, loss=0.0, samples=1, paid=lambda: self.take(taken))
+
+
+def count_task(given: Given) -> CountTask:
+    """From the round's list. Raises NotEligible for a list that is none."""
+    try:
+        listed = CountList.model_validate_json(given.materials(MATERIAL))
+    except ValidationError as broken:
+        first = broken.errors(include_url=False, include_input=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise NotEligible(f"its list of news is malformed: {where}: {first['msg']}") from broken
+    window = given.reading.uncounted(given.now, timedelta(hours=listed.window_hours))
+    return CountTask(listed, window, given.manifest.round, given.reading.take_count)
 
 
 def count_vector(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,12 +26,14 @@ class Update:
     """What a reader's data come to, in clear: it has to be clipped and made noisy or masked before it may leave.
 
     tensors are named `g.<parameter>` where they are gradients; loss is the mean loss before the step, 0 where there is
-    none; samples counts what went in.
+    none; samples counts what went in. paid, if given, is called in the transaction that pays for the update: it writes
+    down what must not be given a second time.
     """
 
     tensors: Mapping[str, NDArray[np.float32]]
     loss: float
     samples: int
+    paid: Callable[[], None] | None = None
 
 
 @dataclass(frozen=True)
@@ -83,12 +85,14 @@ class TaskKind:
         role: of the models it's for; None for a task of no particular model.
         graph: purpose of the graph that the model must have; `grad` runs it, if it's the gradient.
         needs_samples: whether a device takes part only if it has clicks to make samples of.
+        channel: of the ledger, which pays; the reader switches each on by itself.
     """
 
     make: Callable[[Given], LocalTask]
     role: Role | None = None
     graph: str | None = None
     needs_samples: bool = True
+    channel: Literal["training", "counts"] = "training"
 
 
 def gradient_shapes(params: Params) -> Shapes:

@@ -156,8 +156,8 @@ def test_a_round_is_joined_once(backend: BackendRig, device: DeviceRig) -> None:
 @pytest.mark.parametrize(
     ("privacy", "why"),
     [
-        (PrivacySettings(), "has not switched training on"),
-        (PrivacySettings(training=True), "budget"),
+        (PrivacySettings(counting=False), "has not switched training on"),
+        (PrivacySettings(training=True, counting=False), "budget"),
     ],
 )
 def test_a_device_whose_reader_did_not_agree_sends_nothing(

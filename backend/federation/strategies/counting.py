@@ -1,0 +1,129 @@
+"""Counting what is displayed and clicked: a round that publishes nothing and writes rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+import numpy as np
+from sqlalchemy import Engine, select
+from sqlalchemy.orm import Session
+
+from backend.counting.book import OpenedCount, write_count
+from backend.db.sessions import reading_session
+from backend.db.tables import News
+from backend.federation.aggregate import Aggregate
+from backend.federation.errors import RoundImpossible
+from backend.federation.records import round_number
+from backend.federation.strategies.strategy import Conclusion, Plan, Stock
+from device_app.wire.popularity import CLICKED, COUNTED_NEWS_LIMIT, DISPLAYED, MATERIAL, CountList
+from device_app.wire.protections import LocalLaplace, Protection, SecureSum
+from device_app.wire.rounds import RoundManifest
+
+if TYPE_CHECKING:
+    from backend.federation.systems.system import SystemSpec
+
+KEPT = timedelta(days=14)
+"""Rows of counts older than this go."""
+
+
+@dataclass(frozen=True)
+class Counting:
+    """How often each of the newest news was displayed and clicked since devices were asked last.
+
+    Args:
+        displayed_limit: D, displays of one device in one count.
+        clicked_limit: B, clicks of one device in one count.
+        displayed_unit: w, what a display weighs in a device's vector, a click being 1; a multiple of the sum's step.
+        window_hours: nothing older is counted.
+        news_limit: N, how many news are asked about.
+    """
+
+    displayed_limit: int = 64
+    clicked_limit: int = 5
+    displayed_unit: float = 1 / 8
+    window_hours: float = 24.0
+    news_limit: int = COUNTED_NEWS_LIMIT
+
+    def listed(self, news: tuple[str, ...]) -> CountList:
+        """What devices are asked."""
+        return CountList(
+            news=news,
+            displayed_limit=self.displayed_limit,
+            clicked_limit=self.clicked_limit,
+            displayed_unit=self.displayed_unit,
+            window_hours=self.window_hours,
+        )
+
+    def plan(self, spec: SystemSpec, stock: Stock) -> Plan:
+        """Two numbers a piece of news. Raises RoundImpossible for an empty pool."""
+        news = newest_news(stock.engine, self.news_limit)
+        if not news:
+            raise RoundImpossible("The pool has no news to count.", field="system")
+        content = self.listed(news).model_dump_json().encode()
+        shapes = {DISPLAYED: (len(news),), CLICKED: (len(news),)}
+        return Plan(shapes, {MATERIAL: stock.releases.add_blob(content)})
+
+    def conclude(self, spec: SystemSpec, total: Aggregate, stock: Stock, manifest: RoundManifest) -> Conclusion:
+        """Rows of what was opened, as it was opened: negative numbers too, with the variance of the noise in them."""
+        listed = CountList.model_validate_json(stock.releases.read_blob(manifest.materials[MATERIAL].sha256))
+        opened = opened_count(
+            listed, total, manifest.protection, round_number=round_number(manifest.round), counted_at=stock.clock()
+        )
+
+        def rows(session: Session) -> None:
+            write_count(session, opened, kept=KEPT)
+
+        facts = {
+            "news": len(listed.news),
+            "displays": sum(opened.displays.values()),
+            "clicks": sum(opened.clicks.values()),
+            "displays_sd": opened.displays_variance**0.5,
+            "clicks_sd": opened.clicks_variance**0.5,
+        }
+        return Conclusion(rows=rows, facts=facts)
+
+
+def opened_count(
+    listed: CountList, total: Aggregate, law: Protection, *, round_number: int, counted_at: datetime
+) -> OpenedCount:
+    """Displays and clicks of an opened sum, unbiased, and the variance of the noise on each number."""
+    sums = total.sums()
+    noise = noise_variance(law, total.count)
+    displays = sums[DISPLAYED] / listed.displayed_unit
+    return OpenedCount(
+        round=round_number,
+        counted_at=counted_at,
+        devices=total.count,
+        displays=dict(zip(listed.news, displays.tolist(), strict=True)),
+        clicks=dict(zip(listed.news, sums[CLICKED].tolist(), strict=True)),
+        displays_variance=noise / listed.displayed_unit**2,
+        clicks_variance=noise,
+    )
+
+
+def noise_variance(law: Protection, devices: int) -> float:
+    """Of the noise on one coordinate of the sum of so many devices.
+
+    Raises ValueError for a protection that counts can't be made with.
+    """
+    match law:
+        case SecureSum():
+            return float(devices * np.square(law.sigma * 2.0**-law.fraction_bits))
+        case LocalLaplace():
+            return devices * 2 * law.scale**2
+        case _:
+            raise ValueError(f"protection: counts are made of sums, not of {law.kind!r}")
+
+
+def newest_news(engine: Engine, limit: int) -> tuple[str, ...]:
+    """Ids of the pool's newest news, newest first."""
+    with reading_session(engine) as session:
+        found = session.scalars(
+            select(News.id)
+            .where(News.taken_down_at.is_(None))
+            .order_by(News.published_at.desc(), News.number.desc())
+            .limit(limit)
+        )
+        return tuple(found)

@@ -32,6 +32,8 @@ CHANCE_FOR_THE_PAGE = {
 SIMULATION_AND_DRAWS = {
     "fleet/fleet.py": "simulated readers",
     "training/trainer.py": "which of the reader's own samples a round uses",
+    "training/views/processes.py": "the same, for views in a simulation",
+    "training/views/worker.py": "which of a view's own samples a round uses",
 }
 
 

@@ -32,7 +32,7 @@ def main() -> None:
     """Answer one job. Whatever goes wrong ends the process without a word: an error's text could tell of the store."""
     job = from_bytes(sys.stdin.buffer.read())
     rng = np.random.default_rng(job.seed)
-    gradients = OnnxGradients(job.graph)
+    gradients = OnnxGradients(job.graph)  # loaded when first used, after the lock: a graph may name files of values
     lock_down(store_files(job.store))
     database = Database.of_another(job.store)
     found = view_gradient(job, database, SystemNoise(), rng, gradients)

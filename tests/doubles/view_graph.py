@@ -1,0 +1,50 @@
+"""The gradient and score graphs of a small ranker of views, with its weights, exported once a session."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from exporters.gradient_graph import export_gradient_graph
+from exporters.graph_writer import bytes_of
+from exporters.graphs import ranker_graphs
+from exporters.inference_graph import export_inference_graph
+from models.builders.dssm import fl_dssm_ranker, multi_view_ranker
+from models.scopes import private_names
+
+HIDDEN = (6, 4)
+
+
+@dataclass(frozen=True)
+class ViewModel:
+    """graphs by purpose; shared weights, as a release has them; names of the private ones."""
+
+    model: nn.Module
+    graphs: dict[str, bytes]
+    shared: dict[str, NDArray[np.float32]]
+    private: tuple[str, ...]
+
+
+@lru_cache
+def view_model(dim: int, *, semi: bool = True) -> ViewModel:
+    """A ranker of views over vectors of `dim`, a little away from its start."""
+    torch.manual_seed(3)
+    model = multi_view_ranker(dim, HIDDEN) if semi else fl_dssm_ranker(dim, HIDDEN)
+    with torch.no_grad():
+        for value in model.item_tower.parameters():
+            value.add_(0.1 * torch.randn_like(value))
+    graphs = {
+        spec.purpose: bytes_of(
+            export_gradient_graph(model, spec) if spec.with_gradients else export_inference_graph(model, spec)
+        )
+        for spec in ranker_graphs(model)
+        if spec.purpose in ("score", "gradient")
+    }
+    private = private_names(model)
+    shared = {name: value.detach().numpy().copy() for name, value in model.named_parameters() if name not in private}
+    return ViewModel(model, graphs, shared, private)

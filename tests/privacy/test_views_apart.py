@@ -1,0 +1,273 @@
+"""One view's process and another's store, memory and gradient. Oracle: the operating system's own refusals."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+from safetensors.numpy import load
+
+from device_app.ranking.session import shared_session
+from device_app.shelves import Shelves
+from device_app.store.searches import Meaning
+from device_app.store.towers import Towers
+from device_app.training.views.job import ViewFailed, ViewJob, ViewTerms, to_bytes
+from device_app.training.views.lockdown import LockdownUnavailable, lock_down, version
+from device_app.training.views.processes import NO_LOCKDOWN, SpawnedViews, _environment
+from tests.doubles.news import NOW, synthetic_pool
+from tests.doubles.view_graph import view_model
+
+DIM = 8
+ROOT = Path(__file__).parents[2]
+needs_landlock = pytest.mark.skipif(not version(), reason="this kernel has no Landlock")
+
+PROBE = """
+import ctypes, json, os, socket, sqlite3, subprocess, sys
+from pathlib import Path
+from device_app.training.views.lockdown import lock_down
+own, other, victim, port = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
+libc = ctypes.CDLL(None, use_errno=True)
+def tried(deed):
+    try:
+        return f"did: {deed()!r}"
+    except (OSError, sqlite3.Error) as refused:
+        return type(refused).__name__
+def traced():
+    if libc.ptrace(16, victim, 0, 0) < 0:
+        raise OSError(ctypes.get_errno(), "ptrace")
+def memory_read():
+    class Piece(ctypes.Structure):
+        _fields_ = [("at", ctypes.c_void_p), ("size", ctypes.c_size_t)]
+    buffer = ctypes.create_string_buffer(8)
+    here = Piece(ctypes.addressof(buffer), 8)
+    if libc.process_vm_readv(victim, ctypes.byref(here), 1, ctypes.byref(Piece(int(sys.argv[5]), 8)), 1, 0) < 0:
+        raise OSError(ctypes.get_errno(), "process_vm_readv")
+    return buffer.raw
+def connected():
+    socket.create_connection(("127.0.0.1", port), timeout=2).close()
+deeds = {
+    "read other": lambda: other.read_bytes()[:4],
+    "open other": lambda: sqlite3.connect(other).execute("SELECT count(*) FROM search").fetchone(),
+    "write other": lambda: other.open("r+b").close(),
+    "list home": lambda: os.listdir(own.parent),
+    "make a file": lambda: own.with_name("made").write_bytes(b"x"),
+    "remove other": lambda: other.unlink(),
+    "link other": lambda: os.link(other, own.with_name("link")),
+    "read memory file": lambda: open(f"/proc/{victim}/mem", "rb").read(1),
+    "read its pipes": lambda: os.listdir(f"/proc/{victim}/fd"),
+    "read memory": memory_read,
+    "trace": traced,
+    "connect": connected,
+    "start a program": lambda: subprocess.run(["/bin/cat", str(other)], capture_output=True).stdout[:4],
+    "read own": lambda: own.read_bytes()[:6],
+}
+harmless = ("read other", "read own", "list home", "connect", "start a program")
+before = {name: tried(deeds[name]) for name in harmless}
+lock_down([own])
+print(json.dumps({"before": before, "after": {name: tried(deed) for name, deed in deeds.items()}}))
+"""
+
+
+@pytest.fixture
+def shelves(tmp_path: Path) -> Iterator[Shelves]:
+    """A device with data in both views."""
+    made = Shelves(tmp_path / "device.sqlite")
+    pool = synthetic_pool(60, dim=DIM)
+    made.searches.save("axolotl", NOW)
+    made.searches.keep_meaning(Meaning("search", "axolotl", "enc", pool.vectors[0], NOW))
+    made.searches.opened("N1", NOW + timedelta(minutes=1))
+    made.searches.keep_meaning(Meaning("news", "N1", "enc", pool.vectors[1], NOW))
+    made.clicks.add("N5", "feed", NOW)
+    yield made
+    made.close()
+
+
+def job(shelves: Shelves, **changes: object) -> ViewJob:
+    pool, model = synthetic_pool(60, dim=DIM), view_model(DIM)
+    made = ViewJob(
+        view="searches",
+        store=shelves.search_database.path,
+        encoder="enc",
+        model="ranker.multi_view",
+        graph=model.graphs["gradient"],
+        parameters=model.shared,
+        items=(tuple(card.id for card in pool.cards), pool.vectors),
+        terms=ViewTerms(clip=0.5, sigma=1.0),
+        negatives=4,
+        samples_limit=16,
+        seed=1,
+    )
+    return replace(made, **changes)  # type: ignore[arg-type]
+
+
+@needs_landlock
+def test_a_views_process_can_do_nothing_with_another_views_store_or_process(shelves: Shelves) -> None:
+    own, other = shelves.database.path, shelves.search_database.path
+    secret = b"a secret of the other view's process"
+    code = (
+        "import sys, ctypes; kept = ctypes.create_string_buffer(sys.argv[1].encode()); "
+        "print(ctypes.addressof(kept), flush=True); sys.stdin.read()"
+    )
+    listener = socket.socket()
+    listener.bind(("127.0.0.1", 0))
+    listener.listen()
+    victim = subprocess.Popen(
+        [sys.executable, "-c", code, secret.decode()], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert victim.stdin is not None
+    assert victim.stdout is not None
+    try:
+        address = victim.stdout.readline().strip()
+        done = subprocess.run(
+            [sys.executable, "-c", PROBE, own, other, str(victim.pid), str(listener.getsockname()[1]), address],
+            cwd=ROOT,
+            env=_environment(),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+    finally:
+        victim.stdin.close()
+        victim.wait(10)
+        victim.stdout.close()
+        listener.close()
+    tried = json.loads(done.stdout)
+    assert all(each.startswith("did:") for each in tried["before"].values()), tried["before"]
+    allowed = {name for name, each in tried["after"].items() if each.startswith("did:")}
+    connects = {"connect"} if version() < 4 else set()
+    assert allowed == {"read own"} | connects, tried["after"]
+    assert tried["after"]["read own"] == "did: b'SQLite'"
+    assert other.exists()
+    assert not own.with_name("made").exists()
+
+
+@needs_landlock
+def test_a_views_process_answers_a_protected_gradient_and_nothing_else(shelves: Shelves) -> None:
+    found = SpawnedViews().gradient(job(shelves, terms=ViewTerms(clip=0.5, sigma=1e-6)))
+    assert found is not None
+    assert {name: each.shape for name, each in found.items()} == {
+        f"g.{name}": each.shape for name, each in view_model(DIM).shared.items()
+    }
+    assert np.sqrt(sum(float((each**2).sum()) for each in found.values())) <= 0.5 * (1 + 1e-4)
+    kept = Towers(shelves.search_database).get("ranker.multi_view")
+    assert kept is not None, "the view's own process has written its own tower"
+    assert Towers(shelves.database).get("ranker.multi_view") is None
+
+
+@needs_landlock
+def test_two_answers_for_the_same_job_differ_by_fresh_noise(shelves: Shelves) -> None:
+    still = job(shelves, terms=ViewTerms(clip=0.5, sigma=1.0, tower_rate=0.0))
+    one, two = (SpawnedViews().gradient(still) for _ in range(2))
+    assert one is not None
+    assert two is not None
+    gap = np.concatenate([(one[name] - two[name]).ravel() for name in one])
+    assert gap.std() == pytest.approx(0.5 * np.sqrt(2), abs=5 * 0.5 / np.sqrt(len(gap)))
+
+
+@needs_landlock
+def test_a_view_without_data_says_so_and_tells_no_more(shelves: Shelves) -> None:
+    assert SpawnedViews().gradient(job(shelves, view="reading", store=shelves.database.path)) is None
+
+
+@needs_landlock
+def test_a_graph_that_keeps_its_values_in_another_views_store_is_not_loaded(
+    shelves: Shelves, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # ONNX lets a graph name a file of values, relative to where the process runs: a release could name a store.
+    own, other = shelves.search_database.path, shelves.database.path
+    monkeypatch.chdir(other.parent)
+    shape = [16, DIM]
+    stolen = TensorProto(name="stolen", data_type=TensorProto.FLOAT, dims=shape, data_location=TensorProto.EXTERNAL)
+    for key, value in (("location", other.name), ("offset", "0"), ("length", str(4 * 16 * DIM))):
+        stolen.external_data.add(key=key, value=value)
+    model = view_model(DIM)
+    graph = onnx.load_from_string(model.graphs["gradient"])
+    graph.graph.initializer.append(stolen)
+    graph.graph.node.append(helper.make_node("Identity", ["stolen"], ["copy"]))
+    graph.graph.output.append(helper.make_tensor_value_info("copy", TensorProto.FLOAT, shape))
+    thief = graph.SerializeToString()
+
+    seen = shared_session(thief, threads=1).run(["copy"], dict(_zeros(thief)))[0]
+    assert seen.tobytes()[:6] == b"SQLite", "outside such a process the graph reads the store"
+    assert SpawnedViews().gradient(job(shelves, store=own)) is not None
+    with pytest.raises(ViewFailed, match="its process ended with 1"):
+        SpawnedViews().gradient(job(shelves, store=own, graph=thief))
+
+
+def _zeros(graph: bytes) -> Iterator[tuple[str, np.ndarray]]:
+    for each in shared_session(graph, threads=1).get_inputs():
+        yield each.name, np.zeros([axis if isinstance(axis, int) else 1 for axis in each.shape], np.float32)
+
+
+@needs_landlock
+@pytest.mark.parametrize(
+    "broken",
+    [{"store": Path("nowhere.sqlite")}, {"graph": b"no graph"}, {"negatives": 2}],
+    ids=lambda each: next(iter(each)),
+)
+def test_a_view_that_fails_tells_nothing_but_that_it_failed(shelves: Shelves, broken: Mapping[str, object]) -> None:
+    with pytest.raises(ViewFailed) as failed:
+        SpawnedViews().gradient(job(shelves, **broken))
+    assert str(failed.value) == "view searches: its process ended with 1"
+
+
+@needs_landlock
+def test_a_running_views_process_is_shut_in_and_its_memory_can_not_be_read(shelves: Shelves, tmp_path: Path) -> None:
+    """Stopped at its first read of the store, which comes after the lock: a FIFO stands where the store's file was."""
+    store = tmp_path / "fifo" / "store.sqlite"
+    store.parent.mkdir()
+    for ending in ("", "-wal", "-shm"):
+        os.mkfifo(store.with_name(store.name + ending))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "device_app.training.views.worker"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=_environment(), cwd=ROOT,
+    )  # fmt: skip
+    assert process.stdin is not None
+    assert process.stdout is not None
+    status = Path(f"/proc/{process.pid}/status")
+    try:
+        process.stdin.write(to_bytes(job(shelves, store=store)))
+        process.stdin.close()
+        until = time.monotonic() + 30
+        locked = False
+        while process.poll() is None and not locked and time.monotonic() < until:
+            locked = "NoNewPrivs:\t1" in status.read_text()
+        assert locked, "the process ended, or waited, before it was shut in"
+        assert process.stdout.read() == b"", "nothing was told"
+    finally:
+        process.kill()
+        process.wait(10)
+        process.stdout.close()
+
+
+def test_without_landlock_a_device_keeps_no_views_and_says_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert version() == 0
+    assert SpawnedViews().why_not() == NO_LOCKDOWN
+    with pytest.raises(LockdownUnavailable, match="no Landlock"):
+        lock_down([tmp_path])
+
+
+def test_an_answer_of_other_tensors_is_refused(shelves: Shelves, monkeypatch: pytest.MonkeyPatch) -> None:
+    from safetensors.numpy import save
+
+    answers = iter([save({"g.loss": np.zeros(3)}), b"ships and axolotls"])
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: subprocess.CompletedProcess([], 0, next(answers), b""))
+    with pytest.raises(ViewFailed, match="other tensors"):
+        SpawnedViews().gradient(job(shelves))
+    with pytest.raises(ViewFailed, match="no tensors"):
+        SpawnedViews().gradient(job(shelves))
+    assert load(save({"a": np.ones(2)}))["a"].dtype == np.float64

@@ -20,6 +20,7 @@ BENCHES = {
     "round": "experiments.bench.round",
     "secagg": "experiments.bench.secagg",
     "graphs": "experiments.bench.graphs",
+    "paillier": "experiments.bench.paillier",
 }
 
 

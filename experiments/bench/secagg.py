@@ -117,7 +117,7 @@ def _complete(mode: str, dropouts: int) -> tuple[Cell, ...]:
     })  # fmt: skip
     client, server_watch = Watch(), Watch()
     server = SecureSum.begin(terms, threshold=THRESHOLD)
-    _, clients = _drive(server, terms, client, server_watch, dropouts)
+    _, clients = drive(server, terms, client, server_watch, dropouts)
     first = clients[-1]
     keys = [a + b for a, b in zip(client.cpu["keys"][::2], client.cpu["keys"][1::2], strict=True)]
     shares = client.median("shares")[0] + statistics.median(keys)
@@ -182,7 +182,7 @@ def _sparse() -> Table:
     })  # fmt: skip
     client, server_watch = Watch(), Watch()
     server = SecureSum.begin(terms)
-    took, clients = _drive(server, terms, client, server_watch, SPARSE_CLIENTS // 10)
+    took, clients = drive(server, terms, client, server_watch, SPARSE_CLIENTS // 10)
     last = clients[-1]
     ratio = (last.up_bytes + last.down_bytes) / (4 * SPARSE_LENGTH)
     keys = [a + b for a, b in zip(client.cpu["keys"][::2], client.cpu["keys"][1::2], strict=True)]
@@ -196,7 +196,7 @@ def _sparse() -> Table:
     return Table("Secure sum, sparse graph (Bell et al. 2020)", columns, [row], (note,))
 
 
-def _drive(
+def drive(
     server: SecureSum, terms: SumTerms, client_watch: Watch, server_watch: Watch, dropouts: int
 ) -> tuple[float, list[Client]]:
     """The whole protocol, stage by stage; vectors are masked and handed over one client at a time."""

@@ -30,6 +30,7 @@ from device_app.feed.views import ViewsOfReader
 from device_app.interests.profile import named_profile
 from device_app.settings import FeedSettings, PerformanceSettings
 from device_app.store.impressions import Impressions
+from device_app.store.private_parameters import PrivateParameters
 from device_app.wire.timing import Stopwatch
 
 ALL_SEEN = "You have seen all there is now; older items come back."
@@ -45,6 +46,7 @@ class FeedDesk:
     front: FrontList
     recall: Recall
     views: ViewsOfReader
+    own: PrivateParameters
     popular: Popular
     kept: KeptFeeds
     performance: PerformanceSettings
@@ -85,6 +87,7 @@ def build_feed(desk: FeedDesk, models: ServingModels) -> Feed:
         popular = desk.popular.of(candidates)
         beside = situation(candidates, tastes, now, desk.weights, popular)
         ranker = models.ranker.with_views(lambda model: desk.views.given(model, models.encoder))
+        ranker = ranker.with_own(lambda model: desk.own.get(model, models.encoder))
         fit = ranker.score(tastes.click_vectors, candidates.vectors, beside)
         scores = adjusted(
             fit, candidates, tastes, now, desk.weights, weighed=models.ranker.features, popularity=popular

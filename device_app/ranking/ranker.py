@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -37,6 +39,12 @@ class Ranker:
     def with_views(self, views: object) -> Ranker:
         """This one: it weighs clicks, and features of them, whatever other views a reader has."""
         return self
+
+    def with_own(self, parameters: Callable[[str], Mapping[str, NDArray[np.float32]]]) -> Ranker:
+        """The same for one reader: its own private parameters, by the model's name, if the model has any."""
+        if not self._graph.private:
+            return self
+        return Ranker(self._graph.with_private(parameters(self.name)), name=self.name, features=self.features)
 
     def score(
         self, clicks: NDArray[np.float32], candidates: NDArray[np.float32], situation: Situation | None = None

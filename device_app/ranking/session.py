@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Collection, Mapping
+from copy import copy
 from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
@@ -48,6 +49,7 @@ class GraphSession:
         """
         self._session = shared_session(graph.read_bytes() if isinstance(graph, Path) else graph, threads=threads)
         self._parameters: dict[str, NDArray[np.float32]] = {}
+        self.private: dict[str, tuple[int, ...]] = {}
         inputs: list[str] = []
         for declared in self._session.get_inputs():
             if not declared.name.startswith(PARAMETER_PREFIX):
@@ -56,6 +58,7 @@ class GraphSession:
             name = declared.name.removeprefix(PARAMETER_PREFIX)
             if name not in weights and name in private:
                 self._parameters[declared.name] = np.zeros(declared.shape, dtype=np.float32)
+                self.private[name] = tuple(declared.shape)
                 continue
             if name not in weights:
                 raise GraphMismatch(f"parameter {name}: declared by the graph, missing from the weights")
@@ -71,6 +74,16 @@ class GraphSession:
             self._parameters[declared.name] = value
         self.inputs = tuple(inputs)
         self.outputs = tuple(output.name for output in self._session.get_outputs())
+
+    def with_private(self, values: Mapping[str, NDArray[np.float32]]) -> GraphSession:
+        """The same graph for one reader: what its device has learnt in place of zeros. A value of another shape was
+        learnt for another form of the model, and is left out."""
+        fitting = {name: each for name, each in values.items() if self.private.get(name) == each.shape}
+        if not fitting:
+            return self
+        own = copy(self)
+        own._parameters = self._parameters | {PARAMETER_PREFIX + name: each for name, each in fitting.items()}
+        return own
 
     def __call__(self, **inputs: NDArray[np.float32]) -> dict[str, NDArray[Any]]:
         """Run the graph. Raises GraphMismatch unless exactly the declared inputs are given."""

@@ -54,6 +54,10 @@ class ViewsRanker:
         """The same for one reader. The graph is loaded once a process, whosever towers are bound to it."""
         return ViewsRanker(self._graph, self._weights, name=self.name, threads=self._threads, views=views(self.name))
 
+    def with_own(self, parameters: object) -> ViewsRanker:
+        """This one: what is private here belongs to a view."""
+        return self
+
     def score(
         self, clicks: NDArray[np.float32], candidates: NDArray[np.float32], situation: Situation | None = None
     ) -> NDArray[np.float32]:

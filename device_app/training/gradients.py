@@ -43,18 +43,21 @@ def no_gradients(params: Params, batch: Batch) -> Gradients:
 class BoundGraph:
     """An ONNX graph that keeps the parameters it was given last, so that batches of one round bind them once.
 
-    private names parameters that are zero where they are not given (`GraphSession`).
+    private names parameters that are zero where they are not given (`GraphSession`); own holds those that this device
+    has learnt.
     """
 
-    def __init__(self, graph: bytes, *, threads: int = 1, private: Collection[str] = ()) -> None:
-        self._graph, self._threads, self._private = graph, threads, private
+    def __init__(
+        self, graph: bytes, *, threads: int = 1, private: Collection[str] = (), own: Params | None = None
+    ) -> None:
+        self._graph, self._threads, self._private, self._own = graph, threads, private, own or {}
         self._bound: tuple[Params, GraphSession] | None = None
 
     def __call__(self, params: Params, **inputs: NDArray[np.float32]) -> dict[str, NDArray[Any]]:
         """Every output by name. Raises GraphMismatch if parameters or inputs do not fit the graph."""
         if self._bound is None or self._bound[0] is not params:
             session = GraphSession(self._graph, params, threads=self._threads, private=self._private)
-            self._bound = (params, session)
+            self._bound = (params, session.with_private(self._own))
         return self._bound[1](**inputs)
 
 
@@ -67,8 +70,8 @@ class OnnxGradients:
 
     THREADS = 1
 
-    def __init__(self, graph: bytes, *, private: Collection[str] = ()) -> None:
-        self._graph = BoundGraph(graph, threads=self.THREADS, private=private)
+    def __init__(self, graph: bytes, *, private: Collection[str] = (), own: Params | None = None) -> None:
+        self._graph = BoundGraph(graph, threads=self.THREADS, private=private, own=own)
 
     def __call__(self, params: Params, batch: Batch) -> Gradients:
         """Gradients of the batch's mean loss. Raises GraphMismatch."""

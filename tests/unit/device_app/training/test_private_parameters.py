@@ -8,14 +8,29 @@ from pathlib import Path
 
 import httpx
 import numpy as np
+import pytest
+import torch
 from safetensors.numpy import load
 
+from device_app.feed.models import ModelRack
+from device_app.privacy.shared import PrivateParameter, SharedUpdate
+from device_app.store.private_parameters import PrivateParameters
+from device_app.sync.release import current_release
+from device_app.training.private_step import PRIVATE_RATE, private_gradients, stepped
 from device_app.uplink.in_process import InProcess
 from device_app.wire.protections import LocalLaplace
+from device_app.wire.releases import ModelEntry
 from device_app.wire.tensors import pack
+from exporters.gradient_graph import export_gradient_graph
+from exporters.graph_writer import bytes_of
+from exporters.graphs import ranker_graphs
+from exporters.inference_graph import export_inference_graph
+from exporters.signature import parameters
+from models.builders.user import lstur
+from models.scopes import private_names
 from tests.doubles.clock import StillClock
 from tests.doubles.news import NOW, synthetic_pool
-from tests.doubles.round_rig import BASIS, DIM, BackendRig, DeviceRig, hand_made_draft
+from tests.doubles.round_rig import BASIS, DIM, ENCODER, BackendRig, DeviceRig, hand_made_draft
 from tests.doubles.simulated_reader import simulated_reader
 
 
@@ -25,10 +40,12 @@ class Overheard(httpx.BaseTransport):
     def __init__(self, inner: httpx.BaseTransport) -> None:
         self.inner = inner
         self.uploads: list[bytes] = []
+        self.requests: list[bytes] = []
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
+        self.requests.append(request.read())
         if request.method == "PUT":
-            self.uploads.append(request.read())
+            self.uploads.append(self.requests[-1])
         return self.inner.handle_request(request)
 
 
@@ -62,3 +79,109 @@ def test_a_private_parameter_is_trained_with_and_never_sent(tmp_path: Path) -> N
     assert published.release == "r3"
     assert published.models["recall"].private == ("basis_keys",)
     assert set(backend.releases.weights(published, "recall")) == {"basis_values"}
+
+
+LSTUR = "ranker.lstur"
+
+
+def lstur_entry(backend: BackendRig) -> ModelEntry:
+    """A small LSTUR as releases carry it: its real graphs, and weights without the reader's vector."""
+    torch.manual_seed(3)
+    model = lstur("ini", dim=DIM)
+    specs = {spec.purpose: spec for spec in ranker_graphs(model)}
+    graphs = {
+        "score": export_inference_graph(model, specs["score"]),
+        "gradient": export_gradient_graph(model, specs["gradient"]),
+    }
+    private = private_names(model)
+    weights = {name: each.numpy() for name, each in parameters(model).items() if name not in private}
+    return ModelEntry(
+        architecture="lstur_ini",
+        role="ranker",
+        graphs={name: backend.releases.add_blob(bytes_of(graph)) for name, graph in graphs.items()},
+        weights=backend.releases.add_blob(pack(weights)),
+        private=private,
+    )
+
+
+def test_a_readers_vector_is_learnt_at_home_changes_its_ranking_and_outlives_the_release(tmp_path: Path) -> None:
+    (tmp_path / "backend").mkdir()
+    backend = BackendRig.make(tmp_path / "backend", StillClock(NOW + timedelta(days=1)))
+    draft = hand_made_draft(backend.releases)
+    backend.releases.commit(replace(draft, models=draft.models | {LSTUR: lstur_entry(backend)}), note="with LSTUR")
+    inner = InProcess(backend.app)
+    network, pool = Overheard(inner), synthetic_pool(240, dim=DIM)
+    device = DeviceRig(tmp_path / "device" / "device.sqlite", backend.clock, network)
+    device.sync()
+    device.read(simulated_reader(pool, np.random.default_rng(1)), pool)
+    own = PrivateParameters(device.shelves.database)
+    rack = ModelRack(ranker=LSTUR)
+
+    def scores() -> np.ndarray:
+        ranker = rack.models(current_release(device.shelves.releases)).ranker
+        return ranker.with_own(lambda model: own.get(model, ENCODER)).score(pool.vectors[:3], pool.vectors)
+
+    assert dict(own.get(LSTUR, ENCODER)) == {}
+    before = scores()
+    backend.coordinator.open_round("lstur", cohort=1, cohort_minimum=1, seconds=60.0)
+    outcome = device.trainer.step()
+    assert (outcome.state, outcome.why) == ("uploaded", None)
+
+    learnt = own.get(LSTUR, ENCODER)
+    assert learnt.keys() == {"user_embedding"}
+    assert 0 < np.abs(learnt["user_embedding"]).max() <= 2 * PRIVATE_RATE
+    after = scores()
+    assert not np.array_equal(np.argsort(-after), np.argsort(-before)), "the same release now ranks for this reader"
+
+    (sent,) = network.uploads
+    assert "g.user_embedding" not in load(sent)
+    assert "g.gru.recurrent.weight" in load(sent)
+    value = learnt["user_embedding"].tobytes()
+    assert all(b"user_embedding" not in body and value not in body for body in network.requests)
+    shared = sum(each.size for each in load(sent).values())
+    assert outcome.offer is not None
+    law = outcome.offer.manifest.protection
+    assert isinstance(law, LocalLaplace)
+    spent = device.ledger.spent_today("training")
+    assert spent == pytest.approx(law.epsilon_per_upload(shared)), "a private coordinate costs nothing"
+
+    backend.coordinator.step()
+    assert device.sync()
+    assert device.release() == "r3"
+    np.testing.assert_array_equal(own.get(LSTUR, ENCODER)["user_embedding"], learnt["user_embedding"])
+    ranker = rack.models(current_release(device.shelves.releases)).ranker
+    assert not np.array_equal(scores(), ranker.score(pool.vectors[:3], pool.vectors)), "serves with it after the swap"
+    assert dict(own.get(LSTUR, "another encoder")) == {}, "it lies in the space of its encoder"
+    device.shelves.erase()
+    assert dict(own.get(LSTUR, ENCODER)) == {}
+    device.stop()
+    inner.close()
+
+
+def test_a_step_goes_down_the_gradient_and_begins_anew_for_another_shape() -> None:
+    entry = ModelEntry(architecture="lstur_ini", role="ranker", graphs={}, private=("user_embedding",))
+    gradients = {"g.user_embedding": np.asarray([1.0, -2.0], np.float32), "g.other": np.ones(3, np.float32)}
+    own = private_gradients(gradients, entry)
+    assert own.keys() == {"user_embedding"}
+    first = stepped({}, own)
+    np.testing.assert_allclose(first["user_embedding"], [-PRIVATE_RATE, 2 * PRIVATE_RATE], rtol=1e-6)
+    second = stepped(first, own, rate=1.0)
+    np.testing.assert_allclose(second["user_embedding"], [-PRIVATE_RATE - 1, 2 * PRIVATE_RATE + 2], rtol=1e-6)
+    anew = stepped({"user_embedding": np.ones(5, np.float32)}, own)
+    np.testing.assert_array_equal(anew["user_embedding"], first["user_embedding"])
+
+
+def test_a_learnt_parameter_cannot_be_made_an_upload() -> None:
+    entry = ModelEntry(architecture="lstur_ini", role="ranker", graphs={}, private=("user_embedding",))
+    with pytest.raises(PrivateParameter, match="user_embedding: a private parameter stays on this device"):
+        SharedUpdate({"user_embedding": np.ones(2, np.float32)}, entry)
+
+
+def test_values_that_are_not_finite_are_not_kept(tmp_path: Path) -> None:
+    backend = BackendRig.make(tmp_path, StillClock(NOW))
+    device = DeviceRig(tmp_path / "device" / "device.sqlite", backend.clock, InProcess(backend.app))
+    own = PrivateParameters(device.shelves.database)
+    with pytest.raises(ValueError, match="parameter user_embedding: has values that are not finite"):
+        own.keep(LSTUR, ENCODER, {"user_embedding": np.full(2, np.nan, np.float32)})
+    assert dict(own.get(LSTUR, ENCODER)) == {}
+    device.stop()

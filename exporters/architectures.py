@@ -59,8 +59,11 @@ STATE_DIM = 384  # S of all-MiniLM-L6-v2
 
 @dataclass(frozen=True)
 class Architecture:
-    """A preset and its graphs. `recurrent`: training is unrolled over the clicks, so its graphs are larger. `branch`: of
-    a CosineResidual, the class it corrects the mean click with."""
+    """A preset and its graphs.
+
+    `recurrent`: training is unrolled over the clicks, so its graphs are larger. `branch`: the class with which a
+    CosineResidual corrects the mean click.
+    """
 
     kind: Kind
     model: type[nn.Module]

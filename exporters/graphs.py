@@ -11,7 +11,7 @@ from typing import cast
 from torch import Tensor, nn
 
 from exporters.news_table import table_loss
-from exporters.signature import GraphInput, GraphSpec
+from exporters.signature import GraphInput, GraphSpec, call
 from models.dssm import Dssm, MultiViewDssm, Tower, ViewRanker
 from models.end_to_end import EndToEnd
 from models.layers.word_embedding import WordEmbedding
@@ -124,7 +124,7 @@ def view_graphs(model: nn.Module) -> list[GraphSpec]:
     sample = (users, GraphInput("items", ("batch", 1 + NEGATIVES, items)))
     return [
         GraphSpec("score", "forward", (users, GraphInput("items", ("batch", "news", items))), "scores"),
-        GraphSpec("gradient", "loss", sample, "loss", with_gradients=True),
+        GraphSpec("gradient", _loss_in_float64, sample, "loss", with_gradients=True),
     ]
 
 
@@ -189,3 +189,14 @@ def _news_inputs(news: nn.Module) -> tuple[GraphInput, ...]:
 def _from_states(model: nn.Module, states: Tensor, piece_mask: Tensor) -> Tensor:
     encoder = cast(PlmNewsEncoder, model)
     return encoder.project(encoder.pool(states, piece_mask))
+
+
+def _loss_in_float64(model: nn.Module, users: Tensor, items: Tensor) -> Tensor:
+    """The loss by float64: gamma makes gradients of 20 and more, where float32 strays by 1e-5."""
+    loss = call(
+        model,
+        "loss",
+        {name: each.double() for name, each in model.named_parameters()},
+        (users.double(), items.double()),
+    )
+    return loss.float()

@@ -119,11 +119,23 @@ class PrivacySettings(BaseModel):
         description="The weakest local Laplace noise a round may ask for, as scale / clip; a round below it is "
         "declined. The paper's 0.01 / 0.1 is exactly 0.1.",
     )
+    weakest_view_sigma: float = Field(
+        default=1.0,
+        gt=0,
+        description="The weakest noise, against its clip, that each view of this device (reading, searches) may be asked "
+        "to put on its gradient before the views are mixed; a round below it is declined. The paper's is 1.",
+    )
     secure_sum: Literal["never", "noisy", "exact"] = Field(
         default="noisy",
         description="Which secure sums this device takes part in. 'noisy': only those with noise inside. 'exact': also "
         "those without, where the server learns the exact sum of all devices in it and no epsilon bounds what that "
         "tells. 'never': none.",
+    )
+    secure_sum_mode: Literal["semi_honest", "active"] = Field(
+        default="semi_honest",
+        description="Against which server the masks of a secure sum must hold. 'semi_honest': one that follows the "
+        "protocol and looks at all it gets. 'active': also one that lies about which devices dropped out; sums without "
+        "the consistency round are declined then.",
     )
     smallest_sum: int = Field(
         default=10,
@@ -135,12 +147,6 @@ class PrivacySettings(BaseModel):
         default=8.0,
         gt=0,
         description="Most that one opened, noisy sum may cost this device, if only as few devices survive as the round "
-    weakest_view_sigma: float = Field(
-        default=1.0,
-        gt=0,
-        description="The weakest noise, against its clip, that each view of this device (reading, searches) may be asked "
-        "to put on its gradient before the views are mixed; a round below it is declined. The paper's is 1.",
-    )
         "allows. It is an epsilon at a delta, and counts against the day's budget of training.",
     )
 

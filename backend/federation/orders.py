@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 
 from backend.db.sessions import reading_session, writing_session
 from backend.db.tables_federation import Round, RoundOrderRow
+from backend.db.turn import queue
 from backend.errors import OwnfeedError
 from backend.federation.errors import RoundImpossible, RoundUnderWay, UnknownSystem
 from backend.federation.records import round_status, under_way
@@ -27,6 +28,7 @@ from device_app.wire.secagg import SumTerms
 
 COHORT_LIMIT = 100_000
 SECONDS_LIMIT = 7 * 24 * 3_600.0
+OPENING = "open a round"
 
 
 class OrderBook:
@@ -81,6 +83,7 @@ class OrderBook:
         _check_plan(plan)
         now = self._room.clock()
         with writing_session(self._room.engine) as session:
+            queue(session, OPENING)
             if others := under_way(session):
                 raise RoundUnderWay(f"round-{others[0].number}")
             number = (session.scalar(select(func.max(Round.number))) or 0) + 1

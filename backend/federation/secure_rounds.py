@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 
 from sqlalchemy.orm import Session
 
@@ -83,17 +84,18 @@ class SecureRounds:
         def note(session: Session) -> None:
             self._note(session, round_id, pseudonym, len(body))
 
-        match message:
-            case AdvertisedKeys():
-                again = self._book.advertise(round_id, pseudonym, message, note)
-            case SharedKeys():
-                again = self._book.share(round_id, pseudonym, message, note)
-            case Agreement():
-                again = self._book.agree(round_id, pseudonym, message, note)
-            case RevealedShares():
-                again = self._book.reveal(round_id, pseudonym, message, note)
-            case _:
-                raise TypeError(f"message: {type(message).__name__} is of no stage")
+        with self._closing_seen(round_id, pseudonym):
+            match message:
+                case AdvertisedKeys():
+                    again = self._book.advertise(round_id, pseudonym, message, note)
+                case SharedKeys():
+                    again = self._book.share(round_id, pseudonym, message, note)
+                case Agreement():
+                    again = self._book.agree(round_id, pseudonym, message, note)
+                case RevealedShares():
+                    again = self._book.reveal(round_id, pseudonym, message, note)
+                case _:
+                    raise TypeError(f"message: {type(message).__name__} is of no stage")
         return UploadReceipt(round=round_id, sha256=digest(body), duplicate=again)
 
     def receive_masked(self, round_id: RoundId, pseudonym: Pseudonym, chunks: Iterable[bytes]) -> UploadReceipt:
@@ -106,7 +108,8 @@ class SecureRounds:
         def note(session: Session, sha256: str) -> None:
             self._note(session, round_id, pseudonym, size_bytes, sha256)
 
-        sha256, again = self._book.add_masked(round_id, pseudonym, chunks, note)
+        with self._closing_seen(round_id, pseudonym):
+            sha256, again = self._book.add_masked(round_id, pseudonym, chunks, note)
         return UploadReceipt(round=round_id, sha256=sha256, duplicate=again)
 
     def answer(self, round_id: RoundId, stage: SumStage, pseudonym: Pseudonym) -> Message | None:
@@ -122,10 +125,9 @@ class SecureRounds:
             "agree": self._book.agreements,
         }
         try:
-            return ask[stage](round_id, pseudonym)
+            with self._closing_seen(round_id, pseudonym):
+                return ask[stage](round_id, pseudonym)
         except SumStageClosed:
-            if reason := self._book.reason(round_id):
-                raise RoundClosed(f"The round has failed: {reason}", field="round") from None
             return None
 
     def step(self, row: Round) -> str | None:
@@ -146,6 +148,17 @@ class SecureRounds:
     def fail(self, round_id: RoundId, reason: str) -> None:
         """End the sum of a round that ends without it; nothing is opened any more."""
         self._book.fail(round_id, reason)
+
+    @contextmanager
+    def _closing_seen(self, round_id: RoundId, pseudonym: Pseudonym) -> Iterator[None]:
+        """Where the round has ended since it was asked for, and its sum with it, that is what the device is told."""
+        try:
+            yield
+        except SumStageClosed:
+            self._terms(round_id, pseudonym)
+            if reason := self._book.reason(round_id):
+                raise RoundClosed(f"The round has failed: {reason}", field="round") from None
+            raise
 
     def _terms(self, round_id: RoundId, pseudonym: Pseudonym) -> SumTerms:
         with reading_session(self._engine) as session:

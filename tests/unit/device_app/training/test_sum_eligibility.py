@@ -92,3 +92,12 @@ def test_a_cohort_beyond_what_the_ring_has_room_for_is_declined() -> None:
     good = manifest(large, cohort=1_500)
     with pytest.raises(ProtectionTooWeak, match="at most 1000"):
         check_offer(good.model_copy(update={"protection": NOISY}), DEVICE)
+
+
+def test_a_reader_who_distrusts_the_server_takes_part_in_active_sums_only() -> None:
+    careful = replace(DEVICE, privacy=PrivacySettings(secure_sum_mode="active"))
+    with pytest.raises(ProtectionTooWeak, match="no consistency round"):
+        check_offer(manifest(NOISY), careful)
+    active = SecureSum(clip=0.1, sigma=4_900, mode="active", graph="complete")
+    check_offer(manifest(active), careful)
+    check_offer(manifest(active), DEVICE)

@@ -1,0 +1,140 @@
+"""A secure round of 500 clients in the sparse form through the real server, a process of its own."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+
+import httpx
+import numpy as np
+import psutil
+from numpy.typing import NDArray
+
+from backend.db.engine import open_engine
+from backend.db.sessions import reading_session
+from backend.db.tables_federation import Round
+from backend.federation.secagg.graph import choose_neighbourhood
+from backend.operator import Operator
+from backend.settings import load_settings
+from experiments.bench.newspaper import free_port
+from experiments.bench.secagg_clients import WireClient
+from experiments.bench.secagg_server import SUMMING
+from experiments.bench.table import Cell, Table
+
+CLIENTS, LENGTH = 500, 250_000
+WARM_CLIENTS = 5
+SECONDS = 3_600.0
+POLL_SEC = 0.05
+START_WITHIN_SEC = 60.0
+
+
+def run(data: Path) -> list[Table]:
+    """A round of five first, so that the server has loaded what it loads once; then one of 500."""
+    with tempfile.TemporaryDirectory() as folder, _server(Path(folder)) as (url, process):
+        operator = Operator(url, load_settings(data_dir=Path(folder)).admin_token_file)
+        with httpx.Client(base_url=url, timeout=60.0) as http:
+            _round(http, operator, WARM_CLIENTS, process, Path(folder))
+            return [_round(http, operator, CLIENTS, process, Path(folder))]
+
+
+def numbers(place: int, size: int) -> NDArray[np.float64]:
+    """A client's, in whole steps of 2^-8: the sum is exact."""
+    return np.random.default_rng(place).integers(-256, 257, size) / 256
+
+
+def _round(http: httpx.Client, operator: Operator, cohort: int, process: psutil.Process, folder: Path) -> Table:
+    memory_before, cpu_before = process.memory_info().rss, _cpu_sec(process)
+    peak, started = memory_before, time.perf_counter()
+    opened = operator.open_round(SUMMING, cohort=cohort, cohort_minimum=max(2, cohort // 2), seconds=SECONDS)
+    total = np.zeros(LENGTH - 1)
+
+    def draw(size: int) -> NDArray[np.float64]:
+        mine = numbers(len(drawn), size)
+        drawn.append(mine.size)
+        np.add(total, mine, out=total)
+        return mine
+
+    drawn: list[int] = []
+    clients: list[WireClient] = []
+    while len(clients) < cohort:
+        joined = WireClient.joining(http, opened.release, SUMMING, draw)
+        if joined is None:
+            raise AssertionError(f"the server has no place for client {len(clients) + 1}")
+        clients.append(joined)
+    left = list(clients)
+    while left:
+        waiting = []
+        for one in left:
+            if not one.go_on():
+                waiting.append(one)
+            peak = max(peak, process.memory_info().rss)
+        left = waiting
+        time.sleep(POLL_SEC)
+    *_, status = operator.follow(opened)
+    took, peak = time.perf_counter() - started, max(peak, process.memory_info().rss)
+    _check(folder, opened.round, total)
+    masking = [one.took["masked"] for one in clients]
+    shares = [one.took["keys"] + one.took["shares"] for one in clients]
+    size = 4 * LENGTH
+    chosen = choose_neighbourhood(cohort)
+    row: tuple[Cell, ...] = (
+        f"{cohort} x {LENGTH:,}", status.survivors, chosen.degree if chosen else cohort - 1,
+        statistics.median(shares), statistics.median(masking), max(masking), _cpu_sec(process) - cpu_before,
+        (peak - memory_before) / size, statistics.median([one.sent + one.heard for one in clients]) / size, took,
+    )  # fmt: skip
+    columns = (
+        "cohort", "summed", "k", "keys, shares s", "masking s", "slowest s", "server s",
+        "server memory, vectors", "bytes", "all s",
+    )  # fmt: skip
+    note = (
+        "One client after the other over HTTP, the server a process of its own with its database on disk. Seconds of a "
+        "client are of one processor, medians; 'server s' is all its processor time: HTTP, database, sums. 'server "
+        f"memory' is its peak beyond what it held before the round, in vectors of {size:,} bytes; 'bytes' of a client, "
+        f"both ways, over one vector; 'all s' on the wall. Load of {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores. "
+        "The opened sum equals numpy's. Bars: it completes, masking .05 s, memory 4 vectors."
+    )
+    return Table("Secure round over HTTP, sparse graph", columns, [row], (note,))
+
+
+def _check(folder: Path, round_id: str, total: NDArray[np.float64]) -> None:
+    engine = open_engine(load_settings(data_dir=folder).database_url)
+    with reading_session(engine) as session:
+        facts = session.get_one(Round, int(round_id.removeprefix("round-"))).facts or {}
+    engine.dispose()
+    if facts.get("sum") != sha256(total.data).hexdigest():
+        raise AssertionError("the secure sum is not the sum")
+
+
+def _cpu_sec(process: psutil.Process) -> float:
+    times = process.cpu_times()
+    return float(times.user + times.system)
+
+
+@contextmanager
+def _server(folder: Path) -> Iterator[tuple[str, psutil.Process]]:
+    port = free_port()
+    command = [sys.executable, "-m", "experiments.bench.secagg_server", str(folder), str(port), str(LENGTH)]
+    process = subprocess.Popen(command, env=os.environ | {"OMP_NUM_THREADS": "1"})
+    url = f"http://127.0.0.1:{port}"
+    try:
+        until = time.monotonic() + START_WITHIN_SEC
+        while True:
+            try:
+                httpx.get(f"{url}/v1/health", timeout=2.0).raise_for_status()
+                break
+            except httpx.HTTPError:
+                if process.poll() is not None or time.monotonic() > until:
+                    raise
+                time.sleep(0.1)
+        yield url, psutil.Process(process.pid)
+    finally:
+        process.kill()
+        process.wait()

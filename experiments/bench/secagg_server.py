@@ -1,0 +1,100 @@
+"""A server whose rounds sum plain vectors and publish nothing.
+
+`python -m experiments.bench.secagg_server FOLDER PORT LENGTH`
+
+All but the system is the real one: routes, guard, coordinator, database.
+"""
+
+from __future__ import annotations
+
+import sys
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+import uvicorn
+
+from backend.app import create_app
+from backend.composition import Services, build_services
+from backend.federation.aggregate import Aggregate
+from backend.federation.coordinator import Coordinator
+from backend.federation.strategies.strategy import Conclusion, Plan, Stock
+from backend.federation.systems.system import SystemSpec
+from backend.releases.store import ReleaseDraft, ReleaseStore
+from backend.settings import BackendSettings, load_settings
+from device_app.wire.protections import SecureSum
+from device_app.wire.releases import ModelEntry, RecallProtocol
+from device_app.wire.rounds import RoundManifest
+from device_app.wire.tensors import pack
+
+SUMMING, ACTIVE = "summing", "summing_actively"
+CLIP = 512.0
+
+
+class KeepDigest:
+    """Asks for one vector, and keeps the SHA-256 of the float64 sum with the round."""
+
+    def __init__(self, coordinates: int) -> None:
+        self._coordinates = coordinates
+
+    def plan(self, spec: SystemSpec, stock: Stock) -> Plan:
+        """One tensor."""
+        return Plan({"x": (self._coordinates,)})
+
+    def conclude(self, spec: SystemSpec, total: Aggregate, stock: Stock, manifest: RoundManifest) -> Conclusion:
+        """Publishes nothing."""
+        return Conclusion(facts={"sum": sha256(total.sums()["x"].data).hexdigest()})
+
+
+def summing_systems(length: int) -> dict[str, SystemSpec]:
+    """Systems whose vectors have that many ring elements, sparse from 100 devices on, and against an active server."""
+    law = SecureSum(clip=CLIP, fraction_bits=8)
+    active = SecureSum(clip=CLIP, fraction_bits=8, mode="active", graph="complete")
+    strategy = KeepDigest(length - 1)
+    return {
+        name: SystemSpec(name=name, task=SUMMING, protection=each, strategy=strategy)
+        for name, each in ((SUMMING, law), (ACTIVE, active))
+    }
+
+
+def publish_nothing_much(store: ReleaseStore) -> None:
+    """A first release, without which there are no rounds: graphs that nobody runs."""
+    graph = store.add_blob(b"no graph: nobody runs it")
+    basis = np.eye(2, 3, dtype=np.float32)
+    weights = store.add_blob(pack({"basis_keys": basis, "basis_values": basis}))
+    store.commit(
+        ReleaseDraft(
+            encoder="none",
+            dimensions=3,
+            opset=18,
+            recall=RecallProtocol(
+                basis_size=2, channels_limit=5, cluster_distance=1.0, score_clip=0.2, score_noise=1.2
+            ),
+            models={
+                "recall": ModelEntry(architecture="basis", role="recall", graphs={"context": graph}, weights=weights),
+                "ranker.cosine": ModelEntry(architecture="cosine", role="ranker", graphs={"score": graph}),
+            },
+            default_ranker="ranker.cosine",
+        ),
+        note="for a bench",
+    )
+
+
+def summing_services(settings: BackendSettings, length: int) -> Services:
+    """The server's parts with these systems in place of its own."""
+    services = build_services(settings)
+    if services.releases.current() is None:
+        publish_nothing_much(services.releases)
+    services.coordinator = Coordinator(services.engine, services.releases, summing_systems(length), settings.data_dir)
+    return services
+
+
+def main(folder: Path, port: int, length: int) -> None:
+    """Serve until killed."""
+    settings = load_settings(data_dir=folder, round_tick_sec=0.05)
+    app = create_app(services=summing_services(settings, length))
+    uvicorn.run(app, host="127.0.0.1", port=port, access_log=False, log_level="error")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))

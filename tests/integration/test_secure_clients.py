@@ -1,0 +1,232 @@
+"""Large and strict secure rounds over real HTTP: the sparse form, the active mode, members that misbehave.
+
+The clients are protocol clients: keys, boxes, masks and shares are real, the device around them is left out. Oracle:
+the SHA-256 of numpy's float64 sum of what the survivors drew.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from backend.app import create_app
+from backend.composition import Services
+from backend.db.sessions import reading_session
+from backend.db.tables_federation import Round
+from backend.federation.coordinator import Coordinator
+from backend.federation.secagg.book import SumBook
+from backend.settings import BackendSettings
+from device_app.errors import SumAborted
+from device_app.wire.rounds import RoundStatus
+from device_app.wire.secagg import Agreements, Survivors
+from experiments.bench.secagg_clients import WireClient, drive
+from experiments.bench.secagg_server import ACTIVE, SUMMING, summing_services, summing_systems
+from tests.doubles.clock import StillClock
+from tests.doubles.small_world import serving
+
+LENGTH = 65
+
+
+def numbers(place: int, size: int) -> NDArray[np.float64]:
+    """Whole steps of 2^-8, so that the sum is exact."""
+    return np.random.default_rng(place).integers(-256, 257, size) / 256
+
+
+@dataclass
+class Rounds:
+    services: Services
+    http: httpx.Client
+    clock: StillClock
+
+    def open(self, system: str, cohort: int, minimum: int) -> None:
+        self.services.coordinator.open_round(system, cohort=cohort, cohort_minimum=minimum, seconds=600)
+
+    def joined(self, cohort: int) -> list[WireClient]:
+        found = []
+        for place in range(cohort):
+            one = WireClient.joining(self.http, "r1", SUMMING, partial(numbers, place))
+            assert one is not None
+            found.append(one)
+        return found
+
+    def step(self) -> None:
+        self.services.coordinator.step()
+
+    def late(self, seconds: float = 200.0) -> None:
+        self.clock.go_on(seconds)
+        self.step()
+
+    def status(self) -> RoundStatus:
+        return RoundStatus.model_validate_json(self.http.get("/v1/rounds/round-1").raise_for_status().content)
+
+    def check_sum(self, places: Collection[int]) -> None:
+        """The sum that was opened is that of these clients, and of no other set."""
+        with reading_session(self.services.engine) as session:
+            facts = session.get_one(Round, 1).facts
+        assert facts is not None
+        total = np.sum([numbers(place, LENGTH - 1) for place in places], axis=0)
+        assert facts["sum"] == sha256(total.data).hexdigest()
+
+
+@pytest.fixture
+def rounds(tmp_path: Path) -> Iterator[Rounds]:
+    clock = StillClock()
+    services = summing_services(BackendSettings(data_dir=tmp_path), LENGTH)
+    services.coordinator = Coordinator(services.engine, services.releases, summing_systems(LENGTH), tmp_path, clock)
+    # Nobody ticks: the test says when the server looks at its clock.
+    services.settings = services.settings.model_copy(update={"round_tick_sec": 3_600.0})
+    app = create_app(services=services)
+    with serving(app) as url, httpx.Client(base_url=url, timeout=30.0) as http:
+        yield Rounds(services, http, clock)
+    services.close()
+
+
+def go_on(clients: Collection[WireClient]) -> list[bool]:
+    return [client.go_on() for client in clients]
+
+
+def test_a_hundred_and_twenty_clients_sum_in_the_sparse_form_with_dropouts_at_every_stage(rounds: Rounds) -> None:
+    rounds.open(SUMMING, 120, 60)
+    clients = rounds.joined(120)
+    go_on(clients)
+    rounds.step()
+    assert rounds.status().state == "shares"
+    go_on(clients[4:])  # four vanish with their keys only sent
+    rounds.late()
+    go_on(clients[10:])  # six more after their shares
+    rounds.late()
+    status = rounds.status()
+    assert (status.state, status.uploaded) == ("unmask", 110)
+    assert set(go_on(clients[14:])) == {True}  # four after their masked vectors
+    rounds.step()
+    status = rounds.status()
+    assert (status.state, status.survivors) == ("applied", 110), status.reason
+    rounds.check_sum(range(10, 120))
+    roster = clients[60].state.roster
+    assert roster is not None
+    assert len(roster.members) == 31, "30 neighbours and itself"
+
+
+def signatures_of(answer: httpx.Response) -> Agreements:
+    return Agreements.model_validate_json(answer.content)
+
+
+def test_the_active_mode_holds_a_consistency_round_and_survives_dropouts(rounds: Rounds) -> None:
+    rounds.open(ACTIVE, 7, 5)
+    clients = rounds.joined(7)
+    for _ in ("keys", "shares"):
+        go_on(clients)
+        rounds.step()
+    go_on(clients[1:])
+    rounds.late()
+    assert rounds.status().state == "agree"
+    assert go_on(clients[1:6]) == [False] * 5, "the seventh dies before it signs"
+    assert {client.stage for client in clients[1:6]} == {"agree"}
+    rounds.late()
+    assert rounds.status().state == "unmask"
+    assert [one.member for one in signatures_of(clients[3].ask()).signatures] == [2, 3, 4, 5, 6]
+    assert go_on(clients[1:6]) == [True] * 5
+    rounds.step()
+    status = rounds.status()
+    assert (status.state, status.survivors) == ("applied", 6), status.reason
+    rounds.check_sum(range(1, 7))
+
+
+def test_a_device_that_is_told_of_other_survivors_than_the_others_is_found_out(rounds: Rounds) -> None:
+    rounds.open(ACTIVE, 7, 5)
+    clients = rounds.joined(7)
+    for _ in ("keys", "shares", "masked"):
+        go_on(clients)
+        rounds.step()
+    told = Survivors.model_validate_json(clients[0].ask().content)
+    assert told.members == (1, 2, 3, 4, 5, 6, 7)
+    clients[0].hear(Survivors(members=(1, 2, 3, 4, 5, 6)))
+    refused = clients[0].send()
+    assert (refused.status_code, refused.json()["type"]) == (422, "urn:ownfeed:problem:sum-message-refused")
+    go_on(clients[1:])
+    rounds.late()
+    lied_to = [one for one in signatures_of(clients[1].ask()).signatures if one.member != 1]
+    with pytest.raises(SumAborted, match="has not agreed to these survivors"):
+        clients[0].hear(Agreements(signatures=tuple(lied_to)))
+    assert clients[0].state.revealed is None
+    assert set(go_on(clients[1:])) == {True}
+    rounds.step()
+    assert rounds.status().state == "applied"
+    rounds.check_sum(range(7))
+
+
+def test_too_few_signatures_end_an_active_round_with_its_reason(rounds: Rounds) -> None:
+    rounds.open(ACTIVE, 7, 5)
+    clients = rounds.joined(7)
+    for _ in ("keys", "shares", "masked"):
+        go_on(clients)
+        rounds.step()
+    go_on(clients[:4])
+    rounds.late()
+    status = rounds.status()
+    assert (status.state, status.survivors) == ("failed", None)
+    assert status.reason == "4 members agreed on the survivors; 5 are needed."
+    answer = clients[0].ask()
+    assert (answer.status_code, answer.json()["type"]) == (409, "urn:ownfeed:problem:round-closed")
+
+
+def test_clients_that_come_and_go_in_parallel_are_each_counted_once(rounds: Rounds) -> None:
+    rounds.open(SUMMING, 16, 9)
+    clients = rounds.joined(16)
+    failures: list[BaseException] = []
+
+    def live(mine: list[WireClient]) -> None:
+        try:
+            with httpx.Client(base_url=rounds.http.base_url, timeout=30.0) as http:
+                for one in mine:
+                    one.http = http
+                drive(mine)
+        except BaseException as failed:
+            failures.append(failed)
+
+    threads = [threading.Thread(target=live, args=(clients[place::4],)) for place in range(4)]
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        rounds.step()
+        threads[0].join(0.05)
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    rounds.step()
+    assert rounds.status().survivors == 16
+    rounds.check_sum(range(16))
+
+
+def test_a_client_whose_shares_come_as_the_round_ends_is_told_that_it_has_ended(
+    rounds: Rounds, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rounds.open(SUMMING, 5, 3)
+    clients = rounds.joined(5)
+    for _ in ("keys", "shares", "masked"):
+        go_on(clients)
+        rounds.step()
+    go_on(clients[:4])
+    assert clients[4].ask().is_success
+    clients[4].hear(Survivors.model_validate_json(clients[4].ask().content))
+    take = SumBook.reveal
+
+    def ended_meanwhile(book: SumBook, *args: Any) -> bool:
+        rounds.step()
+        return take(book, *args)
+
+    monkeypatch.setattr(SumBook, "reveal", ended_meanwhile)
+    answer = clients[4].send()
+    assert (answer.status_code, answer.json()["type"]) == (409, "urn:ownfeed:problem:round-closed")
+    assert rounds.status().state == "applied"
+    rounds.check_sum(range(5))

@@ -1,0 +1,324 @@
+"""Searches and followed topics on a whole device: where they weigh, and that their words leave in no byte.
+
+Oracles: the requests as the backend sees them, whole; means of vectors by hand.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import httpx
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from device_app.composition import build_device
+from device_app.device import Device
+from device_app.privacy.noise import SeededNoise
+from device_app.privacy.reporters import Reader
+from device_app.privacy.reports import BOTH_VIEWS
+from device_app.settings import DeviceSettings, PerformanceSettings, PrivacySettings
+from device_app.wire.news import NewsCard
+from device_app.wire.recall import CodeReport, RecallRequest
+from tests.doubles.backend import FakeBackend
+from tests.doubles.clock import StillClock
+from tests.doubles.news import NOW, synthetic_pool
+
+TOPIC, WANTED = "section2 topic1", "section5 topic0"
+WORDS = "axolotl quagga"
+Make = Callable[..., Device]
+
+
+class Overheard(FakeBackend):
+    """The backend, with every request kept to the byte: method, address, headers and body."""
+
+    def answer(self, request: httpx.Request) -> httpx.Response:
+        heard = b"\n".join([request.method.encode(), str(request.url).encode(), *sum(request.headers.raw, ())])
+        self.heard = [*getattr(self, "heard", []), heard + b"\n" + request.read()]
+        return super().answer(request)
+
+
+@pytest.fixture
+def backend() -> Overheard:
+    pool = synthetic_pool()
+    named = set(pool.of_topic(WANTED)[:6])
+    cards = tuple(
+        card.model_copy(update={"title": f"Axolotl and quagga: {card.title}"}) if row in named else card
+        for row, card in enumerate(pool.cards)
+    )
+    return Overheard(pool=replace(pool, cards=cards))
+
+
+@pytest.fixture
+def clock() -> StillClock:
+    return StillClock(NOW)
+
+
+@pytest.fixture
+def make(tmp_path: Path, backend: Overheard, clock: StillClock) -> Iterator[Make]:
+    made: list[Device] = []
+
+    def build(**privacy: object) -> Device:
+        device = build_device(
+            DeviceSettings(
+                data_dir=tmp_path,
+                privacy=PrivacySettings.model_validate(privacy),
+                performance=PerformanceSettings(bodies_wait_sec=0.2),
+            ),
+            transport=backend.transport(),
+            noise=SeededNoise(3),
+            chance=random.Random(5),
+            clock=clock,
+        )
+        made.append(device)
+        device.feed()
+        return device
+
+    yield build
+    for device in made:
+        device.close()
+
+
+def click_on(device: Device, backend: FakeBackend, topic: str, clicks: int, clock: StillClock) -> None:
+    front = {card.id for shelf in device.explore() for card in shelf.cards}
+    wanted = [row for row in backend.pool.of_topic(topic) if backend.pool.cards[row].id in front]
+    assert len(wanted) >= clicks
+    for row in wanted[:clicks]:
+        clock.go_on(30)
+        device.open(backend.pool.cards[row].id)
+
+
+def vectors(device: Device, backend: FakeBackend, cards: list[NewsCard]) -> NDArray[np.float32]:
+    present, found = device.parts.shelves.news.vectors([card.id for card in cards], backend.encoder)
+    return found[present]
+
+
+def unit(rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    mean = rows.mean(axis=0)
+    scaled: NDArray[np.float32] = mean / np.linalg.norm(mean)
+    return scaled
+
+
+def clear_code(device: Device) -> int:
+    report = device.privacy().report
+    assert report is not None
+    assert report.clear is not None
+    return int(report.clear[0][0])
+
+
+def test_a_search_is_answered_here_saved_followed_and_deleted(
+    make: Make, backend: Overheard, clock: StillClock
+) -> None:
+    device = make()
+    asked = len(backend.requests)
+    found = device.search(WORDS)
+    assert {card.topic for card in found} == {WANTED}
+    assert len(found) >= 3
+    assert device.search("axol QUAG") == found, "words may be begun only"
+    saved = device.save_search(f" {WORDS} ")
+    clock.go_on(60)
+    line = device.searches().searches[0]
+    assert (line.search.words, line.stories, line.new) == (WORDS, len(found), 0)
+    device.stance("topic", WANTED, "follow")
+    assert [topic.name for topic in device.searches().topics] == [WANTED]
+    assert device.searches().saved(WORDS) == saved
+    assert device.delete_search(saved.id)
+    assert device.searches().searches == ()
+    assert len(backend.requests) == asked, "none of it asked anybody anything"
+
+
+def test_saved_searches_weigh_in_the_report_as_much_as_reading_and_the_page_says_so(
+    make: Make, backend: Overheard, clock: StillClock
+) -> None:
+    device = make()
+    found = device.search(WORDS)
+    device.save_search(WORDS)
+    click_on(device, backend, TOPIC, 5, clock)
+    assert device.feed().mode == "personal"
+    read = [click.vector for click in device.parts.serving.desk.tastes.reading(backend.encoder).active]
+    searched = unit(vectors(device, backend, found[:20]))
+    np.testing.assert_allclose(device.parts.searched.vector(backend.encoder), searched, atol=1e-6)
+    both = unit(np.stack([unit(np.stack(read)), searched]))
+    assert clear_code(device) == int(np.argmax(backend.prototypes @ both))
+    entry = next(row for row in device.privacy(shown="all").log.lines if "report of your interests" in row.words)
+    assert entry.words.endswith(BOTH_VIEWS)
+    charge = device.parts.shelves.ledger_book.entries().rows[0]
+    assert charge.parameters["views"] == 2
+    assert charge.epsilon == 4, "two views cost what one does: it is one report"
+
+
+def test_a_report_of_both_views_tells_another_number_than_one_of_either_alone(
+    make: Make, backend: Overheard, clock: StillClock
+) -> None:
+    device = make()
+    click_on(device, backend, TOPIC, 5, clock)
+    read = np.stack([click.vector for click in device.parts.serving.desk.tastes.reading(backend.encoder).active])
+    searched = unit(vectors(device, backend, device.search(WORDS)[:20]))
+    corners = np.stack([unit(read), searched, unit(np.stack([unit(read), searched]))])
+    told = [
+        int(np.argmax(corners @ reader.vector))
+        for reader in (Reader(read), Reader(searched[None]), Reader(read, searched=searched))
+    ]
+    assert told == [0, 1, 2]
+
+
+def test_a_reader_can_keep_searches_out_of_reports_at_once(make: Make, backend: Overheard, clock: StillClock) -> None:
+    device = make()
+    device.save_search(WORDS)
+    click_on(device, backend, TOPIC, 5, clock)
+    device.feed()
+    assert device.searches().use == "report"
+    device.set_privacy(searches_in_reports=False)
+    device.parts.serving.desk.recall.forget()
+    device.feed()
+    read = [click.vector for click in device.parts.serving.desk.tastes.reading(backend.encoder).active]
+    assert clear_code(device) == int(np.argmax(backend.prototypes @ unit(np.stack(read))))
+    assert device.searches().use == "off"
+    words = [row.words for row in device.privacy(shown="all").log.lines if "report of your interests" in row.words]
+    assert len(words) == 2
+    assert BOTH_VIEWS not in words[0]
+    assert BOTH_VIEWS in words[1]
+    assert device.settings.privacy.searches_in_reports, "the switch is the reader's, kept in the store"
+    device.set_privacy(mode="topics")
+    assert device.searches().use == "off"
+    device.set_privacy(searches_in_reports=True)
+    assert device.searches().use == "mode"
+
+
+def test_deleted_searches_and_blocked_topics_weigh_nothing_any_more(
+    make: Make, backend: Overheard, clock: StillClock
+) -> None:
+    device = make()
+    saved = device.save_search(WORDS)
+    searched = device.parts.searched
+    assert searched.vector(backend.encoder) is not None
+    device.delete_search(saved.id)
+    assert searched.vector(backend.encoder) is None
+    device.stance("topic", TOPIC, "follow")
+    followed = searched.vector(backend.encoder)
+    assert followed is not None
+    assert followed @ unit(backend.pool.vectors[backend.pool.of_topic(TOPIC)]) > 0.8
+    device.stance("topic", TOPIC, "block")
+    assert searched.vector(backend.encoder) is None
+    device.stance("topic", WANTED, "block")
+    device.save_search(WORDS)
+    assert searched.vector(backend.encoder) is None, "all it finds is blocked"
+    assert device.search(WORDS), "whoever searches for it still finds it"
+
+
+def test_a_search_means_what_it_finds_and_is_looked_at_anew_after_a_day(
+    make: Make, backend: Overheard, clock: StillClock
+) -> None:
+    device = make()
+    device.save_search(WORDS)
+    before = device.parts.searched.vector(backend.encoder)
+    cards = device.search(WORDS)
+    gone, kept = cards[0], cards[1:]
+    with device.parts.shelves.database.transaction():
+        device.parts.shelves.database.write("DELETE FROM news WHERE id = ?", (gone.id,))
+    np.testing.assert_array_equal(device.parts.searched.vector(backend.encoder), before)
+    clock.go_on(24 * 3600)
+    np.testing.assert_allclose(
+        device.parts.searched.vector(backend.encoder), unit(vectors(device, backend, kept)), atol=1e-6
+    )
+    with device.parts.shelves.database.transaction():
+        device.parts.shelves.database.write("DELETE FROM news")
+    clock.go_on(24 * 3600)
+    assert device.parts.searched.vector(backend.encoder) is not None, "it means what it meant"
+    assert device.parts.searched.vector("another encoder") is None
+
+
+def test_opening_a_result_is_remembered_by_that_view_until_its_click_is_deleted(
+    make: Make, backend: Overheard, clock: StillClock
+) -> None:
+    device = make()
+    found = device.search(WORDS)
+    device.open(found[0].id, found=True)
+    device.open(found[1].id)
+    searches = device.parts.shelves.searches
+    assert [news_id for news_id, _ in searches.openings()] == [found[0].id]
+    held = searches.meanings(backend.encoder)["news", found[0].id]
+    np.testing.assert_allclose(held.vector, unit(vectors(device, backend, found[:1])), atol=1e-6)
+    entries = device.history().entries
+    for entry in entries:
+        device.delete_click(entry.click_id)
+    assert searches.openings() == []
+    assert ("news", found[0].id) not in searches.meanings(backend.encoder)
+
+
+def test_no_word_of_a_search_or_a_followed_topic_is_in_any_byte_that_left(
+    make: Make, backend: Overheard, clock: StillClock
+) -> None:
+    for mode in ("code", "basis_laplace", "none"):
+        device = make(mode=mode, epsilon_per_day_reports=1e6, epsilon_lifetime_reports=None)
+        device.search("xyzzyword never saved")
+        device.save_search(WORDS)
+        device.save_search("plughword alone")
+        device.stance("topic", "frobnitz topic", "follow")
+        device.stance("publisher", "Frobnitz Press", "block")
+        for card in device.search(WORDS)[:3]:
+            device.open(card.id, found=True)
+        click_on(device, backend, TOPIC, 5, clock)
+        device.feed(refresh=True)
+        while device.prefetch_step():
+            pass
+        device.sync()
+        device.close()
+    assert any(b"/v1/recall" in request for request in backend.heard)
+    assert len(backend.heard) > 10
+    for request in backend.heard:
+        for word in (b"xyzzyword", b"plughword", b"frobnitz", b"axolotl", b"quagga"):
+            assert word not in request.lower(), request[:200]
+
+
+def test_what_is_kept_of_searches_is_exported_and_erased(make: Make, tmp_path: Path) -> None:
+    device = make()
+    device.save_search(WORDS)
+    device.stance("topic", WANTED, "follow")
+    exported = device.export()
+    assert [row["words"] for row in exported["views"]["searches"]["search"]] == [WORDS]
+    assert [row["name"] for row in exported["views"]["searches"]["stance"]] == [WANTED]
+    assert not [name for name in exported["tables"] if name.startswith("news_text")], "the index is the news again"
+    device.erase()
+    assert device.searches().searches == ()
+    assert device.export()["views"]["searches"]["search"] == []
+    device.close()
+    for file in tmp_path.rglob("*.sqlite*"):
+        assert b"axolotl" not in file.read_bytes().lower(), file.name
+
+
+def test_recall_on_this_device_looks_where_both_views_point(make: Make, backend: Overheard, clock: StillClock) -> None:
+    backend.pool_codes = True
+    backend.publish()
+    device = make(mode="broadcast")
+    device.sync()
+    click_on(device, backend, TOPIC, 4, clock)
+
+    def share() -> float:
+        found = device.parts.serving.desk.recall
+        device.feed(refresh=True)
+        reading = device.parts.serving.desk.tastes.reading(backend.encoder).active
+        models = device.parts.serving.models()
+        reader = found._reader(models, np.stack([click.vector for click in reading]))
+        nearest = found.broadcast.find(reader.vector, 60, backend.encoder)
+        return float(np.mean([card.topic == WANTED for card in nearest.cards]))
+
+    before = share()
+    device.save_search(WORDS)
+    assert share() > before + 0.1
+    assert "/v1/recall" not in backend.paths()
+    assert device.searches().use == "here"
+
+
+def test_the_report_of_a_code_is_still_one_number(make: Make, backend: Overheard, clock: StillClock) -> None:
+    device = make()
+    device.save_search(WORDS)
+    click_on(device, backend, TOPIC, 5, clock)
+    device.feed()
+    (body,) = [body for _, path, body in backend.requests if path == "/v1/recall"]
+    request = RecallRequest.model_validate_json(body)
+    assert isinstance(request.report, CodeReport)
+    assert set(request.report.model_dump()) == {"kind", "codebook", "code"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -14,7 +14,9 @@ from sqlalchemy import Engine
 from backend.counting.book import CountBook
 from backend.db.engine import migrate, open_engine
 from backend.federation.coordinator import Coordinator
+from backend.federation.strategies.gate import Gate
 from backend.federation.systems import SYSTEMS
+from backend.federation.systems.release_gate import RELEASE_GATE
 from backend.latency import LatencyLog
 from backend.news.pool import NewsPool
 from backend.recall.catalogue import LiveCatalogue, build_catalogue
@@ -81,6 +83,8 @@ def build_services(settings: BackendSettings) -> Services:
     desk = RecallDesk(served, live, ListShelf(threads=settings.search_threads))
     desk.prepare(live.current)
 
+    gate = Gate(tolerance=settings.gate_tolerance, confidence=settings.gate_confidence)
+
     def open_encoder() -> TitleEncoder:
         from backend.news.embed.embedder import load_embedder  # ONNX Runtime and tokenizers: only when titles wait
 
@@ -106,7 +110,13 @@ def build_services(settings: BackendSettings) -> Services:
             prepare=desk.prepare,
             counts=counts,
         ),
-        coordinator=Coordinator(engine, releases, SYSTEMS, settings.data_dir),
+        coordinator=Coordinator(
+            engine,
+            releases,
+            SYSTEMS | {RELEASE_GATE.name: replace(RELEASE_GATE, strategy=gate)},
+            settings.data_dir,
+            held_out=settings.gate_held_out if settings.gate else 0.0,
+        ),
         counts=counts,
         latency=LatencyLog(settings.latency_window),
         recall_threads=ThreadPoolExecutor(settings.recall_workers, thread_name_prefix="recall"),

@@ -79,6 +79,23 @@ class BackendSettings(BaseSettings):
     round_tick_sec: float = Field(
         default=0.5, gt=0, le=60, description="How often the deadlines of training rounds are looked at."
     )
+    gate: bool = Field(
+        default=False,
+        description="Whether a round that trains a ranker is followed by one that scores its release on clicks which "
+        "devices hold out, and rolls it back if it has clearly fallen. Costs the devices a second noisy sum.",
+    )
+    gate_held_out: float = Field(
+        default=0.2, gt=0, le=0.5, description="Share of their samples that devices hold out while the gate is on."
+    )
+    gate_tolerance: float = Field(
+        default=0.003, ge=0, le=0.5, description="A release whose AUC falls by no more than this is never rolled back."
+    )
+    gate_confidence: float = Field(
+        default=0.95,
+        gt=0.5,
+        lt=1,
+        description="One-sided: a release that is no worse is rolled back with a probability of at most 1 less this.",
+    )
     releases_answered: int = Field(
         default=5,
         ge=1,

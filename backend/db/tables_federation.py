@@ -33,7 +33,8 @@ class Round(Base):
 
     The states are those of `backend.federation.round`; while a secure sum is under way the row says `open`, and the
     stage is the sum's own (`SecureSumRow`), so that there is one truth. survivors, epsilon and delta: of an opened sum.
-    follows: the round whose conclusion ordered this one. facts: what the round came to. memory: of its optimizer.
+    follows: the round whose conclusion ordered this one. facts: what the round came to, says: in a sentence.
+    memory: of its optimizer.
     """
 
     __tablename__ = "rounds"
@@ -57,6 +58,7 @@ class Round(Base):
     follows: Mapped[int | None] = mapped_column(index=True, unique=True)
     facts: Mapped[dict[str, Any] | None] = mapped_column(JSON)
     memory: Mapped[bytes | None] = mapped_column(LargeBinary)
+    says: Mapped[str | None] = mapped_column(String(500))
 
     __table_args__ = (
         CheckConstraint("cohort_minimum >= 1 AND cohort_minimum <= cohort", name="minimum_within_cohort"),

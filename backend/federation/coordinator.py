@@ -64,6 +64,7 @@ class Coordinator:
         systems: what can be run, by name.
         data_dir: updates wait in its folder `rounds`.
         clock: the time, in UTC; tests bring their own.
+        held_out: share of their samples that devices leave to the release gate; 0 while there is none.
     """
 
     def __init__(
@@ -73,12 +74,13 @@ class Coordinator:
         systems: Mapping[str, SystemSpec],
         data_dir: Path,
         clock: Callable[[], datetime] = utc_now,
+        held_out: float = 0.0,
     ) -> None:
         self._engine = engine
         self._systems = systems
         self._clock = clock
         self._inbox = Inbox(data_dir / "rounds")
-        self._room = Stockroom(engine, releases, clock, data_dir)
+        self._room = Stockroom(engine, releases, clock, data_dir, held_out)
         self.sums = SecureRounds(systems, SumBook(engine, data_dir / "sums", clock), self._room)
         self._orders = OrderBook(systems, self._room, self.sums)
         self._rules: tuple[RoundId, UploadRules] | None = None

@@ -99,6 +99,7 @@ class OrderBook:
                 protection=spec.protection,
                 negatives=spec.negatives,
                 samples_limit=spec.samples_limit,
+                held_out=self._room.held_out,
                 closes_at=now + timedelta(seconds=order.seconds),
                 terms=_terms(f"round-{number}", spec, order, plan),
             )
@@ -134,7 +135,9 @@ class OrderBook:
                 f"Release {release.release} has no trainable model {spec.model!r} of architecture "
                 f"{spec.architecture!r}.",
                 field="system",
-                limit=", ".join(name for name, each in self._systems.items() if _has_model(release, each)),
+                limit=", ".join(
+                    name for name, each in self._systems.items() if each.model is not None and _has_model(release, each)
+                ),
             )
 
 

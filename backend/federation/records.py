@@ -8,9 +8,10 @@ from typing import cast
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from backend.db.tables_federation import Participation, Round, SecureSumRow
+from backend.db.tables_federation import Participation, Round, RoundOrderRow, SecureSumRow
 from backend.federation.errors import UnknownPseudonym
 from backend.federation.round import UNDER_WAY
+from backend.federation.strategies.strategy import RoundOrder
 from device_app.wire.ids import Pseudonym, RoundId
 from device_app.wire.rounds import RoundManifest, RoundState, RoundStatus
 
@@ -62,6 +63,7 @@ def state_of(session: Session, row: Round) -> RoundState:
 
 def round_status(session: Session, row: Round) -> RoundStatus:
     """The row as anyone may see it."""
+    order = session.get(RoundOrderRow, row.number)
     received = session.scalar(select(func.sum(Participation.size_bytes)).where(Participation.round == row.number))
     return RoundStatus(
         round=f"round-{row.number}",
@@ -72,6 +74,9 @@ def round_status(session: Session, row: Round) -> RoundStatus:
         release=f"r{row.release}",
         published=None if row.published is None else f"r{row.published}",
         follows=None if row.follows is None else f"round-{row.follows}",
+        orders=None if order is None or order.reason is not None else RoundOrder.from_json(order.order).system,
+        followed_by=None if order is None or order.opened is None else f"round-{order.opened}",
+        says=row.says,
         cohort=row.cohort,
         cohort_minimum=row.cohort_minimum,
         joined=count_joined(session, row),

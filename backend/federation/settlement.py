@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
 
 import numpy as np
 from sqlalchemy.orm import Session
@@ -14,13 +16,16 @@ from backend.federation.gathering import Gathered
 from backend.federation.records import state_of
 from backend.federation.round import advance
 from backend.federation.stockroom import Stockroom
-from backend.federation.strategies.strategy import Conclusion, Stock
+from backend.federation.strategies.strategy import Conclusion, RoundOrder, Stock
 from backend.federation.systems.system import SystemSpec
 from backend.releases.publish import publish_changes
 from backend.releases.store import release_number
 from device_app.wire.releases import ReleaseManifest
 from device_app.wire.rounds import RoundManifest
 from device_app.wire.timing import Stopwatch
+
+GATE: Final = "release_gate"
+"""The system that scores releases."""
 
 
 def settle(gather: Callable[[], Gathered], spec: SystemSpec, room: Stockroom, row: Round) -> None:
@@ -38,6 +43,7 @@ def settle(gather: Callable[[], Gathered], spec: SystemSpec, room: Stockroom, ro
     with watch.stage("step"):
         conclusion = spec.strategy.conclude(spec, gathered.total, stock, manifest)
     facts = {**gathered.facts, **conclusion.facts}
+    follow_up = conclusion.next or _gate(conclusion, stock)
     finished_at = room.clock()
 
     def mark_applied(session: Session, published: ReleaseManifest | None) -> None:
@@ -46,13 +52,13 @@ def settle(gather: Callable[[], Gathered], spec: SystemSpec, room: Stockroom, ro
         mine = session.get_one(Round, row.number, with_for_update=True)
         mine.state = advance(state_of(session, mine), "applied")
         mine.published = None if published is None else release_number(published.release)
-        mine.finished_at, mine.facts = finished_at, facts
+        mine.finished_at, mine.facts, mine.says = finished_at, facts, conclusion.says
         mine.memory = None if conclusion.memory is None else conclusion.memory.to_bytes()
         gathered.finish(session, mine)
         if conclusion.rows is not None:
             conclusion.rows(session)
-        if conclusion.next is not None:
-            session.add(RoundOrderRow(after=row.number, order=conclusion.next.to_json()))
+        if follow_up is not None:
+            session.add(RoundOrderRow(after=row.number, order=follow_up.to_json()))
 
     if not conclusion.publishes:
         with writing_session(room.engine) as session:
@@ -72,6 +78,14 @@ def settle(gather: Callable[[], Gathered], spec: SystemSpec, room: Stockroom, ro
         },
         together_with=mark_applied,
     )
+
+
+def _gate(conclusion: Conclusion, stock: Stock) -> RoundOrder | None:
+    """While the gate is on, new weights of a ranker are scored by a cohort like the one that made them."""
+    models = stock.release.models
+    if not stock.held_out or not any(models[name].role == "ranker" for name in conclusion.weights or {}):
+        return None
+    return replace(stock.order, system=GATE)
 
 
 def _change(conclusion: Conclusion, stock: Stock) -> float:

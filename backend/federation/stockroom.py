@@ -20,8 +20,16 @@ from device_app.wire.rounds import RoundManifest
 class Stockroom:
     """Reads rows and releases; changes nothing."""
 
-    def __init__(self, engine: Engine, releases: ReleaseStore, clock: Callable[[], datetime], data_dir: Path) -> None:
-        self.engine, self.releases, self.clock = engine, releases, clock
+    def __init__(
+        self,
+        engine: Engine,
+        releases: ReleaseStore,
+        clock: Callable[[], datetime],
+        data_dir: Path,
+        held_out: float = 0.0,
+    ) -> None:
+        """held_out: the share of samples that devices leave to the release gate; 0: there is no gate."""
+        self.engine, self.releases, self.clock, self.held_out = engine, releases, clock, held_out
         self._data_dir = data_dir
 
     def stock(self, release: ReleaseManifest, order: RoundOrder, follows: int | None) -> Stock:
@@ -34,6 +42,7 @@ class Stockroom:
             clock=self.clock,
             data_dir=self._data_dir,
             past=None if follows is None else self._past(follows),
+            held_out=self.held_out,
             memory=self._memory(order.system),
         )
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from hashlib import sha256
 from typing import Protocol
 
 import numpy as np
@@ -72,6 +74,12 @@ class NoSamples:
 NO_SAMPLES = NoSamples()
 
 
+def is_held_out(feed_id: str, news_id: str, share: float) -> bool:
+    """Whether a click is kept for evaluation: by its hash, so that it's always the same ones and nothing is stored."""
+    drawn = int.from_bytes(sha256(f"{feed_id} {news_id}".encode()).digest()[:8], "big")
+    return drawn < share * 2**64
+
+
 @dataclass(frozen=True)
 class _Positive:
     """A click that can be learnt from: its feed, and what had been clicked before that feed was shown, oldest first."""
@@ -109,6 +117,19 @@ class ReaderSamples:
     def available(self) -> int:
         """Clicks that samples can be made of."""
         return len(self._positives)
+
+    def without_held_out(self, share: float) -> ReaderSamples:
+        """For gradients: without the clicks that are held out. They still stand in the histories of later ones."""
+        return self._part(lambda positive: not is_held_out(positive.feed.feed_id, positive.news_id, share))
+
+    def held_out(self, share: float) -> ReaderSamples:
+        """For evaluation: the clicks that gradients leave out."""
+        return self._part(lambda positive: is_held_out(positive.feed.feed_id, positive.news_id, share))
+
+    def _part(self, wanted: Callable[[_Positive], bool]) -> ReaderSamples:
+        part = copy.copy(self)
+        object.__setattr__(part, "_positives", [positive for positive in self._positives if wanted(positive)])
+        return part
 
     def draw(self, *, negatives: int, limit: int, rng: np.random.Generator, features: tuple[str, ...] = ()) -> Samples:
         """Samples drawn afresh.

@@ -57,7 +57,7 @@ from device_app.training.participant import (
 )
 from device_app.training.private_step import private_gradients, stepped
 from device_app.training.reading import Reading
-from device_app.training.samples import NO_SAMPLES, ReaderSamples
+from device_app.training.samples import NO_SAMPLES, ReaderSamples, SampleSource
 from device_app.training.summing import Summing
 from device_app.training.tasks import TASKS
 from device_app.training.tasks.task import Given, Shapes, TaskKind, Update
@@ -241,6 +241,7 @@ class Trainer:
         if kind is not None:
             trainable = _trainable(release, kind)
             if trainable is None or manifest.model in trainable:
+                self._source(manifest, kind)
                 shapes = kind.make(self._given(release, manifest)).shapes(_params(release, manifest))
         return Terms(
             privacy=self._ledger.settings,
@@ -281,8 +282,7 @@ class Trainer:
         kind = TASKS[manifest.task]
         task = kind.make(self._given(release, manifest))
         params = _params(release, manifest)
-        samples = self._samples if kind.needs_samples else NO_SAMPLES
-        assert samples is not None, "samples are gathered before the check-in"
+        samples = self._source(manifest, kind)
         update = task.run(params, samples, self._gradients(release, manifest, kind), self._draw(manifest.round))
         entry = _entry(release, manifest)
         shared = shared_part(update.tensors, entry)
@@ -305,6 +305,18 @@ class Trainer:
             self._private.keep(model, encoder, stepped(self._private.get(model, encoder), gradients))
 
         return paid
+
+    def _source(self, manifest: RoundManifest, kind: TaskKind) -> SampleSource:
+        """The samples that the task may use. Raises NotEligible if there are none."""
+        if not kind.needs_samples:
+            return NO_SAMPLES
+        if self._samples is None:
+            raise NotEligible("another round was opened while it looked for one.")
+        share = manifest.held_out
+        part = self._samples.held_out(share) if kind.held_out else self._samples.without_held_out(share)
+        if not part.available:
+            raise NotEligible("none of its clicks is held out." if kind.held_out else "all of its clicks are held out.")
+        return part
 
     def _gradients(self, release: Release, manifest: RoundManifest, kind: TaskKind) -> GradientFn:
         if kind.graph not in GRADIENTS or manifest.model is None:

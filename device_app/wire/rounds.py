@@ -46,6 +46,9 @@ class RoundManifest(Message):
     protection: Protection
     negatives: int = Field(default=1, ge=1, le=64, description="K")
     samples_limit: int = Field(default=32, ge=1, le=1024, description="Most samples a device may use.")
+    held_out: float = Field(
+        default=0.0, ge=0, le=0.5, description="Share of a reader's samples that gradients leave to the release gate."
+    )
     closes_at: AwareDatetime
     terms: SumTerms | None = Field(default=None, description="Of the secure sum, in a round that is one.")
 
@@ -87,6 +90,9 @@ class RoundStatus(Message):
     release: ReleaseId
     published: ReleaseId | None = Field(default=None, description="None in an applied round that published nothing.")
     follows: RoundId | None = None
+    orders: str | None = Field(default=None, description="System of the round that its conclusion has ordered.")
+    followed_by: RoundId | None = Field(default=None, description="That round, once it's opened.")
+    says: str | None = Field(default=None, description="What came of it, in a sentence, where the system has one.")
     cohort: int = Field(description="Updates wanted.")
     cohort_minimum: int
     joined: int

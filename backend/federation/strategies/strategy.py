@@ -67,6 +67,7 @@ class Stock:
         engine: pool and tables, for reading.
         data_dir: the server's folder.
         past: the round that this one follows.
+        held_out: share of their samples that devices leave to the release gate; 0 while it's off.
         memory: of the optimizer, after the last applied round of this system.
     """
 
@@ -77,6 +78,7 @@ class Stock:
     clock: Callable[[], datetime]
     data_dir: Path
     past: Past | None = None
+    held_out: float = 0.0
     memory: Memory = field(default_factory=Memory)
 
 
@@ -107,6 +109,7 @@ class Conclusion:
         next: a round that is opened at once.
         memory: of the optimizer, for the next round of this system.
         note: words for the release's history; None for the usual ones.
+        says: what came of the round, in a sentence for people.
 
     Without weights and draft nothing is published.
     """
@@ -118,6 +121,7 @@ class Conclusion:
     next: RoundOrder | None = None
     memory: Memory | None = None
     note: str | None = None
+    says: str | None = None
 
     @property
     def publishes(self) -> bool:

@@ -11,6 +11,7 @@ from backend.federation.systems.naml import NAML
 from backend.federation.systems.news_union import NEWS_UNION, NEWS_UNION_NOISY
 from backend.federation.systems.nrms import NRMS
 from backend.federation.systems.private_counts import PRIVATE_COUNTS, PRIVATE_COUNTS_EXACT, PRIVATE_COUNTS_LOCAL
+from backend.federation.systems.release_gate import RELEASE_GATE
 from backend.federation.systems.small_ranker import SMALL_RANKER
 from backend.federation.systems.small_ranker_secure import SMALL_RANKER_EXACT, SMALL_RANKER_SECURE
 from backend.federation.systems.system import SystemSpec
@@ -37,5 +38,6 @@ SYSTEMS: dict[str, SystemSpec] = {
         NEWS_UNION_NOISY,
         EFFICIENT_FEDREC,
         EFFICIENT_FEDREC_NOISY,
+        RELEASE_GATE,
     )
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from device_app.training.tasks.counting import count_task
+from device_app.training.tasks.evaluate import evaluate_task
 from device_app.training.tasks.full_gradient import full_gradient_task
 from device_app.training.tasks.mark_news import mark_news_task
 from device_app.training.tasks.multi_view import MULTI_VIEW
@@ -11,6 +12,7 @@ from device_app.training.tasks.split_gradient import split_gradient_task
 from device_app.training.tasks.task import TaskKind
 
 TASKS: dict[str, TaskKind] = {
+    "evaluate": TaskKind(evaluate_task, role="ranker", graph="score", held_out=True),
     "recall": TaskKind(recall_task, role="recall", graph="gradient"),
     "full_gradient": TaskKind(full_gradient_task, role="ranker", graph="gradient"),
     "multi_view": MULTI_VIEW,

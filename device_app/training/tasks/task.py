@@ -86,6 +86,7 @@ class TaskKind:
         graph: purpose of the graph that the model must have; `grad` runs it, if it's the gradient.
         needs_samples: whether a device takes part only if it has clicks to make samples of.
         channel: of the ledger, which pays; the reader switches each on by itself.
+        held_out: whether its samples are those that gradients leave out.
     """
 
     make: Callable[[Given], LocalTask]
@@ -93,6 +94,7 @@ class TaskKind:
     graph: str | None = None
     needs_samples: bool = True
     channel: Literal["training", "counts"] = "training"
+    held_out: bool = False
 
 
 def gradient_shapes(params: Params) -> Shapes:

@@ -31,7 +31,7 @@ def test_four_rankers_add_no_task_and_no_strategy() -> None:
 
 
 def test_the_devices_know_every_task_that_a_system_asks_for() -> None:
-    assert {spec.task for spec in SYSTEMS.values()} == TASKS.keys()
+    assert {spec.task for spec in SYSTEMS.values()} <= TASKS.keys()
 
 
 def test_fednewsrec_is_the_papers_setting() -> None:

@@ -1,0 +1,152 @@
+"""The release gate: devices score a release and its predecessor on clicks they held out; a clear fall is undone.
+
+The rule. Each device's gain (new AUC less old) is cut at +-0.03, so no device weighs more and the sum has a bounded
+sensitivity. Of n devices the sum gives the mean gain m, the spread s between devices, and the noise's own deviation,
+which is known; the error of m is e = sqrt(s^2 / n + noise^2). The release is rolled back if
+
+    m < -tolerance   and   m < -z e,    z the normal quantile of `confidence`, one-sided
+
+so a release that is no worse is rolled back with a probability of at most 1 - confidence, whatever the noise, and one
+that fell by less than the tolerance stays. What it can't do with few devices it says: a fall is found with 80 % only
+from (z + .84) e on, which is told with every verdict. With 60 devices and the noise of `release_gate` the noise alone
+makes e .0031, so falls below about .008 are seldom found; with 1,000 devices .002. Small falls of many releases in a
+row can each stay below the rule: the gate is a fuse, and no proof of progress. Errors of both sorts are the operator's
+to weigh (`gate_tolerance`, `gate_confidence`); a wrong rollback costs the work of one round.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from statistics import NormalDist
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import update
+from sqlalchemy.orm import Session
+
+from backend.db.tables_federation import Round
+from backend.federation.aggregate import Aggregate
+from backend.federation.errors import RoundImpossible
+from backend.federation.strategies.strategy import Conclusion, Plan, Stock
+from backend.releases.store import ReleaseDraft, release_number
+from device_app.wire.evaluation import ASIDE, GAIN, LEVEL, REACH, SHAPES, SQUARE
+from device_app.wire.protections import SecureSum
+from device_app.wire.releases import ReleaseManifest
+from device_app.wire.rounds import RoundManifest
+
+if TYPE_CHECKING:
+    from backend.federation.systems.system import SystemSpec
+
+POWER = 0.8
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a cohort's held-out clicks say of a release.
+
+    gain: mean AUC less its predecessor's. error: its standard error, noise included. auc: under the new weights, for
+    orientation. found_from: a fall of this size would have been found with 80 %.
+    """
+
+    gain: float
+    error: float
+    auc: float
+    devices: int
+    found_from: float
+    falls: bool
+
+
+def judge(
+    sums: Mapping[str, NDArray[np.float64]], devices: int, noise: float, *, tolerance: float, confidence: float
+) -> Verdict:
+    """Apply the rule. noise: standard deviation of the noise in each opened sum, 0 for none."""
+    gain = float(sums[GAIN][0]) / devices
+    square = float(sums[SQUARE][0]) / devices / ASIDE
+    spread = min(1.0, max(0.0, square - gain**2))
+    error = math.sqrt(spread / devices + (noise / devices) ** 2)
+    z = NormalDist().inv_cdf(confidence)
+    return Verdict(
+        gain=REACH * gain,
+        error=REACH * error,
+        auc=(float(sums[LEVEL][0]) / devices / ASIDE + 1) / 2,
+        devices=devices,
+        found_from=max(tolerance, REACH * error * z) + REACH * error * NormalDist().inv_cdf(POWER),
+        falls=REACH * gain < -max(tolerance, z * REACH * error),
+    )
+
+
+@dataclass(frozen=True)
+class Gate:
+    """Keeps a release, or publishes its predecessor's content again.
+
+    Args:
+        tolerance: a fall of AUC up to this much is let pass.
+        confidence: one-sided; 1 - confidence is how often a release that's no worse is rolled back, at most.
+    """
+
+    tolerance: float = 0.003
+    confidence: float = 0.95
+
+    def plan(self, spec: SystemSpec, stock: Stock) -> Plan:
+        """Both weights of the ranker that the newest release has changed."""
+        if not stock.held_out:
+            raise RoundImpossible(
+                "The gate is off, so devices hold no clicks out.", field="system", limit="the setting gate"
+            )
+        before = _predecessor(stock)
+        model = _changed_ranker(before, stock.release)
+        weights = before.models[model].weights
+        assert weights is not None
+        return Plan(SHAPES, {"before": weights}, model)
+
+    def conclude(self, spec: SystemSpec, total: Aggregate, stock: Stock, manifest: RoundManifest) -> Conclusion:
+        """The verdict, and the rollback if it's due; the undone round's optimizer memory is forgotten with it."""
+        law, before, release = manifest.protection, _predecessor(stock), manifest.release
+        assert isinstance(law, SecureSum)
+        noise = law.sigma * 2.0**-law.fraction_bits * math.sqrt(total.count)
+        verdict = judge(total.sums(), total.count, noise, tolerance=self.tolerance, confidence=self.confidence)
+        facts = {"gate": asdict(verdict) | {"model": manifest.model, "release": release, "before": before.release}}
+        says = (
+            f"{release} scores {verdict.gain:+.4f} AUC against {before.release} on clicks held out by "
+            f"{verdict.devices} devices (standard error {verdict.error:.4f})"
+        )
+        if not verdict.falls:
+            return Conclusion(facts=facts, says=f"{says}: it stays.")
+
+        def forget_memory(session: Session) -> None:
+            session.execute(update(Round).where(Round.published == release_number(release)).values(memory=None))
+
+        return Conclusion(
+            draft=lambda _: ReleaseDraft.like(before),
+            rows=forget_memory,
+            facts=facts,
+            note=f"back to {before.release}, since {release} scored {verdict.gain:+.4f} AUC against it",
+            says=f"{says}: rolled back.",
+        )
+
+
+def _predecessor(stock: Stock) -> ReleaseManifest:
+    if stock.release.previous is None:
+        raise RoundImpossible(f"{stock.release.release} has no predecessor to compare with.", field="system")
+    return stock.releases.manifest(stock.release.previous)
+
+
+def _changed_ranker(before: ReleaseManifest, after: ReleaseManifest) -> str:
+    """The default ranker if it has changed, else the first that has. Raises RoundImpossible."""
+    changed = [
+        name
+        for name, entry in after.models.items()
+        if entry.role == "ranker"
+        and (old := before.models.get(name)) is not None
+        and old.weights is not None
+        and (old.architecture, old.features) == (entry.architecture, entry.features)
+        and old.weights != entry.weights
+    ]
+    if not changed:
+        raise RoundImpossible(
+            f"No ranker has other weights in {after.release} than in {before.release}.", field="system"
+        )
+    return after.default_ranker if after.default_ranker in changed else changed[0]

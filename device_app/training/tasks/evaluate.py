@@ -1,0 +1,82 @@
+"""How a release's ranker does on samples that no gradient of this device was made of, beside its predecessor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from device_app.errors import NotEligible
+from device_app.training.gradients import Batch, BoundGraph, GradientFn, Params
+from device_app.training.samples import SampleSource
+from device_app.training.tasks.full_gradient import ranker_batch
+from device_app.training.tasks.task import Given, Shapes, Update
+from device_app.wire.evaluation import SHAPES, written
+from device_app.wire.tensors import TensorError, TensorSpec, unpack
+
+BEFORE = "before"
+"""The material with the predecessor's weights."""
+ScoreFn = Callable[[Params, Batch], NDArray[np.float32]]
+
+
+@dataclass(frozen=True)
+class EvaluateTask:
+    """The mean AUC of held-out clicks against news of the same feeds that were not clicked, under both weights.
+
+    For one click and K others drawn from its feed, AUC is the share of the others that score lower, a tie counting
+    half; its mean over draws is the AUC of the feed. Both weights see the same draws.
+
+    Args:
+        score: the release's graph; batch -> scores [b, 1 + K].
+        before: the predecessor's weights.
+        negatives: K.
+        samples_limit: most clicks used.
+        features: as of the gradient.
+    """
+
+    score: ScoreFn
+    before: Params
+    negatives: int
+    samples_limit: int
+    features: tuple[str, ...] = ()
+
+    def shapes(self, params: Params) -> Shapes:
+        """Three numbers, whatever the model."""
+        return SHAPES
+
+    def run(self, params: Params, samples: SampleSource, grad: GradientFn, rng: np.random.Generator) -> Update:
+        """The device's numbers. Raises ValueError if there are no samples."""
+        drawn = samples.draw(negatives=self.negatives, limit=self.samples_limit, rng=rng, features=self.features)
+        batch = ranker_batch(drawn, slice(None))
+        numbers = written(mean_auc(self.score(params, batch)), mean_auc(self.score(self.before, batch)))
+        return Update({name: np.array([each], np.float32) for name, each in numbers.items()}, 0.0, len(drawn))
+
+
+def mean_auc(scores: NDArray[np.float32]) -> float:
+    """scores [n, 1 + K], the clicked news first."""
+    clicked, others = scores[:, :1], scores[:, 1:]
+    return float(np.mean((clicked > others) + 0.5 * (clicked == others)))
+
+
+def evaluate_task(given: Given) -> EvaluateTask:
+    """For the ranker that the round names. Raises NotEligible if the predecessor's weights are not of its kind."""
+    release, manifest = given.release, given.manifest
+    assert manifest.model is not None
+    weights = release.weights(manifest.model)
+    specs = {name: TensorSpec("float32", each.shape) for name, each in weights.items()}
+    content = given.materials(BEFORE)
+    try:
+        before = unpack(content, specs, limit_bytes=len(content))
+    except TensorError as broken:
+        raise NotEligible(f"the predecessor's weights do not fit: {broken}.") from broken
+    entry = release.manifest.models[manifest.model]
+    graph = BoundGraph(release.graph(manifest.model, "score"), threads=given.threads, private=entry.private)
+    return EvaluateTask(
+        score=lambda params, batch: graph(params, **batch)["scores"],
+        before=before,
+        negatives=manifest.negatives,
+        samples_limit=manifest.samples_limit,
+        features=entry.features,
+    )

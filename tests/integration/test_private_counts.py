@@ -1,0 +1,294 @@
+"""Private counts over HTTP: real routes, coordinator, stores and trainers. Oracle: the readers' displays and clicks,
+counted here from what was put into the devices' stores.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+import httpx
+import numpy as np
+import pytest
+from starlette.types import Receive, Scope, Send
+
+from backend.counting.book import CountBook
+from backend.db.sessions import reading_session
+from backend.db.tables import News
+from backend.db.tables_counting import NewsCount
+from backend.federation.account import NoisyOpening, SumNoise, spent_on
+from backend.federation.systems import SYSTEMS
+from backend.federation.systems.system import SystemSpec
+from backend.news.item import NewsItem
+from backend.news.pool import NewsPool
+from device_app.errors import BackendUnreachable
+from device_app.settings import PrivacySettings
+from device_app.uplink.server import Uplink
+from device_app.wire.protections import SecureSum
+from device_app.wire.rounds import RoundStatus
+from tests.doubles.clock import StillClock
+from tests.doubles.news import NOW
+from tests.doubles.round_rig import BackendRig, DeviceRig
+from tests.doubles.small_world import serving
+
+DEVICES, NEWS = 12, 30
+ALLOWS = PrivacySettings(secure_sum="exact", smallest_sum=3, epsilon_per_day_counts=100)
+SHOWN, OPENED = 12, 3
+
+
+@dataclass
+class Cohort:
+    """A server over HTTP, a pool of thirty news, and twelve devices whose readers have not switched training on."""
+
+    backend: BackendRig
+    devices: list[DeviceRig] = field(default_factory=list)
+    displays: Counter[str] = field(default_factory=Counter)
+    clicks: Counter[str] = field(default_factory=Counter)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self.backend.app(scope, receive, send)
+
+    def open(self, system: str = "private_counts_exact", minimum: int = 3) -> RoundStatus:
+        return self.backend.coordinator.open_round(system, cohort=DEVICES, cohort_minimum=minimum, seconds=60.0)
+
+    def all_work(self, steps: int = 6, which: range = range(DEVICES)) -> None:
+        for _ in range(steps):
+            for number in which:
+                self.devices[number].trainer.step()
+            self.backend.coordinator.step()
+
+    def read(self, number: int, feed: str, rng: np.random.Generator) -> None:
+        """A feed an hour ago; the first news are shown to everybody, and opened most."""
+        device, clock = self.devices[number], self.backend.clock
+        at = clock() - timedelta(hours=1)
+        shown = [f"n{row}" for row in rng.choice(NEWS, size=SHOWN, replace=False)]
+        opened = [news_id for news_id in shown if int(news_id[1:]) < 12][:OPENED]
+        device.shelves.impressions.record(feed, shown, at)
+        for news_id in opened:
+            device.shelves.clicks.add(news_id, feed, at + timedelta(minutes=5))
+        device.shelves.clicks.add("n29", None, at)  # found by searching: nobody counts such displays
+        self.displays.update(shown)
+        self.clicks.update(opened)
+
+    def counted(self, round_number: int) -> tuple[dict[str, float], dict[str, float]]:
+        """Displays and clicks as the server's rows have them."""
+        with reading_session(self.backend.engine) as session:
+            rows = (
+                session.query(News.id, NewsCount.displays, NewsCount.clicks)
+                .join(NewsCount, NewsCount.news == News.number)
+                .where(NewsCount.round == round_number)
+                .all()
+            )
+        return {one: shown for one, shown, _ in rows}, {one: clicked for one, _, clicked in rows}
+
+    def status(self, number: int = 1) -> RoundStatus:
+        return self.backend.coordinator.status(f"round-{number}")
+
+
+@pytest.fixture
+def cohort(tmp_path: Path) -> Iterator[Cohort]:
+    (tmp_path / "backend").mkdir()
+    cohort = Cohort(BackendRig.make(tmp_path / "backend", StillClock(NOW + timedelta(days=1))))
+    news = [
+        NewsItem(
+            id=f"n{row}",
+            title=f"Headline number {row} of its own",
+            section="s",
+            topic=f"t{row % 3}",
+            published_at=NOW - timedelta(hours=row),
+        )
+        for row in range(NEWS)
+    ]
+    NewsPool(cohort.backend.engine).add(news, source="test")
+    with ExitStack() as stack:
+        url = stack.enter_context(serving(cohort))
+        first = tmp_path / "first.sqlite"
+        for number in range(DEVICES):
+            wire = Redirected(url)
+            stack.callback(wire.close)
+            path = tmp_path / f"device{number}.sqlite"
+            if number:
+                shutil.copy(first, path)
+            device = DeviceRig(path, cohort.backend.clock, wire, ALLOWS, number, blob_folder=tmp_path / "blobs")
+            if not number:
+                device.sync()
+                device.stop()
+                shutil.copy(path, first)
+                device.start()
+            cohort.devices.append(device)
+            cohort.read(number, "feed1", np.random.default_rng(number))
+        yield cohort
+        for device in cohort.devices:
+            device.stop()
+
+
+class Redirected(httpx.BaseTransport):
+    """Real HTTP to the server of the test."""
+
+    def __init__(self, url: str) -> None:
+        self.url, self.inner = httpx.URL(url), httpx.HTTPTransport()
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        request.url = request.url.copy_with(host=self.url.host, port=self.url.port)
+        return self.inner.handle_request(request)
+
+    def close(self) -> None:
+        self.inner.close()
+
+
+def law_of(system: str) -> SecureSum:
+    law = SYSTEMS[system].protection
+    assert isinstance(law, SecureSum)
+    return law
+
+
+def test_without_noise_the_opened_counts_are_the_true_ones(cohort: Cohort) -> None:
+    cohort.open()
+    cohort.all_work()
+    status = cohort.status()
+    assert (status.state, status.published, status.survivors) == ("applied", None, DEVICES), status.reason
+    displays, clicks = cohort.counted(1)
+    assert displays == {f"n{row}": float(cohort.displays[f"n{row}"]) for row in range(NEWS)}
+    assert clicks == {f"n{row}": float(cohort.clicks[f"n{row}"]) for row in range(NEWS)}
+    assert sum(clicks.values()) > 20
+
+
+def test_with_noise_they_are_true_within_its_reach_and_both_ends_agree_on_the_price(cohort: Cohort) -> None:
+    cohort.open("private_counts", minimum=10)
+    for device in cohort.devices:
+        device.ledger.settings = PrivacySettings(epsilon_per_day_counts=6)  # but for the budget as a device comes
+    cohort.all_work()
+    status = cohort.status()
+    assert status.state == "applied", status.reason
+    displays, clicks = cohort.counted(1)
+    law = law_of("private_counts")
+    click_sd = law.sigma * 2.0**-law.fraction_bits * np.sqrt(DEVICES)
+    off_clicks = np.array([clicks[f"n{row}"] - cohort.clicks[f"n{row}"] for row in range(NEWS)])
+    off_displays = np.array([displays[f"n{row}"] - cohort.displays[f"n{row}"] for row in range(NEWS)])
+    # Beyond six standard deviations lies one Gaussian number in 10^9; all within one is as unlikely.
+    assert 1.0 < np.abs(off_clicks / click_sd).max() < 6
+    assert 1.0 < np.abs(off_displays / (8 * click_sd)).max() < 6
+    opening = NoisyOpening(SumNoise(law.sigma, np.sqrt(2) * law.clip * 2**law.fraction_bits, 2 * NEWS), DEVICES)
+    assert status.epsilon == pytest.approx(spent_on([opening], law.delta))
+    for device in cohort.devices:
+        assert device.ledger.total("counts") == pytest.approx(law.epsilon(10, 2 * NEWS))
+        assert device.ledger.total("training") == 0
+        (taken,) = device.shelves.counted.list()
+        in_feeds = "SELECT count(*) FROM click WHERE feed_id <> ''"
+        assert (taken.displayed, taken.clicked) == (SHOWN, device.shelves.database.number(in_feeds))
+    made = CountBook(cohort.backend.engine, half_life_hours=24).made()[0]
+    assert (made.devices, made.news) == (DEVICES, NEWS)
+    assert made.clicks_variance == pytest.approx(click_sd**2)
+    assert made.displays_variance == pytest.approx((8 * click_sd) ** 2)
+
+
+def test_a_second_count_is_about_what_came_since(cohort: Cohort) -> None:
+    cohort.open()
+    cohort.all_work()
+    cohort.displays.clear()
+    cohort.clicks.clear()
+    cohort.backend.clock.go_on(3 * 3_600)
+    for number in range(DEVICES):
+        cohort.read(number, "feed2", np.random.default_rng(100 + number))
+    cohort.open()
+    cohort.all_work()
+    displays, clicks = cohort.counted(2)
+    assert displays == {f"n{row}": float(cohort.displays[f"n{row}"]) for row in range(NEWS)}
+    assert clicks == {f"n{row}": float(cohort.clicks[f"n{row}"]) for row in range(NEWS)}
+
+
+@pytest.mark.parametrize("lost", ["uplink", "process"])
+def test_what_was_paid_for_is_never_contributed_again_though_its_round_fails(
+    cohort: Cohort, monkeypatch: pytest.MonkeyPatch, lost: str
+) -> None:
+    cohort.open()
+    cohort.all_work(steps=2)  # keys and shares are with the server
+    assert cohort.status().state == "masked"
+    send = Uplink.sum_message
+
+    def unreachable(*args: object, **kwargs: object) -> object:
+        if lost == "process":
+            raise KeyboardInterrupt
+        raise BackendUnreachable("http://backend", "the line is cut")
+
+    monkeypatch.setattr(Uplink, "sum_message", unreachable)
+    for device in cohort.devices:
+        if lost == "process":
+            with pytest.raises(KeyboardInterrupt):
+                device.trainer.step()
+            device.stop()
+            device.start()
+        else:
+            device.trainer.step()
+    monkeypatch.setattr(Uplink, "sum_message", send)
+    assert all(len(device.shelves.counted.list()) == 1 for device in cohort.devices), "paid for"
+    cohort.backend.clock.go_on(61)
+    cohort.backend.coordinator.step()
+    assert cohort.status().state == "failed"
+    cohort.backend.clock.go_on(120)
+    cohort.open()
+    cohort.all_work(steps=12)
+    assert cohort.status(2).state == "applied", cohort.status(2).reason
+    displays, clicks = cohort.counted(2)
+    assert set(displays.values()) == set(clicks.values()) == {0.0}
+
+
+def test_a_device_killed_before_it_has_paid_contributes_later(cohort: Cohort, monkeypatch: pytest.MonkeyPatch) -> None:
+    cohort.open()
+    cohort.all_work(steps=2)
+    device = cohort.devices[0]
+    taken = device.shelves.counted.take
+
+    def killed(*args: object) -> None:
+        taken(*args)  # type: ignore[arg-type]
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(type(device.shelves.counted), "take", lambda self, one: killed(one))
+    with pytest.raises(KeyboardInterrupt):
+        device.trainer.step()
+    monkeypatch.undo()
+    device.stop()
+    device.start()
+    assert device.shelves.counted.list() == []
+    assert device.ledger.total("counts") == 0
+    cohort.all_work()
+    assert cohort.status().state == "applied", cohort.status().reason
+    assert sum(cohort.counted(1)[0].values()) == sum(cohort.displays.values())
+
+
+def test_a_reader_who_switched_counts_off_is_in_none(cohort: Cohort) -> None:
+    cohort.devices[0].ledger.settings = ALLOWS.model_copy(update={"counting": False})
+    cohort.open()
+    cohort.all_work(steps=2)
+    cohort.backend.clock.go_on(31)
+    cohort.all_work(steps=4)
+    status = cohort.status()
+    assert (status.state, status.survivors) == ("applied", DEVICES - 1), status.reason
+    assert cohort.devices[0].shelves.participations.list() == []
+
+
+def test_a_count_without_noise_is_declined_by_a_device_as_it_comes(cohort: Cohort) -> None:
+    cohort.devices[0].ledger.settings = PrivacySettings(smallest_sum=3)
+    cohort.open()
+    outcome = cohort.devices[0].trainer.step()
+    assert outcome.state == "declined"
+    assert "no noise in it" in str(outcome.why)
+
+
+def test_a_device_that_allows_counts_alone_looks_on_while_others_train(cohort: Cohort) -> None:
+    cohort.backend.coordinator.open_round("small_ranker", cohort=3, cohort_minimum=1, seconds=60)
+    outcome = cohort.devices[0].trainer.step()
+    assert outcome.state == "idle"
+    assert "has not switched training on" in str(outcome.why)
+    assert cohort.status().joined == 0
+
+
+def test_every_system_of_counts_asks_for_the_same_vectors() -> None:
+    systems: list[SystemSpec] = [SYSTEMS[name] for name in SYSTEMS if name.startswith("private_counts")]
+    assert len(systems) == 3
+    assert len({spec.strategy for spec in systems}) == 1

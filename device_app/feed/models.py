@@ -11,11 +11,14 @@ from weakref import WeakValueDictionary
 from device_app.errors import ReleaseRefused
 from device_app.interests.decomposition import RecallModel
 from device_app.privacy.reporters import Spaces
+from device_app.ranking.group_ranker import GroupRanker
 from device_app.ranking.ranker import Ranker
 from device_app.ranking.session import GraphSession
 from device_app.ranking.views_ranker import ViewsRanker
 from device_app.sync.release import Release
 from device_app.wire.releases import ReleaseManifest
+
+LocalRanker = Ranker | ViewsRanker | GroupRanker
 
 
 @dataclass(frozen=True)
@@ -24,7 +27,7 @@ class ServingModels:
 
     manifest: ReleaseManifest
     recall: RecallModel
-    ranker: Ranker | ViewsRanker
+    ranker: LocalRanker
     spaces: Spaces = field(default_factory=Spaces)
 
     @property
@@ -82,17 +85,19 @@ class ModelRack:
         return _session(release, model, purpose, self._threads)
 
 
-def _ranker(release: Release, model: str, threads: int) -> Ranker:
-    return Ranker(
-        _session(release, model, "score", threads), name=model, features=release.manifest.models[model].features
-    )
+def _ranker(release: Release, model: str, threads: int) -> LocalRanker:
+    entry = release.manifest.models[model]
+    if entry.groups is not None:
+        groups, graph = release.groups(model), release.graph(model, "score")
+        return GroupRanker(graph, groups, name=model, features=entry.features, threads=threads)
+    return Ranker(_session(release, model, "score", threads), name=model, features=entry.features)
 
 
 def _views_ranker(release: Release, model: str, threads: int) -> ViewsRanker:
     return ViewsRanker(release.graph(model, "score"), release.weights(model), name=model, threads=threads)
 
 
-RANKERS: Mapping[str, Callable[[Release, str, int], Ranker | ViewsRanker]] = {"multi_view": _views_ranker}
+RANKERS: Mapping[str, Callable[[Release, str, int], LocalRanker]] = {"multi_view": _views_ranker}
 """Architectures that are not ranked by clicks and features alone."""
 
 

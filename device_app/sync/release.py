@@ -14,6 +14,7 @@ from safetensors.numpy import load
 from device_app.errors import NoRelease, ReleaseRefused
 from device_app.privacy.reporters import Spaces
 from device_app.ranking.features import FEATURES
+from device_app.ranking.groups import GroupModels
 from device_app.ranking.session import GraphMismatch, GraphSession
 from device_app.store.blobs import Blobs
 from device_app.store.release_shelf import ReleaseShelf
@@ -62,6 +63,27 @@ class Release:
             self._weights[model] = {} if ref is None else self._load(model, self._read(ref))
         return self._weights[model]
 
+    def groups(self, model: str) -> GroupModels:
+        """The models of a ranker's groups, and how a device finds its own. Raises ReleaseRefused."""
+        entry = self._entry(model).groups
+        if entry is None:
+            raise ReleaseRefused(self.id, f"model {model} has no groups")
+        shared = self.weights(model)
+        weights = self._load(model, self._read(entry.weights))
+        vectors, next_vectors = (self._load(model, self._read(ref)) for ref in (entry.vectors, entry.next_vectors))
+        for found, shapes in (
+            (weights, {name: (entry.size, *value.shape) for name, value in shared.items()}),
+            (vectors, {name: value.shape for name, value in shared.items()}),
+            (next_vectors, {name: value.shape for name, value in shared.items()}),
+        ):
+            if {name: value.shape for name, value in found.items()} != shapes:
+                raise ReleaseRefused(self.id, f"groups of {model}: their weights are not those of {entry.size} of it")
+        dimensions = self.manifest.dimensions
+        centroids, next_centroids = (
+            self._vectors(ref, "centroids", entry.size, dimensions) for ref in (entry.centroids, entry.next_centroids)
+        )
+        return GroupModels(weights, centroids, vectors, next_centroids, next_vectors)
+
     def spaces(self) -> Spaces:
         """The prototypes of every codebook, and the projection. Raises ReleaseRefused."""
         protocol, dimensions = self.manifest.recall, self.manifest.dimensions
@@ -96,6 +118,8 @@ class Release:
             raise ReleaseRefused(self.id, f"its ranker needs the feature {unknown[0]!r}, unknown to this program")
         for model, entry in manifest.models.items():
             weights = self.weights(model)
+            if entry.groups is not None:
+                self.groups(model)
             shapes = tuple((name, tensor.shape) for name, tensor in sorted(weights.items()))
             for purpose, ref in entry.graphs.items():
                 try:
@@ -121,7 +145,7 @@ class Release:
         try:
             found = unpack(self._read(ref), specs, limit_bytes=ref.size_bytes)
         except TensorError as broken:
-            raise ReleaseRefused(self.id, f"codebook of {rows}: {broken}") from broken
+            raise ReleaseRefused(self.id, f"{name} [{rows}, D]: {broken}") from broken
         vectors: NDArray[np.float32] = found[name]
         vectors.flags.writeable = False
         return vectors

@@ -5,8 +5,11 @@ from __future__ import annotations
 from device_app.training.tasks.counting import count_task
 from device_app.training.tasks.evaluate import evaluate_task
 from device_app.training.tasks.full_gradient import full_gradient_task
+from device_app.training.tasks.group_gradient import group_gradient_task
 from device_app.training.tasks.mark_news import mark_news_task
 from device_app.training.tasks.multi_view import MULTI_VIEW
+from device_app.training.tasks.nearest_group import nearest_group_task
+from device_app.training.tasks.nearest_prototype import nearest_prototype_task
 from device_app.training.tasks.recall import recall_task
 from device_app.training.tasks.split_gradient import split_gradient_task
 from device_app.training.tasks.task import TaskKind
@@ -18,5 +21,8 @@ TASKS: dict[str, TaskKind] = {
     "multi_view": MULTI_VIEW,
     "mark_news": TaskKind(mark_news_task),
     "count": TaskKind(count_task, needs_samples=False, channel="counts"),
+    "group_gradient": TaskKind(group_gradient_task, role="ranker", graph="gradient"),
+    "nearest_group": TaskKind(nearest_group_task, role="ranker", graph="score", needs_samples=False),
+    "nearest_prototype": TaskKind(nearest_prototype_task, needs_samples=False),
     "split_gradient": TaskKind(split_gradient_task, role="ranker", graph="table_gradient"),
 }

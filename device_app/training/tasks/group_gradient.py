@@ -1,0 +1,84 @@
+"""A ranker's gradient at the model of the reader's own group, in that group's block of the update (FINDING)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from device_app.errors import NotEligible
+from device_app.ranking.groups import GroupChoice, GroupModels
+from device_app.training.gradients import GRADIENT_PREFIX, GradientFn, Params
+from device_app.training.samples import SampleSource
+from device_app.training.tasks.full_gradient import FullGradientTask
+from device_app.training.tasks.task import Given, Shapes, Update
+from device_app.wire.protections import SecureSum
+
+MEMBERS = "members"
+MEMBER_SHARE = 0.5
+GRADIENT_SHARE = math.sqrt(1 - MEMBER_SHARE**2)
+
+
+@dataclass(frozen=True)
+class GroupGradientTask:
+    """`g.<parameter>` [K, *shape] with the gradient in block `group`, and `members` [K] with a mark there.
+
+    The gradient is scaled into a ball of sqrt(3)/2 of the clip and the mark is half of it, so that together they fill
+    the clip's ball at most, and the clip that follows leaves the mark as it is.
+
+    Args:
+        whole: what is computed, for one model.
+        groups: the release's.
+        group: the reader's own.
+        clip: C.
+    """
+
+    whole: FullGradientTask
+    groups: GroupModels
+    group: int
+    clip: float
+
+    def shapes(self, params: Params) -> Shapes:
+        """A block a group for every parameter, and a count a group."""
+        blocks = {GRADIENT_PREFIX + name: block.shape for name, block in self.groups.weights.items()}
+        return {**blocks, MEMBERS: (self.groups.size,)}
+
+    def run(self, params: Params, samples: SampleSource, grad: GradientFn, rng: np.random.Generator) -> Update:
+        """The reader's block. Raises ValueError if there are no samples."""
+        own = self.whole.run(self.groups.of(self.group), samples, grad, rng)
+        length = math.sqrt(sum(float(np.square(each, dtype=np.float64).sum()) for each in own.tensors.values()))
+        scale = min(1.0, GRADIENT_SHARE * self.clip / length) if length else 1.0
+        tensors = {name: np.zeros(shape, np.float32) for name, shape in self.shapes(params).items()}
+        for name, gradient in own.tensors.items():
+            tensors[name][self.group] = gradient * scale
+        tensors[MEMBERS][self.group] = MEMBER_SHARE * self.clip
+        return Update(tensors, own.loss, own.samples)
+
+
+def group_gradient_task(given: Given) -> GroupGradientTask:
+    """Made from the release's groups. Raises NotEligible where there are none, or no masks hide the group."""
+    law, groups, choice = chosen_groups(given)
+    return GroupGradientTask(
+        FullGradientTask(
+            negatives=given.manifest.negatives,
+            samples_limit=given.manifest.samples_limit,
+            features=given.release.manifest.models[str(given.manifest.model)].features,
+        ),
+        groups,
+        choice.in_force(given.reading.clicked(given.release.manifest.encoder)),
+        law.clip,
+    )
+
+
+def chosen_groups(given: Given) -> tuple[SecureSum, GroupModels, GroupChoice]:
+    """Protection, groups and choice of a round about groups. Raises NotEligible."""
+    model, law, release = given.manifest.model, given.manifest.protection, given.release
+    entry = release.manifest.models.get(str(model))
+    if model is None or entry is None or entry.groups is None:
+        raise NotEligible("it is about groups of readers, and the release has none.")
+    if not isinstance(law, SecureSum):
+        raise NotEligible("which group a reader is in leaves this device under masks only.")
+    groups = release.groups(model)
+    choice = GroupChoice(release.graph(model, "score"), groups, features=len(entry.features), threads=given.threads)
+    return law, groups, choice

@@ -1,0 +1,66 @@
+"""Which prototype a reader is nearest to, as one row of a sum: what the codebook of reports is learned from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from device_app.errors import NotEligible
+from device_app.privacy.mechanisms.code import nearest
+from device_app.privacy.reporters import user_vector
+from device_app.training.gradients import GradientFn, Params
+from device_app.training.samples import SampleSource
+from device_app.training.tasks.task import Given, Shapes, Update
+from device_app.wire.protections import SecureSum
+from device_app.wire.prototypes import MEMBERS, PROTOTYPES, SUMS, VECTOR_SHARE, member_share
+from device_app.wire.tensors import TensorError, TensorSpec, unpack
+
+
+@dataclass(frozen=True)
+class NearestPrototypeTask:
+    """One step of Lloyd's algorithm, the reader's part: `sums` [K, D] holds the reader's unit vector in the row of its
+    nearest prototype, `members` [K] a one there, both scaled so that the update lies in the ball of radius clip.
+
+    Args:
+        prototypes: [K, D], rows of length 1.
+        clicks: vectors [H, D] of the newest clicks, muted interests left out.
+        clip: C.
+    """
+
+    prototypes: NDArray[np.float32]
+    clicks: NDArray[np.float32]
+    clip: float
+
+    def shapes(self, params: Params) -> Shapes:
+        """Of the sum of vectors, and of the counts."""
+        return {SUMS: self.prototypes.shape, MEMBERS: self.prototypes.shape[:1]}
+
+    def run(self, params: Params, samples: SampleSource, grad: GradientFn, rng: np.random.Generator) -> Update:
+        """The reader's row. Raises NotEligible for a reader without clicks, or whose clicks cancel out."""
+        vector = user_vector(self.clicks) if len(self.clicks) else np.zeros(self.prototypes.shape[1], np.float32)
+        if not vector.any():
+            raise NotEligible("there are no clicks that a prototype could be near to.")
+        row = nearest(self.prototypes, vector)
+        sums = np.zeros(self.prototypes.shape, np.float32)
+        members = np.zeros(len(self.prototypes), np.float32)
+        sums[row] = vector * (VECTOR_SHARE * self.clip)
+        members[row] = member_share() * self.clip
+        return Update({SUMS: sums, MEMBERS: members}, loss=0.0, samples=1)
+
+
+def nearest_prototype_task(given: Given) -> NearestPrototypeTask:
+    """Made from the round's draft of prototypes. Raises NotEligible for one that doesn't fit the release."""
+    manifest, release = given.manifest, given.release.manifest
+    law, shape = manifest.protection, manifest.shapes.get(SUMS, ())
+    if not isinstance(law, SecureSum):
+        raise NotEligible("a sum of single readers' vectors is taken part in under masks only.")
+    if len(shape) != 2 or shape[1] != release.dimensions:
+        raise NotEligible(f"its prototypes have the shape {shape}, news vectors {release.dimensions} numbers.")
+    content = given.materials(PROTOTYPES)
+    try:
+        draft = unpack(content, {PROTOTYPES: TensorSpec("float32", shape)}, limit_bytes=len(content))[PROTOTYPES]
+    except TensorError as broken:
+        raise NotEligible(f"its prototypes are damaged: {broken}") from broken
+    return NearestPrototypeTask(draft, given.reading.clicked(release.encoder), law.clip)

@@ -1,0 +1,213 @@
+"""Prototypes from secure sums. Oracles: Lloyd's algorithm by hand, and planted groups of readers.
+
+The rounds are real: routes, coordinator, masks and trainers in one process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backend.federation.errors import RoundImpossible
+from backend.federation.grouping.drift import Drift
+from backend.federation.systems import SYSTEMS
+from backend.federation.systems.codebook import CODEBOOK, CODEBOOK_EXACT
+from backend.federation.systems.system import SystemSpec
+from backend.recall.served import ServedReleases
+from device_app.privacy.reporters import user_vector
+from device_app.settings import PrivacySettings
+from device_app.uplink.in_process import InProcess
+from device_app.wire.releases import BlobRef, Codebook
+from device_app.wire.tensors import TensorSpec, pack, unpack
+from tests.doubles.clock import StillClock
+from tests.doubles.news import NOW, synthetic_pool
+from tests.doubles.round_rig import DIM, ENCODER, BackendRig, DeviceRig, hand_made_draft
+from tests.doubles.simulated_reader import simulated_reader
+
+ALLOWS = PrivacySettings(training=True, epsilon_per_day_training=1e9, secure_sum="exact", smallest_sum=2)
+K, DEVICES = 4, 5
+QUICK = replace(CODEBOOK_EXACT, strategy=replace(CODEBOOK_EXACT.strategy, size=K, adopt_every=2))
+
+
+def unit_rows(rows: np.ndarray) -> np.ndarray:
+    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+
+
+class World:
+    def __init__(self, folder: Path, stack: ExitStack) -> None:
+        (folder / "backend").mkdir()
+        self.backend = BackendRig.make(folder / "backend", StillClock(NOW + timedelta(days=1)))
+        store = self.backend.releases
+        self.first = unit_rows(np.random.default_rng(3).normal(size=(K, DIM)))
+        book = Codebook(size=K, epsilon=4.0, prototypes=store.add_blob(pack({"prototypes": self.first})))
+        draft = hand_made_draft(store)
+        store.commit(
+            replace(draft, recall=draft.recall.model_copy(update={"codebooks": (book,)})), note="with a codebook"
+        )
+        network = InProcess(self.backend.app)
+        stack.callback(network.close)
+        pool = synthetic_pool(240, dim=DIM)
+        self.devices = []
+        for number in range(DEVICES):
+            path = folder / f"device-{number}" / "device.sqlite"
+            device = DeviceRig(path, self.backend.clock, network, ALLOWS, seed=number)
+            stack.callback(device.stop)
+            device.sync()
+            device.read(simulated_reader(pool, np.random.default_rng(number)), pool)
+            self.devices.append(device)
+
+    def run(self, system: SystemSpec) -> dict[str, object]:
+        self.backend.coordinator.open_round(system.name, cohort=DEVICES, cohort_minimum=2, seconds=60.0)
+        for _ in range(10):
+            for device in self.devices:
+                device.trainer.step()
+            self.backend.coordinator.step()
+        status = self.backend.coordinator.history(1)[0]
+        assert status.state == "applied", status.reason
+        for device in self.devices:
+            device.sync()
+        return {"published": status.published, "survivors": status.survivors}
+
+    def readers(self) -> np.ndarray:
+        return np.stack([user_vector(each.trainer._reading.clicked(ENCODER)) for each in self.devices])
+
+    def codebook(self) -> Codebook:
+        found = self.backend.releases.require_current().recall.codebook(K)
+        assert found is not None
+        return found
+
+    def prototypes(self) -> np.ndarray:
+        content = self.backend.releases.read_blob(self.codebook().prototypes.sha256)
+        spec = {"prototypes": TensorSpec("float32", (K, DIM))}
+        return unpack(content, spec, limit_bytes=len(content))["prototypes"]
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    monkeypatch.setitem(SYSTEMS, QUICK.name, QUICK)
+    with ExitStack() as stack:
+        yield World(tmp_path, stack)
+
+
+def test_rounds_move_the_draft_as_the_filter_on_true_sums_would_and_the_codebook_after_so_many(world: World) -> None:
+    readers, belief = world.readers(), Drift.begin(world.first)
+    for _ in range(2):
+        rows = np.argmax(readers @ belief.prototypes.T, axis=1)
+        sums = np.zeros((K, DIM))
+        np.add.at(sums, rows, readers)
+        members = np.bincount(rows, minlength=K).astype(float)
+        belief = belief.seen(sums, members, DEVICES, sums_variance=0.0, members_variance=0.0)
+
+    assert world.run(QUICK) == {"published": None, "survivors": DEVICES}
+    np.testing.assert_array_equal(world.prototypes(), world.first)
+    assert world.run(QUICK) == {"published": "r3", "survivors": DEVICES}
+    np.testing.assert_allclose(world.prototypes(), belief.prototypes, atol=1e-3)
+    np.testing.assert_allclose(world.codebook().shares, belief.shares(), atol=1e-3)
+    served = ServedReleases(world.backend.releases, answered=2)
+    served.refresh()
+    np.testing.assert_allclose(served.current.codebooks[K].shares, world.codebook().shares)
+    assert world.backend.releases.require_current().recall.codebooks[0].epsilon == 4.0
+
+
+def test_a_codebook_published_meanwhile_starts_the_draft_anew(world: World) -> None:
+    world.run(QUICK)
+    store = world.backend.releases
+    other = unit_rows(np.random.default_rng(9).normal(size=(K, DIM)))
+    draft = hand_made_draft(store)
+    book = Codebook(size=K, epsilon=4.0, prototypes=store.add_blob(pack({"prototypes": other})))
+    store.commit(replace(draft, recall=draft.recall.model_copy(update={"codebooks": (book,)})), note="another encoder")
+    for device in world.devices:
+        device.sync()
+
+    assert world.run(QUICK)["published"] is None
+    np.testing.assert_array_equal(world.prototypes(), other)
+
+
+def test_a_release_without_such_a_codebook_refuses_the_round(world: World) -> None:
+    with pytest.raises(RoundImpossible, match="no codebook of 16"):
+        world.backend.coordinator.open_round(CODEBOOK.name, cohort=DEVICES, cohort_minimum=2, seconds=60.0)
+
+
+def test_a_reader_without_clicks_and_one_whose_clicks_are_muted_give_nothing(world: World, tmp_path: Path) -> None:
+    muted = world.devices[0]
+    clicked = frozenset(click.news_id for click in muted.shelves.clicks.recent(1_000))
+    muted.trainer._reading._muted = lambda: clicked
+    world.backend.coordinator.open_round(QUICK.name, cohort=DEVICES, cohort_minimum=2, seconds=60.0)
+    for _ in range(10):
+        for device in world.devices:
+            device.trainer.step()
+        world.backend.clock.go_on(4.0)
+        world.backend.coordinator.step()
+    status = world.backend.coordinator.history(1)[0]
+
+    assert (status.state, status.survivors) == ("applied", DEVICES - 1)
+    kept = muted.shelves.participations.get(status.round)
+    assert kept is not None
+    assert (kept.state, kept.sent_bytes > 0, "no clicks" in str(kept.detail)) == ("declined", True, True)
+
+
+def planted(rng: np.random.Generator, readers: int, dim: int, groups: int) -> tuple[np.ndarray, np.ndarray]:
+    centres = unit_rows(rng.normal(size=(groups, dim)))
+    near = centres[rng.integers(groups, size=readers)]
+    return centres, unit_rows(near + 0.6 * rng.normal(size=near.shape) / np.sqrt(dim))
+
+
+def follow(centres: np.ndarray, readers: np.ndarray, rounds: int, sigma: float, rng: np.random.Generator) -> np.ndarray:
+    """Mean cosine of each true centre with its prototype, after each round, from prototypes .6 away."""
+    off = unit_rows(centres + 0.9 * rng.normal(size=centres.shape) / np.sqrt(centres.shape[1]))
+    belief, found = Drift.begin(off), []
+    for _ in range(rounds):
+        found.append(float((belief.prototypes * centres).sum(axis=1).mean()))
+        rows = np.argmax(readers @ belief.prototypes.T, axis=1)
+        sums = np.zeros(belief.means.shape)
+        np.add.at(sums, rows, readers)
+        sums += sigma * rng.normal(size=sums.shape)
+        members = np.bincount(rows, minlength=len(centres)) + 3 * sigma * rng.normal(size=len(centres))
+        belief = belief.seen(sums, members, len(readers), sums_variance=sigma**2, members_variance=9 * sigma**2)
+    return np.array(found)
+
+
+def test_thousands_of_readers_teach_the_prototypes_through_the_noise_and_sixty_do_no_harm() -> None:
+    rng = np.random.default_rng(5)
+    centres, readers = planted(rng, 4_000, 64, 8)
+    learned = follow(centres, readers, 10, sigma=0.75 * np.sqrt(4_000), rng=rng)
+    assert learned[-1] > learned[0] + 0.1
+    few = follow(centres, readers[:60], 30, sigma=0.75 * np.sqrt(60), rng=rng)
+    assert few.min() > few[0] - 0.02
+    exact = follow(centres, readers[:60], 5, sigma=0.0, rng=rng)
+    assert exact[-1] > 0.95
+
+
+@given(st.lists(st.floats(-30, 90), min_size=3, max_size=3), st.floats(0, 1e4))
+def test_shares_add_up_to_one_and_rule_no_prototype_out_whatever_the_noise(
+    counts: list[float], variance: float
+) -> None:
+    start = Drift.begin(unit_rows(np.eye(3, 5)))
+    found = start.seen(
+        np.zeros((3, 5)), np.array(counts), 60, sums_variance=variance, members_variance=variance
+    ).shares()
+
+    assert found.sum() == pytest.approx(1)
+    assert found.min() >= 0.1 * 20 / (3 * max(20, *counts)) - 1e-9
+
+
+def test_numbers_that_no_sum_can_be_are_refused() -> None:
+    start = Drift.begin(unit_rows(np.eye(3, 5)))
+    with pytest.raises(ValueError, match=r"\[3, 5\]"):
+        start.seen(np.zeros((2, 5)), np.zeros(3), 9, sums_variance=0.0, members_variance=0.0)
+    with pytest.raises(ValueError, match="finite"):
+        start.seen(np.full((3, 5), np.nan), np.zeros(3), 9, sums_variance=0.0, members_variance=0.0)
+
+
+@pytest.mark.parametrize("shares", [(0.5,), (0.5, 0.6), (1.0, 0.0)])
+def test_shares_that_are_no_shares_of_the_codebook_are_refused(shares: tuple[float, ...]) -> None:
+    with pytest.raises(ValueError, match="shares"):
+        Codebook(size=2, epsilon=4.0, prototypes=BlobRef(sha256="0" * 64, size_bytes=1), shares=shares)

@@ -57,6 +57,7 @@ class Bench(StrEnum):
     round = "round"
     secagg = "secagg"
     graphs = "graphs"
+    paillier = "paillier"
     all = "all"
 
 
@@ -350,6 +351,93 @@ def evaluate_ranking(
     settings = Settings(steps=steps, rounds=rounds, processes=processes)
     try:
         tables = run_ranking(data=data, models=models or [], seeds=seeds, settings=settings, out=out, console=says)
+    except (DataMissing, ValueError) as refused:
+        says.print(f"ownfeed: {refused}", markup=False, style="red")
+        raise typer.Exit(1) from None
+    if as_json:
+        typer.echo(json.dumps([table.as_json() for table in tables], indent=2))
+    else:
+        for table in tables:
+            table.show(Console(highlight=False))
+
+
+@evaluate_app.command("finding")
+def evaluate_finding(
+    data: Annotated[Path, typer.Option(help="The research data.", envvar="OWNFEED_DATA")] = Path("../shared/data"),
+    models: Annotated[
+        list[str] | None, typer.Option("--model", help="The ranker, small or nrms; may be repeated [small].")
+    ] = None,
+    methods: Annotated[
+        list[str] | None, typer.Option("--method", help="A method's name; may be repeated [all of them].")
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, max=100, help="Trainings of each method.")] = 3,
+    rounds: Annotated[int, typer.Option(min=1, help="Rounds of each training.")] = 150,
+    cohort: Annotated[int, typer.Option(min=1, help="Readers a round.")] = 50,
+    tune: Annotated[
+        bool, typer.Option("--tune", help="Search the hyper-parameters on the validation impressions.")
+    ] = False,
+    processes: Annotated[int, typer.Option(min=1, help="Trainings at the same time.")] = 1,
+    as_json: AsJson = False,
+) -> None:
+    """FINDING's group models against vanilla federated learning and other baselines, cold readers apart."""
+    from experiments.bench.table import DataMissing
+    from experiments.finding.run import run_finding
+    from experiments.finding.study import Sizes
+
+    try:
+        tables = run_finding(
+            data=data,
+            bases=models or ["small"],
+            methods=methods or [],
+            seeds=seeds,
+            sizes=Sizes(rounds=rounds, cohort=cohort),
+            tune=tune,
+            processes=processes,
+            console=says,
+        )
+    except (DataMissing, ValueError) as refused:
+        says.print(f"ownfeed: {refused}", markup=False, style="red")
+        raise typer.Exit(1) from None
+    if as_json:
+        typer.echo(json.dumps([table.as_json() for table in tables], indent=2))
+    else:
+        for table in tables:
+            table.show(Console(highlight=False))
+
+
+@evaluate_app.command("movielens")
+def evaluate_movielens(
+    data: Annotated[Path, typer.Option(help="The research data.", envvar="OWNFEED_DATA")] = Path("../shared/data"),
+    systems: Annotated[
+        list[str] | None, typer.Option("--system", help="Part of a row's name; may be repeated [the whole table].")
+    ] = None,
+    builds: Annotated[int, typer.Option(min=1, max=100, help="Splits and trainings of each system.")] = 3,
+    rounds: Annotated[int, typer.Option(min=1, help="Federated rounds of 100 users.")] = 100,
+    validate: Annotated[bool, typer.Option("--validate", help="Ask for a part of train, not for test items.")] = False,
+    gamma: Annotated[float | None, typer.Option(help="Sharpness of the softmax.")] = None,
+    negatives: Annotated[int | None, typer.Option(help="Unseen films a pass.")] = None,
+    server_rate: Annotated[float | None, typer.Option(help="Adam's peak rate at the server.")] = None,
+    processes: Annotated[int, typer.Option(min=1, help="Trainings at the same time.")] = 1,
+    out: Annotated[Path | None, typer.Option(help="JSON file of results; trainings it holds are not repeated.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """FL-MV-DSSM on MovieLens-100K, warm and cold, beside its baselines and the paper's tables."""
+    from experiments.bench.table import DataMissing
+    from experiments.movielens.run import run_movielens
+    from experiments.movielens.study import Settings
+    from experiments.movielens.systems import Choices
+
+    try:
+        tables = run_movielens(
+            data=data,
+            systems=systems or [],
+            builds=builds,
+            settings=Settings(rounds, validate),
+            choices=Choices(rounds, **chosen(gamma=gamma, negatives=negatives, server_rate=server_rate)),
+            processes=processes,
+            out=out,
+            console=says,
+        )
     except (DataMissing, ValueError) as refused:
         says.print(f"ownfeed: {refused}", markup=False, style="red")
         raise typer.Exit(1) from None

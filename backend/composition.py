@@ -88,7 +88,7 @@ def build_services(settings: BackendSettings) -> Services:
     def open_encoder() -> TitleEncoder:
         from backend.news.embed.embedder import load_embedder  # ONNX Runtime and tokenizers: only when titles wait
 
-        return load_embedder(settings)
+        return load_embedder(settings, served.current.encoder)
 
     return Services(
         settings=settings,

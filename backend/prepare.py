@@ -72,7 +72,9 @@ def prepare(settings: BackendSettings, steps: Steps) -> None:
 
         with steps.step("Preparing the news encoder"):
             prepare_encoder(settings, [row.title for row in pool.live(now)])
-    embedder = load_embedder(settings)
+    releases = ReleaseStore.open(engine, settings)
+    published = releases.current_manifest()
+    embedder = load_embedder(settings, None if published is None else published.encoder)
     embed_missing(pool, embedder, steps)
     from backend.releases.publish import (  # scipy's clusters take a while
         missing_rankers,
@@ -80,8 +82,7 @@ def prepare(settings: BackendSettings, steps: Steps) -> None:
         publish_rankers,
     )
 
-    releases = ReleaseStore.open(engine, settings)
-    if releases.current() is None:
+    if published is None:
         _, vectors = pool.vectors(embedder.digest)
         with steps.step("Exporting the first release") as advance:
             publish_first(

@@ -65,9 +65,12 @@ class Syncing:
         with self._lock:
             try:
                 swapped = self._releases.refresh()
-                if swapped:
-                    self._serving.swap()
-                self._vectors.refresh()
+                try:
+                    # First the vectors: with a new encoder the reader's clicks would else be strangers to the feed.
+                    self._vectors.refresh()
+                finally:
+                    if swapped:
+                        self._serving.swap()
                 self._take_front(self._front.refresh())
                 self._pool.refresh()
                 self._popularity.refresh()

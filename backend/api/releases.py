@@ -14,7 +14,7 @@ from backend.api.shards import ShardShelf
 from backend.errors import CatalogueBehind, ReleaseRetired
 from backend.releases.errors import NothingPublished
 from device_app.wire.ids import ReleaseId, Sha256, ShardName
-from device_app.wire.releases import ShardList
+from device_app.wire.releases import ReleaseManifest, ShardList
 
 if TYPE_CHECKING:
     from backend.composition import Services
@@ -33,11 +33,12 @@ def router(services: Services) -> APIRouter:
 
     @routes.get("/v1/releases/current")
     def current(request: Request) -> Response:
-        signed = services.releases.current()
-        manifest = services.releases.current_manifest()
-        if signed is None or manifest is None:
+        """The newest release that the live catalogue has vectors for: a device never swaps to one it can't ask with."""
+        signed = services.releases.newest_with(services.live.current.encoder) or services.releases.current()
+        if signed is None:
             raise NothingPublished
-        return _tagged(request, signed.model_dump_json().encode(), manifest.release, JSON)
+        release = ReleaseManifest.model_validate_json(signed.manifest).release
+        return _tagged(request, signed.model_dump_json().encode(), release, JSON)
 
     @routes.get("/v1/blobs/{sha256}")
     def blob(sha256: Annotated[Sha256, Path()]) -> Response:

@@ -37,9 +37,14 @@ class RecallDesk:
             return catalogue.encode(rows, release.release)
 
     def front(self, limit: int) -> tuple[bytes, str]:
-        """The front list as a RecallAnswer in JSON bytes, and a name of exactly this list for an ETag."""
-        release = self._releases.current
-        catalogue = self._catalogue_of(release)
+        """The front list as a RecallAnswer in JSON bytes, and a name of exactly this list for an ETag.
+
+        While the catalogue is still an older encoder's, the list is of the newest release of that encoder.
+        """
+        catalogue = self._live.current
+        release = self._releases.newest_of(catalogue.encoder) or self._releases.current
+        if release.encoder != catalogue.encoder:
+            raise CatalogueBehind(release.release)
         version = f"{catalogue.pool_version}-{catalogue.counted}-{catalogue.built_at.timestamp():.6f}"
         return catalogue.encode(catalogue.front[:limit], release.release), f"{release.release}-{version}-{limit}"
 

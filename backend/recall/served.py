@@ -93,17 +93,22 @@ class ServedReleases:
         return self._current
 
     def refresh(self) -> None:
-        """Look for a newer release and load it, with those before it that share its encoder."""
+        """Look for a newer release and load it, with those before it: while the catalogue is still an older encoder's,
+        releases of that encoder are answered, and devices have no others yet."""
         with self._refreshing:
             newest = self._published.current_manifest()
             if newest is None or (self._current is not None and newest.release == self._current.release):
                 return
             served: dict[str, ServedRelease] = {}
             manifest: ReleaseManifest | None = newest
-            while manifest is not None and len(served) < self._answered and manifest.encoder == newest.encoder:
+            while manifest is not None and len(served) < self._answered:
                 served[manifest.release] = self._served.get(manifest.release) or self._load(manifest)
                 manifest = None if manifest.previous is None else self._published.manifest(manifest.previous)
             self._served, self._current = served, served[newest.release]
+
+    def newest_of(self, encoder: str) -> ServedRelease | None:
+        """The newest release answered whose vectors are this encoder's."""
+        return next((one for one in self._served.values() if one.encoder == encoder), None)
 
     def answered(self, release: str) -> ServedRelease:
         """The release a request names. Raises NothingPublished, ReleaseNotAnswered or ReleaseRetired."""

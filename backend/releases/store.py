@@ -128,6 +128,13 @@ class ReleaseStore:
             row = session.scalars(select(Release).order_by(Release.number.desc()).limit(1)).first()
             return None if row is None else _signed(row)
 
+    def newest_with(self, encoder: str) -> SignedManifest | None:
+        """The newest release whose vectors are this encoder's, signed, or None."""
+        with reading_session(self._engine) as session:
+            mine = Release.manifest.contains(f'"encoder":"{encoder}"', autoescape=True)
+            row = session.scalars(select(Release).where(mine).order_by(Release.number.desc()).limit(1)).first()
+            return None if row is None else _signed(row)
+
     def current_manifest(self) -> ReleaseManifest | None:
         """The newest release's manifest, or None before the first."""
         signed = self.current()

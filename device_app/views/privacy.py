@@ -14,6 +14,7 @@ from device_app.settings import PrivacySettings
 from device_app.shelves import Shelves
 from device_app.store.report_memo import Memo
 from device_app.views.modes import MechanismFacts, ModeFacts, PoolFacts, mechanism_facts, mode_facts
+from device_app.views.sources import SourcesView, sources_view
 from device_app.views.traffic import Shown, TrafficLog, traffic_log
 from device_app.wire.recall import (
     BasisL1Report,
@@ -89,6 +90,7 @@ class PrivacyView:
     report: ReportPair | None
     new_clicks: int
     clicks_until_report: int
+    sources: SourcesView
 
 
 def privacy_view(
@@ -131,6 +133,7 @@ def privacy_view(
         report=None if memo is None else _pair(memo, settings, names if new_clicks == 0 else ()),
         new_clicks=new_clicks,
         clicks_until_report=max(0, clicks_until_due(memo, settings) - new_clicks) if memo else 0,
+        sources=sources_view(shelves, settings),
     )
 
 

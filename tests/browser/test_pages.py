@@ -17,7 +17,8 @@ from tests.doubles.pages_device import PagesDevice
 pytestmark = pytest.mark.browser
 
 PAGES = (
-    "/", "/fresh", "/explore", "/explore/science", "/following", "/search", "/search?q=the", "/welcome",
+    "/", "/fresh", "/explore", "/explore/science", "/following", "/search", "/search?q=the", "/searches",
+    "/welcome",
     "/story/newsroom:0003?feed=feed-1", "/story/newsroom:0014", "/story/unknown", "/interests", "/interests/history",
     "/privacy", "/privacy/requests/2", "/privacy/requests/3", "/privacy/requests/6", "/training", "/latency",
 )  # fmt: skip
@@ -203,3 +204,36 @@ def test_no_style_sheet_or_script_is_stopped_by_the_content_policy_of_the_pages(
     desk.page.goto(desk.home + "/")
     assert desk.page.evaluate("document.styleSheets.length") == 5
     assert desk.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(251, 249, 244)"
+
+
+def test_a_reader_searches_by_keyboard_saves_opens_comes_back_and_deletes(desk: Watched, standing: Standing) -> None:
+    page, device = desk.page, standing.devices["typical"]
+    page.goto(desk.home + "/")
+    page.keyboard.press("/")
+    assert page.evaluate("document.activeElement.id") == "find"
+    page.keyboard.type("harbour")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/search?q=harbour")
+    assert "Searches stay on this device" in page.inner_text("main")
+    stories = page.locator("article[data-story]").count()
+    assert stories >= 1
+    page.get_by_role("button", name="Save this search").focus()
+    page.keyboard.press("Enter")
+    page.wait_for_selector("text=The search is saved on this device.")
+    assert [one.words for one in device.saved_searches] == ["harbour"]
+    assert page.get_by_role("link", name="harbour", exact=True).count() == 1
+    page.keyboard.press("/")
+    assert page.evaluate("document.activeElement.id") == "q", "on its own page the key goes to the large field"
+    page.keyboard.press("Escape")
+    page.locator("article[data-story] .headline a").first.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/story/**")
+    assert len(device.found) == 1, "this view remembers what was opened from results"
+    page.locator("a[data-back]").click()
+    page.wait_for_url("**/search?q=harbour**")
+    page.goto(desk.home + "/searches")
+    page.get_by_role("button", name="Delete the search harbour").click()
+    page.wait_for_selector("text=The search is deleted from this device.")
+    assert device.saved_searches == []
+    assert desk.strangers == []
+    assert desk.errors == []

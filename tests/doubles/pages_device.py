@@ -26,6 +26,7 @@ from device_app.views.latency import LatencyView, latency_view, waterfall
 from device_app.views.modes import PoolFacts, mechanism_facts, mode_facts
 from device_app.views.privacy import BudgetView, LedgerDay, PrivacyView, ReportPair
 from device_app.views.searches import SearchesView, SearchLine, TopicLine, use_of
+from device_app.views.sources import SourceFacts, SourcesView
 from device_app.views.status import StatusView
 from device_app.views.traffic import Looks, Shown, Traffic, TrafficEntry, TrafficLine, TrafficLog
 from device_app.views.training import Contribution, ProtectionFacts, TrainingView
@@ -222,7 +223,10 @@ class PagesDevice:
     def searches(self) -> SearchesView:
         """The saved list."""
         return SearchesView(
-            tuple(SearchLine(one, len(self.search(one.words)), 1) for one in reversed(self.saved_searches)),
+            tuple(
+                SearchLine(one, len(self.search(one.words)), min(1, len(self.search(one.words))))
+                for one in reversed(self.saved_searches)
+            ),
             tuple(
                 TopicLine(name, self.now, 3)
                 for (kind, name), stance in sorted(self.held.items())
@@ -352,6 +356,14 @@ class PagesDevice:
             ),
             new_clicks=2,
             clicks_until_report=3,
+            sources=SourcesView(
+                (
+                    SourceFacts("Reading", "42 clicks", "Yes", 0 if empty else 11, 0.0 if empty else 15.04),
+                    SourceFacts("Saved searches and topics", "2 searches, 1 topic", "Yes", 0, 0.0),
+                ),
+                1e-3,
+                apart=self.kind != "offline",
+            ),
         )
 
     def _log(self, page: int, shown: Shown) -> TrafficLog:

@@ -125,7 +125,7 @@ class BackendRig:
             releases=store,
             coordinator=coordinator,
             admin_token=TOKEN,
-            live=SimpleNamespace(current=None),
+            live=SimpleNamespace(current=SimpleNamespace(encoder=ENCODER)),
             counts=CountBook(engine, half_life_hours=24.0),
             settings=SimpleNamespace(index_dir=folder / "index"),
         )

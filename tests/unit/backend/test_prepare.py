@@ -81,7 +81,7 @@ def stand_ins(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         store.commit(recall_draft(store, encoder=encoder), note="stand-in")
 
     monkeypatch.setattr(backend.news.embed.first, "prepare_encoder", encoder)
-    monkeypatch.setattr(backend.prepare, "load_embedder", lambda _: WordEmbedder())
+    monkeypatch.setattr(backend.prepare, "load_embedder", lambda *_: WordEmbedder())
     monkeypatch.setattr(backend.releases.publish, "publish_first", publish)
     return made
 
@@ -149,13 +149,13 @@ def test_a_start_that_broke_while_embedding_goes_on_where_it_was(
             encoded.append(len(titles))
             return super().encode(titles, progress=progress)
 
-    monkeypatch.setattr(backend.prepare, "load_embedder", lambda _: Breaks())
+    monkeypatch.setattr(backend.prepare, "load_embedder", lambda *_: Breaks())
     with pytest.raises(OSError, match="No space"):
         prepare(settings, SilentSteps())
     assert encoded == [100, 100]
     assert len(pool.missing_vectors(WordEmbedder.digest)) == 232, "whole chunks stay"
 
-    monkeypatch.setattr(backend.prepare, "load_embedder", lambda _: WordEmbedder())
+    monkeypatch.setattr(backend.prepare, "load_embedder", lambda *_: WordEmbedder())
     steps = Steps()
     prepare(settings, steps)
     assert steps.titles == ["Reading the headlines with BERT", "Exporting the first release"]
@@ -173,7 +173,7 @@ print("ingested", flush=True)
 p.embed_missing = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 settings.encoder_dir.mkdir()
 (settings.encoder_dir / "encoder.json").write_text("{}")
-p.load_embedder = lambda _: None
+p.load_embedder = lambda *_: None
 p.prepare(settings, SilentSteps())
 """
 

@@ -25,9 +25,10 @@ const DEEDS = {
     return true;
   },
   "/": () => {
-    const field = document.querySelector('main input[type="search"], input#find');
+    const field = document.querySelector('main input[type="search"]') ?? document.querySelector("input#find");
     if (!(field instanceof HTMLInputElement)) return false;
-    field.focus();
+    if (field.checkVisibility()) field.focus();
+    else location.assign("/search"); // a narrow page has a link in place of the field
     return true;
   },
 };

@@ -190,8 +190,28 @@ def test_a_release_of_a_new_encoder_waits_for_its_vectors_and_retires_the_old_on
     desk, _ = answered(settings, built(pool, settings))
     with pytest.raises(CatalogueBehind):
         desk.answer(request("r2"), Stopwatch())
+    assert desk.answer(request("r1"), Stopwatch()), "until then the old one serves"
+    assert RecallAnswer.model_validate_json(desk.front(50)[0]).release == "r1"
+
+    ids, vectors = pool.vectors(ENCODER)
+    pool.store_vectors("next-encoder", ids, vectors)
+    swapped = build_catalogue(pool, "next-encoder", datetime.now(UTC), settings.index_dir)
+    desk, _ = answered(settings, swapped)
+    assert desk.answer(request("r2"), Stopwatch())
+    assert RecallAnswer.model_validate_json(desk.front(50)[0]).release == "r2"
     with pytest.raises(ReleaseRetired):
         desk.answer(request("r1"), Stopwatch())
+
+
+def test_devices_are_told_of_a_new_encoder_when_its_vectors_are_there(settings: BackendSettings) -> None:
+    publish(settings)
+    publish(settings, encoder="next-encoder")
+    store = ReleaseStore.open(open_engine(settings.database_url), settings)
+    for encoder, release in ((ENCODER, "r1"), ("next-encoder", "r2")):
+        found = store.newest_with(encoder)
+        assert found is not None
+        assert ReleaseManifest.model_validate_json(found.manifest).release == release
+    assert store.newest_with("next") is None
 
 
 def test_without_a_release_recall_says_so(pool: NewsPool, settings: BackendSettings) -> None:

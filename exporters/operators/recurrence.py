@@ -36,6 +36,7 @@ def gru(t: Translator, node: Node) -> Value:
 
 
 def _stacked(t: Translator, weight: Value, width: int) -> Value:
-    """Gates r, z, n of [3 width, ...] as z, r, n."""
-    reset, keep, new = t.writer.add("Split", [weight.name, t.integers(*[width] * 3)], 3, axis=0)
-    return t.emit("Concat", [keep, reset, new], weight.shape, axis=0)
+    """Gates r, z, n of [3 width, ...] as z, r, n: one copy at every run, as weights are inputs."""
+    gates = (3, width, *weight.shape[1:])
+    ordered = t.emit("Gather", [t.reshape(weight, gates).name, t.integers(1, 0, 2)], gates, axis=0)
+    return t.reshape(ordered, weight.shape)

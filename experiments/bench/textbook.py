@@ -1,0 +1,65 @@
+"""The layers as torch users write them, autograd doing the rest: what an exported gradient graph is compared with.
+
+models.layers writes two backward passes out, which makes torch eager faster too; these have the same values.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+
+import torch
+from torch import Tensor, nn
+
+from models.layers.gru import MaskedGru
+from models.layers.masked_softmax import masked_softmax
+from models.layers.self_attention import SelfAttention
+
+
+class PlainAttention(nn.Module):
+    """SelfAttention by its formula: products, a masked softmax, a product."""
+
+    def __init__(self, layer: SelfAttention) -> None:
+        super().__init__()
+        self.query, self.key, self.value = layer.query, layer.key, layer.value
+        self.heads = layer.heads
+
+    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+        """x [b, H, Din], mask [b, H] -> [b, H, h d]."""
+        q, k, v = (
+            layer(x).view(*x.shape[:2], self.heads, -1).transpose(1, 2) for layer in (self.query, self.key, self.value)
+        )
+        weights = masked_softmax(q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1]), mask[:, None, None, :])
+        contexts: Tensor = (weights @ v).transpose(1, 2).flatten(2) * mask.unsqueeze(-1)
+        return contexts
+
+
+class PlainGru(nn.Module):
+    """MaskedGru by nn.GRU over all rows, real ones first, and the state after the last real one."""
+
+    def __init__(self, layer: MaskedGru) -> None:
+        super().__init__()
+        self.input, self.recurrent = layer.input, layer.recurrent
+
+    def forward(self, x: Tensor, mask: Tensor, start: Tensor | None = None) -> Tensor:
+        """x [b, H, Din], mask [b, H], start [b, D] -> [b, D]."""
+        order = mask.argsort(dim=1, descending=True, stable=True)
+        rows = x.gather(1, order.unsqueeze(-1).expand_as(x))
+        state = x.new_zeros(len(x), self.recurrent.in_features) if start is None else start
+        bias = self.input.bias
+        weights = [self.input.weight, self.recurrent.weight, bias, torch.zeros_like(bias)]
+        states, _ = torch.gru(rows, state.unsqueeze(0).contiguous(), weights, True, 1, 0.0, True, False, True)
+        after = torch.cat([state.unsqueeze(1), states], dim=1)
+        return after[torch.arange(len(x)), mask.sum(dim=1).long()]
+
+
+def plain(model: nn.Module) -> nn.Module:
+    """A copy of the model with these layers in place of ours, and parameters of the same values."""
+    made = copy.deepcopy(model)
+    for parent in list(made.modules()):
+        for name, child in list(parent.named_children()):
+            if isinstance(child, SelfAttention):
+                setattr(parent, name, PlainAttention(child))
+            elif isinstance(child, MaskedGru):
+                setattr(parent, name, PlainGru(child))
+    return made

@@ -19,7 +19,7 @@ from backend.errors import SettingsRefused
 CONFIG_VARIABLE = "OWNFEED_CONFIG"
 CONFIG_FILE = "ownfeed.toml"
 TABLE = "backend"
-RankerName = Literal["nrms", "naml", "lstur", "fednewsrec", "multi_view"]
+RankerName = Literal["nrms", "naml", "lstur", "fednewsrec", "finding", "multi_view"]
 
 
 def _default_data_dir() -> Path:
@@ -120,8 +120,9 @@ class BackendSettings(BaseSettings):
     rankers: tuple[RankerName, ...] = Field(
         default=(),
         description="The papers' rankers that releases carry besides the two small ones: 'nrms', 'naml', 'lstur', "
-        "'fednewsrec' or 'multi_view'. Each is a choice of the reader on the device and can be trained; it makes every "
-        "release up to 3 MB larger. What is named here later is added at the next start, at its cosine start.",
+        "'fednewsrec', 'finding' or 'multi_view'. Each is a choice of the reader on the device and can be trained; it "
+        "makes every release up to 3 MB larger. What is named here later is added at the next start, at its cosine "
+        "start.",
     )
     popularity_half_life_hours: float = Field(
         default=24.0,

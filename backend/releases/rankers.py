@@ -23,6 +23,7 @@ RANKERS: Mapping[str, Callable[[], nn.Module]] = {
     "ranker.lstur": lambda: lstur_user("ini"),
     "ranker.fednewsrec": fednewsrec_user_256,
     "ranker.multi_view": multi_view_ranker,
+    "ranker.finding": feature_ranker,
 }
 
 

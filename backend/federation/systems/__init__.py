@@ -5,12 +5,18 @@ from __future__ import annotations
 from backend.federation.systems.codebook import CODEBOOK, CODEBOOK_EXACT
 from backend.federation.systems.efficient_fedrec import EFFICIENT_FEDREC, EFFICIENT_FEDREC_NOISY
 from backend.federation.systems.fednewsrec import FEDNEWSREC
+from backend.federation.systems.finding import FINDING, FINDING_EXACT, PROTOTYPES
 from backend.federation.systems.lstur import LSTUR
 from backend.federation.systems.multi_view import MULTI_VIEW
 from backend.federation.systems.naml import NAML
 from backend.federation.systems.news_union import NEWS_UNION, NEWS_UNION_NOISY
 from backend.federation.systems.nrms import NRMS
-from backend.federation.systems.private_counts import PRIVATE_COUNTS, PRIVATE_COUNTS_EXACT, PRIVATE_COUNTS_LOCAL
+from backend.federation.systems.private_counts import (
+    PRIVATE_COUNTS,
+    PRIVATE_COUNTS_EXACT,
+    PRIVATE_COUNTS_LARGE,
+    PRIVATE_COUNTS_LOCAL,
+)
 from backend.federation.systems.release_gate import RELEASE_GATE
 from backend.federation.systems.small_ranker import SMALL_RANKER
 from backend.federation.systems.small_ranker_secure import SMALL_RANKER_EXACT, SMALL_RANKER_SECURE
@@ -31,6 +37,7 @@ SYSTEMS: dict[str, SystemSpec] = {
         NAML,
         LSTUR,
         PRIVATE_COUNTS,
+        PRIVATE_COUNTS_LARGE,
         PRIVATE_COUNTS_EXACT,
         PRIVATE_COUNTS_LOCAL,
         MULTI_VIEW,
@@ -38,6 +45,9 @@ SYSTEMS: dict[str, SystemSpec] = {
         NEWS_UNION_NOISY,
         EFFICIENT_FEDREC,
         EFFICIENT_FEDREC_NOISY,
+        FINDING,
+        FINDING_EXACT,
+        PROTOTYPES,
         RELEASE_GATE,
     )
 }

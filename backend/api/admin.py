@@ -13,6 +13,9 @@ from starlette.concurrency import run_in_threadpool
 from backend.api.reading import JSON, parse, require_media_type
 from backend.errors import NotSignedIn
 from backend.federation.orders import COHORT_LIMIT, SECONDS_LIMIT
+from backend.federation.spending import spending
+from backend.federation.strategies.strategy import RoundOrder
+from backend.federation.timetable import EVERY_MINUTES_LIMIT, Schedule
 from device_app.wire.ids import Message, RoundId
 from device_app.wire.rounds import RoundStatus
 
@@ -30,6 +33,21 @@ class OpenRound(Message):
     cohort_minimum: int | None = Field(default=None, ge=1, le=COHORT_LIMIT)
     seconds: float = Field(gt=0, le=SECONDS_LIMIT)
     admission: float = Field(default=1.0, gt=0, le=1, description="Chance of each check-in to get a place.")
+
+    def minimum(self) -> int:
+        """The cohort minimum that counts."""
+        return (self.cohort + 1) // 2 if self.cohort_minimum is None else self.cohort_minimum
+
+
+class SetSchedule(Message):
+    """PUT /v1/admin/timetable/schedule: a round every so many minutes, when so many devices wait, or both together."""
+
+    system: str = Field(max_length=80)
+    cohort: int = Field(ge=1, le=COHORT_LIMIT)
+    cohort_minimum: int | None = Field(default=None, ge=1, le=COHORT_LIMIT)
+    seconds: float = Field(gt=0, le=SECONDS_LIMIT)
+    every_minutes: float | None = Field(default=None, gt=0, le=EVERY_MINUTES_LIMIT)
+    waiting: int | None = Field(default=None, ge=1, le=COHORT_LIMIT)
 
     def minimum(self) -> int:
         """The cohort minimum that counts."""
@@ -72,6 +90,34 @@ def router(services: Services) -> APIRouter:
     @routes.get("/rounds")
     def rounds() -> list[RoundStatus]:
         return coordinator.history()
+
+    @routes.get("/timetable")
+    def timetable() -> dict[str, Any]:
+        return asdict(coordinator.timetable.timings()) | {"waiting": coordinator.looks.waiting()}
+
+    @routes.post("/timetable/pause")
+    def pause() -> dict[str, Any]:
+        return asdict(coordinator.timetable.pause())
+
+    @routes.post("/timetable/resume")
+    def resume() -> dict[str, Any]:
+        return asdict(coordinator.timetable.resume())
+
+    @routes.put("/timetable/schedule")
+    async def schedule(request: Request) -> dict[str, Any]:
+        require_media_type(request, JSON)
+        wish = parse(SetSchedule, await request.body())
+        order = RoundOrder(wish.system, wish.cohort, wish.minimum(), wish.seconds)
+        wanted = Schedule(order, wish.every_minutes, wish.waiting)
+        return asdict(await run_in_threadpool(coordinator.timetable.set, wanted))
+
+    @routes.delete("/timetable/schedule")
+    def no_schedule() -> dict[str, Any]:
+        return asdict(coordinator.timetable.set(None))
+
+    @routes.get("/account")
+    def account() -> dict[str, Any]:
+        return asdict(spending(services.engine))
 
     @routes.get("/releases")
     def releases() -> list[dict[str, Any]]:

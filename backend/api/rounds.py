@@ -25,6 +25,7 @@ def router(services: Services) -> APIRouter:
 
     @routes.get("/v1/rounds/current", response_model=None)
     def current() -> Response:
+        coordinator.looks.note()
         return _message_or_nothing(coordinator.current())
 
     @routes.post("/v1/rounds/check-in", response_model=None)

@@ -80,6 +80,20 @@ class RoundOrderRow(Base):
     reason: Mapped[str | None] = mapped_column(String(500))
 
 
+class TimetableRow(Base):
+    """When rounds open by themselves, and whether any may: the one row `backend.federation.timetable` keeps."""
+
+    __tablename__ = "timetable"
+
+    only: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    paused: Mapped[bool]
+    schedule: Mapped[str | None] = mapped_column(Text)
+    last: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    trouble: Mapped[str | None] = mapped_column(String(500))
+
+    __table_args__ = (CheckConstraint("only = 1", name="one_row"),)
+
+
 class Participation(Base):
     """One place in a round: offered, and perhaps used. A pseudonym uploads once."""
 

@@ -29,8 +29,17 @@ from backend.federation.errors import (
 )
 from backend.federation.gathering import gather_updates
 from backend.federation.inbox import Inbox
+from backend.federation.looks import Looks
 from backend.federation.orders import OrderBook
-from backend.federation.records import count_joined, count_uploaded, place, round_number, round_status, under_way
+from backend.federation.records import (
+    count_joined,
+    count_uploaded,
+    is_paused,
+    place,
+    round_number,
+    round_status,
+    under_way,
+)
 from backend.federation.round import UNDER_WAY, advance
 from backend.federation.secagg.book import SumBook
 from backend.federation.secure_rounds import SecureRounds
@@ -39,6 +48,7 @@ from backend.federation.settlement import settle
 from backend.federation.stockroom import Stockroom
 from backend.federation.strategies.strategy import RoundOrder
 from backend.federation.systems.system import SystemSpec
+from backend.federation.timetable import Timetable
 from backend.federation.uploads import UploadRules
 from backend.releases.blobs import digest
 from backend.releases.store import ReleaseStore
@@ -83,6 +93,8 @@ class Coordinator:
         self._room = Stockroom(engine, releases, clock, data_dir, held_out)
         self.sums = SecureRounds(systems, SumBook(engine, data_dir / "sums", clock), self._room)
         self._orders = OrderBook(systems, self._room, self.sums)
+        self.looks = Looks(clock)
+        self.timetable = Timetable(engine, self._orders, self.looks, clock)
         self._rules: tuple[RoundId, UploadRules] | None = None
         with reading_session(engine) as session:
             self._inbox.sweep([f"round-{row.number}" for row in under_way(session)])
@@ -93,19 +105,19 @@ class Coordinator:
         """Open a round of `system` on the current release.
 
         It is applied when `cohort` updates have come, or after `seconds` with at least `cohort_minimum`. `admission` is
-        the chance of each check-in to get a place. Raises UnknownSystem, RoundImpossible, RoundUnderWay or
-        NothingPublished.
+        the chance of each check-in to get a place. Raises UnknownSystem, RoundImpossible, RoundUnderWay, RoundsPaused
+        or NothingPublished.
         """
         return self._orders.open(RoundOrder(system, cohort, cohort_minimum, seconds, admission))
 
     def check_in(self, message: CheckIn) -> RoundOffer | None:
-        """A place in the round under way, or None: no round, full, over, another release or task, or not chosen."""
+        """A place in the round under way, or None: no round, paused, full, over, another release or task, bad luck."""
         with reading_session(self._engine) as session:
             if not under_way(session):
                 return None
         now = self._clock()
         with writing_session(self._engine) as session:
-            for row in under_way(session, to_change=True):
+            for row in [] if is_paused(session) else under_way(session, to_change=True):
                 manifest = RoundManifest.model_validate_json(row.manifest)
                 fits = (
                     message.protocol == PROTOCOL_VERSION
@@ -113,7 +125,7 @@ class Coordinator:
                     and manifest.task in message.tasks
                     and (manifest.terms is None or self.sums.takes_devices(session, manifest.round))
                 )
-                open_places = places(row.cohort, self._systems[row.system].over_selection) - count_joined(session, row)
+                open_places = places(row.cohort, self._systems[row.system].offers) - count_joined(session, row)
                 if not fits or open_places <= 0 or now >= row.closes_at or not admitted(row.admission):
                     continue
                 pseudonym = draw_pseudonym()
@@ -192,8 +204,9 @@ class Coordinator:
     def step(self) -> RoundStatus | None:
         """End the round under way if its time has come: complete, or past its deadline. Returns it if it was ended.
 
-        What its conclusion orders is opened at once; what a server was killed before opening, first of all. A round
-        whose updates can't be applied becomes failed, with the reason; anything unforeseen is raised besides.
+        What its conclusion orders is opened at once, what a server was killed before opening first of all, and what is
+        scheduled at a tick of its own. A round whose updates can't be applied becomes failed, with the reason; anything
+        unforeseen is raised besides.
         """
         with turn(self._engine, ENDING) as mine:
             if not mine:
@@ -202,6 +215,8 @@ class Coordinator:
             ended = self._end_due()
             if ended is not None:
                 self._orders.open_waiting()
+            else:
+                self.timetable.open_due()
             return ended
 
     def _end_due(self) -> RoundStatus | None:

@@ -4,6 +4,7 @@ OwnfeedError
 ├── UnknownRound          404
 ├── UnknownSystem         422  no system of that name
 ├── RoundUnderWay         409  another round has not ended
+├── RoundsPaused          409  the operator has paused rounds
 ├── UnknownPseudonym      403  not chosen for this round
 ├── RoundClosed           409  the round has ended; the message is late
 ├── UpdateConflict        409  other bytes came before under the same pseudonym
@@ -39,6 +40,15 @@ class RoundUnderWay(OwnfeedError):
 
     def __init__(self, round_id: str) -> None:
         super().__init__(f"{round_id} has not ended; cancel it or wait for it.", round=round_id)
+
+
+class RoundsPaused(OwnfeedError):
+    """The operator has paused rounds."""
+
+    code, status, title = "rounds-paused", 409, "Rounds are paused"
+
+    def __init__(self) -> None:
+        super().__init__("Rounds are paused; resume them first.")
 
 
 class UnknownPseudonym(OwnfeedError):

@@ -14,8 +14,8 @@ from backend.db.sessions import reading_session, writing_session
 from backend.db.tables_federation import Round, RoundOrderRow
 from backend.db.turn import queue
 from backend.errors import OwnfeedError
-from backend.federation.errors import RoundImpossible, RoundUnderWay, UnknownSystem
-from backend.federation.records import round_status, under_way
+from backend.federation.errors import RoundImpossible, RoundsPaused, RoundUnderWay, UnknownSystem
+from backend.federation.records import is_paused, round_status, under_way
 from backend.federation.secure_rounds import SecureRounds
 from backend.federation.stockroom import Stockroom
 from backend.federation.strategies.strategy import Plan, RoundOrder
@@ -40,7 +40,8 @@ class OrderBook:
     def open(self, order: RoundOrder) -> RoundStatus:
         """Open a round on the current release, or the one that a system begins with.
 
-        Raises UnknownSystem, RoundImpossible, NothingPublished, or RoundUnderWay, also while a round's follow-up waits.
+        Raises UnknownSystem, RoundImpossible, NothingPublished, RoundsPaused, or RoundUnderWay, also while a round's
+        follow-up waits.
         """
         with reading_session(self._room.engine) as session:
             if (waiting := _waiting(session)) is not None:
@@ -50,6 +51,11 @@ class OrderBook:
             self._check_possible(self._room.releases.require_current(), wanted)
             order = replace(order, system=wanted.begins_with)
         return self._open(order, None)
+
+    def check(self, order: RoundOrder) -> None:
+        """Raises what `open` would for this order, whatever is under way."""
+        _check_order(order)
+        self._check_possible(self._room.releases.require_current(), self._spec(order.system))
 
     def open_waiting(self) -> RoundStatus | None:
         """Open what the last conclusion has ordered, if nothing is under way: once, however often the server is killed.
@@ -63,7 +69,7 @@ class OrderBook:
             after, order = waiting.after, RoundOrder.from_json(waiting.order)
         try:
             return self._open(order, after)
-        except RoundUnderWay:
+        except (RoundUnderWay, RoundsPaused):
             return None
         except OwnfeedError as refused:
             self._give_up(after, str(refused))
@@ -73,9 +79,7 @@ class OrderBook:
             raise
 
     def _open(self, order: RoundOrder, follows: int | None) -> RoundStatus:
-        spec = self._systems.get(order.system)
-        if spec is None:
-            raise UnknownSystem("This server runs other systems.", field="system", limit=", ".join(self._systems))
+        spec = self._spec(order.system)
         _check_order(order)
         release = self._room.releases.require_current()
         self._check_possible(release, spec)
@@ -84,6 +88,8 @@ class OrderBook:
         now = self._room.clock()
         with writing_session(self._room.engine) as session:
             queue(session, OPENING)
+            if is_paused(session):
+                raise RoundsPaused
             if others := under_way(session):
                 raise RoundUnderWay(f"round-{others[0].number}")
             number = (session.scalar(select(func.max(Round.number))) or 0) + 1
@@ -124,6 +130,12 @@ class OrderBook:
                 session.get_one(RoundOrderRow, follows).opened = number
             session.flush()
             return round_status(session, row)
+
+    def _spec(self, system: str) -> SystemSpec:
+        spec = self._systems.get(system)
+        if spec is None:
+            raise UnknownSystem("This server runs other systems.", field="system", limit=", ".join(self._systems))
+        return spec
 
     def _give_up(self, after: int, reason: str) -> None:
         with writing_session(self._room.engine) as session:

@@ -8,7 +8,7 @@ from typing import cast
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from backend.db.tables_federation import Participation, Round, RoundOrderRow, SecureSumRow
+from backend.db.tables_federation import Participation, Round, RoundOrderRow, SecureSumRow, TimetableRow
 from backend.federation.errors import UnknownPseudonym
 from backend.federation.round import UNDER_WAY
 from backend.federation.strategies.strategy import RoundOrder
@@ -59,6 +59,12 @@ def state_of(session: Session, row: Round) -> RoundState:
     if stage is None or (stage == "keys" and count_joined(session, row) == 0):
         return state
     return cast(RoundState, stage)
+
+
+def is_paused(session: Session) -> bool:
+    """Whether the operator has paused rounds."""
+    row = session.get(TimetableRow, 1)
+    return row is not None and row.paused
 
 
 def round_status(session: Session, row: Round) -> RoundStatus:

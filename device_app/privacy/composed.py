@@ -9,10 +9,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from device_app.wire.concentrated import epsilon_of
+
 DELTA = 1e-6
 BISECTIONS = 60
 KNOWN = ("code",)
 """Mechanisms whose loss has a closed law here: randomised response."""
+
+RHO = "rho"
+"""In a charge's parameters: concentrated differential privacy, which adds up over secure sums."""
 
 LawCount = tuple[str, str, dict[str, float], float, float, int]
 """Channel, mechanism, parameters, epsilon, delta and number of equal charges, as `LedgerBook.laws` gives them."""
@@ -22,29 +27,37 @@ LawCount = tuple[str, str, dict[str, float], float, float, int]
 class Composed:
     """All charges of a device together: pure by sum, and epsilon at a delta.
 
-    by_sum is the sum of epsilons (its own delta is delta_by_sum); by_loss holds at delta_by_sum + DELTA.
+    by_sum is the sum of epsilons (its own delta is delta_by_sum); by_loss holds at delta_by_sum + DELTA. sums is what
+    the noisy secure sums among them come to together, by rho, at the sum of their deltas.
     """
 
     by_sum: float
     delta_by_sum: float
     by_loss: float
     charges: int
+    sums: float = 0.0
 
 
 def composed(laws: Iterable[LawCount]) -> Composed:
     """Compose every charge, of reports and of training.
 
     Formal guarantees: both figures are upper bounds for the same adaptive releases. by_loss convolves the loss of
-    randomised response exactly (it takes the three values eps, 0 and -eps, so nothing is rounded to a grid) and adds
-    the epsilon of every other mechanism as it is; it's never above by_sum. Neither covers when reports change.
+    randomised response exactly (it takes the three values eps, 0 and -eps, so nothing is rounded to a grid), adds up
+    the rho of noisy secure sums (Bun and Steinke 2016) and turns it into an epsilon once, at the sum of their deltas,
+    and adds the epsilon of every other mechanism as it is; it's never above by_sum. Neither covers when reports change.
     """
     laws = list(laws)
     by_sum = math.fsum(epsilon * count for _, _, _, epsilon, _, count in laws)
     delta = math.fsum(one * count for _, _, _, _, one, count in laws)
     known = [(int(law["size"]), epsilon, count) for _, name, law, epsilon, _, count in laws if name in KNOWN]
-    others = math.fsum(epsilon * count for _, name, _, epsilon, _, count in laws if name not in KNOWN)
-    by_loss = others + epsilon_of_responses(known, DELTA)
-    return Composed(by_sum, delta, min(by_sum, by_loss), sum(count for *_, count in laws))
+    others = math.fsum(
+        epsilon * count for _, name, law, epsilon, _, count in laws if name not in KNOWN and RHO not in law
+    )
+    rho = math.fsum(law[RHO] * count for _, _, law, _, _, count in laws if RHO in law)
+    delta_of_sums = math.fsum(one * count for _, _, law, _, one, count in laws if RHO in law)
+    sums = epsilon_of(rho, delta_of_sums) if rho else 0.0
+    by_loss = others + sums + epsilon_of_responses(known, DELTA)
+    return Composed(by_sum, delta, min(by_sum, by_loss), sum(count for *_, count in laws), sums)
 
 
 def epsilon_of_responses(responses: Iterable[tuple[int, float, int]], delta: float) -> float:

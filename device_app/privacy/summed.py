@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from device_app.privacy.composed import RHO
 from device_app.privacy.discrete_noise import add_noise_share, clip_and_encode
 from device_app.privacy.noise import NoiseSource
 from device_app.privacy.sealed import Charge
@@ -93,6 +94,7 @@ def contribute(
     }
     if not law.sigma:
         return Contribution(plain, Charge(channel, NAME, parameters, subject=terms.round))
+    parameters[RHO] = law.rho(terms.cohort_minimum, layout.coordinates)
     epsilon = law.epsilon(terms.cohort_minimum, layout.coordinates)
     charge = Charge(channel, NAME, parameters, epsilon, law.delta, subject=terms.round)
     return Contribution(_noisy(clipped, law, terms, source), charge)

@@ -30,12 +30,18 @@ TAKES_JSON = {
     ("POST", "/v1/news/bodies"),
     ("POST", "/v1/rounds/check-in"),
     ("POST", "/v1/admin/rounds"),
+    ("PUT", "/v1/admin/timetable/schedule"),
 }
 TAKES_TENSORS = {("PUT", "/v1/rounds/{round_id}/updates/{pseudonym}")}
 SUM_STAGES = ("keys", "shares", "agree", "unmask")
 TAKES_A_PLACE = {("PUT", f"/v1/rounds/{{round_id}}/{stage}/{{pseudonym}}") for stage in (*SUM_STAGES, "masked")}
 """Of a secure sum: who has no place in the round is refused before the body is read."""
-TAKES_NOTHING = {("POST", "/v1/admin/rounds/{round_id}/cancel")}
+TAKES_NOTHING = {
+    ("POST", "/v1/admin/rounds/{round_id}/cancel"),
+    ("POST", "/v1/admin/timetable/pause"),
+    ("POST", "/v1/admin/timetable/resume"),
+    ("DELETE", "/v1/admin/timetable/schedule"),
+}
 
 
 def errors() -> set[type[OwnfeedError]]:

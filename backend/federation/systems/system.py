@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 from backend.federation.optimizers import MemoryOptimizer
 from backend.federation.strategies.strategy import Strategy
-from device_app.wire.protections import Protection
+from device_app.wire.protections import SUMMED, Protection
+
+OFFERS_OF_SUMS = 1.3
 
 
 @dataclass(frozen=True)
@@ -25,8 +27,7 @@ class SystemSpec:
         negatives: K, sampled by the device for each positive.
         samples_limit: most samples of one device in one round.
         begins_with: the system whose round comes first and orders this one's; who asks for this one opens that.
-        over_selection: offers for each wanted update. Above 1 a round survives vanished devices, but an update that
-            comes after the cohort is complete has cost its reader privacy for nothing; the deadline is the kinder way.
+        over_selection: offers for each wanted update; None for what the protection makes harmless (`offers`).
     """
 
     name: str
@@ -40,4 +41,16 @@ class SystemSpec:
     negatives: int = 1
     samples_limit: int = 32
     begins_with: str | None = None
-    over_selection: float = 1.0
+    over_selection: float | None = None
+
+    @property
+    def offers(self) -> float:
+        """Offers for each wanted update, which make up for devices that vanish.
+
+        1 under local noise: an update that comes after the cohort is complete has cost its reader privacy for nothing,
+        and the deadline is the kinder way. 1.3 for secure sums: who comes too late is turned away with its keys, before
+        anything is paid; the cohort itself stays as large as the terms say.
+        """
+        if self.over_selection is not None:
+            return self.over_selection
+        return OFFERS_OF_SUMS if isinstance(self.protection, SUMMED) else 1.0

@@ -1,0 +1,128 @@
+"""SEMI-FL-MV-DSSM live: readers who read and search, views in processes of their own, an exact secure sum over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from backend.operator import Operator
+from backend.releases.publish import publish_rankers
+from device_app.fleet.fleet import Fleet, Member, catch_up
+from device_app.privacy.local_aggregate import exact_epsilon
+from device_app.settings import FeedSettings, PrivacySettings
+from device_app.store.towers import Towers
+from device_app.training.tasks.multi_view import MultiViewTask
+from device_app.training.tasks.task import Update
+from device_app.training.views.lockdown import version
+from tests.doubles.small_world import World, settle_to_train
+
+DEVICES = 2
+MODEL = "ranker.multi_view"
+STEPS_LIMIT = 12
+pytestmark = pytest.mark.skipif(not version(), reason="this kernel has no Landlock, and so no views are kept apart")
+
+
+@pytest.fixture
+def fleet(world: World) -> Iterator[Fleet]:
+    privacy = PrivacySettings(training=True, epsilon_per_day_training=1e9, secure_sum="exact", smallest_sum=2)
+    settings = world.device_settings(feed=FeedSettings(ranker=MODEL)).model_copy(update={"privacy": privacy})
+    made = Fleet(settings, DEVICES, seed=3)
+    yield made
+    made.close()
+
+
+def search(member: Member) -> None:
+    """A reader who saves a search, follows a topic, and opens what the search finds."""
+    device = member.device
+    device.save_search("regatta lake")
+    device.stance("topic", "space", "follow")
+    found = device.search("regatta")
+    assert found
+    for card in found[:3]:
+        device.open(card.id, found=True)
+
+
+def test_views_train_an_item_tower_together_and_keep_their_user_towers(
+    world: World, fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert world.services is not None
+    store = world.services.releases
+    offered = publish_rankers(store, ("multi_view",))
+    entry = offered.models[MODEL]
+    assert entry.architecture == "multi_view"
+    assert all(name.startswith("user_tower.") for name in entry.private)
+    assert set(store.weights(offered, MODEL)) == {name.replace("user_", "item_") for name in entry.private}
+    fleet.run(settle_to_train)
+    fleet.run(search)
+    assert fleet.failures == []
+    for member in fleet.members:
+        feed = member.device.feed(refresh=True)
+        assert (feed.release, member.device.parts.serving.models().ranker.name) == (offered.release, MODEL)
+
+    handed: list[Update] = []
+    run = MultiViewTask.run
+
+    def overhear(self: MultiViewTask, *given: object) -> Update:
+        update = run(self, *given)  # type: ignore[arg-type]
+        handed.append(update)
+        return update
+
+    monkeypatch.setattr(MultiViewTask, "run", overhear)
+    operator = Operator(world.url, world.settings.admin_token_file)
+    opened = operator.open_round("multi_view", cohort=DEVICES, cohort_minimum=DEVICES, seconds=120)
+    for _ in range(STEPS_LIMIT):
+        outcomes = [member.device.train_step() for member in fleet.members]
+        assert not any(outcome.state in ("declined", "failed") for outcome in outcomes), outcomes
+        if world.services.coordinator.status(opened.round).state in ("applied", "failed"):
+            break
+    *_, status = operator.follow(opened)
+    assert (status.state, status.uploaded, status.survivors) == ("applied", DEVICES, DEVICES), status.reason
+
+    fleet.run(catch_up)
+    assert fleet.failures == []
+    trained = store.manifest(status.published or "")
+    before, after = store.weights(offered, MODEL), store.weights(trained, MODEL)
+    assert len(handed) == DEVICES
+    for name, value in before.items():
+        # The server's first step of Adam goes 0.001 against the sign of the mean (times m / (sqrt(v) + tau) < 1).
+        mean = np.mean([update.tensors[f"g.{name}"] for update in handed], axis=0)
+        moved = after[name] - value
+        large = np.abs(mean) > 0.05
+        assert large.any()
+        assert (np.sign(moved[large]) == -np.sign(mean[large])).all()
+        assert np.abs(moved).max() <= 0.0011
+    for member in fleet.members:
+        shelves = member.device.parts.shelves
+        towers = [Towers(database).get(MODEL) for database in (shelves.database, shelves.search_database)]
+        for tower in towers:
+            assert tower is not None, "each view has stepped its own"
+            assert set(tower) == set(entry.private)
+        for view in ("reading", "searches"):
+            assert shelves.view_log.sigmas(view) == [1.0]
+        feed = member.device.feed(refresh=True)
+        assert (feed.release, feed.notice) == (trained.release, None)
+        sent = shelves.database.rows("SELECT url, head, body FROM traffic")
+        for row in sent:
+            joined = b"\n".join(each.encode() if isinstance(each, str) else each for each in row).lower()
+            assert b"regatta lake" not in joined
+            assert b"user_tower" not in joined
+        sources = member.device.privacy().sources.sources
+        assert [(source.rounds, source.epsilon) for source in sources] == [(1, exact_epsilon(1.0, 1, 1e-3))] * 2
+
+
+def test_a_device_that_takes_part_in_noisy_sums_only_declines(world: World) -> None:
+    assert world.services is not None
+    publish_rankers(world.services.releases, ("multi_view",))
+    fleet = Fleet(world.device_settings(), 1, seed=3)
+    try:
+        fleet.run(settle_to_train)
+        operator = Operator(world.url, world.settings.admin_token_file)
+        operator.open_round("multi_view", cohort=2, cohort_minimum=2, seconds=120)
+        (member,) = fleet.members
+        outcome = member.device.train_step()
+        assert outcome.state == "declined"
+        assert "its reader takes part in" in (outcome.why or "")
+    finally:
+        fleet.close()

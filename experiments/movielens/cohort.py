@@ -1,0 +1,272 @@
+"""The local passes of many devices at once, exactly as each would make its own.
+
+Every device descends on its own copy of both towers. A copy of the item tower's first layer is 64 numbers for each of
+some 4,000 features; but SGD moves it only along the films that were looked at: W_u = W - eta sum_f x_f d_f', with d_f
+the slope at film f's first layer. So a device keeps d for its films, and reads x_f' W_u from x_f' W and the inner
+products of films' features. This is algebra, not an approximation: `test_movielens_cohort.py` compares it with towers
+in torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from torch import Tensor
+
+from experiments.movielens.draws import Pass
+from models.scoring import unit
+
+FIRST = "layers.0.weight"
+LAYERS = 3
+CHUNK = 20
+"""Devices side by side: enough to fill a matrix product, few enough to be of like length."""
+
+TowerTensors = Mapping[str, Tensor]
+"""A tower's parameters by name; of b devices with a leading axis of b."""
+
+
+class ItemSpace:
+    """Films' features X [m, F] and their inner products XX' [m, m]."""
+
+    def __init__(self, features: csr_array) -> None:
+        self._X = features.astype(np.float32)
+        self.features: int = features.shape[1]
+        self.products = torch.from_numpy(np.asarray((self._X @ self._X.T).todense(), dtype=np.float32))
+
+    def first_layer(self, weight: Tensor) -> Tensor:
+        """X W' without bias: weight [64, F] -> [m, 64]."""
+        return torch.from_numpy(np.asarray(self._X @ weight.numpy().T))
+
+    def back(self, slopes: NDArray[np.float32]) -> NDArray[np.float32]:
+        """What slopes at the first layer mean for its weight: d'X, [m, 64] -> [64, F]."""
+        found: NDArray[np.float32] = np.ascontiguousarray((self._X.T @ slopes).T)
+        return found
+
+    def embed(self, tower: TowerTensors) -> Tensor:
+        """All films through the item tower, of length 1: [m, 16]."""
+        return unit(upper_layers(tower, self.first_layer(tower[FIRST]) + tower["layers.0.bias"]))
+
+
+def upper_layers(tower: TowerTensors, before: Tensor) -> Tensor:
+    """From the first layer's sum [..., k, 64] to y [..., k, 16]; parameters may have the same leading axes."""
+    y = before.tanh()
+    for place in range(1, LAYERS):
+        weight, bias = tower[f"layers.{place}.weight"], tower[f"layers.{place}.bias"]
+        y = (y @ weight.mT + bias.unsqueeze(-2)).tanh()
+    return y
+
+
+def user_vectors(tower: TowerTensors, features: Tensor) -> Tensor:
+    """Users through their towers, of length 1: features [b, d]; parameters [...] shared, or [b, ...] -> [b, 16]."""
+    rows = features.unsqueeze(-2) if tower[FIRST].ndim == 3 else features
+    y = upper_layers(tower, rows @ tower[FIRST].mT + tower["layers.0.bias"].unsqueeze(-2))
+    return unit(y.squeeze(-2) if tower[FIRST].ndim == 3 else y)
+
+
+@dataclass(frozen=True)
+class Moved:
+    """Where a cohort's passes of one view ended.
+
+    item: sum over devices of each one's clipped w - w_u, by parameter. users: the user towers after the pass, with a
+    leading axis of devices. norms: L2 length of each device's item update before it was clipped. losses: means.
+    """
+
+    item: dict[str, NDArray[np.float64]]
+    users: dict[str, Tensor]
+    norms: NDArray[np.float64]
+    losses: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Sgd:
+    """Local descent: rate, and gamma of the softmax."""
+
+    rate: float
+    gamma: float
+
+
+def descend(
+    space: ItemSpace,
+    item: TowerTensors,
+    users: TowerTensors,
+    features: Tensor,
+    drawn: Sequence[Pass],
+    sgd: Sgd,
+    clip: float,
+) -> Moved:
+    """One view's passes on all devices of a cohort.
+
+    Args:
+        item: the item tower they all start from.
+        users: each device's user tower, with a leading axis of b devices.
+        features: the view's features of its users, [b, d].
+        drawn: each device's batches.
+        clip: C of local_secure_aggregate; infinity for none.
+    """
+    start = space.first_layer(item[FIRST])
+    slopes = torch.zeros_like(start)
+    total = {name: np.zeros(tuple(value.shape)) for name, value in item.items()}
+    ended = {name: value.clone() for name, value in users.items()}
+    norms, losses = np.zeros(len(drawn)), np.zeros(len(drawn))
+    order = sorted(range(len(drawn)), key=lambda place: -drawn[place].steps)
+    for at in range(0, len(order), CHUNK):
+        rows = order[at : at + CHUNK]
+        chunk = _Chunk(space, start, item, {name: value[rows] for name, value in users.items()}, features[rows],
+                       [drawn[row] for row in rows])  # fmt: skip
+        losses[rows] = chunk.run(sgd)
+        norms[rows], lengths = (found := chunk.norms(sgd.rate)), np.maximum(found, 1e-30)
+        kept = np.minimum(1.0, clip / lengths)
+        chunk.add_to(total, slopes, kept, sgd.rate)
+        for name, value in chunk.users.items():
+            ended[name][rows] = value
+    total[FIRST] = space.back(slopes.numpy()).astype(np.float64)
+    return Moved(total, ended, norms, losses)
+
+
+class _Chunk:
+    """A few devices, longest pass first."""
+
+    def __init__(
+        self,
+        space: ItemSpace,
+        start: Tensor,
+        item: TowerTensors,
+        users: Mapping[str, Tensor],
+        features: Tensor,
+        drawn: Sequence[Pass],
+    ) -> None:
+        self._drawn = drawn
+        self._features = features
+        self.users = {name: value.clone() for name, value in users.items()}
+        self._item = {name: value for name, value in item.items() if name != FIRST}
+        self._own = {name: value.expand(len(drawn), *value.shape).clone() for name, value in self._item.items()}
+        self._negatives = len(drawn[0].negatives)
+        own = [np.unique(one.positives[one.positives >= 0]) for one in drawn]
+        widest = self._negatives + max(map(len, own))
+        self._real = np.arange(widest) < np.array([[self._negatives + len(films)] for films in own])
+        self._films = np.zeros((len(drawn), widest), dtype=np.int64)  # negatives, then own films, then padding
+        for row, (one, films) in enumerate(zip(drawn, own, strict=True)):
+            self._films[row, self._real[row]] = np.concatenate([one.negatives, films])
+        names = torch.from_numpy(self._films)
+        self._products = torch.empty(len(drawn), widest, widest)  # [b, T, T]
+        for row in range(len(drawn)):
+            torch.index_select(space.products.index_select(0, names[row]), 1, names[row], out=self._products[row])
+        self._start = start[names]  # [b, T, 64]
+        self._slopes = torch.zeros_like(self._start)  # sum of d_f, rate left out
+        self._moved = False
+        self._weights = _weights(drawn)
+        self._batches = [self._batch(step, own) for step in range(drawn[0].steps)]
+
+    def _batch(self, step: int, own: Sequence[NDArray[np.int64]]) -> tuple[Tensor, Tensor]:
+        """Places in `films` of the batch's positives, and which of them are real: [a, 20] each."""
+        named = np.stack([one.positives[step] for one in self._drawn if one.steps > step])
+        places = [np.searchsorted(films, np.maximum(batch, films[0])) for films, batch in zip(own, named, strict=False)]
+        return torch.from_numpy(self._negatives + np.stack(places)), torch.from_numpy(named >= 0)
+
+    def run(self, sgd: Sgd) -> NDArray[np.float64]:
+        """All steps; mean loss of each device."""
+        losses = np.zeros(len(self._drawn))
+        for places, real in self._batches:
+            losses[: len(places)] += self._step(places, real, sgd)
+        return losses / [one.steps for one in self._drawn]
+
+    def _step(self, places: Tensor, real: Tensor, sgd: Sgd) -> NDArray[np.float64]:
+        active, N = len(real), self._negatives
+        films = self._start.shape[1]
+        flat = (places + films * torch.arange(active).unsqueeze(-1)).flatten()
+        before = self._looked(self._start, flat, active)  # [a, N + 20, 64]
+        if self._moved:
+            slopes = self._slopes[:active]
+            rows = self._products.flatten(0, 1).index_select(0, flat).view(active, -1, films)  # [a, 20, T]
+            along = torch.cat([self._products[:active, :N] @ slopes, rows @ slopes], dim=1)
+            before -= sgd.rate * along
+        before.requires_grad_(True)
+        own = {name: value[:active].detach().requires_grad_(True) for name, value in self._own.items()}
+        users = {name: value[:active].detach().requires_grad_(True) for name, value in self.users.items()}
+        items = unit(upper_layers(own, before + own["layers.0.bias"].unsqueeze(-2)))  # [a, N + 20, 16]
+        vectors = user_vectors(users, self._features[:active])
+        loss = softmax_loss(vectors, items[:, N:], items[:, :N], real, self._weights[:active], sgd.gamma)
+        slope, *found = torch.autograd.grad(loss.sum(), [before, *own.values(), *users.values()])
+        self._slopes[:active, :N] += slope[:, :N]
+        self._slopes.flatten(0, 1).index_add_(0, flat, slope[:, N:].flatten(0, 1))
+        self._moved = True
+        for (name, value), gradient in zip([*own.items(), *users.items()], found, strict=True):
+            (self._own if value is own.get(name) else self.users)[name][:active] -= sgd.rate * gradient
+        return loss.detach().numpy().astype(np.float64)
+
+    def _looked(self, table: Tensor, flat: Tensor, active: int) -> Tensor:
+        """Rows of the negatives, then those at `flat`: [b, T, 64] -> [a, N + 20, 64]."""
+        own = table.flatten(0, 1).index_select(0, flat).view(active, -1, table.shape[-1])
+        return torch.cat([table[:active, : self._negatives], own], dim=1)
+
+    def norms(self, rate: float) -> NDArray[np.float64]:
+        """||w - w_u||_2 over all parameters of the item tower."""
+        spread = (self._slopes * (self._products @ self._slopes)).sum(dim=(1, 2)).clamp_min(0) * rate**2
+        for name, value in self._own.items():
+            spread = spread + (value - self._item[name]).square().flatten(1).sum(dim=1)
+        return spread.sqrt().numpy().astype(np.float64)
+
+    def add_to(
+        self,
+        total: dict[str, NDArray[np.float64]],
+        slopes: Tensor,
+        kept: NDArray[np.float64],
+        rate: float,
+    ) -> None:
+        """Add each device's update, scaled by `kept`, to the sums."""
+        scale = torch.from_numpy(kept.astype(np.float32))
+        for name, value in self._own.items():
+            total[name] += torch.tensordot(scale, self._item[name] - value, dims=1).numpy()
+        weighted = rate * scale[:, None, None] * self._slopes  # padding has no slope
+        slopes.index_add_(0, torch.from_numpy(self._films).flatten(), weighted.flatten(0, 1))
+
+
+def adapt(films: Tensor, users: TowerTensors, features: Tensor, drawn: Sequence[Pass], sgd: Sgd) -> dict[str, Tensor]:
+    """Passes of the user towers alone: the item tower, and so the films [m, 16], stands still.
+
+    users: with a leading axis of b devices; features [b, d]. The towers after the pass.
+    """
+    order = sorted(range(len(drawn)), key=lambda place: -drawn[place].steps)
+    moved = {name: value[order] for name, value in users.items()}
+    rows = features[order]
+    unseen = films[torch.from_numpy(np.stack([drawn[place].negatives for place in order]))]  # [b, N, 16]
+    weights = _weights([drawn[place] for place in order])
+    for step in range(drawn[order[0]].steps):
+        named = torch.from_numpy(np.stack([drawn[at].positives[step] for at in order if drawn[at].steps > step]))
+        active, real = len(named), named >= 0
+        own = {name: value[:active].detach().requires_grad_(True) for name, value in moved.items()}
+        loss = softmax_loss(
+            user_vectors(own, rows[:active]),
+            films[named.clamp_min(0)],
+            unseen[:active],
+            real,
+            weights[:active],
+            sgd.gamma,
+        )
+        for value, gradient in zip(moved.values(), torch.autograd.grad(loss.sum(), list(own.values())), strict=True):
+            value[:active] -= sgd.rate * gradient
+    back = torch.from_numpy(np.argsort(order))
+    return {name: value[back] for name, value in moved.items()}
+
+
+def softmax_loss(
+    vectors: Tensor, positives: Tensor, negatives: Tensor, real: Tensor, weights: Tensor, gamma: float
+) -> Tensor:
+    """-log P(d+ | u), mean over real positives, the negatives shared and each counted as often as `weights` says.
+
+    vectors [a, 16], positives [a, 20, 16], negatives [a, N, 16], real [a, 20], weights [a, N] -> [a].
+    """
+    scores = gamma * (positives @ vectors.unsqueeze(-1)).squeeze(-1)
+    others = gamma * (negatives @ vectors.unsqueeze(-1)).squeeze(-1) + weights.log()
+    against = others.logsumexp(dim=-1, keepdim=True)
+    each = (torch.logaddexp(scores, against) - scores) * real
+    return each.sum(dim=-1) / real.sum(dim=-1)
+
+
+def _weights(drawn: Sequence[Pass]) -> Tensor:
+    return torch.from_numpy(np.stack([one.weights for one in drawn]).astype(np.float32))

@@ -1,0 +1,243 @@
+"""The study: every training of the two tables, each in several builds, and what it found."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property, partial
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from experiments.datasets.movielens import FOLDER, load_movielens
+from experiments.movielens.central import Central, train_centrally
+from experiments.movielens.cohort import ItemSpace
+from experiments.movielens.evaluation import Figures, evaluate
+from experiments.movielens.factorisation import Factorising, factorise
+from experiments.movielens.features import ItemFactors, Vocabulary, demographics
+from experiments.movielens.protocols import PROTOCOLS, Split, validation
+from experiments.movielens.rounds import Features, predict, settle, train
+from experiments.movielens.systems import SYSTEMS, Choices
+
+HELD_OUT, ALL = "held-out films", "all films"
+PREDICTION_SIGMA, PREDICTION_CLIP = 1.0, 2**0.5
+"""Two vectors of probabilities are at most sqrt 2 apart, whatever a view has seen."""
+
+Scores = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """rounds: of everything federated. validate: a part of train is asked, never the test items (warm only)."""
+
+    rounds: int = 100
+    validate: bool = False
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one row of a table got in one build; `seconds` are of its training, and of that alone."""
+
+    row: str
+    build: int
+    figures: Figures
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Bench:
+    """The data, and what does not depend on a split."""
+
+    data: Path
+
+    @cached_property
+    def movielens(self) -> Any:
+        """MovieLens-100K."""
+        return load_movielens(self.data / FOLDER)
+
+    @cached_property
+    def films(self) -> ItemSpace:
+        """Films' features."""
+        return ItemSpace(Vocabulary.of(self.movielens.titles).films(self.movielens))
+
+    def split(self, protocol: str, build: int, settings: Settings) -> Split:
+        """The protocol as drawn for a build; the same for all systems."""
+        rng = np.random.default_rng((build, list(PROTOCOLS).index(protocol)))
+        found = PROTOCOLS[protocol](self.movielens, rng)
+        return validation(found, rng) if settings.validate else found
+
+    def features(self, split: Split) -> Features:
+        """Views of all users: View-2 by factors of the training users' interactions, folded in from training items."""
+        trained = ItemFactors.of(split.train[split.trained])
+        users = {"view_1": demographics(self.movielens, split.trained), "view_2": trained.fold_in(split.train)}
+        return Features(users, self.films)  # type: ignore[arg-type]
+
+
+Scorer = Callable[[Bench, Split, int, Settings, Choices], dict[str, Scores]]
+"""Trains, and gives scores for each row that the training stands for (by the suffix of the row's name)."""
+
+
+def federated(system: str, *, noise: bool = False) -> Scorer:
+    """A system of FL-MV-DSSM; with noise, what sigma 1 costs in training, and in prediction."""
+
+    def score(bench: Bench, split: Split, build: int, settings: Settings, choices: Choices) -> dict[str, Scores]:
+        features = bench.features(split)
+        if noise:
+            choices = replace(choices, sigma=1.0)
+        towers = train(SYSTEMS[system], features, split, choices, build)
+        towers = settle(towers, features, split, choices, build)
+        return {"": predict(towers, features, choices.gamma)}
+
+    return score
+
+
+def noisy_prediction(system: str) -> Scorer:
+    """Trained without noise; every view adds its own to what it predicts."""
+
+    def score(bench: Bench, split: Split, build: int, settings: Settings, choices: Choices) -> dict[str, Scores]:
+        features = bench.features(split)
+        towers = train(SYSTEMS[system], features, split, choices, build)
+        towers = settle(towers, features, split, choices, build)
+        rng = np.random.default_rng((build, choices.rounds))
+        deviation = PREDICTION_SIGMA * PREDICTION_CLIP
+        return {"": predict(towers, features, choices.gamma, deviation=deviation, rng=rng)}
+
+    return score
+
+
+def central(view: Any) -> Scorer:
+    """One view, all data in one place."""
+
+    def score(bench: Bench, split: Split, build: int, settings: Settings, choices: Choices) -> dict[str, Scores]:
+        how = Central()
+        features = bench.features(split)
+        return {"": predict(train_centrally(view, features, split, how, build), features, how.gamma)}
+
+    return score
+
+
+def factorised(how: Factorising) -> Scorer:
+    """FCF and FED-MVMF."""
+
+    def score(bench: Bench, split: Split, build: int, settings: Settings, choices: Choices) -> dict[str, Scores]:
+        given = replace(how, rounds=settings.rounds)
+        films = Vocabulary.of(bench.movielens.titles).films(bench.movielens)
+        found = factorise(split, demographics(bench.movielens, split.trained), films, given, build)
+        return {"": found.astype(np.float32)}
+
+    return score
+
+
+@dataclass(frozen=True)
+class Training:
+    """One training: on which protocol, how, and at most how many builds of it."""
+
+    protocol: str
+    scorer: Scorer
+    builds: int = 10**6
+
+
+TRAININGS: dict[str, Training] = {
+    "Central DSSM View-1": Training("warm", central("view_1")),
+    "Central DSSM View-2": Training("warm", central("view_2")),
+    "FCF": Training("warm", factorised(Factorising(rate=0.03))),
+    "FED-MVMF": Training("warm", factorised(Factorising(rate=0.03, user_weight=1.0, item_weight=1.0))),
+    "FL-DSSM View-1": Training("warm", federated("FL-DSSM View-1")),
+    "FL-DSSM View-2": Training("warm", federated("FL-DSSM View-2")),
+    "FL-MV-DSSM": Training("warm", federated("FL-MV-DSSM")),
+    "SEMI-FL-MV-DSSM": Training("warm", federated("SEMI-FL-MV-DSSM")),
+    "CS-Users": Training("cold users", federated("FL-MV-DSSM")),
+    "CS-Items": Training("cold items", federated("FL-MV-DSSM")),
+    "CS-Users-Items": Training("cold users and items", federated("FL-MV-DSSM")),
+    "SEMI-FL-MV-DSSM, sigma 1": Training("warm", federated("SEMI-FL-MV-DSSM", noise=True), builds=1),
+    "SEMI-FL-MV-DSSM, noisy prediction": Training("warm", noisy_prediction("SEMI-FL-MV-DSSM"), builds=1),
+}
+
+
+def run_training(bench: Bench, name: str, build: int, settings: Settings, choices: Choices) -> list[Run]:
+    """One training of one build: a row, or two where held-out films may be ranked by themselves or among all."""
+    torch.set_num_threads(1)
+    began = time.perf_counter()
+    training = TRAININGS[name]
+    split = bench.split(training.protocol, build, settings)
+    found = training.scorer(bench, split, build, settings, replace(choices, rounds=settings.rounds))
+    seconds = time.perf_counter() - began
+    every = np.arange(split.test.shape[1])
+    asked = {"": split.candidates} if len(split.candidates) == len(every) else {HELD_OUT: split.candidates, ALL: every}
+    return [
+        Run(f"{name}, {among}" if among else name, build, evaluate(scores, split, films), seconds)
+        for scores in found.values()
+        for among, films in asked.items()
+    ]
+
+
+def run_study(
+    data: Path,
+    names: Sequence[str],
+    builds: int,
+    settings: Settings,
+    choices: Choices,
+    done: Sequence[Run] = (),
+    processes: int = 1,
+) -> Iterator[list[Run]]:
+    """Train what is not among `done` yet, as it gets finished; the runs of one training at a time."""
+    finished = trained(done)
+    wanted = [
+        (name, build)
+        for build in range(builds)
+        for name in names
+        if build < TRAININGS[name].builds and (name, build) not in finished
+    ]
+    if processes == 1:
+        bench = Bench(data)
+        yield from (run_training(bench, name, build, settings, choices) for name, build in wanted)
+        return
+    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+        jobs = [pool.submit(partial(run_training, Bench(data), *one, settings, choices)) for one in wanted]
+        for job in jobs:
+            yield job.result()
+
+
+def trained(runs: Sequence[Run]) -> set[tuple[str, int]]:
+    """(training, build) of each of the runs."""
+    return {(run.row.removesuffix(f", {HELD_OUT}").removesuffix(f", {ALL}"), run.build) for run in runs}
+
+
+def count(names: Sequence[str], builds: int) -> int:
+    """Trainings of a whole study."""
+    return sum(min(builds, TRAININGS[name].builds) for name in names)
+
+
+def read_runs(path: Path, settings: Settings, choices: Choices) -> list[Run]:
+    """The runs of a results file made under the same settings; none if there is no such file.
+
+    Raises ValueError if its settings differ, as figures of two studies do not belong in one file, or if it is no file
+    of results at all.
+    """
+    if not path.is_file():
+        return []
+    try:
+        kept = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as broken:
+        raise ValueError(f"{path} holds no results: {broken}") from None
+    ours = asdict(settings) | asdict(choices)
+    if kept.get("settings") != ours:
+        raise ValueError(f"{path} holds a study with settings {kept.get('settings')}, not {ours}; choose another file")
+    return [Run(**(row | {"figures": Figures(**row["figures"])})) for row in kept["runs"]]
+
+
+def write_runs(path: Path, settings: Settings, choices: Choices, runs: Sequence[Run]) -> None:
+    """The results as JSON, whole or not at all."""
+    kept = {"settings": asdict(settings) | asdict(choices), "runs": [asdict(run) for run in runs]}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    scratch = path.with_suffix(".part")
+    scratch.write_text(json.dumps(kept, indent=1), encoding="utf-8")
+    os.replace(scratch, path)

@@ -1,0 +1,235 @@
+"""Rounds of FL-MV-DSSM: what is shared, what stays, what noise does. Oracles: ALGORITHMS 6.2, 6.3 and numpy."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from scipy.sparse import csr_array
+
+from backend.federation.optimizers import Adam, Carried
+from device_app.wire.layout import UpdateLayout
+from device_app.wire.ring import FixedPoint
+from experiments.datasets.movielens import GENRES, MovieLens
+from experiments.movielens.cohort import ItemSpace, Moved, Sgd, descend
+from experiments.movielens.draws import Films, passes
+from experiments.movielens.factorisation import Factorising, Shared, device_gradients, factorise, user_factors
+from experiments.movielens.features import ItemFactors, Vocabulary, demographics
+from experiments.movielens.protocols import Split, cold_users, warm
+from experiments.movielens.rounds import Features, Towers, aggregate, first_towers, predict, settle, train
+from experiments.movielens.systems import SYSTEMS, Choices, System
+from tests.doubles.secure_sums import cohort as sum_cohort
+from tests.doubles.secure_sums import run_sum
+from tests.doubles.secure_sums import terms as sum_terms
+
+SMALL = Choices(rounds=3, cohort=8, negatives=10, batches=2)
+USERS = np.arange(40)
+
+
+def generated(held: int = 0) -> MovieLens:
+    """40 users, 60 films; `held` changes what the users of `cold_users` have seen and are, and nothing else."""
+    rng = np.random.default_rng(2)
+    seen = (rng.random((40, 60)) < 0.4).astype(np.float32)
+    ages, genders = rng.integers(10, 70, 40), rng.choice(["F", "M"], 40)
+    occupations, flags = rng.integers(0, 21, 40), (rng.random((60, GENRES)) < 0.2).astype(np.int64)
+    if held:
+        rows = np.sort(np.random.default_rng(7).permutation(40)[:4])
+        other = np.random.default_rng(held)
+        seen[rows], occupations[rows] = other.random((4, 60)) < 0.4, other.integers(0, 21, 4)
+        ages[rows] = other.integers(60, 99, 4)
+    titles = tuple(f"Film {name} ({1990 + name % 9})" for name in range(60))
+    return MovieLens(
+        ages, tuple(genders), occupations, tuple(f"job {one}" for one in range(21)), titles, flags, csr_array(seen)
+    )
+
+
+def features(data: MovieLens, split: Split) -> Features:
+    folded = ItemFactors.of(split.train[split.trained]).fold_in(split.train)
+    films = ItemSpace(Vocabulary.of(data.titles).films(data))
+    return Features({"view_1": demographics(data, split.trained), "view_2": folded}, films)
+
+
+@pytest.fixture(scope="module")
+def given() -> tuple[Features, Split]:
+    data = generated()
+    split = warm(data, np.random.default_rng(1))
+    return features(data, split), split
+
+
+def same(first: dict[str, torch.Tensor], second: dict[str, torch.Tensor]) -> bool:
+    return all(torch.equal(value, second[name]) for name, value in first.items())
+
+
+@pytest.mark.parametrize("name", list(SYSTEMS))
+def test_the_item_tower_is_one_for_all_and_user_towers_differ_between_devices_only_under_semi(
+    given: tuple[Features, Split], name: str
+) -> None:
+    system = SYSTEMS[name]
+    towers = train(system, *given, SMALL, seed=0)
+    begun = first_towers(system, given[0], 0)
+    assert not same(towers.item, begun.item)
+    assert {each: tuple(value.shape) for each, value in towers.item.items()} == {
+        each: tuple(value.shape) for each, value in begun.item.items()
+    }
+    assert tuple(towers.users) == system.views
+    for view in system.views:
+        held = towers.of(view, USERS)
+        spread = max(float((value - value[:1]).abs().max()) for value in held.values())
+        assert (spread > 0) == system.personal
+        assert not same(towers.users[view], begun.users[view])
+
+
+def test_under_semi_a_device_that_was_never_asked_keeps_the_first_towers(given: tuple[Features, Split]) -> None:
+    system, split = SYSTEMS["SEMI-FL-MV-DSSM"], given[1]
+    few = replace(split, trained=np.arange(8), train=csr_array(split.train.toarray() * (USERS < 8)[:, None]))
+    towers, begun = train(system, given[0], few, SMALL, seed=0), first_towers(system, given[0], 0)
+    for view in system.views:
+        assert same(towers.of(view, USERS[8:]), begun.of(view, USERS[8:]))
+        moved = [not same(towers.of(view, USERS[[row]]), begun.of(view, USERS[[row]])) for row in range(8)]
+        assert all(moved)
+
+
+def test_one_view_without_noise_and_clip_is_fl_dssm_bit_for_bit(given: tuple[Features, Split]) -> None:
+    """FL-DSSM written out: FedAvg of w - w_u over devices into Adam, without local_secure_aggregate."""
+    system, choices = System(("view_2",), personal=False), replace(SMALL, clip=np.inf, rounds=2)
+    found = train(system, *given, choices, seed=4)
+    towers, split = first_towers(system, given[0], 4), given[1]
+    item, user = towers.item, towers.users["view_2"]
+    draw = passes(Films.of(split.train, split.catalogue), choices.negatives, choices.batches)
+    servers = [Carried(Adam(1.0)), Carried(Adam(1.0))]
+    for turn in range(2):
+        cohort = np.sort(np.random.default_rng((4, turn)).choice(split.trained, size=8, replace=False))
+        drawn = [draw(int(one), np.random.default_rng((4, turn, int(one), 1))) for one in cohort]
+        own = {name: value.expand(8, *value.shape) for name, value in user.items()}
+        rows = torch.from_numpy(given[0].users["view_2"][cohort])
+        moved = descend(given[0].films, item, own, rows, drawn, Sgd(0.2, choices.gamma), np.inf)
+        gradients = (
+            {name: value / 8 for name, value in moved.item.items()},
+            {
+                name: (value - moved.users[name].double().mean(dim=0)).numpy().astype(float)
+                for name, value in user.items()
+            },
+        )
+        stepped = []
+        for server, weights, gradient in zip(servers, (item, user), gradients, strict=True):
+            server.optimizer = Adam(choices.server_rate_of(turn), tau=choices.server_tau)
+            after = server.step({name: value.numpy() for name, value in weights.items()}, gradient)
+            stepped.append({name: torch.from_numpy(value) for name, value in after.items()})
+        item, user = stepped
+    assert same(found.item, item)
+    assert same(found.users["view_2"], user)
+
+
+def test_cold_users_are_in_no_training_message() -> None:
+    """Whatever they have seen and are, training is the same bit for bit."""
+    trained: list[Towers] = []
+    for held in (0, 11):
+        data = generated(held)
+        split = cold_users(data, np.random.default_rng(7))
+        assert not np.isin(split.asked, split.trained).any()
+        trained.append(train(SYSTEMS["FL-MV-DSSM"], features(data, split), split, SMALL, seed=0))
+    assert (generated().seen != generated(11).seen).sum() > 0
+    assert same(trained[0].item, trained[1].item)
+    for view in ("view_1", "view_2"):
+        assert same(trained[0].users[view], trained[1].users[view])
+
+
+def moved_by(values: list[float]) -> list[Moved]:
+    empty = np.zeros(1)
+    return [Moved({"w": np.full((300, 200), value)}, {}, empty, empty) for value in values]
+
+
+def test_the_aggregate_is_the_mean_of_devices_and_views_and_noise_has_the_law_of_every_views_own() -> None:
+    rng = np.random.default_rng(0)
+    clear = aggregate(moved_by([4.0, 2.0]), 10, SMALL, rng)["w"]
+    assert (clear == 6 / 20).all()
+    noisy = aggregate(moved_by([4.0, 2.0]), 10, replace(SMALL, sigma=2.0), rng)["w"]
+    assert noisy.mean() == pytest.approx(0.3, abs=0.01)
+    assert noisy.std() == pytest.approx(2.0 * 0.5 / np.sqrt(2 * 10), rel=0.02)  # sigma C / sqrt(views devices)
+
+
+def test_the_secure_sum_of_devices_updates_is_the_plain_sum_to_a_step() -> None:
+    """remote_secure_aggregate: the masked sum of real devices, against the sum that the simulation takes."""
+    rng = np.random.default_rng(3)
+    updates = [{"layers.0.weight": rng.normal(scale=0.05, size=(4, 3)), "layers.0.bias": rng.normal(scale=0.05, size=4)}
+               for _ in range(5)]  # fmt: skip
+    fixed = FixedPoint(bits=32, fraction_bits=20, bound=1.0, contributors=5)
+    layout = UpdateLayout({"layers.0.weight": (4, 3), "layers.0.bias": (4,)}, fixed, 1)
+    server, devices = sum_cohort(sum_terms(5, layout.length, fraction_bits=20, bound=1.0))
+    for device, update in zip(devices, updates, strict=True):
+        device.vector = layout.encode(update, 1)
+    opened = layout.decode(run_sum(server, devices).vector)
+    assert opened.samples == 5
+    for name, value in opened.tensors.items():
+        plain = sum(update[name] for update in updates) / 5
+        np.testing.assert_allclose(value, plain, atol=fixed.sum_error(5) / 5)
+
+
+def test_prediction_is_a_distribution_and_noise_of_the_paper_leaves_little_of_it(given: tuple[Features, Split]) -> None:
+    towers = train(SYSTEMS["SEMI-FL-MV-DSSM"], *given, SMALL, seed=0)
+    clear = predict(towers, given[0], SMALL.gamma)
+    assert clear.sum(axis=1) == pytest.approx(np.ones(40), rel=1e-4)
+    noisy = predict(towers, given[0], SMALL.gamma, deviation=0.5, rng=np.random.default_rng(0))
+    assert abs(np.corrcoef(clear.ravel(), noisy.ravel())[0, 1]) < 0.1
+    with pytest.raises(ValueError, match="rng must be given"):
+        predict(towers, given[0], SMALL.gamma, deviation=0.5)
+
+
+def test_settling_moves_personal_towers_alone_and_lowers_their_loss(given: tuple[Features, Split]) -> None:
+    shared = train(SYSTEMS["FL-MV-DSSM"], *given, SMALL, seed=0)
+    assert settle(shared, *given, SMALL, 0) is shared
+    towers = train(SYSTEMS["SEMI-FL-MV-DSSM"], *given, SMALL, seed=0)
+    settled = settle(towers, *given, replace(SMALL, settling=4), 0)
+    assert same(settled.item, towers.item)
+    own = given[1].train.toarray() > 0
+
+    def chosen(which: Towers) -> float:
+        return float(np.log(predict(which, given[0], SMALL.gamma)[own]).mean())
+
+    assert chosen(settled) > chosen(towers)
+
+
+def test_bad_choices_are_named() -> None:
+    with pytest.raises(ValueError, match="gamma must be above 0, got 0"):
+        Choices(gamma=0)
+    with pytest.raises(ValueError, match="sigma and settling must be 0 or more"):
+        Choices(sigma=-1)
+    with pytest.raises(ValueError, match="clip must be finite where there is noise"):
+        Choices(sigma=1, clip=np.inf)
+
+
+def test_user_factors_are_the_least_of_fed_mvmfs_loss_and_gradients_its_slopes() -> None:
+    """Against the loss itself: its slope at p is nought, and finite differences in Q and U."""
+    rng = np.random.default_rng(5)
+    how = Factorising(factors=3, confidence=4.0, ridge=0.7, user_weight=0.6)
+    seen = csr_array((rng.random((4, 9)) < 0.4).astype(np.float32))
+    x = rng.normal(size=(4, 5))
+    shared = Shared(rng.normal(size=(9, 3)), rng.normal(size=(5, 3)), rng.normal(size=(2, 3)))
+    r = seen.toarray().astype(float)
+
+    def loss(p: np.ndarray, Q: np.ndarray, U: np.ndarray) -> float:
+        fit = ((1 + 4.0 * r) * (r - p @ Q.T) ** 2).sum()
+        return float(fit + 0.7 * (p**2).sum() + 0.6 * ((x - p @ U.T) ** 2).sum())
+
+    p = user_factors(shared, seen, x, how)
+    least = loss(p, shared.Q, shared.U)
+    assert all(loss(p + 1e-3 * rng.normal(size=p.shape), shared.Q, shared.U) > least for _ in range(20))
+    dQ, dU = device_gradients(shared, p, seen, x, how)
+    for slope, at in ((dQ, 0), (dU, 1)):
+        step = np.zeros_like(slope)
+        step[1, 2] = 1e-5
+        ends = [[shared.Q, shared.U], [shared.Q, shared.U]]
+        ends[0][at], ends[1][at] = ends[0][at] + step, ends[1][at] - step
+        assert slope[1, 2] == pytest.approx((loss(p, *ends[0]) - loss(p, *ends[1])) / 2e-5, rel=1e-4)
+
+
+def test_factorising_learns_what_users_have_seen_together() -> None:
+    groups = np.kron(np.eye(2), np.ones((10, 15))).astype(np.float32)
+    shown = groups * (np.random.default_rng(1).random(groups.shape) < 0.7)
+    rows, films = np.arange(20), np.arange(30)
+    split = Split("x", csr_array(shown), csr_array(groups - shown), rows, rows, films, films)
+    nothing = csr_array((30, 4), dtype=np.float32)
+    found = factorise(split, np.zeros((20, 2), np.float32), nothing, Factorising(4, cohort=10, rounds=60, rate=0.05), 0)
+    assert found[groups - shown > 0].mean() > found[groups == 0].mean() + 0.3

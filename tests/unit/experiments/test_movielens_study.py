@@ -1,0 +1,70 @@
+"""The study of MovieLens: what is repeated, what is refused, what its tables say."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from experiments.movielens.evaluation import Figures
+from experiments.movielens.published import PUBLISHED
+from experiments.movielens.report import tables
+from experiments.movielens.run import wanted
+from experiments.movielens.study import (
+    ALL,
+    HELD_OUT,
+    TRAININGS,
+    Run,
+    Settings,
+    count,
+    read_runs,
+    trained,
+    write_runs,
+)
+from experiments.movielens.systems import Choices
+from ownfeed import app
+
+
+def run(row: str, build: int, precision: float) -> Run:
+    return Run(row, build, Figures(precision, 0.1, 0.2, 0.9, 943), 12.0)
+
+
+def test_missing_data_is_one_line_and_no_table(tmp_path: Path) -> None:
+    found = CliRunner().invoke(app, ["evaluate", "movielens", "--data", str(tmp_path / "nowhere")])
+    assert found.exit_code == 1
+    assert "u.occupation is not there" in found.stderr
+    assert not found.stdout
+
+
+def test_a_system_is_found_by_its_name_or_a_part_and_a_wrong_one_is_refused() -> None:
+    assert wanted(["semi-fl-mv-dssm"]) == ["SEMI-FL-MV-DSSM"]
+    assert wanted(["CS-"]) == ["CS-Users", "CS-Items", "CS-Users-Items"]
+    assert wanted([]) == list(TRAININGS)
+    with pytest.raises(ValueError, match="'nobody' is in none of Central"):
+        wanted(["nobody"])
+
+
+def test_results_come_back_as_they_were_and_those_of_another_study_are_refused(tmp_path: Path) -> None:
+    path, settings, choices = tmp_path / "kept.json", Settings(), Choices()
+    runs = [run("FCF", 0, 0.3), run(f"CS-Items, {HELD_OUT}", 1, 0.1), run(f"CS-Items, {ALL}", 1, 0.1)]
+    assert read_runs(path, settings, choices) == []
+    write_runs(path, settings, choices, runs)
+    assert read_runs(path, settings, choices) == runs
+    assert trained(runs) == {("FCF", 0), ("CS-Items", 1)}
+    with pytest.raises(ValueError, match="choose another file"):
+        read_runs(path, settings, Choices(gamma=9))
+    path.write_text("half a file")
+    with pytest.raises(ValueError, match="holds no results"):
+        read_runs(path, settings, choices)
+
+
+def test_every_row_of_the_papers_tables_is_trained_and_stands_beside_ours() -> None:
+    assert set(PUBLISHED) <= set(TRAININGS)
+    assert count(list(TRAININGS), 3) == 3 * len(PUBLISHED) + 2
+    runs = [run("SEMI-FL-MV-DSSM", build, 0.3 + build / 100) for build in range(3)] + [run(f"CS-Items, {ALL}", 0, 0.1)]
+    warm, cold = tables(runs, Settings(), Choices())
+    assert warm.rows[0][:3] == ("SEMI-FL-MV-DSSM", "0.3100+-0.0100", "0.3512+-0.0070")
+    assert cold.rows[0][:3] == ("CS-Items, all films", "0.1000", "0.1586+-0.0002")
+    assert json.dumps(warm.as_json())

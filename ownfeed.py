@@ -361,6 +361,27 @@ def evaluate_ranking(
             table.show(Console(highlight=False))
 
 
+@evaluate_app.command("popularity")
+def evaluate_popularity(
+    data: Annotated[Path, typer.Option(help="The research data.", envvar="OWNFEED_DATA")] = Path("../shared/data"),
+    draws: Annotated[int, typer.Option(min=1, max=100, help="Draws of the noise.")] = 3,
+    as_json: AsJson = False,
+) -> None:
+    """Private counts of displays and clicks on MIND's dev impressions, by how much noise is in their sum."""
+    from experiments.bench.table import DataMissing
+    from experiments.ranking.popularity import run_popularity
+
+    try:
+        table = run_popularity(data=data, draws=draws, console=says)
+    except (DataMissing, ValueError) as refused:
+        says.print(f"ownfeed: {refused}", markup=False, style="red")
+        raise typer.Exit(1) from None
+    if as_json:
+        typer.echo(json.dumps(table.as_json(), indent=2))
+    else:
+        table.show(Console(highlight=False))
+
+
 @evaluate_app.command("finding")
 def evaluate_finding(
     data: Annotated[Path, typer.Option(help="The research data.", envvar="OWNFEED_DATA")] = Path("../shared/data"),

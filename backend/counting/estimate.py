@@ -68,16 +68,19 @@ class Exposure:
     variance: Floats
 
 
-def exposure(counted: Counted) -> Exposure:
+def exposure(counted: Counted, among: Counted | None = None) -> Exposure:
     """Every S drawn towards their mean by the share of its variance that is noise: E[S | noisy S] for Gaussian S.
+
+    Mean and variance are those of `among`, by default of these counts themselves.
 
     S~ = m + b (S - m), b = t^2 / (t^2 + VS), t^2 the variance of S less that of the noise. Linear, so a sum of S~ is
     right on average. Only what stays below nought then counts as never displayed, and says nothing of a rate.
     """
     if not len(counted):
         return Exposure(np.zeros(0), np.zeros(0))
-    mean = float(counted.displays.mean())
-    true = max(0.0, float(counted.displays.var() - counted.displays_variance.mean()))
+    among = among or counted
+    mean = float(among.displays.mean())
+    true = max(0.0, float(among.displays.var() - among.displays_variance.mean()))
     whole = true + counted.displays_variance
     kept = np.divide(true, whole, out=np.ones_like(whole), where=whole > 0)
     return Exposure(np.maximum(mean + kept * (counted.displays - mean), 0.0), kept * counted.displays_variance)

@@ -75,7 +75,8 @@ def test_the_command_line_has_every_command_of_the_issue() -> None:
     assert {words for words in COMMANDS if words} == {
         ("demo",), ("serve",), ("device",), ("fleet",), ("round",), ("bench",), ("ingest",),
         ("ingest", "newsroom"), ("ingest", "rss"), ("ingest", "mind"), ("ingest", "jsonl"),
-        ("evaluate",), ("evaluate", "ranking"), ("evaluate", "finding"),
+        ("evaluate",), ("evaluate", "ranking"), ("evaluate", "popularity"), ("evaluate", "finding"),
+        ("evaluate", "movielens"),
     }  # fmt: skip
 
 

@@ -40,9 +40,9 @@ class Counting:
         news_limit: N, how many news are asked about.
     """
 
-    displayed_limit: int = 64
+    displayed_limit: int = 32
     clicked_limit: int = 5
-    displayed_unit: float = 1 / 8
+    displayed_unit: float = 3 / 16
     window_hours: float = 24.0
     news_limit: int = COUNTED_NEWS_LIMIT
 

@@ -1,13 +1,15 @@
 """Private counts of what is displayed and clicked, for popularity (RECALL, section 6; TARGETS, section 1).
 
-A device contributes at most 5 clicks and 64 displays, a display weighing 1/8: its vector has no negative value and an
-L2 norm of at most sqrt(5 + 64 / 64) = sqrt(6), so exchanging all of its reader's data moves the sum by at most
-sqrt(12). Shares of 275 steps of 2^-8 (1.07 clicks) make noise of 8.3 clicks (67 displays) in the sum of 60 survivors, which costs
+A device contributes at most 5 clicks and 32 displays, a display weighing 3/16: its vector has no negative value and an
+L2 norm of at most sqrt(5 + 32 (3/16)^2) = 2.47, so exchanging all of its reader's data moves the sum by at most 3.5.
+Shares of 278 steps of 2^-8 (1.09 clicks) make noise of 8.4 clicks (45 displays) in the sum of 60 survivors, which costs
 each of them epsilon 1.98 at delta 1e-6, for everything it did in the window; with 10 survivors, 3.4 clicks and 5.4. The
 noise grows with the root of the cohort and counts with the cohort itself: of a thousand devices 34 clicks is little.
 
 A window is at most a day, and what was contributed once never is again.
 
+`private_counts_large` has shares for 500 devices and more: 96 steps, so that 500 pay 2.0 and the noise is 8.4 clicks again.
+Its price is that of the fewest who may open it, so readers decline it where these are fewer than some sixty.
 `private_counts_exact` is for tests and for a cohort that trusts its server with the exact sum: no epsilon bounds it.
 `private_counts_local` has no secure sum: Laplace noise on every number of every device. Its honest price is that of
 16,384 coordinates; it is here for comparison.
@@ -21,6 +23,7 @@ from dataclasses import replace
 from backend.federation.strategies.counting import Counting
 from backend.federation.systems.system import SystemSpec
 from device_app.wire.protections import LocalLaplace, SecureSum
+from device_app.wire.secagg import MEMBERS_LIMIT
 
 _COUNTING = Counting()
 _NORM = math.sqrt(_COUNTING.clicked_limit + _COUNTING.displayed_unit**2 * _COUNTING.displayed_limit)
@@ -28,8 +31,13 @@ _NORM = math.sqrt(_COUNTING.clicked_limit + _COUNTING.displayed_unit**2 * _COUNT
 PRIVATE_COUNTS = SystemSpec(
     name="private_counts",
     task="count",
-    protection=SecureSum(clip=_NORM, sigma=275, fraction_bits=8, nonnegative=True),
+    protection=SecureSum(clip=_NORM, sigma=278, fraction_bits=8, nonnegative=True),
     strategy=_COUNTING,
+)
+PRIVATE_COUNTS_LARGE = replace(
+    PRIVATE_COUNTS,
+    name="private_counts_large",
+    protection=SecureSum(clip=_NORM, sigma=96, fraction_bits=8, nonnegative=True, cohort_limit=MEMBERS_LIMIT),
 )
 PRIVATE_COUNTS_EXACT = replace(
     PRIVATE_COUNTS,

@@ -1,0 +1,238 @@
+"""`ownfeed evaluate popularity`: what private counts are worth to ranking, on MIND's dev impressions.
+
+The devices' own task and protection, the ring, and the server's decoder and estimator, with every dev reader as one
+device of one count. Only the masks are left out: they cancel in the sum, to the bit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+
+from backend.counting.book import OpenedCount
+from backend.counting.estimate import Counted, exposure, posterior_lifts, usual_rates
+from backend.federation.aggregate import Aggregate
+from backend.federation.strategies.counting import Counting, opened_count
+from backend.federation.systems.private_counts import PRIVATE_COUNTS
+from device_app.privacy.exact import randomised_response
+from device_app.privacy.noise import SeededNoise
+from device_app.privacy.shared import shared_part
+from device_app.privacy.summed import clip_norm, contribute
+from device_app.training.tasks.counting import count_vector
+from device_app.wire.concentrated import epsilon_of
+from device_app.wire.popularity import CLICKED, DISPLAYED, LIFT_REACH, CountList
+from device_app.wire.protections import SecureSum
+from device_app.wire.ring import ring_dtype
+from experiments.bench.table import Cell, Table
+from experiments.datasets.mind import FOLDER, Impressions, Mind, load_mind
+from experiments.datasets.titles import title_vectors, unit_rows
+from experiments.ranking.evaluation import metrics
+from experiments.ranking.untrained import flat_scores, live_popularity, softmax_cosine
+from models.user.feature_ranker import KNOWN_WEIGHTS
+
+BAR = 0.67
+SHARPNESS = 3.0
+COUNT_NOISE_SD = math.sqrt(2) / 0.5
+"""Of Laplace noise at epsilon .5 on a count: what the design study added (TARGETS, section 1)."""
+LOCAL_EPSILON = 8.0
+AT = datetime(2019, 11, 15, tzinfo=UTC)
+COLUMNS = ("popularity by", "AUC", "sd", "nDCG@10", "noise sd", "epsilon of a count", "of a reader", "draws")
+
+Lifts = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Given:
+    """What the devices of one count have contributed, and what was opened.
+
+    own: by reader, `displayed` and `clicked` [n] as numbers of displays and clicks.
+    """
+
+    own: Sequence[dict[str, NDArray[np.float64]]]
+    opened: OpenedCount
+
+
+def run_popularity(*, data: Path, draws: int, console: Console) -> Table:
+    """The table. Raises DataMissing and MalformedRow."""
+    mind = load_mind(data / FOLDER)
+    console.print("Title vectors ...", style="bold")
+    vectors = unit_rows(title_vectors(mind.news.titles))
+    cosine = flat_scores(mind.dev, softmax_cosine(vectors, SHARPNESS))
+    return popularity_table(mind, cosine, draws=draws)
+
+
+def popularity_table(mind: Mind, cosine: NDArray[np.float64], *, draws: int) -> Table:
+    """cosine: flat scores of the dev candidates without popularity."""
+    dev = mind.dev
+    rows: list[tuple[Cell, ...]] = [_row(dev, "nothing: softmax(3) cosine alone", [cosine])]
+    rate = cosine + 0.1 * live_popularity(dev, len(mind.news), rate=True)
+    rows.append(_row(dev, "plain log click rate, no privacy", [rate]))
+    for name, law, repeats in laws(draws, len(dev)):
+        found = [cosine + weighed(dev, counted_by(mind, law, seed)) for seed in range(repeats)]
+        rows.append(_row(dev, name, found, law, len(dev)))
+    local = [cosine + weighed(dev, local_count(mind, LOCAL_EPSILON, seed)) for seed in range(draws)]
+    named = _row(dev, "local: one click by randomised response", local)
+    rows.append((*named[:-2], f"{LOCAL_EPSILON:g}, pure", draws))
+    private = next(float(str(row[1])) for row in rows if f"noise sd {COUNT_NOISE_SD:.2f}" in str(row[0]))
+    notes = (
+        f"{len(dev):,} readers, MIND subset dev; standard error of an AUC .011. Score: softmax({SHARPNESS:g}) cosine + "
+        f"{KNOWN_WEIGHTS['popularity']:g} x the feature `popularity`, as the default ranker starts.",
+        "Leave-one-out over dev readers, without times of display: optimistic. A reader's scores come from what all "
+        "others contributed, with all of the noise.",
+        f"Noise sd: in clicks, on each piece of news; in displays {1 / Counting().displayed_unit:.3g} times that. "
+        f"{COUNT_NOISE_SD:.2f} is that of Laplace noise at epsilon .5 on a count, as in the study (.681 there).",
+        "epsilon at delta 1e-6. Of a count: for one click more or less. Of a reader: for all that a device contributes "
+        f"({Counting().displayed_limit} displays and {Counting().clicked_limit} clicks at most) against anything else.",
+        f"Bar: AUC at noise sd {COUNT_NOISE_SD:.2f} >= {BAR}: {private:.4f}, {'met' if private >= BAR else 'MISSED'}.",
+    )
+    return Table("Private counts, MIND subset dev", COLUMNS, rows, notes)
+
+
+def laws(draws: int, readers: int) -> Iterator[tuple[str, SecureSum, int]]:
+    """Protections of the sum to compare: name, law, how often to draw its noise."""
+    live = PRIVATE_COUNTS.protection
+    assert isinstance(live, SecureSum)
+    yield "counts, no noise", replace_sigma(live, 0), 1
+
+    def share(sd: float) -> int:
+        return max(1, round(sd * 2.0**live.fraction_bits / math.sqrt(readers)))
+
+    yield f"counts, noise sd {COUNT_NOISE_SD:.2f}", replace_sigma(live, share(COUNT_NOISE_SD)), draws
+    for sd in (5.0, 8.0, 16.0):
+        yield f"counts, noise sd {sd:g}", replace_sigma(live, share(sd)), draws
+    yield "counts, shares of `private_counts`", live, draws
+
+
+def replace_sigma(law: SecureSum, sigma: int) -> SecureSum:
+    """The law with other shares of noise."""
+    return law.model_copy(update={"sigma": sigma})
+
+
+def counted_by(mind: Mind, law: SecureSum, seed: int) -> Given:
+    """One count over all dev readers: every device's task, clip, code and noise share; the ring's sum; the decoder."""
+    strategy = PRIVATE_COUNTS.strategy
+    assert isinstance(strategy, Counting)
+    listed = listed_news(mind, strategy)
+    shapes = {DISPLAYED: (len(listed.news),), CLICKED: (len(listed.news),)}
+    readers = len(mind.dev)
+    terms = law.terms("round-1", cohort=readers, cohort_minimum=readers, coordinates=2 * len(listed.news))
+    total = np.zeros(terms.length, dtype=ring_dtype(terms.bits))
+    noise, rng = SeededNoise(seed), np.random.default_rng(seed)
+    own = []
+    for displayed, clicked in readers_of(mind.dev, mind.news.ids):
+        tensors = count_vector(listed, displayed, clicked, rng)
+        clipped = clip_norm(shared_part(tensors, None), law.clip)
+        total += contribute(clipped, 1, law, terms, noise).vector
+        own.append(
+            {
+                DISPLAYED: tensors[DISPLAYED].astype(np.float64) / listed.displayed_unit,
+                CLICKED: tensors[CLICKED].astype(np.float64),
+            }
+        )
+    aggregate = Aggregate.of_opened(law.layout(shapes, terms).sums(total))
+    return Given(own, opened_count(listed, aggregate, law, round_number=1, counted_at=AT))
+
+
+def local_count(mind: Mind, epsilon: float, seed: int) -> Given:
+    """The same without a secure sum: each device tells one of its clicks, or none, by k-ary randomised response.
+
+    Counts are made unbiased; displays aren't told, so every piece of news counts as displayed alike.
+    """
+    strategy = PRIVATE_COUNTS.strategy
+    assert isinstance(strategy, Counting)
+    listed = listed_news(mind, strategy)
+    place = {news_id: row for row, news_id in enumerate(listed.news)}
+    rng, options = np.random.default_rng(seed), len(listed.news) + 1
+    true = np.array(
+        [
+            place[str(rng.choice(sorted(clicked)))] if clicked else options - 1
+            for _, clicked in readers_of(mind.dev, mind.news.ids)
+        ],
+        dtype=np.int64,
+    )
+    reports = randomised_response(SeededNoise(seed), true, options, epsilon)
+    told = np.bincount(reports, minlength=options)[:-1]
+    truth = 1 / (1 + (options - 1) * math.exp(-epsilon))
+    lie = (1 - truth) / (options - 1)
+    readers = len(mind.dev)
+    clicks = (told - readers * lie) / (truth - lie)
+    displays = np.full(options - 1, len(mind.dev.candidates.values) / (options - 1))
+    variance = readers * lie * (1 - lie) / (truth - lie) ** 2
+    own = [
+        {DISPLAYED: np.zeros(options - 1), CLICKED: (np.arange(options - 1) == one) / (truth - lie)} for one in reports
+    ]
+    opened = OpenedCount(
+        1,
+        AT,
+        readers,
+        dict(zip(listed.news, displays.tolist(), strict=True)),
+        dict(zip(listed.news, clicks.tolist(), strict=True)),
+        0.0,
+        variance,
+    )
+    return Given(own, opened)
+
+
+def listed_news(mind: Mind, strategy: Counting) -> CountList:
+    """All news shown on dev: the pool of that day, as far as the data has it."""
+    shown = np.unique(mind.dev.candidates.values)
+    return strategy.listed(tuple(mind.news.ids[row] for row in shown))
+
+
+def readers_of(impressions: Impressions, ids: Sequence[str]) -> Iterator[tuple[set[str], set[str]]]:
+    """What each reader was shown and clicked; each dev impression is another reader's."""
+    clicked, start = impressions.clicked.astype(bool), 0
+    for shown in impressions.candidates:
+        stop = start + len(shown)
+        yield {ids[row] for row in shown}, {ids[row] for row in shown[clicked[start:stop]]}
+        start = stop
+
+
+def weighed(impressions: Impressions, given: Given, weight: float = KNOWN_WEIGHTS["popularity"]) -> Lifts:
+    """The term of the score, flat: weight x popularity, from what everybody but the reader has contributed."""
+    shown = np.unique(impressions.candidates.values)  # the order of the list
+    clicks, displays = (np.array(list(each.values())) for each in (given.opened.clicks, given.opened.displays))
+    whole = _counted(given.opened, clicks, displays)
+    places = np.searchsorted(shown, impressions.candidates.values)
+    owners = impressions.candidates.owners
+    mine = {name: np.stack([own[name] for own in given.own])[owners, places] for name in (CLICKED, DISPLAYED)}
+    others = _counted(given.opened, clicks[places] - mine[CLICKED], displays[places] - mine[DISPLAYED])
+    usual = usual_rates(whole, exposure(whole))
+    nothing = np.zeros(len(others))
+    lifts = posterior_lifts(others, exposure(others, whole), nothing, usual.spread, usual)
+    return weight * np.clip(lifts, -LIFT_REACH, LIFT_REACH) / LIFT_REACH
+
+
+def _counted(opened: OpenedCount, clicks: NDArray[np.float64], displays: NDArray[np.float64]) -> Counted:
+    return Counted(
+        clicks,
+        displays,
+        np.full(len(clicks), opened.clicks_variance),
+        np.full(len(clicks), opened.displays_variance),
+    )
+
+
+def _row(
+    dev: Impressions, name: str, scores: Sequence[NDArray[np.float64]], law: SecureSum | None = None, readers: int = 0
+) -> tuple[Cell, ...]:
+    found = [metrics(dev, each) for each in scores]
+    auc = np.array([each.auc for each in found])
+    sd = 0.0 if law is None else law.sigma * 2.0**-law.fraction_bits * math.sqrt(readers)
+    private = law is not None and law.sigma > 0
+    return (
+        name,
+        f"{auc.mean():.4f}",
+        f"{auc.std(ddof=1):.4f}" if len(auc) > 1 else None,
+        f"{np.mean([each.ndcg10 for each in found]):.4f}",
+        f"{sd:.2f}" if private else None,
+        f"{epsilon_of(0.5 / sd**2, law.delta):.2f}" if private and law is not None else None,
+        f"{law.epsilon(readers, 2):.2f}" if private and law is not None else None,
+        len(scores),
+    )

@@ -1,0 +1,75 @@
+"""`ownfeed evaluate popularity`, as a user meets it without data, and on planted impressions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from typer.testing import CliRunner
+
+from backend.federation.systems.private_counts import PRIVATE_COUNTS
+from device_app.wire.protections import SecureSum
+from experiments.datasets.mind import Impressions, Mind, News
+from experiments.datasets.ragged import Ragged
+from experiments.ranking.evaluation import metrics
+from experiments.ranking.popularity import counted_by, popularity_table, replace_sigma, weighed
+from ownfeed import app
+
+READERS, NEWS, SHOWN = 300, 40, 8
+
+
+def planted_mind() -> Mind:
+    """Readers who are shown eight of forty news; half the news are opened five times as often as the others."""
+    rng = np.random.default_rng(0)
+    rates = np.where(np.arange(NEWS) % 2, 0.5, 0.1)
+    shown = [rng.choice(NEWS, SHOWN, replace=False) for _ in range(READERS)]
+    clicked = np.concatenate([rng.random(SHOWN) < rates[rows] for rows in shown]).astype(np.int64)
+    blank = ("",) * NEWS
+    news = News(tuple(f"N{row:02d}" for row in range(NEWS)), blank, blank, blank, blank)
+    names = tuple(str(reader) for reader in range(READERS))
+    none = Ragged.of([[] for _ in names])
+    dev = Impressions(names, names, np.zeros(READERS, dtype=np.int64), none, Ragged.of(shown), clicked)
+    return Mind(news, dev, dev)
+
+
+def law(sigma: int) -> SecureSum:
+    live = PRIVATE_COUNTS.protection
+    assert isinstance(live, SecureSum)
+    return replace_sigma(live, sigma)
+
+
+def test_missing_data_is_one_line_and_no_table(tmp_path: Path) -> None:
+    found = CliRunner().invoke(app, ["evaluate", "popularity", "--data", str(tmp_path / "nowhere")])
+    assert found.exit_code == 1
+    assert "news.tsv is not there" in found.stderr
+    assert not found.stdout
+
+
+def test_counting_without_noise_is_exact_but_for_what_is_above_a_readers_bound() -> None:
+    mind = planted_mind()
+    given = counted_by(mind, law(0), seed=1)
+    own = np.stack([each["clicked"] for each in given.own])
+    shown = np.bincount(mind.dev.candidates.values, minlength=NEWS)
+    np.testing.assert_allclose(list(given.opened.clicks.values()), own.sum(axis=0), atol=1e-9)
+    np.testing.assert_allclose(list(given.opened.displays.values()), shown, atol=1e-9)
+    of_reader = np.add.reduceat(mind.dev.clicked, mind.dev.candidates.offsets[:-1])
+    assert own.sum(axis=1).tolist() == np.minimum(of_reader, 5).tolist()
+    assert of_reader.max() > 5
+
+
+def test_popularity_counted_in_private_improves_the_ranking_and_noise_takes_from_it() -> None:
+    dev = (mind := planted_mind()).dev
+    found = [metrics(dev, weighed(dev, counted_by(mind, law(sigma), seed=2))).auc for sigma in (0, 40, 20_000)]
+    assert found[0] > 0.72
+    assert abs(found[0] - found[1]) < 0.03
+    assert 0.4 < found[2] < 0.6
+
+
+def test_the_table_says_whether_the_bar_is_met_and_what_each_row_costs() -> None:
+    mind = planted_mind()
+    table = popularity_table(mind, np.zeros(len(mind.dev.candidates.values)), draws=1)
+    costs = {str(row[0]): row[6] for row in table.rows}
+    assert costs["counts, no noise"] is None
+    assert float(str(costs["counts, noise sd 2.83"])) > float(str(costs["counts, noise sd 8"]))
+    assert any("Bar: AUC at noise sd 2.83 >= 0.67" in note for note in table.notes)
+    assert any("optimistic" in note for note in table.notes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import threading
 from collections.abc import Collection, Mapping
 from copy import copy
@@ -15,6 +16,8 @@ import onnxruntime
 from numpy.typing import NDArray
 
 PARAMETER_PREFIX = "p."
+FILES_OF_VALUES = "session.model_external_initializers_file_folder_path"
+"""ONNX Runtime's name for where the values lie that a graph keeps outside itself."""
 
 _sessions: WeakValueDictionary[tuple[str, int], onnxruntime.InferenceSession] = WeakValueDictionary()
 _sessions_lock = threading.Lock()
@@ -110,6 +113,8 @@ def shared_session(graph: bytes, *, threads: int) -> onnxruntime.InferenceSessio
             options.enable_cpu_mem_arena = False
             options.enable_mem_pattern = False
             options.log_severity_level = 3
+            # A graph may name files of values, and a release could name the reader's own: there are none to be found.
+            options.add_session_config_entry(FILES_OF_VALUES, str(Path(os.devnull) / "none"))
             try:
                 session = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
             except Exception as broken:  # ONNX Runtime's own errors share no public base class

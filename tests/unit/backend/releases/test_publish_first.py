@@ -10,6 +10,7 @@ import torch
 
 import exporters.package
 from backend.releases.errors import ReleaseNotPublished
+from backend.releases.groups import read_centroids
 from backend.releases.publish import publish_first, publish_next, publish_rankers
 from backend.releases.store import ReleaseStore
 from exporters.package import ExportedModel
@@ -130,3 +131,23 @@ def test_rankers_chosen_later_are_added_and_the_others_stay_as_they_are_trained(
     assert [type(model).__name__ for model in exported] == ["FedNewsRecUser"]
     assert steps == [(1, 1)]
     assert publish_rankers(store, ("naml", "fednewsrec")).release == "r3", "nothing is missing, so nothing is published"
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_ranker_of_groups_begins_with_every_group_at_its_own_weights(
+    store: ReleaseStore, exported: list[torch.nn.Module], at_once: bool
+) -> None:
+    manifest = publish_first(store, encoder="digest", vectors=VECTORS, rankers=("finding",) if at_once else ())
+    entry = (manifest if at_once else publish_rankers(store, ("finding",))).models["ranker.finding"]
+    groups = entry.groups
+    assert groups is not None
+    assert groups.size == 4
+    assert entry.weights is not None
+    assert groups.vectors == groups.next_vectors == entry.weights
+    blocks = store.read_weights(groups.weights)
+    for name, value in store.read_weights(entry.weights).items():
+        np.testing.assert_array_equal(blocks[name], np.stack([value] * 4))
+    centroids = read_centroids(store, groups.centroids, 4)
+    np.testing.assert_allclose(np.linalg.norm(centroids, axis=1), 1, atol=1e-6)
+    assert len(np.unique(np.round(centroids, 4), axis=0)) == 4
+    assert manifest.models["ranker.features"].groups is None

@@ -1,0 +1,88 @@
+"""Windows of a reader's displays and clicks, each contributed once. Oracle: what was recorded when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from device_app.shelves import Shelves
+from device_app.store.count_log import CountTaken, CountWindow
+from tests.doubles.news import NOW
+
+DAY, MINUTE = timedelta(days=1), timedelta(minutes=1)
+
+
+@pytest.fixture
+def shelves(tmp_path: Path) -> Iterator[Shelves]:
+    shelves = Shelves(tmp_path / "device.sqlite")
+    yield shelves
+    shelves.close()
+
+
+def take(shelves: Shelves, window: CountWindow, name: str) -> None:
+    taken = CountTaken(name, window.since, window.until, len(window.displayed), len(window.clicked))
+    shelves.counted.take(taken)
+
+
+def test_a_window_holds_feeds_and_the_clicks_in_them(shelves: Shelves) -> None:
+    shelves.impressions.record("old", ["z"], NOW - 2 * DAY)
+    shelves.clicks.add("z", "old", NOW - 30 * MINUTE)  # an old feed, opened again
+    shelves.impressions.record("f", ["a", "b"], NOW - 60 * MINUTE)
+    shelves.clicks.add("a", "f", NOW - 59 * MINUTE)
+    shelves.clicks.add("a", None, NOW - 20 * MINUTE)  # found by searching
+    shelves.clicks.add("s", None, NOW - 20 * MINUTE)
+    window = shelves.counted.window(NOW, DAY)
+    assert (window.since, window.until) == (NOW - DAY, NOW)
+    assert (window.displayed, window.clicked) == ({"a", "b"}, {"a", "z"})
+
+
+def test_what_was_taken_is_in_no_later_window_and_what_came_since_is(shelves: Shelves) -> None:
+    shelves.impressions.record("f", ["a", "b"], NOW)
+    take(shelves, shelves.counted.window(NOW, DAY), "round-1")
+    again = shelves.counted.window(NOW + MINUTE, DAY)
+    assert (again.since, again.displayed, again.clicked) == (NOW, frozenset(), frozenset())
+    shelves.clicks.add("a", "f", NOW + MINUTE)  # a late click on what was displayed before
+    shelves.impressions.record("g", ["b", "c"], NOW + MINUTE)
+    later = shelves.counted.window(NOW + MINUTE, DAY)
+    assert (later.displayed, later.clicked) == ({"b", "c"}, {"a"})
+    take(shelves, later, "round-2")
+    assert [one.round for one in shelves.counted.list()] == ["round-2", "round-1"]
+    assert shelves.counted.list()[0].displayed == 2
+
+
+def test_a_window_that_reaches_into_a_taken_one_is_refused_and_undone_with_its_payment(shelves: Shelves) -> None:
+    window = shelves.counted.window(NOW, DAY)
+    take(shelves, window, "round-1")
+    with pytest.raises(ValueError, match="spent already"), shelves.database.transaction():
+        shelves.preferences.set("paid", True)
+        take(shelves, window, "round-2")
+    assert shelves.preferences.get("paid") is None
+    assert len(shelves.counted.list()) == 1
+
+
+def test_a_clock_that_was_set_back_contributes_nothing_twice(shelves: Shelves) -> None:
+    shelves.impressions.record("f", ["a"], NOW)
+    take(shelves, shelves.counted.window(NOW, DAY), "round-1")
+    back = shelves.counted.window(NOW - 60 * MINUTE, DAY)
+    assert (back.displayed, back.since) == (frozenset(), NOW)
+
+
+def test_erasing_forgets_what_was_taken_with_what_was_read(shelves: Shelves) -> None:
+    shelves.impressions.record("f", ["a"], NOW)
+    take(shelves, shelves.counted.window(NOW, DAY), "round-1")
+    shelves.erase()
+    window = shelves.counted.window(NOW, DAY)
+    assert (shelves.counted.list(), window.displayed) == ([], frozenset())
+
+
+def test_popularity_is_kept_with_what_was_shown_and_read_as_of_a_time(shelves: Shelves) -> None:
+    shelves.impressions.record("f", ["a", "b"], NOW, [0.5, -0.25])
+    shelves.impressions.record("g", ["a", "c"], NOW + MINUTE, [0.75, 0.0])
+    shelves.impressions.record("h", ["b"], NOW + 2 * MINUTE)  # a feed from before anything was counted
+    read = shelves.impressions.popularity_at
+    assert read(["a", "b", "c", "d"], NOW) == {"a": 0.5, "b": -0.25}
+    assert read(["a", "b", "c", "d"], NOW + 5 * MINUTE) == {"a": 0.75, "b": -0.25, "c": 0.0}
+    assert read(["a"], NOW - MINUTE) == {}

@@ -1,0 +1,156 @@
+"""What is popular, pulled and put to use on a whole device. Oracle: the answer that the backend's double gives."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from device_app.composition import build_device
+from device_app.device import Device
+from device_app.errors import AnswerMalformed
+from device_app.privacy.noise import SeededNoise
+from device_app.settings import DeviceSettings, PrivacySettings
+from device_app.wire.popularity import Popularity, etag_of_popularity
+from tests.doubles.backend import FakeBackend
+from tests.doubles.clock import StillClock
+from tests.doubles.news import NOW
+
+PATH = "/v1/releases/r1/popularity"
+
+
+@pytest.fixture
+def backend() -> FakeBackend:
+    return FakeBackend()
+
+
+@pytest.fixture
+def device(tmp_path: Path, backend: FakeBackend) -> Iterator[Device]:
+    device = build_device(
+        DeviceSettings(data_dir=tmp_path, privacy=PrivacySettings(mode="none")),
+        transport=backend.transport(),
+        noise=SeededNoise(bytes(32)),
+        chance=random.Random(5),
+        clock=StillClock(NOW),
+    )
+    yield device
+    device.close()
+
+
+def told(backend: FakeBackend, lifts: dict[str, int], popular: tuple[str, ...] = (), release: str = "") -> Popularity:
+    return Popularity(
+        release=release or backend.releases[-1],
+        rounds=3,
+        devices=60,
+        counted_at=NOW - timedelta(minutes=5),
+        news=tuple(lifts),
+        lifts=tuple(lifts.values()),
+        popular=popular,
+    )
+
+
+def front(backend: FakeBackend, count: int) -> list[str]:
+    newest = sorted(backend.pool.cards, key=lambda card: card.published_at, reverse=True)
+    return [card.id for card in newest[:count]]
+
+
+def test_a_backend_that_tells_nothing_changes_nothing(device: Device, backend: FakeBackend) -> None:
+    device.sync()
+    assert device.popular() == ()
+    assert device.popular_since() is None
+    shown = [item.card.id for item in device.feed().items]
+    assert device.parts.shelves.impressions.popularity_at(shown, NOW) == dict.fromkeys(shown, 0.0)
+
+
+def test_the_answer_is_asked_for_by_its_own_hash_and_kept_until_there_is_another(
+    device: Device, backend: FakeBackend
+) -> None:
+    ids = front(backend, 3)
+    backend.popularity = told(backend, {ids[0]: 32}, tuple(ids))
+    device.sync()
+    kept = device.parts.shelves.popularity.current()
+    assert kept is not None
+    assert kept.told == backend.popularity
+    assert kept.values == {ids[0]: 0.5}, "a lift of 1, half of what lifts reach to"
+    entry = next(row for row in device.parts.shelves.byte_log.entries(1).rows if PATH.split("/")[-1] in row.url)
+    device.sync()
+    again = [row for row in device.parts.shelves.byte_log.entries(1).rows if row.url.endswith("/popularity")]
+    assert len(again) == 2
+    assert etag_of_popularity(kept.content).encode() in again[0].head
+    assert b"if-none-match" not in entry.head.lower()
+    assert again[0].status == 304
+    assert again[0].body == entry.body == b""
+    backend.popularity = told(backend, {ids[1]: -32}, tuple(ids[1:]))
+    device.sync()
+    assert [card.id for card in device.popular()] == ids[1:]
+
+
+def test_an_answer_for_another_release_is_refused_and_the_old_one_stays(device: Device, backend: FakeBackend) -> None:
+    backend.popularity = told(backend, {front(backend, 1)[0]: 4})
+    device.sync()
+    backend.popularity = told(backend, {}, release="r77")
+    with pytest.raises(AnswerMalformed, match="popularity"):
+        device.sync()
+    kept = device.parts.shelves.popularity.current()
+    assert kept is not None
+    assert len(kept.values) == 1
+
+
+def test_popular_now_is_the_backends_order_without_what_the_reader_blocked_or_opened(
+    device: Device, backend: FakeBackend
+) -> None:
+    ids = front(backend, 40)
+    backend.popularity = told(backend, {}, (*reversed(ids), "not-here"))
+    device.sync()
+    cards = device.popular()
+    order = {news_id: place for place, news_id in enumerate(reversed(ids))}
+    places = [order[card.id] for card in cards]
+    assert places == sorted(places)
+    stories = [card.story for card in cards if card.story]
+    assert len(stories) == len(set(stories)), "one of each story"
+    device.open(cards[0].id)
+    device.stance("section", cards[1].section, "block")
+    after = device.popular()
+    assert cards[0] not in after
+    assert cards[1].section not in {card.section for card in after}
+
+
+def test_the_cold_feed_of_a_reader_without_clicks_leads_with_what_is_popular(
+    device: Device, backend: FakeBackend
+) -> None:
+    lifted = front(backend, 400)[200:206]
+    backend.popularity = told(backend, dict.fromkeys(lifted, 64), tuple(lifted))
+    device.sync()
+    plain_order = [item.card.id for item in device.feed().items]
+    assert set(plain_order) & set(lifted), "two days old, and in the feed because they are popular"
+    personal = [item.card.id for item in device.feed().in_slot("lead", "for_you")]
+    assert set(personal[:3]) <= set(lifted)
+
+
+def test_what_was_known_when_a_feed_was_shown_is_kept_with_it(device: Device, backend: FakeBackend) -> None:
+    ids = front(backend, 30)
+    backend.popularity = told(backend, {news_id: 16 for news_id in ids})
+    device.sync()
+    shown = [item.card.id for item in device.feed(refresh=True).items]
+    kept = device.parts.shelves.impressions.popularity_at(shown, NOW)
+    assert kept == {news_id: 0.25 if news_id in ids else 0.0 for news_id in shown}
+    assert 0.25 in kept.values()
+    backend.popularity = told(backend, {news_id: -64 for news_id in ids})
+    device.sync()
+    assert device.parts.shelves.impressions.popularity_at(shown, NOW) == kept
+
+
+def test_the_term_of_news_that_nobody_told_of_is_nought(device: Device, backend: FakeBackend) -> None:
+    ids = front(backend, 10)
+    backend.popularity = told(backend, {ids[0]: 64, ids[1]: -64})
+    device.sync()
+    desk = device.parts.serving.desk
+    known, _ = device.parts.serving.known_news()
+    values = desk.popular.of(known)
+    places = {card.id: row for row, card in enumerate(known.cards)}
+    assert (values[places[ids[0]]], values[places[ids[1]]]) == (1.0, -1.0)
+    assert np.count_nonzero(values) == 2

@@ -1,0 +1,97 @@
+"""What one device adds to a count. Properties: the bound of its contribution, whatever the reader did."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from device_app.privacy.noise import SeededNoise
+from device_app.privacy.shared import shared_part
+from device_app.privacy.summed import clip_norm, contribute
+from device_app.training.tasks.counting import count_vector
+from device_app.wire.popularity import CLICKED, DISPLAYED, CountList
+from device_app.wire.protections import SecureSum
+from device_app.wire.ring import as_integers
+
+NEWS = tuple(f"n{row}" for row in range(60))
+IDS = st.sets(st.sampled_from([*NEWS, "elsewhere", "n60"]))
+LISTS = st.builds(
+    CountList,
+    news=st.lists(st.sampled_from(NEWS), unique=True, max_size=60).map(tuple),
+    displayed_limit=st.integers(1, 40),
+    clicked_limit=st.integers(1, 8),
+    displayed_unit=st.sampled_from([1.0, 0.5, 3 / 16, 1 / 8]),
+    window_hours=st.just(24.0),
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(listed=LISTS, displayed=IDS, clicked=IDS, seed=st.integers(0, 2**32 - 1))
+def test_no_reader_contributes_more_than_the_bound(
+    listed: CountList, displayed: set[str], clicked: set[str], seed: int
+) -> None:
+    tensors = count_vector(listed, displayed, clicked, np.random.default_rng(seed))
+    shown, opened = tensors[DISPLAYED], tensors[CLICKED]
+    assert set(np.unique(shown)) <= {0.0, np.float32(listed.displayed_unit)}
+    assert set(np.unique(opened)) <= {0.0, 1.0}
+    here = set(listed.news)
+    assert np.count_nonzero(shown) == min(listed.displayed_limit, len(displayed & here))
+    assert np.count_nonzero(opened) == min(listed.clicked_limit, len(clicked & here))
+    assert np.sqrt(float(np.square(shown).sum() + np.square(opened).sum())) <= listed.norm * (1 + 1e-7)
+    for tensor, reader in ((shown, displayed), (opened, clicked)):
+        assert {listed.news[row] for row in np.flatnonzero(tensor)} <= reader
+
+
+@settings(max_examples=60, deadline=None)
+@given(displayed=IDS, clicked=IDS, more=st.integers(1, 200), seed=st.integers(0, 2**32 - 1))
+def test_a_server_that_asks_for_more_than_its_law_allows_gets_a_vector_within_the_law(
+    displayed: set[str], clicked: set[str], more: int, seed: int
+) -> None:
+    """The list is the server's, the clip is the priced law's: the device scales down to it."""
+    listed = CountList(
+        news=NEWS, displayed_limit=more, clicked_limit=min(more, 256), displayed_unit=1.0, window_hours=24
+    )
+    law = SecureSum(clip=2.0, fraction_bits=8, nonnegative=True)
+    tensors = count_vector(listed, displayed, clicked, np.random.default_rng(seed))
+    terms = law.terms("round-1", cohort=10, cohort_minimum=2, coordinates=2 * len(NEWS))
+    clipped = clip_norm(shared_part(tensors, None), law.clip)
+    vector = as_integers(contribute(clipped, 1, law, terms, SeededNoise(0)).vector)[:-1]
+    assert np.linalg.norm(vector) <= law.clip * 2**8 + np.sqrt(len(vector)) / 2, "half a step of rounding a number"
+    assert (vector >= 0).all()
+
+
+def test_of_too_many_displays_each_has_the_same_chance_whether_it_was_clicked_or_not() -> None:
+    listed = CountList(news=NEWS, displayed_limit=15, clicked_limit=2, displayed_unit=1.0, window_hours=24)
+    rng = np.random.default_rng(0)
+    shown: Counter[int] = Counter()
+    opened: Counter[int] = Counter()
+    for _ in range(4_000):
+        tensors = count_vector(listed, set(NEWS), {"n3", "n7", "n9", "n40"}, rng)
+        shown.update(np.flatnonzero(tensors[DISPLAYED]).tolist())
+        opened.update(np.flatnonzero(tensors[CLICKED]).tolist())
+    # A binomial of 4,000 draws at 1/4 has a standard deviation of 27: five of them, in sixty tries once in 30,000 tests.
+    assert all(abs(shown[row] - 1_000) < 140 for row in range(60))
+    assert sorted(opened) == [3, 7, 9, 40]
+    assert all(abs(count - 2_000) < 160 for count in opened.values())
+
+
+def test_negative_numbers_are_refused_where_the_price_is_for_none() -> None:
+    law = SecureSum(clip=2.0, fraction_bits=8, sigma=100, nonnegative=True)
+    terms = law.terms("round-1", cohort=10, cohort_minimum=2, coordinates=2)
+    clipped = clip_norm(shared_part({"displayed": np.array([-1, 1], np.float32)}, None), 2.0)
+    with pytest.raises(ValueError, match="below 0"):
+        contribute(clipped, 1, law, terms, SeededNoise(0))
+
+
+def test_the_price_is_that_of_the_farthest_two_vectors_without_negative_numbers() -> None:
+    """Oracle: all pairs of small vectors, by brute force."""
+    law = SecureSum(clip=2.0, fraction_bits=8, sigma=100, nonnegative=True)
+    grid = np.stack(np.meshgrid(*[np.linspace(0, 2, 9)] * 3), axis=-1).reshape(-1, 3)
+    inside = grid[np.linalg.norm(grid, axis=1) <= 2.0]
+    farthest = np.linalg.norm(inside[:, None] - inside[None], axis=2).max()
+    assert farthest * 2**8 == pytest.approx(law.reach_steps)
+    assert law.model_copy(update={"nonnegative": False}).reach_steps == 4 * 2**8

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from backend.news.item import NewsItem
     from backend.news.pool import NewsPool
     from backend.news.report import IngestReport, Rejection
+    from backend.operator import Operator
     from backend.progress import Steps
     from device_app.wire.rounds import RoundStatus
 
@@ -170,38 +171,63 @@ def fleet(
 @app.command("round")
 def round_(
     system: Annotated[
-        str, typer.Option(help="What to train, and how: uni_fedrec (recall), small_ranker, fednewsrec, nrms, ...")
-    ] = "uni_fedrec",
+        str,
+        typer.Option(help="What to do, and how: small_ranker_secure, uni_fedrec (recall), efficient_fedrec, ..."),
+    ] = "small_ranker_secure",
     cohort: Annotated[int, typer.Option(min=1, help="Updates wanted; the round closes when it has them.")] = 60,
     cohort_minimum: Annotated[int, typer.Option(min=1, help="Below this the round fails and nothing is opened.")] = 10,
     seconds: Annotated[float, typer.Option(min=1, help="Deadline.")] = 60.0,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Show stages, survivors, bytes and seconds as they come.")
+    ] = False,
     backend: BackendUrl = None,
     data_dir: BackendDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Open one training round and follow it until its release is published."""
+    """Open one training round and follow it, and what it orders, until the last has ended."""
     from backend.operator import Operator
     from backend.settings import load_settings
 
     settings = load_settings(**chosen(data_dir=data_dir))
     operator = Operator(backend or f"http://{settings.host}:{settings.port}", settings.admin_token_file)
-    status = operator.open_round(system, cohort=cohort, cohort_minimum=min(cohort_minimum, cohort), seconds=seconds)
+    following: RoundStatus | None = operator.open_round(
+        system, cohort=cohort, cohort_minimum=min(cohort_minimum, cohort), seconds=seconds
+    )
+    while following is not None:
+        status = _followed(operator, following, watch and not as_json, as_json)
+        if as_json:
+            typer.echo(status.model_dump_json())
+        elif status.state == "applied":
+            _tell_applied(status)
+        if status.state == "failed":
+            says.print(f"ownfeed: {status.round} failed: {status.reason}", markup=False, style="red")
+            raise typer.Exit(1)
+        following = operator.following(status)
+
+
+def _followed(operator: Operator, status: RoundStatus, watch: bool, as_json: bool) -> RoundStatus:
+    """The round's last status, shown until then."""
+    if watch:
+        from backend.watching import watched
+
+        return watched(operator.follow(status), says)
     with steps(as_json).step(f"{status.round}: updates") as advance:
         for status in operator.follow(status):  # noqa: B020 - the last status is what counts
-            advance(status.uploaded, cohort)
-    if as_json:
-        typer.echo(status.model_dump_json())
-    elif status.state == "applied":
-        took = (status.finished_at - status.opened_at).total_seconds() if status.finished_at else 0.0
-        says.print(
-            f"{status.round} applied: {status.uploaded} updates, {status.received_bytes / 1e6:.1f} MB, {took:.1f} s; "
-            f"{status.published} published."
-        )
-        if status.survivors is not None:
-            says.print(_opened(status))
-    if status.state == "failed":
-        says.print(f"ownfeed: {status.round} failed: {status.reason}", markup=False, style="red")
-        raise typer.Exit(1)
+            advance(status.uploaded, status.cohort)
+    return status
+
+
+def _tell_applied(status: RoundStatus) -> None:
+    took = (status.finished_at - status.opened_at).total_seconds() if status.finished_at else 0.0
+    published = "nothing" if status.published is None else status.published
+    says.print(
+        f"{status.round} applied: {status.uploaded} updates, {status.received_bytes / 1e6:.1f} MB, {took:.1f} s; "
+        f"{published} published."
+    )
+    if status.survivors is not None:
+        says.print(_opened(status))
+    if status.says is not None:
+        says.print(status.says, markup=False)
 
 
 def _opened(status: RoundStatus) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 import httpx
 
 from backend.errors import OwnfeedError
+from device_app.wire.ids import RoundId
 from device_app.wire.problems import Problem
 from device_app.wire.rounds import RoundStatus
 
@@ -51,10 +52,29 @@ class Operator:
             if time.time() > give_up:
                 raise OperatorRefused(f"{status.round} is past its deadline and still {status.state}.")
             time.sleep(POLL_SEC)
-            now = RoundStatus.model_validate_json(self._send("GET", f"/v1/rounds/{status.round}", None))
+            now = self.status(status.round)
             if now != status:
                 yield now
             status = now
+
+    def following(self, status: RoundStatus) -> RoundStatus | None:
+        """The round that the conclusion of this one has ordered, once it's open; None if there is none.
+
+        Raises OperatorRefused if it isn't opened within a minute: while rounds are paused, say.
+        """
+        give_up = time.time() + GRACE_SEC
+        while status.orders is not None:
+            if status.followed_by is not None:
+                return self.status(status.followed_by)
+            if time.time() > give_up:
+                raise OperatorRefused(f"{status.round} has ordered a round of {status.orders}, which isn't opened.")
+            time.sleep(POLL_SEC)
+            status = self.status(status.round)
+        return None
+
+    def status(self, round_id: RoundId) -> RoundStatus:
+        """How a round stands."""
+        return RoundStatus.model_validate_json(self._send("GET", f"/v1/rounds/{round_id}", None))
 
     def _send(self, method: str, path: str, body: object) -> bytes:
         try:

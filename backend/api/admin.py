@@ -13,7 +13,6 @@ from starlette.concurrency import run_in_threadpool
 from backend.api.reading import JSON, parse, require_media_type
 from backend.errors import NotSignedIn
 from backend.federation.orders import COHORT_LIMIT, SECONDS_LIMIT
-from backend.federation.spending import spending
 from backend.federation.strategies.strategy import RoundOrder
 from backend.federation.timetable import EVERY_MINUTES_LIMIT, Schedule
 from device_app.wire.ids import Message, RoundId
@@ -117,7 +116,7 @@ def router(services: Services) -> APIRouter:
 
     @routes.get("/account")
     def account() -> dict[str, Any]:
-        return asdict(spending(services.engine))
+        return asdict(coordinator.spending())
 
     @routes.get("/releases")
     def releases() -> list[dict[str, Any]]:

@@ -27,6 +27,10 @@ MEDIA_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+
 SAID = {
     "opened": "The round is open. Devices are invited as they check in.",
     "cancelled": "The round is cancelled; its updates are thrown away.",
+    "paused": "Rounds are paused. Devices that have their places go on.",
+    "resumed": "Rounds go on.",
+    "scheduled": "The schedule is set.",
+    "unscheduled": "The schedule is taken away.",
     "taken-down": "The news is taken down. Devices lose it with their next lists.",
     "rolled-back": "The earlier release was published again under a new number.",
 }

@@ -9,12 +9,18 @@ from fastapi.responses import Response
 
 from backend.console import figures
 from backend.console.room import Room, Values
+from backend.federation.errors import RoundImpossible
 from backend.federation.orders import COHORT_LIMIT, SECONDS_LIMIT
 from backend.federation.round import UNDER_WAY
+from backend.federation.strategies.strategy import RoundOrder
 from backend.federation.systems import SYSTEMS
+from backend.federation.timetable import EVERY_MINUTES_LIMIT, Schedule
 from device_app.wire.ids import RoundId
-from device_app.wire.protections import Protection, SecureSum
+from device_app.wire.protections import LocalLaplace, Protection, SecureSum
 from device_app.wire.rounds import RoundStatus
+
+CHOSEN = "small_ranker_secure"
+"""What the form offers first."""
 
 
 def router(room: Room) -> APIRouter:
@@ -33,6 +39,13 @@ def router(room: Room) -> APIRouter:
                 "current": coordinator.current() or next(iter(history), None),
                 "history": history,
                 "steps": steps,
+                "chosen": CHOSEN,
+                "protected": protected,
+                "scheduled": scheduled,
+                "timings": coordinator.timetable.timings(),
+                "waiting": coordinator.looks.waiting(),
+                "minutes_limit": EVERY_MINUTES_LIMIT,
+                "spending": coordinator.spending(),
                 "under_way": UNDER_WAY,
             }
 
@@ -61,6 +74,35 @@ def router(room: Room) -> APIRouter:
 
         return room.do(request, deed, "/console/rounds", "opened")
 
+    @routes.post("/rounds/pause")
+    def pause(request: Request) -> Response:
+        return room.do(request, coordinator.timetable.pause, "/console/rounds", "paused")
+
+    @routes.post("/rounds/resume")
+    def resume(request: Request) -> Response:
+        return room.do(request, coordinator.timetable.resume, "/console/rounds", "resumed")
+
+    @routes.post("/rounds/schedule")
+    def schedule(
+        request: Request,
+        system: Annotated[str, Form(max_length=80)],
+        cohort: Annotated[int, Form()],
+        cohort_minimum: Annotated[int, Form()],
+        seconds: Annotated[float, Form()],
+        every_minutes: Annotated[str, Form(max_length=20)] = "",
+        waiting: Annotated[str, Form(max_length=20)] = "",
+    ) -> Response:
+        def deed() -> object:
+            order = RoundOrder(system, cohort, cohort_minimum, seconds)
+            every, many = _number("every_minutes", every_minutes), _number("waiting", waiting)
+            return coordinator.timetable.set(Schedule(order, every, None if many is None else int(many)))
+
+        return room.do(request, deed, "/console/rounds", "scheduled")
+
+    @routes.post("/rounds/unschedule")
+    def unschedule(request: Request) -> Response:
+        return room.do(request, lambda: coordinator.timetable.set(None), "/console/rounds", "unscheduled")
+
     @routes.post("/rounds/{round_id}/cancel")
     def cancel(request: Request, round_id: Annotated[RoundId, Path()]) -> Response:
         return room.do(request, lambda: coordinator.cancel(round_id), "/console/rounds", "cancelled")
@@ -79,12 +121,13 @@ def live_figures(status: RoundStatus) -> dict[str, str]:
 
 def steps(status: RoundStatus) -> list[tuple[str, str, str]]:
     """The stages of a round: (label, words, 'done' | 'now' | 'failed' | '')."""
-    if isinstance(protection_of(status.system), SecureSum):
+    if status.stages == "sum":
         return sum_steps(status)
+    published = "no release yet" if status.finished_at is None else "no release"
     labels = (
         ("Places offered", f"{status.joined:,} joined of {status.cohort:,} wanted"),
         ("Updates received", f"{status.uploaded:,} in, at least {status.cohort_minimum:,} needed"),
-        ("Averaged and published", status.published or "no release yet"),
+        ("Averaged and concluded", status.published or published),
     )
     states = {
         "open": ("now", "", ""),
@@ -101,7 +144,7 @@ def sum_steps(status: RoundStatus) -> list[tuple[str, str, str]]:
         ("Keys advertised", f"{status.joined:,} joined of {status.cohort:,} wanted"),
         ("Shares of keys exchanged", "encrypted between the devices"),
         ("Masked vectors added", f"{status.uploaded:,} in, at least {status.cohort_minimum:,} needed"),
-        ("Sum opened and published", opened_words(status)),
+        ("Sum opened and concluded", opened_words(status)),
     )
     if status.state == "failed":
         # Vectors are the last thing that shows how far it came.
@@ -123,9 +166,44 @@ def opened_words(status: RoundStatus) -> str:
         if status.epsilon is None or status.delta is None
         else f"epsilon {status.epsilon:.3g} at delta {status.delta:g}"
     )
-    return f"{status.published}: the sum of {status.survivors:,} devices, {cost}"
+    published = "" if status.published is None else f"{status.published}: "
+    return f"{published}the sum of {status.survivors:,} devices, {cost}"
 
 
-def protection_of(system: str) -> Protection | None:
-    """How the updates of a system are protected; None for one this server runs no longer."""
-    return SYSTEMS[system].protection if system in SYSTEMS else None
+def protected(law: Protection) -> str:
+    """What a device does to what it sends, in a sentence or two."""
+    if isinstance(law, LocalLaplace):
+        return (
+            f"Every number is cut to ±{figures.number(law.clip)} and covered with Laplace noise of scale "
+            f"{figures.number(law.scale)} before it leaves; the server sees each update."
+        )
+    noise = (
+        "Each device adds its share of noise before masking."
+        if law.sigma
+        else "There is no noise in the sum: what it tells of one reader is hidden by the others alone."
+    )
+    if isinstance(law, SecureSum):
+        return (
+            f"Scaled to a length of at most {figures.number(law.clip)} and sent under masks; the server can open only "
+            f"the sum of all. {noise}"
+        )
+    return (
+        f"Marks of at most {law.rows_limit:,} news under masks; the server can open only what all together come to. "
+        f"{noise}"
+    )
+
+
+def scheduled(schedule: Schedule) -> str:
+    """When it opens rounds, in words."""
+    every = None if schedule.every_minutes is None else f"every {figures.number(schedule.every_minutes)} minutes"
+    waiting = None if schedule.waiting is None else f"when about {schedule.waiting:,} devices wait"
+    return f"{waiting}, and no oftener than {every}" if every and waiting else str(every or waiting)
+
+
+def _number(field: str, text: str) -> float | None:
+    if not text.strip():
+        return None
+    try:
+        return float(text)
+    except ValueError as odd:
+        raise RoundImpossible(f"{field} is no number.", field=field, limit="a number, or nothing") from odd

@@ -45,6 +45,7 @@ from backend.federation.secagg.book import SumBook
 from backend.federation.secure_rounds import SecureRounds
 from backend.federation.selection import admitted, draw_pseudonym, places
 from backend.federation.settlement import settle
+from backend.federation.spending import Spending, spending
 from backend.federation.stockroom import Stockroom
 from backend.federation.strategies.strategy import RoundOrder
 from backend.federation.systems.system import SystemSpec
@@ -189,6 +190,10 @@ class Coordinator:
         with reading_session(self._engine) as session:
             rows = session.scalars(select(Round).order_by(Round.number.desc()).limit(limit)).all()
             return [round_status(session, row) for row in rows]
+
+    def spending(self) -> Spending:
+        """What a device in all rounds would have spent."""
+        return spending(self._engine)
 
     def cancel(self, round_id: RoundId, reason: str = "cancelled by the operator") -> RoundStatus:
         """End a round; its updates are thrown away. Raises UnknownRound, or IllegalTransition if it has ended."""

@@ -70,11 +70,13 @@ def is_paused(session: Session) -> bool:
 def round_status(session: Session, row: Round) -> RoundStatus:
     """The row as anyone may see it."""
     order = session.get(RoundOrderRow, row.number)
+    manifest = RoundManifest.model_validate_json(row.manifest)
     received = session.scalar(select(func.sum(Participation.size_bytes)).where(Participation.round == row.number))
     return RoundStatus(
         round=f"round-{row.number}",
         system=row.system,
-        task=RoundManifest.model_validate_json(row.manifest).task,
+        task=manifest.task,
+        stages="updates" if manifest.terms is None else "sum",
         state=state_of(session, row),
         reason=row.reason,
         release=f"r{row.release}",

@@ -86,6 +86,7 @@ class RoundStatus(Message):
     system: str
     task: str | None = Field(default=None, description="What devices compute.")
     state: RoundState
+    stages: Literal["updates", "sum"] = Field(default="updates", description="'sum': those of a secure sum.")
     reason: str | None = Field(default=None, description="Why it failed.")
     release: ReleaseId
     published: ReleaseId | None = Field(default=None, description="None in an applied round that published nothing.")

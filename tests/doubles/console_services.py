@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 
 from backend.errors import OwnfeedError
 from backend.federation.errors import RoundUnderWay
+from backend.federation.looks import Looks
+from backend.federation.spending import Spending, SpentRound
+from backend.federation.timetable import Schedule, Timings
 from backend.latency import LatencyLog
 from backend.news.pool import IngestRow, PoolCounts, PoolRow
 from backend.news.report import Rejection
@@ -155,12 +158,42 @@ class StandInReleases:
 
 
 @dataclass
+class StandInTimetable:
+    """Remembers what the forms ask for."""
+
+    paused: bool = False
+    schedule: Schedule | None = None
+
+    def timings(self) -> Timings:
+        """As they stand."""
+        return Timings(self.paused, self.schedule, None, None)
+
+    def pause(self) -> Timings:
+        """Remember it."""
+        self.paused = True
+        return self.timings()
+
+    def resume(self) -> Timings:
+        """Remember it."""
+        self.paused = False
+        return self.timings()
+
+    def set(self, schedule: Schedule | None) -> Timings:
+        """Remember it."""
+        self.schedule = schedule
+        return self.timings()
+
+
+@dataclass
 class StandInCoordinator:
     """One round under way and two that ended."""
 
     under_way: bool = True
     opened: list[dict[str, Any]] = field(default_factory=list)
     cancelled: list[str] = field(default_factory=list)
+
+    looks: Looks = field(default_factory=lambda: Looks(lambda: NOW))
+    timetable: StandInTimetable = field(default_factory=lambda: StandInTimetable())
 
     def _status(self, number: int, state: Any, reason: str | None = None) -> RoundStatus:
         opened = NOW - timedelta(minutes=(8 - number) * 30, seconds=8)
@@ -187,6 +220,13 @@ class StandInCoordinator:
             raise RoundUnderWay("round-8")
         self.opened.append({"system": system} | wish)
         return self._status(8, "open")
+
+    def spending(self) -> Spending:
+        """Two noisy sums, local noise and an exact one."""
+        lines = tuple(
+            SpentRound(f"round-{number}", "small_ranker_secure", 58, 0.03, 1.6, 1.6 + 0.7 * number) for number in (1, 2)
+        )
+        return Spending(1e-6, 0.06, 3.0, 52.4, 1, 1, lines)
 
     def cancel(self, round_id: str) -> RoundStatus:
         """Remember it."""

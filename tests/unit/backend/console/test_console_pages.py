@@ -76,6 +76,9 @@ def test_every_page_is_drawn_stored_nowhere_and_allows_nothing_from_outside(
         ("/releases/r1/roll-back", {}),
         ("/rounds", {"system": "uni_fedrec", "cohort": "3", "cohort_minimum": "2", "seconds": "9"}),
         ("/rounds/round-8/cancel", {}),
+        ("/rounds/pause", {}),
+        ("/rounds/resume", {}),
+        ("/rounds/unschedule", {}),
     ],
 )
 @pytest.mark.parametrize(
@@ -137,6 +140,33 @@ def test_a_round_is_opened_cancelled_and_refused_while_another_runs() -> None:
     assert services.coordinator.opened == [{"system": "uni_fedrec", "cohort": 12, "cohort_minimum": 6, "seconds": 30.0}]
     client.post("/console/rounds/round-8/cancel", headers=OURS)
     assert services.coordinator.cancelled == ["round-8"]
+
+
+def test_rounds_are_paused_and_resumed_and_put_on_a_schedule() -> None:
+    services = StandInServices()
+    client, table = client_of(services), services.coordinator.timetable
+    client.post("/console/rounds/pause", headers=OURS)
+    assert table.paused
+    assert "Resume rounds" in client.get("/console/rounds").text
+    client.post("/console/rounds/resume", headers=OURS)
+    assert not table.paused
+    form = {"system": "small_ranker_secure", "cohort": "20", "cohort_minimum": "10", "seconds": "60"}
+    for odd in ({}, {"every_minutes": "often"}, {"waiting": "0"}):
+        assert client.post("/console/rounds/schedule", data=form | odd, headers=OURS).status_code == 422
+        assert table.schedule is None
+    set_so = client.post("/console/rounds/schedule", data=form | {"every_minutes": "15", "waiting": ""}, headers=OURS)
+    assert set_so.status_code == 303
+    page = client.get("/console/rounds").text
+    assert "opens every 15 minutes" in page
+    client.post("/console/rounds/unschedule", headers=OURS)
+    assert table.schedule is None
+
+
+def test_the_page_of_rounds_offers_the_secure_ranker_first_and_keeps_the_account() -> None:
+    page = client_of(StandInServices()).get("/console/rounds").text
+    assert '<option value="small_ranker_secure" selected>' in page
+    assert "epsilon 3 at a delta of 1e-06 for all 2 together" in page
+    assert "1 exact sums, which no epsilon bounds" in page
 
 
 def test_live_figures_are_those_of_the_round_under_way() -> None:

@@ -7,7 +7,11 @@ from typing import Any
 
 import pytest
 
-from backend.console.round_pages import opened_words, steps
+from backend.console.round_pages import opened_words, protected, scheduled, steps
+from backend.federation.strategies.strategy import RoundOrder
+from backend.federation.systems import SYSTEMS
+from backend.federation.timetable import Schedule
+from device_app.wire.protections import SUMMED
 from device_app.wire.rounds import RoundStatus
 
 OPENED = datetime(2026, 11, 21, 8, tzinfo=UTC)
@@ -15,8 +19,8 @@ OPENED = datetime(2026, 11, 21, 8, tzinfo=UTC)
 
 def status(state: Any, **changes: Any) -> RoundStatus:
     given = {
-        "round": "round-1", "system": "small_ranker_secure", "state": state, "release": "r1", "cohort": 6,
-        "cohort_minimum": 4, "joined": 6, "uploaded": 0, "received_bytes": 0, "opened_at": OPENED,
+        "round": "round-1", "system": "small_ranker_secure", "state": state, "stages": "sum", "release": "r1",
+        "cohort": 6, "cohort_minimum": 4, "joined": 6, "uploaded": 0, "received_bytes": 0, "opened_at": OPENED,
         "closes_at": OPENED + timedelta(minutes=1),
     }  # fmt: skip
     return RoundStatus.model_validate(given | changes)
@@ -53,3 +57,31 @@ def test_what_was_opened_is_said_with_its_survivors_and_its_price_or_that_it_has
     assert opened_words(applied) == "r2: the sum of 5 devices, epsilon 4.33 at delta 1e-06"
     exact = applied.model_copy(update={"epsilon": None, "delta": None})
     assert opened_words(exact).endswith("no noise inside: no epsilon bounds what it tells")
+
+
+def test_a_sum_that_published_nothing_is_told_without_a_release() -> None:
+    counted = status("applied", survivors=5, finished_at=OPENED, epsilon=4.3254, delta=1e-6)
+    assert opened_words(counted) == "the sum of 5 devices, epsilon 4.33 at delta 1e-06"
+    plain = status("applied", stages="updates", finished_at=OPENED)
+    assert steps(plain)[-1] == ("Averaged and concluded", "no release", "done")
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_what_every_system_does_to_an_update_has_words(name: str) -> None:
+    law = SYSTEMS[name].protection
+    words = protected(law)
+
+    assert ("masks" in words) is isinstance(law, SUMMED)
+    assert ("no noise" in words) is (isinstance(law, SUMMED) and not law.sigma)
+
+
+@pytest.mark.parametrize(
+    ("every", "waiting", "words"),
+    [
+        (15.0, None, "every 15 minutes"),
+        (None, 40, "when about 40 devices wait"),
+        (15.0, 40, "when about 40 devices wait, and no oftener than every 15 minutes"),
+    ],
+)
+def test_a_schedule_is_told_in_words(every: float | None, waiting: int | None, words: str) -> None:
+    assert scheduled(Schedule(RoundOrder("small_ranker_secure", 60, 30, 60.0), every, waiting)) == words

@@ -34,6 +34,7 @@ from device_app.wire.broadcast import (
 )
 from device_app.wire.ids import Message
 from device_app.wire.news import BodiesAnswer, BodiesRequest, NewsBody, NewsCard
+from device_app.wire.popularity import CountList, Popularity
 from device_app.wire.problems import Problem
 from device_app.wire.protections import LocalLaplace, SecureSum
 from device_app.wire.recall import (
@@ -134,6 +135,10 @@ POOL_CODES = PoolCodes(
     priors=BLOB,
     shards=(CODE_SHARD,),
 )
+COUNT_LIST = CountList(news=("n1", "n2"), displayed_limit=32, clicked_limit=5, displayed_unit=0.1875, window_hours=24.0)
+POPULARITY = Popularity(
+    release="r1", rounds=2, devices=60, counted_at=AT, news=("n1",), lifts=(-64,), popular=("n2", "n1")
+)
 GROUPS = Groups(size=4, weights=BLOB, centroids=BLOB, vectors=BLOB, next_centroids=BLOB, next_vectors=BLOB)
 ENTRY = ModelEntry(architecture="basis", role="recall", graphs={"context": BLOB}, weights=None)
 TERMS = SumTerms(round="round-1", cohort=50, cohort_minimum=34, length=1_089_602, fraction_bits=18, bound=100.0)
@@ -183,6 +188,8 @@ EXAMPLES: tuple[BaseModel, ...] = (
     *(RecallRequest(release="r1", report=report) for report in (BASIS_L1, CODE, TOPICS, DIRECTION, SUBSET)),
     CODE_SHARD,
     POOL_CODES,
+    COUNT_LIST,
+    POPULARITY,
     CODEBOOK,
     PROJECTION,
     PROTOCOL,
@@ -245,6 +252,10 @@ BROKEN: tuple[tuple[type[BaseModel], BaseModel, dict[str, Any], str], ...] = (
     (SubsetReport, SUBSET, {"topics": [0, 16]}, ""),
     (SubsetReport, SUBSET, {"topics": []}, "topics"),
     (CodeShard, CODE_SHARD, {"count": 5_001}, "count"),
+    (CountList, COUNT_LIST, {"news": ["n1", "n1"]}, ""),
+    (CountList, COUNT_LIST, {"displayed_unit": 1.5}, "displayed_unit"),
+    (Popularity, POPULARITY, {"lifts": [65]}, ""),
+    (Popularity, POPULARITY, {"lifts": []}, ""),
     (PoolCodes, POOL_CODES, {"shards": [json.loads(CODE_SHARD.model_dump_json())] * 2}, ""),
     (RecallProtocol, PROTOCOL, {"codebooks": [json.loads(CODEBOOK.model_dump_json())] * 2}, ""),
     (RecallRequest, RecallRequest(release="r1", report=REPORT), {"limit": 1_001}, "limit"),

@@ -133,13 +133,13 @@ def test_the_cold_feed_of_a_reader_without_clicks_leads_with_what_is_popular(
 
 def test_what_was_known_when_a_feed_was_shown_is_kept_with_it(device: Device, backend: FakeBackend) -> None:
     ids = front(backend, 30)
-    backend.popularity = told(backend, {news_id: 16 for news_id in ids})
+    backend.popularity = told(backend, dict.fromkeys(ids, 16))
     device.sync()
     shown = [item.card.id for item in device.feed(refresh=True).items]
     kept = device.parts.shelves.impressions.popularity_at(shown, NOW)
     assert kept == {news_id: 0.25 if news_id in ids else 0.0 for news_id in shown}
     assert 0.25 in kept.values()
-    backend.popularity = told(backend, {news_id: -64 for news_id in ids})
+    backend.popularity = told(backend, dict.fromkeys(ids, -64))
     device.sync()
     assert device.parts.shelves.impressions.popularity_at(shown, NOW) == kept
 

@@ -73,7 +73,7 @@ def test_of_too_many_displays_each_has_the_same_chance_whether_it_was_clicked_or
         tensors = count_vector(listed, set(NEWS), {"n3", "n7", "n9", "n40"}, rng)
         shown.update(np.flatnonzero(tensors[DISPLAYED]).tolist())
         opened.update(np.flatnonzero(tensors[CLICKED]).tolist())
-    # A binomial of 4,000 draws at 1/4 has a standard deviation of 27: five of them, in sixty tries once in 30,000 tests.
+    # A binomial of 4,000 draws at 1/4 has a standard deviation of 27: one of sixty is beyond five once in 30,000 tests.
     assert all(abs(shown[row] - 1_000) < 140 for row in range(60))
     assert sorted(opened) == [3, 7, 9, 40]
     assert all(abs(count - 2_000) < 160 for count in opened.values())

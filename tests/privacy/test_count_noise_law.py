@@ -1,0 +1,78 @@
+"""The noise in an opened count has the law its price is figured from.
+
+Error rates are chosen so that a right program fails a run with probability below one in a million a test.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy import stats
+
+from backend.federation.strategies.counting import Counting, noise_variance
+from backend.federation.systems import SYSTEMS
+from device_app.privacy.noise import SystemNoise
+from device_app.privacy.shared import shared_part
+from device_app.privacy.summed import clip_norm, contribute
+from device_app.training.tasks.counting import count_vector
+from device_app.wire.popularity import CLICKED, DISPLAYED
+from device_app.wire.protections import SecureSum
+from device_app.wire.ring import ring_dtype
+
+FALSE_ALARM = 1e-6
+DEVICES, NEWS = 20, 2_000
+LISTED = Counting().listed(tuple(f"n{row}" for row in range(NEWS)))
+
+
+def law_of(name: str) -> SecureSum:
+    law = SYSTEMS[name].protection
+    assert isinstance(law, SecureSum)
+    return law
+
+
+def opened(law: SecureSum) -> dict[str, NDArray[np.float64]]:
+    """The sum of twenty devices whose readers have all been displayed and clicked the same, less what they gave."""
+    terms = law.terms("round-1", cohort=DEVICES, cohort_minimum=DEVICES, coordinates=2 * NEWS)
+    total = np.zeros(terms.length, dtype=ring_dtype(terms.bits))
+    tensors = count_vector(LISTED, {"n1", "n2"}, {"n2"}, np.random.default_rng(0))
+    for _ in range(DEVICES):
+        clipped = clip_norm(shared_part(tensors, None), law.clip)
+        total += contribute(clipped, 1, law, terms, SystemNoise()).vector
+    sums = law.layout({DISPLAYED: (NEWS,), CLICKED: (NEWS,)}, terms).sums(total)
+    assert sums.samples == DEVICES
+    return {name: sums.tensors[name] - DEVICES * tensors[name] for name in (DISPLAYED, CLICKED)}
+
+
+@pytest.mark.parametrize("name", ["private_counts", "private_counts_large"])
+def test_the_noise_on_every_number_is_that_of_the_survivors_shares_together(name: str) -> None:
+    law = law_of(name)
+    noise = opened(law)
+    both = np.concatenate([noise[DISPLAYED], noise[CLICKED]]) * 2**law.fraction_bits
+    assert (both == np.rint(both)).all(), "whole steps"
+    variance = noise_variance(law, DEVICES) * 4.0**law.fraction_bits
+    assert variance == pytest.approx(DEVICES * law.sigma**2)
+    # Sum of squares of n Gaussians over their variance: chi-square with n degrees of freedom.
+    statistic = float(np.square(both).sum() / variance)
+    assert min(stats.chi2.cdf(statistic, len(both)), stats.chi2.sf(statistic, len(both))) > FALSE_ALARM
+    fewer = float(np.square(both).sum() / (variance * (DEVICES - 4) / DEVICES))
+    assert stats.chi2.sf(fewer, len(both)) < 0.05, "the test must be able to notice four devices without noise"
+    assert stats.kstest(both, stats.norm(scale=np.sqrt(variance)).cdf).pvalue > FALSE_ALARM
+    assert abs(float(np.corrcoef(noise[DISPLAYED], noise[CLICKED])[0, 1])) < 5 / np.sqrt(NEWS)
+
+
+def test_without_noise_the_sum_is_exact() -> None:
+    noise = opened(law_of("private_counts_exact"))
+    assert not noise[DISPLAYED].any()
+    assert not noise[CLICKED].any()
+
+
+def test_the_claimed_price_is_that_of_a_gaussian_of_this_noise_and_bound() -> None:
+    """Oracle: rho = D^2 / 2 s^2 of the Gaussian mechanism, D the farthest that one reader's data can be exchanged."""
+    law = law_of("private_counts")
+    farthest = np.sqrt(2) * LISTED.norm
+    for survivors in (10, 60, 500):
+        deviation = np.sqrt(noise_variance(law, survivors))
+        assert law.rho(survivors, 2 * NEWS) == pytest.approx(farthest**2 / (2 * deviation**2), rel=1e-6)
+    assert law.epsilon(60, 2 * NEWS) < 2.0
+    assert law.epsilon(10, 2 * NEWS) < 5.5

@@ -73,7 +73,7 @@ class ViewsRanker:
         ]
         if not each:
             return np.zeros(len(candidates), dtype=np.float32)
-        mean = np.log(np.mean(each, axis=0))
+        mean: NDArray[np.float64] = np.log(np.mean(each, axis=0))
         if not np.isfinite(mean).all():
             raise GraphMismatch(f"scores of {self.name}: not finite; clicks or candidates hold NaN or huge values")
         return mean.astype(np.float32)

@@ -19,7 +19,7 @@ def upgrade() -> None:
         sa.Column("schedule", sa.Text(), nullable=True),
         sa.Column("last", UtcDateTime(), nullable=True),
         sa.Column("trouble", sa.String(length=500), nullable=True),
-        sa.CheckConstraint("only = 1", name=op.f("ck_timetable_one_row")),
+        sa.CheckConstraint('"only" = 1', name=op.f("ck_timetable_one_row")),
         sa.PrimaryKeyConstraint("only", name=op.f("pk_timetable")),
     )
 

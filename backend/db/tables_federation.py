@@ -91,7 +91,7 @@ class TimetableRow(Base):
     last: Mapped[datetime | None] = mapped_column(UtcDateTime)
     trouble: Mapped[str | None] = mapped_column(String(500))
 
-    __table_args__ = (CheckConstraint("only = 1", name="one_row"),)
+    __table_args__ = (CheckConstraint('"only" = 1', name="one_row"),)
 
 
 class Participation(Base):

@@ -15,6 +15,7 @@ from backend.federation.records import place, round_number
 from backend.federation.round import UNDER_WAY
 from backend.federation.secagg.book import SumBook
 from backend.federation.secagg.errors import SumStageClosed, UnknownSum
+from backend.federation.secagg.record import ENDED
 from backend.federation.settlement import settle
 from backend.federation.stockroom import Stockroom
 from backend.federation.systems.system import SystemSpec
@@ -154,7 +155,9 @@ class SecureRounds:
         """Where the round has ended since it was asked for, and its sum with it, that is what the device is told."""
         try:
             yield
-        except SumStageClosed:
+        except SumStageClosed as closed:
+            if closed.stage not in ENDED:
+                raise
             self._terms(round_id, pseudonym)
             if reason := self._book.reason(round_id):
                 raise RoundClosed(f"The round has failed: {reason}", field="round") from None

@@ -44,6 +44,7 @@ class SumStageClosed(OwnfeedError):
 
     def __init__(self, wanted: str, stage: str) -> None:
         super().__init__(f"The secure sum is at stage {stage}, not {wanted}.", field="stage", limit=stage)
+        self.stage = stage
 
 
 class SumFailed(OwnfeedError):

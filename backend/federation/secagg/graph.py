@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -116,6 +116,16 @@ class MaskGraph:
         place = int(np.flatnonzero(circle == member)[0])
         reach = np.arange(place - self.degree // 2, place + self.degree // 2 + 1)
         return tuple(np.sort(circle.take(reach, mode="wrap")).tolist())
+
+    def fewest(self, chosen: Collection[int]) -> int:
+        """The smallest number of chosen ones that any closed neighbourhood holds."""
+        if self.degree >= self.members - 1:
+            return len(chosen)
+        circle = np.frombuffer(self.circle, dtype=_NUMBER)
+        hits = np.isin(circle, np.fromiter(chosen, dtype=_NUMBER))
+        width = self.degree + 1
+        around = np.concatenate(([0], np.cumsum(np.concatenate((hits, hits[: width - 1])))))
+        return int((around[width:] - around[:-width]).min())
 
 
 def _bounds(members: int, degree: int, assumed: Assumptions) -> Neighbourhood | None:

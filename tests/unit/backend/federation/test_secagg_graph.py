@@ -51,6 +51,16 @@ def test_a_degree_of_everybody_is_the_complete_graph() -> None:
     assert graph == {1: (1, 2, 3), 2: (1, 2, 3), 3: (1, 2, 3)}
 
 
+@pytest.mark.parametrize(("members", "degree"), [(7, 6), (12, 4), (101, 20), (30, 28)])
+def test_the_fewest_holders_of_any_neighbourhood_are_counted(members: int, degree: int) -> None:
+    rng = random.Random(members)
+    graph = MaskGraph.sparse(random_circle(members, rng.randrange), degree)
+    for size in (0, 1, members // 2, members - 1, members):
+        chosen = rng.sample(range(1, members + 1), size)
+        counted = min(len(set(near) & set(chosen)) for near in neighbourhoods(graph).values())
+        assert graph.fewest(chosen) == counted
+
+
 def test_the_circle_is_a_permutation_that_every_order_is_equally_likely_for() -> None:
     # 6,000 draws of 6 orders: chi-square with 5 degrees of freedom passes 30.9 once in 10^5 seeds; the seed is fixed.
     rng = random.Random(5)

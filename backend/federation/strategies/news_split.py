@@ -118,6 +118,10 @@ class NewsSplit:
             draft=draft,
             rows=forget,
             memory=joined(user, made.memory),
+            says=(
+                f"{cost.total:,} numbers moved for a device, down and up: vectors of {cost.news:,} news and a user "
+                f"model of {cost.user_model:,}. News encoder {done.encoder} took its place."
+            ),
             facts={
                 "news": len(ids),
                 "dimensions": int(slopes.shape[1]),

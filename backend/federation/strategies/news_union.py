@@ -71,9 +71,12 @@ class NewsUnion:
                 limit=str(law.owners_minimum),
             )
         opened = stock.releases.add_blob(ids_blob([listed[row] for row in rows]))
+        held = f"{facts['held_news']:,} of {len(listed):,} news are held by somebody; " if "held_news" in facts else ""
+        several = f"{law.owners_minimum:,} owners or more" if law.counts else "an owner"
         return Conclusion(
             facts={**facts, OPENED: opened.model_dump()},
             next=replace(stock.order, system=self.follow),
+            says=f"{held}{len(rows):,} have {several} and are opened.",
         )
 
 

@@ -8,14 +8,14 @@ import unicodedata
 from device_app.store.database import Database
 from device_app.store.words import QUERY_WORDS_LIMIT, folded
 
-BATCH = 200
+BATCH = 50
 CARD_WEIGHT, BODY_WEIGHT = 8.0, 1.0
 _UNSPACED = re.compile("([\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff])")
 """Scripts without spaces between words: each character is a word, and a word asked for is a row of them."""
 
 
 class SearchIndex:
-    """Finds news by words: every word asked for begins a word of the story's card or text.
+    """Finds news by words: every word asked for, if it has two letters, begins a word of the story's card or text.
 
     Titles, abstracts, publishers, sections and topics weigh eight times as much as the text (BM25). The index lies in
     the device's own database beside the news and is thrown out with it.
@@ -70,6 +70,8 @@ class SearchIndex:
 
 def words_of(text: str) -> str:
     """A text as it is indexed and asked for: without case or marks on letters, unspaced scripts spaced."""
+    if text.isascii():
+        return text.lower()
     bare = "".join(each for each in unicodedata.normalize("NFKD", folded(text)) if unicodedata.category(each) != "Mn")
     return _UNSPACED.sub(r" \1 ", bare)
 
@@ -79,6 +81,6 @@ def match_of(text: str) -> str:
     phrases = []
     for word in folded(text).split()[:QUERY_WORDS_LIMIT]:
         plain = " ".join(re.findall(r"\w+", words_of(word).replace("_", " ")))
-        if plain:
-            phrases.append(f'"{plain}" *')
+        if plain:  # a single letter begins too many words
+            phrases.append(f'"{plain}" *' if len(plain.split()[-1]) > 1 else f'"{plain}"')
     return " AND ".join(phrases)

@@ -1,7 +1,7 @@
 -- Words of the news on this device, for searching here. Rows that are not indexed yet are named in `unindexed`, so that
 -- putting news on the shelf stays quick: the index catches up in the background, or when somebody searches.
 
-CREATE VIRTUAL TABLE news_text USING fts5 (card, body, tokenize = "unicode61 remove_diacritics 2");
+CREATE VIRTUAL TABLE news_text USING fts5 (card, body, tokenize = "unicode61 remove_diacritics 2", prefix = "2 3");
 
 CREATE TABLE unindexed (
   news_rowid INTEGER PRIMARY KEY

@@ -15,8 +15,11 @@ from backend.counting.book import CountBook
 from backend.db.engine import migrate, open_engine
 from backend.federation.coordinator import Coordinator
 from backend.federation.strategies.gate import Gate
+from backend.federation.strategies.strategy import RoundOrder
 from backend.federation.systems import SYSTEMS
+from backend.federation.systems.private_counts import PRIVATE_COUNTS
 from backend.federation.systems.release_gate import RELEASE_GATE
+from backend.federation.timetable import Schedule
 from backend.latency import LatencyLog
 from backend.news.pool import NewsPool
 from backend.recall.catalogue import LiveCatalogue, build_catalogue
@@ -29,6 +32,8 @@ from backend.releases.errors import NothingPublished
 from backend.releases.store import ReleaseStore
 from backend.settings import BackendSettings
 
+COUNT_SEC, COUNT_WAITING = 120.0, 10
+"""A private count's time, and how many devices must seem to wait before one opens by itself."""
 NO_ENCODER = "none"
 """Encoder digest of the empty catalogue that serves until the first release."""
 
@@ -90,6 +95,14 @@ def build_services(settings: BackendSettings) -> Services:
 
         return load_embedder(settings, served.current.encoder)
 
+    coordinator = Coordinator(
+        engine,
+        releases,
+        SYSTEMS | {RELEASE_GATE.name: replace(RELEASE_GATE, strategy=gate)},
+        settings.data_dir,
+        held_out=settings.gate_held_out if settings.gate else 0.0,
+    )
+    schedule_counts(coordinator, settings)
     return Services(
         settings=settings,
         engine=engine,
@@ -110,18 +123,20 @@ def build_services(settings: BackendSettings) -> Services:
             prepare=desk.prepare,
             counts=counts,
         ),
-        coordinator=Coordinator(
-            engine,
-            releases,
-            SYSTEMS | {RELEASE_GATE.name: replace(RELEASE_GATE, strategy=gate)},
-            settings.data_dir,
-            held_out=settings.gate_held_out if settings.gate else 0.0,
-        ),
+        coordinator=coordinator,
         counts=counts,
         latency=LatencyLog(settings.latency_window),
         recall_threads=ThreadPoolExecutor(settings.recall_workers, thread_name_prefix="recall"),
         admin_token=load_or_create_token(settings.admin_token_file),
     )
+
+
+def schedule_counts(coordinator: Coordinator, settings: BackendSettings) -> None:
+    """Private counts by themselves, unless the settings or the operator want none."""
+    if settings.counts_every_minutes:
+        cohort = settings.counts_cohort
+        order = RoundOrder(PRIVATE_COUNTS.name, cohort, max(10, cohort // 3), seconds=COUNT_SEC)
+        coordinator.timetable.begin(Schedule(order, settings.counts_every_minutes, waiting=COUNT_WAITING))
 
 
 def load_or_create_token(path: Path) -> str:

@@ -61,7 +61,10 @@ class DemoPlan:
 
     def backend_settings(self) -> BackendSettings:
         """The server's settings for this demo."""
-        return load_settings(data_dir=self.data_dir / "backend", host=LOOPBACK, port=self.backend_port)
+        # NRMS is what `ownfeed round --system efficient_fedrec` trains together with the news model.
+        return load_settings(
+            data_dir=self.data_dir / "backend", host=LOOPBACK, port=self.backend_port, rankers=("nrms",)
+        )
 
 
 @contextmanager
@@ -174,10 +177,16 @@ DEMO_READERS = {
     # the ledger has to be told so in as many words, and the pages show it.
     "OWNFEED_DEVICE_PRIVACY__TRAINING": "true",
     "OWNFEED_DEVICE_PRIVACY__EPSILON_PER_DAY_TRAINING": "1e9",
+    # Sums without noise too, which no epsilon bounds: Efficient-FedRec's rounds are such.
+    "OWNFEED_DEVICE_PRIVACY__SECURE_SUM": "exact",
+    # Counts come every few minutes here; the budget of a real device pays for one or two a day.
+    "OWNFEED_DEVICE_PRIVACY__EPSILON_PER_DAY_COUNTS": "1000",
     # On one machine nobody wants to wait a minute for a round to be noticed.
     "OWNFEED_DEVICE_PERFORMANCE__TRAINING_POLL_SEC": "2",
     "OWNFEED_DEVICE_PERFORMANCE__SYNC_POLL_SEC": "5",
 }
+
+DEMO_COUNTS = {"OWNFEED_BACKEND_COUNTS_EVERY_MINUTES": "5"}
 
 
 def start_demo(plan: DemoPlan, crew: Crew, steps: Steps) -> str:
@@ -195,7 +204,7 @@ def start_demo(plan: DemoPlan, crew: Crew, steps: Steps) -> str:
             f"Preparing {plan.data_dir} failed: {failed.strerror}. The next start goes on from here."
         ) from failed
     with steps.step("Starting the backend and your device"):
-        backend = {"OWNFEED_BACKEND_DATA_DIR": str(settings.data_dir)}
+        backend = {"OWNFEED_BACKEND_DATA_DIR": str(settings.data_dir), **DEMO_COUNTS}
         crew.start("backend", ["serve", "--host", LOOPBACK, "--port", str(plan.backend_port)], backend)
         crew.wait_until_served("backend", f"{plan.backend_url}/v1/health")
         crew.wait_until_served("device", plan.feed_url)

@@ -124,6 +124,19 @@ class BackendSettings(BaseSettings):
         "makes every release up to 3 MB larger. What is named here later is added at the next start, at its cosine "
         "start.",
     )
+    counts_every_minutes: float = Field(
+        default=60.0,
+        ge=0,
+        le=7 * 24 * 60,
+        description="How often a private count opens by itself, on a server whose schedule nobody has changed; 0: "
+        "never. The console changes the schedule for good.",
+    )
+    counts_cohort: int = Field(
+        default=60,
+        ge=10,
+        le=1_000,
+        description="Devices wanted for such a count. It may be opened with a third of them.",
+    )
     popularity_half_life_hours: float = Field(
         default=24.0,
         gt=0,

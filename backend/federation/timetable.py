@@ -111,6 +111,18 @@ class Timetable:
 
         return self._write(change)
 
+    def begin(self, schedule: Schedule) -> bool:
+        """Set a schedule on a timetable that nobody has touched; its first round is a whole interval away.
+
+        False, and nothing changes, once the operator has said anything: also that there shall be none.
+        """
+        with writing_session(self._engine) as session:
+            if session.get(TimetableRow, 1) is not None:
+                return False
+            row = _row(session)
+            row.schedule, row.last = schedule.to_json(), self._clock()
+        return True
+
     def open_due(self) -> None:
         """Open the scheduled round if its time has come; why it can't be opened is kept, and it's tried again later."""
         timings = self.timings()

@@ -249,12 +249,8 @@ class Coordinator:
         round_id = f"round-{row.number}"
         try:
             rules = self._rules_of(row)
-            settle(
-                lambda: gather_updates(self._engine, self._inbox, rules, row),
-                self._systems[row.system],
-                self._room,
-                row,
-            )
+            spec = self._systems[row.system]
+            settle(lambda: gather_updates(self._engine, self._inbox, rules, row, spec.centre), spec, self._room, row)
         except (OwnfeedError, OSError) as reason:
             self._give_up(round_id, str(reason))
         except Exception as unforeseen:

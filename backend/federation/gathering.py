@@ -15,6 +15,7 @@ from backend.db.tables_federation import Participation, Round
 from backend.federation.aggregate import Aggregate
 from backend.federation.errors import RoundClosed, UpdateRefused
 from backend.federation.inbox import Inbox, UpdateDamaged
+from backend.federation.robust import Centre, Stacked
 from backend.federation.secagg.book import SumBook
 from backend.federation.secagg.secure_sum import OpenedSum
 from backend.federation.uploads import UploadRules
@@ -39,12 +40,14 @@ class Gathered:
     finish: Callable[[Session, Round], None]
 
 
-def gather_updates(engine: Engine, inbox: Inbox, rules: UploadRules, row: Round) -> Gathered:
-    """Sum a round's updates file by file; damaged ones are left out.
+def gather_updates(
+    engine: Engine, inbox: Inbox, rules: UploadRules, row: Round, centre: Centre | None = None
+) -> Gathered:
+    """Sum a round's updates file by file, or hold them all for a robust mean; damaged ones are left out.
 
     Raises RoundClosed if too few are left whole on disk.
     """
-    total = Aggregate(rules.shapes)
+    total = Aggregate(rules.shapes) if centre is None else Stacked(rules.shapes, centre)
     accepted = _accepted(engine, row)
     for pseudonym, sha256 in accepted:
         try:

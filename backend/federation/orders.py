@@ -16,6 +16,7 @@ from backend.db.turn import queue
 from backend.errors import OwnfeedError
 from backend.federation.errors import RoundImpossible, RoundsPaused, RoundUnderWay, UnknownSystem
 from backend.federation.records import is_paused, round_status, under_way
+from backend.federation.robust import STACK_LIMIT_BYTES
 from backend.federation.secure_rounds import SecureRounds
 from backend.federation.stockroom import Stockroom
 from backend.federation.strategies.strategy import Plan, RoundOrder
@@ -85,6 +86,13 @@ class OrderBook:
         self._check_possible(release, spec)
         plan = spec.strategy.plan(spec, self._room.stock(release, order, follows))
         _check_plan(plan)
+        held = 4 * _coordinates(plan) * order.cohort
+        if spec.centre is not None and held > STACK_LIMIT_BYTES:
+            raise RoundImpossible(
+                "A robust mean holds all updates at once, and these are too many.",
+                field="cohort",
+                limit=f"{STACK_LIMIT_BYTES // (4 * _coordinates(plan))} devices",
+            )
         now = self._room.clock()
         with writing_session(self._room.engine) as session:
             queue(session, OPENING)

@@ -61,11 +61,12 @@ def test_an_operator_signs_in_starts_a_round_and_reads_a_refusal(chromium: Brows
     page.get_by_label("Token").fill(TOKEN)
     page.get_by_role("button", name="Sign in").click()
     page.goto(home + "/console/rounds")
-    page.get_by_label("Cohort, devices").fill("12")
-    page.get_by_label("At least").fill("6")
+    page.locator("#cohort-now").fill("12")
+    page.locator("#minimum-now").fill("6")
     page.get_by_role("button", name="Start").click()
     assert "The round is open." in page.content()
-    assert services.coordinator.opened == [{"system": "uni_fedrec", "cohort": 12, "cohort_minimum": 6, "seconds": 60.0}]
+    wish = {"system": "small_ranker_secure", "cohort": 12, "cohort_minimum": 6, "seconds": 60.0}
+    assert services.coordinator.opened == [wish]
     services.coordinator.under_way = True
     page.get_by_role("button", name="Start").click()
     assert "round-8" in page.content()

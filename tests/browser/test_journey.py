@@ -187,8 +187,9 @@ def test_from_the_first_visit_to_a_release_the_reader_helped_to_make(
     console.get_by_role("button", name="Sign in").click()
     console.goto(backend_url + "/console/rounds")
     device.pause_training(True)
-    console.get_by_label("Cohort, devices").fill("1")
-    console.get_by_label("At least").fill("1")
+    console.locator("#system-now").select_option("uni_fedrec")
+    console.locator("#cohort-now").fill("1")
+    console.locator("#minimum-now").fill("1")
     console.get_by_role("button", name="Start").click()
     assert "The round is open." in console.inner_text("main")
     assert console.locator("#round").get_attribute("data-state") == "open"

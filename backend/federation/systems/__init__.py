@@ -19,6 +19,7 @@ from backend.federation.systems.private_counts import (
 )
 from backend.federation.systems.release_gate import RELEASE_GATE
 from backend.federation.systems.small_ranker import SMALL_RANKER
+from backend.federation.systems.small_ranker_robust import SMALL_RANKER_MEDIAN, SMALL_RANKER_TRIMMED
 from backend.federation.systems.small_ranker_secure import SMALL_RANKER_EXACT, SMALL_RANKER_SECURE
 from backend.federation.systems.system import SystemSpec
 from backend.federation.systems.uni_fedrec import UNI_FEDREC
@@ -49,5 +50,7 @@ SYSTEMS: dict[str, SystemSpec] = {
         FINDING_EXACT,
         PROTOTYPES,
         RELEASE_GATE,
+        SMALL_RANKER_TRIMMED,
+        SMALL_RANKER_MEDIAN,
     )
 }

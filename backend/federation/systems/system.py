@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from backend.federation.optimizers import MemoryOptimizer
+from backend.federation.robust import Centre
 from backend.federation.strategies.strategy import Strategy
 from device_app.wire.protections import SUMMED, Protection
 
@@ -27,6 +28,7 @@ class SystemSpec:
         negatives: K, sampled by the device for each positive.
         samples_limit: most samples of one device in one round.
         begins_with: the system whose round comes first and orders this one's; who asks for this one opens that.
+        centre: a robust mean, where updates come under local noise; None for the mean itself.
         over_selection: offers for each wanted update; None for what the protection makes harmless (`offers`).
     """
 
@@ -41,7 +43,12 @@ class SystemSpec:
     negatives: int = 1
     samples_limit: int = 32
     begins_with: str | None = None
+    centre: Centre | None = None
     over_selection: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.centre is not None and isinstance(self.protection, SUMMED):
+            raise ValueError("centre: nobody sees the updates of a secure sum, so there is no robust mean of them")
 
     @property
     def offers(self) -> float:

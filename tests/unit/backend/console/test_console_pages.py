@@ -166,7 +166,7 @@ def test_the_page_of_rounds_offers_the_secure_ranker_first_and_keeps_the_account
     page = client_of(StandInServices()).get("/console/rounds").text
     assert '<option value="small_ranker_secure" selected>' in page
     assert "epsilon 3 at a delta of 1e-06 for all 2 together" in page
-    assert "1 exact sums, which no epsilon bounds" in page
+    assert "exact sums (1 in all), which no epsilon bounds" in page
 
 
 def test_live_figures_are_those_of_the_round_under_way() -> None:

@@ -57,6 +57,7 @@ class Bench(StrEnum):
     latency = "latency"
     round = "round"
     secagg = "secagg"
+    efficient = "efficient"
     graphs = "graphs"
     paillier = "paillier"
     all = "all"

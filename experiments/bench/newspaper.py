@@ -28,19 +28,26 @@ class RunningBackend:
     crew: Crew
 
 
-@contextmanager
-def running_backend(articles: int = ARTICLES) -> Iterator[RunningBackend]:
-    """Prepare the newspaper (kept in the user's cache) and serve it on a free port until the block ends."""
+def prepared_newspaper(articles: int = ARTICLES) -> BackendSettings:
+    """A data folder with the newspaper, kept in the user's cache; made at the first call."""
     folder = platformdirs.user_cache_path("ownfeed") / "bench" / f"newsroom-{articles}"
     settings = load_settings(data_dir=folder, host=LOOPBACK, port=free_port())
     steps = TerminalSteps()
     refresh_newsroom(settings, articles=articles, seed=7, steps=steps)
     prepare(settings, steps)
+    return settings
+
+
+@contextmanager
+def running_backend(settings: BackendSettings | None = None) -> Iterator[RunningBackend]:
+    """Serve the newspaper, or what lies prepared in another folder, on a free port until the block ends."""
+    settings = settings or prepared_newspaper()
     with tempfile.TemporaryDirectory() as logs:
         crew = Crew(Path(logs))
         try:
             url = f"http://{LOOPBACK}:{settings.port}"
-            crew.start("backend", ["serve", "--port", str(settings.port)], {"OWNFEED_BACKEND_DATA_DIR": str(folder)})
+            environment = {"OWNFEED_BACKEND_DATA_DIR": str(settings.data_dir)}
+            crew.start("backend", ["serve", "--port", str(settings.port)], environment)
             crew.wait_until_served("backend", f"{url}/v1/health")
             yield RunningBackend(url, settings, crew)
         finally:

@@ -19,6 +19,7 @@ BENCHES = {
     "latency": "experiments.bench.latency",
     "round": "experiments.bench.round",
     "secagg": "experiments.bench.secagg",
+    "efficient": "experiments.bench.efficient",
     "graphs": "experiments.bench.graphs",
     "paillier": "experiments.bench.paillier",
 }

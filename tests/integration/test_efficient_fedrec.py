@@ -21,6 +21,7 @@ from backend.federation.split.news_model import StoredEncoder
 from backend.federation.strategies.news_split import NewsSplit, divided
 from backend.federation.strategies.news_union import read_ids
 from backend.federation.systems import SYSTEMS
+from backend.news.embed.weights import BertWeights
 from backend.releases.publish import publish_rankers
 from backend.releases.store import release_number
 from device_app.device import Device
@@ -121,7 +122,7 @@ def pooled(
     releases, pool = world.services.releases, world.services.pool
     manifest = releases.manifest(release)
     stored = StoredEncoder.find(world.settings.encoder_dir, manifest.encoder)
-    news = stored.load(None, 0).double()  # type: ignore[arg-type]
+    news = stored.load(BertWeights(stored.folder, ""), 0).double()
     user = nrms_256().double()
     weights = releases.weights(manifest, "ranker.nrms")
     user.load_state_dict({name: torch.from_numpy(value).double() for name, value in weights.items()})
@@ -153,7 +154,7 @@ def pooled(
     )
 
 
-@pytest.mark.parametrize(("bits", "fraction_bits"), [(32, 10), (32, 16), (64, 40)])
+@pytest.mark.parametrize(("bits", "fraction_bits"), [(32, 10), (64, 40)])
 def test_the_live_round_computes_the_pooled_gradient_to_half_a_step(
     learning_world: World,
     devices: list[Device],
@@ -197,12 +198,11 @@ def test_the_live_round_computes_the_pooled_gradient_to_half_a_step(
 
     kept = Memory.from_bytes(row_of(world, split).memory or b"")
     _, memory = divided(kept)
-    # The encoder's own gradient: half a step on each number of a row, through the encoder's derivative.
+    # The encoder's own gradient is a sum over some 150 rows, through a derivative of about a tenth a number.
+    slack = 60 * (half_step + float32)
     for name, wanted in of_news.items():
-        found = memory.tensors[f"m.{name}"] / 0.1
-        scale = max(1e-3, float(np.abs(wanted).max()))
-        slack = 60 * (half_step + float32) if fraction_bits < 16 else 2e-2 * scale
-        assert np.abs(found - wanted).max() <= slack, (name, np.abs(found - wanted).max(), scale)
+        assert np.abs(memory.tensors[f"m.{name}"] / 0.1 - wanted).max() <= slack, name
+    assert fraction_bits < 20 or np.abs(of_news["head.weight"]).max() > 20 * slack, "another gradient would show"
 
 
 def test_a_round_brings_new_vectors_to_the_pool_and_to_the_devices(

@@ -84,12 +84,16 @@ def router(press: Press) -> APIRouter:
         epsilon_per_report: Annotated[float | None, Form()] = None,
         epsilon_lifetime_reports: Annotated[float | None, Form()] = None,
         epsilon_lifetime_training: Annotated[float | None, Form()] = None,
+        counting: Annotated[list[Literal["on", "off"]], Form()] = [],  # noqa: B006
+        epsilon_per_day_counts: Annotated[float | None, Form()] = None,
     ) -> Response:
         given = {
             "epsilon_per_report": epsilon_per_report,
             "epsilon_lifetime_reports": epsilon_lifetime_reports,
             "epsilon_lifetime_training": epsilon_lifetime_training,
             "searches_in_reports": "on" in searches_in_reports if searches_in_reports else None,
+            "counting": "on" in counting if counting else None,
+            "epsilon_per_day_counts": epsilon_per_day_counts,
         }
         try:
             device.set_privacy(

@@ -28,10 +28,12 @@ from device_app.wire.recall import (
 )
 from device_app.wire.releases import RecallProtocol
 
+COUNTS_SHOWN = 10
+
 
 @dataclass(frozen=True)
 class BudgetView:
-    """One channel of the ledger ('reports' or 'training'), in pure epsilon; lifetime is what was spent in all."""
+    """One channel of the ledger ('reports', 'training' or 'counts'), in epsilon; lifetime is what was spent in all."""
 
     channel: str
     per_day: float
@@ -71,11 +73,23 @@ class ReportPair:
 
 
 @dataclass(frozen=True)
+class CountFacts:
+    """One private count: what of this reader went into it, and what that cost. Displays and clicks are news."""
+
+    round: str
+    since: datetime
+    until: datetime
+    displayed: int
+    clicked: int
+    epsilon: float
+
+
+@dataclass(frozen=True)
 class PrivacyView:
     """The whole privacy page.
 
     given: the switches that stand as this device was started with them, not as the reader set them or as they come.
-    composed: all charges, of reports and training together.
+    composed: all charges, of reports, training and counts together. counts: newest first.
     """
 
     settings: PrivacySettings
@@ -91,6 +105,7 @@ class PrivacyView:
     new_clicks: int
     clicks_until_report: int
     sources: SourcesView
+    counts: tuple[CountFacts, ...] = ()
 
 
 def privacy_view(
@@ -133,7 +148,16 @@ def privacy_view(
         report=None if memo is None else _pair(memo, settings, names if new_clicks == 0 else ()),
         new_clicks=new_clicks,
         clicks_until_report=max(0, clicks_until_due(memo, settings) - new_clicks) if memo else 0,
+        counts=_counts(shelves),
         sources=sources_view(shelves, settings),
+    )
+
+
+def _counts(shelves: Shelves) -> tuple[CountFacts, ...]:
+    costs = {one.round: one.epsilon for one in shelves.participations.list()}
+    return tuple(
+        CountFacts(taken.round, taken.since, taken.until, taken.displayed, taken.clicked, costs.get(taken.round, 0.0))
+        for taken in shelves.counted.list(COUNTS_SHOWN)
     )
 
 

@@ -13,7 +13,7 @@ from tests.doubles.console_services import TOKEN, StandInServices, fresh_service
 
 pytestmark = pytest.mark.browser
 
-PAGES = ("", "/pool", "/pool?q=dredging", "/releases", "/recall", "/rounds", "/privacy", "/latency")
+PAGES = ("", "/pool", "/pool?q=dredging", "/counts", "/releases", "/recall", "/rounds", "/privacy", "/latency")
 
 
 def served(serve: Serve, services: StandInServices) -> str:

@@ -17,7 +17,7 @@ from tests.doubles.pages_device import PagesDevice
 pytestmark = pytest.mark.browser
 
 PAGES = (
-    "/", "/fresh", "/explore", "/explore/science", "/following", "/search", "/search?q=the", "/searches",
+    "/", "/popular", "/fresh", "/explore", "/explore/science", "/following", "/search", "/search?q=the", "/searches",
     "/welcome",
     "/story/newsroom:0003?feed=feed-1", "/story/newsroom:0014", "/story/unknown", "/interests", "/interests/history",
     "/privacy", "/privacy/requests/2", "/privacy/requests/3", "/privacy/requests/6", "/training", "/latency",

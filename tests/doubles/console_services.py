@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from random import Random
@@ -10,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from backend.counting.book import CountMade
+from backend.counting.estimate import Counted
 from backend.errors import OwnfeedError
 from backend.federation.errors import RoundUnderWay
 from backend.federation.looks import Looks
@@ -48,6 +51,13 @@ class StandInCatalogue:
     status: IndexStatus = field(default_factory=lambda: IndexStatus("exact", 5_811, None))
     built_at: datetime = NOW - timedelta(minutes=3)
     build_sec: float = 0.41
+    counted: int = 7
+    keys: NDArray[np.int64] = field(default_factory=lambda: np.arange(3))
+    lifts: NDArray[np.float32] = field(default_factory=lambda: np.array([0.9, 0.1, -0.4], dtype=np.float32))
+    cards: tuple[bytes, ...] = tuple(
+        json.dumps({"title": title, "section": "sea"}).encode()
+        for title in ("Dredging of the east basin begins", "A quiet week in the docks", "Ferry fares stay as they are")
+    )
 
     @property
     def published_at(self) -> tuple[datetime, ...]:
@@ -63,6 +73,24 @@ class StandInLive:
     """Holds one catalogue."""
 
     current: StandInCatalogue
+
+
+@dataclass
+class StandInCounts:
+    """Two counts of three news, the last of which noise has made negative."""
+
+    none_yet: bool = False
+    half_life_hours: float = 24.0
+
+    def made(self, limit: int = 20) -> list[CountMade]:
+        """Both, newest first."""
+        made = [CountMade(7, NOW - timedelta(hours=1), 58, 3, 2_000.0, 68.0), CountMade(3, NOW, 44, 3, 1_500.0, 51.0)]
+        return [] if self.none_yet else made
+
+    def counted(self, numbers: NDArray[np.int64], now: datetime) -> tuple[Counted, NDArray[np.bool_]]:
+        """Their sums."""
+        clicks, displays = np.array([61.2, 9.8, -4.1]), np.array([212.0, 88.0, 120.0])
+        return Counted(clicks, displays, np.full(3, 68.0), np.full(3, 2_000.0)), np.ones(3, dtype=bool)
 
 
 @dataclass
@@ -255,6 +283,7 @@ class StandInServices:
     releases: StandInReleases = field(default_factory=StandInReleases)
     coordinator: StandInCoordinator = field(default_factory=StandInCoordinator)
     latency: LatencyLog = field(default_factory=latency_log)
+    counts: StandInCounts = field(default_factory=StandInCounts)
     admin_token: str = TOKEN
 
 
@@ -266,4 +295,5 @@ def fresh_services() -> StandInServices:
         StandInReleases(none_yet=True),
         StandInCoordinator(under_way=False),
         LatencyLog(10),
+        StandInCounts(none_yet=True),
     )

@@ -24,7 +24,7 @@ from device_app.views.explore import ExploreSection
 from device_app.views.history import HistoryEntry, HistoryPage
 from device_app.views.latency import LatencyView, latency_view, waterfall
 from device_app.views.modes import PoolFacts, mechanism_facts, mode_facts
-from device_app.views.privacy import BudgetView, LedgerDay, PrivacyView, ReportPair
+from device_app.views.privacy import BudgetView, CountFacts, LedgerDay, PrivacyView, ReportPair
 from device_app.views.searches import SearchesView, SearchLine, TopicLine, use_of
 from device_app.views.sources import SourceFacts, SourcesView
 from device_app.views.status import StatusView
@@ -339,7 +339,11 @@ class PagesDevice:
             mechanism=None if empty else mechanism_facts(self.settings, PROTOCOL),
             composed=composed([] if empty else [("reports", "code", {"size": 16.0, "epsilon": 4.0}, 4.0, 0.0, 6)]),
             pool=pool,
-            budgets=(reports, BudgetView("training", 0.0, 0.0, 0.0, 0.0)),
+            budgets=(
+                reports,
+                BudgetView("training", 0.0, 0.0, 0.0, 0.0),
+                BudgetView("counts", 6.0, 0.0 if empty else 3.62, 6.0 if empty else 2.38, 0.0 if empty else 5.6),
+            ),
             days=() if empty else days,
             log=self._log(page, shown or ("all" if empty else "concerning")),
             report=None
@@ -353,6 +357,12 @@ class PagesDevice:
                 noisy if scored else ((11.0,),),
                 (21, 14, 7) if scored else (),
                 ("Ports and ships", "Stars and stones", "Trams") if scored else (),
+            ),
+            counts=()
+            if empty
+            else (
+                CountFacts("round-9", self.now - timedelta(hours=26), self.now - timedelta(hours=2), 28, 3, 3.62),
+                CountFacts("round-4", self.now - timedelta(hours=50), self.now - timedelta(hours=26), 32, 5, 1.98),
             ),
             new_clicks=2,
             clicks_until_report=3,

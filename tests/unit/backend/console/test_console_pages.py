@@ -122,6 +122,20 @@ def test_rejected_rows_are_shown_by_line_and_a_run_that_kept_fewer_says_so() -> 
     assert "The first 2; the command that ran it lists more." in text
 
 
+def test_counts_are_shown_with_the_reach_of_their_noise_and_negative_ones_as_they_are() -> None:
+    text = " ".join(client_of(StandInServices()).get("/console/counts").text.split())
+    first, second, third = (
+        text.index(words) for words in ("Dredging of the east basin", "A quiet week", "Ferry fares")
+    )
+    assert first < second < third, "most popular first"
+    assert '<td class="num">61.2</td><td class="num">16.2</td>' in text, "1.96 standard deviations of 8.2"
+    assert '<td class="num">-4.1</td>' in text
+    assert "<strong>2.46</strong>" in text, "e to the lift"
+    assert '<td class="num">44.7</td><td class="num">8.2</td>' in text
+    empty = client_of(fresh_services()).get("/console/counts").text
+    assert "Nothing was counted yet" in empty
+
+
 def test_a_release_is_rolled_back() -> None:
     services = StandInServices()
     assert client_of(services).post("/console/releases/r1/roll-back", headers=OURS).status_code == 303

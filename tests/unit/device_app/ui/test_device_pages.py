@@ -197,6 +197,28 @@ def test_the_privacy_page_shows_the_true_number_beside_the_one_that_was_sent(rea
     assert "Computed here: number 5. Sent: 11, which is not true; the newsroom can't tell." in text
 
 
+def test_the_privacy_page_says_what_each_count_took_and_cost_and_lets_counts_be_switched_off() -> None:
+    reader = Reader()
+    text = " ".join(reader.get("/privacy").split())
+    assert '<th scope="row">round-9</th>' in text
+    assert '<td class="num">28</td><td class="num">3</td><td class="num">3.62</td>' in text
+    assert '<th scope="row">Counts</th><td class="num">3.62</td>' in text
+    assert "Nothing of you is in any count yet" in Reader("empty").get("/privacy")
+    form = {
+        "mode": "code", "epsilon_per_day_reports": "8", "epsilon_per_day_training": "0", "clicks_per_report": "20",
+    }  # fmt: skip
+    reader.post("/privacy/switches", **form)
+    assert reader.device.settings.counting, "a form without the box changes nothing"
+    reader.post("/privacy/switches", **form | {"counting": "off", "epsilon_per_day_counts": "3"})
+    assert (reader.device.settings.counting, reader.device.settings.epsilon_per_day_counts) == (False, 3)
+    assert "this device adds to none" in reader.get("/privacy")
+
+
+def test_popular_now_says_when_it_was_counted_or_that_it_was_not() -> None:
+    assert "Devices counted it together" in Reader().get("/popular")
+    assert "Nothing was counted yet" in Reader("empty").get("/popular")
+
+
 def test_a_limit_that_is_left_blank_stays_as_it_was() -> None:
     reader = Reader()
     form = {

@@ -1,0 +1,77 @@
+"""Private counts: what was opened, with the noise in it, and what it makes of the news."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import numpy as np
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+
+from backend.console.room import Room, Values
+from backend.counting.book import CountBook
+from backend.recall.catalogue import Catalogue
+
+SHOWN = 40
+INTERVAL = 1.96
+"""Standard deviations: the noise stays within so many in 95 of 100 counts."""
+
+
+@dataclass(frozen=True)
+class CountedNews:
+    """One piece of news: decayed displays and clicks as they were opened, and how far noise may have moved each."""
+
+    title: str
+    section: str
+    displays: float
+    displays_within: float
+    clicks: float
+    clicks_within: float
+    times_usual: float
+
+
+def router(room: Room) -> APIRouter:
+    """The page of counts."""
+    services = room.services
+    routes = APIRouter()
+
+    @routes.get("/counts")
+    def counts(request: Request) -> Response:
+        def view() -> Values:
+            now = datetime.now(UTC)
+            return {
+                "made": services.counts.made(),
+                "rows": counted_news(services.live.current, services.counts, now),
+                "half_life_hours": services.counts.half_life_hours,
+            }
+
+        return room.show(request, "counts", view)
+
+    return routes
+
+
+def counted_news(catalogue: Catalogue, counts: CountBook, now: datetime) -> list[CountedNews]:
+    """The news that counts lift most, most popular first; none before the first count."""
+    if not len(catalogue) or not catalogue.counted:
+        return []
+    counted, asked = counts.counted(catalogue.keys, now)
+    order = np.argsort(-np.where(asked, catalogue.lifts, -np.inf), kind="stable")[:SHOWN]
+    found = []
+    for row in order.tolist():
+        if not asked[row]:
+            break
+        card = json.loads(catalogue.cards[row])
+        found.append(
+            CountedNews(
+                title=card["title"],
+                section=card["section"],
+                displays=float(counted.displays[row]),
+                displays_within=INTERVAL * float(np.sqrt(counted.displays_variance[row])),
+                clicks=float(counted.clicks[row]),
+                clicks_within=INTERVAL * float(np.sqrt(counted.clicks_variance[row])),
+                times_usual=float(np.exp(catalogue.lifts[row])),
+            )
+        )
+    return found

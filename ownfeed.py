@@ -155,18 +155,27 @@ def fleet(
     backend: BackendUrl = None,
     seed: Annotated[int, typer.Option(help="Of the simulated interests.")] = 7,
     rounds: Annotated[int | None, typer.Option(min=1, help="Stop after so many training rounds.")] = None,
+    fault: Annotated[
+        list[str] | None,
+        typer.Option(help="A fault and its rate a device and round: dropout=0.1, straggler=, crash=, liar=."),
+    ] = None,
 ) -> None:
     """Run many simulated readers, each a real device without a browser."""
     from device_app.process import one_thread
 
     one_thread()
 
+    from device_app.fleet.faults import FaultRates
     from device_app.fleet.run import run_fleet
     from device_app.settings import DeviceSettings
 
+    try:
+        faults = FaultRates.parse(fault) if fault else None
+    except ValueError as refused:
+        raise typer.BadParameter(str(refused), param_hint="--fault") from None
     settings = DeviceSettings(**chosen(data_dir=data_dir, backend_url=backend))
     stop_on_sigterm()
-    run_fleet(settings, devices=devices, replay=replay, seed=seed, rounds=rounds, console=says)
+    run_fleet(settings, devices=devices, replay=replay, seed=seed, rounds=rounds, console=says, faults=faults)
 
 
 @app.command("round")

@@ -12,10 +12,12 @@ from device_app.composition import build_device
 from device_app.device import Device
 from device_app.errors import DeviceError
 from device_app.feed.models import ModelRack
+from device_app.fleet.faults import FaultRates, Strike
 from device_app.fleet.tastes import Tastes
 from device_app.settings import DeviceSettings
 from device_app.store.database import Database, copy_of_new
 from device_app.training.participant import Outcome
+from device_app.uplink.misfortune import Misfortune
 
 WORKERS = 2
 """Devices at work at the same time: the machine's cores are the limit, not the network."""
@@ -28,20 +30,34 @@ FEEDS_LIMIT = 10
 
 @dataclass
 class Member:
-    """One simulated reader. Its tastes are drawn when it has seen the common list; a replayed reader has none."""
+    """One simulated reader. Its tastes are drawn when it has seen the common list; a replayed reader has none.
+
+    network is where its faults strike, if the fleet has any; strike, which one does in the round under way.
+    """
 
     device: Device
     rng: np.random.Generator
     tastes: Tastes | None = None
+    network: Misfortune | None = None
+    strike: Strike | None = None
 
 
 class Fleet:
     """Builds, drives and closes the devices. Errors of one device are counted and never stop the others."""
 
-    def __init__(self, settings: DeviceSettings, count: int, *, seed: int, prefix: str = "fleet") -> None:
+    def __init__(
+        self,
+        settings: DeviceSettings,
+        count: int,
+        *,
+        seed: int,
+        prefix: str = "fleet",
+        faults: FaultRates | None = None,
+    ) -> None:
         """Open `count` devices under settings.data_dir; no request is made yet. Raises StoreBroken."""
-        rack = ModelRack(ranker=settings.feed.ranker, threads=1)
-        blobs = settings.data_dir / "devices" / f"{prefix}-blobs"
+        self._rack = ModelRack(ranker=settings.feed.ranker, threads=1)
+        self._blobs = settings.data_dir / "devices" / f"{prefix}-blobs"
+        self.faults = faults
         never_at_their_machine = settings.performance.model_copy(update={"training_idle_sec": 0.0})
         empty = settings.data_dir / "devices" / f"{prefix}-empty.sqlite"
         Database(empty).close()
@@ -54,8 +70,9 @@ class Fleet:
                     update={"profile": f"{prefix}-{number:04d}", "performance": never_at_their_machine}
                 )
                 copy_of_new(empty, own.database)
-                device = build_device(own, rack=rack, blob_folder=blobs)
-                self.members.append(Member(device, np.random.default_rng([seed, number])))
+                network = None if faults is None else Misfortune()
+                device = build_device(own, transport=network, rack=self._rack, blob_folder=self._blobs)
+                self.members.append(Member(device, np.random.default_rng([seed, number]), network=network))
         except BaseException:
             self.close()
             raise
@@ -80,6 +97,23 @@ class Fleet:
             name = release.manifest.release if release else "none"
             held[name] = held.get(name, 0) + 1
         return held
+
+    def draw_faults(self) -> None:
+        """Before a round: what befalls each member in it."""
+        for member in self.members:
+            if self.faults is not None and member.network is not None:
+                member.strike = self.faults.draw(member.rng)
+                if member.strike is None:
+                    member.network.expect(None)
+                else:
+                    member.network.expect(member.strike.fault, member.strike.message)
+
+    def start_again(self, member: Member) -> None:
+        """A device that crashed comes back with what is on its disk, and nothing else."""
+        settings, network = member.device.settings, Misfortune()
+        member.device.close()
+        member.network = network
+        member.device = build_device(settings, transport=network, rack=self._rack, blob_folder=self._blobs)
 
     def close(self) -> None:
         """Close every device."""

@@ -13,9 +13,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from device_app.composition import utc_now
 from device_app.errors import BackendUnreachable, DeviceError
+from device_app.fleet.faults import FaultRates
 from device_app.fleet.fleet import Fleet, Member, catch_up, read, settle, train
 from device_app.fleet.replay import Catalogue, RealReader, real_readers
+from device_app.fleet.round_table import RoundTable
 from device_app.settings import DeviceSettings
+from device_app.uplink.misfortune import Crashed
 from device_app.wire.rounds import RoundStatus, SumStage
 
 SUM_STAGES = get_args(SumStage)
@@ -33,13 +36,16 @@ def run_fleet(
     seed: int,
     rounds: int | None,
     console: Console,
+    faults: FaultRates | None = None,
 ) -> None:
     """Open the fleet, let it read, then take part in rounds until interrupted, or until `rounds` of them are over.
 
-    Raises BackendUnreachable if nothing answers at the start, and ReplayRefused.
+    At the end it prints a table of the rounds. Raises BackendUnreachable if nothing answers at the start, and
+    ReplayRefused.
     """
+    table = RoundTable(faults)
     readers = real_readers(replay, devices) if replay else []
-    fleet = Fleet(settings, len(readers) or devices, seed=seed, prefix="replay" if replay else "fleet")
+    fleet = Fleet(settings, len(readers) or devices, seed=seed, prefix="replay" if replay else "fleet", faults=faults)
     try:
         if replay:
             _shelve(fleet, replay, readers, console)
@@ -50,11 +56,12 @@ def run_fleet(
         console.print(
             f"{len(fleet.members)} readers with {clicks:,} clicks, releases {fleet.releases()}.", markup=False
         )
-        _live(fleet, settings, rounds, console, visits=not replay)
+        _live(fleet, settings, rounds, console, table, visits=not replay)
     except KeyboardInterrupt:
         console.print("Stopping the fleet ...")
     finally:
         fleet.close()
+        table.print(console)
 
 
 def _shelve(fleet: Fleet, folder: Path, readers: list[RealReader], console: Console) -> None:
@@ -85,7 +92,9 @@ def _with_bar(fleet: Fleet, title: str, step: Callable[[Member], object], consol
     _tell_failures(fleet, console)
 
 
-def _live(fleet: Fleet, settings: DeviceSettings, rounds: int | None, console: Console, *, visits: bool) -> None:
+def _live(
+    fleet: Fleet, settings: DeviceSettings, rounds: int | None, console: Console, table: RoundTable, *, visits: bool
+) -> None:
     """Look for rounds; between them, let one reader after another pay a visit."""
     over = 0
     known = ""
@@ -97,7 +106,7 @@ def _live(fleet: Fleet, settings: DeviceSettings, rounds: int | None, console: C
             status = lookout.current_round()
             if status is not None and status.state in TAKES_DEVICES and status.round != known:
                 known = status.round
-                _take_part(fleet, status, console)
+                _take_part(fleet, status, console, table)
                 over += 1
                 continue
         except BackendUnreachable as away:
@@ -117,24 +126,37 @@ def _visit(fleet: Fleet, number: int, console: Console) -> None:
         console.print(f"{fleet.members[number].device.settings.profile}: {trouble}", markup=False)
 
 
-def _take_part(fleet: Fleet, status: RoundStatus, console: Console) -> None:
+def _take_part(fleet: Fleet, status: RoundStatus, console: Console, table: RoundTable) -> None:
     """Everybody tries to join; then wait for the round's end and swap to what it published."""
     lookout = fleet.members[0].device.parts.uplink
     started = time.monotonic()
     last: dict[int, str] = {}
+    fleet.draw_faults()
+    struck: Counter[str] = Counter()
 
     def take_part(member: Member) -> None:
-        if last.get(id(member), "waiting") == "waiting":
+        if last.get(id(member), "waiting") != "waiting":
+            return
+        try:
             last[id(member)] = train(member).state
+        except Crashed:
+            struck["crash"] += 1
+            last[id(member)] = "waiting"
+            fleet.start_again(member)
 
     fleet.run(take_part)
     trained = time.monotonic() - started
     while status.state not in ("applied", "failed"):
         time.sleep(0.1)
         status = lookout.round_status(status.round)
-        if status.state in SUM_STAGES:
+        if status.state in SUM_STAGES or "waiting" in last.values():
             fleet.run(take_part)
     outcomes = dict(Counter(last.values()))
+    struck.update(
+        member.strike.fault
+        for member in fleet.members
+        if member.strike is not None and member.network is not None and member.network.struck
+    )
     fleet.run(catch_up)
     console.print(
         f"{status.round} {status.state}: {outcomes}, {status.uploaded} updates, {status.received_bytes / 1e6:.1f} MB, "
@@ -142,6 +164,7 @@ def _take_part(fleet: Fleet, status: RoundStatus, console: Console) -> None:
         + (f" {status.reason}" if status.reason else ""),
         markup=False,
     )
+    table.add(status, outcomes, struck, time.monotonic() - started)
     _tell_failures(fleet, console)
 
 

@@ -12,6 +12,7 @@ import pytest
 from rich.console import Console
 
 from device_app.fleet import run as module
+from device_app.fleet.round_table import RoundTable
 from device_app.settings import DeviceSettings, PerformanceSettings
 from device_app.wire.rounds import RoundState, RoundStatus
 
@@ -35,9 +36,9 @@ def test_a_round_that_others_have_joined_already_is_joined_and_only_once(
     device = SimpleNamespace(parts=SimpleNamespace(uplink=SimpleNamespace(current_round=lambda: next(seen))))
     fleet = SimpleNamespace(members=[SimpleNamespace(device=device)])
     joined: list[str] = []
-    monkeypatch.setattr(module, "_take_part", lambda fleet, status, console: joined.append(status.round))
+    monkeypatch.setattr(module, "_take_part", lambda fleet, status, console, table: joined.append(status.round))
     monkeypatch.setattr(module.time, "sleep", lambda seconds: None)
     settings = DeviceSettings(performance=PerformanceSettings(training_poll_sec=0.1))
-    module._live(fleet, settings, 2, Console(file=io.StringIO()), visits=False)  # type: ignore[arg-type]
+    module._live(fleet, settings, 2, Console(file=io.StringIO()), RoundTable(), visits=False)  # type: ignore[arg-type]
     assert joined == ["round-2", "round-4"]
     assert set(module.TAKES_DEVICES) < set(get_args(RoundState))

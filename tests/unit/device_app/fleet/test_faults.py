@@ -1,0 +1,181 @@
+"""Faults of a fleet: their rates, and what they do to real rounds.
+
+The rounds are real: routes, coordinator, masks and trainers in one process, each device behind a network that fails.
+"""
+
+from __future__ import annotations
+
+import io
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
+from datetime import timedelta
+from pathlib import Path
+
+import httpx
+import numpy as np
+import pytest
+from rich.console import Console
+
+from device_app.fleet.faults import FaultRates
+from device_app.fleet.round_table import RoundTable
+from device_app.settings import PrivacySettings
+from device_app.uplink.in_process import InProcess
+from device_app.uplink.misfortune import Crashed, Fault, Misfortune
+from device_app.wire.rounds import RoundStatus
+from tests.doubles.clock import StillClock
+from tests.doubles.news import NOW, synthetic_pool
+from tests.doubles.round_rig import DIM, BackendRig, DeviceRig
+from tests.doubles.simulated_reader import simulated_reader
+
+ALLOWS = PrivacySettings(training=True, epsilon_per_day_training=1e9, secure_sum="exact", smallest_sum=2)
+DEVICES = 6
+
+
+def test_faults_strike_as_often_as_their_rates_say_and_one_at_a_time() -> None:
+    rates, rng = FaultRates(dropout=0.2, straggler=0.1, crash=0.05, liar=0.15), np.random.default_rng(0)
+    drawn = Counter(strike.fault if (strike := rates.draw(rng)) else None for _ in range(20_000))
+
+    for fault, rate in rates.all().items():
+        # Four standard deviations: one run in 16,000 would fail by chance.
+        assert drawn[fault] / 20_000 == pytest.approx(rate, abs=4 * np.sqrt(rate * (1 - rate) / 20_000))
+    assert FaultRates().draw(rng) is None
+    strike = FaultRates(crash=1.0).draw(rng)
+    assert strike is not None
+    assert strike.fault == "crash"
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["dropout"], "'dropout' is not one of dropout, straggler, crash, liar"),
+        (["fire=0.1"], "'fire=0.1' is not one of"),
+        (["liar=much"], "liar: 'much' is no number"),
+        (["liar=1.5"], "liar: a share from 0 to 1"),
+        (["liar=nan"], "liar: a share from 0 to 1"),
+        (["liar=0.6", "crash=0.6"], r"1\.2 in all"),
+    ],
+)
+def test_a_rate_that_is_none_is_refused_by_name(words: list[str], why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        FaultRates.parse(words)
+
+
+def test_rates_are_read_from_words() -> None:
+    assert FaultRates.parse(["dropout=0.1", "liar=0.02"]) == FaultRates(dropout=0.1, liar=0.02)
+
+
+class World:
+    def __init__(self, folder: Path, stack: ExitStack) -> None:
+        (folder / "backend").mkdir()
+        self.backend = BackendRig.make(folder / "backend", StillClock(NOW + timedelta(days=1)))
+        network = InProcess(self.backend.app)
+        stack.callback(network.close)
+        pool = synthetic_pool(240, dim=DIM)
+        self.devices: list[DeviceRig] = []
+        self.networks: list[Misfortune] = []
+        self.crashes = 0
+        for number in range(DEVICES):
+            away = Misfortune(network, straggle_sec=0.05)
+            device = DeviceRig(
+                folder / f"device-{number}" / "device.sqlite", self.backend.clock, away, ALLOWS, seed=number
+            )
+            stack.callback(device.stop)
+            device.sync()
+            device.read(simulated_reader(pool, np.random.default_rng(number)), pool)
+            self.devices.append(device)
+            self.networks.append(away)
+
+    def run(self, system: str, faults: dict[int, tuple[Fault, int]]) -> RoundStatus:
+        for number, network in enumerate(self.networks):
+            network.expect(*faults.get(number, (None, 0)))
+        status = self.backend.coordinator.open_round(system, cohort=DEVICES, cohort_minimum=3, seconds=80.0)
+        for _ in range(40):
+            for device in self.devices:
+                try:
+                    device.trainer.step()
+                except Crashed:
+                    self.crashes += 1
+                    device.stop()
+                    device.start()
+            self.backend.clock.go_on(2.0)
+            self.backend.coordinator.step()
+            status = self.backend.coordinator.status(status.round)
+            if status.state in ("applied", "failed"):
+                break
+        return status
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    with ExitStack() as stack:
+        yield World(tmp_path, stack)
+
+
+@pytest.mark.parametrize("message", range(4))
+def test_a_secure_round_survives_a_device_that_vanishes_one_that_dawdles_and_one_that_dies(
+    world: World, message: int
+) -> None:
+    status = world.run(
+        "small_ranker_exact", {0: ("dropout", message), 1: ("straggler", message), 2: ("crash", message)}
+    )
+
+    assert (status.state, status.reason, world.crashes) == ("applied", None, 1)
+    assert all(network.struck for network in world.networks[:3])
+    assert not any(network.struck for network in world.networks[3:])
+    # Who vanishes before its masked vector (message 2) is not in the sum; who crashed is, and once.
+    assert status.survivors == (DEVICES if message > 2 else DEVICES - 1)
+
+
+def test_liars_are_refused_in_a_round_of_single_updates_which_goes_on_without_them(world: World) -> None:
+    status = world.run("small_ranker", {0: ("liar", 0), 1: ("liar", 0), 2: ("crash", 0)})
+
+    assert (status.state, status.uploaded) == ("applied", DEVICES - 2)
+    for liar in world.devices[:2]:
+        mine = liar.shelves.participations.get(status.round)
+        assert mine is not None
+        assert (mine.state, mine.detail is not None) == ("failed", True)
+
+
+def test_a_masked_lie_costs_a_secure_round_and_publishes_nothing(world: World) -> None:
+    status = world.run("small_ranker_exact", {0: ("liar", 2)})
+
+    assert status.state == "failed"
+    assert status.reason is not None
+    assert status.published is None
+    assert [each.release for each in world.backend.releases.history()] == ["r1"]
+    assert world.run("small_ranker_exact", {}).state == "applied"
+
+
+def test_feeds_releases_and_looks_are_left_alone() -> None:
+    asked: list[str] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append(request.url.path)
+        return httpx.Response(204)
+
+    network = Misfortune(httpx.MockTransport(answer))
+    network.expect("dropout", 0)
+    with httpx.Client(transport=network, base_url="http://backend") as client:
+        client.put("/v1/recall", content=b"x")
+        client.get("/v1/rounds/current")
+        client.get("/v1/rounds/round-1")
+        with pytest.raises(httpx.ConnectError):
+            client.put("/v1/rounds/round-1/keys/abc", content=b"x")
+        with pytest.raises(httpx.ConnectError):
+            client.get("/v1/rounds/round-1/keys/abc")
+    assert asked == ["/v1/recall", "/v1/rounds/current", "/v1/rounds/round-1"]
+
+
+def test_the_table_tells_how_each_round_ended_and_why() -> None:
+    ended = RoundStatus(
+        round="round-4", system="small_ranker_secure", state="failed", reason="2 of 3 came", release="r1", cohort=9,
+        cohort_minimum=3, joined=5, uploaded=2, received_bytes=1_250_000, opened_at=NOW, closes_at=NOW,
+    )  # fmt: skip
+    table, page = RoundTable(FaultRates(dropout=0.5)), io.StringIO()
+    table.print(Console(file=page))
+    assert page.getvalue() == ""
+    table.add(ended, {"waiting": 3}, {"dropout": 3}, 7.25)
+    table.print(Console(file=page, width=160))
+    for words in ("round-4", "small_ranker_secure", "failed", "2 of 3 came", "1.2", "7.2", "dropout", "0 of 1 rounds"):
+        assert words in page.getvalue()

@@ -1,0 +1,126 @@
+"""Ends a server or a device as SIGKILL does, at chosen points, without the cost of a new process.
+
+A point is any moment at which something outlives the process: before and after each commit of a database, before each
+change of a file or folder of the server, and when a request leaves a device or its answer arrives. From the kill on the
+dead one changes nothing any more, so that no `finally` of this process mends what a killed one would leave.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import sys
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, cast
+
+import pytest
+from sqlalchemy import Connection, Engine, event
+
+from device_app.store.database import Database
+
+Victim = Literal["server", "device"]
+CHANGES = {"os.rename", "os.remove", "os.rmdir", "os.mkdir", "shutil.rmtree", "os.truncate"}
+WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
+
+
+class Killed(BaseException):
+    """The process is dead; nobody catches it but who starts it anew."""
+
+
+@dataclass
+class Kills:
+    """Which points are deadly: whose, at which stage of the round, and the how-many-th there."""
+
+    folder: Path
+    deadly: Collection[tuple[Victim, str, int]]
+    passed: Counter[tuple[Victim, str]] = field(default_factory=Counter)
+    stage: str = ""
+    armed: bool = False
+    dead: Victim | None = None
+    done: list[tuple[Victim, str, str]] = field(default_factory=list)
+
+    def point(self, victim: Victim, what: str) -> None:
+        """Raises Killed if this point is deadly, or the victim has died and not come back."""
+        if self.dead == victim:
+            raise Killed
+        if self.dead is not None or not self.armed:
+            return
+        self.passed[victim, self.stage] += 1
+        if (victim, self.stage, self.passed[victim, self.stage]) in self.deadly:
+            self.dead = victim
+            self.done.append((victim, what, self.stage))
+            raise Killed
+
+    def revived(self) -> None:
+        """The dead one has been started again."""
+        self.dead = None
+
+    def by_stage(self) -> Counter[tuple[str, str]]:
+        """How many of either died at each stage."""
+        return Counter((victim, stage) for victim, _, stage in self.done)
+
+    def watch_server(self, engine: Engine) -> None:
+        """Points around every commit of this engine."""
+
+        def commit(connection: Connection) -> None:
+            if not connection.get_execution_options().get("ownfeed_writes"):
+                return
+            self.point("server", "before a commit")
+            raw = cast(sqlite3.Connection, connection.connection.dbapi_connection)
+            raw.execute("COMMIT")
+            self.point("server", "after a commit")
+
+        event.listen(engine, "commit", commit)
+
+    def watch_device(self, patch: pytest.MonkeyPatch) -> None:
+        """Points around every commit of every device's store."""
+        run = Database._run
+
+        def watched(database: Database, sql: str, *values: Any) -> Any:
+            if sql != "COMMIT":
+                return run(database, sql, *values)
+            self.point("device", "before a commit")
+            result = run(database, sql, *values)
+            self.point("device", "after a commit")
+            return result
+
+        patch.setattr(Database, "_run", watched)
+
+    def heard(self, name: str, arguments: tuple[Any, ...]) -> None:
+        """An audit event of the interpreter."""
+        if name == "open":
+            path, _, flags = arguments
+            if not isinstance(flags, int) or not flags & WRITING:
+                return
+        elif name in CHANGES:
+            path = arguments[0]
+        else:
+            return
+        if isinstance(path, str | os.PathLike):
+            text = os.fspath(path)
+            if isinstance(text, str) and text.startswith(f"{self.folder}{os.sep}") and not text.endswith(".lock"):
+                self.point("server", f"{name} {Path(text).suffix}")
+
+
+_listening: list[Kills] = []
+
+
+def _audit(name: str, arguments: tuple[Any, ...]) -> None:
+    if _listening:
+        _listening[-1].heard(name, arguments)
+
+
+_hooked: list[bool] = []
+
+
+def listen(kills: Kills | None) -> None:
+    """Let these kills hear of the interpreter's files; None: no kills. A hook can't be taken away, only be deaf."""
+    _listening.clear()
+    if kills is not None:
+        _listening.append(kills)
+        if not _hooked:
+            sys.addaudithook(_audit)
+            _hooked.append(True)

@@ -24,7 +24,7 @@ def backend() -> FakeBackend:
 @pytest.fixture
 def fleet(tmp_path: Path, backend: FakeBackend, monkeypatch: pytest.MonkeyPatch) -> Iterator[Fleet]:
     def with_backend(settings: DeviceSettings, **shared: object) -> Device:
-        return build_device(settings, transport=backend.transport(), **shared)  # type: ignore[arg-type]
+        return build_device(settings, **{**shared, "transport": backend.transport()})  # type: ignore[arg-type]
 
     monkeypatch.setattr(fleet_module, "build_device", with_backend)
     made = Fleet(DeviceSettings(data_dir=tmp_path), 5, seed=3)

@@ -182,7 +182,11 @@ def exact_epsilon(sigma: float, rounds: int, delta: float) -> float:
 
 
 def composed_epsilon(sigmas: Sequence[float], delta: float) -> float:
-    """`exact_epsilon` of Gaussian mechanisms of different noise: their mu add up by squares. 0 for none."""
+    """`exact_epsilon` of Gaussian mechanisms of different noise: their mu add up by squares. 0 for none.
+
+    Formal guarantees: the least epsilon at `delta` of all of them together, each chosen before it is drawn (Dong, Roth
+    and Su, corollary 3.3: n mechanisms of mu_i are one of sqrt(sum mu_i^2)).
+    """
     if not sigmas:
         return 0.0
     for sigma in sigmas:

@@ -39,9 +39,9 @@ def router(services: Services) -> APIRouter:
         request: Request, round_id: Annotated[RoundId, Path()], pseudonym: Annotated[Pseudonym, Path()]
     ) -> UploadReceipt:
         require_media_type(request, TENSORS_MEDIA_TYPE)
-        limit_bytes = await run_in_threadpool(coordinator.upload_limit_bytes, round_id, pseudonym)
+        limit_bytes = await run_in_threadpool(coordinator.plain.limit_bytes, round_id, pseudonym)
         content = await read_body(request, limit_bytes)
-        return await run_in_threadpool(coordinator.accept_update, round_id, pseudonym, content)
+        return await run_in_threadpool(coordinator.plain.accept, round_id, pseudonym, content)
 
     @routes.get("/v1/rounds/{round_id}")
     def status(round_id: Annotated[RoundId, Path()]) -> RoundStatus:

@@ -1,4 +1,4 @@
-"""Runs training rounds: offers places, takes updates, averages them, publishes.
+"""Runs training rounds: opens them, offers places, and ends them; `plain_rounds` and `secure_rounds` take what comes.
 
 Everything a round is stands in the database and on disk, so a coordinator that is killed at any point goes on after a
 restart. Several processes may serve devices over one database and one folder; one of them at a time ends rounds. At
@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import cast
 
 from sqlalchemy import Engine, select
-from sqlalchemy.orm import Session
 
 from backend.db.sessions import reading_session, writing_session
 from backend.db.tables_federation import Participation, Round
@@ -23,39 +22,30 @@ from backend.db.turn import turn
 from backend.errors import OwnfeedError
 from backend.federation.errors import (
     IllegalTransition,
-    RoundClosed,
-    UnknownRound,
-    UpdateConflict,
 )
-from backend.federation.gathering import gather_updates
-from backend.federation.inbox import Inbox
 from backend.federation.looks import Looks
 from backend.federation.orders import OrderBook
+from backend.federation.plain_rounds import PlainRounds
 from backend.federation.records import (
     count_joined,
-    count_uploaded,
+    find_round,
     is_paused,
-    place,
-    round_number,
+    is_sum,
     round_status,
     under_way,
 )
-from backend.federation.round import UNDER_WAY, advance
+from backend.federation.round import advance
 from backend.federation.secagg.book import SumBook
 from backend.federation.secure_rounds import SecureRounds
 from backend.federation.selection import admitted, draw_pseudonym, places
-from backend.federation.settlement import settle
 from backend.federation.spending import Spending, spending
 from backend.federation.stockroom import Stockroom
 from backend.federation.strategies.strategy import RoundOrder
 from backend.federation.systems.system import SystemSpec
 from backend.federation.timetable import Timetable
-from backend.federation.uploads import UploadRules
-from backend.releases.blobs import digest
 from backend.releases.store import ReleaseStore
-from device_app.wire.ids import PROTOCOL_VERSION, Pseudonym, RoundId
-from device_app.wire.protections import LocalLaplace
-from device_app.wire.rounds import CheckIn, RoundManifest, RoundOffer, RoundState, RoundStatus, UploadReceipt
+from device_app.wire.ids import PROTOCOL_VERSION, RoundId
+from device_app.wire.rounds import CheckIn, RoundManifest, RoundOffer, RoundState, RoundStatus
 
 ENDING = "rounds"
 """The turn of the process that closes stages and ends rounds."""
@@ -90,15 +80,12 @@ class Coordinator:
         self._engine = engine
         self._systems = systems
         self._clock = clock
-        self._inbox = Inbox(data_dir / "rounds")
         self._room = Stockroom(engine, releases, clock, data_dir, held_out)
+        self.plain = PlainRounds(systems, data_dir / "rounds", self._room)
         self.sums = SecureRounds(systems, SumBook(engine, data_dir / "sums", clock), self._room)
         self._orders = OrderBook(systems, self._room, self.sums)
         self.looks = Looks(clock)
         self.timetable = Timetable(engine, self._orders, self.looks, clock)
-        self._rules: tuple[RoundId, UploadRules] | None = None
-        with reading_session(engine) as session:
-            self._inbox.sweep([f"round-{row.number}" for row in under_way(session)])
 
     def open_round(
         self, system: str, *, cohort: int, cohort_minimum: int, seconds: float, admission: float = 1.0
@@ -134,50 +121,10 @@ class Coordinator:
                 return RoundOffer(manifest=manifest, pseudonym=pseudonym)
         return None
 
-    def upload_limit_bytes(self, round_id: RoundId, pseudonym: Pseudonym) -> int:
-        """The largest body this place may send, asked before the body is read.
-
-        Raises UnknownRound, UnknownPseudonym or RoundClosed.
-        """
-        with reading_session(self._engine) as session:
-            row = self._round(session, round_id)
-            mine = place(session, row, pseudonym)
-            _check_takes_updates(row)
-            if mine.sha256 is None:
-                self._check_open(session, row)
-            return self._rules_of(row).limit_bytes
-
-    def accept_update(self, round_id: RoundId, pseudonym: Pseudonym, content: bytes) -> UploadReceipt:
-        """Take one update. The same bytes again get the same receipt, whatever has become of the round.
-
-        Raises UnknownRound, UnknownPseudonym, UpdateConflict (other bytes before), RoundClosed (late, or the cohort is
-        complete) or UpdateRefused (wrong tensors). The round goes on after any of them.
-        """
-        sha256 = digest(content)
-        with reading_session(self._engine) as session:
-            row = self._round(session, round_id)
-            _check_takes_updates(row)
-            if receipt := _earlier_receipt(round_id, place(session, row, pseudonym), sha256):
-                return receipt
-            self._check_open(session, row)
-            rules = self._rules_of(row)
-        rules.read(content)
-        self._inbox.keep(round_id, pseudonym, content)
-        with writing_session(self._engine) as session:
-            row = self._round(session, round_id, to_change=True)
-            mine = place(session, row, pseudonym)
-            if receipt := _earlier_receipt(round_id, mine, sha256):
-                return receipt
-            self._check_open(session, row)
-            mine.uploaded_at, mine.sha256, mine.size_bytes = self._clock(), sha256, len(content)
-            if row.state == "open":
-                row.state = advance("open", "updates")
-        return UploadReceipt(round=round_id, sha256=sha256, duplicate=False)
-
     def status(self, round_id: RoundId) -> RoundStatus:
         """Progress anyone may see. Raises UnknownRound."""
         with reading_session(self._engine) as session:
-            return round_status(session, self._round(session, round_id))
+            return round_status(session, find_round(session, round_id))
 
     def current(self) -> RoundStatus | None:
         """The round under way, if any."""
@@ -198,8 +145,7 @@ class Coordinator:
     def cancel(self, round_id: RoundId, reason: str = "cancelled by the operator") -> RoundStatus:
         """End a round; its updates are thrown away. Raises UnknownRound, or IllegalTransition if it has ended."""
         status = self._fail(round_id, reason)
-        self._forget_sum(round_id, reason)
-        self._inbox.discard(round_id)
+        self._forget(round_id, reason)
         return status
 
     async def tick(self) -> None:
@@ -226,113 +172,44 @@ class Coordinator:
 
     def _end_due(self) -> RoundStatus | None:
         with reading_session(self._engine) as session:
-            summing = next((row for row in under_way(session) if _is_sum(row)), None)
-        if summing is not None:
-            return self._step_sum(summing)
-        with reading_session(self._engine) as session:
-            due = next((row for row in under_way(session) if self._is_due(session, row)), None)
-            if due is None:
-                return None
-            uploaded = count_uploaded(session, due)
-        round_id = f"round-{due.number}"
-        if uploaded < due.cohort_minimum:
-            self._give_up(round_id, f"{uploaded} updates came until the deadline; the minimum is {due.cohort_minimum}")
-        else:
-            self._try_to_apply(due)
-        self._inbox.discard(round_id)
-        return self.status(round_id)
-
-    def _is_due(self, session: Session, row: Round) -> bool:
-        return self._clock() >= row.closes_at or count_uploaded(session, row) >= row.cohort
-
-    def _try_to_apply(self, row: Round) -> None:
+            row = next(iter(under_way(session)), None)
+        if row is None:
+            return None
         round_id = f"round-{row.number}"
         try:
-            rules = self._rules_of(row)
-            spec = self._systems[row.system]
-            settle(lambda: gather_updates(self._engine, self._inbox, rules, row, spec.centre), spec, self._room, row)
-        except (OwnfeedError, OSError) as reason:
-            self._give_up(round_id, str(reason))
-        except Exception as unforeseen:
-            self._give_up(round_id, f"unforeseen: {type(unforeseen).__name__}")
-            raise
-
-    def _step_sum(self, row: Round) -> RoundStatus | None:
-        round_id = f"round-{row.number}"
-        try:
-            reason = self.sums.step(row)
+            reason = (self.sums if is_sum(row) else self.plain).step(row)
         except (OwnfeedError, OSError) as refused:
             reason = str(refused)
         except Exception as unforeseen:
-            self._end_sum(round_id, f"unforeseen: {type(unforeseen).__name__}")
+            self._give_up(round_id, f"unforeseen: {type(unforeseen).__name__}")
             raise
         if reason is not None:
-            self._end_sum(round_id, reason)
+            self._give_up(round_id, reason)
         status = self.status(round_id)
-        return status if status.state in ("applied", "failed") else None
-
-    def _end_sum(self, round_id: RoundId, reason: str) -> None:
-        self._give_up(round_id, reason)
-        self._forget_sum(round_id, reason)
-
-    def _forget_sum(self, round_id: RoundId, reason: str) -> None:
-        with reading_session(self._engine) as session:
-            summed = _is_sum(self._round(session, round_id))
-        if summed:
-            self.sums.fail(round_id, reason)
+        if status.state not in ("applied", "failed"):
+            return None
+        self.plain.forget(round_id)
+        return status
 
     def _give_up(self, round_id: RoundId, reason: str) -> None:
         """Fail a round unless it has ended meanwhile, by the operator's hand: that reason stays then."""
         with suppress(IllegalTransition):
             self._fail(round_id, reason)
+        self._forget(round_id, reason)
+
+    def _forget(self, round_id: RoundId, reason: str) -> None:
+        """What a round that failed has left."""
+        with reading_session(self._engine) as session:
+            summed = is_sum(find_round(session, round_id))
+        if summed:
+            self.sums.fail(round_id, reason)
+        else:
+            self.plain.forget(round_id)
 
     def _fail(self, round_id: RoundId, reason: str) -> RoundStatus:
         with writing_session(self._engine) as session:
-            row = self._round(session, round_id, to_change=True)
+            row = find_round(session, round_id, to_change=True)
             row.state = advance(cast(RoundState, row.state), "failed")
             row.reason, row.finished_at = reason[:500], self._clock()
             session.flush()
             return round_status(session, row)
-
-    def _round(self, session: Session, round_id: RoundId, *, to_change: bool = False) -> Round:
-        row = session.get(Round, round_number(round_id), with_for_update=to_change)
-        if row is None:
-            raise UnknownRound
-        return row
-
-    def _check_open(self, session: Session, row: Round) -> None:
-        if row.state not in UNDER_WAY:
-            raise RoundClosed(f"The round is {row.state}.", field="round")
-        if self._clock() >= row.closes_at:
-            raise RoundClosed(
-                "The update is late.", field="closes_at", limit=row.closes_at.isoformat(timespec="seconds")
-            )
-        if count_uploaded(session, row) >= row.cohort:
-            raise RoundClosed("The cohort is complete.", field="cohort", limit=str(row.cohort))
-
-    def _rules_of(self, row: Round) -> UploadRules:
-        round_id = f"round-{row.number}"
-        known = self._rules
-        if known is None or known[0] != round_id:
-            manifest = RoundManifest.model_validate_json(row.manifest)
-            assert isinstance(manifest.protection, LocalLaplace)
-            known = (round_id, UploadRules.of(manifest.shapes, manifest.protection))
-            self._rules = known
-        return known[1]
-
-
-def _earlier_receipt(round_id: RoundId, mine: Participation, sha256: str) -> UploadReceipt | None:
-    if mine.sha256 is None:
-        return None
-    if mine.sha256 != sha256:
-        raise UpdateConflict
-    return UploadReceipt(round=round_id, sha256=sha256, duplicate=True)
-
-
-def _check_takes_updates(row: Round) -> None:
-    if _is_sum(row):
-        raise RoundClosed("The round takes masked vectors, and never a single update.", field="round")
-
-
-def _is_sum(row: Round) -> bool:
-    return RoundManifest.model_validate_json(row.manifest).terms is not None

@@ -9,7 +9,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from backend.db.tables_federation import Participation, Round, RoundOrderRow, SecureSumRow, TimetableRow
-from backend.federation.errors import UnknownPseudonym
+from backend.federation.errors import UnknownPseudonym, UnknownRound
 from backend.federation.round import UNDER_WAY
 from backend.federation.strategies.strategy import RoundOrder
 from device_app.wire.ids import Pseudonym, RoundId
@@ -19,6 +19,19 @@ from device_app.wire.rounds import RoundManifest, RoundState, RoundStatus
 def round_number(round_id: RoundId) -> int:
     """round-12 -> 12."""
     return int(round_id.removeprefix("round-"))
+
+
+def find_round(session: Session, round_id: RoundId, *, to_change: bool = False) -> Round:
+    """The row. Raises UnknownRound."""
+    row = session.get(Round, round_number(round_id), with_for_update=to_change)
+    if row is None:
+        raise UnknownRound
+    return row
+
+
+def is_sum(row: Round) -> bool:
+    """Whether the round is a secure sum, and takes no single updates."""
+    return RoundManifest.model_validate_json(row.manifest).terms is not None
 
 
 def under_way(session: Session, *, to_change: bool = False) -> Sequence[Round]:

@@ -426,8 +426,8 @@ def test_a_cancelled_secure_round_opens_nothing(cohort: Cohort) -> None:
 def test_a_device_that_adds_more_than_a_clipped_update_costs_the_round_and_the_release_stays(
     cohort: Cohort, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def lie(*args: object) -> Contribution:
-        honest = contribute(*args)  # type: ignore[arg-type]
+    def lie(*args: object, **rest: object) -> Contribution:
+        honest = contribute(*args, **rest)  # type: ignore[arg-type]
         vector = honest.vector.copy()
         vector[0] = 2**30
         return replace(honest, vector=vector)

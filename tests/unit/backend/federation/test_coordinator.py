@@ -71,7 +71,7 @@ def joined(coordinator: Coordinator) -> RoundOffer:
 
 def sent(coordinator: Coordinator, value: float) -> RoundOffer:
     offer = joined(coordinator)
-    coordinator.accept_update("round-1", offer.pseudonym, pack(update(value)))
+    coordinator.plain.accept("round-1", offer.pseudonym, pack(update(value)))
     return offer
 
 
@@ -214,10 +214,10 @@ def test_over_selection_gives_more_places_than_updates_are_wanted(rig: Rig) -> N
     offers = [joined(coordinator) for _ in range(3)]
     assert coordinator.check_in(CHECK_IN) is None
     for offer in offers[:2]:
-        coordinator.accept_update("round-1", offer.pseudonym, pack(update(0.01)))
+        coordinator.plain.accept("round-1", offer.pseudonym, pack(update(0.01)))
 
     with pytest.raises(RoundClosed, match="complete"):
-        coordinator.accept_update("round-1", offers[2].pseudonym, pack(update(0.01)))
+        coordinator.plain.accept("round-1", offers[2].pseudonym, pack(update(0.01)))
 
 
 def test_nobody_joins_after_the_deadline(rig: Rig) -> None:
@@ -241,11 +241,11 @@ def test_the_same_bytes_again_get_the_same_receipt_at_any_time(rig: Rig) -> None
     opened(coordinator, minimum=1)
     offer = joined(coordinator)
     content = pack(update(0.01))
-    first = coordinator.accept_update("round-1", offer.pseudonym, content)
-    again = coordinator.accept_update("round-1", offer.pseudonym, content)
+    first = coordinator.plain.accept("round-1", offer.pseudonym, content)
+    again = coordinator.plain.accept("round-1", offer.pseudonym, content)
     rig.clock.go_on(61)
     coordinator.step()
-    later = coordinator.accept_update("round-1", offer.pseudonym, content)
+    later = coordinator.plain.accept("round-1", offer.pseudonym, content)
 
     assert (first.duplicate, again.duplicate, later.duplicate) == (False, True, True)
     assert first.sha256 == again.sha256 == later.sha256
@@ -258,7 +258,7 @@ def test_other_bytes_under_a_used_pseudonym_are_refused_and_the_first_count(rig:
     opened(coordinator, cohort=1, minimum=1)
     offer = sent(coordinator, 0.01)
     with pytest.raises(UpdateConflict):
-        coordinator.accept_update("round-1", offer.pseudonym, pack(update(0.1)))
+        coordinator.plain.accept("round-1", offer.pseudonym, pack(update(0.1)))
     coordinator.step()
 
     stepped = rig.releases.weights(rig.releases.require_current(), "recall")
@@ -286,9 +286,9 @@ def test_a_garbage_update_is_refused_and_the_round_goes_on(rig: Rig, content: by
     opened(coordinator, cohort=1, minimum=1)
     offer = joined(coordinator)
     with pytest.raises(UpdateRefused):
-        coordinator.accept_update("round-1", offer.pseudonym, content)
+        coordinator.plain.accept("round-1", offer.pseudonym, content)
     assert coordinator.status("round-1").uploaded == 0
-    coordinator.accept_update("round-1", offer.pseudonym, pack(update(0.01)))
+    coordinator.plain.accept("round-1", offer.pseudonym, pack(update(0.01)))
     ended = coordinator.step()
 
     assert ended is not None
@@ -308,18 +308,18 @@ def test_late_and_foreign_uploads_are_refused_before_their_body_is_read(rig: Rig
     opened(coordinator)
     offer = joined(coordinator)
 
-    assert coordinator.upload_limit_bytes("round-1", offer.pseudonym) >= len(pack(update(0.0)))
+    assert coordinator.plain.limit_bytes("round-1", offer.pseudonym) >= len(pack(update(0.0)))
     with pytest.raises(UnknownPseudonym):
-        coordinator.upload_limit_bytes("round-1", "x" * 32)
+        coordinator.plain.limit_bytes("round-1", "x" * 32)
     with pytest.raises(UnknownRound):
-        coordinator.upload_limit_bytes("round-2", offer.pseudonym)
+        coordinator.plain.limit_bytes("round-2", offer.pseudonym)
     rig.clock.go_on(60)
     with pytest.raises(RoundClosed, match="late"):
-        coordinator.upload_limit_bytes("round-1", offer.pseudonym)
+        coordinator.plain.limit_bytes("round-1", offer.pseudonym)
     with pytest.raises(RoundClosed, match="late"):
-        coordinator.accept_update("round-1", offer.pseudonym, pack(update(0.01)))
+        coordinator.plain.accept("round-1", offer.pseudonym, pack(update(0.01)))
     with pytest.raises(UnknownPseudonym):
-        coordinator.accept_update("round-1", "x" * 32, pack(update(0.01)))
+        coordinator.plain.accept("round-1", "x" * 32, pack(update(0.01)))
 
 
 def test_a_cancelled_round_fails_and_its_updates_are_gone(rig: Rig) -> None:
@@ -351,7 +351,7 @@ def test_a_round_whose_release_is_no_longer_current_fails(rig: Rig) -> None:
 def test_a_restart_while_open_keeps_the_offers(rig: Rig) -> None:
     opened(rig.coordinator(), cohort=1, minimum=1)
     offer = joined(rig.coordinator())
-    rig.coordinator().accept_update("round-1", offer.pseudonym, pack(update(0.01)))
+    rig.coordinator().plain.accept("round-1", offer.pseudonym, pack(update(0.01)))
     ended = rig.coordinator().step()
 
     assert ended is not None
@@ -524,8 +524,8 @@ def test_many_threads_join_and_upload_at_once(rig: Rig) -> None:
         try:
             offer = joined(coordinator)
             content = pack(update(number / 1_000))
-            coordinator.accept_update("round-1", offer.pseudonym, content)
-            assert coordinator.accept_update("round-1", offer.pseudonym, content).duplicate
+            coordinator.plain.accept("round-1", offer.pseudonym, content)
+            assert coordinator.plain.accept("round-1", offer.pseudonym, content).duplicate
         except BaseException as failed:
             failures.append(failed)
 

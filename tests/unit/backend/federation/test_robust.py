@@ -111,7 +111,7 @@ def test_a_live_round_with_a_median_is_not_moved_by_a_liar(tmp_path: Path, monke
         offer = coordinator.check_in(CheckIn(protocol=PROTOCOL_VERSION, release="r1", tasks=("recall",)))
         assert offer is not None
         update = {f"g.{name}": np.full_like(each, value) for name, each in WEIGHTS.items()}
-        coordinator.accept_update("round-1", offer.pseudonym, pack(update))
+        coordinator.plain.accept("round-1", offer.pseudonym, pack(update))
     ended = coordinator.step()
 
     assert ended is not None

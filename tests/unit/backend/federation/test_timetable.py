@@ -101,7 +101,7 @@ def test_while_paused_nothing_opens_and_nobody_gets_a_place_and_who_has_one_goes
     assert coordinator.timetable.pause().paused
 
     assert coordinator.check_in(CHECK_IN) is None
-    coordinator.accept_update(
+    coordinator.plain.accept(
         "round-1", offer.pseudonym, pack({f"g.{name}": np.zeros_like(each) for name, each in WEIGHTS.items()})
     )
     server.clock.go_on(31)

@@ -1,0 +1,238 @@
+"""Two server processes over one database and one folder: every round is ended once, by one of them.
+
+Oracle: the releases there are, and the SHA-256 of numpy's sum of what the clients drew.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+
+import httpx
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from sqlalchemy import Engine
+
+from backend.db.engine import open_engine
+from backend.db.sessions import reading_session
+from backend.db.tables_federation import Participation, Round
+from backend.db.turn import turn
+from backend.federation.coordinator import Coordinator
+from backend.federation.errors import RoundUnderWay, UpdateConflict
+from backend.federation.systems import SYSTEMS
+from backend.operator import Operator
+from backend.settings import load_settings
+from device_app.wire.ids import PROTOCOL_VERSION
+from device_app.wire.rounds import CheckIn
+from device_app.wire.tensors import pack
+from experiments.bench.secagg_clients import WireClient, drive
+from experiments.bench.secagg_server import SUMMING
+from tests.doubles.clock import StillClock
+from tests.doubles.small_release import WEIGHTS, small_store
+from tests.doubles.small_world import START_WITHIN_SEC, free_port
+
+LENGTH = 33
+CHECK_IN = CheckIn(protocol=PROTOCOL_VERSION, release="r1", tasks=("recall",))
+UPDATE = pack({f"g.{name}": np.full_like(value, 0.01) for name, value in WEIGHTS.items()})
+
+
+@contextmanager
+def worker(folder: Path, database: str) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """A server process that answers when the block begins."""
+    port = free_port()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "experiments.bench.secagg_server", str(folder), str(port), str(LENGTH)],
+        env=os.environ | {"OMP_NUM_THREADS": "1", "OWNFEED_BACKEND_DATABASE_URL": database},
+    )
+    url = f"http://127.0.0.1:{port}"
+    try:
+        until = time.monotonic() + START_WITHIN_SEC
+        while True:
+            assert process.poll() is None, "the server ended while starting"
+            assert time.monotonic() < until, "the server did not start in time"
+            try:
+                httpx.get(f"{url}/v1/health", timeout=2.0).raise_for_status()
+                break
+            except httpx.HTTPError:
+                time.sleep(0.05)
+        yield url, process
+    finally:
+        if process.poll() is None:
+            process.send_signal(signal.SIGKILL)
+        process.wait()
+
+
+def numbers(place: int, size: int) -> NDArray[np.float64]:
+    return np.random.default_rng(place).integers(-256, 257, size) / 256
+
+
+def test_two_workers_serve_one_secure_round_and_one_goes_on_when_the_other_is_killed(
+    database_url: str, tmp_path: Path
+) -> None:
+    clients_number = 8
+    with ExitStack() as stack:
+        first, doomed = stack.enter_context(worker(tmp_path, database_url))
+        second, _ = stack.enter_context(worker(tmp_path, database_url))
+        doors = [stack.enter_context(httpx.Client(base_url=url, timeout=30.0)) for url in (first, second)]
+        operator = Operator(second, load_settings(data_dir=tmp_path).admin_token_file)
+        opened = operator.open_round(SUMMING, cohort=clients_number, cohort_minimum=5, seconds=300)
+        clients: list[WireClient] = []
+        for place in range(clients_number):
+            joined = WireClient.joining(doors[place % 2], "r1", SUMMING, partial(numbers, place))
+            assert joined is not None
+            clients.append(joined)
+        while {client.stage for client in clients} != {"masked"}:
+            for number, client in enumerate(clients):
+                client.http = doors[number % 2]
+                client.go_on()
+        doomed.send_signal(signal.SIGKILL)
+        doomed.wait()
+        for client in clients:
+            client.http = doors[1]
+        drive(clients)
+        *_, status = operator.follow(opened)
+        assert (status.state, status.survivors) == ("applied", clients_number), status.reason
+    engine = open_engine(database_url)
+    with reading_session(engine) as session:
+        facts = session.get_one(Round, 1).facts or {}
+    engine.dispose()
+    total = np.sum([numbers(place, LENGTH - 1) for place in range(clients_number)], axis=0)
+    assert facts["sum"] == sha256(total.data).hexdigest()
+
+
+class Two:
+    """Two coordinators with engines of their own, as two processes have them; a barrier makes them act at once."""
+
+    def __init__(self, url: str, folder: Path) -> None:
+        self.engines = [open_engine(url), open_engine(url)]
+        self.store = small_store(self.engines[0], folder)
+        stores = [self.store, type(self.store)(self.engines[1], folder / "blobs", self.store._key)]
+        clock = StillClock()
+        self.coordinators = [
+            Coordinator(engine, store, SYSTEMS, folder, clock)
+            for engine, store in zip(self.engines, stores, strict=True)
+        ]
+
+    def at_once(self, *acts: Callable[[], object]) -> list[object]:
+        """What each returned, or the exception it raised."""
+        barrier = threading.Barrier(len(acts))
+        results: list[object] = [None] * len(acts)
+
+        def act(number: int) -> None:
+            barrier.wait()
+            try:
+                results[number] = acts[number]()
+            except Exception as raised:
+                results[number] = raised
+
+        threads = [threading.Thread(target=act, args=(number,)) for number in range(len(acts))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return results
+
+
+@pytest.fixture
+def two(engine: Engine, database_url: str, tmp_path: Path) -> Iterator[Two]:
+    pair = Two(database_url, tmp_path)
+    yield pair
+    for one in pair.engines:
+        one.dispose()
+
+
+def test_two_workers_that_end_the_same_round_apply_it_once(two: Two) -> None:
+    first, second = two.coordinators
+    for number in range(1, 6):
+        first.open_round("uni_fedrec", cohort=2, cohort_minimum=2, seconds=60)
+        for coordinator in (first, second):
+            offer = coordinator.check_in(CHECK_IN.model_copy(update={"release": f"r{number}"}))
+            assert offer is not None
+            coordinator.accept_update(f"round-{number}", offer.pseudonym, UPDATE)
+        ended = two.at_once(first.step, second.step, first.step, second.step)
+        assert not [one for one in ended if isinstance(one, Exception)]
+        assert first.step() is None
+        assert second.step() is None
+        assert second.status(f"round-{number}").published == f"r{number + 1}"
+    assert [one.release for one in two.store.history()] == [f"r{number}" for number in range(6, 0, -1)]
+
+
+def test_two_operators_that_open_a_round_at_once_open_one(two: Two) -> None:
+    opened = two.at_once(
+        *(partial(one.open_round, "uni_fedrec", cohort=2, cohort_minimum=2, seconds=60) for one in two.coordinators * 3)
+    )
+    kinds = Counter(type(one) for one in opened)
+    assert kinds[RoundUnderWay] == 5
+    assert len(two.coordinators[0].history()) == 1
+
+
+def test_two_workers_never_give_more_places_than_the_cohort_has(two: Two) -> None:
+    two.coordinators[0].open_round("uni_fedrec", cohort=5, cohort_minimum=2, seconds=60)
+    offers = two.at_once(*(partial(one.check_in, CHECK_IN) for one in two.coordinators * 8))
+    assert sum(one is not None for one in offers) == 5
+    assert two.coordinators[1].status("round-1").joined == 5
+
+
+def test_two_different_updates_of_one_place_at_two_workers_are_one_update_and_one_conflict(two: Two) -> None:
+    first, second = two.coordinators
+    first.open_round("uni_fedrec", cohort=5, cohort_minimum=2, seconds=60)
+    other = pack({f"g.{name}": np.full_like(value, 0.02) for name, value in WEIGHTS.items()})
+    for _ in range(4):
+        offer = first.check_in(CHECK_IN)
+        assert offer is not None
+        sent = two.at_once(
+            partial(first.accept_update, "round-1", offer.pseudonym, UPDATE),
+            partial(second.accept_update, "round-1", offer.pseudonym, other),
+        )
+        conflicts = [place for place, one in enumerate(sent) if isinstance(one, UpdateConflict)]
+        assert len(conflicts) == 1, sent
+        kept = sha256(UPDATE if conflicts == [1] else other).hexdigest()
+        with reading_session(two.engines[0]) as session:
+            row = session.query(Participation).filter_by(pseudonym=offer.pseudonym).one()
+            assert row.sha256 == kept
+
+
+def test_a_turn_is_one_threads_and_comes_free_with_its_end(two: Two) -> None:
+    first, second = two.engines
+    with turn(first, "rounds") as mine:
+        assert mine
+        for engine in (first, second):
+            with turn(engine, "rounds") as also:
+                assert not also
+        with turn(second, "something else") as other:
+            assert other
+    with turn(second, "rounds") as free:
+        assert free
+
+
+def test_a_turn_comes_free_when_its_process_is_killed(two: Two, database_url: str) -> None:
+    code = (
+        "import sys, time\nfrom backend.db.engine import open_engine\nfrom backend.db.turn import turn\n"
+        "with turn(open_engine(sys.argv[1]), 'rounds') as mine:\n    print(mine, flush=True)\n    time.sleep(60)\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code, database_url], stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    assert process.stdout.readline().strip() == b"True"
+    with turn(two.engines[0], "rounds") as mine:
+        assert not mine
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    process.stdout.close()
+    until = time.monotonic() + START_WITHIN_SEC
+    while True:
+        with turn(two.engines[0], "rounds") as mine:
+            if mine:
+                return
+        assert time.monotonic() < until, "the dead process keeps its turn"
+        time.sleep(0.05)

@@ -15,8 +15,11 @@ from safetensors.numpy import load_file, save_file
 from transformers import AutoModel, AutoTokenizer
 
 import backend.news.embed.first as first
+from backend.federation.optimizers import Memory
+from backend.federation.split.news_model import LAYERS_FILE, LayersRefused, StoredEncoder
+from backend.federation.split.process import step_aside
 from backend.news.embed.batches import PIECES_LIMIT, length_buckets
-from backend.news.embed.embedder import EncoderMissing, OnnxEmbedder, load_embedder
+from backend.news.embed.embedder import EncoderMissing, OnnxEmbedder, load_embedder, state_shelf, trained_folder
 from backend.news.embed.first import EncoderDiffers, load_tokenizer, prepare_encoder
 from backend.news.embed.weights import PACKAGED, find_weights
 from backend.settings import BackendSettings
@@ -169,3 +172,45 @@ def test_a_graph_that_differs_from_torch_keeps_nothing(
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(EncoderMissing):
         load_embedder(elsewhere)
+
+
+def test_an_encoder_with_trained_layers_has_a_graph_of_its_own_that_gives_the_steps_vectors(
+    settings: BackendSettings, embedder: OnnxEmbedder, tmp_path: Path
+) -> None:
+    titles = TITLES[:24]
+    made = step_aside(
+        tmp_path,
+        encoder_dir=settings.encoder_dir,
+        encoder=embedder.digest,
+        titles=titles,
+        rows=[0, 5],
+        slopes=np.stack([embedder.encode(titles)[3]] * 2),
+        memory=Memory(),
+        learning_rate=1e-3,
+        layers=1,
+    )
+    trained = load_embedder(settings, made.done.encoder)
+    assert trained.digest == made.done.encoder != embedder.digest
+    assert (trained.encode(titles) * made.vectors).sum(axis=1).min() > 0.9999, "states are kept in float16"
+    assert (embedder.encode(titles) * made.vectors).sum(axis=1).min() < 0.99, "the step was felt"
+    assert any(name.startswith("m.layers.0.") for name in made.memory.tensors)
+    with pytest.raises(LayersRefused, match="at least 1"):
+        StoredEncoder.find(settings.encoder_dir, made.done.encoder).load(find_weights(PACKAGED), 0)
+    further = StoredEncoder.find(settings.encoder_dir, made.done.encoder).load(find_weights(PACKAGED), 2)
+    kept = load_file(trained_folder(settings.encoder_dir, made.done.encoder) / LAYERS_FILE)
+    for name, value in kept.items():
+        found = further.state_dict()[name.replace("layers.0.", "layers.1.")].numpy()
+        assert (found == value).all(), "layers that join stand below those trained before"
+
+
+def test_an_embedder_with_a_shelf_keeps_the_states_of_what_it_reads(settings: BackendSettings) -> None:
+    load_embedder(settings).encode(TITLES[:5])
+    shelf = state_shelf(settings.encoder_dir)
+    assert shelf.missing(TITLES[:5]) == []
+    batch = next(iter(shelf.batches(TITLES[:5], 5)))
+    head = load_file(settings.encoder_dir / "head.safetensors")
+    pooled = (batch.states * batch.mask[..., None]).sum(axis=1) / batch.mask.sum(axis=1)[:, None]
+    wanted = pooled @ head["head.weight"].T
+    wanted /= np.linalg.norm(wanted, axis=1, keepdims=True)
+    found = load_embedder(settings).encode([TITLES[row] for row in batch.rows])
+    assert (found * wanted).sum(axis=1).min() > 0.9999

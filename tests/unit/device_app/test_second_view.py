@@ -13,7 +13,9 @@ from pathlib import Path
 import httpx
 import numpy as np
 import pytest
+from fastapi import FastAPI
 from numpy.typing import NDArray
+from starlette.testclient import TestClient
 
 from device_app.composition import build_device
 from device_app.device import Device
@@ -21,6 +23,8 @@ from device_app.privacy.noise import SeededNoise
 from device_app.privacy.reporters import Reader
 from device_app.privacy.reports import BOTH_VIEWS
 from device_app.settings import DeviceSettings, PerformanceSettings, PrivacySettings
+from device_app.ui.guard import LocalGuard
+from device_app.ui.routes import router
 from device_app.wire.news import NewsCard
 from device_app.wire.recall import CodeReport, RecallRequest
 from tests.doubles.backend import FakeBackend
@@ -322,3 +326,26 @@ def test_the_report_of_a_code_is_still_one_number(make: Make, backend: Overheard
     request = RecallRequest.model_validate_json(body)
     assert isinstance(request.report, CodeReport)
     assert set(request.report.model_dump()) == {"kind", "codebook", "code"}
+
+
+def test_the_pages_search_save_open_and_list_on_a_whole_device(make: Make, backend: Overheard) -> None:
+    device = make()
+    home = f"http://127.0.0.1:{device.settings.port}"
+    ours = {"origin": home, "sec-fetch-site": "same-origin"}
+    asked = len(backend.heard)
+    app = FastAPI(openapi_url=None)
+    app.include_router(router(device))
+    app.add_middleware(LocalGuard, port=device.settings.port)
+    reader = TestClient(app, base_url=home)
+    found = device.search(WORDS)
+    results = reader.get("/search", params={"q": WORDS})
+    assert f"{len(found)} stories for" in results.text
+    assert f"/story/{found[0].id}?found=axolotl%20quagga" in results.text
+    assert reader.post("/searches", data={"words": WORDS}, headers=ours).status_code == 200
+    assert reader.get(f"/story/{found[0].id}", params={"found": WORDS}).status_code == 200
+    assert [news_id for news_id, _ in device.parts.shelves.searches.openings()] == [found[0].id]
+    for path in ("/searches", "/search"):
+        assert "axolotl quagga" in reader.get(path).text
+    privacy = reader.get("/privacy").text
+    assert "1 search, 0 topics" in privacy
+    assert len(backend.heard) == asked

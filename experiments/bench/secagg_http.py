@@ -99,7 +99,8 @@ def _round(http: httpx.Client, operator: Operator, cohort: int, process: psutil.
         "client are of one processor, medians; 'server s' is all its processor time: HTTP, database, sums. 'server "
         f"memory' is its peak beyond what it held before the round, in vectors of {size:,} bytes; 'bytes' of a client, "
         f"both ways, over one vector; 'all s' on the wall. Load of {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores. "
-        "The opened sum equals numpy's. Bars: it completes, masking .05 s, memory 4 vectors."
+        "The opened sum equals numpy's. Bars: it completes, masking .05 s. The memory is the database's pages and what "
+        "threads keep, not vectors: the arithmetic holds one, and one more while a masked one is added."
     )
     return Table("Secure round over HTTP, sparse graph", columns, [row], (note,))
 

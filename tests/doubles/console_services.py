@@ -84,7 +84,10 @@ class StandInCounts:
 
     def made(self, limit: int = 20) -> list[CountMade]:
         """Both, newest first."""
-        made = [CountMade(7, NOW - timedelta(hours=1), 58, 3, 2_000.0, 68.0), CountMade(3, NOW, 44, 3, 1_500.0, 51.0)]
+        made = [
+            CountMade(7, NOW - timedelta(hours=1), 58, 3, 2_000.0, 68.0),
+            CountMade(3, NOW - timedelta(days=1), 44, 3, 1_500.0, 51.0),
+        ]
         return [] if self.none_yet else made
 
     def counted(self, numbers: NDArray[np.int64], now: datetime) -> tuple[Counted, NDArray[np.bool_]]:

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from backend.counting.estimate import Counted
 from backend.db.engine import open_engine
 from backend.errors import SettingsRefused
 from backend.news.pool import NewsPool
@@ -147,3 +148,32 @@ def test_the_thread_survives_a_failure_and_stops_promptly(
     assert len(world.live.current) == 55
     assert time.monotonic() - started < 2
     assert "disk on fire" in caplog.text
+
+
+def test_a_new_count_rebuilds_the_catalogue_once(tmp_path: Path) -> None:
+    world = World(tmp_path, RandomTitles)
+
+    class Counts:
+        number = 0
+
+        def version(self) -> int:
+            return self.number
+
+        def counted(self, numbers: NDArray[np.int64], now: datetime) -> tuple[Counted, NDArray[np.bool_]]:
+            counts = np.where(numbers % 2, 300.0, 10.0)
+            return Counted(counts, np.full(len(numbers), 1_000.0), np.ones(len(numbers)), np.ones(len(numbers))), (
+                numbers >= 0
+            )
+
+    world.keeper._counts = counts = Counts()
+    before = world.live.current
+    world.keeper.step()
+    assert world.live.current is before
+    counts.number = 3
+    world.keeper.step()
+    after = world.live.current
+    assert (before.counted, after.counted) == (0, 3)
+    assert not before.lifts.any()
+    assert (after.lifts[after.keys % 2 == 1] > after.lifts[after.keys % 2 == 0].max()).all()
+    world.keeper.step()
+    assert world.live.current is after

@@ -200,7 +200,7 @@ def test_the_privacy_page_shows_the_true_number_beside_the_one_that_was_sent(rea
 def test_the_privacy_page_says_what_each_count_took_and_cost_and_lets_counts_be_switched_off() -> None:
     reader = Reader()
     text = " ".join(reader.get("/privacy").split())
-    assert '<th scope="row">round-9</th>' in text
+    assert '<th scope="row" class="nowrap">round-9</th>' in text
     assert '<td class="num">28</td><td class="num">3</td><td class="num">3.62</td>' in text
     assert '<th scope="row">Counts</th><td class="num">3.62</td>' in text
     assert "Nothing of you is in any count yet" in Reader("empty").get("/privacy")

@@ -1,0 +1,125 @@
+"""GET /v1/releases/{id}/popularity: the same for everybody, and its ETag is its hash. Oracle: the catalogue's lifts."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+from types import SimpleNamespace
+
+import httpx
+import numpy as np
+import pytest
+from fastapi import FastAPI
+from numpy.typing import NDArray
+
+from backend.api import releases as release_routes
+from backend.counting.book import CountMade
+from backend.counting.estimate import Counted
+from backend.db.engine import open_engine
+from backend.news.pool import NewsPool
+from backend.problems import install_problems
+from backend.recall.catalogue import Catalogue, LiveCatalogue, build_catalogue
+from backend.releases.store import ReleaseStore
+from backend.settings import BackendSettings
+from device_app.uplink.in_process import InProcess
+from device_app.wire.popularity import LIFT_STEP, POPULAR_LIMIT, Popularity
+from tests.doubles.recall_world import ENCODER, fill, publish, settings_in
+
+NEWS = 260
+
+
+class Counts:
+    """One count: the hundredth and later news were asked about, and every third of them is opened often."""
+
+    def __init__(self) -> None:
+        self.now = 0
+
+    def version(self) -> int:
+        return self.now
+
+    def counted(self, numbers: NDArray[np.int64], now: datetime) -> tuple[Counted, NDArray[np.bool_]]:
+        asked = numbers >= 100
+        clicks = np.where(numbers % 3 == 0, 300.0, 50.0) * asked
+        return Counted(clicks, 1_000.0 * asked, np.ones(len(numbers)), np.ones(len(numbers))), asked
+
+    def made(self, limit: int = 20) -> list[CountMade]:
+        made = [CountMade(4, datetime(2026, 11, 20, 9, tzinfo=UTC), 77, NEWS, 1.0, 1.0)]
+        return made if self.now else []
+
+
+class Server:
+    """The release routes over a real pool, release and catalogue, and made-up counts."""
+
+    def __init__(self, settings: BackendSettings) -> None:
+        fill(settings, NEWS)
+        publish(settings)
+        self.settings, self.counts = settings, Counts()
+        engine = open_engine(settings.database_url)
+        self.pool = NewsPool(engine)
+        self.live = LiveCatalogue(self.built())
+        services = SimpleNamespace(
+            releases=ReleaseStore.open(engine, settings), live=self.live, counts=self.counts, settings=settings
+        )
+        app = FastAPI()
+        app.include_router(release_routes.router(services))  # type: ignore[arg-type]
+        install_problems(app)
+        self.client = httpx.Client(transport=InProcess(app), base_url="http://backend")
+
+    def built(self) -> Catalogue:
+        now = datetime.now(UTC)
+        return build_catalogue(self.pool, ENCODER, now, self.settings.index_dir, counts=self.counts)
+
+    def told(self) -> Popularity:
+        return Popularity.model_validate_json(self.client.get("/v1/releases/r1/popularity").content)
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Server:
+    return Server(settings_in(tmp_path))
+
+
+def test_before_any_count_it_is_recency_and_editorial_weight(server: Server) -> None:
+    told = server.told()
+    assert (told.rounds, told.devices, told.counted_at, told.news, told.lifts) == (0, 0, None, (), ())
+    catalogue = server.live.current
+    order = np.argsort(-catalogue.log_popularity, kind="stable")[:POPULAR_LIMIT]
+    assert list(told.popular) == [catalogue.ids[row] for row in order]
+
+
+def test_after_a_count_it_names_what_is_lifted_and_by_how_much(server: Server) -> None:
+    server.counts.now = 4
+    server.live.swap(server.built())
+    told, catalogue = server.told(), server.live.current
+    assert (told.rounds, told.devices) == (1, 77)
+    lifts = dict(zip(told.news, told.lifts, strict=True))
+    for row, news_id in enumerate(catalogue.ids):
+        assert abs(lifts.get(news_id, 0) * LIFT_STEP - catalogue.lifts[row]) <= LIFT_STEP / 2
+    often = {news_id for row, news_id in enumerate(catalogue.ids) if catalogue.keys[row] % 3 == 0}
+    assert lifts
+    assert all((steps > 0) == (news_id in often) for news_id, steps in lifts.items() if abs(steps) > 16)
+    front = {catalogue.ids[row] for row in catalogue.front[:40]}
+    assert len(front & often) > 20, "a third of the pool, and most of the common list"
+
+
+def test_everybody_gets_the_same_bytes_and_nobody_who_has_them_gets_them_again(server: Server) -> None:
+    first = server.client.get("/v1/releases/r1/popularity", headers={"user-agent": "one"})
+    second = server.client.get("/v1/releases/r1/popularity", headers={"user-agent": "two"})
+    assert first.content == second.content
+    assert first.headers["etag"] == f'"{sha256(first.content).hexdigest()}"'
+    again = server.client.get("/v1/releases/r1/popularity", headers={"if-none-match": first.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    assert "set-cookie" not in first.headers
+    assert server.client.get("/v1/releases/r9/popularity").status_code == 404
+    server.counts.now = 4
+    server.live.swap(server.built())
+    assert server.client.get("/v1/releases/r1/popularity").headers["etag"] != first.headers["etag"]
+
+
+def test_a_new_count_moves_log_popularity_by_its_lifts(server: Server) -> None:
+    before = server.live.current
+    server.counts.now = 4
+    after = server.built()
+    assert before.counted != after.counted
+    np.testing.assert_allclose(after.log_popularity - before.log_popularity, after.lifts, atol=1e-3)
+    assert after.lifts.any()

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
+import psutil
 
 from backend.db.engine import open_engine
 from backend.federation.split.step import make_states
@@ -105,7 +106,7 @@ def _fleet(
         time.sleep(IDLE_SEC)
         spans["idle"] = (started, time.time())
         for number in range(ROUNDS):
-            started = time.time()
+            started, spent = time.time(), _spent(backend)
             union, split = _both(operator, fleet)
             published = time.time()
             while any(release != split.published for release in fleet.releases()):
@@ -125,6 +126,7 @@ def _fleet(
                     over - started,
                     (union.received_bytes + split.received_bytes) / 1e6,
                     fleet.releases().get(split.published or "", 0),
+                    *(after - before for before, after in zip(spent, _spent(backend), strict=True)),
                 )
             )
     finally:
@@ -162,6 +164,13 @@ def _both(operator: Operator, fleet: Fleet) -> tuple[RoundStatus, RoundStatus]:
     return union, split
 
 
+def _spent(backend: RunningBackend) -> tuple[float, float]:
+    """CPU seconds so far of the server with its ended processes, and of this one, which is the fleet."""
+    times = psutil.Process(backend.crew.running["backend"].pid).cpu_times()
+    mine = psutil.Process().cpu_times()
+    return times.user + times.system + times.children_user + times.children_system, mine.user + mine.system
+
+
 def _seconds(status: RoundStatus) -> float | None:
     return None if status.finished_at is None else (status.finished_at - status.opened_at).total_seconds()
 
@@ -177,10 +186,13 @@ def _rounds_table(rows: list[tuple[Cell, ...]], failures: list[str]) -> Table:
         "all swapped after s",
         "MB received",
         "devices on it",
+        "server CPU s",
+        "fleet CPU s",
     )
     note = (
         f"{DEVICES} devices in one process over HTTP at niceness {NICENESS}, {os.cpu_count()} cores; exact sums, at "
-        f"least 3 owners a row; bar {BAR_SEC:g} s. {len(failures)} devices had trouble."
+        f"least 3 owners a row; bar {BAR_SEC:g} s. {len(failures)} devices had trouble. CPU seconds tell what there "
+        "was to do, whatever else the machine did."
     )
     return Table("Efficient-FedRec, head of the news model, 6,000 titles", columns, rows, (note,))
 

@@ -13,6 +13,7 @@ import numpy as np
 from device_app.errors import BackendUnreachable
 from device_app.feed.blocked import allowed
 from device_app.feed.candidates import Candidates
+from device_app.feed.freshness import age_hours
 from device_app.feed.front import FrontList
 from device_app.feed.item import Feed, FeedItem
 from device_app.feed.kept import KeptFeeds
@@ -102,6 +103,8 @@ def build_feed(desk: FeedDesk, models: ServingModels) -> Feed:
             for position, (place, reason) in enumerate(zip(page, reasons(candidates, page, tastes), strict=True))
         )
 
+    rows = np.array([place.row for place in page], dtype=np.intp)
+    shown = candidates.only(rows)
     feed = Feed(
         feed_id=secrets.token_urlsafe(9),
         made_at=now,
@@ -112,9 +115,10 @@ def build_feed(desk: FeedDesk, models: ServingModels) -> Feed:
         device_ms=watch.stages_ms,
         server_ms=found.server_ms,
         recalled=len(found.candidates),
+        fresh=int(np.count_nonzero(age_hours(shown, now) <= desk.weights.fresh_hours)),
+        fresh_hours=desk.weights.fresh_hours,
     )
-    rows = np.array([place.row for place in page], dtype=np.intp)
-    feed = desk.kept.save(feed, candidates.only(rows), popular[rows], watch)
+    feed = desk.kept.save(feed, shown, popular[rows], watch)
     desk.recall.fetch_texts()
     return feed
 

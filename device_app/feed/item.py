@@ -42,7 +42,9 @@ class FeedItem:
 class Feed:
     """A built feed; saved before it is shown. Items of one story with slot 'developing' follow each other.
 
-    device_ms and server_ms hold milliseconds by stage (wire.timing); recalled counts the candidates it was chosen from.
+    fresh counts the items of the last fresh_hours, whichever slot they are in: how much room news have that nobody has
+    opened yet. device_ms and server_ms hold milliseconds by stage (wire.timing); recalled counts the candidates it was
+    chosen from.
     """
 
     feed_id: str
@@ -54,6 +56,8 @@ class Feed:
     device_ms: dict[str, float] = field(default_factory=dict)
     server_ms: dict[str, float] = field(default_factory=dict)
     recalled: int = 0
+    fresh: int = 0
+    fresh_hours: float = 0.0
 
     def in_slot(self, *slots: Slot) -> tuple[FeedItem, ...]:
         """The items of these slots, in feed order."""

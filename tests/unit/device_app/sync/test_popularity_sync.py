@@ -144,6 +144,19 @@ def test_what_was_known_when_a_feed_was_shown_is_kept_with_it(device: Device, ba
     assert device.parts.shelves.impressions.popularity_at(shown, NOW) == kept
 
 
+def test_the_share_of_fresh_news_in_a_feed_is_measured_and_kept(device: Device, backend: FakeBackend) -> None:
+    device.sync()
+    feed = device.feed()
+    hours = device.settings.feed.fresh_hours
+    fresh = [item for item in feed.items if item.card.published_at >= NOW - timedelta(hours=hours)]
+    available = [card for card in backend.pool.cards if card.published_at >= NOW - timedelta(hours=hours)]
+    assert (feed.fresh, feed.fresh_hours) == (len(fresh), hours)
+    assert len(available) > feed.fresh >= device.settings.feed.fresh_slots > 0
+    last = device.parts.serving.desk.kept.last()
+    assert last is not None
+    assert last.fresh == feed.fresh
+
+
 def test_the_term_of_news_that_nobody_told_of_is_nought(device: Device, backend: FakeBackend) -> None:
     ids = front(backend, 10)
     backend.popularity = told(backend, {ids[0]: 64, ids[1]: -64})

@@ -42,7 +42,8 @@ def run_movielens(
     )
     with Progress(*columns, console=console) as bar:
         trainings = bar.add_task("Trainings", total=count(names, builds))
-        bar.update(trainings, completed=len(trained(runs)))
+        done = sum(name in names and build < builds for name, build in trained(runs))
+        bar.update(trainings, completed=done)
         for found in run_study(data, names, builds, settings, choices, list(runs), processes):
             runs.extend(found)
             bar.advance(trainings)

@@ -71,7 +71,7 @@ def test_views_train_an_item_tower_together_and_keep_their_user_towers(
 
     monkeypatch.setattr(MultiViewTask, "run", overhear)
     operator = Operator(world.url, world.settings.admin_token_file)
-    opened = operator.open_round("multi_view", cohort=DEVICES, cohort_minimum=DEVICES, seconds=120)
+    opened = operator.open_round("multi_view", cohort=DEVICES, cohort_minimum=DEVICES, seconds=900)
     for _ in range(STEPS_LIMIT):
         outcomes = [member.device.train_step() for member in fleet.members]
         assert not any(outcome.state in ("declined", "failed") for outcome in outcomes), outcomes

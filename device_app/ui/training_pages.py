@@ -62,10 +62,15 @@ def steps(view: TrainingView) -> list[tuple[str, str, str]]:
     order = ("open", "updates", "applied")
     # The stages of a secure sum after the keys are those in which updates arrive and are opened.
     at = 0 if current.state == "keys" else order.index(current.state) if current.state in order else 1
+    ended_without = current.state == "applied" and current.published is None
+    end = "Sum applied" if ended_without else "Sum applied, release published"
     labels = (
         ("Devices check in", f"{current.joined:,} joined, {current.cohort:,} wanted"),
         ("Protected updates arrive", f"{current.uploaded:,} in, at least {current.cohort_minimum:,} needed"),
-        ("Sum applied, release published", current.published or "not yet"),
+        (
+            end,
+            current.says or current.published or ("not yet" if current.finished_at is None else "it published nothing"),
+        ),
     )
     states = ["done" if step < at or current.state == "applied" else "now" if step == at else "" for step in range(3)]
     if current.state == "failed":

@@ -48,6 +48,7 @@ def step_aside(
     learning_rate: float,
     layers: int = 0,
     threads: int = 1,
+    niceness: int = 10,
 ) -> Stepped:
     """One step of the news model, while this process goes on serving; blocks the calling thread until it is made.
 
@@ -56,6 +57,7 @@ def step_aside(
         encoder_dir, encoder: where encoders lie, and the digest of the one to step.
         titles: of the whole pool.
         rows: which of them the rows of `slopes` [m, D] belong to.
+        niceness: how far requests and everything else go first.
 
     Raises NewsModelFailed with the last line that the process said.
     """
@@ -68,6 +70,7 @@ def step_aside(
         layers=layers,
         learning_rate=learning_rate,
         threads=threads,
+        niceness=niceness,
         rows=tuple(rows),
     )
     (folder / ORDER).write_text(order.model_dump_json(), encoding="utf-8")

@@ -188,6 +188,7 @@ def test_an_encoder_with_trained_layers_has_a_graph_of_its_own_that_gives_the_st
         memory=Memory(),
         learning_rate=1e-3,
         layers=1,
+        niceness=0,
     )
     trained = load_embedder(settings, made.done.encoder)
     assert trained.digest == made.done.encoder != embedder.digest

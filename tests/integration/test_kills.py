@@ -309,9 +309,9 @@ def check_world(world: World, system: str) -> None:
     known = set(messages(world, "accepted", paying))
     # A device may have been killed before it heard that its message was taken, or the server before it said so.
     sets = [one for one in combinations(range(DEVICES), summed) if known <= set(one)]
-    sent = messages(world, "sent", paying)
+    handed_in = messages(world, "sent", paying)
     if system == "small_ranker":
-        matching = [one for one in sets if fits(world, mean_of_sent(sent[number] for number in one), 0.0)]
+        matching = [one for one in sets if fits(world, mean_of_sent(handed_in[number] for number in one), 0.0)]
     else:
         assert isinstance(EXACT.protection, SecureSum)
         step = 2.0**-EXACT.protection.fraction_bits

@@ -159,7 +159,7 @@ def test_two_workers_that_end_the_same_round_apply_it_once(two: Two) -> None:
         for coordinator in (first, second):
             offer = coordinator.check_in(CHECK_IN.model_copy(update={"release": f"r{number}"}))
             assert offer is not None
-            coordinator.accept_update(f"round-{number}", offer.pseudonym, UPDATE)
+            coordinator.plain.accept(f"round-{number}", offer.pseudonym, UPDATE)
         ended = two.at_once(first.step, second.step, first.step, second.step)
         assert not [one for one in ended if isinstance(one, Exception)]
         assert first.step() is None
@@ -192,8 +192,8 @@ def test_two_different_updates_of_one_place_at_two_workers_are_one_update_and_on
         offer = first.check_in(CHECK_IN)
         assert offer is not None
         sent = two.at_once(
-            partial(first.accept_update, "round-1", offer.pseudonym, UPDATE),
-            partial(second.accept_update, "round-1", offer.pseudonym, other),
+            partial(first.plain.accept, "round-1", offer.pseudonym, UPDATE),
+            partial(second.plain.accept, "round-1", offer.pseudonym, other),
         )
         conflicts = [place for place, one in enumerate(sent) if isinstance(one, UpdateConflict)]
         assert len(conflicts) == 1, sent

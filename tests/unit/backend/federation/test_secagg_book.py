@@ -22,6 +22,7 @@ from backend.db.tables_federation import SecureSumRow
 from backend.federation.secagg import book as book_module
 from backend.federation.secagg.book import SWEEP_AGE_SEC, SumBook
 from backend.federation.secagg.errors import SumFailed, SumMessageRefused, SumStageClosed, UnknownSum
+from backend.releases.blobs import write_durably
 from device_app.privacy.secagg import Reply
 from device_app.wire.secagg import AdvertisedKeys, Agreement, RevealedShares, SharedKeys, SumTerms
 from tests.doubles.clock import StillClock
@@ -144,10 +145,8 @@ def test_a_kill_between_the_sums_file_and_its_commit_counts_the_vector_once(
     class Killed(BaseException):
         pass
 
-    write = book_module.write_durably
-
     def killed(path: Path, content: bytes) -> None:
-        write(path, content)
+        write_durably(path, content)
         raise Killed
 
     with monkeypatch.context() as patch:

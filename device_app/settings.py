@@ -122,8 +122,8 @@ class PrivacySettings(BaseModel):
     weakest_view_sigma: float = Field(
         default=1.0,
         gt=0,
-        description="The weakest noise, against its clip, that each view of this device (reading, searches) may be asked "
-        "to put on its gradient before the views are mixed; a round below it is declined. The paper's is 1.",
+        description="The weakest noise, against its clip, that each view of this device (reading, searches) may be "
+        "asked to put on its gradient before the views are mixed; a round below it is declined. The paper's is 1.",
     )
     secure_sum: Literal["never", "noisy", "exact"] = Field(
         default="noisy",

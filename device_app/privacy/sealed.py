@@ -19,10 +19,10 @@ _TOKEN = object()
 class Charge:
     """What a release of data costs, before it's in the ledger.
 
-    channel: 'reports', 'training' or 'counts', or 'none' for what is derived from nothing private (or from what was paid for
-    already), which costs 0 and isn't written down. epsilon and delta are of pure or approximate differential privacy
-    for one whole release, never per coordinate; parameters are the mechanism's numbers; subject names a release or a
-    round.
+    channel: 'reports', 'training' or 'counts', or 'none' for what is derived from nothing private (or from what was
+    paid for already), which costs 0 and isn't written down. epsilon and delta are of pure or approximate differential
+    privacy for one whole release, never per coordinate; parameters are the mechanism's numbers; subject names a release
+    or a round.
     """
 
     channel: str

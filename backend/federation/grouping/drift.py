@@ -58,6 +58,13 @@ class Drift:
         """[K, D], rows of length 1."""
         return unit(self.means)
 
+    def apart(self, share: float) -> NDArray[np.float32]:
+        """[K, D], rows of length 1: the means less `share` of the mean of all readers, which all have in common.
+
+        0 gives `prototypes`.
+        """
+        return unit(self.means - share * (self.shares() @ self.means))
+
     def seen(
         self, sums: Floats, members: Floats, readers: int, *, sums_variance: float, members_variance: float
     ) -> Self:

@@ -33,10 +33,18 @@ HARDLY_MOVED = 0.995
 
 @dataclass(frozen=True)
 class LearnedCodebook:
-    """Learns the codebook of `size` prototypes; a draft is adopted after every `adopt_every` rounds."""
+    """Learns the codebook of `size` prototypes; a draft is adopted after every `adopt_every` rounds.
+
+    Args:
+        apart: share of the mean of all readers that is taken out of the adopted prototypes. A reader's vector is a mean
+            of several interests, and mostly what all readers have in common: lists by such prototypes are nearly the
+            same for everybody. With 1 they follow what sets a group's readers apart. It needs means without noise,
+            which would otherwise be most of what is left.
+    """
 
     size: int = 16
     adopt_every: int = 10
+    apart: float = 0.0
 
     def plan(self, spec: SystemSpec, stock: Stock) -> Plan:
         """Asks every device which of the draft's prototypes it is nearest to, under masks. Raises RoundImpossible."""
@@ -62,7 +70,8 @@ class LearnedCodebook:
         )
         rounds = stock.memory.steps + 1 if self._remembers(stock) else 1
         adopted = self._codebook(stock)
-        moved = float((self._prototypes(stock, adopted) * after.prototypes).sum(axis=1).min())
+        drafted = after.apart(self.apart)
+        moved = float((self._prototypes(stock, adopted) * drafted).sum(axis=1).min())
         adopts = rounds % self.adopt_every == 0 and moved < HARDLY_MOVED
         facts = {
             "rounds": rounds,
@@ -73,7 +82,7 @@ class LearnedCodebook:
         }
         if not adopts:
             return Conclusion(facts=facts, memory=self._memory(after, rounds, adopted))
-        blob = stock.releases.add_blob(pack({PROTOTYPES: after.prototypes}))
+        blob = stock.releases.add_blob(pack({PROTOTYPES: drafted}))
         book = Codebook(size=self.size, epsilon=adopted.epsilon, prototypes=blob, shares=tuple(after.shares().tolist()))
 
         def adopt(draft: ReleaseDraft) -> ReleaseDraft:

@@ -6,7 +6,7 @@ is a single row: a cohort of 60 moves the prototypes hardly at all, and the filt
 it does no harm either; thousands of readers learn from it.
 
 `codebook_exact` opens the exact sum of the cohort, which no epsilon bounds: devices decline it unless their readers
-allow exact sums.
+allow exact sums. It adopts what sets groups apart (`LearnedCodebook.apart`).
 """
 
 from __future__ import annotations
@@ -26,5 +26,5 @@ CODEBOOK_EXACT = SystemSpec(
     name="codebook_exact",
     task="nearest_prototype",
     protection=SecureSum(clip=1.0),
-    strategy=LearnedCodebook(adopt_every=3),
+    strategy=LearnedCodebook(adopt_every=3, apart=1.0),
 )

@@ -78,6 +78,7 @@ def prepare(settings: BackendSettings, steps: Steps) -> None:
     embed_missing(pool, embedder, steps)
     from backend.releases.publish import (  # scipy's clusters take a while
         missing_rankers,
+        publish_codebooks,
         publish_first,
         publish_rankers,
     )
@@ -94,9 +95,12 @@ def prepare(settings: BackendSettings, steps: Steps) -> None:
                 rankers=settings.rankers,
                 progress=advance,
             )
-    elif missing_rankers(releases.require_current(), settings.rankers):
+        return
+    if missing_rankers(published, settings.rankers):
         with steps.step("Exporting rankers") as advance:
             publish_rankers(releases, settings.rankers, progress=advance)
+    if not published.recall.codebooks:
+        publish_codebooks(releases, np.asarray(pool.vectors(embedder.digest)[1]))
 
 
 def embed_missing(pool: NewsPool, embedder: Embedder, steps: Steps) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -151,6 +152,21 @@ def publish_rankers(
             progress(done, len(missing))
     draft = ReleaseDraft.like(previous, models=previous.models | models)
     return store.commit(draft, note=f"offers {', '.join(missing)} too", facts={"graphs": graphs})
+
+
+def publish_codebooks(store: ReleaseStore, vectors: NDArray[np.float32], *, seed: int = SEED) -> ReleaseManifest:
+    """The current release with codebooks and projection, where it was made by a version that had none.
+
+    vectors [n, D] are the pool's, by the release's encoder. Publishes nothing if it has codebooks, or if the pool is
+    too small for any.
+    """
+    previous = store.require_current()
+    found = () if previous.recall.codebooks else first_codebooks(store, vectors, seed=seed)
+    if not found:
+        return previous
+    changes = {"codebooks": found, "projection": first_projection(store, vectors), "pool_codes": True}
+    draft = replace(ReleaseDraft.like(previous), recall=previous.recall.model_copy(update=changes))
+    return store.commit(draft, note="offers reports by code too")
 
 
 def missing_rankers(release: ReleaseManifest, rankers: Sequence[RankerName]) -> list[str]:

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -25,7 +26,7 @@ from backend.news.ingest import ingest
 from backend.news.pool import NewsPool
 from backend.prepare import CHUNK_ROWS, PoolEmpty, prepare, refresh_newsroom
 from backend.progress import SilentSteps
-from backend.releases.store import ReleaseStore
+from backend.releases.store import ReleaseDraft, ReleaseStore
 from backend.settings import BackendSettings
 from device_app.wire.categories import CategoryVocabulary
 from device_app.wire.vocabulary import WordVocabulary
@@ -223,3 +224,24 @@ def test_a_stale_newspaper_gets_the_missing_days_and_a_fresh_one_nothing(
     assert len(asked) == 1, "the second time its newest news is of today"
     assert (asked[0]["days"], asked[0]["articles"]) == (2, 200), "the rate of the first edition: 1,400 in 14 days"
     assert asked[0]["seed"] != 7, "an edition of its own"
+
+
+def test_a_release_of_an_older_version_gets_codebooks_at_the_next_start_and_once(
+    settings: BackendSettings, stand_ins: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ingest(pool_of(settings), hand_made_news(NOW), source="test")
+    prepare(settings, SilentSteps())
+    store = ReleaseStore.open(open_engine(settings.database_url), settings)
+    old = ReleaseDraft.like(store.require_current())
+    recall = old.recall.model_copy(update={"codebooks": (), "projection": None, "pool_codes": False})
+    store.commit(replace(old, recall=recall), note="as a version without codebooks made it")
+    rows = np.random.default_rng(0).normal(size=(40, 256)).astype(np.float32)
+    monkeypatch.setattr(NewsPool, "vectors", lambda *_: ([], rows))
+    prepare(settings, SilentSteps())
+    changed = store.require_current()
+
+    assert [(book.size, book.epsilon) for book in changed.recall.codebooks] == [(16, 4.0)]
+    assert changed.recall.projection is not None
+    assert changed.recall.pool_codes
+    prepare(settings, SilentSteps())
+    assert store.require_current() == changed

@@ -1,4 +1,4 @@
-"""The operator's pages: overview, pool, counts, releases, recall, rounds, privacy, latency."""
+"""The operator's pages: overview, pool, counts, releases, recall, rounds, quality, privacy, latency."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from backend.console import counts_pages, pool_pages, recall_pages, release_pages, round_pages
+from backend.console import counts_pages, pool_pages, quality_pages, recall_pages, release_pages, round_pages
 from backend.console.declared import report_cost, upload_costs
 from backend.console.door import is_own_form, is_token, let_in
 from backend.console.press import Press
@@ -38,7 +38,7 @@ def router(services: Services) -> APIRouter:
             return let_in(request, services.admin_token, "/console")
         return room.press.page(request, "sign_in", status_code=401, problem="That is not this backend's token.")
 
-    for pages in (pool_pages, counts_pages, release_pages, recall_pages, round_pages):
+    for pages in (pool_pages, counts_pages, release_pages, recall_pages, round_pages, quality_pages):
         routes.include_router(pages.router(room))
 
     @routes.get("")

@@ -35,6 +35,7 @@ from backend.federation.records import (
     under_way,
 )
 from backend.federation.round import advance
+from backend.federation.scores import Score, scores
 from backend.federation.secagg.book import SumBook
 from backend.federation.secure_rounds import SecureRounds
 from backend.federation.selection import admitted, draw_pseudonym, places
@@ -141,6 +142,10 @@ class Coordinator:
     def spending(self) -> Spending:
         """What a device in all rounds would have spent."""
         return spending(self._engine)
+
+    def scores(self) -> list[Score]:
+        """What the release gate has found, oldest first."""
+        return scores(self._engine)
 
     def cancel(self, round_id: RoundId, reason: str = "cancelled by the operator") -> RoundStatus:
         """End a round; its updates are thrown away. Raises UnknownRound, or IllegalTransition if it has ended."""

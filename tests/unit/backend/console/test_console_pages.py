@@ -15,7 +15,7 @@ from tests.doubles.console_services import TOKEN, StandInCatalogue, StandInLive,
 
 HOME = "http://127.0.0.1:8400"
 OURS = {"origin": HOME, "sec-fetch-site": "same-origin"}
-PAGES = ("", "/pool", "/releases", "/recall", "/rounds", "/privacy", "/latency")
+PAGES = ("", "/pool", "/releases", "/recall", "/rounds", "/quality", "/privacy", "/latency")
 
 
 def client_of(services: StandInServices, *, signed_in: bool = True) -> TestClient:

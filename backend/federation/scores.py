@@ -1,0 +1,56 @@
+"""What the release gate has found so far, release by release."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlalchemy import Engine, select
+
+from backend.db.sessions import reading_session
+from backend.db.tables_federation import Round
+
+KEPT = 60
+
+
+@dataclass(frozen=True)
+class Score:
+    """A verdict: the release, its gain in AUC over `before` with its standard error, and whether it was taken back."""
+
+    round: str
+    release: str
+    before: str
+    model: str
+    auc: float
+    gain: float
+    error: float
+    devices: int
+    taken_back: bool
+
+
+def scores(engine: Engine, limit: int = KEPT) -> list[Score]:
+    """The last verdicts, oldest first."""
+    with reading_session(engine) as session:
+        rows = session.execute(
+            select(Round.number, Round.facts)
+            .where(Round.state == "applied", Round.facts.is_not(None), Round.system == "release_gate")
+            .order_by(Round.number.desc())
+            .limit(limit)
+        ).all()
+    found = []
+    for number, facts in reversed(rows):
+        told = (facts or {}).get("gate")
+        if told is not None:
+            found.append(
+                Score(
+                    f"round-{number}",
+                    told["release"],
+                    told["before"],
+                    told["model"],
+                    told["auc"],
+                    told["gain"],
+                    told["error"],
+                    told["devices"],
+                    told["falls"],
+                )
+            )
+    return found

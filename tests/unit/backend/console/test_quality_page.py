@@ -1,0 +1,81 @@
+"""The page of quality: what the gate found, and what the bench measured."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from fastapi import FastAPI
+from starlette.testclient import TestClient
+
+from backend.console import quality_pages
+from backend.console.door import COOKIE, pass_of
+from backend.console.quality_pages import Curve, Measured, Point, drawing, of_scores
+from backend.console.routes import router
+from tests.doubles.console_services import TOKEN, StandInCoordinator, StandInServices, fresh_services
+
+CURVE = Curve(
+    name="AUC of the small ranker",
+    points=(
+        Point(rounds=0, release="r4", value=0.61, gain=0.0, low=0.0, high=0.0),
+        Point(rounds=50, release="r54", value=0.68, gain=0.07, low=0.06, high=0.08),
+    ),
+)
+
+
+@pytest.fixture
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "quality.json"
+    monkeypatch.setattr(quality_pages, "quality_file", lambda: path)
+    return path
+
+
+def shown(services: StandInServices) -> str:
+    app = FastAPI(openapi_url=None)
+    app.include_router(router(services))  # type: ignore[arg-type]
+    client = TestClient(app, base_url="http://127.0.0.1:8400", cookies={COOKIE: pass_of(TOKEN)})
+    answer = client.get("/console/quality")
+    assert answer.status_code == 200
+    return answer.text
+
+
+def test_what_the_bench_measured_is_drawn_and_told_in_figures(kept: Path) -> None:
+    told = Measured(curves=(CURVE,), readers=300, devices=100, cohort=60, measured_at="2026-01-02T03:04+00:00")
+    kept.write_text(told.model_dump_json())
+    page = shown(StandInServices())
+    assert "+0.0700 (+0.0600 to +0.0800)" in page
+    assert "300 simulated readers" in page
+    assert page.count("<svg") == 2, "the gate's scores, and this curve"
+    assert page.count("<polyline") == 1, "the gate's are each over another release"
+
+
+@pytest.mark.parametrize("content", [None, "{}", "no JSON"])
+def test_without_figures_of_the_bench_the_page_says_how_to_get_them(kept: Path, content: str | None) -> None:
+    if content is not None:
+        kept.write_text(content)
+    page = shown(fresh_services())
+    assert "ownfeed bench quality" in page
+    assert "No release has been scored yet" in page
+    assert "<svg" not in page
+
+
+def test_the_gates_verdicts_are_told_with_what_was_taken_back(kept: Path) -> None:
+    page = shown(StandInServices())
+    assert page.index("-0.0121") < page.index("+0.0042"), "newest first"
+    assert page.count("taken back") == 1
+
+
+def test_a_gain_lies_higher_in_the_drawing_and_no_gain_on_its_level() -> None:
+    drawn = drawing("gain", [("0", 0.0, 0.0, 0.0), ("10", 0.02, 0.01, 0.03), ("20", -0.01, -0.02, 0.0)])
+    first, up, down = drawn.marks
+    assert first.y == drawn.level
+    assert up.high < up.y < up.low < drawn.level < down.y
+    assert [first.x, down.x] == [drawn.left, drawn.right]
+    assert drawn.y_ticks[0][1] == "-0.020"
+
+
+def test_one_release_and_one_without_any_spread_can_be_drawn() -> None:
+    drawn = drawing("gain", [("0", 0.0, 0.0, 0.0)])
+    assert drawn.marks[0].y == drawn.level
+    assert of_scores([]) is None
+    assert of_scores(StandInCoordinator().scores()) is not None

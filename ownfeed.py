@@ -58,6 +58,8 @@ class Bench(StrEnum):
     round = "round"
     secagg = "secagg"
     efficient = "efficient"
+    quality = "quality"
+    replay = "replay"
     graphs = "graphs"
     paillier = "paillier"
     all = "all"

@@ -20,6 +20,8 @@ BENCHES = {
     "round": "experiments.bench.round",
     "secagg": "experiments.bench.secagg",
     "efficient": "experiments.bench.efficient",
+    "quality": "experiments.bench.quality",
+    "replay": "experiments.bench.replay",
     "graphs": "experiments.bench.graphs",
     "paillier": "experiments.bench.paillier",
 }

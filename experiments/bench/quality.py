@@ -1,0 +1,246 @@
+"""Whether live rounds make the feed better: newsroom, a fleet that reads and trains over HTTP, strangers who judge.
+
+An operator's schedule: the default ranker under noise again and again, now and then followed by a step
+of the codebook of reports or by a private count.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+import httpx
+import numpy as np
+from rich.console import Console
+
+from backend.console.quality_pages import Curve, Measured, of_curve, quality_file
+from backend.db.engine import open_engine
+from backend.news.pool import NewsPool
+from backend.operator import Operator
+from backend.settings import BackendSettings, load_settings
+from device_app.device import Device
+from device_app.fleet.fleet import Fleet, Member, catch_up, read, settle, train
+from device_app.privacy.mechanisms.code import RandomisedCode
+from device_app.ranking.ranker import Ranker
+from device_app.ranking.session import GraphSession
+from device_app.settings import DeviceSettings, PrivacySettings
+from device_app.wire.news import NewsCard
+from device_app.wire.recall import CodeReport, RecallAnswer, RecallRequest
+from device_app.wire.releases import ReleaseManifest
+from device_app.wire.rounds import RoundStatus
+from experiments.bench.newspaper import RunningBackend, free_port, prepared_newspaper, running_backend
+from experiments.bench.table import Cell, Table
+from experiments.quality import curve
+from experiments.quality.figure import write_figure
+from experiments.quality.strangers import Floats, Pool, Served, Stranger, judge, strangers
+
+DEVICES, COHORT = 66, 60
+READERS = 300
+ROUNDS = 50
+RANKER = "small_ranker_secure"
+BESIDE = {8: "codebook_exact", 25: "private_counts"}
+"""After so many rounds of the ranker comes one of these."""
+JUDGED_AFTER = (5, 10, 20, 30, 40, 50)
+VISITORS_SHARE = 10
+"""One reader in so many reads a feed between two rounds."""
+CODEBOOK, LIMIT = 16, 400
+SECONDS = 60.0
+SEED, STRANGERS_SEED = 7, 11
+BACKEND = {"OWNFEED_BACKEND_COUNTS_EVERY_MINUTES": "0", "OWNFEED_BACKEND_ROUND_TICK_SEC": "0.1"}
+WILLING = PrivacySettings(training=True, epsilon_per_day_training=1e9, epsilon_per_day_counts=1e9, secure_sum="exact")
+
+
+def run(data: Path) -> list[Table]:
+    """The curves, also written for the console and as figures beside its file, and what the rounds were."""
+    with tempfile.TemporaryDirectory() as made:
+        home = Path(made)
+        settings = _folder(home / "backend")
+        os.environ.update(BACKEND)
+        with running_backend(settings) as backend:
+            fleet = Fleet(DeviceSettings(data_dir=home, backend_url=backend.url, privacy=WILLING), DEVICES, seed=SEED)
+            try:
+                measured, statuses = _live(backend, fleet)
+                failures = list(fleet.failures)
+            finally:
+                fleet.close()
+    found = curve.curves(measured)
+    return [_curves_table(found), _rounds_table(statuses, failures)]
+
+
+def _live(backend: RunningBackend, fleet: Fleet) -> tuple[list[curve.Measured], list[tuple[RoundStatus, float]]]:
+    fleet.run(settle)
+    now = datetime.now(UTC)
+    pool = pool_of(backend.settings, now, _release_of(fleet.members[0].device).encoder)
+    readers = strangers(pool, READERS, now, np.random.default_rng(STRANGERS_SEED))
+    operator = Operator(backend.url, backend.settings.admin_token_file)
+    measured = [_judged(0, backend.url, fleet, pool, readers)]
+    statuses: list[tuple[RoundStatus, float]] = []
+    for number in range(1, ROUNDS + 1):
+        for system in (RANKER, *(name for every, name in BESIDE.items() if number % every == 0)):
+            started = time.perf_counter()
+            status = play_round(operator, fleet, system, COHORT)
+            statuses.append((status, time.perf_counter() - started))
+            if status.state != "applied":
+                raise RuntimeError(f"{status.round} of {system} failed: {status.reason}")
+        for member in fleet.members[number % VISITORS_SHARE :: VISITORS_SHARE]:
+            read(member)
+        if number in JUDGED_AFTER:
+            measured.append(_judged(number, backend.url, fleet, pool, readers))
+            _write(curve.curves(measured))
+    return measured, statuses
+
+
+def play_round(operator: Operator, fleet: Fleet, system: str, cohort: int) -> RoundStatus:
+    """Open a round, have everybody look for it until it is over, and swap to what it published."""
+    status = operator.open_round(system, cohort=cohort, cohort_minimum=cohort // 2, seconds=SECONDS)
+    last: dict[int, str] = {}
+
+    def take_part(member: Member) -> None:
+        if last.get(id(member), "waiting") == "waiting":
+            last[id(member)] = train(member).state
+
+    while status.state not in ("applied", "failed"):
+        fleet.run(take_part)
+        status = operator.status(status.round)
+    fleet.run(catch_up)
+    return status
+
+
+def pool_of(settings: BackendSettings, now: datetime, encoder: str) -> Pool:
+    """The live news with their vectors."""
+    engine = open_engine(settings.database_url)
+    try:
+        kept = NewsPool(engine)
+        ids, vectors = kept.vectors(encoder)
+        place = {news_id: row for row, news_id in enumerate(ids)}
+        rows = [row for row in kept.live(now) if row.id in place]
+        cards = tuple(
+            NewsCard(
+                id=row.id,
+                title=row.title,
+                abstract="",
+                url="",
+                publisher="",
+                section=row.section,
+                topic=row.topic,
+                published_at=row.published_at,
+                weight=row.weight,
+            )
+            for row in rows
+        )
+        return Pool(cards, np.asarray(vectors[[place[row.id] for row in rows]], dtype=np.float32))
+    finally:
+        engine.dispose()
+
+
+def served(url: str, device: Device, pool: Pool) -> tuple[str, Served]:
+    """The release that a device holds, as strangers would be served under it."""
+    release = device.release()
+    assert release is not None
+    manifest = release.manifest
+    name = manifest.default_ranker
+    entry = manifest.models[name]
+    graph = GraphSession(release.graph(name, "score"), release.weights(name), threads=1, private=entry.private)
+    book = manifest.recall.codebook(CODEBOOK)
+    assert book is not None
+    row_of = {card.id: row for row, card in enumerate(pool.cards)}
+    told = device.parts.shelves.popularity.current()
+    values: Mapping[str, float] = told.values if told else {}
+    return release.id, Served(
+        Ranker(graph, name=name, features=entry.features),
+        np.array([values.get(card.id, 0.0) for card in pool.cards]),
+        release.spaces().prototypes[CODEBOOK],
+        RandomisedCode(book.size, book.epsilon),
+        [_answer(url, release.id, code, row_of) for code in range(book.size)],
+    )
+
+
+def _answer(url: str, release: str, code: int, row_of: Mapping[str, int]) -> np.ndarray:
+    """Rows of the server's answer to one report. News that came after the strangers were drawn are left out."""
+    wish = RecallRequest(release=release, limit=LIMIT, report=CodeReport(codebook=CODEBOOK, code=code))
+    answer = httpx.post(
+        f"{url}/v1/recall", content=wish.model_dump_json(), headers={"content-type": "application/json"}, timeout=30.0
+    ).raise_for_status()
+    cards = RecallAnswer.model_validate_json(answer.content).candidates
+    return np.array([row_of[card.id] for card in cards if card.id in row_of], dtype=np.int64)
+
+
+def _judged(rounds: int, url: str, fleet: Fleet, pool: Pool, readers: list[Stranger]) -> curve.Measured:
+    release, given = served(url, fleet.members[0].device, pool)
+    marks = judge(readers, pool, given)
+    _tell(rounds, release, marks.auc, marks.ranked, marks.answered)
+    return curve.Measured(rounds, release, marks)
+
+
+def _tell(rounds: int, release: str, *values: Floats) -> None:
+    words = ", ".join(f"{each.mean():.4f}" for each in values)
+    Console(stderr=True).print(f"  {rounds} rounds, {release}: {words}", markup=False)
+
+
+def _release_of(device: Device) -> ReleaseManifest:
+    release = device.release()
+    assert release is not None
+    return release.manifest
+
+
+def _folder(folder: Path) -> BackendSettings:
+    """A copy of the newspaper's folder, so that every bench begins at the same release."""
+    kept = prepared_newspaper()
+    shutil.copytree(kept.data_dir, folder)
+    return load_settings(data_dir=folder, host=kept.host, port=free_port())
+
+
+def _write(found: tuple[Curve, ...]) -> None:
+    told = Measured(
+        curves=found,
+        readers=READERS,
+        devices=DEVICES,
+        cohort=COHORT,
+        measured_at=datetime.now(UTC).isoformat(timespec="minutes"),
+    )
+    quality_file().parent.mkdir(parents=True, exist_ok=True)
+    quality_file().write_text(json.dumps(told.model_dump(), indent=1), encoding="utf-8")
+    write_figure(quality_file().with_suffix(".svg"), [of_curve(each) for each in found])
+
+
+def _curves_table(found: tuple[Curve, ...]) -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    for each in found:
+        for point in each.points:
+            gain = f"{point.gain:+.4f} ({point.low:+.4f} .. {point.high:+.4f})"
+            rows.append((each.name, point.rounds, point.release, f"{point.value:.4f}", gain))
+    notes = (
+        f"{DEVICES} devices read and train over HTTP, {COHORT} in a round; {READERS} strangers with known interests "
+        "judge, and never take part. Gains are paired by reader, intervals of a bootstrap over readers.",
+        f"Rounds of {RANKER}; beside them " + ", ".join(f"{name} every {every}" for every, name in BESIDE.items()),
+        f"The figure: {quality_file().with_suffix('.svg')}",
+    )
+    return Table(
+        "Quality over live rounds, newsroom", ("measure", "rounds", "release", "value", "gain (95 %)"), rows, notes
+    )
+
+
+def _rounds_table(statuses: list[tuple[RoundStatus, float]], failures: list[str]) -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    for name in dict.fromkeys(status.system for status, _ in statuses):
+        mine = [(status, seconds) for status, seconds in statuses if status.system == name]
+        survivors = [status.survivors or 0 for status, _ in mine]
+        epsilons = [status.epsilon for status, _ in mine if status.epsilon is not None]
+        rows.append(
+            (
+                name,
+                len(mine),
+                float(np.mean(survivors)),
+                min(survivors),
+                max(epsilons) if epsilons else None,
+                float(np.median([seconds for _, seconds in mine])),
+            )
+        )
+    columns = ("system", "rounds", "devices in the sum", "fewest", "epsilon of a round, at most", "median s")
+    return Table("The rounds", columns, rows, (f"{len(failures)} devices had trouble.",))

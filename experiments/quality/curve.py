@@ -1,0 +1,61 @@
+"""How releases judged by the same readers differ, with intervals: numbers, and a drawing of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from backend.console.quality_pages import Curve, Point
+from experiments.quality.strangers import Floats, Marks
+
+DRAWS = 2_000
+INTERVAL = (2.5, 97.5)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A release after so many rounds."""
+
+    rounds: int
+    release: str
+    marks: Marks
+
+
+MEASURES = {
+    "auc": "AUC of the small ranker",
+    "ranked": "R@100 of the answer, ranked on the device",
+    "answered": "R@100 in the server's order",
+}
+
+
+def curves(measured: Sequence[Measured]) -> tuple[Curve, ...]:
+    """One a measure, each release against the first, paired by reader."""
+    found = []
+    for name, words in MEASURES.items():
+        first: Floats = getattr(measured[0].marks, name)
+        points = []
+        for each in measured:
+            mine: Floats = getattr(each.marks, name)
+            low, high = gain_interval(mine - first)
+            points.append(
+                Point(
+                    rounds=each.rounds,
+                    release=each.release,
+                    value=float(mine.mean()),
+                    gain=float((mine - first).mean()),
+                    low=low,
+                    high=high,
+                )
+            )
+        found.append(Curve(name=words, points=tuple(points)))
+    return tuple(found)
+
+
+def gain_interval(gains: Floats) -> tuple[float, float]:
+    """The 95 % percentile interval of the mean gain, of a bootstrap over readers."""
+    dice = np.random.default_rng(0)
+    counts = dice.multinomial(len(gains), np.full(len(gains), 1 / len(gains)), size=DRAWS)
+    low, high = np.percentile(counts @ gains / len(gains), INTERVAL)
+    return float(low), float(high)

@@ -1,0 +1,145 @@
+"""Readers who judge releases. Oracles: chances by hand, and rankers whose order is known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from backend.console.quality_pages import of_curve
+from device_app.privacy.mechanisms.code import RandomisedCode
+from device_app.ranking.features import Situation
+from experiments.quality import strangers as under_test
+from experiments.quality.curve import Measured, curves, gain_interval
+from experiments.quality.figure import write_figure
+from experiments.quality.strangers import Marks, Pool, Served, Stranger, judge, strangers
+from tests.doubles.news import NOW, synthetic_pool
+
+K = 4
+
+
+class KnownOrder:
+    """A ranker that scores by topic affinity alone, times a sign."""
+
+    def __init__(self, sign: float) -> None:
+        self.sign = sign
+
+    def score(
+        self, clicks: NDArray[np.float32], candidates: NDArray[np.float32], situation: Situation
+    ) -> NDArray[np.float32]:
+        mine = np.isin(situation.topics, situation.clicked_topics)
+        return (self.sign * mine).astype(np.float32)
+
+
+@pytest.fixture
+def pool(monkeypatch: pytest.MonkeyPatch) -> Pool:
+    monkeypatch.setattr(under_test, "MET", 100)
+    drawn = synthetic_pool(240, dim=8)
+    return Pool(tuple(drawn.cards), np.asarray(drawn.vectors, dtype=np.float32))
+
+
+@pytest.fixture
+def readers(pool: Pool) -> list[Stranger]:
+    return strangers(pool, 12, NOW, np.random.default_rng(0))
+
+
+def served(pool: Pool, sign: float, epsilon: float = 4.0) -> Served:
+    rng = np.random.default_rng(1)
+    lists = [rng.permutation(len(pool.cards))[:60] for _ in range(K)]
+    prototypes = pool.vectors[:K]
+    return Served(KnownOrder(sign), np.zeros(len(pool.cards)), prototypes, RandomisedCode(K, epsilon), lists)  # type: ignore[arg-type]
+
+
+def test_a_stranger_meets_and_later_reads_only_what_it_has_not_clicked(pool: Pool, readers: list[Stranger]) -> None:
+    for reader in readers:
+        clicked = {row for row in range(len(pool.cards)) if (pool.vectors[row] == reader.clicks).all(axis=1).any()}
+        assert len(clicked) == under_test.CLICKS
+        assert not clicked & set(reader.met.tolist())
+        assert reader.later[sorted(clicked)].sum() == 0
+        assert reader.later.sum() == pytest.approx(1)
+        assert 0 < reader.opened.sum() < len(reader.met)
+
+
+def test_the_same_seed_draws_the_same_strangers(pool: Pool, readers: list[Stranger]) -> None:
+    again = strangers(pool, 12, NOW, np.random.default_rng(0))
+    for one, other in zip(readers, again, strict=True):
+        np.testing.assert_array_equal(one.met, other.met)
+        np.testing.assert_array_equal(one.opened, other.opened)
+
+
+def test_a_ranker_that_knows_a_readers_topics_beats_its_opposite(pool: Pool, readers: list[Stranger]) -> None:
+    knows, mistakes = judge(readers, pool, served(pool, 1.0), depth=20), judge(readers, pool, served(pool, -1.0), 20)
+    np.testing.assert_allclose(knows.auc + mistakes.auc, 1.0)
+    assert knows.auc.mean() > 0.6
+    assert knows.ranked.mean() > mistakes.ranked.mean()
+    np.testing.assert_allclose(knows.answered, mistakes.answered)
+
+
+def test_shares_are_expectations_over_what_randomised_response_sends(pool: Pool, readers: list[Stranger]) -> None:
+    """By hand: a reader's own list with the law's truth, each other as likely as any."""
+    given = served(pool, 1.0)
+    found = judge(readers, pool, given, depth=20)
+    for reader, share in zip(readers, found.answered, strict=True):
+        vector = reader.clicks.mean(axis=0)
+        true = int(np.argmax(given.prototypes @ vector))
+        each = [reader.later[rows[:20]].sum() for rows in given.lists]
+        other = (1 - given.law.truth) / (K - 1)
+        expected = given.law.truth * each[true] + other * (sum(each) - each[true])
+        assert share == pytest.approx(expected)
+
+
+def test_an_answer_read_to_its_end_holds_the_same_whoever_orders_it(pool: Pool, readers: list[Stranger]) -> None:
+    found = judge(readers, pool, served(pool, 1.0), depth=60)
+    np.testing.assert_allclose(found.ranked, found.answered)
+
+
+def test_counts_reach_the_ranker_as_of_the_moment(pool: Pool, readers: list[Stranger]) -> None:
+    class Popular:
+        def score(self, clicks: object, candidates: object, situation: Situation) -> NDArray[np.float32]:
+            return situation.popularity.astype(np.float32)
+
+    reader = readers[0]
+    told = np.zeros(len(pool.cards))
+    told[reader.met[reader.opened == 1]] = 0.5
+    found = judge([reader], pool, replace(served(pool, 1.0), ranker=Popular(), popularity=told))  # type: ignore[arg-type]
+    assert found.auc[0] == 1.0
+
+
+def test_curves_pair_every_release_with_the_first_reader_by_reader() -> None:
+    rng = np.random.default_rng(0)
+    first = rng.uniform(0.4, 0.8, size=200)
+    marks = Marks(first, first, first)
+    better = Marks(first + 0.01, first, first - 0.02)
+    auc, ranked, answered = curves([Measured(0, "r1", marks), Measured(10, "r2", better)])
+    assert (auc.points[0].gain, auc.points[0].low, auc.points[0].high) == (0.0, 0.0, 0.0)
+    assert auc.points[1].gain == pytest.approx(0.01)
+    assert auc.points[1].low == pytest.approx(0.01), "readers differ by .1, their gains by nothing"
+    assert ranked.points[1].gain == pytest.approx(-0.02)
+    assert answered.points[1].gain == 0.0
+
+
+def test_the_interval_is_the_normal_one_for_many_readers() -> None:
+    gains = np.random.default_rng(0).normal(0.01, 0.05, size=2_000)
+    low, high = gain_interval(gains)
+    error = gains.std() / np.sqrt(len(gains))
+    assert low == pytest.approx(gains.mean() - 1.96 * error, abs=0.1 * error)
+    assert high == pytest.approx(gains.mean() + 1.96 * error, abs=0.1 * error)
+
+
+def test_the_figure_is_an_svg_with_every_point_of_every_curve(tmp_path: Path) -> None:
+    marks = Marks(np.array([0.5, 0.6]), np.array([0.1, 0.2]), np.array([0.1, 0.2]))
+    found = curves([Measured(0, "r1", marks), Measured(5, "r2", marks), Measured(9, "r3", marks)])
+    write_figure(tmp_path / "quality.svg", [of_curve(each) for each in found])
+    svg = ElementTree.parse(tmp_path / "quality.svg").getroot()
+    name = "{http://www.w3.org/2000/svg}"
+    assert len(svg.findall(f".//{name}circle")) == 9
+    assert [each.name for each in found] == [
+        each.text for each in svg.findall(f".//{name}text") if each.get("font-size") == "13"
+    ]
+    assert [path.name for path in tmp_path.iterdir()] == ["quality.svg"]
+    with pytest.raises(ValueError, match="drawings"):
+        write_figure(tmp_path / "none.svg", [])

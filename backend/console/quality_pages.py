@@ -68,8 +68,10 @@ class Mark:
 
 @dataclass(frozen=True)
 class Drawing:
-    """Gains with their intervals. level is where no gain is; ticks are (x, label) and (y, label); joined says whether the
-    gains are all over one release, so that a line from one to the next means something."""
+    """Gains with their intervals. level is where no gain is; ticks are (x, label) and (y, label).
+
+    joined: the gains are all over one release, so that a line from one to the next means something.
+    """
 
     width: float
     height: float

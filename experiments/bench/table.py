@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 
 Cell = str | int | float | None
+FILE_WIDTH = 240
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,8 @@ class Table:
             shown.add_column(column, justify="left" if place == 0 else "right")
         for row in self.rows:
             shown.add_row(*(_text(cell) for cell in row))
-        console.print(shown)
+        # Where nobody sees the lines break, as in a file or a pipe, every column is as wide as its words.
+        console.print(shown, width=None if console.is_terminal else FILE_WIDTH)
         for note in self.notes:
             console.print(f"  {note}", style="dim", markup=False)
 

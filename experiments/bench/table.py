@@ -29,8 +29,10 @@ class Table:
             shown.add_column(column, justify="left" if place == 0 else "right")
         for row in self.rows:
             shown.add_row(*(_text(cell) for cell in row))
-        # Where nobody sees the lines break, as in a file or a pipe, every column is as wide as its words.
-        console.print(shown, width=None if console.is_terminal else FILE_WIDTH)
+        if not console.is_terminal:
+            # In a file or a pipe no line breaks at the edge: every column may be as wide as its words.
+            console.width = max(console.width, FILE_WIDTH)
+        console.print(shown)
         for note in self.notes:
             console.print(f"  {note}", style="dim", markup=False)
 

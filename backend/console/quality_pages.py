@@ -15,9 +15,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from backend.console.room import Room, Values
 from backend.federation.scores import Score
 
-WIDTH, HEIGHT = 640.0, 260.0
+WIDTH, HEIGHT = 440.0, 230.0
 LEFT, RIGHT, TOP, BOTTOM = 56.0, 16.0, 14.0, 34.0
-LABELS_MOST = 12
+LABELS_MOST = 10
 GRID = 4
 INTERVAL = 1.96
 

@@ -21,6 +21,7 @@ from starlette.types import Receive, Scope, Send
 
 from backend.federation.account import NoisyOpening, SumNoise, spent_on
 from backend.federation.coordinator import Coordinator
+from backend.federation.optimizers import Sgd
 from backend.federation.systems import SYSTEMS
 from device_app.privacy.sealed import digest
 from device_app.privacy.secagg import Contribution
@@ -39,9 +40,11 @@ from tests.doubles.small_world import serving
 
 DEVICES = 6
 MODEL = "ranker.features"
-EXACT = SYSTEMS["small_ranker_exact"].protection
-COORDINATES = 1 + len(FEATURES)
 LEARNING_RATE = 0.1
+"""Large enough for half a fixed-point step of the sum to show in a float32 weight."""
+SYSTEM = replace(SYSTEMS["small_ranker_exact"], optimizer=Sgd(learning_rate=LEARNING_RATE))
+EXACT = SYSTEM.protection
+COORDINATES = 1 + len(FEATURES)
 STAGES = ("keys", "shares", "masked", "unmask")
 ALLOWS = PrivacySettings(training=True, epsilon_per_day_training=100, secure_sum="exact", smallest_sum=3)
 Tensors = dict[str, NDArray[np.float64]]
@@ -133,6 +136,7 @@ def clipped_gradient(update: Update) -> Tensors:
 
 @pytest.fixture
 def cohort(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cohort]:
+    monkeypatch.setitem(SYSTEMS, SYSTEM.name, SYSTEM)
     (tmp_path / "backend").mkdir()
     cohort = Cohort(BackendRig.make(tmp_path / "backend", StillClock(NOW + timedelta(days=1))))
     pool = synthetic_pool(240, dim=DIM)

@@ -22,7 +22,7 @@ TASKS: dict[str, TaskKind] = {
     "mark_news": TaskKind(mark_news_task),
     "count": TaskKind(count_task, needs_samples=False, channel="counts"),
     "group_gradient": TaskKind(group_gradient_task, role="ranker", graph="gradient"),
-    "nearest_group": TaskKind(nearest_group_task, role="ranker", graph="score", needs_samples=False),
-    "nearest_prototype": TaskKind(nearest_prototype_task, needs_samples=False),
+    "nearest_group": TaskKind(nearest_group_task, role="ranker", graph="score"),
+    "nearest_prototype": TaskKind(nearest_prototype_task),
     "split_gradient": TaskKind(split_gradient_task, role="ranker", graph="table_gradient"),
 }

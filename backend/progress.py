@@ -61,5 +61,10 @@ class SilentSteps:
         yield _ignore
 
 
+def steps(*, silent: bool) -> Steps:
+    """Progress for a person, or none for a script."""
+    return SilentSteps() if silent else TerminalSteps()
+
+
 def _ignore(done: int, total: int | None) -> None:
     """Progress that nobody looks at."""

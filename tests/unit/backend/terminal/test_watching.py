@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.console import Console
 
-from backend.watching import Watch, watched
+from backend.terminal.watching import Watch, watched
 from device_app.wire.rounds import RoundStatus
 
 OPENED = datetime(2026, 11, 21, 8, tzinfo=UTC)

@@ -1,0 +1,63 @@
+"""`ownfeed round`: a round, and those it orders, followed to their end."""
+
+from __future__ import annotations
+
+import typer
+from rich.console import Console
+
+from backend.operator import Operator
+from backend.progress import steps
+from backend.terminal.watching import watched
+from device_app.wire.rounds import RoundStatus
+
+
+def follow_all(operator: Operator, opened: RoundStatus, *, watch: bool, as_json: bool, console: Console) -> bool:
+    """Follow a round and what it orders until the last has ended; whether all were applied.
+
+    Each end is a line: JSON on standard output, or words on `console`. Raises OperatorRefused.
+    """
+    following: RoundStatus | None = opened
+    while following is not None:
+        status = _followed(operator, following, watch=watch, as_json=as_json, console=console)
+        if as_json:
+            typer.echo(status.model_dump_json())
+        elif status.state == "applied":
+            _tell_applied(status, console)
+        if status.state == "failed":
+            console.print(f"ownfeed: {status.round} failed: {status.reason}", markup=False, style="red")
+            return False
+        following = operator.following(status)
+    return True
+
+
+def _followed(operator: Operator, status: RoundStatus, *, watch: bool, as_json: bool, console: Console) -> RoundStatus:
+    """The round's last status, shown until then."""
+    if watch and not as_json:
+        return watched(operator.follow(status), console)
+    with steps(silent=as_json).step(f"{status.round}: updates") as advance:
+        for status in operator.follow(status):  # noqa: B020 - the last status is what counts
+            advance(status.uploaded, status.cohort)
+    return status
+
+
+def _tell_applied(status: RoundStatus, console: Console) -> None:
+    took = (status.finished_at - status.opened_at).total_seconds() if status.finished_at else 0.0
+    published = "nothing" if status.published is None else status.published
+    console.print(
+        f"{status.round} applied: {status.uploaded} updates, {status.received_bytes / 1e6:.1f} MB, {took:.1f} s; "
+        f"{published} published."
+    )
+    if status.survivors is not None:
+        console.print(_opened(status))
+    if status.says is not None:
+        console.print(status.says, markup=False)
+
+
+def _opened(status: RoundStatus) -> str:
+    """What the opened sum of a secure round was, and what it cost a device in it."""
+    cost = (
+        "no noise inside, so no epsilon bounds what it tells"
+        if status.epsilon is None
+        else f"epsilon {status.epsilon:.3g} at delta {status.delta:g} for each of them"
+    )
+    return f"Opened: the sum of {status.survivors} devices and nothing else; {cost}."

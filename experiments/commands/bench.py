@@ -1,0 +1,46 @@
+"""`ownfeed bench`."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from experiments.commands.studies import DATA, AsJson, says
+
+
+class Bench(StrEnum):
+    """What can be measured."""
+
+    embed = "embed"
+    search = "index"
+    endpoint = "endpoint"
+    recall = "recall"
+    latency = "latency"
+    round = "round"
+    secagg = "secagg"
+    efficient = "efficient"
+    quality = "quality"
+    replay = "replay"
+    graphs = "graphs"
+    paillier = "paillier"
+    all = "all"
+
+
+def bench(
+    what: Annotated[Bench, typer.Argument(help="What to measure.")] = Bench.all,
+    data: Annotated[
+        Path, typer.Option(help="The research data; what needs it says so where it is missing.", envvar="OWNFEED_DATA")
+    ] = DATA,
+    as_json: AsJson = False,
+) -> None:
+    """Measure; every figure comes with its reference from the same run."""
+    from experiments.bench.run import run_benches
+
+    names = [each.value for each in Bench if each is not Bench.all] if what is Bench.all else [what.value]
+    results = run_benches(names, data=data, console=says)
+    if as_json:
+        typer.echo(json.dumps(results, indent=2))

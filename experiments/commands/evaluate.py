@@ -1,0 +1,127 @@
+"""`ownfeed evaluate`: a command for each study that compares models on research data."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from experiments.commands.studies import DATA, AsJson, Data, Kept, Trainings, refusals, says, show
+
+evaluate_app = typer.Typer(help="Compare models on research data.", no_args_is_help=True)
+
+
+@evaluate_app.command("ranking")
+def evaluate_ranking(
+    data: Data = DATA,
+    models: Annotated[
+        list[str] | None,
+        typer.Option("--model", help="Part of a name; may be repeated. Without it nothing is trained."),
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, max=100, help="Trainings of each model.")] = 1,
+    steps: Annotated[int, typer.Option(min=1, help="Central training: steps of 64 samples.")] = 400,
+    rounds: Annotated[int, typer.Option(min=1, help="Federated training: rounds of 50 readers.")] = 150,
+    processes: Annotated[int, typer.Option(min=1, help="Processes that simulate devices.")] = 1,
+    out: Annotated[Path | None, typer.Option(help="JSON file of results; runs it holds are not repeated.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Rankers on MIND's dev impressions, trained centrally and federated, with the published figures beside them."""
+    from experiments.ranking.run import run_ranking
+    from experiments.ranking.study import Settings
+
+    settings = Settings(steps=steps, rounds=rounds, processes=processes)
+    with refusals():
+        tables = run_ranking(data=data, models=models or [], seeds=seeds, settings=settings, out=out, console=says)
+    show(tables, as_json)
+
+
+@evaluate_app.command("popularity")
+def evaluate_popularity(
+    data: Data = DATA,
+    draws: Annotated[int, typer.Option(min=1, max=100, help="Draws of the noise.")] = 3,
+    as_json: AsJson = False,
+) -> None:
+    """Private counts of displays and clicks on MIND's dev impressions, by how much noise is in their sum."""
+    from experiments.ranking.popularity import run_popularity
+
+    with refusals():
+        table = run_popularity(data=data, draws=draws, console=says)
+    if as_json:
+        typer.echo(json.dumps(table.as_json(), indent=2))
+    else:
+        table.show(Console(highlight=False))
+
+
+@evaluate_app.command("finding")
+def evaluate_finding(
+    data: Data = DATA,
+    models: Annotated[
+        list[str] | None, typer.Option("--model", help="The ranker, small or nrms; may be repeated [small].")
+    ] = None,
+    methods: Annotated[
+        list[str] | None, typer.Option("--method", help="A method's name; may be repeated [all of them].")
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, max=100, help="Trainings of each method.")] = 3,
+    rounds: Annotated[int, typer.Option(min=1, help="Rounds of each training.")] = 150,
+    cohort: Annotated[int, typer.Option(min=1, help="Readers a round.")] = 50,
+    tune: Annotated[
+        bool, typer.Option("--tune", help="Search the hyper-parameters on the validation impressions.")
+    ] = False,
+    processes: Trainings = 1,
+    as_json: AsJson = False,
+) -> None:
+    """FINDING's group models against vanilla federated learning and other baselines, cold readers apart."""
+    from experiments.finding.run import run_finding
+    from experiments.finding.study import Sizes
+
+    with refusals():
+        tables = run_finding(
+            data=data,
+            bases=models or ["small"],
+            methods=methods or [],
+            seeds=seeds,
+            sizes=Sizes(rounds=rounds, cohort=cohort),
+            tune=tune,
+            processes=processes,
+            console=says,
+        )
+    show(tables, as_json)
+
+
+@evaluate_app.command("movielens")
+def evaluate_movielens(
+    data: Data = DATA,
+    systems: Annotated[
+        list[str] | None, typer.Option("--system", help="Part of a row's name; may be repeated [the whole table].")
+    ] = None,
+    builds: Annotated[int, typer.Option(min=1, max=100, help="Splits and trainings of each system.")] = 3,
+    rounds: Annotated[int, typer.Option(min=1, help="Federated rounds of 100 users.")] = 100,
+    validate: Annotated[bool, typer.Option("--validate", help="Ask for a part of train, not for test items.")] = False,
+    gamma: Annotated[float | None, typer.Option(help="Sharpness of the softmax.")] = None,
+    negatives: Annotated[int | None, typer.Option(help="Unseen films a pass.")] = None,
+    server_rate: Annotated[float | None, typer.Option(help="Adam's peak rate at the server.")] = None,
+    processes: Trainings = 1,
+    out: Kept = None,
+    as_json: AsJson = False,
+) -> None:
+    """FL-MV-DSSM on MovieLens-100K, warm and cold, beside its baselines and the paper's tables."""
+    from experiments.movielens.run import run_movielens
+    from experiments.movielens.study import Settings
+    from experiments.movielens.systems import Choices
+
+    given: dict[str, Any] = {"gamma": gamma, "negatives": negatives, "server_rate": server_rate}
+    with refusals():
+        tables = run_movielens(
+            data=data,
+            systems=systems or [],
+            builds=builds,
+            settings=Settings(rounds, validate),
+            choices=Choices(rounds, **{name: value for name, value in given.items() if value is not None}),
+            processes=processes,
+            out=out,
+            console=says,
+        )
+    show(tables, as_json)

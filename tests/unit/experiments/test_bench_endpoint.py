@@ -1,0 +1,37 @@
+"""The endpoint's bench on a pool small enough for every day."""
+
+from __future__ import annotations
+
+import pytest
+
+from experiments.bench.headlines import Headline, clustered_vectors
+from experiments.bench.recall_endpoint import measure
+from experiments.bench.table import Table
+
+NEWS = 600
+
+
+@pytest.fixture(scope="module")
+def tables() -> list[Table]:
+    news = [Headline("Paper", f"section{row % 5}", f"Headline number {row}", "") for row in range(NEWS)]
+    return measure(news, clustered_vectors(NEWS, dimensions=64, clusters=20), requests=5)
+
+
+def median_ms(table: Table, what: str) -> float:
+    return next(float(row[1]) for row in table.rows if row[0] == what)  # type: ignore[arg-type]
+
+
+def test_every_stage_that_the_server_logs_of_a_report_has_a_row(tables: list[Table]) -> None:
+    named = [row[0] for row in tables[0].rows]
+    assert [f"server: {stage}" for stage in ("decode", "aggregate", "search", "encode", "total")] == [
+        name for name in named if str(name).startswith("server") and name != "server: merge"
+    ]
+    assert "bar 1.5" in tables[0].notes[1]
+
+
+@pytest.mark.parametrize("size", [16, 64])
+def test_lists_that_are_kept_take_a_fraction_of_the_time_that_making_them_takes(tables: list[Table], size: int) -> None:
+    made = median_ms(tables[1], f"K={size}, lists made meanwhile: compose and search")
+    kept = median_ms(tables[1], f"K={size}, lists kept: compose and search")
+    assert 0 < kept < made / 3
+    assert "Bar: compose and search" in tables[1].notes[1]

@@ -17,7 +17,7 @@ from pydantic import BaseModel
 from device_app.errors import SumAborted
 from device_app.privacy.sealed import JSON, Charge, Sealed, close, digest, json_payload
 from device_app.privacy.sum_state import HeldShares, SumState
-from device_app.wire.masks import SEED_BYTES, apply_masks
+from device_app.wire.masks import SEED_BYTES, masked_bytes
 from device_app.wire.pairing import (
     channel_keys,
     check_agreement,
@@ -122,6 +122,8 @@ def take_part(
     device takes part isn't hidden.
     """
     secure_sum = _Part(state.terms, contribution, ledger, directory, threads)
+    if state.stage == "masked" and (payload is None or digest(payload) != state.masked_sha256):
+        raise secure_sum.abort("the masked vector was not kept, and a second one must not be made")
     if state.stage == "keys":
         reply = yield Step(state, _seal(state.keys, state.terms, "Public keys for a secure sum, made for this round."))
         state = secure_sum.share(state, secure_sum.expect(reply, Roster))
@@ -220,20 +222,19 @@ class _Part:
             }
         except SecaggError as broken:
             raise self.abort(str(broken)) from broken
-        masked = vector.copy()
-        apply_masks(
-            masked,
+        payload = masked_bytes(
+            vector,
             plus=[seed, *(pair for peer, pair in pairs.items() if peer > roster.me)],
             minus=[pair for peer, pair in pairs.items() if peer < roster.me],
             threads=self.threads,
         )
-        payload = masked.tobytes()
-        self.ledger.spend(replace(self.contribution.charge, payload_sha256=digest(payload)))
+        masked_sha256 = digest(payload)
+        self.ledger.spend(replace(self.contribution.charge, payload_sha256=masked_sha256))
         after = state.model_copy(
             update={
                 "stage": "masked",
                 "held": tuple(sorted([*held, own], key=lambda one: one.member)),
-                "masked_sha256": digest(payload),
+                "masked_sha256": masked_sha256,
             }
         )
         return after, payload
@@ -339,9 +340,9 @@ def _seal(message: M, terms: SumTerms, words: str) -> Sealed[object]:
 
 
 def _seal_masked(state: SumState, payload: bytes | None) -> Sealed[object]:
-    """Seal the masked vector, paid for when it was made."""
-    if payload is None or digest(payload) != state.masked_sha256:
-        raise SumAborted(state.terms.round, "the masked vector was not kept, and a second one must not be made")
+    """Seal the masked vector that the state names by its hash, paid for when it was made."""
+    assert payload is not None
+    assert state.masked_sha256 is not None
     words = f"A vector of {state.terms.length:,} numbers under masks that only the whole group's sum comes out of."
-    charge = Charge("none", "secure_sum", payload_sha256=digest(payload), subject=state.terms.round)
+    charge = Charge("none", "secure_sum", payload_sha256=state.masked_sha256, subject=state.terms.round)
     return close(MaskedInput(state.terms.round, payload), payload, OCTETS, charge, words)

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from io import BytesIO
 from typing import Protocol
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
-from numpy.typing import NDArray
 
 from device_app.wire.ring import RingVector, ring_dtype
 
 SEED_BYTES = 32
 BLOCK_BYTES = 64
-CHUNK_BYTES = 128 * 1024
-"""Of a vector and of a mask each: small enough that both stay in the processor's second-level cache."""
+CHUNK_BYTES = 64 * 1024
+"""Of a vector and of a mask each: both stay in the processor's second-level cache, and calls cost little beside it."""
 STREAMS_OPEN = 64
 """Of either sign, at a time: a server opening a cohort of hundreds has thousands of masks to take off."""
 
@@ -23,8 +23,8 @@ STREAMS_OPEN = 64
 class MaskStream(Protocol):
     """A mask as a stream of bytes."""
 
-    def fill(self, out: NDArray[np.uint8]) -> None:
-        """Write the next bytes of the mask over `out`."""
+    def fill(self, out: memoryview) -> None:
+        """Write the next bytes of the mask over `out`, at most CHUNK_BYTES."""
 
 
 class ChaChaStream:
@@ -43,9 +43,9 @@ class ChaChaStream:
         counter = (start // BLOCK_BYTES).to_bytes(4, "little")
         self._stream = Cipher(algorithms.ChaCha20(seed, counter + bytes(12)), mode=None).encryptor()
 
-    def fill(self, out: NDArray[np.uint8]) -> None:
-        """Write the next bytes of the mask over `out`."""
-        self._stream.update_into(_ZEROS[: out.size], out.data)
+    def fill(self, out: memoryview) -> None:
+        """Write the next bytes of the mask over `out`, at most CHUNK_BYTES."""
+        self._stream.update_into(_ZEROS if len(out) == CHUNK_BYTES else _ZEROS[: len(out)], out)
 
 
 _ZEROS = memoryview(bytes(CHUNK_BYTES))
@@ -97,17 +97,25 @@ def apply_masks(
         list(pool.map(work, starts))
 
 
+def masked_bytes(
+    vector: RingVector, plus: Sequence[bytes] = (), minus: Sequence[bytes] = (), *, threads: int = 1
+) -> bytes:
+    """The bytes of vector + sum of PRG(plus) - sum of PRG(minus), made where they stay; `vector` isn't changed."""
+    held = BytesIO(vector.data)
+    apply_masks(np.frombuffer(held.getbuffer(), dtype=vector.dtype), plus, minus, threads=threads)
+    return held.getvalue()
+
+
 def _apply(flat: RingVector, adding: Sequence[MaskStream], taking: Sequence[MaskStream]) -> None:
-    width = flat.dtype.itemsize
-    scratch = np.empty(min(CHUNK_BYTES, flat.size * width), dtype=np.uint8)
-    block = CHUNK_BYTES // width
+    block = CHUNK_BYTES // flat.itemsize
+    scratch = np.empty(min(block, flat.size), dtype=flat.dtype)
     for start in range(0, flat.size, block):
         part = flat[start : start + block]
-        raw = scratch[: part.size * width]
-        mask = raw.view(flat.dtype)
+        mask = scratch[: part.size]
+        raw = mask.view(np.uint8).data
         for stream in adding:
             stream.fill(raw)
-            part += mask
+            np.add(part, mask, out=part)
         for stream in taking:
             stream.fill(raw)
-            part -= mask
+            np.subtract(part, mask, out=part)

@@ -251,7 +251,7 @@ def _keystream_gb_per_sec() -> float:
 
     def work() -> None:
         for _ in range(CLIENTS):
-            stream.fill(chunk)
+            stream.fill(chunk.data)
 
     return CLIENTS * CHUNK_BYTES / min(_seconds(work) for _ in range(5)) / 1e9
 

@@ -12,7 +12,6 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from backend.federation.errors import UnknownPseudonym
 from backend.federation.secagg import secure_sum as server_module
@@ -21,6 +20,7 @@ from backend.federation.secagg.errors import SumFailed, SumMessageConflict, SumM
 from backend.federation.secagg.messages import HeldMessages
 from backend.federation.secagg.secure_sum import SecureSum
 from device_app.privacy import secagg as client_module
+from device_app.wire import masks as masks_module
 from device_app.wire.masks import apply_masks
 from device_app.wire.secagg import RevealedShare, RevealedShares
 from tests.doubles.secure_sums import (
@@ -46,8 +46,8 @@ class TableStream:
         assert start == 0
         self.values = self.TABLE[seed[0]]
 
-    def fill(self, out: NDArray[np.uint8]) -> None:
-        out[:] = self.values
+    def fill(self, out: memoryview) -> None:
+        out[:] = bytes(self.values)
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def worked_masks(monkeypatch: pytest.MonkeyPatch) -> None:
 
     for module in (client_module, unmask_module):
         monkeypatch.setattr(module, "pair_seed", pair)
-    for module in (client_module, server_module):
+    for module in (masks_module, server_module):
         monkeypatch.setattr(module, "apply_masks", partial(apply_masks, open_stream=TableStream))
 
 

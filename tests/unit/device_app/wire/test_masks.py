@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
-from device_app.wire.masks import CHUNK_BYTES, STREAMS_OPEN, ChaChaStream, apply_masks, expand
+from device_app.wire.masks import CHUNK_BYTES, STREAMS_OPEN, ChaChaStream, apply_masks, expand, masked_bytes
 from device_app.wire.ring import ring_dtype
 
 SEED = bytes(range(32))
@@ -35,8 +35,8 @@ def test_the_length_and_the_threads_change_nothing_of_a_mask(length: int, thread
 
 def test_a_stream_can_start_at_any_block() -> None:
     whole, rest = np.zeros(256, np.uint8), np.zeros(64, np.uint8)
-    ChaChaStream(SEED).fill(whole)
-    ChaChaStream(SEED, 192).fill(rest)
+    ChaChaStream(SEED).fill(whole.data)
+    ChaChaStream(SEED, 192).fill(rest.data)
     assert (whole[192:] == rest).all()
     with pytest.raises(ValueError, match="multiple of 64"):
         ChaChaStream(SEED, 32)
@@ -63,6 +63,16 @@ def test_masks_add_and_subtract_as_whole_masks_do(
     assert (vector == wanted).all()
     apply_masks(vector, minus, plus)
     assert (vector == start).all(), "taking off what was put on gives the vector back"
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("bits", [8, 32, 64])
+def test_masked_bytes_are_those_of_a_masked_copy(bits: int, threads: int) -> None:
+    vector = np.arange(3 * CHUNK_BYTES // 4, dtype=np.uint64).astype(ring_dtype(bits))
+    before, wanted = vector.copy(), vector.copy()
+    apply_masks(wanted, [SEED], [SEED[::-1]])
+    assert masked_bytes(vector, [SEED], [SEED[::-1]], threads=threads) == wanted.tobytes()
+    assert (vector == before).all()
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])

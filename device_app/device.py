@@ -237,7 +237,7 @@ class Device:
     def traffic(self, entry_id: int) -> Traffic | None:
         """One request to the byte, or None if it is not in the log."""
         entry = self._shelves.byte_log.entry(entry_id)
-        return None if entry is None else traffic_view(entry)
+        return None if entry is None else traffic_view(self._shelves, entry)
 
     def looks(self, oldest_id: int, newest_id: int, page: int = 1) -> Looks | None:
         """The requests behind one line of the log, a page at a time; None if they are no longer in it."""

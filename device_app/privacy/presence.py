@@ -22,5 +22,5 @@ def seal_look(offer: RoundOffer, stage: SumStage) -> Sealed[RoundOffer]:
     Formal guarantees: nothing in it is computed from clicks: epsilon 0. That the device of this pseudonym is still
     there shows, as it does in every message of the round.
     """
-    words = f"A look at what stage {stage} of a secure sum came to, under this round's pseudonym."
+    words = f"A look at how the stage '{stage}' of a secure sum stands, under this round's pseudonym."
     return close(offer, b"", JSON, Charge("none", "presence", subject=offer.manifest.round), words)

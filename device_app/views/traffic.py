@@ -23,21 +23,30 @@ _LINES = """
          length(head) + body_bytes AS sent,
          coalesce(length(response_head), 0) + coalesce(response_bytes, 0) AS received,
          status IS NULL OR status >= 400 AS unanswered,
-         mechanism <> 'nothing' OR method <> 'GET' OR epsilon > 0 AS concerns
+         mechanism <> 'nothing' OR method <> 'GET' OR epsilon > 0 AS concerns,
+         method = 'GET' AND mechanism IN ('nothing', 'presence') AS is_look, mechanism, body_sha256
   FROM traffic"""
-"""A request concerns the reader if it carries something made from their reading, or anything at all beyond a GET."""
+"""A request concerns the reader if it carries something made from their reading, or anything at all beyond a GET.
+
+A look carries nothing: what every device asks alike, or what a stage of a secure sum came to.
+"""
 _GATHERED = f"""
   WITH line AS ({_LINES}),
-       stretch AS (SELECT *, sum(concerns) OVER (ORDER BY id) AS after FROM line WHERE concerns OR ?1 = 'all'),
+       stretch AS (SELECT *, sum(NOT is_look) OVER (ORDER BY id) AS after FROM line WHERE concerns OR ?1 = 'all'),
        gathered AS (
          SELECT max(id) AS newest, count(*) AS number, min(id) AS oldest, min(at) AS first_at, sum(sent) AS all_sent,
                 sum(received) AS all_received, sum(unanswered) AS failures, count(*) OVER () AS total
          FROM stretch
-         GROUP BY after, concerns, day, words
+         GROUP BY after, is_look, day, words
          ORDER BY newest DESC LIMIT ?2 OFFSET ?3)
-  SELECT line.*, number, oldest, first_at, all_sent, all_received, failures, total
+  SELECT line.*, number, oldest, first_at, all_sent, all_received, failures, total,
+         CASE mechanism WHEN 'secure_sum'
+           THEN (SELECT max(charge.epsilon) FROM charge WHERE payload_sha256 = body_sha256) END AS paid
   FROM gathered JOIN line ON line.id = newest ORDER BY newest DESC"""
-"""`after` counts the requests that concerned the reader so far, so each of these stands alone in its group."""
+"""`after` counts the requests that were no looks so far, so each of these stands alone in its group.
+
+A masked vector was paid for when it was made, not when it was sealed: the ledger knows its price by its hash.
+"""
 
 
 @dataclass(frozen=True)
@@ -61,7 +70,7 @@ class TrafficEntry:
 class TrafficLine(TrafficEntry):
     """A line of the table: one request, or several looks with the same words, of which the entry is the newest.
 
-    Looks are drawn together within a day and never across a request that concerns the reader. sent_bytes and
+    Looks are drawn together within a day and never across a request that carries something. sent_bytes and
     received_bytes are sums; looks holds the newest ten of count, and is empty where the line is one request.
     """
 
@@ -117,7 +126,7 @@ def traffic_log(shelves: Shelves, page: int, shown: Shown | None) -> TrafficLog:
     kind: Shown = shown or ("concerning" if concerning else "all")
     rows = database.rows(_GATHERED, (kind, PAGE_SIZE, offset(page)))
     lines = tuple(_line(database, row) for row in rows)
-    total = Page(lines, page, int(rows[0][-1]) if rows else 0)
+    total = Page(lines, page, int(rows[0][-2]) if rows else 0)
     return TrafficLog(kind, lines, page, total.pages if rows else page, requests, concerning)
 
 
@@ -130,15 +139,16 @@ def looks_page(shelves: Shelves, oldest_id: int, newest_id: int, page: int) -> L
     words = newest[2]
     entries = _looks(database, words, oldest_id, newest_id, PAGE_SIZE, offset(page))
     total = database.number(
-        f"SELECT count(*) FROM ({_LINES}) WHERE id BETWEEN ? AND ? AND words = ? AND NOT concerns",
+        f"SELECT count(*) FROM ({_LINES}) WHERE id BETWEEN ? AND ? AND words = ? AND is_look",
         (oldest_id, newest_id, words),
     )
     listed = Page(entries, page, total)
     return Looks(_entry(newest), oldest_id, page, listed.pages, total, entries)
 
 
-def traffic_view(kept: byte_log.Traffic) -> Traffic:
+def traffic_view(shelves: Shelves, kept: byte_log.Traffic) -> Traffic:
     """One kept request, to the byte."""
+    masked = kept.mechanism == "secure_sum" and shelves.ledger_book.charged(kept.body_sha256)
     return Traffic(
         entry=TrafficEntry(
             entry_id=kept.id,
@@ -150,7 +160,7 @@ def traffic_view(kept: byte_log.Traffic) -> Traffic:
             received_bytes=len(kept.response_head or b"") + (kept.response_bytes or 0),
             status=kept.status,
             ms=kept.ms or 0.0,
-            epsilon=kept.epsilon,
+            epsilon=masked.epsilon if masked else kept.epsilon,
             concerns=kept.mechanism != "nothing" or kept.method != "GET" or kept.epsilon > 0,
         ),
         request_head=kept.head.decode("latin-1"),
@@ -163,9 +173,10 @@ def traffic_view(kept: byte_log.Traffic) -> Traffic:
 
 
 def _line(database: Database, row: Sequence[Any]) -> TrafficLine:
-    newest, (count, oldest_id, first_at, sent_bytes, received_bytes, unanswered) = _entry(row[:13]), row[13:19]
+    newest, (count, oldest_id, first_at, sent_bytes, received_bytes, unanswered) = _entry(row[:16]), row[16:22]
     looks = _looks(database, newest.words, oldest_id, newest.entry_id, LOOKS_LISTED, 0) if count > 1 else ()
-    whole = vars(newest) | {"sent_bytes": sent_bytes, "received_bytes": received_bytes}
+    epsilon = newest.epsilon or row[-1] or 0.0
+    whole = vars(newest) | {"sent_bytes": sent_bytes, "received_bytes": received_bytes, "epsilon": epsilon}
     return TrafficLine(
         **whole, count=count, oldest_id=oldest_id, first_at=from_us(first_at), unanswered=unanswered, looks=looks
     )
@@ -175,7 +186,7 @@ def _looks(
     database: Database, words: str, oldest_id: int, newest_id: int, limit: int, skip: int
 ) -> tuple[TrafficEntry, ...]:
     rows = database.rows(
-        f"""SELECT * FROM ({_LINES}) WHERE id BETWEEN ? AND ? AND words = ? AND NOT concerns
+        f"""SELECT * FROM ({_LINES}) WHERE id BETWEEN ? AND ? AND words = ? AND is_look
             ORDER BY id DESC LIMIT ? OFFSET ?""",
         (oldest_id, newest_id, words, limit, skip),
     )
@@ -183,7 +194,7 @@ def _looks(
 
 
 def _entry(row: Sequence[Any]) -> TrafficEntry:
-    entry_id, at, words, method, url, status, ms, epsilon, _, sent, received, _, concerns = row
+    entry_id, at, words, method, url, status, ms, epsilon, _, sent, received, _, concerns, *_ = row
     return TrafficEntry(
         entry_id, from_us(at), words, method, url, sent, received, status, ms or 0.0, epsilon, bool(concerns)
     )

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from device_app.privacy.sealed import digest
 from device_app.shelves import Shelves
 from device_app.store.byte_log import Departure
-from device_app.views.traffic import looks_page, traffic_log
+from device_app.store.ledger_book import LedgerEntry
+from device_app.views.traffic import looks_page, traffic_log, traffic_view
 from tests.doubles.news import NOW
 
 LOOK, LIST = "A look for a new release.", "The list that every device gets."
@@ -67,6 +69,30 @@ def test_looks_in_turn_are_drawn_together_by_their_words_and_a_report_parts_them
 def test_reports_are_never_drawn_together_even_when_they_cost_nothing(shelves: Shelves) -> None:
     ids = [report(shelves, at, 0.0) for at in range(3)]
     assert [line.entry_id for line in traffic_log(shelves, 1, None).lines] == ids[::-1]
+
+
+def test_looks_at_a_stage_of_a_sum_are_one_line_and_the_masked_vector_shows_what_the_ledger_was_charged(
+    shelves: Shelves,
+) -> None:
+    def stage(at: int, body: bytes, method: str, mechanism: str) -> int:
+        when = NOW + timedelta(seconds=at)
+        words = "Masked." if body else "A stage."
+        return shelves.byte_log.record(
+            Departure(when, "training", words, method, "http://h/r", b"", body, mechanism=mechanism)
+        )
+
+    stage(0, b"keys", "PUT", "secure_sum")
+    for at in range(1, 8):
+        stage(at, b"", "GET", "presence")
+    stage(9, b"masked", "PUT", "secure_sum")
+    sha256 = digest(b"masked")
+    shelves.ledger_book.append(LedgerEntry(NOW, "training", "secure_sum", {}, 1.5, 1e-6, sha256, "round-1"))
+
+    masked, looks, keys = traffic_log(shelves, 1, None).lines
+    assert (masked.epsilon, looks.count, len(looks.looks), keys.epsilon) == (1.5, 7, 7, 0.0)
+    whole = shelves.byte_log.entry(masked.entry_id)
+    assert whole is not None
+    assert traffic_view(shelves, whole).entry.epsilon == 1.5
 
 
 def test_a_device_that_told_nothing_shows_everything(shelves: Shelves) -> None:

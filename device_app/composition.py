@@ -38,8 +38,9 @@ from device_app.sync.release import current_release
 from device_app.sync.releases import ReleaseSync
 from device_app.sync.vectors import VectorSync
 from device_app.syncing import Syncing
+from device_app.training.computation import Draw, fresh_draw
 from device_app.training.reading import Reading
-from device_app.training.trainer import Draw, Trainer, fresh_draw
+from device_app.training.trainer import Trainer
 from device_app.training.views.job import ViewProcesses
 from device_app.training.views.local import LocalViews
 from device_app.training.views.processes import SpawnedViews

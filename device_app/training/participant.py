@@ -8,7 +8,7 @@ the attempt with an outcome; anything else ends it with that error.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator
+from collections.abc import Callable, Collection, Generator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -17,6 +17,7 @@ from device_app.errors import (
     BackendRefused,
     BackendUnreachable,
     BudgetSpent,
+    DeviceError,
     NotEligible,
     ProtectionTooWeak,
 )
@@ -159,6 +160,22 @@ def _take_part(readiness: Readiness, tasks: tuple[str, ...]) -> Generator[Wish, 
     except BackendRefused as refusal:
         return Outcome("waiting" if may_pass(refusal) else "failed", str(refusal), offer)
     return Outcome("uploaded", None, offer)
+
+
+def drive(attempt: Generator[Wish, Reply, Outcome], fulfil: Callable[[Wish], Reply]) -> Outcome:
+    """Run an attempt to its end; what goes wrong with a wish is raised where it was wished."""
+    try:
+        wish = next(attempt)
+        while True:
+            try:
+                reply = fulfil(wish)
+            except DeviceError as trouble:
+                wish = attempt.throw(trouble)
+            else:
+                wish = attempt.send(reply)
+    except StopIteration as end:
+        outcome: Outcome = end.value
+        return outcome
 
 
 def may_pass(refusal: BackendRefused) -> bool:

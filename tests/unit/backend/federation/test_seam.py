@@ -258,7 +258,7 @@ def test_a_device_declines_materials_it_cannot_get_or_that_are_too_large(
     outcome = world.devices[0].trainer.step()
     assert outcome.state == "declined"
     assert "'marks' of the round can't be had" in str(outcome.why)
-    monkeypatch.setattr("device_app.training.trainer.MATERIALS_LIMIT_BYTES", 9)
+    monkeypatch.setattr("device_app.training.computation.MATERIALS_LIMIT_BYTES", 9)
     outcome = world.devices[1].trainer.step()
     assert outcome.state == "declined"
     assert "10 bytes, the limit is 9" in str(outcome.why)

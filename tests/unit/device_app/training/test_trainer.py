@@ -14,7 +14,7 @@ import pytest
 from backend.federation.systems import SYSTEMS
 from device_app.privacy.updates import LaplaceProtection
 from device_app.settings import PrivacySettings
-from device_app.training.trainer import RETRY_SEC
+from device_app.training.delivery import RETRY_SEC
 from device_app.uplink.in_process import InProcess
 from device_app.wire.protections import LocalLaplace
 from tests.doubles.clock import StillClock
@@ -309,13 +309,13 @@ def test_a_late_update_is_refused_and_the_reason_is_kept(
     backend: BackendRig, device: DeviceRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened(backend, cohort=5, minimum=1)
-    compute = device.trainer._compute
+    compute = device.trainer.computation.update
 
     def slowly(*args: object) -> object:
         backend.clock.go_on(61)
         return compute(*args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(device.trainer, "_compute", slowly)
+    monkeypatch.setattr(device.trainer.computation, "update", slowly)
     outcome = device.trainer.step()
 
     assert outcome.state == "failed"
@@ -359,7 +359,7 @@ def test_a_ranker_with_a_feature_this_program_does_not_compute_is_not_trained(
     backend: BackendRig, device: DeviceRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened(backend, "small_ranker")
-    monkeypatch.setattr("device_app.training.trainer.FEATURES", {"recency": None})
+    monkeypatch.setattr("device_app.training.computation.FEATURES", {"recency": None})
     outcome = device.trainer.step()
 
     assert outcome.state == "declined"
@@ -382,18 +382,18 @@ def test_a_task_on_a_model_it_is_not_for_is_declined(
     assert device.ledger.spent_today("training") == 0
 
 
-@pytest.mark.parametrize("at", ["_compute", "_terms"])
+@pytest.mark.parametrize("at", ["update", "shapes"])
 def test_a_pause_counts_until_the_update_is_paid_for(
     backend: BackendRig, device: DeviceRig, network: Unsteady, monkeypatch: pytest.MonkeyPatch, at: str
 ) -> None:
     opened(backend)
-    stage = getattr(device.trainer, at)
+    stage = getattr(device.trainer.computation, at)
 
     def pause_meanwhile(*args: object) -> object:
         device.paused = True
         return stage(*args)
 
-    monkeypatch.setattr(device.trainer, at, pause_meanwhile)
+    monkeypatch.setattr(device.trainer.computation, at, pause_meanwhile)
     outcome = device.trainer.step()
 
     assert outcome.state == "declined"

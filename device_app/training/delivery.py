@@ -1,0 +1,128 @@
+"""Updates on their way: paid for and kept in one transaction, sent, sent again, or given up.
+
+A payload is in the outbox, and its cost in the ledger, before its first byte leaves. So a crash at any point costs at
+most once, and what is sent again is the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from device_app.errors import AnswerMalformed, BackendRefused, BackendUnreachable
+from device_app.privacy.budget import Ledger
+from device_app.privacy.clipping import Clipped
+from device_app.privacy.noise import NoiseSource
+from device_app.privacy.sealed import Sealed
+from device_app.privacy.updates import LaplaceProtection, NoisyUpdate, reseal
+from device_app.store.database import Database
+from device_app.store.outbox import Outbox, Parcel
+from device_app.store.participations import Participations
+from device_app.training.participant import may_pass
+from device_app.uplink.server import Uplink, upload_path
+from device_app.wire.protections import LocalLaplace
+from device_app.wire.rounds import RoundOffer, UploadReceipt
+
+RETRY_SEC = 10.0
+RETRY_LIMIT_SEC = 300.0
+
+
+@dataclass(frozen=True)
+class Kept:
+    """An update that is paid for and on the disk."""
+
+    offer: RoundOffer
+    parcel: int
+    sealed: Sealed[NoisyUpdate]
+
+
+class Delivery:
+    """What becomes of an update after it was clipped, and of the note about it on the page."""
+
+    def __init__(
+        self,
+        *,
+        database: Database,
+        outbox: Outbox,
+        participations: Participations,
+        ledger: Ledger,
+        uplink: Uplink,
+        noise: NoiseSource,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._database, self._outbox, self._participations = database, outbox, participations
+        self._ledger, self._uplink, self._noise, self._clock = ledger, uplink, noise, clock
+
+    def keep(
+        self, offer: RoundOffer, law: LocalLaplace, clipped: Clipped, paid: Callable[[], None] | None = None
+    ) -> Kept:
+        """Add noise, pay and keep in one transaction, and do what goes with the payment. Raises BudgetSpent."""
+        manifest, now = offer.manifest, self._clock()
+        with self._database.transaction():
+            sealed = LaplaceProtection(law).seal(
+                clipped, round_id=manifest.round, ledger=self._ledger, noise=self._noise
+            )
+            parcel = self._outbox.put(
+                subject=manifest.round,
+                method="PUT",
+                path=upload_path(offer),
+                content_type=sealed.content_type,
+                payload=sealed.payload,
+                words=sealed.words,
+                at=now,
+                expires_at=manifest.closes_at,
+            )
+            self._participations.update(
+                manifest.round, state="joined", at=now, epsilon=sealed.charge.epsilon, sent_bytes=0
+            )
+            if paid is not None:
+                paid()
+        return Kept(offer, parcel, sealed)
+
+    def send(self, kept: Kept) -> UploadReceipt:
+        """The first try. Raises the backend's errors, after which the update waits, or is given up if that's final."""
+        try:
+            receipt = self._uplink.upload(kept.offer, kept.sealed)
+        except (BackendUnreachable, AnswerMalformed, BackendRefused) as trouble:
+            if isinstance(trouble, BackendRefused) and not may_pass(trouble):
+                self._outbox.done(kept.parcel)
+            else:
+                self._outbox.fail(kept.parcel, str(trouble), self._clock() + timedelta(seconds=RETRY_SEC))
+            raise
+        self._arrived(kept.parcel, kept.offer.manifest.round, len(kept.sealed.payload))
+        return receipt
+
+    def give_up_late(self) -> None:
+        """Note as failed what was cut off before it was kept, and what its round no longer takes."""
+        now = self._clock()
+        waiting = {parcel.subject: parcel for parcel in self._outbox.waiting()}
+        for mine in self._participations.list():
+            parcel = waiting.get(mine.round)
+            if mine.state == "joined" and (parcel is None or parcel.expires_at <= now):
+                why = "cut off before an update was ready" if parcel is None else "the round closed before it was sent"
+                self._participations.update(mine.round, state="failed", at=now, detail=why)
+
+    def due(self) -> list[Parcel]:
+        """What should be sent again now."""
+        return self._outbox.due(self._clock())
+
+    def send_again(self, parcel: Parcel) -> None:
+        """The same bytes once more; kept for later, or given up, if they can't be."""
+        now = self._clock()
+        try:
+            self._uplink.resend(reseal(parcel, self._ledger))
+        except (BackendUnreachable, AnswerMalformed, BackendRefused, ValueError) as trouble:
+            if isinstance(trouble, ValueError) or (isinstance(trouble, BackendRefused) and not may_pass(trouble)):
+                self._outbox.done(parcel.id)
+                self._participations.update(parcel.subject, state="failed", at=now, detail=str(trouble))
+            else:
+                wait_sec = min(RETRY_LIMIT_SEC, RETRY_SEC * 2**parcel.attempts)
+                self._outbox.fail(parcel.id, str(trouble), now + timedelta(seconds=wait_sec))
+        else:
+            self._arrived(parcel.id, parcel.subject, len(parcel.payload))
+
+    def _arrived(self, parcel_id: int, round_id: str, size_bytes: int) -> None:
+        with self._database.transaction():
+            self._outbox.done(parcel_id)
+            self._participations.update(round_id, state="uploaded", at=self._clock(), sent_bytes=size_bytes)

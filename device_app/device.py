@@ -284,7 +284,7 @@ class Device:
             self._shelves.participations,
             self.release(),
             self._round(),
-            switched_on=self.parts.ledger.settings.training,
+            self.parts.ledger.settings,
             paused=self.training_paused(),
         )
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-import numpy as np
-
 from device_app.errors import DeviceError
+from device_app.ranking.groups import OwnGroup
+from device_app.settings import PrivacySettings
 from device_app.store.participations import Participation, Participations
 from device_app.sync.release import Release
 from device_app.training.trainer import Trainer
@@ -32,13 +32,16 @@ class Contribution:
 
 
 @dataclass(frozen=True)
-class ProtectionFacts:
-    """What an upload of this device is protected by, in pure epsilon; coordinates is the size of the update."""
+class UpdateFacts:
+    """An update of one model: how many numbers, and what all of them cost under that noise, in pure epsilon.
 
-    clip: float
-    scale: float
-    epsilon_per_coordinate: float
+    default: whether the model ranks the feed where the reader has chosen no other.
+    """
+
+    model: str
+    default: bool
     coordinates: int
+    noise: LocalLaplace
     epsilon_per_upload: float
 
 
@@ -46,17 +49,19 @@ class ProtectionFacts:
 class TrainingView:
     """The whole training page. why_not says in a sentence why this device would not train now, or is None.
 
-    stage: what this device does for the round under way, or how its part in it stands; None if it has none.
+    stage: what this device does for the round under way, or how its part in it stands; None if it has none. updates:
+    what this device could send, the default ranker first. The reader's settings say what of it would be sent.
     """
 
-    switched_on: bool
+    settings: PrivacySettings
     paused: bool
     why_not: str | None
     round: RoundStatus | None
     stage: str | None
-    protection: ProtectionFacts | None
+    updates: tuple[UpdateFacts, ...]
     contributions: tuple[Contribution, ...]
     release: str | None
+    groups: tuple[OwnGroup, ...] = ()
 
 
 def training_view(
@@ -64,21 +69,21 @@ def training_view(
     participations: Participations,
     release: Release | None,
     status: RoundStatus | None,
+    settings: PrivacySettings,
     *,
-    switched_on: bool,
     paused: bool,
 ) -> TrainingView:
     """The training page; status is the round under way as it was last seen."""
     kept = participations.list()
     return TrainingView(
-        switched_on=switched_on,
+        settings=settings,
         paused=paused,
         why_not=trainer.why_not(),
         round=status,
         stage=_stage(
             trainer.stage, next((_words(mine) for mine in kept if status and mine.round == status.round), None)
         ),
-        protection=None if release is None else protection_facts(release),
+        updates=() if release is None else update_facts(release),
         contributions=tuple(
             Contribution(
                 round=mine.round,
@@ -93,7 +98,16 @@ def training_view(
             for mine in kept
         ),
         release=None if release is None else release.id,
+        groups=_groups(trainer),
     )
+
+
+def _groups(trainer: Trainer) -> tuple[OwnGroup, ...]:
+    """None for a release that is damaged."""
+    try:
+        return trainer.own_groups()
+    except DeviceError:
+        return ()
 
 
 def _stage(now: str | None, state: str | None) -> str | None:
@@ -106,17 +120,21 @@ def _words(mine: Participation) -> str:
     return mine.detail if mine.state == "summing" and mine.detail else mine.state
 
 
-def protection_facts(release: Release) -> ProtectionFacts | None:
-    """What an upload for the recall task costs at the paper's noise; None for a release that is damaged."""
-    try:
-        coordinates = sum(int(np.size(value)) for value in release.weights("recall").values())
-    except DeviceError:
-        return None
-    noise = LocalLaplace()
-    return ProtectionFacts(
-        clip=noise.clip,
-        scale=noise.scale,
-        epsilon_per_coordinate=noise.epsilon_per_coordinate(),
-        coordinates=coordinates,
-        epsilon_per_upload=noise.epsilon_per_upload(coordinates),
-    )
+def update_facts(release: Release) -> tuple[UpdateFacts, ...]:
+    """What an update of each model costs at the papers' noise, the default ranker first; none if it is damaged.
+
+    Parameters that stay on their device are in no update.
+    """
+    noise, manifest = LocalLaplace(), release.manifest
+    found = []
+    for model, entry in manifest.models.items():
+        if not release.has_graph(model, "gradient"):
+            continue
+        try:
+            weights = release.weights(model)
+        except DeviceError:
+            return ()
+        coordinates = sum(int(value.size) for name, value in weights.items() if name not in entry.private)
+        default = model == manifest.default_ranker
+        found.append(UpdateFacts(model, default, coordinates, noise, noise.epsilon_per_upload(coordinates)))
+    return tuple(sorted(found, key=lambda one: (not one.default, one.model)))

@@ -29,8 +29,9 @@ from device_app.views.searches import SearchesView, SearchLine, TopicLine, use_o
 from device_app.views.sources import SourceFacts, SourcesView
 from device_app.views.status import StatusView
 from device_app.views.traffic import Looks, Shown, Traffic, TrafficEntry, TrafficLine, TrafficLog
-from device_app.views.training import Contribution, ProtectionFacts, TrainingView
+from device_app.views.training import Contribution, TrainingView, UpdateFacts
 from device_app.wire.news import NewsCard
+from device_app.wire.protections import LocalLaplace
 from device_app.wire.releases import BlobRef, Codebook, RecallProtocol
 from device_app.wire.rounds import RoundStatus
 
@@ -478,7 +479,9 @@ class PagesDevice:
     def training(self) -> TrainingView:
         """A round under way, or nothing."""
         if self.kind == "empty":
-            return TrainingView(False, False, "Training is switched off on this device.", None, None, None, (), None)
+            return TrainingView(
+                self.settings, False, "Training is switched off on this device.", None, None, (), (), None
+            )
         current = RoundStatus(
             round="round-7",
             system="uni_fedrec",
@@ -505,10 +508,11 @@ class PagesDevice:
             )
             for k in range(3)
         )
-        facts = ProtectionFacts(0.1, 0.01, 20.0, 245_000, 4_900_000.0)
-        return TrainingView(
-            self.settings.training, self.paused, None, current, "computing the update", facts, done, "r3"
+        updates = (
+            UpdateFacts("ranker.features", True, 262, LocalLaplace(), 5_240.0),
+            UpdateFacts("recall", False, 244_993, LocalLaplace(), 4_899_860.0),
         )
+        return TrainingView(self.settings, self.paused, None, current, "computing the update", updates, done, "r3")
 
     def pause_training(self, paused: bool) -> None:
         """Pause or go on."""

@@ -692,10 +692,11 @@ def test_training_is_off_unless_switched_on(make: Make, backend: FakeBackend) ->
     device = make()
     device.feed()
     view = device.training()
-    assert (view.switched_on, view.paused, view.round) == (False, False, None)
+    assert (view.settings.training, view.paused, view.round) == (False, False, None)
     assert "not switched training on" in (view.why_not or "")
-    assert view.protection is not None
-    assert view.protection.epsilon_per_coordinate == pytest.approx(20)
+    assert view.updates, "the release brings gradients"
+    for update in view.updates:
+        assert update.epsilon_per_upload == pytest.approx(20 * update.coordinates)
     device.pause_training(True)
     assert device.training().paused
     assert device.train_step().state == "idle"

@@ -41,6 +41,18 @@ class GroupModels:
         return {name: block[group] for name, block in self.weights.items()}
 
 
+@dataclass(frozen=True)
+class OwnGroup:
+    """Which of a ranker's groups this device has chosen for its reader, counted from 0, and out of how many.
+
+    Sensitive: it says what the reader reads, and is shown to the reader alone.
+    """
+
+    ranker: str
+    group: int
+    groups: int
+
+
 class ReaderVector:
     """The vector that a ranker gives a reader: its scores of the D axes of the news space, at length 1.
 

@@ -21,6 +21,7 @@ from device_app.privacy.noise import NoiseSource
 from device_app.privacy.presence import seal_check_in
 from device_app.privacy.secagg import Contribution
 from device_app.privacy.summed import clip_norm, contribute
+from device_app.ranking.groups import GroupChoice, OwnGroup
 from device_app.store.database import Database
 from device_app.store.outbox import Outbox
 from device_app.store.participations import Participation, Participations
@@ -159,6 +160,21 @@ class Trainer:
         except NotEligible as not_now:
             return str(not_now)
         return None
+
+    def own_groups(self) -> tuple[OwnGroup, ...]:
+        """The reader's group for each ranker of the release that has groups, as a round would find it. Raises
+        ReleaseRefused."""
+        release = self._release_or_none()
+        if release is None:
+            return ()
+        manifest = release.manifest
+        found = []
+        for name, entry in manifest.models.items():
+            if entry.groups is not None:
+                choice = GroupChoice(release.graph(name, "score"), release.groups(name), features=len(entry.features))
+                group = choice.in_force(self._reading.clicked(manifest.encoder))
+                found.append(OwnGroup(name, group, entry.groups.size))
+        return tuple(found)
 
     def _release_or_none(self) -> Release | None:
         try:

@@ -27,7 +27,7 @@ from backend.releases.groups import first_groups, put_centroids
 from device_app.errors import ReleaseRefused
 from device_app.feed.models import ModelRack
 from device_app.ranking.group_ranker import GroupRanker
-from device_app.ranking.groups import GroupChoice
+from device_app.ranking.groups import GroupChoice, OwnGroup
 from device_app.settings import PrivacySettings
 from device_app.sync.release import Release, current_release
 from device_app.training.gradients import OnnxGradients
@@ -182,6 +182,12 @@ def test_a_device_ranks_with_the_model_of_its_own_group(world: World) -> None:
     for clicks in world.clicked():
         assert ranker.group(clicks) == world.choice().in_force(clicks)
     assert ranker.group(np.empty((0, DIM), np.float32)) == 0
+
+
+def test_a_device_tells_its_reader_which_group_it_chose(world: World) -> None:
+    found = [device.trainer.own_groups() for device in world.devices]
+    assert found == [(OwnGroup(MODEL, world.choice().in_force(clicks), K),) for clicks in world.clicked()]
+    assert len({each[0].group for each in found}) == K
 
 
 def test_nothing_that_leaves_a_device_tells_its_group(world: World) -> None:

@@ -123,18 +123,18 @@ def _words(mine: Participation) -> str:
 def update_facts(release: Release) -> tuple[UpdateFacts, ...]:
     """What an update of each model costs at the papers' noise, the default ranker first; none if it is damaged.
 
-    Parameters that stay on their device are in no update.
+    Parameters that stay on their device are neither in a release nor in an update.
     """
     noise, manifest = LocalLaplace(), release.manifest
     found = []
-    for model, entry in manifest.models.items():
+    for model in manifest.models:
         if not release.has_graph(model, "gradient"):
             continue
         try:
             weights = release.weights(model)
         except DeviceError:
             return ()
-        coordinates = sum(int(value.size) for name, value in weights.items() if name not in entry.private)
+        coordinates = sum(int(value.size) for value in weights.values())
         default = model == manifest.default_ranker
         found.append(UpdateFacts(model, default, coordinates, noise, noise.epsilon_per_upload(coordinates)))
     return tuple(sorted(found, key=lambda one: (not one.default, one.model)))

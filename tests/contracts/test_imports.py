@@ -31,7 +31,7 @@ CHANCE_FOR_THE_PAGE = {
 """Where Python's random may be used, and for what: never for anything that leaves the device."""
 SIMULATION_AND_DRAWS = {
     "fleet/fleet.py": "simulated readers",
-    "training/trainer.py": "which of the reader's own samples a round uses",
+    "training/computation.py": "which of the reader's own samples a round uses",
     "training/views/processes.py": "the same, for views in a simulation",
     "training/views/worker.py": "which of a view's own samples a round uses",
 }

@@ -21,12 +21,12 @@ from backend.recall.gate import IndexStatus
 from backend.recall.index import NO_KEY, Keys, VectorIndex, Vectors
 from backend.recall.indexing import Indexed, IndexRules, index_news
 from backend.recall.kept import KeptIndex
+from backend.recall.popular_news import PopularNews
 from backend.recall.popularity import log_popularity
 from device_app.wire.news import NewsCard
 from device_app.wire.recall import CANDIDATES_LIMIT
 from device_app.wire.tensors import pack, quantise
 
-POPULAR_AMONG = 4
 _NO_RULES = IndexRules()
 
 
@@ -53,7 +53,8 @@ class Catalogue:
     Row r of every member is the same piece of news. keys ascend and are the pool's numbers; codes int8 [n, D] and
     scales float32 [n] are the wire's form of the vectors; cards are NewsCards as JSON bytes; front holds rows in the
     order of the front list. lifts float32 [n] are what private counts say until round `counted` (0: none yet), and
-    log_popularity [n] is recency, editorial weight and they. Searches that began on a snapshot end on it.
+    log_popularity [n] is recency, editorial weight and they; popular makes lists by it. Searches that began on a
+    snapshot end on it.
     """
 
     pool_version: int
@@ -69,6 +70,7 @@ class Catalogue:
     counted: int
     lifts: NDArray[np.float32]
     log_popularity: NDArray[np.float32]
+    popular: PopularNews
     front: tuple[int, ...]
     index: VectorIndex
     status: IndexStatus
@@ -92,21 +94,10 @@ class Catalogue:
         return [line[line_keys != NO_KEY].tolist() for line, line_keys in zip(rows, found, strict=True)]
 
     def popular_near(self, queries: Vectors, k: int, *, sharpness: float) -> list[list[int]]:
-        """The same, best first by sharpness <v, d> + log pop(d) for the direction v of each query.
-
-        Popularity is weighed among the POPULAR_AMONG k nearest, found by the index: all of them where the pool has no
-        more, which makes it exact.
-        """
+        """For each query v [c, D] the k rows with the greatest sharpness <v, d> + log pop(d), best first."""
         if not len(self):
             return [[] for _ in queries]
-        found = self.search(queries, min(len(self), POPULAR_AMONG * k))
-        lengths = np.maximum(np.linalg.norm(queries, axis=1), 1e-12)
-        ranked = []
-        for query, length, rows in zip(queries, lengths, found, strict=True):
-            near = np.array(rows, dtype=np.intp)
-            scores = sharpness * (self.vectors[near] @ (query / length)) + self.log_popularity[near]
-            ranked.append(near[np.argsort(-scores, kind="stable")][:k].tolist())
-        return ranked
+        return self.popular.near(queries, self.search(queries, min(len(self), k)), k, sharpness=sharpness)
 
     def encode(self, rows: Sequence[int], release: str) -> bytes:
         """These rows as the JSON of a RecallAnswer, byte for byte what pydantic would write."""
@@ -159,9 +150,10 @@ def build_catalogue(
         rules=rules,
     )
     coded = quantise(vectors)
-    popular = lifts(counts, keys, [row.topic for row in news], now)
+    lifted = lifts(counts, keys, [row.topic for row in news], now)
     published_at = tuple(row.published_at for row in news)
     weights = np.array([row.weight for row in news], dtype=np.float32)
+    popularity = log_popularity(published_at, weights, now, lifts=lifted.values)
     return Catalogue(
         pool_version=pool_version,
         encoder=encoder_digest,
@@ -173,10 +165,11 @@ def build_catalogue(
         cards=tuple(_card(row).model_dump_json().encode() for row in news),
         published_at=published_at,
         weights=weights,
-        counted=popular.version,
-        lifts=popular.values,
-        log_popularity=log_popularity(published_at, weights, now, lifts=popular.values),
-        front=tuple(front_order(news, now, CANDIDATES_LIMIT, popular.values)),
+        counted=lifted.version,
+        lifts=lifted.values,
+        log_popularity=popularity,
+        popular=PopularNews.of(vectors, popularity),
+        front=tuple(front_order(news, now, CANDIDATES_LIMIT, lifted.values)),
         index=indexed.index,
         status=indexed.status,
         indexed=indexed,

@@ -1,7 +1,8 @@
 """What a report says becomes something to search with: interest vectors, or weights of a codebook's prototypes.
 
 Each kind of report has its decoder in `DECODERS`; a new kind is a new entry there, a mechanism on the device and a
-member of the wire's union. Interest vectors are ALGORITHMS 2.3, steps 6 and 7; weights are RECALL, section 7.
+member of the wire's union. Interest vectors are ALGORITHMS 2.3, steps 6 and 7, of scores without what the noise
+probably put there (`score_prior.py`); weights are RECALL, section 7.
 
 Symbols: C channels, B basis size, K prototypes, D dimensions.
 """
@@ -90,16 +91,16 @@ def counts_of_shares(shares: tuple[float, ...], channels: int) -> tuple[int, ...
 
 
 def _decode_basis_laplace(report: BasisLaplaceReport, release: ServedRelease) -> Interests:
-    return Interests(_basis_vectors(report.scores, release), report.counts)
+    return Interests(_basis_vectors(report, release), report.counts)
 
 
 def _decode_basis_l1(report: BasisL1Report, release: ServedRelease) -> Interests:
-    return Interests(_basis_vectors(report.scores, release), counts_of_shares(report.shares, len(report.scores)))
+    return Interests(_basis_vectors(report, release), counts_of_shares(report.shares, len(report.scores)))
 
 
-def _basis_vectors(scores: tuple[tuple[float, ...], ...], release: ServedRelease) -> NDArray[np.float32]:
+def _basis_vectors(report: BasisLaplaceReport | BasisL1Report, release: ServedRelease) -> NDArray[np.float32]:
     basis_size = len(release.basis_values)
-    width, channels = len(scores[0]), len(scores)
+    width, channels = len(report.scores[0]), len(report.scores)
     if width != basis_size:
         raise InvalidRequest(
             f"Each channel has {width} scores; release {release.release} has a basis of {basis_size}.",
@@ -112,7 +113,8 @@ def _basis_vectors(scores: tuple[tuple[float, ...], ...], release: ServedRelease
             field="report.scores",
             limit=f"at most {release.channels_limit} channels",
         )
-    return aggregate(np.array(scores, dtype=np.float64), release.basis_values)
+    noisy = np.array(report.scores, dtype=np.float64)
+    return aggregate(release.score_priors[report.kind].given(noisy), release.basis_values)
 
 
 def _decode_code(report: CodeReport, release: ServedRelease) -> Coded:

@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.errors import ReleaseNotAnswered, ReleaseRetired
+from backend.recall.score_prior import ScorePrior, clipped, within_l1
 from backend.releases.errors import NothingPublished, UnknownRelease
 from device_app.wire.recall import DIRECTION_DIMENSIONS
 from device_app.wire.releases import BLOB_LIMIT_BYTES, Codebook, Projection, ReleaseManifest
 from device_app.wire.tensors import TensorSpec, unpack
 
 RECALL_MODEL = "recall"
-BASIS_VALUES = "basis_values"
+BASIS_KEYS, BASIS_VALUES = "basis_keys", "basis_values"
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,7 @@ class ServedRelease:
     """What recall needs of one release: the server's half of its recall model.
 
     basis_values: float32 [B, D], the values of the basic interests. codebooks are by their size K, smallest first.
+    score_priors are by kind of report: what its scores usually are.
     """
 
     release: str
@@ -54,6 +56,7 @@ class ServedRelease:
     channels_limit: int
     codebooks: Mapping[int, ServedCodebook] = field(default_factory=dict)
     projection: ServedProjection | None = None
+    score_priors: Mapping[str, ScorePrior] = field(default_factory=dict)
 
 
 class PublishedReleases(Protocol):
@@ -125,8 +128,9 @@ class ServedReleases:
         raise ReleaseRetired(release, current)
 
     def _load(self, manifest: ReleaseManifest) -> ServedRelease:
-        values = self._published.weights(manifest, RECALL_MODEL)[BASIS_VALUES]
-        recall = manifest.recall
+        weights, recall = self._published.weights(manifest, RECALL_MODEL), manifest.recall
+        keys, values = weights[BASIS_KEYS], weights[BASIS_VALUES]
+        bounds = {"basis_laplace": clipped(recall.score_clip), "basis_l1": within_l1(recall.score_clip)}
         return ServedRelease(
             manifest.release,
             manifest.encoder,
@@ -137,6 +141,9 @@ class ServedReleases:
                 for entry in sorted(recall.codebooks, key=lambda entry: entry.size)
             },
             projection=None if recall.projection is None else self._projection(recall.projection, manifest.dimensions),
+            score_priors={
+                kind: ScorePrior.of(keys, values, bound, recall.score_noise) for kind, bound in bounds.items()
+            },
         )
 
     def _codebook(self, entry: Codebook, dimensions: int) -> ServedCodebook:

@@ -22,13 +22,14 @@ from device_app.privacy.exact import (
     uniform_below,
     uniform_subsets,
 )
-from device_app.privacy.mechanisms.basis_l1 import BasisL1, onto_l1_ball
+from device_app.privacy.mechanisms.basis_l1 import BasisL1
 from device_app.privacy.mechanisms.broadcast import RecalledHere
 from device_app.privacy.mechanisms.code import RandomisedCode, nearest
 from device_app.privacy.mechanisms.direction import PrivUnit, cap_share
 from device_app.privacy.mechanisms.subset import TopicSubset
 from device_app.privacy.mechanisms.topics import NoisyTopics, histogram
 from device_app.privacy.noise import SystemNoise
+from device_app.wire.l1_ball import onto_l1_ball
 
 FALSE_ALARM = 1e-7
 DRAWS = 1_000_000

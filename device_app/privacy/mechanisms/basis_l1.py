@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from device_app.privacy.exact import discrete_laplace
 from device_app.privacy.noise import NoiseSource
+from device_app.wire.l1_ball import onto_l1_ball
 from device_app.wire.releases import RecallProtocol
 
 NAME = "basis_l1"
@@ -130,15 +131,3 @@ class BasisL1:
             f"numbers of a list add up to at most {self.radius:g} before each is blurred by noise with a standard "
             f"deviation of {self.scale * 2**0.5:.2g}, and no click is counted."
         )
-
-
-def onto_l1_ball(point: NDArray[np.float64], radius: float) -> NDArray[np.float64]:
-    """The nearest point with L1 norm at most `radius` (Duchi et al., ICML 2008, figure 1)."""
-    sizes = np.abs(point)
-    if sizes.sum() <= radius:
-        return point
-    falling = np.sort(sizes)[::-1]
-    excess = np.cumsum(falling) - radius
-    last = np.flatnonzero(falling > excess / np.arange(1, len(point) + 1))[-1]
-    projected: NDArray[np.float64] = np.sign(point) * np.maximum(sizes - excess[last] / (last + 1), 0.0)
-    return projected

@@ -111,14 +111,12 @@ def test_the_answer_is_the_merge_of_the_lists_with_popularity(pool: NewsPool, se
     asked = request(limit=40)
     watch = Stopwatch()
     answer = RecallAnswer.model_validate_json(desk.answer(asked, watch))
-    interests = aggregate(np.array(asked.report.scores), served.current.basis_values)  # type: ignore[union-attr]
-    near = [np.argsort(-(catalogue.vectors @ vector), kind="stable")[: 4 * 40] for vector in interests]
+    release = served.current
+    scores = release.score_priors["basis_laplace"].given(np.array(asked.report.scores))  # type: ignore[union-attr]
+    interests = aggregate(scores, release.basis_values)
     popular = log_popularity(catalogue.published_at, catalogue.weights, catalogue.built_at)
-    scored = [
-        (rows, SHARPNESS * catalogue.vectors[rows] @ vector / np.linalg.norm(vector) + popular[rows])
-        for rows, vector in zip(near, interests, strict=True)
-    ]
-    lists = [rows[np.argsort(-scores, kind="stable")][:40].tolist() for rows, scores in scored]
+    ranked = SHARPNESS * interests @ catalogue.vectors.T + popular
+    lists = [np.argsort(-scores, kind="stable")[:40].tolist() for scores in ranked]
     expected = merge(lists, asked.report.counts, 40)  # type: ignore[union-attr]
     assert [card.id for card in answer.candidates] == [catalogue.ids[row] for row in expected]
     assert list(watch.stages_ms) == list(SERVER_STAGES[1:])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import typing
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from hypothesis.extra.numpy import arrays
 from backend.errors import InvalidRequest
 from backend.recall.bayes import code_weights
 from backend.recall.compose import DECODERS, Coded, Interests, Weighted, aggregate, compose, counts_of_shares
+from backend.recall.score_prior import ScorePrior
 from backend.recall.served import ServedCodebook, ServedProjection, ServedRelease
 from device_app.wire.recall import (
     BasisL1Report,
@@ -26,11 +28,14 @@ from device_app.wire.recall import (
 )
 
 VALUES = np.array([[2, 0], [0, 2], [1, 1]], dtype=np.float32)
+AS_SENT = ScorePrior(np.zeros(3), np.eye(3))
+"""What is usual where there is no noise: the report is the scores."""
 scores_2x3 = arrays(np.float64, (2, 3), elements=st.floats(-50, 50))
 
 
 def release(channels_limit: int = 5) -> ServedRelease:
-    return ServedRelease("r1", "test-encoder", VALUES, channels_limit)
+    priors = {"basis_laplace": AS_SENT, "basis_l1": AS_SENT}
+    return ServedRelease("r1", "test-encoder", VALUES, channels_limit, score_priors=priors)
 
 
 def test_aggregation_gives_the_golden_vectors_of_section_2_3_with_and_without_noise() -> None:
@@ -152,6 +157,14 @@ def test_an_l1_report_is_aggregated_like_the_papers_and_its_shares_become_counts
     assert isinstance(interests, Interests)
     np.testing.assert_allclose(interests.vectors, [[1.124986, 0.875014], [1.0, 1.0]], atol=1e-6)  # 2.3's golden
     assert interests.counts == (1_000, 0)
+
+
+def test_scores_are_rebuilt_from_what_the_report_makes_of_what_is_usual() -> None:
+    usual = ScorePrior(np.array([0.6, 0.3, -0.5]), np.zeros((3, 3)))
+    deaf = replace(release(), score_priors={"basis_laplace": usual})
+    interests = compose(BasisLaplaceReport(scores=((9.0, -9.0, 9.0),), counts=(4,)), deaf)
+    assert isinstance(interests, Interests)
+    np.testing.assert_allclose(interests.vectors, [[1.124986, 0.875014]], atol=1e-6)  # 2.3's golden
 
 
 def test_shares_are_counts_in_proportion_and_all_alike_where_they_say_nothing() -> None:

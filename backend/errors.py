@@ -6,6 +6,7 @@ OwnfeedError
 │   ├── InvalidRequest           422  a field breaks its limit; names both
 │   ├── UnsupportedMediaType     415  the body has another content type than the route takes
 │   ├── BodyTooLarge             413  refused before the whole body is read
+│   ├── ProtocolDiffers          400  device and server don't speak the same version of the wire
 │   ├── NotSignedIn              401  the operator's token is missing or wrong
 │   ├── NotFound                 404  nothing at this address
 │   └── MethodNotAllowed         405
@@ -24,6 +25,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import ClassVar, NamedTuple
+
+from device_app.wire.ids import PROTOCOL_HEADER, PROTOCOL_VERSION
 
 
 class OwnfeedError(Exception):
@@ -98,6 +101,19 @@ class BodyTooLarge(RequestRefused):
     def __init__(self, limit_bytes: int) -> None:
         super().__init__(
             f"The body may have at most {limit_bytes} bytes here.", field="body", limit=f"{limit_bytes} bytes"
+        )
+
+
+class ProtocolDiffers(RequestRefused):
+    """A device of another version; what it sends might be read as something else here."""
+
+    code, status, title = "protocol-differs", 400, "The device speaks another version of the protocol"
+
+    def __init__(self) -> None:
+        super().__init__(
+            f"This server speaks version {PROTOCOL_VERSION}; bring both to the same version of Ownfeed.",
+            field=PROTOCOL_HEADER,
+            limit=str(PROTOCOL_VERSION),
         )
 
 

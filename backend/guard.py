@@ -1,4 +1,4 @@
-"""The outermost layer: body limits, the request log, and the last net for errors.
+"""The outermost layer: the protocol's version, body limits, the request log, and the last net for errors.
 
 Plain ASGI, so that a body is counted while it streams in and never copied.
 """
@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from backend.errors import BodyTooLarge
+from backend.errors import BodyTooLarge, ProtocolDiffers
 from backend.problems import problem_response, unexpected
+from device_app.wire.ids import PROTOCOL_HEADER, PROTOCOL_VERSION
 from device_app.wire.recall import RECALL_REQUEST_LIMIT_BYTES
 from device_app.wire.rounds import UPLOAD_LIMIT_BYTES
 
@@ -24,6 +25,8 @@ BODY_LIMITS_BYTES: tuple[tuple[re.Pattern[str], int], ...] = (
     (re.compile(r"PUT /v1/rounds/[^/]+/(updates|masked)/[^/]+"), UPLOAD_LIMIT_BYTES),
     (re.compile(r"PUT /v1/rounds/[^/]+/(shares|unmask)/[^/]+"), SHARES_LIMIT_BYTES),
 )
+
+SPOKEN = (PROTOCOL_HEADER.encode("ascii"), str(PROTOCOL_VERSION).encode("ascii"))
 
 _log = logging.getLogger("backend.requests")
 
@@ -85,12 +88,15 @@ class Guard:
         async def noted_send(message: Message) -> None:
             if message["type"] == "http.response.start":
                 exchange.status = message["status"]
+                message = {**message, "headers": [*message.get("headers", ()), SPOKEN]}
             else:
                 exchange.sent += len(message.get("body", b""))
             await send(message)
 
         try:
-            if _declared_bytes(scope) > exchange.limit:
+            if _header(scope, SPOKEN[0]) not in (b"", SPOKEN[1]):
+                await problem_response(ProtocolDiffers())(scope, receive, noted_send)
+            elif _declared_bytes(scope) > exchange.limit:
                 exchange.overflowed = True
             else:
                 await self._app(scope, counted_receive, watched_send)
@@ -115,10 +121,13 @@ class Guard:
 
 
 def _declared_bytes(scope: Scope) -> int:
-    for name, value in scope["headers"]:
-        if name == b"content-length" and value.isdigit():
-            return int(value)
-    return 0
+    declared = _header(scope, b"content-length")
+    return int(declared) if declared.isdigit() else 0
+
+
+def _header(scope: Scope, wanted: bytes) -> bytes:
+    """The first header of that name; empty where there is none."""
+    return next((value for name, value in scope["headers"] if name == wanted), b"")
 
 
 def _without_pseudonym(path: str) -> str:

@@ -8,8 +8,8 @@ from fastapi import APIRouter, Path, Request, Response
 from starlette.concurrency import run_in_threadpool
 
 from backend.api.reading import JSON, parse, require_media_type
-from backend.errors import BodyTooLarge
-from device_app.wire.ids import Message, Pseudonym, RoundId
+from backend.errors import BodyTooLarge, ProtocolDiffers
+from device_app.wire.ids import PROTOCOL_VERSION, Message, Pseudonym, RoundId
 from device_app.wire.rounds import CheckIn, RoundStatus, UploadReceipt
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ def router(services: Services) -> APIRouter:
     async def check_in(request: Request) -> Response:
         require_media_type(request, JSON)
         message = parse(CheckIn, await request.body())
+        if message.protocol != PROTOCOL_VERSION:
+            raise ProtocolDiffers
         return _message_or_nothing(await run_in_threadpool(coordinator.check_in, message))
 
     @routes.put("/v1/rounds/{round_id}/updates/{pseudonym}")

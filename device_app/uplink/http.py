@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from device_app.errors import AnswerMalformed, BackendRefused, BackendUnreachable
 from device_app.privacy.sealed import Sealed
 from device_app.store.byte_log import ByteLog, Departure
+from device_app.wire.ids import PROTOCOL_HEADER, PROTOCOL_VERSION
 from device_app.wire.problems import PROBLEM_MEDIA_TYPE, Problem
 from device_app.wire.timing import Stopwatch
 
@@ -41,10 +42,11 @@ class Door:
     """HTTP to one backend. Use from any thread.
 
     What goes out is what is needed and the same for every reader: method, path, Host, Accept, Accept-Encoding, a
-    User-Agent without version, Connection, and Content-Type and Content-Length of a body. No cookie is kept, no proxy
-    or password of the environment used, no redirect followed. A body goes out only sealed.
+    User-Agent without version, the protocol's version, Connection, and Content-Type and Content-Length of a body. No
+    cookie is kept, no proxy or password of the environment used, no redirect followed. A body goes out only sealed.
 
-    transport replaces the network, in fleets and tests. Errors: BackendUnreachable, BackendRefused, AnswerMalformed;
+    transport replaces the network, in fleets and tests. Errors: BackendUnreachable, BackendRefused (also for an answer
+    in another version of the protocol, whatever it says), AnswerMalformed;
     StoreBroken if the log can't be written, and then nothing was sent.
     """
 
@@ -60,7 +62,11 @@ class Door:
         self._log = log
         self._clock = clock
         self._client = httpx.Client(
-            headers={"user-agent": USER_AGENT, "accept-encoding": "gzip"},
+            headers={
+                "user-agent": USER_AGENT,
+                "accept-encoding": "gzip",
+                PROTOCOL_HEADER: str(PROTOCOL_VERSION),
+            },
             cookies=CookieJar(policy=DefaultCookiePolicy(allowed_domains=[])),
             timeout=httpx.Timeout(timeout_sec, connect=min(CONNECT_TIMEOUT_SEC, timeout_sec)),
             limits=httpx.Limits(max_connections=16, max_keepalive_connections=KEPT_CONNECTIONS),
@@ -168,6 +174,8 @@ class Door:
                 response_bytes=response.num_bytes_downloaded,
                 ms=ms,
             )
+        if response.headers.get(PROTOCOL_HEADER, str(PROTOCOL_VERSION)) != str(PROTOCOL_VERSION):
+            raise BackendRefused(_another_version(response.status_code))
         if response.status_code in (200, 201, 202, 204, 304):
             return Answer(response.status_code, dict(response.headers), content, ms)
         if response.status_code >= 400:
@@ -220,6 +228,18 @@ def _problem(response: httpx.Response, content: bytes) -> Problem:
         title=f"HTTP {status}",
         status=status,
         detail=f"the backend refused without saying why ({len(content)} bytes of another type)",
+    )
+
+
+def _another_version(status: int) -> Problem:
+    """Said by this device itself: its backend can't know what this version of the program understands."""
+    return Problem(
+        type="urn:ownfeed:problem:protocol-differs",
+        title="The backend speaks another version of the protocol",
+        status=status,
+        detail=f"This device speaks version {PROTOCOL_VERSION}; bring both to the same version of Ownfeed.",
+        field=PROTOCOL_HEADER,
+        limit=str(PROTOCOL_VERSION),
     )
 
 

@@ -6,8 +6,10 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, StringConstraints
 
-PROTOCOL_VERSION = 1
-"""Raised when a message changes so that an older end can't read it; devices send it at check-in."""
+PROTOCOL_VERSION = 2
+"""Raised when a message changes so that an older end can't read it. An end that names another version is refused."""
+PROTOCOL_HEADER = "ownfeed-protocol"
+"""Names the version in each request of a device and each answer of the server; a device repeats it at check-in."""
 
 NewsId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:~-]{0,79}$")]
 ReleaseId = Annotated[str, StringConstraints(pattern=r"^r[0-9]{1,9}$")]

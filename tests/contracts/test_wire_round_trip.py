@@ -32,7 +32,7 @@ from device_app.wire.broadcast import (
     unpack_codes,
     unpack_priors,
 )
-from device_app.wire.ids import Message
+from device_app.wire.ids import PROTOCOL_VERSION, Message
 from device_app.wire.news import BodiesAnswer, BodiesRequest, NewsBody, NewsCard
 from device_app.wire.popularity import CountList, Popularity
 from device_app.wire.problems import Problem
@@ -213,7 +213,7 @@ EXAMPLES: tuple[BaseModel, ...] = (
     ),
     SignedManifest(manifest='{"a": "ö"}', signature=bytes(64), public_key=b"\xff" * 32),
     ShardList(release="r1", encoder="e", shards=(SHARD,)),
-    CheckIn(protocol=1, release="r1", tasks=("recall",)),
+    CheckIn(protocol=PROTOCOL_VERSION, release="r1", tasks=("recall",)),
     ROUND,
     RoundOffer(manifest=ROUND, pseudonym="a-b_" * 6),
     UploadReceipt(round="round-1", sha256=HASH, duplicate=True),
@@ -261,7 +261,7 @@ BROKEN: tuple[tuple[type[BaseModel], BaseModel, dict[str, Any], str], ...] = (
     (RecallRequest, RecallRequest(release="r1", report=REPORT), {"limit": 1_001}, "limit"),
     (BlobRef, BLOB, {"size_bytes": 256 * 1024 * 1024 + 1}, "size_bytes"),
     (BlobRef, BLOB, {"sha256": HASH.upper()}, "sha256"),
-    (CheckIn, CheckIn(protocol=1, release="r1", tasks=()), {"tasks": ["t"] * 17}, "tasks"),
+    (CheckIn, CheckIn(protocol=PROTOCOL_VERSION, release="r1", tasks=()), {"tasks": ["t"] * 17}, "tasks"),
     (RoundOffer, RoundOffer(manifest=ROUND, pseudonym="a" * 22), {"pseudonym": "a" * 21}, "pseudonym"),
     (RoundManifest, ROUND, {"samples_limit": 1_025}, "samples_limit"),
     (LocalLaplace, LocalLaplace(), {"scale": 0.0}, "scale"),

@@ -17,6 +17,7 @@ from device_app.privacy.reports import seal_nothing
 from device_app.store.byte_log import ByteLog
 from device_app.store.database import Database
 from device_app.uplink.http import Door, etag_of
+from device_app.wire.ids import PROTOCOL_VERSION
 
 Answering = Callable[[httpx.Request], httpx.Response]
 SEALED = seal_nothing(release="r1", limit=400)
@@ -99,6 +100,7 @@ def test_the_log_holds_the_very_bytes_a_socket_received_on_one_connection(log: B
         "get /v1/news/front?limit=600 http/1.1",
         f"host: 127.0.0.1:{port}",
         'if-none-match: "7"',
+        f"ownfeed-protocol: {PROTOCOL_VERSION}",
         "user-agent: ownfeed",
     ]
 

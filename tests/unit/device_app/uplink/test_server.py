@@ -31,6 +31,7 @@ from device_app.uplink.http import Door
 from device_app.uplink.in_process import InProcess
 from device_app.uplink.server import Uplink, upload_path
 from device_app.uplink.vectors import read_vectors
+from device_app.wire.ids import PROTOCOL_VERSION
 from device_app.wire.protections import LocalLaplace
 from device_app.wire.recall import RecallAnswer
 from device_app.wire.rounds import CheckIn, RoundManifest, RoundOffer
@@ -167,7 +168,7 @@ def offer(now: datetime) -> RoundOffer:
 
 
 def test_no_round_is_none_and_a_round_is_an_offer(uplink_to: Callable[[Answering], Uplink], now: datetime) -> None:
-    sealed = seal_check_in(CheckIn(protocol=1, release="r1", tasks=("recall",)))
+    sealed = seal_check_in(CheckIn(protocol=PROTOCOL_VERSION, release="r1", tasks=("recall",)))
     nothing = uplink_to(lambda request: httpx.Response(204))
     assert nothing.check_in(sealed) is None
     assert nothing.current_round() is None

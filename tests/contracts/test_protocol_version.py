@@ -1,0 +1,105 @@
+"""A device and a server of different versions tell each other so, instead of misreading a message."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import httpx
+import pytest
+
+from device_app.errors import BackendRefused
+from device_app.privacy.presence import seal_check_in
+from device_app.privacy.reports import seal_nothing
+from device_app.store.byte_log import ByteLog
+from device_app.store.database import Database
+from device_app.uplink.http import Door
+from device_app.uplink.in_process import InProcess
+from device_app.wire.ids import PROTOCOL_HEADER, PROTOCOL_VERSION
+from device_app.wire.rounds import CheckIn
+from tests.doubles.recall_app import Running, running
+
+CHECK_IN = CheckIn(protocol=PROTOCOL_VERSION, release="r1", tasks=("recall",))
+ASKS: dict[str, Callable[[Door], object]] = {
+    "a release": lambda door: door.get("/v1/releases/current", words="A look.", purpose="sync"),
+    "recall": lambda door: door.deliver(seal_nothing(release="r1", limit=50), "/v1/recall", purpose="recall"),
+    "a place": lambda door: door.deliver(seal_check_in(CHECK_IN), "/v1/rounds/check-in", purpose="training"),
+}
+each_ask = pytest.mark.parametrize("ask", ASKS.values(), ids=ASKS)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    with running(tmp_path_factory.mktemp("versions"), news=40) as one:
+        yield one
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Iterator[ByteLog]:
+    database = Database(tmp_path / "device.sqlite")
+    yield ByteLog(database)
+    database.close()
+
+
+def door_to(transport: httpx.BaseTransport, log: ByteLog) -> Door:
+    return Door("http://backend", log, lambda: datetime(2026, 11, 20, tzinfo=UTC), transport)
+
+
+@each_ask
+def test_ends_of_one_version_understand_each_other(
+    server: Running, log: ByteLog, ask: Callable[[Door], object]
+) -> None:
+    inside = InProcess(server.app)
+    ask(door_to(inside, log))
+    inside.close()
+    (line,) = log.entries().rows
+    entry = log.entry(line.id)
+    assert entry is not None
+    assert f"{PROTOCOL_HEADER}: {PROTOCOL_VERSION}\r\n".encode() in entry.head
+
+
+@each_ask
+def test_a_server_refuses_a_device_of_another_version_whatever_it_asks(
+    server: Running, log: ByteLog, ask: Callable[[Door], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("device_app.uplink.http.PROTOCOL_VERSION", PROTOCOL_VERSION + 1)
+    answers: list[httpx.Response] = []
+    inside = InProcess(server.app)
+
+    class Overheard(httpx.BaseTransport):
+        def handle_request(self, request: httpx.Request) -> httpx.Response:
+            answers.append(inside.handle_request(request))
+            answers[0].read()
+            return httpx.Response(200, json={})  # not what the device sees: only what the server said counts here
+
+    ask(door_to(Overheard(), log))
+    inside.close()
+    problem = answers[0].json()
+    assert answers[0].status_code == 400
+    assert problem["type"] == "urn:ownfeed:problem:protocol-differs"
+    assert f"speaks version {PROTOCOL_VERSION};" in problem["detail"]
+    assert problem["limit"] == str(PROTOCOL_VERSION)
+
+
+@each_ask
+def test_a_device_refuses_a_server_of_another_version_whatever_it_answers(
+    server: Running, log: ByteLog, ask: Callable[[Door], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("backend.guard.SPOKEN", (PROTOCOL_HEADER.encode(), b"%d" % (PROTOCOL_VERSION + 1)))
+    inside = InProcess(server.app)
+    with pytest.raises(BackendRefused, match=f"another version.*This device speaks version {PROTOCOL_VERSION};"):
+        ask(door_to(inside, log))
+    inside.close()
+
+
+def test_a_device_that_names_its_version_only_at_the_check_in_is_refused_there(server: Running) -> None:
+    old = {"protocol": PROTOCOL_VERSION - 1, "release": "r1", "tasks": ["recall"]}
+    answer = server.client.post("/v1/rounds/check-in", json=old)
+    assert (answer.status_code, answer.json()["type"]) == (400, "urn:ownfeed:problem:protocol-differs")
+
+
+def test_whoever_names_no_version_is_answered_and_told_which_is_spoken(server: Running) -> None:
+    answer = server.client.get("/v1/releases/current")
+    assert answer.status_code == 200
+    assert answer.headers[PROTOCOL_HEADER] == str(PROTOCOL_VERSION)

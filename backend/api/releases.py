@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 from fastapi import APIRouter, Path, Request, Response
 from fastapi.responses import FileResponse
 
-from backend.api.codes import CodesShelf
-from backend.api.popularity import PopularityShelf
 from backend.api.reading import JSON
-from backend.api.shards import ShardShelf
 from backend.errors import CatalogueBehind, ReleaseRetired
+from backend.recall.pool_codes import CodesShelf
+from backend.recall.shards import ShardShelf
+from backend.recall.told_popularity import PopularityShelf
 from backend.releases.errors import NothingPublished
 from device_app.wire.ids import ReleaseId, Sha256, ShardName
 from device_app.wire.releases import ReleaseManifest, ShardList

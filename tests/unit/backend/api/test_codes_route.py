@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from backend.api import codes as codes_module
 from backend.errors import CatalogueBehind
 from backend.news.ingest import ingest
+from backend.recall import pool_codes
 from backend.recall.catalogue import LiveCatalogue
 from backend.recall.popularity import log_popularity
 from backend.recall.product_codes import decode, encode, train_book
@@ -121,32 +121,32 @@ def test_while_codes_are_being_made_nobody_waits_long(
     server: Running, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     may_end = threading.Event()
-    monkeypatch.setattr(codes_module, "MADE_WITHIN_SEC", 0.05)
-    monkeypatch.setattr(codes_module, "train_book", lambda *about: (may_end.wait(30), train_book(*about))[1])
+    monkeypatch.setattr(pool_codes, "MADE_WITHIN_SEC", 0.05)
+    monkeypatch.setattr(pool_codes, "train_book", lambda *about: (may_end.wait(30), train_book(*about))[1])
     live = LiveCatalogue(server.services.live.current)
-    shelf = codes_module.CodesShelf(live, tmp_path)
+    shelf = pool_codes.CodesShelf(live, tmp_path)
     for _ in range(2):
         with pytest.raises(CatalogueBehind, match="r1"):
             shelf.listing("r1")
     may_end.set()
-    monkeypatch.setattr(codes_module, "MADE_WITHIN_SEC", 30)
+    monkeypatch.setattr(pool_codes, "MADE_WITHIN_SEC", 30)
     first, _ = shelf.listing("r1")
-    monkeypatch.setattr(codes_module, "MADE_WITHIN_SEC", 0.05)
+    monkeypatch.setattr(pool_codes, "MADE_WITHIN_SEC", 0.05)
     may_go_on = threading.Event()
-    monkeypatch.setattr(codes_module, "encode", lambda *about: (may_go_on.wait(30), encode(*about))[1])
+    monkeypatch.setattr(pool_codes, "encode", lambda *about: (may_go_on.wait(30), encode(*about))[1])
     live.swap(replace(live.current, pool_version=live.current.pool_version + 1))
     assert shelf.listing("r1")[0] == first, "the listing before serves while the next is made"
     may_go_on.set()
-    monkeypatch.setattr(codes_module, "MADE_WITHIN_SEC", 30)
+    monkeypatch.setattr(pool_codes, "MADE_WITHIN_SEC", 30)
     assert PoolCodes.model_validate_json(shelf.listing("r1")[0]).version == live.current.pool_version
 
 
 def test_codes_that_can_not_be_made_are_tried_again(
     server: Running, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    shelf = codes_module.CodesShelf(LiveCatalogue(server.services.live.current), tmp_path)
-    monkeypatch.setattr(codes_module, "train_book", lambda *about: 1 // 0)
+    shelf = pool_codes.CodesShelf(LiveCatalogue(server.services.live.current), tmp_path)
+    monkeypatch.setattr(pool_codes, "train_book", lambda *about: 1 // 0)
     with pytest.raises(ZeroDivisionError):
         shelf.listing("r1")
-    monkeypatch.setattr(codes_module, "train_book", train_book)
+    monkeypatch.setattr(pool_codes, "train_book", train_book)
     assert PoolCodes.model_validate_json(shelf.listing("r1")[0]).release == "r1"

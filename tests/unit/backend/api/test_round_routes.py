@@ -15,8 +15,8 @@ from fastapi import FastAPI
 
 from backend.api import releases as release_routes
 from backend.api.admin import is_operator
-from backend.api.shards import SHARD_ROWS, ShardShelf
 from backend.problems import install_problems
+from backend.recall.shards import SHARD_ROWS, ShardShelf
 from backend.releases.blobs import digest
 from backend.releases.errors import UnknownShard
 from device_app.uplink.in_process import InProcess

@@ -18,11 +18,11 @@ from threading import Lock, Thread
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.api.shards import by_day, days_of
 from backend.errors import CatalogueBehind
 from backend.recall.catalogue import Catalogue, LiveCatalogue
 from backend.recall.product_codes import encode, train_book
 from backend.recall.prototype_lists import SHARPNESS
+from backend.recall.shards import by_day, days_of
 from backend.releases.blobs import digest, write_durably
 from device_app.wire.broadcast import (
     CENTROIDS,

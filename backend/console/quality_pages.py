@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from math import ceil
 from pathlib import Path
 
@@ -53,7 +54,7 @@ class Measured(BaseModel):
     readers: int
     devices: int
     cohort: int
-    measured_at: str
+    measured_at: datetime
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,14 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from backend.console.room import Room
 from device_app.wire.releases import Codebook
 
-WIDTH, HEIGHT, MARGIN = 640.0, 320.0, 36.0
+WIDTH, HEIGHT, MARGIN = 760.0, 340.0, 24.0
+NAMES_WIDTH = 150.0
+"""At the right, where the names stand under one another, each tied to its line."""
+NAME_HEIGHT = 14.0
 EPSILONS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 300.0)
 DEPTH = 3
 """Of R@50/100/200/400: what is drawn is R@400."""
+LEVELS = ("popularity (none)", "exact vector", "broadcast 16 B", "broadcast 32 B")
 DRAWN = ("code K=16", "code K=64", "direction", "topics K=16", "subset K=16", "basis_laplace, naive")
 
 
@@ -59,18 +63,20 @@ class Measured(BaseModel):
 
 @dataclass(frozen=True)
 class Line:
-    """One mode in the drawing: points in its coordinates, and where its name stands."""
+    """One mode in the drawing: points in its coordinates, and the height at which its name stands."""
 
     name: str
     points: tuple[tuple[float, float], ...]
+    name_y: float
 
 
 @dataclass(frozen=True)
 class Level:
-    """A mode without an epsilon: a line across the drawing."""
+    """A mode without an epsilon: a line across the drawing, and the height at which its name stands."""
 
     name: str
     y: float
+    name_y: float
 
 
 @dataclass(frozen=True)
@@ -79,6 +85,8 @@ class Drawing:
 
     width: float
     height: float
+    left: float
+    right: float
     lines: tuple[Line, ...]
     levels: tuple[Level, ...]
     ticks: tuple[tuple[float, str], ...]
@@ -100,27 +108,52 @@ def measured() -> Measured | None:
 def drawing(rows: Sequence[Row]) -> Drawing:
     """Lines of the modes that have an epsilon, levels of those that have none."""
     gains = [row.gain[DEPTH].mean for row in rows]
-    low, high = min(0.0, *gains), max(1.0, *gains)
+    low, high, right = min(0.0, *gains), max(1.0, *gains), WIDTH - NAMES_WIDTH
 
     def y(gain: float) -> float:
         return round(MARGIN + (HEIGHT - 2 * MARGIN) * (high - gain) / (high - low), 1)
 
     def x(epsilon: float) -> float:
         first, last = math.log(EPSILONS[0]), math.log(EPSILONS[-1])
-        return round(MARGIN + (WIDTH - 2 * MARGIN) * (math.log(epsilon) - first) / (last - first), 1)
+        return round(MARGIN + (right - MARGIN) * (math.log(epsilon) - first) / (last - first), 1)
 
-    lines = []
+    curves = {}
     for mode in DRAWN:
         mine = sorted((row for row in rows if row.mode == mode), key=lambda row: row.epsilon)
         if mine:
-            lines.append(Line(mode, tuple((x(row.epsilon), y(row.gain[DEPTH].mean)) for row in mine)))
-    levels = [
-        Level(row.mode, y(row.gain[DEPTH].mean))
-        for row in rows
-        if row.mode in ("popularity (none)", "exact vector", "broadcast 16 B", "broadcast 32 B")
-    ]
-    ticks = tuple((x(epsilon), f"{epsilon:g}") for epsilon in EPSILONS)
-    return Drawing(WIDTH, HEIGHT, tuple(lines), tuple(levels), ticks)
+            curves[mode] = tuple((x(row.epsilon), y(row.gain[DEPTH].mean)) for row in mine)
+    across = {row.mode: y(row.gain[DEPTH].mean) for row in rows if row.mode in LEVELS}
+    ends = {mode: points[-1][1] for mode, points in curves.items()} | across
+    names = dict(zip(ends, apart(list(ends.values()), NAME_HEIGHT), strict=True))
+    return Drawing(
+        WIDTH,
+        HEIGHT,
+        MARGIN,
+        right,
+        tuple(Line(mode, points, names[mode]) for mode, points in curves.items()),
+        tuple(Level(mode, height, names[mode]) for mode, height in across.items()),
+        tuple((x(epsilon), f"{epsilon:g}") for epsilon in EPSILONS),
+    )
+
+
+def apart(heights: Sequence[float], least: float) -> list[float]:
+    """Heights for names: in the same order, at least so far from each other, and near where they belong.
+
+    Names that would touch become a block around the mean of where they belong.
+    """
+    order = sorted(range(len(heights)), key=lambda at: heights[at])
+    blocks: list[tuple[float, list[int]]] = []  # the middle of each, and whose names are in it
+    for at in order:
+        middle, members = heights[at], [at]
+        while blocks and middle - blocks[-1][0] < least * (len(members) + len(blocks[-1][1])) / 2:
+            members = [*blocks.pop()[1], *members]
+            middle = sum(heights[member] for member in members) / len(members)
+        blocks.append((middle, members))
+    placed = [0.0] * len(heights)
+    for middle, members in blocks:
+        for place, member in enumerate(members):
+            placed[member] = round(middle + least * (place - (len(members) - 1) / 2), 1)
+    return placed
 
 
 def _told(book: Codebook) -> dict[str, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -40,7 +41,9 @@ def shown(services: StandInServices) -> str:
 
 
 def test_what_the_bench_measured_is_drawn_and_told_in_figures(kept: Path) -> None:
-    told = Measured(curves=(CURVE,), readers=300, devices=100, cohort=60, measured_at="2026-01-02T03:04+00:00")
+    told = Measured(
+        curves=(CURVE,), readers=300, devices=100, cohort=60, measured_at=datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
+    )
     kept.write_text(told.model_dump_json())
     page = shown(StandInServices())
     assert "+0.0700 (+0.0600 to +0.0800)" in page

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fastapi import FastAPI
+from hypothesis import given
+from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
 from backend.console.door import COOKIE, pass_of
-from backend.console.recall_pages import drawing, frontier_file, measured
+from backend.console.recall_pages import apart, drawing, frontier_file, measured
 from backend.console.routes import router
 from experiments.bench.recall import as_json
 from experiments.recall.frontier import Chosen, Frontier, Row
@@ -69,7 +72,7 @@ def test_the_frontier_is_shown_as_the_bench_wrote_it(cache: Path) -> None:
     text = page()
     for figure in ("+2.1 (+1.1 to +3.1)", "without bound", "45.4", "709", "77.2 %"):
         assert figure in text
-    assert text.count("<polyline") == 2  # modes with an epsilon: code and basis_laplace
+    assert text.count("<circle") == 3, "a dot for each epsilon of the modes that have one"
 
 
 def test_a_file_of_another_format_is_as_good_as_none(cache: Path) -> None:
@@ -96,3 +99,17 @@ def test_codebooks_are_listed_with_their_price_and_their_truth(tmp_path: Path, c
         text = server.client.get("/console/recall").text
         assert "0.7845" in text  # RECALL, section 7: e^4 / (e^4 + 15)
         assert "One of 64" in server.client.get("/console/privacy").text
+
+
+@given(st.lists(st.floats(0, 300), min_size=1, max_size=12))
+def test_names_stand_in_their_lines_order_and_never_over_one_another(heights: list[float]) -> None:
+    placed = apart(heights, 14.0)
+    order = sorted(range(len(heights)), key=lambda at: heights[at])
+    gaps = [placed[after] - placed[before] for before, after in pairwise(order)]
+    assert all(gap >= 14.0 - 0.15 for gap in gaps)
+    assert abs(sum(placed) - sum(heights)) <= 0.1 * len(heights), "moved no further than room needs"
+
+
+def test_names_that_have_room_stay_where_they_are() -> None:
+    assert apart([90.0, 10.0, 50.0], 14.0) == [90.0, 10.0, 50.0]
+    assert apart([50.0, 50.0, 100.0], 14.0) == [43.0, 57.0, 100.0]

@@ -18,6 +18,7 @@ from device_app.feed.article import Article
 from device_app.feed.item import Feed, FeedItem, Reason, Slot
 from device_app.interests.cluster import InterestCluster
 from device_app.privacy.composed import composed
+from device_app.ranking.groups import OwnGroup
 from device_app.settings import PrivacySettings, with_overrides
 from device_app.store.searches import SavedSearch
 from device_app.views.explore import ExploreSection
@@ -512,7 +513,17 @@ class PagesDevice:
             UpdateFacts("ranker.features", True, 262, LocalLaplace(), 5_240.0),
             UpdateFacts("recall", False, 244_993, LocalLaplace(), 4_899_860.0),
         )
-        return TrainingView(self.settings, self.paused, None, current, "computing the update", updates, done, "r3")
+        return TrainingView(
+            settings=self.settings,
+            paused=self.paused,
+            why_not=None,
+            round=current,
+            stage="computing the update",
+            updates=updates,
+            contributions=done,
+            release="r3",
+            groups=(OwnGroup("ranker.finding", 2, 4),),
+        )
 
     def pause_training(self, paused: bool) -> None:
         """Pause or go on."""

@@ -165,6 +165,13 @@ def test_the_privacy_page_shows_what_concerned_the_reader_and_one_step_on_everyt
     assert reader.client.get("/privacy?show=nothing").status_code == 422
 
 
+def test_the_training_page_says_which_group_the_device_chose_and_that_nobody_else_knows(reader: Reader) -> None:
+    text = " ".join(reader.get("/training").split())
+    assert "ranker.finding has a model for each of 4 groups of readers" in text
+    assert "This device has put you in group 3, by your clicks, and tells nobody" in text
+    assert "groups of readers" not in Reader("empty").get("/training")
+
+
 def test_the_privacy_page_is_honest_about_sums_days_and_who_switched_training_on(reader: Reader) -> None:
     text = reader.get("/privacy")
     assert "Today is the UTC day" in text

@@ -17,6 +17,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from backend.terminal.timetable import rounds_app
 from experiments.commands.bench import bench
 from experiments.commands.evaluate import evaluate_app
 
@@ -29,6 +30,7 @@ app = typer.Typer(
 ingest_app = typer.Typer(help="Bring news into the backend's pool. Repeating it changes nothing.", no_args_is_help=True)
 app.add_typer(ingest_app, name="ingest")
 app.add_typer(evaluate_app, name="evaluate")
+app.add_typer(rounds_app, name="rounds")
 
 says = Console(stderr=True, highlight=False, soft_wrap=True)
 

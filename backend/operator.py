@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
+from pydantic import TypeAdapter
 
 from backend.errors import OwnfeedError
 from device_app.wire.ids import RoundId
@@ -17,6 +20,8 @@ POLL_SEC = 0.2
 TIMEOUT_SEC = 10.0
 GRACE_SEC = 60.0
 """How long past its deadline a round may take to be applied before we stop waiting for it."""
+
+_STATUSES = TypeAdapter(list[RoundStatus])
 
 
 class OperatorRefused(OwnfeedError):
@@ -75,6 +80,55 @@ class Operator:
     def status(self, round_id: RoundId) -> RoundStatus:
         """How a round stands."""
         return RoundStatus.model_validate_json(self._send("GET", f"/v1/rounds/{round_id}", None))
+
+    def rounds(self) -> list[RoundStatus]:
+        """The last hundred, newest first."""
+        return _STATUSES.validate_json(self._send("GET", "/v1/admin/rounds", None))
+
+    def cancel(self, round_id: RoundId) -> RoundStatus:
+        """End a round under way; nothing is opened. Raises OperatorRefused if it has ended."""
+        return RoundStatus.model_validate_json(self._send("POST", f"/v1/admin/rounds/{round_id}/cancel", None))
+
+    def timetable(self) -> dict[str, Any]:
+        """paused, schedule, last, trouble, and how many devices seem to be waiting."""
+        return self._timings("GET", "", None)
+
+    def pause(self) -> dict[str, Any]:
+        """Open nothing more; the timetable as it is then, like the next three."""
+        return self._timings("POST", "/pause", None)
+
+    def resume(self) -> dict[str, Any]:
+        """Go on."""
+        return self._timings("POST", "/resume", None)
+
+    def schedule(
+        self,
+        system: str,
+        *,
+        cohort: int,
+        cohort_minimum: int,
+        seconds: float,
+        every_minutes: float | None,
+        waiting: int | None,
+    ) -> dict[str, Any]:
+        """Open rounds every so many minutes, when so many devices wait, or when both are true."""
+        wish = {
+            "system": system,
+            "cohort": cohort,
+            "cohort_minimum": cohort_minimum,
+            "seconds": seconds,
+            "every_minutes": every_minutes,
+            "waiting": waiting,
+        }
+        return self._timings("PUT", "/schedule", wish)
+
+    def unschedule(self) -> dict[str, Any]:
+        """Take the schedule away."""
+        return self._timings("DELETE", "/schedule", None)
+
+    def _timings(self, method: str, path: str, body: object) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self._send(method, f"/v1/admin/timetable{path}", body))
+        return found
 
     def _send(self, method: str, path: str, body: object) -> bytes:
         try:

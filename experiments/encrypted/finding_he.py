@@ -20,8 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.federation.grouping.clusters import lloyd_step, nearest
-from experiments.encrypted.packing import Encrypted, Packing, decrypt, encrypt, weighted_sum
-from experiments.encrypted.paillier import PrivateKey, PublicKey
+from experiments.encrypted.packing import Adds, Encrypted, Opens, Packing, decrypt, encrypt, weighted_sum
 
 SHARE_BITS = 12
 """Of lambda and of the rate: each is rounded to a multiple of 2^-12, and takes as many bits of every slot."""
@@ -41,7 +40,7 @@ class Sent:
 class BlindServer:
     """w_g and the groups' w_k under encryption; it has no private key."""
 
-    def __init__(self, key: PublicKey, shared: Blocks, groups: int, *, rate: float) -> None:
+    def __init__(self, key: Adds, shared: Blocks, groups: int, *, rate: float) -> None:
         self._key, self._rate = key, rounded(rate)
         self.shared: Blocks = shared
         self.groups: list[Blocks] = [shared] * groups
@@ -97,7 +96,7 @@ class BlindServer:
 class KeyHolder:
     """The clients' half. Bounds are public: of weights, and of a gradient, clipped to it coordinate by coordinate."""
 
-    key: PrivateKey
+    key: Opens
     packing: Packing
     weight_bound: float = 8.0
     gradient_bound: float = 1.0

@@ -9,13 +9,47 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
-from gmpy2 import mpz
 from numpy.typing import NDArray
 
-from experiments.encrypted.paillier import PrivateKey, PublicKey
+
+class Hides(Protocol):
+    """A key that makes ciphertexts."""
+
+    def encrypt(self, message: int) -> Any:
+        """A fresh ciphertext."""
+        ...
+
+
+class Adds(Protocol):
+    """What a server can do with ciphertexts it can't read."""
+
+    def add(self, first: Any, second: Any) -> Any:
+        """Of the sum."""
+        ...
+
+    def times(self, cipher: Any, factor: int) -> Any:
+        """Of the message times factor, an integer of either sign."""
+        ...
+
+    def nothing(self) -> Any:
+        """Of 0."""
+        ...
+
+
+class Opens(Hides, Protocol):
+    """A private key."""
+
+    @property
+    def public(self) -> Adds:
+        """The server's half."""
+        ...
+
+    def decrypt(self, cipher: Any) -> int:
+        """The message."""
+        ...
 
 
 class RoomSpent(ValueError):
@@ -86,7 +120,7 @@ class Encrypted:
         bound: no integer in a slot is larger, by what is publicly known; it may not reach 2^(w-1).
     """
 
-    ciphers: tuple[mpz, ...]
+    ciphers: tuple[Any, ...]
     length: int
     denominator: int
     bound: int
@@ -105,7 +139,7 @@ class Encrypted:
 
 
 def encrypt(
-    values: NDArray[np.floating[Any]], key: PrivateKey | PublicKey, packing: Packing, *, bound: float, weight: int = 1
+    values: NDArray[np.floating[Any]], key: Hides, packing: Packing, *, bound: float, weight: int = 1
 ) -> Encrypted:
     """weight * values, each rounded to a multiple of the encoding step, in fresh ciphertexts.
 
@@ -121,7 +155,7 @@ def encrypt(
     return Encrypted(ciphers, len(integers), scale, weight * (int(bound * scale) + 1), packing)
 
 
-def decrypt(found: Encrypted, key: PrivateKey) -> NDArray[np.float64]:
+def decrypt(found: Encrypted, key: Opens) -> NDArray[np.float64]:
     """The values, rounded to float64 once."""
     integers: list[int] = []
     for start, cipher in zip(range(0, found.length, found.packing.slots), found.ciphers, strict=True):
@@ -129,7 +163,7 @@ def decrypt(found: Encrypted, key: PrivateKey) -> NDArray[np.float64]:
     return np.array([each / found.denominator for each in integers], dtype=np.float64)
 
 
-def weighted_sum(terms: Sequence[tuple[Fraction | int, Encrypted]], key: PublicKey) -> Encrypted:
+def weighted_sum(terms: Sequence[tuple[Fraction | int, Encrypted]], key: Adds) -> Encrypted:
     """sum_i factor_i x_i, without the private key: factors become integers over the least common denominator.
 
     Raises ValueError without terms or for vectors of several lengths or packings, and RoomSpent.

@@ -7,13 +7,19 @@ agree to four digits of AUC the first was taken; FINDING's all did, and there th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from itertools import product
 
+import numpy as np
+from numpy.typing import NDArray
+
 from backend.federation.grouping.layers import Layers
-from backend.federation.grouping.personalisation import TimeAndLayer
-from backend.federation.optimizers import Adam, MemoryOptimizer, Weights
+from backend.federation.grouping.personalisation import Constant, Personalisation, TimeAndLayer
+from backend.federation.optimizers import Adam, MemoryOptimizer, Sgd, Weights
+from backend.releases.basis import topic_centroids
 from experiments.simulation.strategies.cfl import Cfl
 from experiments.simulation.strategies.fedper import FedPer
 from experiments.simulation.strategies.fedprox import FedProx
@@ -28,7 +34,7 @@ Values = Mapping[str, float]
 
 @dataclass(frozen=True)
 class Setting:
-    """What a method is built from. everybody: how many readers train; vectors_at: their vectors."""
+    """What a method is built from. everybody: how many readers train; vectors_at: their vectors; news: [n, D]."""
 
     readers: Readers
     weights: Weights
@@ -37,6 +43,7 @@ class Setting:
     everybody: int
     vectors_at: VectorsAt
     seed: int
+    news: NDArray[np.float32]
 
     @property
     def optimizer(self) -> MemoryOptimizer:
@@ -59,14 +66,16 @@ BASES = {
 }
 
 
-def _finding(interp_every: int) -> Callable[[Setting, Base, Values], Method]:
+def _finding(interp_every: int = 1) -> Callable[[Setting, Base, Values], Method]:
+    """values: groups, alpha and beta of lambda, every (T); rate, if SGD and not Adam steps."""
+
     def build(at: Setting, base: Base, values: Values) -> Method:
         return Finding(
             at.readers,
             at.weights,
-            at.optimizer,
+            Sgd(values["rate"]) if "rate" in values else at.optimizer,
             groups=int(values["groups"]),
-            personalisation=TimeAndLayer(values["alpha"]),
+            personalisation=_personalisation(values),
             layers=at.layers,
             recluster_every=int(values["every"]),
             vectors_at=at.vectors_at,
@@ -75,6 +84,28 @@ def _finding(interp_every: int) -> Callable[[Setting, Base, Values], Method]:
         )
 
     return build
+
+
+def _finding_he(at: Setting, base: Base, values: Values) -> Method:
+    from experiments.encrypted.method import EncryptedFinding
+
+    first, _ = topic_centroids(at.news, basis_size=int(values["groups"]), seed=at.seed)
+    return EncryptedFinding(
+        at.readers,
+        at.weights,
+        values["rate"],
+        _personalisation(values),
+        at.layers,
+        first,
+        int(values["every"]),
+        at.vectors_at,
+        real_rounds=REAL_ROUNDS if at.seed == 0 else 0,
+    )
+
+
+def _personalisation(values: Values) -> Personalisation:
+    """An alpha of APART: lambda = 1, groups mix by formula 8 alone."""
+    return Constant(1.0) if values["alpha"] == APART else TimeAndLayer(values["alpha"], values["beta"])
 
 
 def _vanilla(at: Setting, base: Base, values: Values) -> Method:
@@ -122,7 +153,11 @@ def _cfl(at: Setting, base: Base, values: Values) -> Method:
     )
 
 
+CENTRAL, ENCRYPTED = "centralised", "FINDING-HE"
 LOCAL_STEPS = 3
+APART, NEVER = math.inf, 1e6
+REAL_ROUNDS = 2
+"""Of FINDING-HE under real keys, in the training of seed 0."""
 BUILDERS: dict[str, Callable[[Setting, Base, Values], Method]] = {
     "vanilla": _vanilla,
     "FedProx": _fedprox,
@@ -132,8 +167,10 @@ BUILDERS: dict[str, Callable[[Setting, Base, Values], Method]] = {
     "CFL": _cfl,
     "FINDING": _finding(1),
     "FINDING, every 10": _finding(10),
+    "FINDING, groups apart": _finding(1),
+    "FINDING, SGD": _finding(1),
+    ENCRYPTED: _finding_he,
 }
-CENTRAL = "centralised"
 NAMES = (CENTRAL, *BUILDERS)
 
 
@@ -148,8 +185,15 @@ GRIDS: dict[str, dict[str, tuple[Values, ...]]] = {
         "SCAFFOLD": _grid(rate=(0.03, 0.1, 0.3, 1.0)),
         "pFedMe": _grid(rate=(0.1, 0.3, 1.0), rho=(0.1, 0.3, 1.0)),
         "CFL": _grid(calm=(0.1, 0.2), pull=(0.3, 0.6), after=(50,)),
-        "FINDING": _grid(groups=(4, 16), alpha=(1.0003, 1.003, 1.03), every=(50,)),
-        "FINDING, every 10": _grid(groups=(8,), alpha=(1.003, 1.03), every=(50,)),
+        "FINDING": _grid(groups=(4, 16), alpha=(1.0003, 1.003, 1.03), beta=(0.5,), every=(50,)),
+        "FINDING, every 10": _grid(groups=(8,), alpha=(1.003, 1.03), beta=(0.5,), every=(50,)),
+        "FINDING, groups apart": (
+            *_grid(groups=(4, 8, 16), alpha=(APART,), beta=(0.0,), every=(NEVER,)),
+            *_grid(groups=(4,), alpha=(1.03, APART), beta=(0.0,), every=(50,)),
+            *_grid(groups=(4,), alpha=(1.1,), beta=(0.0,), every=(NEVER,)),
+        ),
+        "FINDING, SGD": _grid(groups=(16,), alpha=(1.03,), beta=(0.5,), every=(50,), rate=(0.1, 0.5, 2.0)),
+        "FINDING-HE": _grid(groups=(16,), alpha=(1.03,), beta=(0.5,), every=(50,), rate=(0.1, 0.5, 2.0)),
     },
     "nrms": {
         "FedProx": _grid(rate=(0.03, 0.3), mu=(0.1,)),
@@ -157,8 +201,9 @@ GRIDS: dict[str, dict[str, tuple[Values, ...]]] = {
         "SCAFFOLD": _grid(rate=(0.03, 0.3)),
         "pFedMe": _grid(rate=(0.03, 0.3), rho=(0.1,)),
         "CFL": _grid(calm=(0.2, 0.4), pull=(0.6,), after=(20,)),
-        "FINDING": _grid(groups=(8, 16), alpha=(1.003, 1.03), every=(50,)),
-        "FINDING, every 10": _grid(groups=(8, 16), alpha=(1.003, 1.03), every=(50,)),
+        "FINDING": _grid(groups=(8, 16), alpha=(1.003, 1.03), beta=(0.5,), every=(50,)),
+        "FINDING, every 10": _grid(groups=(8, 16), alpha=(1.003, 1.03), beta=(0.5,), every=(50,)),
+        "FINDING, groups apart": _grid(groups=(4,), alpha=(APART,), beta=(0.0,), every=(NEVER,)),
     },
 }
 CHOSEN: dict[str, dict[str, Values]] = {
@@ -168,13 +213,31 @@ CHOSEN: dict[str, dict[str, Values]] = {
         "SCAFFOLD": {"rate": 0.03},
         "pFedMe": {"rate": 1.0, "rho": 0.1},
         "CFL": {"calm": 0.1, "pull": 0.3, "after": 50},
-        "FINDING": {"groups": 16, "alpha": 1.03, "every": 50},
-        "FINDING, every 10": {"groups": 8, "alpha": 1.03, "every": 50},
+        "FINDING": {"groups": 16, "alpha": 1.03, "beta": 0.5, "every": 50},
+        "FINDING, every 10": {"groups": 8, "alpha": 1.03, "beta": 0.5, "every": 50},
+        "FINDING, groups apart": {"groups": 4, "alpha": APART, "beta": 0.0, "every": NEVER},
+        "FINDING, SGD": {"groups": 16, "alpha": 1.03, "beta": 0.5, "every": 50, "rate": 0.5},
+        "FINDING-HE": {"groups": 16, "alpha": 1.03, "beta": 0.5, "every": 50, "rate": 0.5},
     },
     # Not searched: FINDING as for the small ranker, the others at the first values of their grids.
     "nrms": {name: grid[0] for name, grid in GRIDS["nrms"].items()}
     | {
-        "FINDING": {"groups": 16, "alpha": 1.03, "every": 50},
-        "FINDING, every 10": {"groups": 8, "alpha": 1.03, "every": 50},
+        "FINDING": {"groups": 16, "alpha": 1.03, "beta": 0.5, "every": 50},
+        "FINDING, every 10": {"groups": 8, "alpha": 1.03, "beta": 0.5, "every": 50},
     },
 }
+
+
+def methods_of(base: str, asked: Sequence[str]) -> list[str]:
+    """The methods asked for, or all that a base has values for. Raises ValueError for one that it has none for.
+
+    Paillier is for small models, and needs gmpy2: without it FINDING-HE is none of the methods.
+    """
+    there = [name for name in NAMES if name in (CENTRAL, "vanilla") or name in CHOSEN[base]]
+    if find_spec("gmpy2") is None and ENCRYPTED in there:
+        there.remove(ENCRYPTED)
+    missing = [name for name in asked if name not in there]
+    if missing:
+        needs = " (pip install 'ownfeed[he]')" if missing[0] == ENCRYPTED and base == "small" else ""
+        raise ValueError(f"method: {missing[0]!r} is none of {', '.join(there)} for {base}{needs}")
+    return list(asked) or there

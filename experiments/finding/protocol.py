@@ -58,9 +58,9 @@ def split(mind: Mind) -> Protocol:
     days = np.array([datetime.fromtimestamp(moment, UTC).toordinal() for moment in mind.train.times_sec])
     last = days == days.max()
     train = _judged(mind.train, numbers)
-    test = _joined(_rows(train, last[_judgeable(mind.train)]), _judged(mind.dev, numbers))
+    test = _joined(_rows(train, last[judgeable(mind.train)]), _judged(mind.dev, numbers))
     clicks = Ragged.of([histories[user] for user in numbers]).last(CLICKS, padding=news)
-    return Protocol(samples, clicks, _rows(train, ~last[_judgeable(mind.train)]), test)
+    return Protocol(samples, clicks, _rows(train, ~last[judgeable(mind.train)]), test)
 
 
 def rows_of(impressions: Impressions, rows: NDArray[np.int64]) -> Impressions:
@@ -77,7 +77,7 @@ def rows_of(impressions: Impressions, rows: NDArray[np.int64]) -> Impressions:
     )
 
 
-def _judgeable(impressions: Impressions) -> NDArray[np.int64]:
+def judgeable(impressions: Impressions) -> NDArray[np.int64]:
     """Impressions with something clicked, something skipped, and a history: without one every ranker is at a loss."""
     offsets = impressions.candidates.offsets
     clicked = np.array([impressions.clicked[start:end].sum() for start, end in pairwise(offsets)])
@@ -86,7 +86,7 @@ def _judgeable(impressions: Impressions) -> NDArray[np.int64]:
 
 
 def _judged(impressions: Impressions, numbers: Mapping[str, int]) -> Judged:
-    kept = rows_of(impressions, _judgeable(impressions))
+    kept = rows_of(impressions, judgeable(impressions))
     return Judged(kept, np.array([numbers.get(user, -1) for user in kept.users], dtype=np.int64))
 
 

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from experiments.bench.table import Cell, DataMissing, Table
 from experiments.datasets.mind import FOLDER
-from experiments.finding.methods import BASES, CHOSEN, GRIDS, NAMES
+from experiments.finding.methods import BASES, CHOSEN, GRIDS, methods_of
 from experiments.finding.study import METRICS, VALIDATION_SEED, Job, Result, Sizes, best, run_jobs
 
 AGAINST = "vanilla"
@@ -44,14 +44,14 @@ def run_finding(
 
     methods: names; none is all. Raises DataMissing, MalformedRow, and ValueError for an unknown name.
     """
-    for kind, asked, there in (("model", bases, tuple(BASES)), ("method", methods, NAMES)):
-        unknown = [name for name in asked if name not in there]
-        if unknown:
-            raise ValueError(f"{kind}: {unknown[0]!r} is none of {', '.join(there)}")
+    unknown = [name for name in bases if name not in BASES]
+    if unknown:
+        raise ValueError(f"model: {unknown[0]!r} is none of {', '.join(BASES)}")
+    names = {base: methods_of(base, methods) for base in bases}
     if not (data / FOLDER).is_dir():
         raise DataMissing(f"{data / FOLDER} is not there (name the folder with --data or OWNFEED_DATA)")
-    names = list(methods) or list(NAMES)
-    return [(_tuned if tune else _compared)(data, base, names, seeds, sizes, processes, console) for base in bases]
+    told = _tuned if tune else _compared
+    return [told(data, base, names[base], seeds, sizes, processes, console) for base in bases]
 
 
 def _compared(
@@ -77,6 +77,12 @@ def table(base: str, results: dict[str, list[Result]], sizes: Sizes) -> Table:
         "Hyper-parameters were chosen on earlier impressions of train (--tune). sd: of AUC over seeds. Differences are "
         "paired by seed and impression, +- one standard error over impressions.",
         "models: how many different ones the known readers rank with. s: seconds a run.",
+        *(
+            f"{run.job.method}, seed {run.job.seed}: {run.note}."
+            for runs in results.values()
+            for run in runs
+            if run.note
+        ),
     )
     return Table(f"FINDING and its baselines, MIND subset, {base}", COLUMNS, rows, notes)
 

@@ -68,13 +68,15 @@ class Job:
 
 @dataclass(frozen=True)
 class Result:
-    """metrics [impressions, 4] in the order of METRICS, which of them are of known readers, and what it took."""
+    """metrics [impressions, 4] in the order of METRICS, which of them are of known readers, and what it took; note:
+    what the method has to say of itself."""
 
     job: Job
     metrics: Metrics
     known: NDArray[np.bool_]
     seconds: float
     models: int
+    note: str = ""
 
     def auc(self, rows: NDArray[np.bool_] | None = None) -> float:
         """The mean over all impressions, or some."""
@@ -101,18 +103,18 @@ class Bench:
         library = self._work.library(contestant)
         model = contestant.model(job.seed)
         judged: Judged = getattr(self.protocol, part)
-        known, cold = (self._central if job.method == CENTRAL else self._federated)(
+        known, cold, note = (self._central if job.method == CENTRAL else self._federated)(
             job, base, contestant, model, library, judged
         )
         metrics = np.zeros((len(judged.readers), len(METRICS)))
         metrics[judged.known] = _metrics(judged, judged.known, known, model, library)
         metrics[~judged.known] = _metrics(judged, ~judged.known, cold, model, library)
         used = len({*known.which.tolist()}) if len(known.models) > 1 else 1
-        return Result(job, metrics, judged.known, time.perf_counter() - began, used)
+        return Result(job, metrics, judged.known, time.perf_counter() - began, used, note)
 
     def _federated(
         self, job: Job, base: Base, contestant: Contestant, model: nn.Module, library: Library, judged: Judged
-    ) -> tuple[Choice, Choice]:
+    ) -> tuple[Choice, Choice, str]:
         parts, sizes = self.protocol, self.sizes
         task = FullGradientTask(NEGATIVES, sizes.samples_limit, ())
         device = make_device(parts.samples, library, self._graph(contestant, model), (), job.seed, task)
@@ -125,6 +127,7 @@ class Bench:
                 parts.samples.readers,
                 vectors_of(model, library, parts.clicks),
                 job.seed,
+                library.vectors[: library.padding],
             ),
             base,
             dict(job.values),
@@ -133,13 +136,13 @@ class Bench:
         for number in range(sizes.rounds):
             method.run_round(number, plan.cohort_of(number))
         clicks = judged.impressions.histories.last(CLICKS, padding=library.padding)
-        return method.known(judged.readers[judged.known]), method.cold(
-            vectors_of(model, library, clicks[~judged.known])
-        )
+        known = method.known(judged.readers[judged.known])
+        cold = method.cold(vectors_of(model, library, clicks[~judged.known]))
+        return known, cold, str(getattr(method, "cost", ""))
 
     def _central(
         self, job: Job, base: Base, contestant: Contestant, model: nn.Module, library: Library, judged: Judged
-    ) -> tuple[Choice, Choice]:
+    ) -> tuple[Choice, Choice, str]:
         trained = train_centrally(
             OnnxGradients(self._graph(contestant, model)),
             self.protocol.samples,
@@ -152,7 +155,7 @@ class Bench:
             seed=job.seed,
         )
         known = int(judged.known.sum())
-        return Choice.one(trained.weights, known), Choice.one(trained.weights, len(judged.readers) - known)
+        return Choice.one(trained.weights, known), Choice.one(trained.weights, len(judged.readers) - known), ""
 
     def _graph(self, contestant: Contestant, model: nn.Module) -> bytes:
         return gradient_graph(model, ranker_inputs(contestant.dim))

@@ -13,7 +13,8 @@ from typer.testing import CliRunner
 
 from experiments.datasets.mind import Impressions, Mind, News
 from experiments.datasets.ragged import Ragged
-from experiments.finding.methods import BASES, BUILDERS, CENTRAL, CHOSEN, GRIDS, NAMES, Setting
+from experiments.finding import methods
+from experiments.finding.methods import BASES, BUILDERS, CENTRAL, CHOSEN, GRIDS, NAMES, Setting, methods_of
 from experiments.finding.protocol import Protocol, rows_of, split
 from experiments.finding.run import table
 from experiments.finding.study import METRICS, Job, Result, Sizes, best
@@ -126,13 +127,25 @@ def test_every_method_is_built_from_every_value_of_its_grid_and_from_the_chosen_
         model = CONTESTANTS[base.contestant].model(0)
         weights = {parameter: value.detach().numpy() for parameter, value in model.named_parameters()}
         assert {base.layers.place(parameter) for parameter in weights} == set(range(len(base.layers)))
-        at = Setting(Bowls.some(40), weights, 0.01, base.layers, 40, vectors_at, 0)
-        for method, build in BUILDERS.items():
+        news = np.random.default_rng(3).normal(size=(80, 5)).astype(np.float32)
+        at = Setting(Bowls.some(40), weights, 0.01, base.layers, 40, vectors_at, 1, news)
+        for method in (each for each in methods_of(name, ()) if each != CENTRAL):
+            build = BUILDERS[method]
             grid = GRIDS[name].get(method, ({},))
             for values in (*grid, CHOSEN[name].get(method, {})):
                 assert isinstance(build(at, base, values).known(np.array([0, 3])), Choice)
             assert CHOSEN[name].get(method, {}) in grid, "chosen from the grid"
-    assert set(NAMES) == {CENTRAL, *BUILDERS}
+    assert set(NAMES) == {CENTRAL, *BUILDERS} == set(methods_of("small", ()))
+
+
+def test_encryption_is_for_small_models_and_needs_its_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "FINDING-HE" not in methods_of("nrms", ())
+    with pytest.raises(ValueError, match=r"'FINDING-HE' is none of .* for nrms$"):
+        methods_of("nrms", ["FINDING-HE"])
+    monkeypatch.setattr(methods, "find_spec", lambda name: None)
+    assert "FINDING-HE" not in methods_of("small", ())
+    with pytest.raises(ValueError, match=r"for small \(pip install 'ownfeed\[he\]'\)"):
+        methods_of("small", ["FINDING-HE"])
 
 
 def result(method: str, seed: int, aucs: list[float], seconds: float = 1.0) -> Result:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import secrets
 from fractions import Fraction
 
 import numpy as np
@@ -16,7 +17,6 @@ from backend.federation.grouping.clusters import Clusters, nearest, transitions,
 from backend.federation.grouping.layers import Layers
 from backend.federation.grouping.personalisation import TimeAndLayer
 from backend.federation.optimizers import Sgd
-from experiments.encrypted import paillier
 from experiments.encrypted.finding_he import BlindServer, KeyHolder, rounded
 from experiments.encrypted.packing import Encrypted, Packing, RoomSpent, decrypt, encrypt, weighted_sum
 from experiments.encrypted.paillier import PrivateKey
@@ -71,7 +71,7 @@ def test_randomness_is_the_operating_systems(monkeypatch: pytest.MonkeyPatch) ->
         asked.append(limit)
         return 4
 
-    monkeypatch.setattr(paillier.secrets, "randbelow", below)
+    monkeypatch.setattr(secrets, "randbelow", below)
     assert KEY.encrypt(3) == KEY.encrypt(3)
     assert asked == [int(KEY.p) - 1, int(KEY.q) - 1] * 2
 

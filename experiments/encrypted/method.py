@@ -1,0 +1,206 @@
+"""FINDING-HE as a method of the study: whole trainings in the fixed point of encryption, some rounds under real keys.
+
+Encryption changes no number (`glass.py`), so most rounds go in clear through the very encoding, packing and steps of
+`BlindServer`; the first few go through Paillier as well, and any difference ends the run. What they take is the cost.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.federation.grouping.clusters import Clusters, lloyd_step, nearest, transitions, unit
+from backend.federation.grouping.layers import Layers
+from backend.federation.grouping.models import Model, Models
+from backend.federation.grouping.personalisation import Personalisation
+from backend.federation.optimizers import Stepped, Weights
+from experiments.encrypted.finding_he import BlindServer, Blocks, KeyHolder
+from experiments.encrypted.glass import GlassKey, TwinKey
+from experiments.encrypted.packing import Opens, Packing
+from experiments.encrypted.paillier import KEY_BITS, PrivateKey
+from experiments.simulation.strategies.method import Choice, Readers, VectorsAt, gradient_of
+
+PACKING = Packing(KEY_BITS, slot_bits=64)
+"""31 numbers a ciphertext. A round takes 59 bits: 16 of the fraction, 7 of a weight, 12 of lambda, 12 of the rate, 11
+of a cohort's samples, and the sign; so clients encrypt the models anew before each round, and before formula 8."""
+WEIGHT_BOUND, GRADIENT_BOUND = 64.0, 1.0
+LLOYD_STEPS = 5
+T = TypeVar("T")
+
+
+@dataclass
+class Cost:
+    """Of the rounds under real keys. Clients' seconds are summed over a cohort; processor time of one thread."""
+
+    rounds: int = 0
+    readers: int = 0
+    client_sec: float = 0.0
+    fresh_sec: float = 0.0
+    server_sec: float = 0.0
+    up_bytes: int = 0
+    down_bytes: int = 0
+
+    def __str__(self) -> str:
+        """A sentence for the table."""
+        if not self.rounds:
+            return "no round under real keys"
+        return (
+            f"{self.rounds} rounds under {KEY_BITS}-bit keys opened to the same integers; a reader took "
+            f"{self.client_sec / self.readers:.2f} s and sent {self.up_bytes / self.readers:,.0f} bytes, got "
+            f"{self.down_bytes / self.readers:,.0f}; the server {self.server_sec / self.rounds:.1f} s a round, and "
+            f"{self.fresh_sec / self.rounds:.1f} s of some client's to encrypt all models anew"
+        )
+
+
+@dataclass
+class EncryptedFinding:
+    """A `Method`: FINDING by SGD, where the server holds ciphertexts and clients do what isn't linear.
+
+    Args:
+        rate: of SGD, rounded as the server rounds it; Adam takes roots, which no ciphertext has.
+        first: centroids [K, D] to begin with, which tell nothing of readers.
+        recluster_every: T.
+        real_rounds: how many rounds, from the first, go under a real key as well.
+        make_key: makes it.
+    """
+
+    readers: Readers
+    start: Weights
+    rate: float
+    personalisation: Personalisation
+    layers: Layers
+    first: NDArray[np.float32]
+    recluster_every: int
+    vectors_at: VectorsAt
+    real_rounds: int = 0
+    packing: Packing = PACKING
+    make_key: Callable[[], PrivateKey] = PrivateKey.generate
+    cost: Cost = field(default_factory=Cost)
+
+    def __post_init__(self) -> None:
+        self._rounds = 0
+        self._holder = self._with(TwinKey(self.make_key()) if self.real_rounds else GlassKey())
+        hidden = self._holder.hide(self.start)
+        self.server = BlindServer(self._holder.key.public, hidden, len(self.first), rate=self.rate)
+        self.clusters = self._clustered(self.start, self.first)
+        self.clustered_under: Weights = self.start
+
+    def run_round(self, number: int, cohort: Sequence[int]) -> float:
+        """One round; under the real key too if it is one of the first."""
+        if self._rounds == self.real_rounds and self.real_rounds:
+            self._change_key()
+        watch = self._rounds < self.real_rounds
+        self._encrypt_anew(watch)
+        shares = self.personalisation.shares(number + 1, self.layers)
+        by_name = {name: float(shares[self.layers.place(name)]) for name in self.start}
+        self._timed("server_sec", watch, lambda: self.server.interpolate(by_name))
+        sent, losses = [], []
+        for reader in cohort:
+            group = int(self.clusters.labels[reader])
+            model = self.server.groups[group]
+            weights = self._timed("client_sec", watch, lambda model=model: self.weights_of(model))  # type: ignore[misc]
+            update = self.readers.update(weights, reader, number)
+            gradient = gradient_of(update)
+            sent.append(
+                self._timed(
+                    "client_sec",
+                    watch,
+                    lambda group=group, n=update.samples, g=gradient: self._holder.gradient(group, n, g),  # type: ignore[misc]
+                )
+            )
+            losses.append(update.loss)
+            if watch:
+                self.cost.readers += 1
+                self.cost.down_bytes += _size(model)
+                self.cost.up_bytes += _size(sent[-1].weighted)
+        self._timed("server_sec", watch, lambda: self.server.step(sent))
+        self.cost.rounds += watch
+        self._rounds += 1
+        if self._rounds % self.recluster_every == 0:
+            self._recluster()
+        return float(np.mean(losses))
+
+    def known(self, readers: NDArray[np.int64]) -> Choice:
+        """The model of the reader's group as it would begin the next round, which clients interpolate in clear."""
+        return Choice(self._models(), self.clusters.labels[readers])
+
+    def cold(self, vectors_at: VectorsAt) -> Choice:
+        """The group of the nearest centroid, for vectors by the model that the centroids were found under."""
+        return Choice(self._models(), nearest(self.clusters.centroids, vectors_at(self.clustered_under)))
+
+    def weights_of(self, model: Blocks) -> Stepped:
+        """What a client computes with: in clear, float32."""
+        return {
+            name: each.reshape(self.start[name].shape).astype(self.start[name].dtype)
+            for name, each in self._holder.read(model).items()
+        }
+
+    def _models(self) -> list[Weights]:
+        models = Models(
+            Model(self.weights_of(self.server.shared)),
+            tuple(Model(self.weights_of(model)) for model in self.server.groups),
+        )
+        shares = self.personalisation.shares(self._rounds + 1, self.layers)
+        return [group.weights for group in models.interpolated(self.layers, shares).groups]
+
+    def _recluster(self) -> None:
+        old = self.clusters.labels
+        self.clustered_under = self.weights_of(self.server.shared)
+        self.clusters = self._clustered(self.clustered_under, self.clusters.centroids)
+        self._encrypt_anew(watch=False)
+        size = len(self.first)
+        self.server.reinitialise(transitions(old, self.clusters.labels, size, size))
+
+    def _clustered(self, weights: Weights, centroids: NDArray[np.float32]) -> Clusters:
+        """Lloyd steps on sums of votes, in the votes' fixed point; `KeyHolder.vote` and `centroids` are the same."""
+        vectors = unit(self.vectors_at(weights))
+        for _ in range(LLOYD_STEPS):
+            centroids = lloyd_step(summed_votes(centroids, vectors, self.packing.fraction_bits), centroids)
+        return Clusters(centroids, nearest(centroids, vectors))
+
+    def _encrypt_anew(self, watch: bool) -> None:
+        holder, server = self._holder, self.server
+
+        def work() -> None:
+            server.take(holder.hide(holder.read(server.shared)), [holder.hide(holder.read(g)) for g in server.groups])
+
+        self._timed("fresh_sec", watch, work)
+
+    def _change_key(self) -> None:
+        """From real keys to none: the same models, encoded once as before every round."""
+        old, self._holder = self._holder, self._with(GlassKey())
+        server = BlindServer(self._holder.key.public, {}, 0, rate=self.rate)
+        server.take(
+            self._holder.hide(old.read(self.server.shared)),
+            [self._holder.hide(old.read(group)) for group in self.server.groups],
+        )
+        self.server = server
+
+    def _with(self, key: Opens) -> KeyHolder:
+        return KeyHolder(key, self.packing, weight_bound=WEIGHT_BOUND, gradient_bound=GRADIENT_BOUND)
+
+    def _timed(self, name: str, watch: bool, work: Callable[[], T]) -> T:
+        began = time.thread_time()
+        done = work()
+        if watch:
+            setattr(self.cost, name, getattr(self.cost, name) + time.thread_time() - began)
+        return done
+
+
+def summed_votes(
+    centroids: NDArray[np.floating[Any]], vectors: NDArray[np.floating[Any]], fraction_bits: int
+) -> NDArray[np.float64]:
+    """[K, D]: what all readers' votes add up to, each coordinate rounded as a vote rounds it."""
+    whole = np.rint(np.asarray(vectors, np.float64) * 2**fraction_bits).astype(np.int64)
+    total = np.zeros(centroids.shape, np.int64)
+    np.add.at(total, nearest(centroids, vectors), whole)
+    return np.asarray(total / 2**fraction_bits)
+
+
+def _size(model: Mapping[str, Any]) -> int:
+    return sum(each.size_bytes for each in model.values())

@@ -66,8 +66,12 @@ def demo(
             says.print(f"  Console     {console_url}", markup=False)
             says.print(f"  Logs        {crew.log_dir}\n", markup=False)
             says.print(
-                f"{devices} simulated readers read along. They and you train at the paper's noise, which, honestly\n"
-                "counted, costs an epsilon of 4.9 million an upload: no guarantee. Your Training page has the switch."
+                f"{devices} simulated readers read along. A training round opens from the console, or with\n\n"
+                f"  ownfeed round --watch --data-dir {plan.backend_settings().data_dir}\n\n"
+                "The demo's devices, yours too, take part in every round, even at the papers' noise, which counted\n"
+                "honestly is no guarantee. Your Training page has the switch.",
+                markup=False,
+                soft_wrap=True,
             )
             watch(crew)
         except KeyboardInterrupt:

@@ -1,0 +1,120 @@
+"""Tensors, blobs of the pool and quantised vectors survive the wire, and what is not as declared is refused."""
+
+from __future__ import annotations
+
+import math
+import zlib
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
+
+from device_app.wire.broadcast import (
+    CARDS_LIMIT_BYTES,
+    pack_book,
+    pack_cards,
+    pack_codes,
+    pack_priors,
+    unpack_book,
+    unpack_cards,
+    unpack_codes,
+    unpack_priors,
+)
+from device_app.wire.tensors import DTYPES, TensorError, TensorSpec, dequantise, pack, quantise, unpack
+from tests.doubles.wire_messages import CARD
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data(), st.sampled_from(sorted(DTYPES)), array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=5))
+def test_tensors_of_any_shape_survive_scalars_and_empty_ones_too(
+    data: st.DataObject, dtype: str, shape: tuple[int, ...]
+) -> None:
+    value = data.draw(
+        arrays(
+            DTYPES[dtype], shape, elements={"allow_nan": False, "allow_infinity": False} if "float" in dtype else None
+        )
+    )
+    got = unpack(pack({"t": value}), {"t": TensorSpec(dtype, shape)}, limit_bytes=10_000)["t"]
+    assert got.dtype == value.dtype
+    assert got.shape == shape
+    assert got.tobytes() == value.tobytes()
+
+
+def test_pool_codes_books_priors_and_cards_survive_their_blobs() -> None:
+    codes = np.arange(32, dtype=np.uint8).reshape(2, 16)
+    assert (unpack_codes(pack_codes(codes), 2, 16) == codes).all()
+    book = np.arange(16 * 256 * 2, dtype=np.float32).reshape(16, 256, 2)
+    assert (unpack_book(pack_book(book), 16, 32) == book).all()
+    assert unpack_priors(pack_priors(np.array([0.5, -3.0])), 2).tolist() == [0.5, -3.0]
+    assert unpack_cards(pack_cards([CARD.model_dump_json().encode()]), 1) == (CARD,)
+
+
+@pytest.mark.parametrize(
+    ("blob", "words"),
+    [
+        (b"[]", "not compressed JSON"),
+        (pack_cards([])[:-1], "cut off"),
+        (pack_cards([b"{}"]), "0.id"),
+        (pack_cards([]), "0 of them, declared were 1"),
+        (zlib.compress(bytes(CARDS_LIMIT_BYTES + 1)), "more than"),
+    ],
+)
+def test_cards_that_are_not_as_declared_are_refused(blob: bytes, words: str) -> None:
+    with pytest.raises(TensorError, match=words):
+        unpack_cards(blob, 1)
+
+
+def test_a_book_whose_subspaces_do_not_divide_the_dimensions_is_refused() -> None:
+    with pytest.raises(TensorError, match="16 subspaces do not divide 250 dimensions"):
+        unpack_book(b"", 16, 250)
+
+
+def test_the_same_tensors_in_any_order_of_names_and_memory_give_the_same_bytes() -> None:
+    one, two = np.arange(6, dtype=np.float32).reshape(2, 3), np.ones(2, np.int8)
+    assert pack({"a": one, "b": two}) == pack({"b": two, "a": np.asfortranarray(one)})
+
+
+GOOD = pack({"t": np.zeros((2, 3), np.float32)})
+
+
+@pytest.mark.parametrize(
+    ("blob", "spec", "limit_bytes", "words"),
+    [
+        (GOOD, TensorSpec("float32", (2, 3)), len(GOOD) - 1, f"limit {len(GOOD) - 1}"),
+        (GOOD, TensorSpec("float32", (2, 4)), 10_000, "tensor t: shape (2, 3), expected (2, 4)"),
+        (GOOD, TensorSpec("float32", (None, 3), axis_limit=1), 10_000, "free axes up to 1"),
+        (GOOD, TensorSpec("float16", (2, 3)), 10_000, "tensor t: dtype float32, expected float16"),
+        (pack({"u": np.zeros(1, np.int8)}), TensorSpec("int8", (1,)), 10_000, "tensor t: missing"),
+        (
+            pack({"t": np.zeros(1, np.int8), "u": np.zeros(1, np.int8)}),
+            TensorSpec("int8", (1,)),
+            10_000,
+            "tensor u: not",
+        ),
+        (pack({"t": np.full(1, math.nan, np.float32)}), TensorSpec("float32", (1,)), 10_000, "not finite"),
+        (GOOD[:-1], TensorSpec("float32", (2, 3)), 10_000, "not a safetensors blob"),
+        (b"", TensorSpec("float32", (2, 3)), 10_000, "not a safetensors blob"),
+        (b"\xff" * 64, TensorSpec("float32", (2, 3)), 10_000, "not a safetensors blob"),
+    ],
+)
+def test_a_blob_that_is_not_as_declared_is_refused_by_tensor_and_limit(
+    blob: bytes, spec: TensorSpec, limit_bytes: int, words: str
+) -> None:
+    with pytest.raises(TensorError) as refused:
+        unpack(blob, {"t": spec}, limit_bytes=limit_bytes)
+    assert words in str(refused.value)
+
+
+def test_a_dtype_that_is_not_carried_is_refused_by_name() -> None:
+    with pytest.raises(TensorError, match="tensor t: dtype float64"):
+        pack({"t": np.zeros(1)})
+
+
+@settings(max_examples=50, deadline=None)
+@given(arrays(np.float32, st.tuples(st.integers(1, 6), st.just(16)), elements=st.floats(-100, 100, width=32)))
+def test_quantised_vectors_are_within_half_a_step(vectors: np.ndarray) -> None:
+    packed = quantise(vectors)
+    error = np.abs(dequantise(packed["codes"], packed["scales"]) - vectors)
+    assert (error <= packed["scales"][:, None] * 0.5 + 1e-5).all()

@@ -1,0 +1,36 @@
+"""One reader's way through a feed: the topic it likes, and clicks on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from device_app.device import Device
+from device_app.feed.item import Feed
+from tests.doubles.backend import FakeBackend
+from tests.doubles.clock import StillClock
+
+TOPIC = "section2 topic1"
+Make = Callable[..., Device]
+PAPER = {
+    "mode": "basis_laplace",
+    "epsilon_per_day_reports": 150,
+    "epsilon_lifetime_reports": None,
+    "clicks_before_report": 1,
+    "clicks_per_report": 5,
+}
+"""Uni-FedRec's own report, for which a day needs a budget of its own."""
+
+
+def share(feed: Feed, topic: str) -> float:
+    personal = feed.in_slot("lead", "for_you")
+    return sum(item.card.topic == topic for item in personal) / len(personal)
+
+
+def click_on(device: Device, backend: FakeBackend, topic: str, clicks: int, clock: StillClock) -> None:
+    """Open news of a topic from the common list, as a reader of Explore would."""
+    front = {card.id for shelf in device.explore() for card in shelf.cards}
+    wanted = [row for row in backend.pool.of_topic(topic) if backend.pool.cards[row].id in front]
+    assert len(wanted) >= clicks
+    for row in wanted[:clicks]:
+        clock.go_on(30)
+        device.open(backend.pool.cards[row].id)

@@ -1,0 +1,53 @@
+"""A coordinator as a process has it, and devices that hand in plain updates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Engine
+
+from backend.federation.coordinator import Coordinator
+from backend.federation.systems import SYSTEMS
+from backend.releases.store import ReleaseStore
+from device_app.wire.ids import PROTOCOL_VERSION
+from device_app.wire.rounds import CheckIn, RoundOffer
+from device_app.wire.tensors import pack
+from tests.doubles.clock import StillClock
+from tests.doubles.small_release import WEIGHTS
+
+CHECK_IN = CheckIn(protocol=PROTOCOL_VERSION, release="r1", tasks=("recall",))
+
+
+@dataclass
+class Rig:
+    folder: Path
+    engine: Engine
+    releases: ReleaseStore
+    clock: StillClock = field(default_factory=StillClock)
+
+    def coordinator(self) -> Coordinator:
+        """A coordinator as a freshly started process has it."""
+        return Coordinator(self.engine, self.releases, SYSTEMS, self.folder, self.clock)
+
+
+def update(value: float) -> dict[str, NDArray[np.float32]]:
+    return {f"g.{name}": np.full_like(weights, value) for name, weights in WEIGHTS.items()}
+
+
+def opened(coordinator: Coordinator, *, cohort: int = 3, minimum: int = 2, seconds: float = 60.0) -> None:
+    coordinator.open_round("uni_fedrec", cohort=cohort, cohort_minimum=minimum, seconds=seconds)
+
+
+def joined(coordinator: Coordinator) -> RoundOffer:
+    offer = coordinator.check_in(CHECK_IN)
+    assert offer is not None
+    return offer
+
+
+def sent(coordinator: Coordinator, value: float) -> RoundOffer:
+    offer = joined(coordinator)
+    coordinator.plain.accept("round-1", offer.pseudonym, pack(update(value)))
+    return offer

@@ -1,0 +1,223 @@
+"""How a round is opened, goes on and ends."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import backend.federation.settlement as settlement
+from backend.federation.coordinator import Coordinator
+from backend.federation.errors import (
+    IllegalTransition,
+    RoundImpossible,
+    RoundUnderWay,
+    UnknownRound,
+    UnknownSystem,
+)
+from backend.federation.systems import SYSTEMS
+from backend.releases.errors import NothingPublished
+from backend.releases.publish import publish_next
+from device_app.wire.tensors import pack
+from tests.doubles.plain_rounds import Rig, joined, opened, sent, update
+from tests.doubles.small_release import WEIGHTS, migrated_engine, small_store
+
+
+def test_a_complete_cohort_is_applied_and_its_release_is_the_mean_step(rig: Rig) -> None:
+    coordinator = rig.coordinator()
+    opened(coordinator)
+    for value in (0.01, 0.02, 0.06):
+        sent(coordinator, value)
+    ended = coordinator.step()
+
+    assert ended is not None
+    assert (ended.state, ended.published, ended.joined, ended.uploaded) == ("applied", "r2", 3, 3)
+    assert ended.received_bytes == 3 * len(pack(update(0.0)))
+    assert ended.finished_at == rig.clock.now
+    stepped = rig.releases.weights(rig.releases.require_current(), "recall")
+    for name, value in WEIGHTS.items():
+        np.testing.assert_allclose(stepped[name], value - 0.05 * 0.03, rtol=0, atol=1e-6)
+    assert rig.releases.history()[0].facts["updates"] == 3
+    assert list((rig.folder / "rounds").iterdir()) == [], "no single update outlives its round"
+    assert coordinator.step() is None
+
+
+def test_the_states_are_passed_in_order(rig: Rig) -> None:
+    coordinator = rig.coordinator()
+    opened(coordinator)
+    states = [coordinator.status("round-1").state]
+    sent(coordinator, 0.01)
+    states.append(coordinator.status("round-1").state)
+    rig.clock.go_on(61)
+    coordinator.step()
+    states.append(coordinator.status("round-1").state)
+
+    assert states == ["open", "updates", "failed"]
+
+
+def test_the_deadline_applies_what_came_if_it_is_enough(rig: Rig) -> None:
+    coordinator = rig.coordinator()
+    opened(coordinator, cohort=5, minimum=2)
+    sent(coordinator, 0.02)
+    sent(coordinator, 0.04)
+    assert coordinator.step() is None
+    rig.clock.go_on(60)
+    ended = coordinator.step()
+
+    assert ended is not None
+    assert (ended.state, ended.uploaded, ended.published) == ("applied", 2, "r2")
+
+
+@pytest.mark.parametrize("updates", [0, 1])
+def test_too_few_updates_at_the_deadline_fail_the_round_with_the_reason(rig: Rig, updates: int) -> None:
+    coordinator = rig.coordinator()
+    opened(coordinator)
+    for _ in range(updates):
+        sent(coordinator, 0.01)
+    rig.clock.go_on(61)
+    ended = coordinator.step()
+
+    assert ended is not None
+    assert ended.state == "failed"
+    assert ended.reason == f"{updates} updates came until the deadline; the minimum is 2"
+    assert rig.releases.require_current().release == "r1"
+
+
+def test_only_one_round_is_under_way(rig: Rig) -> None:
+    coordinator = rig.coordinator()
+    opened(coordinator)
+    with pytest.raises(RoundUnderWay, match="round-1"):
+        opened(coordinator)
+    coordinator.cancel("round-1")
+    opened(coordinator)
+
+    assert [(each.round, each.state) for each in coordinator.history()] == [("round-2", "open"), ("round-1", "failed")]
+    current = coordinator.current()
+    assert current is not None
+    assert current.round == "round-2"
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"cohort": 0}, "cohort"),
+        ({"cohort_minimum": 0}, "cohort_minimum"),
+        ({"cohort_minimum": 4}, "cohort_minimum"),
+        ({"seconds": 0.0}, "seconds"),
+        ({"seconds": float("nan")}, "seconds"),
+        ({"admission": 0.0}, "admission"),
+        ({"admission": 1.1}, "admission"),
+    ],
+)
+def test_a_round_that_makes_no_sense_is_refused_by_field(rig: Rig, change: dict[str, float], named: str) -> None:
+    asked = {"cohort": 3, "cohort_minimum": 2, "seconds": 60.0, "admission": 1.0} | change
+    with pytest.raises(RoundImpossible) as refused:
+        rig.coordinator().open_round("uni_fedrec", **asked)  # type: ignore[arg-type]
+    assert refused.value.field == named
+
+
+def test_a_round_needs_a_known_system_and_a_release(rig: Rig, tmp_path_factory: pytest.TempPathFactory) -> None:
+    with pytest.raises(UnknownSystem) as refused:
+        rig.coordinator().open_round("oracle", cohort=1, cohort_minimum=1, seconds=1)
+    assert refused.value.limit == ", ".join(SYSTEMS)
+
+    folder = tmp_path_factory.mktemp("empty")
+    engine = migrated_engine(folder)
+    empty = Coordinator(engine, small_store(engine, folder, publish=False), SYSTEMS, folder)
+    with pytest.raises(NothingPublished):
+        empty.open_round("uni_fedrec", cohort=1, cohort_minimum=1, seconds=1)
+
+
+def test_a_release_without_the_model_can_not_be_trained(rig: Rig) -> None:
+    other = {"uni_fedrec": replace(SYSTEMS["uni_fedrec"], architecture="two_tower")}
+    coordinator = Coordinator(rig.engine, rig.releases, other, rig.folder, rig.clock)
+    with pytest.raises(RoundImpossible, match="two_tower"):
+        opened(coordinator)
+
+
+def test_a_refusal_names_the_systems_that_the_release_can_train(rig: Rig) -> None:
+    with pytest.raises(RoundImpossible, match=r"no trainable model 'ranker\.nrms'") as refused:
+        rig.coordinator().open_round("nrms", cohort=1, cohort_minimum=1, seconds=1)
+    assert refused.value.limit == "uni_fedrec", "the small release has no other trainable model"
+
+
+def test_a_cancelled_round_fails_and_its_updates_are_gone(rig: Rig) -> None:
+    coordinator = rig.coordinator()
+    opened(coordinator)
+    sent(coordinator, 0.01)
+    status = coordinator.cancel("round-1")
+
+    assert (status.state, status.reason) == ("failed", "cancelled by the operator")
+    assert list((rig.folder / "rounds").iterdir()) == []
+    with pytest.raises(IllegalTransition):
+        coordinator.cancel("round-1")
+    with pytest.raises(UnknownRound):
+        coordinator.cancel("round-7")
+
+
+def test_a_round_whose_release_is_no_longer_current_fails(rig: Rig) -> None:
+    coordinator = rig.coordinator()
+    opened(coordinator, cohort=1, minimum=1)
+    sent(coordinator, 0.01)
+    publish_next(rig.releases, rig.releases.require_current(), "recall", WEIGHTS, "by hand")
+    ended = coordinator.step()
+
+    assert ended is not None
+    assert ended.state == "failed"
+    assert ended.reason == "The round was for r1; r2 was published meanwhile."
+
+
+def test_a_tick_leaves_the_event_loop_free(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    coordinator = rig.coordinator()
+    opened(coordinator, cohort=1, minimum=1)
+    sent(coordinator, 0.02)
+    entered, go_on = threading.Event(), threading.Event()
+    publish = settlement.publish_changes
+
+    def slow(*args: object, **kwargs: object) -> object:
+        entered.set()
+        assert go_on.wait(10)
+        return publish(*args, **kwargs)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(settlement, "publish_changes", slow)
+
+    async def main() -> None:
+        ticking = asyncio.create_task(coordinator.tick())
+        while not entered.is_set():
+            await asyncio.sleep(0.01)
+        await coordinator.tick()  # a second tick meanwhile does nothing
+        go_on.set()
+        await ticking
+
+    asyncio.run(main())
+    assert coordinator.status("round-1").state == "applied"
+    assert [each.release for each in rig.releases.history()] == ["r2", "r1"]
+
+
+def test_many_threads_join_and_upload_at_once(rig: Rig) -> None:
+    coordinator = rig.coordinator()
+    opened(coordinator, cohort=24, minimum=24)
+    failures: list[BaseException] = []
+
+    def device(number: int) -> None:
+        try:
+            offer = joined(coordinator)
+            content = pack(update(number / 1_000))
+            coordinator.plain.accept("round-1", offer.pseudonym, content)
+            assert coordinator.plain.accept("round-1", offer.pseudonym, content).duplicate
+        except BaseException as failed:
+            failures.append(failed)
+
+    threads = [threading.Thread(target=device, args=(number,)) for number in range(24)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    ended = coordinator.step()
+
+    assert failures == []
+    assert ended is not None
+    assert (ended.state, ended.uploaded) == ("applied", 24)

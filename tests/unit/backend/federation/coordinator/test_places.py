@@ -1,0 +1,59 @@
+"""Who gets a place in a round."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from backend.federation.coordinator import Coordinator
+from backend.federation.errors import (
+    RoundClosed,
+)
+from backend.federation.systems import SYSTEMS
+from device_app.wire.ids import PROTOCOL_VERSION
+from device_app.wire.tensors import pack
+from tests.doubles.plain_rounds import CHECK_IN, Rig, joined, opened, update
+
+
+def test_a_place_is_offered_only_to_devices_that_fit_and_only_while_there_are_places(rig: Rig) -> None:
+    coordinator = rig.coordinator()
+    assert coordinator.check_in(CHECK_IN) is None, "no round"
+    opened(coordinator, cohort=2)
+
+    assert coordinator.check_in(CHECK_IN.model_copy(update={"release": "r9"})) is None
+    assert coordinator.check_in(CHECK_IN.model_copy(update={"tasks": ("split_gradient",)})) is None
+    assert coordinator.check_in(CHECK_IN.model_copy(update={"protocol": PROTOCOL_VERSION + 1})) is None
+    first, second = joined(coordinator), joined(coordinator)
+    assert first.pseudonym != second.pseudonym
+    assert first.manifest.protection == SYSTEMS["uni_fedrec"].protection
+    assert coordinator.check_in(CHECK_IN) is None, "full"
+
+
+def test_over_selection_gives_more_places_than_updates_are_wanted(rig: Rig) -> None:
+    spec = replace(SYSTEMS["uni_fedrec"], over_selection=1.5)
+    coordinator = Coordinator(rig.engine, rig.releases, {"uni_fedrec": spec}, rig.folder, rig.clock)
+    opened(coordinator, cohort=2, minimum=1)
+    offers = [joined(coordinator) for _ in range(3)]
+    assert coordinator.check_in(CHECK_IN) is None
+    for offer in offers[:2]:
+        coordinator.plain.accept("round-1", offer.pseudonym, pack(update(0.01)))
+
+    with pytest.raises(RoundClosed, match="complete"):
+        coordinator.plain.accept("round-1", offers[2].pseudonym, pack(update(0.01)))
+
+
+def test_nobody_joins_after_the_deadline(rig: Rig) -> None:
+    coordinator = rig.coordinator()
+    opened(coordinator)
+    rig.clock.go_on(60)
+
+    assert coordinator.check_in(CHECK_IN) is None
+
+
+def test_a_low_admission_takes_some_check_ins_and_not_others(rig: Rig) -> None:
+    coordinator = rig.coordinator()
+    coordinator.open_round("uni_fedrec", cohort=300, cohort_minimum=1, seconds=60, admission=0.5)
+    taken = sum(coordinator.check_in(CHECK_IN) is not None for _ in range(200))
+
+    assert 60 <= taken <= 140, "outside with probability below 1e-7 at a fair coin"

@@ -1,0 +1,152 @@
+"""Restarts, kills, damaged files and full disks: applied once, or failed cleanly."""
+
+from __future__ import annotations
+
+import shutil
+
+import numpy as np
+import pytest
+
+import backend.federation.settlement as settlement
+from device_app.wire.tensors import pack
+from tests.doubles.plain_rounds import Rig, joined, opened, sent, update
+
+
+def test_a_restart_while_open_keeps_the_offers(rig: Rig) -> None:
+    opened(rig.coordinator(), cohort=1, minimum=1)
+    offer = joined(rig.coordinator())
+    rig.coordinator().plain.accept("round-1", offer.pseudonym, pack(update(0.01)))
+    ended = rig.coordinator().step()
+
+    assert ended is not None
+    assert ended.state == "applied"
+
+
+def test_a_restart_among_updates_keeps_them(rig: Rig) -> None:
+    before = rig.coordinator()
+    opened(before, cohort=3, minimum=2)
+    sent(before, 0.02)
+    sent(before, 0.04)
+    after = rig.coordinator()
+    assert after.status("round-1").uploaded == 2
+    rig.clock.go_on(61)
+    ended = after.step()
+
+    assert ended is not None
+    assert ended.state == "applied"
+    stepped = rig.releases.weights(rig.releases.require_current(), "recall")
+    np.testing.assert_allclose(stepped["values"], 0.5 - 0.05 * 0.03, atol=1e-7)
+
+
+def test_a_kill_before_the_release_is_committed_applies_nothing_and_the_restart_applies_it_once(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = rig.coordinator()
+    opened(before, cohort=1, minimum=1)
+    sent(before, 0.02)
+
+    class Killed(BaseException):
+        """Not an Exception: no handler of the coordinator may see it, as none sees a kill."""
+
+    def killed(*_: object, **__: object) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(settlement, "publish_changes", killed)
+        with pytest.raises(Killed):
+            before.step()
+    assert rig.releases.require_current().release == "r1"
+    assert rig.coordinator().status("round-1").state == "updates"
+
+    after = rig.coordinator()
+    ended = after.step()
+    assert ended is not None
+    assert (ended.state, ended.published) == ("applied", "r2")
+    assert after.step() is None
+    assert [each.release for each in rig.releases.history()] == ["r2", "r1"]
+
+
+def test_a_kill_after_the_commit_leaves_only_files_to_sweep(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = rig.coordinator()
+    opened(before, cohort=1, minimum=1)
+    sent(before, 0.02)
+    monkeypatch.setattr(shutil, "rmtree", lambda *_, **__: None)
+    before.step()
+    monkeypatch.undo()
+    assert list((rig.folder / "rounds").iterdir()) != []
+    after = rig.coordinator()
+
+    assert list((rig.folder / "rounds").iterdir()) == []
+    assert after.step() is None
+    assert after.status("round-1").state == "applied"
+
+
+def test_a_restart_after_an_end_changes_nothing(rig: Rig) -> None:
+    before = rig.coordinator()
+    opened(before)
+    before.cancel("round-1")
+    after = rig.coordinator()
+
+    assert after.step() is None
+    assert after.current() is None
+    assert after.status("round-1") == before.status("round-1")
+
+
+def test_an_update_damaged_on_disk_is_left_out_and_the_rest_applied(rig: Rig) -> None:
+    coordinator = rig.coordinator()
+    opened(coordinator, cohort=3, minimum=2)
+    first = sent(coordinator, 0.1)
+    sent(coordinator, 0.02)
+    sent(coordinator, 0.04)
+    (damaged,) = (rig.folder / "rounds" / "round-1").glob(f"{first.pseudonym}*")
+    damaged.write_bytes(b"gone")
+    ended = coordinator.step()
+
+    assert ended is not None
+    assert ended.state == "applied"
+    stepped = rig.releases.weights(rig.releases.require_current(), "recall")
+    np.testing.assert_allclose(stepped["values"], 0.5 - 0.05 * 0.03, atol=1e-7)
+    assert rig.releases.history()[0].facts["damaged"] == 1
+
+
+def test_updates_lost_from_disk_below_the_minimum_fail_the_round(rig: Rig) -> None:
+    coordinator = rig.coordinator()
+    opened(coordinator, cohort=2, minimum=2)
+    sent(coordinator, 0.1)
+    sent(coordinator, 0.02)
+    shutil.rmtree(rig.folder / "rounds" / "round-1")
+    ended = coordinator.step()
+
+    assert ended is not None
+    assert ended.state == "failed"
+    assert "2 accepted updates are damaged" in str(ended.reason)
+
+
+def test_a_full_disk_at_publishing_fails_the_round_cleanly(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    coordinator = rig.coordinator()
+    opened(coordinator, cohort=1, minimum=1)
+    sent(coordinator, 0.02)
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(settlement, "publish_changes", full)
+    ended = coordinator.step()
+
+    assert ended is not None
+    assert ended.state == "failed"
+    assert "No space left" in str(ended.reason)
+
+
+def test_an_unforeseen_error_fails_the_round_and_is_raised(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    coordinator = rig.coordinator()
+    opened(coordinator, cohort=1, minimum=1)
+    sent(coordinator, 0.02)
+
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(settlement, "publish_changes", broken)
+    with pytest.raises(ZeroDivisionError):
+        coordinator.step()
+    assert coordinator.status("round-1").reason == "unforeseen: ZeroDivisionError"

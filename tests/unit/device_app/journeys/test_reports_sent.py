@@ -1,0 +1,180 @@
+"""When a report leaves, what it costs, and what happens where none may."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from device_app.settings import PrivacySettings
+from device_app.wire.news import BodiesRequest
+from device_app.wire.problems import Problem
+from device_app.wire.recall import CodeReport, RecallRequest
+from tests.doubles.backend import FakeBackend
+from tests.doubles.clock import StillClock
+from tests.doubles.journey import PAPER, TOPIC, Make, click_on, share
+
+
+def test_a_click_reaches_the_backend_in_no_request(make: Make, backend: FakeBackend, clock: StillClock) -> None:
+    device = make(clicks_before_report=1)
+    device.feed()
+    backend.requests.clear()
+    news_id = device.feed().items[3].card.id
+    device.open(news_id, device.feed().feed_id)
+    device.feed()
+    while device.prefetch_step():
+        pass
+    posted = [(path, body) for method, path, body in backend.requests if method == "POST"]
+    assert {path for path, _ in posted} == {"/v1/recall", "/v1/news/bodies"}
+    for path, body in posted:
+        if path == "/v1/news/bodies":
+            assert len(BodiesRequest.model_validate_json(body).ids) >= 400
+        else:
+            assert news_id.encode() not in body
+
+
+def test_a_spent_budget_leaves_the_common_list_ranked_here(make: Make, backend: FakeBackend, clock: StillClock) -> None:
+    device = make(epsilon_per_day_reports=3.9)
+    device.feed()
+    click_on(device, backend, TOPIC, 4, clock)
+    feed = device.feed()
+    assert feed.mode == "front"
+    assert "budget" in (feed.notice or "")
+    assert "/v1/recall" not in backend.paths()
+    assert share(feed, TOPIC) >= 0.2
+    assert device.status().shield == "amber"
+
+
+def test_with_a_report_already_paid_for_a_spent_budget_goes_on_with_it(
+    make: Make, backend: FakeBackend, clock: StillClock
+) -> None:
+    device = make(**PAPER | {"epsilon_per_day_reports": 50, "clicks_per_report": 1})
+    device.feed()
+    click_on(device, backend, TOPIC, 2, clock)
+    assert device.feed().notice is None
+    click_on(device, backend, "section5 topic0", 2, clock)
+    device.parts.serving.desk.recall.forget()
+    feed = device.feed()
+    assert (feed.mode, "last report" in (feed.notice or "")) == ("personal", True)
+    first, second = [body for _, path, body in backend.requests if path == "/v1/recall"]
+    assert first == second
+    clock.go_on(24 * 3600)
+    device.parts.serving.changed()
+    assert device.feed().notice is None
+
+
+def test_a_code_is_reported_by_default_costs_four_and_is_shown_with_the_truth(
+    make: Make, backend: FakeBackend, clock: StillClock
+) -> None:
+    device = make()
+    device.feed()
+    click_on(device, backend, TOPIC, 2, clock)
+    assert device.feed().mode == "cold", "two clicks say too little to pay for"
+    assert "/v1/recall" not in backend.paths()
+    click_on(device, backend, TOPIC, 3, clock)
+    assert device.feed().mode == "personal"
+    (body,) = [body for _, path, body in backend.requests if path == "/v1/recall"]
+    report = RecallRequest.model_validate_json(body).report
+    assert isinstance(report, CodeReport)
+    view = device.privacy()
+    assert view.report is not None
+    assert view.report.noisy == ((float(report.code),),)
+    assert view.report.clear is not None
+    clicks = device.parts.serving.desk.tastes.reading(backend.encoder).active
+    mean = np.mean([click.vector for click in clicks], axis=0)
+    assert view.report.clear == ((float(np.argmax(backend.prototypes @ mean)),),)
+    assert view.mechanism is not None
+    assert (view.mechanism.epsilon_per_report, view.budgets[0].lifetime, view.budgets[0].lifetime_limit) == (4, 4, 40)
+
+
+def test_thirty_sessions_of_one_taste_send_one_code_and_pay_once(
+    make: Make, backend: FakeBackend, clock: StillClock
+) -> None:
+    device = make()
+    device.feed()
+    click_on(device, backend, TOPIC, 5, clock)
+    for _ in range(30):
+        clock.go_on(24 * 3600)
+        device.parts.serving.desk.recall.forget()
+        device.feed(refresh=True)
+    bodies = {body for _, path, body in backend.requests if path == "/v1/recall"}
+    assert len([path for path in backend.paths() if path == "/v1/recall"]) == 30
+    assert len(bodies) == 1
+    assert device.privacy().budgets[0].lifetime == 4
+
+
+def test_a_lower_limit_of_a_report_takes_the_old_one_out_of_use_at_once_and_the_way_back_is_free(
+    make: Make, backend: FakeBackend, clock: StillClock
+) -> None:
+    device = make()
+    device.feed()
+    click_on(device, backend, TOPIC, 4, clock)
+    assert device.feed().mode == "personal"
+    device.set_privacy(epsilon_per_report=2)
+    assert device.feed().mode == "front"
+    device.set_privacy(epsilon_per_report=4)
+    assert device.feed().mode == "personal"
+    assert device.privacy().budgets[0].lifetime == 4
+
+
+def test_a_release_without_a_codebook_within_the_limit_reports_nothing_and_says_so(
+    make: Make, backend: FakeBackend, clock: StillClock
+) -> None:
+    device = make(epsilon_per_report=2)
+    device.feed()
+    click_on(device, backend, TOPIC, 4, clock)
+    feed = device.feed()
+    assert feed.mode == "front"
+    assert "no way to report within 2 epsilon" in (feed.notice or "")
+    assert "the list that everybody gets" in (feed.notice or "")
+    assert "/v1/recall" not in backend.paths()
+    assert device.status().shield == "amber"
+
+
+def test_reports_switched_off_send_no_report_and_stay_off(make: Make, backend: FakeBackend, clock: StillClock) -> None:
+    device = make()
+    device.set_privacy(mode="none")
+    device.feed()
+    click_on(device, backend, TOPIC, 4, clock)
+    feed = device.feed()
+    assert (feed.mode, "switched off" in (feed.notice or "")) == ("front", True)
+    assert share(feed, TOPIC) >= 0.2
+    device.erase()
+    again = make()
+    assert again.privacy().settings.mode == "none"
+    assert "/v1/recall" not in backend.paths()
+
+
+def test_a_privacy_setting_out_of_bounds_changes_nothing(make: Make) -> None:
+    device = make()
+    with pytest.raises(ValidationError, match="clicks_per_report"):
+        device.set_privacy(clicks_per_report=0, training=True)
+    assert device.privacy().settings == PrivacySettings()
+    device.set_privacy(clicks_per_report=9)
+    assert make().privacy().settings.clicks_per_report == 9
+
+
+def test_a_refused_report_gives_the_common_list_and_the_reason(
+    make: Make, backend: FakeBackend, clock: StillClock
+) -> None:
+    device = make()
+    device.feed()
+    backend.refuse_recall = Problem(type="urn:x", title="Too many", status=429, detail="slow down")
+    click_on(device, backend, TOPIC, 3, clock)
+    feed = device.feed()
+    assert feed.mode == "front"
+    assert "Too many: slow down" in (feed.notice or "")
+    assert len(feed.items) == 30
+
+
+def test_a_new_release_does_not_cost_a_new_report(make: Make, backend: FakeBackend, clock: StillClock) -> None:
+    device = make()
+    device.feed()
+    click_on(device, backend, TOPIC, 3, clock)
+    device.feed()
+    backend.publish()
+    assert device.sync()
+    device.parts.serving.desk.recall.forget()
+    feed = device.feed(refresh=True)
+    assert (feed.release, feed.mode) == ("r2", "personal")
+    assert device.privacy().budgets[0].spent_today == 4

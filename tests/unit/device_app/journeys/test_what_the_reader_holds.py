@@ -1,0 +1,118 @@
+"""What the reader can look at, name, mute, export and erase."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.doubles.backend import FakeBackend
+from tests.doubles.clock import StillClock
+from tests.doubles.journey import PAPER, TOPIC, Make, click_on, share
+
+
+def test_interests_can_be_named_muted_and_forgotten(make: Make, backend: FakeBackend, clock: StillClock) -> None:
+    device = make(**PAPER)
+    device.feed()
+    click_on(device, backend, TOPIC, 4, clock)
+    click_on(device, backend, "section5 topic0", 3, clock)
+    first, second = device.interests()
+    assert (first.label, first.clicks, second.label, second.clicks) == (TOPIC, 4, "section5 topic0", 3)
+    device.rename(first.key, "On the river")
+    assert device.interests()[0].label == "On the river"
+    assert any(item.reason.interest == "On the river" for item in device.feed().items)
+
+    device.mute(first.key, True)
+    muted = device.feed()
+    assert share(muted, TOPIC) == 0
+    report = device.privacy().report
+    assert report is not None
+    assert report.counts == (3,)
+    assert [(one.label, one.muted) for one in device.interests()] == [
+        ("section5 topic0", False),
+        ("On the river", True),
+    ]
+    device.mute(first.key, False)
+    assert [one.muted for one in device.interests()] == [False, False]
+
+    device.forget(second.key)
+    assert [one.label for one in device.interests()] == ["On the river"]
+    assert device.history().total == 4
+
+
+def test_history_is_searched_and_pruned_by_the_reader(make: Make, backend: FakeBackend, clock: StillClock) -> None:
+    device = make()
+    device.feed()
+    click_on(device, backend, TOPIC, 3, clock)
+    page = device.history("topic1")
+    assert (page.total, page.pages, len(page.entries)) == (3, 1, 3)
+    assert page.entries[0].at > page.entries[1].at
+    assert device.delete_click(page.entries[0].click_id)
+    assert not device.delete_click(page.entries[0].click_id)
+    assert device.history().total == 2
+    assert device.history("nothing like it").entries == ()
+
+
+def test_the_privacy_page_shows_the_very_bytes(make: Make, backend: FakeBackend, clock: StillClock) -> None:
+    device = make(**PAPER)
+    device.feed()
+    click_on(device, backend, TOPIC, 3, clock)
+    device.feed()
+    view = device.privacy()
+    assert view.mechanism is not None
+    assert view.mechanism.epsilon_per_report == pytest.approx(50)
+    assert (view.budgets[0].spent_today, view.budgets[0].left_today) == (pytest.approx(50), pytest.approx(100))
+    line = next(entry for entry in view.log.lines if entry.url.endswith("/v1/recall"))
+    assert line.epsilon == pytest.approx(50)
+    traffic = device.traffic(line.entry_id)
+    assert traffic is not None
+    assert traffic.request_body == next(body for _, path, body in backend.requests if path == "/v1/recall")
+    assert traffic.request_head.startswith("POST /v1/recall HTTP/1.1")
+    assert view.report is not None
+    assert view.report.clear is not None
+    assert len(view.report.noisy) == len(view.report.clear) == len(view.report.labels) == 1
+    assert max(abs(score) for score in view.report.clear[0]) <= 0.2
+    assert view.clicks_until_report == 3
+    assert device.traffic(10_000) is None
+
+
+def test_export_holds_all_and_erase_leaves_nothing_of_the_reader(
+    make: Make, backend: FakeBackend, clock: StillClock
+) -> None:
+    device = make()
+    device.feed()
+    click_on(device, backend, TOPIC, 3, clock)
+    device.choose_sections(("section6",))
+    device.feed()
+    tables = json.loads(json.dumps(device.export()))["tables"]
+    assert len(tables["click"]) == 3
+    assert {"impression", "charge", "traffic", "report_memo", "drawn_report", "preference"} <= tables.keys()
+    device.erase()
+    tables = device.export()["tables"]
+    for name in (
+        "click",
+        "impression",
+        "traffic",
+        "report_memo",
+        "drawn_report",
+        "pool",
+        "feed",
+        "reaction",
+        "preference",
+    ):
+        assert tables[name] == [], name
+    assert device.privacy().budgets[0].spent_today == 4
+    assert device.feed().mode == "cold"
+    assert device.status().chosen_sections is None
+
+
+def test_training_is_off_unless_switched_on(make: Make, backend: FakeBackend) -> None:
+    device = make()
+    device.feed()
+    view = device.training()
+    assert (view.settings.training, view.paused, view.round) == (False, False, None)
+    assert "not switched training on" in (view.why_not or "")
+    assert view.updates == (), "no model of this release has a gradient"
+    device.pause_training(True)
+    assert device.training().paused
+    assert device.train_step().state == "idle"

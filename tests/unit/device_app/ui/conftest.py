@@ -1,0 +1,12 @@
+"""A reader in front of a typical stand-in device."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.doubles.pages_reader import Reader
+
+
+@pytest.fixture(scope="module")
+def reader() -> Reader:
+    return Reader()

@@ -1,0 +1,63 @@
+"""Searches: saved, listed, opened from, followed."""
+
+from __future__ import annotations
+
+import re
+
+from tests.doubles.pages_reader import OURS, Reader
+
+
+def test_a_search_is_saved_listed_and_deleted_by_forms() -> None:
+    reader = Reader()
+    assert "Nothing is saved yet" in reader.get("/searches")
+    assert reader.post("/searches", words="the harbour", back="/search?q=the+harbour").startswith(
+        "/search?q=the+harbour&"
+    )
+    (kept,) = reader.device.saved_searches
+    for path in ("/searches", "/search", "/search?q=the+harbour"):
+        assert "the harbour" in reader.get(path), path
+    assert "Searches stay on this device" in reader.get("/searches")
+    assert "Searches stay on this device" in reader.get("/search")
+    assert reader.post(f"/searches/{kept.id}/delete", back="/searches") == "/searches?said=search_deleted"
+    assert reader.device.saved_searches == []
+    assert reader.client.post("/searches", data={"words": " "}, headers=OURS).status_code == 422
+    assert (
+        reader.client.post("/searches", data={"words": "x"}, headers={"origin": "https://evil.example"}).status_code
+        == 403
+    )
+
+
+def test_a_story_opened_from_results_is_told_to_that_view_and_leads_back_to_them() -> None:
+    reader = Reader()
+    text = reader.get("/search?q=the")
+    address = re.search(r'href="(/story/[^"]+)"', text)
+    assert address is not None
+    assert address[1].endswith("?found=the")
+    story = reader.get(address[1])
+    assert reader.device.found == [reader.device.opened[-1][0]]
+    assert 'href="/search?q=the#n-' in story
+    assert "Back to the results" in story
+    reader.get("/story/newsroom:0003")
+    assert len(reader.device.found) == 1
+
+
+def test_results_offer_to_follow_their_topics_and_the_page_says_where_that_weighs() -> None:
+    reader = Reader()
+    text = reader.get("/search?q=the")
+    offered = re.findall(r'name="kind" value="topic"><input type="hidden" name="name" value="([^"]+)"', text)
+    assert 1 <= len(offered) <= 3
+    reader.post("/stance", kind="topic", name=offered[0], stance="follow", back="/search")
+    assert "Unfollow" in reader.get("/searches")
+    assert "weigh in the one number" in reader.get("/searches")
+    reader.post(
+        "/privacy/switches", mode="code", epsilon_per_day_reports="8", epsilon_per_day_training="0",
+        clicks_per_report="20", searches_in_reports="off",
+    )  # fmt: skip
+    assert not reader.device.settings.searches_in_reports
+    assert "You keep saved searches and followed topics out of reports" in reader.get("/searches")
+    both = {"mode": "code", "epsilon_per_day_reports": "8", "epsilon_per_day_training": "0", "clicks_per_report": "20"}
+    answer = reader.client.post("/privacy/switches", data=both | {"searches_in_reports": ["off", "on"]}, headers=OURS)
+    assert answer.status_code == 303
+    assert reader.device.settings.searches_in_reports
+    reader.post("/privacy/switches", **both)
+    assert reader.device.settings.searches_in_reports, "a form that does not ask changes nothing"

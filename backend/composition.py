@@ -29,6 +29,7 @@ from backend.recall.keeper import CatalogueKeeper, TitleEncoder
 from backend.recall.prototype_lists import ListShelf
 from backend.recall.served import ServedReleases
 from backend.releases.errors import NothingPublished
+from backend.releases.retention import Retention
 from backend.releases.store import ReleaseStore
 from backend.settings import BackendSettings
 
@@ -73,6 +74,9 @@ def build_services(settings: BackendSettings) -> Services:
     migrate(engine)
     pool = NewsPool(engine, lifetime=timedelta(days=settings.news_lifetime_days))
     releases = ReleaseStore.open(engine, settings)
+    retention = Retention(engine, releases, pool, settings, lambda: datetime.now(UTC))
+    releases.tidy = retention.apply
+    retention.apply()
     served = ServedReleases(releases, answered=settings.releases_answered)
     served.refresh()
     try:

@@ -102,6 +102,13 @@ class BackendSettings(BaseSettings):
         le=100,
         description="How many of the last releases recall still answers, since devices swap at their own time.",
     )
+    releases_kept: int = Field(
+        default=10,
+        ge=2,
+        le=10_000,
+        description="How many of the last releases can be rolled back to, at least those that recall answers. Graphs, "
+        "weights and trained news encoders that only older ones name are removed when a release is published.",
+    )
     exact_index_limit: int = Field(
         default=20_000,
         ge=0,

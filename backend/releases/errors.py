@@ -2,6 +2,7 @@
 
 OwnfeedError
 ├── UnknownRelease        404  never published here
+├── ReleaseNotKept        409  so old that its parts are gone
 ├── UnknownBlob           404  no blob of that hash
 ├── UnknownShard          404  the live pool has no such vector shard
 ├── NothingPublished             503  nothing is published yet
@@ -22,6 +23,17 @@ class UnknownRelease(OwnfeedError):
     def __init__(self, current: str) -> None:
         super().__init__(
             f"That release was never published here; the current one is {current}.", field="release", current=current
+        )
+
+
+class ReleaseNotKept(OwnfeedError):
+    """A release so old that its parts were swept; it can't be published again."""
+
+    code, status, title = "release-not-kept", 409, "That release is no longer kept"
+
+    def __init__(self, release: str, oldest: str) -> None:
+        super().__init__(
+            f"The parts of {release} are gone; {oldest} is the oldest that is kept.", field="release", limit=oldest
         )
 
 

@@ -20,8 +20,8 @@ GROUPS: Mapping[str, int] = {"ranker.finding": 4}
 """Rankers with a model for each of so many groups of readers: with cohorts of 60 about 15 readers a group and round."""
 CENTROIDS = "centroids"
 CENTROIDS_LIMIT_BYTES = 16 * 1024 * 1024
-DIRECTIONS = "basis_keys"
-"""Of the recall model: its basic interests [B, D], which begin as topic centroids of the pool."""
+DIRECTIONS = "basis_values"
+"""Of the recall model: its basic interests [B, D] among the news, which begin as topic centroids of the pool."""
 
 
 def first_groups(store: ReleaseStore, entry: ModelEntry, recall: ModelEntry, *, size: int, seed: int) -> ModelEntry:

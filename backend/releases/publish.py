@@ -233,6 +233,6 @@ def publish_next(
 def roll_back(store: ReleaseStore, to: ReleaseId) -> ReleaseManifest:
     """Publish an earlier release's content again, as a new release: numbers only grow, history is never rewritten.
 
-    Raises UnknownRelease.
+    Raises UnknownRelease, or ReleaseNotKept for one whose parts are gone.
     """
-    return store.commit(ReleaseDraft.like(store.manifest(to)), note=f"back to {to}")
+    return store.commit(ReleaseDraft.like(store.require_kept(to)), note=f"back to {to}")

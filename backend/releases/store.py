@@ -6,6 +6,7 @@ invisible; blobs that never got their release are swept.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,9 +21,9 @@ from sqlalchemy import Engine, func, select
 from sqlalchemy.orm import Session
 
 from backend.db.sessions import reading_session, writing_session
-from backend.db.tables_federation import Release, Round
+from backend.db.tables_federation import Release, Round, RoundOrderRow
 from backend.releases.blobs import BlobFolder
-from backend.releases.errors import NothingPublished, ReleaseNotPublished, UnknownRelease
+from backend.releases.errors import NothingPublished, ReleaseNotKept, ReleaseNotPublished, UnknownRelease
 from backend.releases.signing import load_or_create_key
 from backend.settings import BackendSettings
 from device_app.wire.ids import ReleaseId
@@ -31,8 +32,11 @@ from device_app.wire.rounds import RoundManifest
 from device_app.wire.tensors import TensorSpec, unpack
 
 WEIGHTS_LIMIT_BYTES = 256 * 1024 * 1024
-SWEEP_AFTER_SEC = 3_600.0
+SWEEP_AFTER_SEC = 900.0
+"""A release is put together in seconds: what belongs to none after so long is left over."""
 SIGNING_KEY_FILE = "signing.key"
+
+_log = logging.getLogger(__name__)
 
 Weights = Mapping[str, NDArray[np.float32]]
 
@@ -67,7 +71,8 @@ class ReleaseDraft:
 
 @dataclass(frozen=True)
 class PublishedRelease:
-    """One line of the history. facts holds what was measured when it was made, such as the calibration."""
+    """One line of the history. facts holds what was measured when it was made, such as the calibration; kept tells
+    whether it can be published again."""
 
     release: ReleaseId
     previous: ReleaseId | None
@@ -77,6 +82,7 @@ class PublishedRelease:
     encoder: str
     size_bytes: int
     current: bool
+    kept: bool
 
 
 def release_number(release: ReleaseId) -> int:
@@ -96,17 +102,28 @@ def blob_refs(release: ReleaseDraft | ReleaseManifest) -> list[BlobRef]:
 
 
 class ReleaseStore:
-    """Publishes releases and answers for them. Safe to use from several threads."""
+    """Publishes releases and answers for them. Safe to use from several threads.
 
-    def __init__(self, engine: Engine, blob_dir: Path, signing_key: Ed25519PrivateKey) -> None:
+    Args:
+        kept: of how many newest releases blobs are kept; None: of all.
+
+    `tidy`, where it is set, is called after each release, once it is current; what it raises is logged.
+    """
+
+    def __init__(
+        self, engine: Engine, blob_dir: Path, signing_key: Ed25519PrivateKey, *, kept: int | None = None
+    ) -> None:
         self._engine = engine
         self._blobs = BlobFolder(blob_dir)
         self._key = signing_key
+        self._kept = kept
+        self.tidy: Callable[[], object] | None = None
 
     @classmethod
     def open(cls, engine: Engine, settings: BackendSettings) -> ReleaseStore:
         """The store of a data folder, made if missing; what half-written releases left behind is swept."""
-        store = cls(engine, settings.blob_dir, load_or_create_key(settings.data_dir / SIGNING_KEY_FILE))
+        key = load_or_create_key(settings.data_dir / SIGNING_KEY_FILE)
+        store = cls(engine, settings.blob_dir, key, kept=max(settings.releases_kept, settings.releases_answered))
         store.sweep()
         return store
 
@@ -204,6 +221,20 @@ class ReleaseStore:
             session.flush()
             if together_with is not None:
                 together_with(session, manifest)
+        self._tidy_up()
+        return manifest
+
+    def kept(self) -> list[ReleaseManifest]:
+        """The releases that can be published again, newest first: their blobs stay."""
+        with reading_session(self._engine) as session:
+            texts = session.scalars(select(Release.manifest).order_by(Release.number.desc()).limit(self._kept))
+            return [ReleaseManifest.model_validate_json(text) for text in texts]
+
+    def require_kept(self, release: ReleaseId) -> ReleaseManifest:
+        """One that can be published again. Raises UnknownRelease or ReleaseNotKept."""
+        manifest, kept = self.manifest(release), self.kept()
+        if manifest.release not in [each.release for each in kept]:
+            raise ReleaseNotKept(release, kept[-1].release)
         return manifest
 
     def history(self) -> list[PublishedRelease]:
@@ -221,6 +252,7 @@ class ReleaseStore:
                     encoder=manifest.encoder,
                     size_bytes=sum({ref.sha256: ref.size_bytes for ref in blob_refs(manifest)}.values()),
                     current=position == 0,
+                    kept=self._kept is None or position < self._kept,
                 )
                 for position, (row, manifest) in enumerate(zip(rows, manifests, strict=True))
             ]
@@ -233,21 +265,32 @@ class ReleaseStore:
         return manifest
 
     def sweep(self, older_than_sec: float = SWEEP_AFTER_SEC) -> int:
-        """Remove what half-written releases and ended rounds left behind; returns how many files went.
+        """Remove what half-written releases, ended rounds and releases no longer kept left behind; returns how many
+        files went.
 
-        Called when the server starts.
+        Called when the server starts, and after each release (`releases.retention`).
         """
+        keep = {ref.sha256 for manifest in self.kept() for ref in blob_refs(manifest)}
         with reading_session(self._engine) as session:
-            manifests = [
-                ReleaseManifest.model_validate_json(text) for text in session.scalars(select(Release.manifest))
-            ]
-            rounds = [
-                RoundManifest.model_validate_json(text)
-                for text in session.scalars(select(Round.manifest).where(Round.finished_at.is_(None)))
-            ]
-        keep = {ref.sha256 for manifest in manifests for ref in blob_refs(manifest)}
-        keep |= {ref.sha256 for each in rounds for ref in each.materials.values()}
+            under_way = session.scalars(select(Round.manifest).where(Round.finished_at.is_(None)))
+            keep |= {
+                ref.sha256 for text in under_way for ref in RoundManifest.model_validate_json(text).materials.values()
+            }
+            # What a round has left to the one that it ordered, which isn't open yet.
+            ordered = select(Round.facts).join(RoundOrderRow, RoundOrderRow.after == Round.number)
+            for facts in session.scalars(ordered.where(RoundOrderRow.opened.is_(None), RoundOrderRow.reason.is_(None))):
+                keep |= {
+                    each["sha256"] for each in (facts or {}).values() if isinstance(each, dict) and "sha256" in each
+                }
         return self._blobs.sweep(keep, older_than_sec=older_than_sec)
+
+    def _tidy_up(self) -> None:
+        try:
+            if self.tidy is not None:
+                self.tidy()
+        except Exception:
+            # The release is out: a busy database or disk must not make its round fail. The next release tries again.
+            _log.exception("old releases could not be tidied away")
 
 
 def _signed(row: Release) -> SignedManifest:

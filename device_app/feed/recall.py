@@ -19,15 +19,16 @@ from device_app.feed.item import FeedMode
 from device_app.feed.models import ServingModels
 from device_app.privacy.budget import Ledger
 from device_app.privacy.noise import NoiseSource
-from device_app.privacy.reporters import BY_BASIS, Reader, Reporter, reporter_of
+from device_app.privacy.reporters import BY_BASIS, Reader, Reporter, reporter_of, same_meaning
 from device_app.privacy.reports import last_report, memoised, seal_report
 from device_app.privacy.sealed import Sealed
 from device_app.settings import PerformanceSettings
 from device_app.store.clicks import Clicks
 from device_app.store.drawn_reports import DrawnReports
 from device_app.store.release_shelf import ReleaseShelf
-from device_app.store.report_memo import ReportMemo
+from device_app.store.report_memo import Memo, ReportMemo
 from device_app.uplink.server import Uplink
+from device_app.wire.ids import ReleaseId
 from device_app.wire.recall import RecallAnswer, RecallRequest
 from device_app.wire.timing import Stopwatch
 
@@ -182,9 +183,10 @@ class Recall:
         self._uplink.forget()
 
     def _in_use(self, models: ServingModels) -> Sealed[RecallRequest] | None:
-        """The memoised report, also one of an earlier release of the same encoder: sending it again costs nothing."""
+        """The memoised report, also of an earlier release where it says the same: sending it again costs nothing."""
         memo = self.memo.latest()
-        if memo is None or not self._same_encoder(memo.release, models):
+        under = self._answering(memo, models)
+        if memo is None or under is None:
             return None
         return memoised(
             self.memo,
@@ -193,21 +195,28 @@ class Recall:
             clicks=self._clicks.latest_id(),
             settings=self.ledger.settings,
             now=self._clock(),
+            under=under,
         )
 
     def _left_over(self, models: ServingModels) -> Sealed[RecallRequest] | None:
         memo = self.memo.latest()
-        if memo is None or not self._same_encoder(memo.release, models):
+        under = self._answering(memo, models)
+        if memo is None or under is None:
             return None
-        return last_report(
-            self.memo, release=memo.release, limit=self._settings.recall_limit, settings=self.ledger.settings
-        )
+        limit, settings = self._settings.recall_limit, self.ledger.settings
+        return last_report(self.memo, release=memo.release, limit=limit, settings=settings, under=under)
 
-    def _same_encoder(self, release: str, models: ServingModels) -> bool:
-        if release == models.release:
-            return True
-        earlier = [kept.manifest for kept in self._releases.history(5) if kept.manifest.release == release]
-        return bool(earlier) and earlier[0].encoder == models.encoder
+    def _answering(self, memo: Memo | None, models: ServingModels) -> ReleaseId | None:
+        """Under which release the report in use can be sent: its own while the encoder is the same, the one in use
+        where what it was made by was carried over to another encoder, or None."""
+        if memo is None or memo.release == models.release:
+            return None if memo is None else memo.release
+        earlier = [kept.manifest for kept in self._releases.history(5) if kept.manifest.release == memo.release]
+        if earlier and earlier[0].encoder == models.encoder:
+            return memo.release
+        report = RecallRequest.model_validate_json(memo.payload).report
+        alike = bool(earlier) and same_meaning(report, earlier[0].recall, models.manifest.recall)
+        return models.release if alike else None
 
     def _fresh(
         self,

@@ -97,7 +97,7 @@ class Reporter(Protocol):
 
     @property
     def book(self) -> str:
-        """What a value's meaning hangs on: hash of the prototypes with K and epsilon; empty: the release itself."""
+        """What a value's meaning hangs on: origin of the prototypes with K and epsilon; empty: the release itself."""
 
     @property
     def law(self) -> Law:
@@ -290,6 +290,22 @@ def reporter_of(settings: PrivacySettings, protocol: RecallProtocol, spaces: Spa
     return _BY_CODEBOOK[mode](book, spaces.prototypes[book.size])
 
 
+def same_meaning(report: MadeReport, before: RecallProtocol, after: RecallProtocol) -> bool:
+    """Whether a report made under one release says the same under another, of another news encoder too.
+
+    Codebooks and projections that were carried over keep what was said by them. Reports by the basis never do.
+    """
+    if isinstance(report, CodeReport | SubsetReport | TopicsReport):
+        books = [protocol.codebook(report.codebook) for protocol in (before, after)]
+        known = [(book.origin, book.epsilon) for book in books if book is not None]
+    elif isinstance(report, DirectionReport):
+        offered = [protocol.projection for protocol in (before, after)]
+        known = [(each.origin, each.epsilon) for each in offered if each is not None]
+    else:
+        return False
+    return len(known) == 2 and known[0] == known[1]
+
+
 _BY_CODEBOOK: Mapping[Mode, Callable[[Codebook, NDArray[np.float32]], Reporter]] = {
     "code": CodeReporter,
     "topics": TopicsReporter,
@@ -298,4 +314,4 @@ _BY_CODEBOOK: Mapping[Mode, Callable[[Codebook, NDArray[np.float32]], Reporter]]
 
 
 def _book(codebook: Codebook) -> str:
-    return f"{codebook.prototypes.sha256}/{codebook.size}/{codebook.epsilon:g}"
+    return f"{codebook.origin}/{codebook.size}/{codebook.epsilon:g}"

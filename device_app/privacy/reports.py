@@ -81,12 +81,20 @@ def seal_report(
 
 
 def memoised(
-    memo: ReportMemo, *, release: ReleaseId, limit: int, clicks: int, settings: PrivacySettings, now: datetime
+    memo: ReportMemo,
+    *,
+    release: ReleaseId,
+    limit: int,
+    clicks: int,
+    settings: PrivacySettings,
+    now: datetime,
+    under: ReleaseId | None = None,
 ) -> Sealed[RecallRequest] | None:
     """The report in use, ready to be sent again, or None if another one is due.
 
     Due: no report of the reader's mode under this release, enough new clicks since (`clicks_until_due`), the window
-    over. A limit other than the first time's changes that field alone, never the noise.
+    over. A limit other than the first time's changes that field alone, never the noise; `under` names another release
+    under which the report says the same (`reporters.same_meaning`).
 
     Formal guarantees: sending the same noisy values again is post-processing: epsilon 0.
     """
@@ -95,7 +103,7 @@ def memoised(
         return None
     if clicks - kept.clicks >= clicks_until_due(kept, settings):
         return None
-    return _again(kept, limit, settings)
+    return _again(kept, limit, settings, under)
 
 
 def clicks_until_due(kept: Memo, settings: PrivacySettings) -> int:
@@ -107,14 +115,14 @@ def clicks_until_due(kept: Memo, settings: PrivacySettings) -> int:
 
 
 def last_report(
-    memo: ReportMemo, *, release: ReleaseId, limit: int, settings: PrivacySettings
+    memo: ReportMemo, *, release: ReleaseId, limit: int, settings: PrivacySettings, under: ReleaseId | None = None
 ) -> Sealed[RecallRequest] | None:
     """The report in use however old it is: what is left to send when the budget is spent. None if there is none.
 
     Formal guarantees: as `memoised`, epsilon 0.
     """
     kept = memo.current(release)
-    return None if kept is None else _again(kept, limit, settings)
+    return None if kept is None else _again(kept, limit, settings, under)
 
 
 def seal_nothing(*, release: ReleaseId, limit: int) -> Sealed[RecallRequest]:
@@ -126,12 +134,12 @@ def seal_nothing(*, release: ReleaseId, limit: int) -> Sealed[RecallRequest]:
     return close(request, json_payload(request), JSON, Charge("none", none.NAME, subject=release), SENT_NOTHING)
 
 
-def _again(kept: Memo, limit: int, settings: PrivacySettings) -> Sealed[RecallRequest] | None:
+def _again(kept: Memo, limit: int, settings: PrivacySettings, under: ReleaseId | None) -> Sealed[RecallRequest] | None:
     request = RecallRequest.model_validate_json(kept.payload)
     if request.report.kind != settings.mode:
         return None
-    payload = kept.payload
-    if request.limit != limit:
-        request = request.model_copy(update={"limit": limit})
+    payload, release = kept.payload, under or kept.release
+    if (request.limit, request.release) != (limit, release):
+        request = request.model_copy(update={"limit": limit, "release": release})
         payload = json_payload(request)
-    return close(request, payload, JSON, Charge("none", settings.mode, subject=kept.release), SENT_AGAIN)
+    return close(request, payload, JSON, Charge("none", settings.mode, subject=release), SENT_AGAIN)

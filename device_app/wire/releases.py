@@ -16,6 +16,10 @@ from device_app.wire.recall import CODEBOOK_LIMIT
 
 BLOB_LIMIT_BYTES = 256 * 1024 * 1024
 GROUPS_LIMIT = 64
+_LINEAGE = (
+    "The blob's hash as it was made first, if it was carried over into the space of another news encoder since: what "
+    "is reported by it means the same. None: this is the first."
+)
 Role = Literal["recall", "ranker"]
 
 
@@ -81,6 +85,7 @@ class Codebook(Message):
     size: int = Field(ge=2, le=CODEBOOK_LIMIT, description="K")
     epsilon: float = Field(gt=0, le=64)
     prototypes: BlobRef
+    lineage: Sha256 | None = Field(default=None, description=_LINEAGE)
     shares: tuple[float, ...] = Field(
         default=(), max_length=CODEBOOK_LIMIT, description="How many of the readers are near each; empty: even shares."
     )
@@ -91,12 +96,23 @@ class Codebook(Message):
             raise ValueError(f"shares: {self.size} numbers above 0 that add up to 1")
         return self
 
+    @property
+    def origin(self) -> Sha256:
+        """Of two codebooks with one origin, size and epsilon a code means the same."""
+        return self.lineage or self.prototypes.sha256
+
 
 class Projection(Message):
     """For reports of a direction: a safetensors blob with `projection`, float32 [8, D], and what a report costs."""
 
     epsilon: float = Field(gt=0, le=64)
     matrix: BlobRef
+    lineage: Sha256 | None = Field(default=None, description=_LINEAGE)
+
+    @property
+    def origin(self) -> Sha256:
+        """Of two projections with one origin and epsilon the 8 numbers mean the same."""
+        return self.lineage or self.matrix.sha256
 
 
 class RecallProtocol(Message):

@@ -167,6 +167,10 @@ class StandInReleases:
         """The newest."""
         return None if self.none_yet else self.manifest("r3")
 
+    def require_kept(self, release: str) -> ReleaseManifest:
+        """All are."""
+        return self.manifest(release)
+
     def history(self) -> list[PublishedRelease]:
         """Newest first, with what was measured."""
         facts = {"mean_channels": 3.4, "cluster_distance": 0.931, "updates": 60, "update_norm": 0.0312}
@@ -174,6 +178,7 @@ class StandInReleases:
             PublishedRelease(
                 f"r{number}", f"r{number - 1}" if number > 1 else None, NOW - timedelta(hours=5 * (3 - number)),
                 "averaged from round-7" if number > 1 else "first release", facts, "a" * 64, 1_910_000, number == 3,
+                True,
             )
             for number in (3, 2, 1)
             if not self.none_yet

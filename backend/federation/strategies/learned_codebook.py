@@ -8,6 +8,7 @@ fresh report under the new one.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,9 +19,10 @@ from backend.federation.grouping.drift import Drift
 from backend.federation.optimizers import Memory
 from backend.federation.strategies.strategy import Conclusion, Plan, Stock
 from backend.releases.store import ReleaseDraft
+from backend.releases.turn import Turn
 from device_app.wire.protections import SecureSum
 from device_app.wire.prototypes import MEMBERS, PROTOTYPES, SUMS, VECTOR_SHARE, member_share
-from device_app.wire.releases import Codebook
+from device_app.wire.releases import Codebook, ReleaseManifest
 from device_app.wire.rounds import RoundManifest
 from device_app.wire.tensors import TensorSpec, pack, unpack
 
@@ -81,7 +83,7 @@ class LearnedCodebook:
             "adopted": adopts,
         }
         if not adopts:
-            return Conclusion(facts=facts, memory=self._memory(after, rounds, adopted))
+            return Conclusion(facts=facts, memory=self._memory(after, rounds, stock.release.encoder, adopted))
         blob = stock.releases.add_blob(pack({PROTOTYPES: drafted}))
         book = Codebook(size=self.size, epsilon=adopted.epsilon, prototypes=blob, shares=tuple(after.shares().tolist()))
 
@@ -91,7 +93,8 @@ class LearnedCodebook:
             return replace(draft, recall=draft.recall.model_copy(update={"codebooks": books}))
 
         note = f"prototypes learned in {rounds} rounds replace the codebook of {self.size}"
-        return Conclusion(draft=adopt, facts=facts, memory=self._memory(after, rounds, book), note=note)
+        memory = self._memory(after, rounds, stock.release.encoder, book)
+        return Conclusion(draft=adopt, facts=facts, memory=memory, note=note)
 
     def _draft(self, stock: Stock) -> Drift:
         """What earlier rounds came to, or the release's own codebook: also where another was published meanwhile."""
@@ -103,9 +106,9 @@ class LearnedCodebook:
 
     def _remembers(self, stock: Stock) -> bool:
         kept = stock.memory.tensors.get("of")
-        return kept is not None and bytes(kept.astype(np.uint8)).hex() == self._codebook(stock).prototypes.sha256
+        return kept is not None and bool((kept == _mark(stock.release.encoder, self._codebook(stock))).all())
 
-    def _memory(self, draft: Drift, rounds: int, book: Codebook) -> Memory:
+    def _memory(self, draft: Drift, rounds: int, encoder: str, book: Codebook) -> Memory:
         return Memory(
             rounds,
             {
@@ -114,7 +117,7 @@ class LearnedCodebook:
                 "members": draft.members,
                 "members_variance": np.array(draft.members_variance),
                 "readers": np.array(draft.readers),
-                "of": np.frombuffer(bytes.fromhex(book.prototypes.sha256), dtype=np.uint8).astype(np.float64),
+                "of": _mark(encoder, book),
             },
         )
 
@@ -132,3 +135,19 @@ class LearnedCodebook:
         content = stock.releases.read_blob(book.prototypes.sha256)
         spec = TensorSpec("float32", (self.size, stock.release.dimensions))
         return unpack(content, {PROTOTYPES: spec}, limit_bytes=len(content))[PROTOTYPES]
+
+
+def turned_memory(memory: Memory, turn: Turn, before: ReleaseManifest, encoder: str) -> Memory | None:
+    """A draft of a codebook of `before` in the space of the encoder that comes next; None for any other memory."""
+    kept = memory.tensors.get("of")
+    for book in before.recall.codebooks if kept is not None else ():
+        if np.array_equal(np.asarray(kept), _mark(before.encoder, book)):
+            means = memory.tensors["means"] @ turn.matrix
+            return Memory(memory.steps, {**memory.tensors, "means": means, "of": _mark(encoder, book)})
+    return None
+
+
+def _mark(encoder: str, book: Codebook) -> np.ndarray:
+    """[32] names the codebook that a draft is of and the space it lies in."""
+    content = f"{encoder}/{book.origin}/{book.size}".encode()
+    return np.frombuffer(sha256(content).digest(), dtype=np.uint8).astype(np.float64)

@@ -7,6 +7,7 @@ samples in one place would give (ALGORITHMS 3.2).
 
 from __future__ import annotations
 
+import math
 import shutil
 import tempfile
 from dataclasses import dataclass, replace
@@ -15,19 +16,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import delete
+from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
 from backend.db.tables import Vector
+from backend.db.tables_federation import Round
 from backend.federation.aggregate import PREFIX, Aggregate, gradient_shapes
 from backend.federation.errors import RoundImpossible
 from backend.federation.optimizers import Memory
 from backend.federation.split.costs import SplitCost
 from backend.federation.split.process import Stepped, step_aside
+from backend.federation.strategies.learned_codebook import turned_memory
 from backend.federation.strategies.news_union import LISTED, ids_blob, opened_ids, read_ids
 from backend.federation.strategies.strategy import Conclusion, Plan, Stock
 from backend.news.pool import NewsPool
 from backend.releases.store import ReleaseDraft
+from backend.releases.turn import Turn, carried
+from device_app.wire.releases import ReleaseManifest
 from device_app.wire.rounds import RoundManifest
 from device_app.wire.tensors import pack
 
@@ -47,9 +52,8 @@ class NewsSplit:
 
     The news model's trainable part starts as it serves: uniform pooling and the head that was fitted to the pool
     (`backend.news.embed.first`), so before the first step every vector is the one that is served, and the start is the
-    cosine's. One step of Adam moves no weight by more than about `learning_rate`. The basic interests, codebooks and
-    projection of the release stay where they are: they are directions in the news space, which turns by a few
-    thousandths a round.
+    cosine's. One step of Adam moves no weight by more than about `learning_rate`. The release's codebooks, projection,
+    basic interests and groups are turned with the news space, and so is the draft of a codebook that is being learned.
 
     The step is made in a process of its own (`split.step`); new vectors of the whole pool are stored before the release
     is published, so that the feed goes over to them at once.
@@ -106,17 +110,20 @@ class NewsSplit:
         cost = SplitCost(len(ids), slopes.shape[1], sum(value.size for value in weights.values()))
         done = made.done
 
-        def draft(before: ReleaseDraft) -> ReleaseDraft:
-            return replace(before, encoder=done.encoder)
+        turn = self._turn(stock, made)
 
-        def forget(session: Session) -> None:
-            """Vectors of encoders before the last: a release that is taken back finds its own still here."""
+        def draft(before: ReleaseDraft) -> ReleaseDraft:
+            return carried(replace(before, encoder=done.encoder), turn, stock.releases)
+
+        def rows(session: Session) -> None:
+            turn_memories(session, spec.name, turn, stock.release, done.encoder)
+            # A release that is taken back finds the last encoder's vectors still here.
             session.execute(delete(Vector).where(Vector.encoder.not_in((stock.release.encoder, done.encoder))))
 
         return Conclusion(
             weights={spec.model: stepped},
             draft=draft,
-            rows=forget,
+            rows=rows,
             memory=joined(user, made.memory),
             says=(
                 f"{cost.total:,} numbers moved for a device, down and up: vectors of {cost.news:,} news and a user "
@@ -131,6 +138,8 @@ class NewsSplit:
                 "news_gradient_l2": done.gradient_l2,
                 "news_change_l2": done.change_l2,
                 "rows_without_gradient": int((~slopes.any(axis=1)).sum()),
+                "vectors_moved_l2": round(math.sqrt(turn.moved), 6),
+                "moved_beside_turn": round(turn.left, 4),
                 "states_made": done.states_made,
                 "news_step_sec": done.seconds,
             },
@@ -158,6 +167,24 @@ class NewsSplit:
         )
         pool.store_vectors(made.done.encoder, list(titles), made.vectors, titles=list(titles.values()))
         return made
+
+    def _turn(self, stock: Stock, made: Stepped) -> Turn:
+        """Of the space, by the news that have vectors by both encoders."""
+        pool = NewsPool(stock.engine)
+        old = dict(zip(*pool.vectors(stock.release.encoder), strict=True))
+        new = dict(zip(*pool.vectors(made.done.encoder), strict=True))
+        both = [news_id for news_id in new if news_id in old]
+        return Turn.between(np.stack([old[each] for each in both]), np.stack([new[each] for each in both]))
+
+
+def turn_memories(session: Session, system: str, turn: Turn, before: ReleaseManifest, encoder: str) -> None:
+    """Turn what other systems remember of directions in the space: drafts of codebooks."""
+    remembers = Round.system != system, Round.state == "applied", Round.memory.is_not(None)
+    for row in session.scalars(select(Round).where(*remembers)):
+        assert row.memory is not None
+        turned = turned_memory(Memory.from_bytes(row.memory), turn, before, encoder)
+        if turned is not None:
+            row.memory = turned.to_bytes()
 
 
 def divided(memory: Memory) -> tuple[Memory, Memory]:

@@ -15,7 +15,7 @@ from tokenizers import Tokenizer
 
 from backend.errors import OwnfeedError
 from backend.news.embed.batches import PIECES_LIMIT, length_buckets
-from backend.news.embed.states import StateShelf
+from backend.news.embed.states import STATES_FOLDER, TRAINED_FOLDER, StateShelf
 from backend.settings import BackendSettings
 from device_app.wire.tensors import TensorSpec, unpack
 
@@ -28,7 +28,6 @@ DESCRIPTION_FILE, GRAPH_FILE, HEAD_FILE, TOKENIZER_FILE = (
     "head.safetensors",
     "tokenizer.json",
 )
-TRAINED_FOLDER, STATES_FOLDER = "trained", "states"
 HEAD_LIMIT_BYTES = 16 * 1024 * 1024
 BATCH_SIZE = 64
 

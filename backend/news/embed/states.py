@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+TRAINED_FOLDER, STATES_FOLDER = "trained", "states"
+"""In the encoder's folder: encoders that came out of rounds, and token states by depth."""
 KEY_BYTES = 16
 
 
@@ -90,18 +93,22 @@ class StateShelf:
             mask = (np.arange(longest) < lengths[rows, None]).astype(np.float32)
             yield StateBatch(rows, states, mask)
 
-    def prune(self, titles: Sequence[str]) -> int:
+    def prune(self, titles: Sequence[str], *, older_than_sec: float = 0.0) -> int:
         """Remove pieces of which less than half is wanted any more, and what a killed writer left; returns how many.
 
-        The wanted states among them are lost, and are made again when they are asked for.
+        The wanted states among them are lost, and are made again when they are asked for. Only what is older than
+        `older_than_sec` goes, so that nothing is taken from under a writer.
         """
         keep = {title_key(title) for title in titles}
         removed = 0
-        for described in self._folder.glob("*.json"):
-            keys = json.loads(described.read_text(encoding="ascii"))["keys"]
-            if 2 * sum(key in keep for key in keys) < len(keys):
-                described.unlink()
-                described.with_suffix(".npy").unlink(missing_ok=True)
+        for piece in self._folder.glob("*.npy"):
+            described = piece.with_suffix(".json")
+            if time.time() - piece.stat().st_mtime < older_than_sec:
+                continue
+            keys = json.loads(described.read_text(encoding="ascii"))["keys"] if described.exists() else []
+            if 2 * sum(key in keep for key in keys) < max(len(keys), 1):
+                for part in (described, piece.with_suffix(".half"), piece):
+                    part.unlink(missing_ok=True)
                 removed += 1
         return removed
 

@@ -166,7 +166,7 @@ def make_world(folder: Path, optimizer: MemoryOptimizer, spec: SystemSpec = SPEC
     store = small_store(engine, folder, publish=False)
     draft = small_draft(store)
     directions = np.random.default_rng(2).normal(size=(8, DIM)).astype(np.float32)
-    recall = draft.models["recall"].model_copy(update={"weights": store.add_blob(pack({"basis_keys": directions}))})
+    recall = draft.models["recall"].model_copy(update={"weights": store.add_blob(pack({"basis_values": directions}))})
     ranker = draft.models["ranker.cosine"].model_copy(update={"weights": store.add_blob(pack(START))})
     grouped = first_groups(store, ranker, recall, size=GROUPS, seed=3)
     models = {**draft.models, "recall": recall, "ranker.finding": grouped}

@@ -29,7 +29,8 @@ class MovieLens:
     """n users, m films, who has rated what.
 
     ages, genders ("F" or "M") and occupations (a row of `occupation_names`) have a value a user; titles one a film;
-    genres are 0 or 1, [m, 19]; seen [n, m] is 1 where a user has given any rating (ALGORITHMS 6.4).
+    genres are 0 or 1, [m, 19]; seen [n, m] is 1 where a user has given any rating (ALGORITHMS 6.4). places: where in
+    u.data, from 0, each of them stands, in `seen`'s own order, by user and film: the dataset's folds are parts of it.
     """
 
     ages: NDArray[np.int64]
@@ -39,6 +40,7 @@ class MovieLens:
     titles: tuple[str, ...]
     genres: NDArray[np.int64]
     seen: csr_array
+    places: NDArray[np.int64]
 
     @property
     def users(self) -> int:
@@ -56,8 +58,8 @@ def load_movielens(folder: Path) -> MovieLens:
     names = tuple(text for _, (text,) in _rows(folder / "u.occupation", "|", 1))
     ages, genders, occupations = _users(folder / "u.user", {name: row for row, name in enumerate(names)})
     titles, genres = _films(folder / "u.item")
-    seen = _ratings(folder / "u.data", len(ages), len(titles))
-    return MovieLens(ages, genders, occupations, names, titles, genres, seen)
+    seen, places = _ratings(folder / "u.data", len(ages), len(titles))
+    return MovieLens(ages, genders, occupations, names, titles, genres, seen, places)
 
 
 def _users(path: Path, rows: dict[str, int]) -> tuple[NDArray[np.int64], tuple[str, ...], NDArray[np.int64]]:
@@ -92,7 +94,7 @@ def _films(path: Path) -> tuple[tuple[str, ...], NDArray[np.int64]]:
     return tuple(titles), np.array(genres, dtype=np.int64)
 
 
-def _ratings(path: Path, users: int, films: int) -> csr_array:
+def _ratings(path: Path, users: int, films: int) -> tuple[csr_array, NDArray[np.int64]]:
     pairs: dict[tuple[int, int], int] = {}
     for line, (user, film, rating, _) in _rows(path, "\t", RATING_COLUMNS):
         for name, text, limit in (("user", user, users), ("film", film, films), ("rating", rating, 5)):
@@ -102,8 +104,10 @@ def _ratings(path: Path, users: int, films: int) -> csr_array:
         if pair in pairs:
             raise MalformedRow(path, line, f"user {user} has rated film {film} in line {pairs[pair]} already")
         pairs[pair] = line
-    places = np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2)
-    return csr_array((np.ones(len(places), np.float32), (places[:, 0], places[:, 1])), shape=(users, films))
+    given = np.array(list(pairs), dtype=np.int64).reshape(-1, 2)
+    places = np.lexsort((given[:, 1], given[:, 0]))
+    rows, columns = given[places].T
+    return csr_array((np.ones(len(places), np.float32), (rows, columns)), shape=(users, films)), places
 
 
 def _check_number(text: str, expected: int, path: Path, line: int) -> None:

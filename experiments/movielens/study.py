@@ -145,15 +145,16 @@ class Training:
     builds: int = 10**6
 
 
+WARM: dict[str, Scorer] = {
+    "Central DSSM View-1": central("view_1"),
+    "Central DSSM View-2": central("view_2"),
+    "FCF": factorised(Factorising(rate=0.03)),
+    "FED-MVMF": factorised(Factorising(rate=0.03, user_weight=1.0, item_weight=1.0)),
+    **{name: federated(name) for name in SYSTEMS},
+}
 TRAININGS: dict[str, Training] = {
-    "Central DSSM View-1": Training("warm", central("view_1")),
-    "Central DSSM View-2": Training("warm", central("view_2")),
-    "FCF": Training("warm", factorised(Factorising(rate=0.03))),
-    "FED-MVMF": Training("warm", factorised(Factorising(rate=0.03, user_weight=1.0, item_weight=1.0))),
-    "FL-DSSM View-1": Training("warm", federated("FL-DSSM View-1")),
-    "FL-DSSM View-2": Training("warm", federated("FL-DSSM View-2")),
-    "FL-MV-DSSM": Training("warm", federated("FL-MV-DSSM")),
-    "SEMI-FL-MV-DSSM": Training("warm", federated("SEMI-FL-MV-DSSM")),
+    **{f"{name}, u1": Training("u1", scorer) for name, scorer in WARM.items()},
+    **{name: Training("warm", scorer) for name, scorer in WARM.items()},
     "CS-Users": Training("cold users", federated("FL-MV-DSSM")),
     "CS-Items": Training("cold items", federated("FL-MV-DSSM")),
     "CS-Users-Items": Training("cold users and items", federated("FL-MV-DSSM")),

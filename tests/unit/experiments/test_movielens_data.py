@@ -41,7 +41,7 @@ def generated(users: int = 40, films: int = 60) -> MovieLens:
     flags = (rng.random((films, GENRES)) < 0.2).astype(np.int64)
     return MovieLens(
         rng.integers(10, 70, users), tuple(rng.choice(["F", "M"], users)), rng.integers(0, 21, users),
-        tuple(f"job {one}" for one in range(21)), titles, flags, csr_array(seen),
+        tuple(f"job {one}" for one in range(21)), titles, flags, csr_array(seen), rng.permutation(int(seen.sum())),
     )  # fmt: skip
 
 
@@ -54,6 +54,7 @@ def test_columns_hold_what_the_files_say(folder: Path) -> None:
     assert found.occupations.tolist() == [1, 0]
     assert found.genres[:, :2].tolist() == [[0, 1], [1, 0], [0, 0]]
     assert found.seen.toarray().tolist() == [[1, 0, 0], [1, 0, 1]]
+    assert found.places.tolist() == [1, 2, 0]
 
 
 @pytest.mark.parametrize(
@@ -144,8 +145,14 @@ def test_protocols_split_every_interaction_they_ask_about_away_from_training(nam
     assert len(silent) == (4 if "users" in name else 0)
     assert len(held) == (6 if "items" in name else 0)
     assert test[split.asked].any(axis=1).all()
-    if name == "warm":
+    if name in ("warm", "u1"):
         assert ((train + test) == seen).all()
+    if name == "u1":
+        owners, films = data.seen.nonzero()
+        by_place = np.argsort(data.places)[: round(0.2 * data.seen.nnz)]
+        assert set(zip(*test.nonzero(), strict=True)) == set(zip(owners[by_place], films[by_place], strict=True))
+        assert (PROTOCOLS[name](data, np.random.default_rng(2)).test.toarray() == test).all()
+    if name == "warm":
         assert (test.sum(axis=1) == np.round(0.2 * seen.sum(axis=1))).all()
     if name == "cold users":
         assert (test[split.asked] == seen[split.asked]).all()
@@ -197,3 +204,14 @@ def test_movielens_100k_has_the_counts_of_its_readme_and_our_vocabulary() -> Non
     assert (data.seen.sum(axis=1) >= 20).all()
     assert demographics(data, np.arange(943)).shape == (943, 23)
     assert Vocabulary.of(data.titles).features == 3_916 + 19
+
+
+@pytest.mark.data
+def test_the_first_fold_of_movielens_100k_has_the_users_and_films_that_u1_test_is_known_for() -> None:
+    """20,000 ratings of 459 users, 1 to 462, and 1,410 films, as in the u1.test that the dataset's archive holds."""
+    if not (DATA / FOLDER).is_dir():
+        pytest.skip("the research data is not beside the checkout")
+    split = PROTOCOLS["u1"](load_movielens(DATA / FOLDER), np.random.default_rng(0))
+    assert (split.test.nnz, len(split.asked), split.asked.max() + 1) == (20_000, 459, 462)
+    assert len(np.unique(split.test.indices)) == 1_410
+    assert len(split.trained) == 943

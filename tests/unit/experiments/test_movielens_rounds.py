@@ -40,9 +40,8 @@ def generated(held: int = 0) -> MovieLens:
         seen[rows], occupations[rows] = other.random((4, 60)) < 0.4, other.integers(0, 21, 4)
         ages[rows] = other.integers(60, 99, 4)
     titles = tuple(f"Film {name} ({1990 + name % 9})" for name in range(60))
-    return MovieLens(
-        ages, tuple(genders), occupations, tuple(f"job {one}" for one in range(21)), titles, flags, csr_array(seen)
-    )
+    jobs, watched = tuple(f"job {one}" for one in range(21)), csr_array(seen)
+    return MovieLens(ages, tuple(genders), occupations, jobs, titles, flags, watched, np.arange(watched.nnz))
 
 
 def features(data: MovieLens, split: Split) -> Features:

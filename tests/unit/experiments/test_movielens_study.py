@@ -62,9 +62,12 @@ def test_results_come_back_as_they_were_and_those_of_another_study_are_refused(t
 
 def test_every_row_of_the_papers_tables_is_trained_and_stands_beside_ours() -> None:
     assert set(PUBLISHED) <= set(TRAININGS)
-    assert count(list(TRAININGS), 3) == 3 * len(PUBLISHED) + 2
+    assert count(list(TRAININGS), 3) == 3 * (len(PUBLISHED) + 8) + 2  # Table III on two splits
     runs = [run("SEMI-FL-MV-DSSM", build, 0.3 + build / 100) for build in range(3)] + [run(f"CS-Items, {ALL}", 0, 0.1)]
-    warm, cold = tables(runs, Settings(), Choices())
+    first, warm, cold = tables([*runs, run("FCF, u1", 0, 0.4)], Settings(), Choices())
+    asked = first.columns.index("10P/R")
+    assert first.rows[0][:3] == ("FCF, u1", "0.4000", "0.3010+-0.0032")
+    assert first.rows[0][asked : asked + 2] == (40.0, 29.6)  # 10 x 0.4 / 0.1, 10 x 0.3010 / 0.1017
     assert warm.rows[0][:3] == ("SEMI-FL-MV-DSSM", "0.3100+-0.0100", "0.3512+-0.0070")
     assert cold.rows[0][:3] == ("CS-Items, all films", "0.1000", "0.1586+-0.0002")
     assert json.dumps(warm.as_json())

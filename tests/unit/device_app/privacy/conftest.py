@@ -14,6 +14,7 @@ from device_app.privacy.budget import Ledger
 from device_app.settings import PrivacySettings
 from device_app.store.database import Database
 from device_app.store.ledger_book import LedgerBook
+from device_app.store.report_memo import ReportMemo
 from device_app.wire.releases import RecallProtocol
 
 
@@ -47,6 +48,11 @@ def database(tmp_path: Path, migrated: Path) -> Iterator[Database]:
     opened = Database(Path(shutil.copy(migrated, tmp_path / "device.sqlite")))
     yield opened
     opened.close()
+
+
+@pytest.fixture
+def memo(database: Database) -> ReportMemo:
+    return ReportMemo(database)
 
 
 @pytest.fixture

@@ -1,0 +1,54 @@
+"""A network that can be cut, rounds to take part in, and what an upload of each costs."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+
+from device_app.wire.protections import LocalLaplace
+from tests.doubles.round_rig import BASIS, DIM, FEATURES, BackendRig, DeviceRig
+
+EPSILON = LocalLaplace().epsilon_per_upload(2 * BASIS * DIM)
+SYSTEMS_TRIED = {
+    "uni_fedrec": EPSILON,
+    "small_ranker": LocalLaplace(clip=0.01, scale=0.1).epsilon_per_upload(1 + len(FEATURES)),
+}
+"""By name, with the price of an upload of the small release: the recall model's, and the ranker's with features."""
+each_system = pytest.mark.parametrize("system", SYSTEMS_TRIED)
+
+
+class Killed(BaseException):
+    """Stands for a kill: no handler may see it."""
+
+
+class Unsteady(httpx.BaseTransport):
+    """The backend, which can be cut off, or killed just after it took an upload."""
+
+    def __init__(self, inner: httpx.BaseTransport) -> None:
+        self.inner, self.cut_off, self.lose_answers, self.kill_at_upload = inner, False, False, False
+        self.uploads: list[bytes] = []
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        if self.cut_off:
+            raise httpx.ConnectError("cut off", request=request)
+        if request.method == "PUT":
+            self.uploads.append(request.read())
+            if self.kill_at_upload:
+                raise Killed
+            response = self.inner.handle_request(request)
+            if self.lose_answers:
+                raise httpx.ReadError("the answer was lost", request=request)
+            return response
+        return self.inner.handle_request(request)
+
+
+def opened(
+    backend: BackendRig, system: str = "uni_fedrec", *, cohort: int = 1, minimum: int = 1, seconds: float = 60.0
+) -> None:
+    backend.coordinator.open_round(system, cohort=cohort, cohort_minimum=minimum, seconds=seconds)
+
+
+def state_of(device: DeviceRig, round_id: str = "round-1") -> str:
+    found = device.shelves.participations.get(round_id)
+    assert found is not None
+    return found.state

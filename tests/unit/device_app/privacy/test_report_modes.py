@@ -1,0 +1,89 @@
+"""Every mode's report, within the reader's limit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from device_app.privacy.budget import Ledger
+from device_app.privacy.noise import SystemNoise
+from device_app.privacy.reporters import (
+    Reader,
+    Spaces,
+    affordable,
+    reporter_of,
+    user_vector,
+)
+from device_app.privacy.reports import memoised, seal_report
+from device_app.settings import Mode, PrivacySettings
+from device_app.store.database import Database
+from device_app.store.drawn_reports import DrawnReports
+from device_app.store.ledger_book import LedgerBook
+from device_app.store.report_memo import ReportMemo
+from device_app.wire.recall import RecallRequest
+from device_app.wire.releases import BlobRef, Codebook, Projection, RecallProtocol
+
+SCORES = np.linspace(-3, 3, 60).reshape(2, 30)
+BOOK = Codebook(size=16, epsilon=4, prototypes=BlobRef(sha256="ab" * 32, size_bytes=1))
+AXES = np.eye(16, dtype=np.float32)
+PROTOCOL = RecallProtocol(
+    basis_size=30,
+    channels_limit=5,
+    cluster_distance=1,
+    score_clip=0.2,
+    score_noise=1.2,
+    codebooks=(BOOK, Codebook(size=64, epsilon=8, prototypes=BlobRef(sha256="ef" * 32, size_bytes=1))),
+    projection=Projection(epsilon=4, matrix=BlobRef(sha256="01" * 32, size_bytes=1)),
+)
+SPACES = Spaces({16: AXES, 64: np.eye(64, 16, dtype=np.float32)}, np.eye(8, 16, dtype=np.float32))
+READER = Reader(AXES[[1, 1, 3]], SCORES, (6, 4))
+
+
+@pytest.mark.parametrize("mode", ["code", "topics", "subset", "direction", "basis_l1", "basis_laplace"])
+def test_every_mode_makes_a_report_of_its_kind_at_the_cost_it_names(
+    mode: Mode, database: Database, memo: ReportMemo, clock
+) -> None:  # type: ignore[no-untyped-def]
+    settings = PrivacySettings(mode=mode, epsilon_per_day_reports=60, epsilon_lifetime_reports=None)
+    ledger = Ledger(LedgerBook(database), settings, clock)
+    reporter = reporter_of(settings, PROTOCOL, SPACES)
+    assert reporter is not None
+    sealed = seal_report(
+        reporter, READER, release="r1", limit=400, ledger=ledger, noise=SystemNoise(), memo=memo,
+        drawn=DrawnReports(database), clicks=3,
+    )  # fmt: skip
+    assert sealed.message.report.kind == mode
+    assert RecallRequest.model_validate_json(sealed.payload) == sealed.message
+    assert ledger.total("reports") == pytest.approx(reporter.law.epsilon_per_report)
+    expected = {"basis_l1": 5 / 3, "basis_laplace": 50}
+    assert reporter.law.epsilon_per_report == pytest.approx(expected.get(mode, 4))
+    again = memoised(memo, release="r1", limit=400, clicks=3, settings=settings, now=clock())
+    assert again is not None
+    assert again.payload == sealed.payload
+    other = settings.model_copy(update={"mode": "none"})
+    assert memoised(memo, release="r1", limit=400, clicks=3, settings=other, now=clock()) is None
+
+
+def test_the_finest_codebook_within_the_readers_limit_is_used_and_none_beyond_it() -> None:
+    def size(limit: float) -> int | None:
+        found = affordable(PROTOCOL, limit)
+        return found.size if found else None
+
+    assert [size(limit) for limit in (3.9, 4.0, 7.9, 8.0, 60.0)] == [None, 16, 16, 64, 64]
+    strict = PrivacySettings(mode="code", epsilon_per_report=3.9)
+    assert reporter_of(strict, PROTOCOL, SPACES) is None
+    assert reporter_of(strict.model_copy(update={"mode": "direction"}), PROTOCOL, SPACES) is None
+    for mode in ("none", "broadcast"):
+        assert reporter_of(PrivacySettings(mode=mode), PROTOCOL, SPACES) is None
+    bare = PROTOCOL.model_copy(update={"codebooks": (), "projection": None})
+    for mode in ("code", "topics", "subset", "direction"):
+        assert reporter_of(PrivacySettings(mode=mode), bare, Spaces()) is None
+
+
+def test_a_users_vector_is_the_unit_mean_of_the_clicks_and_zero_where_they_cancel() -> None:
+    np.testing.assert_allclose(user_vector(np.array([[3, 0], [1, 4]], np.float32)), np.array([1, 1]) / 2**0.5)
+    assert user_vector(np.array([[1, 0], [-1, 0]], np.float32)).tolist() == [0, 0]
+    reporter = reporter_of(PrivacySettings(mode="direction"), PROTOCOL, SPACES)
+    assert reporter is not None
+    report, clear = reporter.make(Reader(np.zeros((1, 16), np.float32)), SystemNoise())
+    assert report.kind == "direction"
+    assert clear[0][0] == 1

@@ -1,0 +1,126 @@
+"""Updates on their way, with crashes at every point: paid for once, sent as the same bytes, or given up."""
+
+from __future__ import annotations
+
+import pytest
+
+from device_app.training.delivery import RETRY_SEC
+from tests.doubles.round_rig import BackendRig, DeviceRig
+from tests.doubles.unsteady import SYSTEMS_TRIED, Killed, Unsteady, each_system, opened, state_of
+
+
+@each_system
+def test_a_lost_connection_keeps_the_update_and_sends_the_same_bytes_later(
+    backend: BackendRig, device: DeviceRig, network: Unsteady, system: str
+) -> None:
+    opened(backend, system, cohort=2, minimum=1)
+    network.lose_answers = True
+    assert device.trainer.step().state == "waiting"
+    assert state_of(device) == "joined"
+    network.lose_answers = False
+    device.trainer.step()
+    assert len(network.uploads) == 1, "not due yet"
+    backend.clock.go_on(RETRY_SEC)
+    device.trainer.step()
+
+    assert len(network.uploads) == 2
+    assert network.uploads[0] == network.uploads[1]
+    assert state_of(device) == "uploaded"
+    assert backend.coordinator.status("round-1").uploaded == 1
+    assert device.ledger.spent_today("training") == SYSTEMS_TRIED[system], "charged once"
+
+
+@each_system
+def test_a_kill_while_sending_is_made_good_after_the_restart_with_the_same_bytes(
+    backend: BackendRig, device: DeviceRig, network: Unsteady, system: str
+) -> None:
+    opened(backend, system)
+    network.kill_at_upload = True
+    with pytest.raises(Killed):
+        device.trainer.step()
+    device.stop()
+    network.kill_at_upload = False
+    device.start()
+    device.trainer.step()
+
+    assert len(network.uploads) == 2
+    assert network.uploads[0] == network.uploads[1]
+    assert state_of(device) == "uploaded"
+    assert backend.coordinator.status("round-1").uploaded == 1
+    assert device.ledger.spent_today("training") == SYSTEMS_TRIED[system]
+
+
+@each_system
+def test_a_kill_between_paying_and_keeping_undoes_both(
+    backend: BackendRig, device: DeviceRig, network: Unsteady, monkeypatch: pytest.MonkeyPatch, system: str
+) -> None:
+    opened(backend, system)
+
+    def killed(*_: object, **__: object) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(device.shelves.outbox, "put", killed)
+        with pytest.raises(Killed):
+            device.trainer.step()
+    device.stop()
+    device.start()
+    outcome = device.trainer.step()
+
+    assert device.ledger.spent_today("training") == 0
+    assert network.uploads == []
+    assert state_of(device) == "failed"
+    assert "has had its part" in str(outcome.why), "its place in this round is lost, the next round has another"
+
+
+def test_an_update_that_can_no_longer_be_sent_is_given_up(
+    backend: BackendRig, device: DeviceRig, network: Unsteady
+) -> None:
+    opened(backend, seconds=30)
+    network.lose_answers = True
+    device.trainer.step()
+    network.lose_answers = False
+    backend.clock.go_on(31)
+    device.trainer.step()
+
+    assert state_of(device) == "failed"
+    assert device.shelves.outbox.waiting() == []
+    assert len(network.uploads) == 1
+
+
+def test_a_late_update_is_refused_and_the_reason_is_kept(
+    backend: BackendRig, device: DeviceRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened(backend, cohort=5, minimum=1)
+    compute = device.trainer.computation.update
+
+    def slowly(*args: object) -> object:
+        backend.clock.go_on(61)
+        return compute(*args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(device.trainer.computation, "update", slowly)
+    outcome = device.trainer.step()
+
+    assert outcome.state == "failed"
+    mine = device.shelves.participations.get("round-1")
+    assert mine is not None
+    assert (mine.state, mine.sent_bytes) == ("failed", 0)
+    assert "late" in str(mine.detail)
+
+
+def test_a_paused_device_holds_back_what_waits_and_sends_it_when_it_goes_on(
+    backend: BackendRig, device: DeviceRig, network: Unsteady
+) -> None:
+    opened(backend, cohort=2, minimum=1)
+    network.lose_answers = True
+    device.trainer.step()
+    network.lose_answers = False
+    device.paused = True
+    backend.clock.go_on(RETRY_SEC)
+    device.trainer.step()
+    assert len(network.uploads) == 1
+    device.paused = False
+    device.trainer.step()
+
+    assert len(network.uploads) == 2
+    assert state_of(device) == "uploaded"

@@ -1,0 +1,105 @@
+"""A device's training against the real routes in one process."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from device_app.privacy.updates import LaplaceProtection
+from tests.doubles.round_rig import BackendRig, DeviceRig
+from tests.doubles.unsteady import SYSTEMS_TRIED, Unsteady, each_system, opened, state_of
+
+
+@each_system
+def test_a_device_takes_part_and_the_next_release_reaches_it(
+    backend: BackendRig, device: DeviceRig, system: str
+) -> None:
+    opened(backend, system)
+    outcome = device.trainer.step()
+
+    assert (outcome.state, outcome.why) == ("uploaded", None)
+    assert device.trainer.stage is None
+    mine = device.shelves.participations.get("round-1")
+    assert mine is not None
+    assert (mine.state, mine.system, mine.epsilon) == ("uploaded", system, SYSTEMS_TRIED[system])
+    assert mine.sent_bytes == backend.coordinator.status("round-1").received_bytes > 0
+    assert device.ledger.spent_today("training") == SYSTEMS_TRIED[system]
+    assert device.shelves.outbox.waiting() == []
+
+    backend.coordinator.step()
+    assert device.sync()
+    assert device.release() == "r2"
+    assert device.trainer.step().state == "idle"
+    assert state_of(device) == "applied"
+
+
+def test_what_is_uploaded_is_noisy_and_clipped_and_not_the_gradient(
+    backend: BackendRig, device: DeviceRig, network: Unsteady, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clear = {}
+    seal = LaplaceProtection.seal
+
+    def overhear(self: LaplaceProtection, clipped: object, **rest: object) -> object:
+        clear.update(clipped.tensors)  # type: ignore[attr-defined]
+        return seal(self, clipped, **rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(LaplaceProtection, "seal", overhear)
+    opened(backend)
+    device.trainer.step()
+    from safetensors.numpy import load
+
+    sent = load(network.uploads[0])
+    assert sent.keys() == clear.keys() == {"g.basis_keys", "g.basis_values"}
+    for name, value in clear.items():
+        assert np.abs(value).max() <= 0.1
+        noise = sent[name] - value
+        assert (noise != 0).all()
+        assert 0.004 < np.abs(noise).mean() < 0.03, "the mean absolute value of Laplace(0, 0.01) is 0.01"
+
+
+def test_a_round_is_joined_once(backend: BackendRig, device: DeviceRig) -> None:
+    opened(backend, cohort=5)
+    device.trainer.step()
+    outcome = device.trainer.step()
+
+    assert outcome.state == "idle"
+    assert "has had its part" in str(outcome.why)
+    assert backend.coordinator.status("round-1").joined == 1
+
+
+def test_a_backend_that_is_down_is_an_outcome_and_no_error(device: DeviceRig, network: Unsteady) -> None:
+    network.cut_off = True
+    outcome = device.trainer.step()
+
+    assert outcome.state == "idle"
+    assert "does not answer" in str(outcome.why)
+
+
+def test_the_log_names_every_request_of_a_round_in_words(backend: BackendRig, device: DeviceRig) -> None:
+    before = device.shelves.byte_log.entries(1).total
+    opened(backend)
+    device.trainer.step()
+    page = device.shelves.byte_log.entries(1)
+    lines = [(entry.method, entry.url.removeprefix("http://backend")) for entry in page.rows[: page.total - before]]
+
+    assert [method for method, _ in reversed(lines)] == ["GET", "POST", "PUT"]
+    assert lines[-1][1] == "/v1/rounds/current"
+    assert lines[-2][1] == "/v1/rounds/check-in"
+    assert lines[0][1].startswith("/v1/rounds/round-1/updates/")
+
+
+def test_the_ranker_learns_from_the_features_of_what_was_clicked_and_the_recall_model_stays(
+    backend: BackendRig, device: DeviceRig
+) -> None:
+    opened(backend, "small_ranker")
+    device.trainer.step()
+    backend.coordinator.step()
+    before, after = (backend.releases.manifest(one) for one in ("r1", "r2"))
+    moved = {
+        name: np.abs(backend.releases.weights(after, name)[key] - value).max()
+        for name in before.models
+        for key, value in backend.releases.weights(before, name).items()
+    }
+
+    assert moved["recall"] == moved["ranker.cosine"] == 0
+    assert moved["ranker.features"] > 0

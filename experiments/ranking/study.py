@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -25,6 +23,7 @@ from experiments.datasets.samples import TrainingSamples, training_samples
 from experiments.datasets.titles import product_vectors, title_vectors, unit_rows
 from experiments.ranking.contestants import CONTESTANTS, WIDE_DIM, Contestant, features_of
 from experiments.ranking.evaluation import evaluate_model
+from experiments.results import Results
 from experiments.simulation.central import train_centrally
 from experiments.simulation.clients import Clients, Device, ManyProcesses, OneProcess
 from experiments.simulation.engines import SharedGradients, gradient_graph, ranker_inputs
@@ -217,35 +216,17 @@ def make_device(
 
 
 def read_runs(path: Path, settings: Settings) -> list[Run]:
-    """The runs of a results file made under the same settings; none if there is no such file.
-
-    Raises ValueError if its settings differ, as figures of two studies do not belong in one file, or if it is no file
-    of results at all.
-    """
-    if not path.is_file():
-        return []
-    try:
-        kept = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as broken:
-        raise ValueError(f"{path} holds no results: {broken}") from None
-    ours, theirs = _study_settings(settings), kept.get("settings")
-    if theirs != ours:
-        raise ValueError(f"{path} holds a study with settings {theirs}, not {ours}; choose another file")
+    """The runs of a results file made under the same settings; none if there is no such file. Raises ValueError."""
     metric = ("start", "end")
-    return [Run(**(row | {name: RankingMetrics(**row[name]) for name in metric})) for row in kept["runs"]]
+    kept = Results(path, _study_settings(settings)).read()
+    return [Run(**(row | {name: RankingMetrics(**row[name]) for name in metric})) for row in kept]
 
 
 def write_runs(path: Path, settings: Settings, runs: Sequence[Run], untrained: dict[str, RankingMetrics]) -> None:
     """The results as JSON, whole or not at all."""
-    kept = {
-        "settings": _study_settings(settings),
-        "untrained": {name: asdict(found) for name, found in untrained.items()},
-        "runs": [asdict(run) for run in runs],
-    }
-    path.parent.mkdir(parents=True, exist_ok=True)
-    scratch = path.with_suffix(".part")
-    scratch.write_text(json.dumps(kept, indent=1), encoding="utf-8")
-    os.replace(scratch, path)
+    Results(path, _study_settings(settings)).write(
+        [asdict(run) for run in runs], untrained={name: asdict(found) for name, found in untrained.items()}
+    )
 
 
 def _study_settings(settings: Settings) -> dict[str, int]:

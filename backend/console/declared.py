@@ -7,11 +7,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from backend.federation.systems import SYSTEMS
-from device_app.wire.protections import LocalLaplace
+from device_app.wire.protections import SUMMED, LocalLaplace
 from device_app.wire.releases import RecallProtocol
 
 if TYPE_CHECKING:
     from backend.composition import Services
+
+SURVIVORS = (10, 30, 60, 200)
+"""Cohorts for which the cost of a noisy sum is told."""
+COORDINATES = 1_000_000
+"""More than any update has, so that what is told is an upper bound."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +38,15 @@ class UploadCost:
     coordinates: int
     coordinate: float
     upload: float
+
+
+@dataclass(frozen=True)
+class SumCost:
+    """What an opened sum of a system costs a device in it, by how many survived; no epsilons where it is exact."""
+
+    system: str
+    epsilons: tuple[float, ...]
+    delta: float
 
 
 def report_cost(recall: RecallProtocol) -> ReportCost:
@@ -61,4 +75,20 @@ def upload_costs(services: Services) -> list[UploadCost]:
                 law.epsilon_per_upload(coordinates),
             )
         )  # fmt: skip
+    return costs
+
+
+def sum_costs() -> list[SumCost]:
+    """The cost of every system whose updates leave under masks.
+
+    Formal guarantees: each survivor's share of discrete Gaussian noise stands in the opened sum; zero-concentrated
+    differential privacy of the whole vector, told as an epsilon at delta (`SecureSum.epsilon`). How many coordinates
+    the vector has moves it by less than the digits shown. An exact sum has no epsilon.
+    """
+    costs = []
+    for spec in SYSTEMS.values():
+        law = spec.protection
+        if isinstance(law, SUMMED):
+            epsilons = tuple(law.epsilon(survivors, COORDINATES) for survivors in SURVIVORS) if law.sigma else ()
+            costs.append(SumCost(spec.name, epsilons, law.delta))
     return costs

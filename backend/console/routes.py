@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from backend.console import counts_pages, pool_pages, quality_pages, recall_pages, release_pages, round_pages
-from backend.console.declared import report_cost, upload_costs
+from backend.console.declared import SURVIVORS, report_cost, sum_costs, upload_costs
 from backend.console.door import is_own_form, is_token, let_in
 from backend.console.press import Press
 from backend.console.room import Room
@@ -64,6 +64,8 @@ def router(services: Services) -> APIRouter:
                 "manifest": manifest,
                 "report": report_cost(manifest.recall) if manifest else None,
                 "uploads": upload_costs(services),
+                "sums": sum_costs(),
+                "survivors": SURVIVORS,
             }
 
         return room.show(request, "privacy", view)

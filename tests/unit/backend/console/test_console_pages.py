@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from fastapi import FastAPI
 from starlette.testclient import TestClient
 
-from backend.console.declared import report_cost
+from backend.console.declared import report_cost, sum_costs
 from backend.console.door import COOKIE, pass_of
 from backend.console.routes import router
 from backend.console.troubles import troubles
@@ -204,6 +206,22 @@ def test_the_papers_values_cost_a_third_ten_and_fifty() -> None:
     for figure in (">0.333<", ">10<", "<strong>50</strong>", "<strong>4.9 million</strong>", ">20<"):
         assert figure in text
     assert report_cost(protocol.model_copy(update={"score_noise": 0.0})).session == float("inf")
+
+
+def test_a_noisy_sum_costs_less_than_the_classic_bound_the_less_the_more_survive_and_an_exact_one_has_no_epsilon() -> (
+    None
+):
+    """Oracle: Bun and Steinke (2016): rho + 2 sqrt(rho ln(1/delta)), with rho = (2 C 2^f)^2 / (2 sigma^2 n)."""
+    costs = {cost.system: cost for cost in sum_costs()}
+    noisy, exact = costs["small_ranker_secure"], costs["small_ranker_exact"]
+    rho = (2 * 0.1 * 2**16) ** 2 / (2 * 4_900**2 * 10)
+    classic = rho + 2 * math.sqrt(rho * math.log(1 / noisy.delta))
+    assert 0.85 * classic < noisy.epsilons[0] < classic
+    assert list(noisy.epsilons) == sorted(noisy.epsilons, reverse=True)
+    assert exact.epsilons == ()
+    text = client_of(StandInServices()).get("/console/privacy").text
+    assert f">{noisy.epsilons[0]:.2f}<" in text
+    assert "exact: no epsilon" in text
 
 
 def test_troubles_name_what_is_wrong_the_worst_first() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import secrets
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,16 +26,17 @@ def mark(held: NDArray[np.float32], law: UnionMarks, terms: SumTerms, source: No
     Args:
         held: [n], 1 at this device's news and 0 elsewhere; at most `rows_limit` ones.
         law, terms: of the round, checked against each other before (`training.eligibility`).
-        source: cryptographic on a device; used for noise only, marks are drawn by `secrets`.
+        source: cryptographic on a device; used for noise only, marks and dummies are drawn by `secrets`.
 
     Raises ValueError for anything else than such a row of noughts and ones: nothing is released.
 
     Formal guarantees: for marks those of `wire.layout.mark_rows`: the opened sum tells which news somebody of the
-    cohort holds, and not how many do, so a news that only this device holds is in the union. No epsilon bounds that,
-    and the charge is 0 for this reason, not because it tells nothing. For counts without noise the sum tells how many
-    hold each news, and again no epsilon bounds it. For counts with noise (epsilon, delta)-differential privacy for
-    exchanging all of this reader's news, with the noise of `cohort_minimum` survivors of whom none tells its share
-    (`UnionMarks.rho`). Taking part is not hidden.
+    cohort holds, and not how many do, so a news that only this device holds is in the union. No epsilon bounds
+    that, and the charge is 0 for this reason, not because it tells nothing. Dummies make it deniable to who sees
+    the union that a news in it is held, and no epsilon bounds that either (`UnionMarks.dummies`). For counts
+    without noise the sum tells how many hold each news, and again no epsilon bounds it. For counts with noise
+    (epsilon, delta)-differential privacy for exchanging all of this reader's news, with the noise of
+    `cohort_minimum` survivors of whom none tells its share (`UnionMarks.rho`). Taking part is not hidden.
     """
     if held.shape != (terms.length,):
         raise ValueError(f"held: shape {held.shape}, expected ({terms.length},)")
@@ -50,7 +52,10 @@ def mark(held: NDArray[np.float32], law: UnionMarks, terms: SumTerms, source: No
         "survivors_at_least": float(terms.cohort_minimum),
     }
     if not law.counts:
-        vector = mark_rows(rows.tolist(), terms.length, terms.bits)
+        others = np.flatnonzero(held == 0).tolist()
+        dummies = secrets.SystemRandom().sample(others, min(law.dummies, len(others)))
+        parameters["dummies"] = float(len(dummies))
+        vector = mark_rows([*rows.tolist(), *dummies], terms.length, terms.bits)
         return Contribution(vector, Charge("training", NAME, parameters, subject=terms.round))
     ones = from_integers(held.astype(np.int64), terms.bits)
     if not law.sigma:

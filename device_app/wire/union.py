@@ -38,13 +38,21 @@ class UnionMarks(Message):
     counts carry sigma sqrt(n), and the threshold rises by three of those: a news with fewer than m owners is opened
     with probability below 0.0014, some that nobody holds are opened too, and an (epsilon, delta) bounds it all.
 
-    rows_limit bounds what one device marks. A device that lies can put larger numbers: no range is proved.
+    dummies: with marks, each device marks so many random news besides that it doesn't hold, and sends noughts as their
+    gradients. What it protects: whoever reads the list of opened news, which every device gets, can't tell what is held
+    from what was drawn. What it doesn't: an exact sum of gradients has noughts in rows that nobody used, and rows of
+    one owner are that device's as before, so against the server dummies need noise in the gradients. They are drawn
+    anew each round, so what comes back round after round is held. With owner counts they are refused: a dummy would
+    count as an owner and open the row of a single one.
+
+    rows_limit bounds what one device marks of its own. A device that lies can put larger numbers: no range is proved.
     Raises ValueError when made, unless the counts and their noise fit the ring.
     """
 
     kind: Literal["union_marks"] = "union_marks"
     owners_minimum: int = Field(default=1, ge=1, le=MEMBERS_LIMIT, description="m")
     sigma: int = Field(default=0, ge=0, le=2**20, description="One share of the noise on counts; 0: exact.")
+    dummies: int = Field(default=0, ge=0, le=65_536, description="Random news that a device marks besides its own.")
     rows_limit: int = Field(default=512, ge=1, le=65_536, description="Most news of one device.")
     delta: float = Field(default=1e-6, gt=0, lt=1, description="At which epsilon is told, where there is noise.")
     mode: Literal["semi_honest", "active"] = "semi_honest"
@@ -56,6 +64,8 @@ class UnionMarks(Message):
     def _possible(self) -> Self:
         if self.sigma and self.owners_minimum == 1:
             raise ValueError("owners_minimum: marks carry no noise; noise needs owner counts, 2 or more")
+        if self.dummies and self.counts:
+            raise ValueError("dummies: they would count as owners; with owner counts there are none")
         if self.mode == "active" and self.graph != "complete":
             raise ValueError("graph: mode 'active' needs 'complete'")
         self.terms("check", cohort=self.cohort_limit, cohort_minimum=2, coordinates=1)
@@ -92,6 +102,10 @@ class UnionMarks(Message):
         if shapes != {NEWS: (terms.length,)}:
             raise ValueError(f"shapes: expected {NEWS} of {terms.length} news, got {dict(shapes)}")
         return UnionLayout(self.counts, terms.length)
+
+    def dummy_chance(self, survivors: int, news: int) -> float:
+        """The chance that a news which nobody holds is opened, for a list of so many of which devices hold few."""
+        return 1.0 - (1.0 - min(1.0, self.dummies / news)) ** survivors
 
     def threshold(self, survivors: int) -> float:
         """What the opened value of a news must reach for its row to be opened."""

@@ -80,7 +80,7 @@ def opened_gradients(
         task.run(weights, samples, gradients, np.random.default_rng(seed)) for seed, samples in enumerate(everybody)
     ]
     size = sum(each.size for each in updates[0].tensors.values())
-    agreed = law.terms("round-1", cohort=5, cohort_minimum=2, coordinates=size)
+    agreed = law.terms("round-1", cohort=len(everybody), cohort_minimum=2, coordinates=size)
     server, devices = cohort(agreed)
     for seed, (device, update) in enumerate(zip(devices, updates, strict=True)):
         clipped = clip_norm(shared_part(update.tensors, MODEL), law.clip)
@@ -91,14 +91,14 @@ def opened_gradients(
 
 def opened_union(everybody: list[ReaderSamples], law: UnionMarks) -> list[str]:
     """The news whose rows the server opens."""
-    agreed = law.terms("round-1", cohort=5, cohort_minimum=2, coordinates=NEWS)
+    agreed = law.terms("round-1", cohort=len(everybody), cohort_minimum=2, coordinates=NEWS)
     server, devices = cohort(agreed)
     task = MarkNewsTask(ALL, law.rows_limit)
     for device, samples in zip(devices, everybody, strict=True):
         held = task.run({}, samples, None, np.random.default_rng(0)).tensors[UNION]
         device.vector = mark(held, law, agreed, SeededNoise(0)).vector
-    found = law.layout({UNION: (NEWS,)}, agreed).sums(run_sum(server, devices, {}).vector, 5).tensors[UNION]
-    return [ALL[row] for row in opened_rows(law, found, 5)]
+    found = law.layout({UNION: (NEWS,)}, agreed).sums(run_sum(server, devices, {}).vector, len(devices)).tensors[UNION]
+    return [ALL[row] for row in opened_rows(law, found, len(devices))]
 
 
 def cosines(rows: np.ndarray) -> np.ndarray:
@@ -153,3 +153,36 @@ def test_with_noise_inside_the_sum_neither_direction_nor_sign_is_left(
     assert np.mean(sizes) < 0.3
     assert 6 <= sum(signs) <= 24, "a coin's sign, to 3.3 standard deviations; without noise it is always negative"
     assert noisy.epsilon(5, len(ids) * 16) < 12
+
+
+def test_dummies_hide_who_holds_what_in_the_list_and_not_from_an_exact_sum(
+    everybody: list[ReaderSamples], table: np.ndarray
+) -> None:
+    few = [everybody[0], everybody[4]]
+    held = opened_union(few, UnionMarks())
+    ids = opened_union(few, UnionMarks(dummies=8))
+    drawn = sorted(set(ids) - set(held))
+    assert set(held) <= set(ids)
+    assert len(drawn) >= 4, "of some ten news that neither holds; the list tells nobody which"
+    rows = opened_gradients(few, ids, table, EXACT)[NEWS_GRADIENT]
+    assert not rows[[ids.index(one) for one in drawn]].any(), "the server sees by their noughts which were drawn"
+    own = rows[[ids.index(ALL[row]) for row in OWN]]
+    found = cosines(own[np.linalg.norm(own, axis=1) > 0])
+    assert np.abs(found) == pytest.approx(np.ones_like(found), abs=1e-5), "and rows of one owner are as they were"
+
+
+def test_dummies_and_noise_in_the_gradients_together_leave_the_server_no_row_to_tell_apart(
+    everybody: list[ReaderSamples], table: np.ndarray
+) -> None:
+    few = [everybody[0], everybody[4]]
+    held = opened_union(few, UnionMarks())
+    ids = opened_union(few, UnionMarks(dummies=8))
+    noisy = SecureSum(clip=0.5, sigma=16_000, cohort_limit=5)
+    of_held, of_drawn = [], []
+    for again in range(20):
+        sizes = np.linalg.norm(opened_gradients(few, ids, table, noisy, noise=again)[NEWS_GRADIENT], axis=1)
+        of_held += [size for size, one in zip(sizes, ids, strict=True) if one in held]
+        of_drawn += [size for size, one in zip(sizes, ids, strict=True) if one not in held]
+    assert min(of_drawn) > 0
+    higher = np.mean([np.searchsorted(np.sort(of_drawn), size) / len(of_drawn) for size in of_held])
+    assert 0.4 < higher < 0.6, "a coin: .5, with a deviation of .03 over some 80 and 300 rows; exact sums give 1"

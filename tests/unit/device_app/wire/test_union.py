@@ -96,7 +96,44 @@ def test_a_device_marks_no_more_than_it_may_and_nothing_but_ones() -> None:
         mark(row({1}, 11), law, agreed, SeededNoise(0))
 
 
+def test_dummies_are_any_news_that_the_device_does_not_hold_and_others_each_time() -> None:
+    law, news, draws = UnionMarks(dummies=6), 30, 400
+    agreed = law.terms("round-1", cohort=3, cohort_minimum=2, coordinates=news)
+    held, times = {1, 2, 3}, Counter[int]()
+    for _ in range(draws):
+        contribution = mark(row(held, news), law, agreed, SeededNoise(0))
+        assert contribution.charge.parameters["dummies"] == 6
+        marked = set(np.flatnonzero(contribution.vector).tolist())
+        assert held <= marked
+        assert len(marked) == len(held) + 6
+        times.update(marked - held)
+    assert set(times) == set(range(news)) - held
+    # A news is drawn 6 of 27 times: chi-square of 27 cells with 26 degrees of freedom, beyond 62 with chance 1e-4.
+    wanted = draws * 6 / 27
+    assert sum((count - wanted) ** 2 / wanted for count in times.values()) < 62
+
+
+def test_where_there_are_fewer_other_news_than_dummies_all_of_them_are_marked() -> None:
+    law = UnionMarks(dummies=100)
+    agreed = law.terms("round-1", cohort=3, cohort_minimum=2, coordinates=12)
+    assert (mark(row({1}), law, agreed, SeededNoise(0)).vector != 0).all()
+
+
+def test_a_news_that_nobody_holds_is_opened_as_often_as_is_stated() -> None:
+    law, news, devices = UnionMarks(dummies=40), 2_000, 20
+    agreed = law.terms("round-1", cohort=devices, cohort_minimum=2, coordinates=news)
+    total = sum(
+        (mark(row({1}, news), law, agreed, SeededNoise(0)).vector for _ in range(devices)), np.zeros(news, dtype="<u4")
+    )
+    opened_share = float((np.delete(total, 1) != 0).mean())
+    # 1 - .98^20 = .332; a share of 2,000 draws has a deviation of .0105.
+    assert opened_share == pytest.approx(law.dummy_chance(devices, news), abs=0.045)
+    assert law.dummy_chance(devices, 20) == 1.0
+
+
 def test_what_cannot_be_is_refused_by_name() -> None:
+    with pytest.raises(ValidationError, match="dummies: they would count as owners"):
+        UnionMarks(owners_minimum=3, dummies=1)
     with pytest.raises(ValidationError, match="marks carry no noise"):
         UnionMarks(sigma=3)
     with pytest.raises(ValidationError, match="'active' needs 'complete'"):

@@ -19,7 +19,7 @@ from backend.errors import SettingsRefused
 CONFIG_VARIABLE = "OWNFEED_CONFIG"
 CONFIG_FILE = "ownfeed.toml"
 TABLE = "backend"
-RankerName = Literal["nrms", "naml", "lstur", "fednewsrec", "finding", "multi_view"]
+RankerName = Literal["nrms", "naml", "lstur", "fednewsrec", "finding", "multi_view", "fl_dssm"]
 
 
 def _default_data_dir() -> Path:
@@ -127,9 +127,9 @@ class BackendSettings(BaseSettings):
     rankers: tuple[RankerName, ...] = Field(
         default=(),
         description="The papers' rankers that releases carry besides the two small ones: 'nrms', 'naml', 'lstur', "
-        "'fednewsrec', 'finding' or 'multi_view'. Each is a choice of the reader on the device and can be trained; it "
-        "makes every release up to 3 MB larger. What is named here later is added at the next start, at its cosine "
-        "start.",
+        "'fednewsrec', 'finding', 'multi_view' or 'fl_dssm'. Each is a choice of the reader on the device and can be "
+        "trained; it makes every release up to 3 MB larger. What is named here later is added at the next start, at "
+        "its cosine start.",
     )
     counts_every_minutes: float = Field(
         default=60.0,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from torch import nn
 
 from backend.settings import RankerName
-from models.builders.dssm import multi_view_ranker
+from models.builders.dssm import fl_dssm_ranker, multi_view_ranker
 from models.builders.rankers import cosine_ranker, feature_ranker, nrms_256
 from models.builders.user import fednewsrec_user_256, lstur_user, naml_user
 
@@ -23,6 +23,7 @@ RANKERS: Mapping[str, Callable[[], nn.Module]] = {
     "ranker.lstur": lambda: lstur_user("ini"),
     "ranker.fednewsrec": fednewsrec_user_256,
     "ranker.multi_view": multi_view_ranker,
+    "ranker.fl_dssm": fl_dssm_ranker,
     "ranker.finding": feature_ranker,
 }
 

@@ -1,4 +1,4 @@
-"""SEMI-FL-MV-DSSM live: readers who read and search, views in processes of their own, an exact secure sum over HTTP."""
+"""SEMI-FL-MV-DSSM and FL-DSSM live: readers who read and search, a process a view, an exact secure sum over HTTP."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from device_app.settings import FeedSettings, PrivacySettings
 from device_app.store.towers import Towers
 from device_app.training.tasks.multi_view import MultiViewTask
 from device_app.training.tasks.task import Update
+from device_app.training.views.job import VIEWS
 from device_app.training.views.lockdown import version
 from tests.doubles.small_world import World, settle_to_train
 
@@ -24,13 +25,48 @@ STEPS_LIMIT = 12
 pytestmark = pytest.mark.skipif(not version(), reason="this kernel has no Landlock, and so no views are kept apart")
 
 
+def fleet_of(world: World, ranker: str) -> Fleet:
+    privacy = PrivacySettings(training=True, epsilon_per_day_training=1e9, secure_sum="exact", smallest_sum=2)
+    settings = world.device_settings(feed=FeedSettings(ranker=ranker)).model_copy(update={"privacy": privacy})
+    return Fleet(settings, DEVICES, seed=3)
+
+
 @pytest.fixture
 def fleet(world: World) -> Iterator[Fleet]:
-    privacy = PrivacySettings(training=True, epsilon_per_day_training=1e9, secure_sum="exact", smallest_sum=2)
-    settings = world.device_settings(feed=FeedSettings(ranker=MODEL)).model_copy(update={"privacy": privacy})
-    made = Fleet(settings, DEVICES, seed=3)
+    made = fleet_of(world, MODEL)
     yield made
     made.close()
+
+
+@pytest.fixture
+def handed(monkeypatch: pytest.MonkeyPatch) -> list[Update]:
+    """What tasks of views have handed on, as they do."""
+    updates: list[Update] = []
+    run = MultiViewTask.run
+
+    def overhear(self: MultiViewTask, *given: object) -> Update:
+        update = run(self, *given)  # type: ignore[arg-type]
+        updates.append(update)
+        return update
+
+    monkeypatch.setattr(MultiViewTask, "run", overhear)
+    return updates
+
+
+def round_of(world: World, fleet: Fleet, system: str) -> str:
+    """Opens a round, lets every member take its steps, and returns the release that it published."""
+    assert world.services is not None
+    operator = Operator(world.url, world.settings.admin_token_file)
+    opened = operator.open_round(system, cohort=DEVICES, cohort_minimum=DEVICES, seconds=900)
+    for _ in range(STEPS_LIMIT):
+        outcomes = [member.device.train_step() for member in fleet.members]
+        assert not any(outcome.state in ("declined", "failed") for outcome in outcomes), outcomes
+        if world.services.coordinator.status(opened.round).state in ("applied", "failed"):
+            break
+    *_, status = operator.follow(opened)
+    assert (status.state, status.uploaded, status.survivors) == ("applied", DEVICES, DEVICES), status.reason
+    assert status.published is not None
+    return status.published
 
 
 def search(member: Member) -> None:
@@ -45,7 +81,7 @@ def search(member: Member) -> None:
 
 
 def test_views_train_an_item_tower_together_and_keep_their_user_towers(
-    world: World, fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+    world: World, fleet: Fleet, handed: list[Update]
 ) -> None:
     assert world.services is not None
     store = world.services.releases
@@ -61,28 +97,10 @@ def test_views_train_an_item_tower_together_and_keep_their_user_towers(
         feed = member.device.feed(refresh=True)
         assert (feed.release, member.device.parts.serving.models().ranker.name) == (offered.release, MODEL)
 
-    handed: list[Update] = []
-    run = MultiViewTask.run
-
-    def overhear(self: MultiViewTask, *given: object) -> Update:
-        update = run(self, *given)  # type: ignore[arg-type]
-        handed.append(update)
-        return update
-
-    monkeypatch.setattr(MultiViewTask, "run", overhear)
-    operator = Operator(world.url, world.settings.admin_token_file)
-    opened = operator.open_round("multi_view", cohort=DEVICES, cohort_minimum=DEVICES, seconds=900)
-    for _ in range(STEPS_LIMIT):
-        outcomes = [member.device.train_step() for member in fleet.members]
-        assert not any(outcome.state in ("declined", "failed") for outcome in outcomes), outcomes
-        if world.services.coordinator.status(opened.round).state in ("applied", "failed"):
-            break
-    *_, status = operator.follow(opened)
-    assert (status.state, status.uploaded, status.survivors) == ("applied", DEVICES, DEVICES), status.reason
-
+    published = round_of(world, fleet, "multi_view")
     fleet.run(catch_up)
     assert fleet.failures == []
-    trained = store.manifest(status.published or "")
+    trained = store.manifest(published)
     before, after = store.weights(offered, MODEL), store.weights(trained, MODEL)
     assert len(handed) == DEVICES
     for name, value in before.items():
@@ -110,6 +128,45 @@ def test_views_train_an_item_tower_together_and_keep_their_user_towers(
             assert b"user_tower" not in joined
         sources = member.device.privacy().sources.sources
         assert [(source.rounds, source.epsilon) for source in sources] == [(1, exact_epsilon(1.0, 1, 1e-3))] * 2
+
+
+def handed_over(member: Member) -> list[list[float]]:
+    """Noise multipliers of the rounds in which each view gave something."""
+    return [member.device.parts.shelves.view_log.sigmas(view) for view in VIEWS]
+
+
+def test_fl_dssm_trains_both_towers_from_the_view_of_reading_alone(world: World, handed: list[Update]) -> None:
+    """The other value of the same setting: no private tower, one view; readers search here too, and it isn't asked."""
+    assert world.services is not None
+    store = world.services.releases
+    offered = publish_rankers(store, ("fl_dssm",))
+    entry = offered.models["ranker.fl_dssm"]
+    assert (entry.architecture, tuple(entry.private)) == ("fl_dssm_news", ())
+    fleet = fleet_of(world, "ranker.fl_dssm")
+    try:
+        fleet.run(settle_to_train)
+        fleet.run(search)
+        assert fleet.failures == []
+        earlier = [handed_over(member) for member in fleet.members]
+        published = round_of(world, fleet, "fl_dssm")
+        before, after = (store.weights(each, "ranker.fl_dssm") for each in (offered, store.manifest(published)))
+        assert {name.split(".")[0] for name in before} == {"item_tower", "user_tower"}
+        assert len(handed) == DEVICES
+        for name, value in before.items():
+            mean = np.mean([update.tensors[f"g.{name}"] for update in handed], axis=0)
+            large = np.abs(mean) > 0.05
+            assert (np.sign((after[name] - value)[large]) == -np.sign(mean[large])).all()
+            assert large.any(), name
+        fleet.run(catch_up)
+        assert fleet.failures == []
+        for member, (reading, searches) in zip(fleet.members, earlier, strict=True):
+            shelves = member.device.parts.shelves
+            assert handed_over(member) == [[*reading, 1.0], searches]
+            for database in (shelves.database, shelves.search_database):
+                assert Towers(database).get("ranker.fl_dssm") is None, "no tower is private"
+            assert member.device.feed(refresh=True).release == published
+    finally:
+        fleet.close()
 
 
 def test_a_device_that_takes_part_in_noisy_sums_only_declines(world: World) -> None:

@@ -1,10 +1,10 @@
-"""FL-MV-DSSM on the server: FedAvg of the item tower, with the terms that every view of a device keeps to."""
+"""FL-MV-DSSM on the server: FedAvg of what is shared, with the terms that every view of a device keeps to."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from backend.federation.strategies.fedavg import FedAvg
 from backend.federation.strategies.strategy import Plan, Stock
@@ -17,20 +17,26 @@ if TYPE_CHECKING:
 class MultiView(FedAvg):
     """remote_secure_aggregate is the round's secure sum; what the views do before it is in a material.
 
-    Private parameters (SEMI's user towers) are in no release, and so in no plan.
+    Private parameters (SEMI's user towers) are in no release, and so in no plan; a shared user tower (FL-DSSM) goes the
+    way of the item tower.
 
     Args:
+        views: which views of a device take part; one is FL-DSSM.
         clip: C of every view's gradient.
         sigma: noise multiplier of every view.
         tower_rate: step of a view's own user tower.
     """
 
+    views: tuple[Literal["reading", "searches"], ...] = ("reading", "searches")
     clip: float = 0.5
     sigma: float = 1.0
     tower_rate: float = 0.2
 
     def plan(self, spec: SystemSpec, stock: Stock) -> Plan:
         """FedAvg's, and the material `views`."""
-        terms = {"clip": self.clip, "sigma": self.sigma, "tower_rate": self.tower_rate}
-        blob = json.dumps(terms, sort_keys=True).encode()
-        return replace(super().plan(spec, stock), materials={"views": stock.releases.add_blob(blob)})
+        return replace(super().plan(spec, stock), materials={"views": stock.releases.add_blob(self.terms())})
+
+    def terms(self) -> bytes:
+        """The material: what the views of every device keep to, as JSON."""
+        terms = {"views": self.views, "clip": self.clip, "sigma": self.sigma, "tower_rate": self.tower_rate}
+        return json.dumps(terms, sort_keys=True).encode()

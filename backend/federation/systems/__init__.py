@@ -7,7 +7,7 @@ from backend.federation.systems.efficient_fedrec import EFFICIENT_FEDREC, EFFICI
 from backend.federation.systems.fednewsrec import FEDNEWSREC
 from backend.federation.systems.finding import FINDING, FINDING_EXACT, PROTOTYPES
 from backend.federation.systems.lstur import LSTUR
-from backend.federation.systems.multi_view import MULTI_VIEW
+from backend.federation.systems.multi_view import FL_DSSM, MULTI_VIEW
 from backend.federation.systems.naml import NAML
 from backend.federation.systems.news_union import NEWS_UNION, NEWS_UNION_NOISY
 from backend.federation.systems.nrms import NRMS
@@ -42,6 +42,7 @@ SYSTEMS: dict[str, SystemSpec] = {
         PRIVATE_COUNTS_EXACT,
         PRIVATE_COUNTS_LOCAL,
         MULTI_VIEW,
+        FL_DSSM,
         NEWS_UNION,
         NEWS_UNION_NOISY,
         EFFICIENT_FEDREC,

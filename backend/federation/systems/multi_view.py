@@ -1,4 +1,6 @@
-"""SEMI-FL-MV-DSSM (ALGORITHMS 6): an item tower learnt from several views of each reader, which never see each other.
+"""FL-MV-DSSM (ALGORITHMS 6) as SEMI-FL-MV-DSSM and as FL-DSSM: one strategy and one task, by their settings.
+
+SEMI, `multi_view`: an item tower learnt from several views of each reader, which never see each other.
 
 On a device each view (reading; saved searches and topics) computes its gradient of the item tower in a process of its
 own, clips it to C = 0.5 and puts Gaussian noise of 0.5 on every coordinate: the paper's figures, by which a view that
@@ -11,7 +13,11 @@ unless their readers allow exact sums.
 Noise of 0.5 on a gradient of length 0.5 at most, over 18,528 coordinates: a mean over 1,000 devices with both views
 still carries 0.011 a coordinate where the gradient has 0.004. This learns with many readers and many rounds, or not.
 
-Fixed point: 12 fraction bits in a ring of 32; n C 2^12 < 2^31 for 1,000 devices at C = 100.
+FL-DSSM, `fl_dssm`: the view of reading alone, in its process as above, and its user tower is shared: both towers are in
+the release, and the gradient of both is clipped, made noisy and summed. Its noise is .5 sqrt(37,056) = 96 long and is
+not halved by a second view's, hence the larger clip of the sum.
+
+Fixed point: 12 fraction bits in a ring of 32; n C 2^12 < 2^31 for 1,000 devices at C = 100 and at 128.
 """
 
 from __future__ import annotations
@@ -28,6 +34,17 @@ MULTI_VIEW = SystemSpec(
     task="multi_view",
     protection=SecureSum(clip=100.0, fraction_bits=12),
     strategy=MultiView(clip=0.5, sigma=1.0, tower_rate=0.2),
+    optimizer=FedAdam(learning_rate=0.001),
+    negatives=4,
+    samples_limit=32,
+)
+FL_DSSM = SystemSpec(
+    name="fl_dssm",
+    architecture="fl_dssm_news",
+    model="ranker.fl_dssm",
+    task="multi_view",
+    protection=SecureSum(clip=128.0, fraction_bits=12),
+    strategy=MultiView(views=("reading",), clip=0.5, sigma=1.0),
     optimizer=FedAdam(learning_rate=0.001),
     negatives=4,
     samples_limit=32,

@@ -58,7 +58,7 @@ class LocalViews:
         self.prepare(encoder)
         items = self.items(encoder)
         found = []
-        for view in VIEWS:
+        for view in (each for each in VIEWS if each in terms.views):
             store = self.stores[view]()
             if store is None:
                 continue

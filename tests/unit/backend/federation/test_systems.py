@@ -8,13 +8,15 @@ import pytest
 
 from backend.federation.optimizers import Sgd
 from backend.federation.strategies.fedavg import FedAvg
+from backend.federation.strategies.multi_view import MultiView
 from backend.federation.systems import SYSTEMS
 from backend.federation.systems.system import SystemSpec
 from backend.releases.rankers import RANKERS
 from device_app.training.tasks import TASKS
-from device_app.wire.protections import LocalLaplace
+from device_app.training.views.job import VIEWS, ViewTerms
+from device_app.wire.protections import LocalLaplace, SecureSum
 from exporters.architectures import name_of
-from models.scopes import SharedParameters
+from models.scopes import SharedParameters, private_names
 
 PAPERS = ("fednewsrec", "nrms", "naml", "lstur")
 RANKER_SYSTEMS = ("small_ranker", *PAPERS)
@@ -32,6 +34,25 @@ def test_four_rankers_add_no_task_and_no_strategy() -> None:
 
 def test_the_devices_know_every_task_that_a_system_asks_for() -> None:
     assert {spec.task for spec in SYSTEMS.values()} <= TASKS.keys()
+
+
+def test_semi_and_fl_dssm_are_values_of_one_setting_whose_terms_devices_read() -> None:
+    """ALGORITHMS 6: one task and one strategy; the views asked and whether the user tower is private differ."""
+    semi, shared = SYSTEMS["multi_view"], SYSTEMS["fl_dssm"]
+    assert (semi.task, type(semi.strategy), semi.optimizer) == (shared.task, type(shared.strategy), shared.optimizer)
+    named = []
+    for spec in (semi, shared):
+        assert isinstance(spec.strategy, MultiView)
+        assert isinstance(spec.protection, SecureSum)
+        named.append(ViewTerms.model_validate_json(spec.strategy.terms()).views)
+        parameters = sum(each.numel() for each in SharedParameters.of(RANKERS[spec.model]()).values())
+        noise = spec.strategy.sigma * spec.strategy.clip * parameters**0.5  # of a device with one view
+        assert noise + spec.strategy.clip < spec.protection.clip, "clipping the sum would weigh the noise"
+        assert 1_000 * spec.protection.clip * 2**spec.protection.fraction_bits < 2**31
+    assert named == [VIEWS, ("reading",)]
+    private = [private_names(RANKERS[spec.model]()) for spec in (semi, shared)]
+    assert all(name.startswith("user_tower.") for name in private[0])
+    assert (len(private[0]), len(private[1])) == (4, 0)
 
 
 def test_fednewsrec_is_the_papers_setting() -> None:

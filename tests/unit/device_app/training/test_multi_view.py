@@ -138,6 +138,21 @@ def by_hand(home: Home, seed: int, rng_draws: int = 0) -> Mapping[str, NDArray[n
     return update.tensors
 
 
+def test_a_round_of_one_view_asks_no_other_and_counts_no_other(home: Home) -> None:
+    """FL-DSSM: of two views with data, the terms name one, once or twice."""
+    once: tuple[View, ...] = ("reading",)
+    for number, views in enumerate((once, once * 2)):
+        task = replace(home.task(NoNoise(), ViewTerms(views=views, clip=NO_CLIP)), round_id=f"round-{number}")
+        found = task.run(home.model.shared, None, None, np.random.default_rng(7))  # type: ignore[arg-type]
+        wanted = by_hand(home, seed=7)
+        for name in home.model.shared:
+            np.testing.assert_array_equal(found.tensors[f"g.{name}"], wanted[f"g.{name}"])
+        assert len(home.shelves.view_log.sigmas("reading")) == number + 1
+        assert home.shelves.view_log.sigmas("searches") == []
+        assert Towers(home.shelves.search_database).get(MODEL) is None
+        Towers(home.shelves.database).keep(MODEL, user_tower(home.model.shared, None))  # begun anew for the next
+
+
 @pytest.mark.parametrize("semi", [True, False])
 def test_one_view_without_noise_or_clip_is_fl_dssm_bit_for_bit(tmp_path: Path, semi: bool) -> None:
     home = Home.make(tmp_path, searches=False, semi=semi)

@@ -73,11 +73,14 @@ class ItemFactors:
     training users; features are divided by it (the paper gives no scaling, and r V has length 6 on average, beside a
     demographic view of 1.5).
 
+    strengths are S, the lengths of r V's columns over the training users.
+
     Made from the interactions of training users alone: whoever releases V must have them, or its sums, in one place.
     """
 
     V: NDArray[np.float32]
     scale: float
+    strengths: NDArray[np.float32]
 
     @classmethod
     def of(cls, seen: csr_array, rank: int = FACTORS) -> ItemFactors:
@@ -90,9 +93,19 @@ class ItemFactors:
         V = V * np.sign(V[np.abs(V).argmax(axis=0), np.arange(rank)])
         lengths = np.linalg.norm(seen @ V, axis=1)
         active = lengths[np.asarray(seen.sum(axis=1)).ravel() > 0]
-        return cls(V.astype(np.float32), float(np.sqrt(np.mean(active**2))))
+        return cls(
+            V.astype(np.float32), float(np.sqrt(np.mean(active**2))), np.sort(strengths)[::-1].astype(np.float32)
+        )
 
     def fold_in(self, seen: csr_array) -> NDArray[np.float32]:
         """View-2 of users by their own ratings [k, m]: [k, 30]; zeros for a user without any."""
         folded: NDArray[np.float32] = np.asarray(seen @ self.V / self.scale, dtype=np.float32)
         return folded
+
+    def left_vectors(self, seen: csr_array) -> NDArray[np.float32]:
+        """View-2 without the strengths, U = r V / S, as some libraries return users: [k, 30].
+
+        A training user's row is some sqrt(30 / n) long, .18 here. For comparison only: the paper may have meant these.
+        """
+        found: NDArray[np.float32] = np.asarray(seen @ self.V / self.strengths, dtype=np.float32)
+        return found

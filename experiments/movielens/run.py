@@ -50,7 +50,7 @@ def run_movielens(
             for run in found:
                 bar.console.print(
                     f"  {run.row}, build {run.build}: P@10 {run.figures.precision:.4f}, AUC {run.figures.auc:.4f}, "
-                    f"{run.seconds:.0f} s"
+                    f"{run.seconds:.0f} core s"
                 )
             if out is not None:
                 write_runs(out, settings, choices, runs)

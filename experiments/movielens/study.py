@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -44,7 +44,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Run:
-    """What one row of a table got in one build; `seconds` are of its training, and of that alone."""
+    """What one row of a table got in one build; `seconds` of one core are those of its training, and of that alone."""
 
     row: str
     build: int
@@ -74,10 +74,11 @@ class Bench:
         found = PROTOCOLS[protocol](self.movielens, rng)
         return validation(found, rng) if settings.validate else found
 
-    def features(self, split: Split) -> Features:
+    def features(self, split: Split, *, left_vectors: bool = False) -> Features:
         """Views of all users: View-2 by factors of the training users' interactions, folded in from training items."""
         trained = ItemFactors.of(split.train[split.trained])
-        users = {"view_1": demographics(self.movielens, split.trained), "view_2": trained.fold_in(split.train)}
+        second = trained.left_vectors(split.train) if left_vectors else trained.fold_in(split.train)
+        users = {"view_1": demographics(self.movielens, split.trained), "view_2": second}
         return Features(users, self.films)  # type: ignore[arg-type]
 
 
@@ -85,11 +86,11 @@ Scorer = Callable[[Bench, Split, int, Settings, Choices], dict[str, Scores]]
 """Trains, and gives scores for each row that the training stands for (by the suffix of the row's name)."""
 
 
-def federated(system: str, *, noise: bool = False) -> Scorer:
-    """A system of FL-MV-DSSM; with noise, what sigma 1 costs in training, and in prediction."""
+def federated(system: str, *, noise: bool = False, left_vectors: bool = False) -> Scorer:
+    """A system of FL-MV-DSSM; with noise, what sigma 1 costs in training; with left vectors, View-2 without scaling."""
 
     def score(bench: Bench, split: Split, build: int, settings: Settings, choices: Choices) -> dict[str, Scores]:
-        features = bench.features(split)
+        features = bench.features(split, left_vectors=left_vectors)
         if noise:
             choices = replace(choices, sigma=1.0)
         towers = train(SYSTEMS[system], features, split, choices, build)
@@ -113,12 +114,12 @@ def noisy_prediction(system: str) -> Scorer:
     return score
 
 
-def central(view: Any) -> Scorer:
+def central(view: Any, *, left_vectors: bool = False) -> Scorer:
     """One view, all data in one place."""
 
     def score(bench: Bench, split: Split, build: int, settings: Settings, choices: Choices) -> dict[str, Scores]:
         how = Central()
-        features = bench.features(split)
+        features = bench.features(split, left_vectors=left_vectors)
         return {"": predict(train_centrally(view, features, split, how, build), features, how.gamma)}
 
     return score
@@ -138,11 +139,12 @@ def factorised(how: Factorising) -> Scorer:
 
 @dataclass(frozen=True)
 class Training:
-    """One training: on which protocol, how, and at most how many builds of it."""
+    """One training: on which protocol, how, at most how many builds of it, and the table that it belongs to."""
 
     protocol: str
     scorer: Scorer
     builds: int = 10**6
+    table: Literal["u1", "warm", "cold", "noise", "scale"] = "warm"
 
 
 WARM: dict[str, Scorer] = {
@@ -153,24 +155,28 @@ WARM: dict[str, Scorer] = {
     **{name: federated(name) for name in SYSTEMS},
 }
 TRAININGS: dict[str, Training] = {
-    **{f"{name}, u1": Training("u1", scorer) for name, scorer in WARM.items()},
+    **{f"{name}, u1": Training("u1", scorer, table="u1") for name, scorer in WARM.items()},
     **{name: Training("warm", scorer) for name, scorer in WARM.items()},
-    "CS-Users": Training("cold users", federated("FL-MV-DSSM")),
-    "CS-Items": Training("cold items", federated("FL-MV-DSSM")),
-    "CS-Users-Items": Training("cold users and items", federated("FL-MV-DSSM")),
-    "SEMI-FL-MV-DSSM, sigma 1": Training("warm", federated("SEMI-FL-MV-DSSM", noise=True), builds=1),
-    "SEMI-FL-MV-DSSM, noisy prediction": Training("warm", noisy_prediction("SEMI-FL-MV-DSSM"), builds=1),
+    "CS-Users": Training("cold users", federated("FL-MV-DSSM"), table="cold"),
+    "CS-Items": Training("cold items", federated("FL-MV-DSSM"), table="cold"),
+    "CS-Users-Items": Training("cold users and items", federated("FL-MV-DSSM"), table="cold"),
+    "SEMI-FL-MV-DSSM, sigma 1": Training("warm", federated("SEMI-FL-MV-DSSM", noise=True), 1, "noise"),
+    "SEMI-FL-MV-DSSM, noisy prediction": Training("warm", noisy_prediction("SEMI-FL-MV-DSSM"), 1, "noise"),
+    "Central DSSM View-2, U": Training("u1", central("view_2", left_vectors=True), 1, "scale"),
+    "FL-DSSM View-2, U": Training("u1", federated("FL-DSSM View-2", left_vectors=True), 1, "scale"),
+    "FL-MV-DSSM, U": Training("u1", federated("FL-MV-DSSM", left_vectors=True), 1, "scale"),
+    "SEMI-FL-MV-DSSM, U": Training("u1", federated("SEMI-FL-MV-DSSM", left_vectors=True), 1, "scale"),
 }
 
 
 def run_training(bench: Bench, name: str, build: int, settings: Settings, choices: Choices) -> list[Run]:
     """One training of one build: a row, or two where held-out films may be ranked by themselves or among all."""
     torch.set_num_threads(1)
-    began = time.perf_counter()
+    began = time.process_time()
     training = TRAININGS[name]
     split = bench.split(training.protocol, build, settings)
     found = training.scorer(bench, split, build, settings, replace(choices, rounds=settings.rounds))
-    seconds = time.perf_counter() - began
+    seconds = time.process_time() - began
     every = np.arange(split.test.shape[1])
     asked = {"": split.candidates} if len(split.candidates) == len(every) else {HELD_OUT: split.candidates, ALL: every}
     return [

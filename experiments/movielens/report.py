@@ -36,7 +36,7 @@ def tables(runs: Sequence[Run], settings: Settings, choices: Choices) -> list[Ta
     notes = {
         "u1": ("u1.test of the dataset, the first fifth of u.data, is asked, as 10 P/R says the paper did: what users",
                "who are asked have to find. Other films are ranked but the user's own training items.", chosen),
-        "warm": (f"Warm: {asked} is asked among all films but the user's own training items. core s: seconds of one core a training.",
+        "warm": (f"Warm: {asked} is asked among all films but the user's own training items. Core s: of a training.",
                  chosen, "The paper's nDCG is below its precision in every row, so it is not the usual one."),
         "cold": ("Cold starts are FL-MV-DSSM: a tenth of users, films or both is in no part of training.",
                  "CS-Users: all items of a held-out user, whose View-2 is zeros as it has nothing to fold in.",

@@ -22,6 +22,7 @@ BENCHES = {
     "efficient": "experiments.bench.efficient",
     "quality": "experiments.bench.quality",
     "replay": "experiments.bench.replay",
+    "groups": "experiments.bench.groups",
     "graphs": "experiments.bench.graphs",
     "paillier": "experiments.bench.paillier",
 }

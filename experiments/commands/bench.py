@@ -25,6 +25,7 @@ class Bench(StrEnum):
     efficient = "efficient"
     quality = "quality"
     replay = "replay"
+    groups = "groups"
     graphs = "graphs"
     paillier = "paillier"
     all = "all"

@@ -192,8 +192,8 @@ GRIDS: dict[str, dict[str, tuple[Values, ...]]] = {
             *_grid(groups=(4,), alpha=(1.03, APART), beta=(0.0,), every=(50,)),
             *_grid(groups=(4,), alpha=(1.1,), beta=(0.0,), every=(NEVER,)),
         ),
-        "FINDING, SGD": _grid(groups=(16,), alpha=(1.03,), beta=(0.5,), every=(50,), rate=(0.1, 0.5, 2.0)),
-        "FINDING-HE": _grid(groups=(16,), alpha=(1.03,), beta=(0.5,), every=(50,), rate=(0.1, 0.5, 2.0)),
+        "FINDING, SGD": _grid(groups=(16,), alpha=(1.03,), beta=(0.5,), every=(50,), rate=(0.1, 0.5)),
+        "FINDING-HE": _grid(groups=(16,), alpha=(1.03,), beta=(0.5,), every=(50,), rate=(0.1, 0.5)),
     },
     "nrms": {
         "FedProx": _grid(rate=(0.03, 0.3), mu=(0.1,)),
@@ -216,8 +216,8 @@ CHOSEN: dict[str, dict[str, Values]] = {
         "FINDING": {"groups": 16, "alpha": 1.03, "beta": 0.5, "every": 50},
         "FINDING, every 10": {"groups": 8, "alpha": 1.03, "beta": 0.5, "every": 50},
         "FINDING, groups apart": {"groups": 4, "alpha": APART, "beta": 0.0, "every": NEVER},
-        "FINDING, SGD": {"groups": 16, "alpha": 1.03, "beta": 0.5, "every": 50, "rate": 0.5},
-        "FINDING-HE": {"groups": 16, "alpha": 1.03, "beta": 0.5, "every": 50, "rate": 0.5},
+        "FINDING, SGD": {"groups": 16, "alpha": 1.03, "beta": 0.5, "every": 50, "rate": 0.1},
+        "FINDING-HE": {"groups": 16, "alpha": 1.03, "beta": 0.5, "every": 50, "rate": 0.1},
     },
     # Not searched: FINDING as for the small ranker, the others at the first values of their grids.
     "nrms": {name: grid[0] for name, grid in GRIDS["nrms"].items()}

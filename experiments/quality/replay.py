@@ -1,4 +1,4 @@
-"""MIND's readers in rounds of the default ranker: no release may fall below the first on other days' readers.
+"""What a secure sum of replayed readers opens to, and which of MIND's readers can be replayed.
 
 As the fleet replays them (device_app/fleet/replay.py): samples are clicks in shown lists alone, since histories have no
 list; and nothing was counted, so popularity is 0.
@@ -6,96 +6,43 @@ list; and nothing was counted, so popularity is 0.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import Protocol
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from backend.federation.aggregate import Aggregate
-from backend.federation.optimizers import Memory
-from backend.federation.strategies.fedavg import FedAvg
-from backend.federation.systems.system import SystemSpec
 from device_app.ranking.features import FEATURES
-from device_app.training.tasks.full_gradient import FullGradientTask
+from device_app.training.gradients import Params
 from device_app.training.tasks.task import Update
 from device_app.wire.layout import WeightedSum
 from device_app.wire.protections import SecureSum
-from experiments.datasets.mind import Mind
 from experiments.datasets.ragged import Ragged
 from experiments.datasets.samples import TrainingSamples
 from experiments.ranking.contestants import CONTESTANTS
-from experiments.ranking.evaluation import evaluate_model
-from experiments.ranking.study import Workbench, make_device
-from experiments.simulation.clients import Device
-from experiments.simulation.engines import gradient_graph, ranker_inputs
 from experiments.simulation.readers import Library
-from exporters.signature import parameters
-from models.shapes import NEWS_DIM
 
 CONTESTANT = CONTESTANTS["feature ranker 256"]
 POPULARITY = tuple(FEATURES).index("popularity")
 
-Weights = dict[str, NDArray[np.float32]]
 
+class Updates(Protocol):
+    """Devices, simulated."""
 
-@dataclass(frozen=True)
-class Release:
-    """After so many rounds: dev AUC."""
-
-    rounds: int
-    auc: float
-
-
-class Replay:
-    """MIND as a newsroom's readers."""
-
-    def __init__(self, mind: Mind) -> None:
-        torch.set_num_threads(1)
-        bench = Workbench(mind)
-        self._dev = mind.dev
-        self._samples = shown_only(bench.samples)
-        self._library = uncounted(bench.library(CONTESTANT))
-        self._model = CONTESTANT.model(0)
-        self._graph = gradient_graph(self._model, ranker_inputs(NEWS_DIM, len(CONTESTANT.features)))
-
-    @property
-    def readers(self) -> int:
-        """Who can train."""
-        return self._samples.readers
-
-    def releases(self, spec: SystemSpec, *, rounds: int, cohort: int, every: int, seed: int) -> Iterator[Release]:
-        """The first release, and one after every so many rounds; noise from a seeded generator, with the live law."""
-        law, strategy = spec.protection, spec.strategy
-        assert isinstance(law, SecureSum)
-        assert isinstance(strategy, FedAvg)
-        assert spec.optimizer is not None
-        task = FullGradientTask(spec.negatives, spec.samples_limit, CONTESTANT.features)
-        device = make_device(self._samples, self._library, self._graph, (), seed, task)
-        weights: Weights = {name: value.numpy().copy() for name, value in parameters(self._model).items()}
-        memory = Memory()
-        yield Release(0, self._auc(weights))
-        for number in range(1, rounds + 1):
-            rng = np.random.default_rng((seed, number))
-            drawn = rng.choice(self.readers, size=cohort, replace=False)
-            total = opened(device, weights, [int(each) for each in drawn], number, law, rng)
-            weights, memory = spec.optimizer.advance(weights, strategy.gradient(total), memory)
-            if number % every == 0:
-                yield Release(number, self._auc(weights))
-
-    def _auc(self, weights: Weights) -> float:
-        return evaluate_model(self._dev, self._model, weights, self._library).auc
+    def update(self, params: Params, reader: int, round_number: int) -> Update:
+        """One reader's."""
+        ...
 
 
 def opened(
-    device: Device, weights: Weights, readers: list[int], number: int, law: SecureSum, rng: np.random.Generator
+    devices: Updates, weights: Params, readers: list[int], number: int, law: SecureSum, rng: np.random.Generator
 ) -> Aggregate:
     """What the secure sum of these readers would open to, but for its fixed point."""
     sums: dict[str, NDArray[np.float64]] = {}
     count = 0
     for reader in readers:
-        update = device.update(weights, reader, number)
+        update = devices.update(weights, reader, number)
         weight = min(update.samples, law.weight_limit)
         factor = weight * clip_factor(update, law.clip)
         for name, each in update.tensors.items():

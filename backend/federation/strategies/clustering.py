@@ -54,8 +54,7 @@ class Clustering:
         groups = groups_of(spec, stock)
         entry = stock.release.models[model]
         assert entry.weights is not None
-        sums = total.sums()
-        moves = np.maximum(np.rint(sums[MOVES] / (SHARE * law.clip)), 0.0)
+        moves = moved(total, law)
         blocks = store.read_weights(groups.weights)
         before = Models(
             Model(store.weights(stock.release, model)),
@@ -70,7 +69,7 @@ class Clustering:
             ),
             centroids=groups.next_centroids,
             vectors=groups.next_vectors,
-            next_centroids=put_centroids(store, lloyd_step(sums[VECTORS], drafted)),
+            next_centroids=put_centroids(store, lloyd_step(total.sums()[VECTORS], drafted)),
             next_vectors=entry.weights,
         )
 
@@ -79,6 +78,12 @@ class Clustering:
             return replace(like, models={**like.models, model: changed})
 
         return Conclusion(draft=draft, facts={MOVES: moves.astype(int).tolist()})
+
+
+def moved(total: Aggregate, law: SecureSum) -> NDArray[np.float64]:
+    """M [K, K] of formula 8: how many devices went from which group to which, none negative."""
+    counts: NDArray[np.float64] = np.maximum(np.rint(total.sums()[MOVES] / (SHARE * law.clip)), 0.0)
+    return counts
 
 
 def moves_since(stock: Stock, system: str, clustering: str) -> list[NDArray[np.float64]]:

@@ -16,7 +16,7 @@ from backend.federation.aggregate import PREFIX, Aggregate
 from backend.federation.grouping.layers import Layers
 from backend.federation.grouping.models import Model, Models
 from backend.federation.grouping.personalisation import Personalisation
-from backend.federation.optimizers import Memory
+from backend.federation.optimizers import Memory, MemoryOptimizer
 from backend.federation.strategies.clustering import groups_of, moves_since
 from backend.federation.strategies.strategy import Conclusion, Plan, Stock
 from backend.releases.groups import put_weights
@@ -69,21 +69,9 @@ class Grouped:
         law, optimizer, model = manifest.protection, spec.optimizer, str(spec.model)
         assert isinstance(law, SecureSum)
         assert optimizer is not None
-        groups = groups_of(spec, stock)
-        models = self._models(spec, stock, groups)
-        sums = total.sums()
-        members = sums.pop(MEMBERS) / (MEMBER_SHARE * law.clip)
-        gradients = {name.removeprefix(PREFIX): each for name, each in sums.items()}
-        everybody = {name: each.sum(axis=0) / total.count for name, each in gradients.items()}
-        divisors = _divisors(members, total.count, noisy=law.sigma > 0)
-        by_group = {
-            group: {name: each[group] / divisor for name, each in gradients.items()}
-            for group, divisor in enumerate(divisors)
-            if divisor > 0
-        }
-        stepped = models.stepped(optimizer, everybody, by_group)
-        rounds = stepped.shared.memory.steps
-        ready = stepped.interpolated(self.layers, self.personalisation.shares(rounds + 1, self.layers))
+        models = self._models(spec, stock, groups_of(spec, stock))
+        ready, members = self.advance(models, total, law, optimizer)
+        rounds = ready.shared.memory.steps
         published = put_weights(
             stock.releases,
             {name: np.stack([group.weights[name] for group in ready.groups]) for name in ready.shared.weights},
@@ -106,6 +94,24 @@ class Grouped:
                 "shares": [round(float(each), 5) for each in self.personalisation.shares(rounds + 1, self.layers)],
             },
         )
+
+    def advance(
+        self, models: Models, total: Aggregate, law: SecureSum, optimizer: MemoryOptimizer
+    ) -> tuple[Models, NDArray[np.float64]]:
+        """The models that devices rank with next, and how many devices each group had, [K]."""
+        sums = total.sums()
+        members = sums.pop(MEMBERS) / (MEMBER_SHARE * law.clip)
+        gradients = {name.removeprefix(PREFIX): each for name, each in sums.items()}
+        everybody = {name: each.sum(axis=0) / total.count for name, each in gradients.items()}
+        divisors = _divisors(members, total.count, noisy=law.sigma > 0)
+        by_group = {
+            group: {name: each[group] / divisor for name, each in gradients.items()}
+            for group, divisor in enumerate(divisors)
+            if divisor > 0
+        }
+        stepped = models.stepped(optimizer, everybody, by_group)
+        shares = self.personalisation.shares(stepped.shared.memory.steps + 1, self.layers)
+        return stepped.interpolated(self.layers, shares), members
 
     def _models(self, spec: SystemSpec, stock: Stock, groups: Groups) -> Models:
         """Weights of the release with the memory of the last round, which went where its readers went since."""

@@ -242,6 +242,7 @@ def test_interpolating_every_tenth_round_keeps_groups_further_apart() -> None:
 
 
 def test_a_new_reader_is_placed_under_the_model_of_the_clustering_and_not_of_today() -> None:
+    """ALGORITHMS 5.4."""
     run = finding(Constant(0.5), every=15)
     rounds(run, 20)
     asked = []

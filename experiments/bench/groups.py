@@ -1,0 +1,138 @@
+"""Whether groups are worth having: readers of the newsroom in camps of known taste, beside readers of one kind.
+
+Live systems without HTTP, each system of groups beside the one that trains a model for all under the same protection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+
+from backend.db.engine import open_engine
+from backend.federation.systems.finding import FINDING, FINDING_EXACT
+from backend.federation.systems.small_ranker_secure import SMALL_RANKER_EXACT, SMALL_RANKER_SECURE
+from backend.releases.store import ReleaseStore
+from experiments.bench.newspaper import prepared_newspaper
+from experiments.bench.quality import pool_of
+from experiments.bench.table import Cell, Table
+from experiments.finding.camps import Camps, told_apart
+from experiments.finding.live import CONTESTANT, Rehearsal
+from experiments.quality.curve import gain_interval
+from experiments.quality.strangers import Pool
+
+PAIRS = ((SMALL_RANKER_EXACT, FINDING_EXACT), (SMALL_RANKER_SECURE, FINDING))
+KINDS = {"two camps": True, "one kind": False}
+"""Of readers, and whether camps of them have opposite tastes."""
+COLUMNS = ("readers", "system", "start", "warm AUC", "cold AUC", "warm - one model", "cold - one model", "told apart")
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Rounds of so many of the warm readers; cold ones take no part."""
+
+    rounds: int = 100
+    cohort: int = 60
+    seeds: int = 3
+    warm: int = 600
+    cold: int = 300
+
+
+@dataclass(frozen=True)
+class Ended:
+    """AUC of every judge at the end and at the start, [m], and how well groups tell the camps apart."""
+
+    aucs: Floats
+    start: Floats
+    apart: float
+
+
+Found = Mapping[str, Ended]
+"""By the system's name."""
+
+
+def run(data: Path) -> list[Table]:
+    """A row a population and system."""
+    now = datetime.now(UTC)
+    settings = prepared_newspaper()
+    engine = open_engine(settings.database_url)
+    try:
+        encoder = ReleaseStore.open(engine, settings).require_current().encoder
+    finally:
+        engine.dispose()
+    return [table(pool_of(settings, now, encoder), now, Console(stderr=True))]
+
+
+def table(pool: Pool, now: datetime, console: Console, sizes: Sizes | None = None) -> Table:
+    """The comparison on one pool."""
+    sizes = sizes or Sizes()
+    found: dict[str, list[Found]] = {}
+    for kind in KINDS:
+        for seed in range(sizes.seeds):
+            found.setdefault(kind, []).append(played(pool, now, kind, seed, sizes))
+            aucs = ", ".join(f"{name} {each.aucs.mean():.4f}" for name, each in found[kind][-1].items())
+            console.print(f"  {kind}, seed {seed}: AUC {aucs}", markup=False)
+    return told(found, sizes)
+
+
+def played(pool: Pool, now: datetime, kind: str, seed: int, sizes: Sizes) -> Found:
+    """All systems on readers of one kind, drawn with one seed."""
+    rng = np.random.default_rng((5, seed))
+    readers = Camps.drawn(pool, now, CONTESTANT.model(0), rng, warm=sizes.warm, cold=sizes.cold, opposite=KINDS[kind])
+    rehearsal, found = Rehearsal(readers), {}
+    for spec in (spec for pair in PAIRS for spec in pair):
+        first, last = rehearsal.releases(spec, rounds=sizes.rounds, cohort=sizes.cohort, every=sizes.rounds, seed=seed)
+        start, end = first.models_for(readers.judging), last.models_for(readers.judging)
+        found[spec.name] = Ended(readers.aucs(end), readers.aucs(start), told_apart(end.which, readers.camps))
+    return found
+
+
+def told(found: Mapping[str, Sequence[Found]], sizes: Sizes) -> Table:
+    """By kind of readers, what each seed came to."""
+    rows: list[tuple[Cell, ...]] = []
+    for kind, seeds in found.items():
+        for one, groups in PAIRS:
+            against = [each[one.name] for each in seeds]
+            rows.append(_row(kind, one.name, against, None, sizes.warm))
+            rows.append(_row(kind, groups.name, [each[groups.name] for each in seeds], against, sizes.warm))
+    notes = (
+        f"{sizes.rounds} rounds of {sizes.cohort} of {sizes.warm} readers (warm); {sizes.cold} others (cold) choose a "
+        f"group by their clicks; {sizes.seeds} seeds, each with readers of its own. AUC on news met later, by reader; "
+        "differences are paired by reader and seed, 95 % interval of a bootstrap over readers.",
+        "Two camps: one opens the newest news of its topics, the other the oldest; sections tell them apart, and no "
+        "ranker is told. One kind: age is nothing to anybody. told apart: share of readers in a group that is mostly "
+        "of their own camp, .5 for groups that know nothing.",
+    )
+    return Table("Groups of readers, newsroom", COLUMNS, rows, notes)
+
+
+def _row(
+    kind: str, system: str, ended: Sequence[Ended], against: Sequence[Ended] | None, warm: int
+) -> tuple[Cell, ...]:
+    aucs = np.stack([each.aucs for each in ended])  # [seeds, judges]
+    start = np.stack([each.start for each in ended])
+    compared: list[Cell] = [None, None]
+    if against is not None:
+        gains = aucs - np.stack([each.aucs for each in against])
+        compared = [_gain(gains[:, :warm]), _gain(gains[:, warm:])]
+    return (
+        kind,
+        system,
+        f"{start.mean():.4f}",
+        f"{aucs[:, :warm].mean():.4f}",
+        f"{aucs[:, warm:].mean():.4f}",
+        *compared,
+        f"{np.mean([each.apart for each in ended]):.2f}" if against is not None else None,
+    )
+
+
+def _gain(gains: Floats) -> str:
+    low, high = gain_interval(gains.reshape(-1))
+    return f"{gains.mean():+.4f} ({low:+.4f} to {high:+.4f})"

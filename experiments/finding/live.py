@@ -1,0 +1,224 @@
+"""The live systems of groups, and those of one model beside them, in rounds without HTTP.
+
+Devices' own tasks, the systems' own protections, strategies and optimizers; what is left out is messages and masks. So
+a figure of a `SystemSpec` here is that of the system that an operator would run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from backend.federation.aggregate import Aggregate
+from backend.federation.grouping.clusters import lloyd_step
+from backend.federation.grouping.models import Models
+from backend.federation.optimizers import Memory, MemoryOptimizer, Weights
+from backend.federation.strategies.clustering import VECTORS, moved
+from backend.federation.strategies.fedavg import FedAvg
+from backend.federation.strategies.grouped import Grouped
+from backend.federation.systems.finding import PROTOTYPES
+from backend.federation.systems.system import SystemSpec
+from backend.releases.basis import topic_centroids
+from device_app.ranking.features import FEATURES
+from device_app.ranking.groups import GroupChoice, GroupModels
+from device_app.training.gradients import OnnxGradients
+from device_app.training.samples import SampleSource
+from device_app.training.tasks.full_gradient import FullGradientTask
+from device_app.training.tasks.group_gradient import GroupGradientTask
+from device_app.training.tasks.nearest_group import NearestGroupTask
+from device_app.training.tasks.task import LocalTask, Update
+from device_app.wire.protections import SecureSum
+from experiments.quality.replay import opened
+from experiments.ranking.contestants import CONTESTANTS
+from experiments.simulation.engines import gradient_graph, ranker_inputs
+from experiments.simulation.rounds import Rounds
+from experiments.simulation.strategies.method import Choice
+from exporters.graphs import ranker_graphs
+from exporters.inference_graph import export_inference_graph
+from exporters.signature import parameters
+from models.shapes import NEWS_DIM
+
+CONTESTANT = CONTESTANTS["feature ranker 256"]
+K = 4
+"""As the release's `ranker.finding` has."""
+
+Floats = NDArray[np.float64]
+Vectors = NDArray[np.float32]
+
+
+class Population(Protocol):
+    """Readers who train, readers who judge, and the news that both read.
+
+    news: vectors [n, D], whose topics are the first groups.
+    """
+
+    @property
+    def news(self) -> Vectors: ...
+
+    @property
+    def readers(self) -> int:
+        """Who can train."""
+        ...
+
+    def source(self, reader: int) -> SampleSource:
+        """A training reader's samples."""
+        ...
+
+    def clicks(self, reader: int) -> Vectors:
+        """A training reader's clicks [H, D], oldest first."""
+        ...
+
+    @property
+    def judging(self) -> Sequence[Vectors]:
+        """The clicks [H, D] of each of the m that are judged by."""
+        ...
+
+    def aucs(self, choice: Choice) -> Floats:
+        """[m], each ranked by its own model."""
+        ...
+
+
+@dataclass(frozen=True)
+class Served:
+    """What devices hold after so many rounds; groups: none before groups are known, or where there are none."""
+
+    rounds: int
+    shared: Weights
+    groups: GroupModels | None
+    choice: GroupChoice | None
+
+    def models_for(self, judging: Sequence[Vectors]) -> Choice:
+        """Every reader's model, as its device chooses it."""
+        if self.groups is None or self.choice is None:
+            return Choice.one(self.shared, len(judging))
+        which = np.array([self.choice.in_force(clicks) for clicks in judging], dtype=np.int64)
+        return Choice([self.groups.of(group) for group in range(self.groups.size)], which)
+
+
+class Rehearsal:
+    """Rounds of any system that trains the default ranker's architecture.
+
+    clustering: the system of the rounds in which groups are found anew.
+    """
+
+    def __init__(self, population: Population, clustering: SystemSpec = PROTOTYPES) -> None:
+        torch.set_num_threads(1)
+        self.population, self._clustering = population, clustering
+        self.model = CONTESTANT.model(0)
+        self._engine = OnnxGradients(gradient_graph(self.model, ranker_inputs(NEWS_DIM, len(FEATURES))))
+
+    @cached_property
+    def start(self) -> dict[str, Vectors]:
+        return {name: value.numpy().copy() for name, value in parameters(self.model).items()}
+
+    @cached_property
+    def _score(self) -> bytes:
+        spec = next(each for each in ranker_graphs(self.model) if each.purpose == "score")
+        graph: bytes = export_inference_graph(self.model, spec).SerializeToString(deterministic=True)
+        return graph
+
+    def releases(self, spec: SystemSpec, *, rounds: int, cohort: int, every: int, seed: int) -> Iterator[Served]:
+        """The first release, and one after every so many rounds; noise from a seeded generator, by the live law.
+
+        Raises ValueError for a system that steps neither one model nor groups by secure sums.
+        """
+        law, optimizer, strategy = spec.protection, spec.optimizer, spec.strategy
+        if not isinstance(law, SecureSum) or optimizer is None:
+            raise ValueError(f"system: {spec.name} takes no steps by secure sums")
+        whole = FullGradientTask(spec.negatives, spec.samples_limit, tuple(FEATURES))
+        plan = Rounds(rounds, cohort, self.population.readers, seed)
+        if isinstance(strategy, Grouped):
+            found = self._grouped(strategy, law, optimizer, whole, plan)
+        elif isinstance(strategy, FedAvg):
+            found = self._common(strategy, law, optimizer, whole, plan)
+        else:
+            raise ValueError(f"system: {spec.name} steps neither one model nor groups")
+        return (served for served in found if served.rounds % every == 0)
+
+    def _common(
+        self, strategy: FedAvg, law: SecureSum, optimizer: MemoryOptimizer, whole: FullGradientTask, plan: Rounds
+    ) -> Iterator[Served]:
+        weights, memory = self.start, Memory()
+        yield Served(0, weights, None, None)
+        for number in range(1, plan.rounds + 1):
+            total = self._sum(law, plan, number, weights, lambda reader: whole)
+            weights, memory = optimizer.advance(weights, strategy.gradient(total), memory)
+            yield Served(number, weights, None, None)
+
+    def _grouped(
+        self, strategy: Grouped, law: SecureSum, optimizer: MemoryOptimizer, whole: FullGradientTask, plan: Rounds
+    ) -> Iterator[Served]:
+        models = Models.alike(self.start, K)
+        groups = self._first(models, plan.seed)
+        choice = self._choice(groups)
+        chosen: dict[int, int] = {}
+
+        def task_of(reader: int) -> LocalTask:
+            if reader not in chosen:
+                chosen[reader] = choice.in_force(self.population.clicks(reader))
+            return GroupGradientTask(whole, groups, chosen[reader], law.clip)
+
+        yield Served(0, self.start, groups, choice)
+        for number in range(1, plan.rounds + 1):
+            models, _ = strategy.advance(models, self._sum(law, plan, number, self.start, task_of), law, optimizer)
+            groups = replace(groups, weights=_blocks(models))
+            if number % strategy.recluster_every == 0:
+                models, groups = self._clustered(models, groups, choice, plan, number)
+                choice = self._choice(groups)
+                chosen.clear()
+            yield Served(number, models.shared.weights, groups, choice)
+
+    def _clustered(
+        self, models: Models, groups: GroupModels, choice: GroupChoice, plan: Rounds, number: int
+    ) -> tuple[Models, GroupModels]:
+        """The vote that follows every T rounds, as `Clustering` concludes it."""
+        law = self._clustering.protection
+        assert isinstance(law, SecureSum)
+        dimensions = self.population.news.shape[1]
+
+        def task_of(reader: int) -> LocalTask:
+            return NearestGroupTask(choice, self.population.clicks(reader), groups.size, dimensions, law.clip)
+
+        # Another cohort than the round's that it follows.
+        total = self._sum(law, plan, plan.rounds + number, self.start, task_of)
+        after = models.reinitialised(moved(total, law))
+        drafted = lloyd_step(total.sums()[VECTORS], groups.next_centroids)
+        now, under = groups.next_centroids, groups.next_vectors
+        return after, GroupModels(_blocks(after), now, under, drafted, dict(models.shared.weights))
+
+    def _sum(
+        self, law: SecureSum, plan: Rounds, number: int, weights: Weights, task_of: Callable[[int], LocalTask]
+    ) -> Aggregate:
+        devices = _Devices(self.population, self._engine, plan.seed, task_of)
+        noise = np.random.default_rng((plan.seed, number, plan.readers))
+        return opened(devices, weights, plan.cohort_of(number), number, law, noise)
+
+    def _first(self, models: Models, seed: int) -> GroupModels:
+        centroids, _ = topic_centroids(self.population.news, basis_size=K, seed=seed)
+        return GroupModels(_blocks(models), centroids, self.start, centroids, self.start)
+
+    def _choice(self, groups: GroupModels) -> GroupChoice:
+        return GroupChoice(self._score, groups, features=len(FEATURES))
+
+
+@dataclass(frozen=True)
+class _Devices:
+    population: Population
+    engine: OnnxGradients
+    seed: int
+    task_of: Callable[[int], LocalTask]
+
+    def update(self, params: Weights, reader: int, round_number: int) -> Update:
+        """One reader's update."""
+        rng = np.random.default_rng((self.seed, round_number, reader))
+        return self.task_of(reader).run(params, self.population.source(reader), self.engine, rng)
+
+
+def _blocks(models: Models) -> dict[str, Vectors]:
+    return {name: np.stack([group.weights[name] for group in models.groups]) for name in models.shared.weights}

@@ -1,0 +1,44 @@
+"""The bench of groups. Oracles: gains by hand, and a pool of made-up topics."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from experiments.bench.groups import PAIRS, Ended, Sizes, played, told
+from experiments.finding import camps
+from experiments.quality.strangers import Pool
+from tests.doubles.news import NOW, synthetic_pool
+
+
+def ended(gain: float, apart: float = 0.5) -> dict[str, Ended]:
+    start = np.full(5, 0.6)
+    one = Ended(start + 0.05, start, 0.5)
+    groups = Ended(one.aucs + gain * np.array([1, 1, 1, 0, 0]), start, apart)
+    return {spec.name: each for pair in PAIRS for spec, each in zip(pair, (one, groups), strict=True)}
+
+
+def test_groups_are_set_beside_the_system_of_one_model_warm_and_cold_apart() -> None:
+    table = told({"two camps": [ended(0.01, 0.8), ended(0.03, 1.0)]}, Sizes(seeds=2, warm=3, cold=2))
+    rows = {str(row[1]): dict(zip(table.columns, row, strict=True)) for row in table.rows}
+    assert list(rows) == ["small_ranker_exact", "finding_exact", "small_ranker_secure", "finding"]
+    assert rows["finding_exact"]["warm AUC"] == "0.6700"
+    assert rows["finding_exact"]["cold AUC"] == rows["small_ranker_exact"]["cold AUC"] == "0.6500"
+    assert str(rows["finding_exact"]["warm - one model"]).startswith("+0.0200 (+0.01")
+    assert rows["finding_exact"]["cold - one model"] == "+0.0000 (+0.0000 to +0.0000)"
+    assert rows["finding_exact"]["told apart"] == "0.90"
+    assert rows["small_ranker_exact"]["warm - one model"] is None
+
+
+def test_every_system_is_played_on_the_same_readers(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = synthetic_pool(600)
+    sections = sorted({card.section for card in drawn.cards})
+    monkeypatch.setattr(camps, "CAMPS", (tuple(sections[:4]), tuple(sections[4:])))
+    pool = Pool(tuple(drawn.cards), np.asarray(drawn.vectors, dtype=np.float32))
+    found = played(pool, NOW, "two camps", 0, Sizes(rounds=1, cohort=2, seeds=1, warm=4, cold=2))
+    assert set(found) == {spec.name for pair in PAIRS for spec in pair}
+    starts = [each.start for each in found.values()]
+    for start in starts:
+        np.testing.assert_array_equal(start, starts[0])
+    assert all(each.aucs.shape == (6,) for each in found.values())
+    assert (found["finding"].aucs != found["small_ranker_secure"].aucs).any()

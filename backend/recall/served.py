@@ -18,7 +18,7 @@ from device_app.wire.releases import BLOB_LIMIT_BYTES, Codebook, Projection, Rel
 from device_app.wire.tensors import TensorSpec, unpack
 
 RECALL_MODEL = "recall"
-BASIS_KEYS, BASIS_VALUES = "basis_keys", "basis_values"
+BASIS_KEYS, BASIS_VALUES, CONTEXT_MAP = "basis_keys", "basis_values", "attention.value.weight"
 
 
 @dataclass(frozen=True)
@@ -130,6 +130,8 @@ class ServedReleases:
     def _load(self, manifest: ReleaseManifest) -> ServedRelease:
         weights, recall = self._published.weights(manifest, RECALL_MODEL), manifest.recall
         keys, values = weights[BASIS_KEYS], weights[BASIS_VALUES]
+        # Keys are compared with contexts: what attention makes of topics, which are news. Without it they are the same.
+        topics = values @ weights[CONTEXT_MAP].T if CONTEXT_MAP in weights else values
         bounds = {"basis_laplace": clipped(recall.score_clip), "basis_l1": within_l1(recall.score_clip)}
         return ServedRelease(
             manifest.release,
@@ -142,7 +144,7 @@ class ServedReleases:
             },
             projection=None if recall.projection is None else self._projection(recall.projection, manifest.dimensions),
             score_priors={
-                kind: ScorePrior.of(keys, values, bound, recall.score_noise) for kind, bound in bounds.items()
+                kind: ScorePrior.of(keys, topics, bound, recall.score_noise) for kind, bound in bounds.items()
             },
         )
 

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from backend.db.engine import open_engine
 from backend.recall.compose import aggregate
 from backend.recall.popular_news import PopularNews
 from backend.recall.score_prior import CHANNEL_LENGTH, Bound, ScorePrior, clipped, within_l1
+from backend.recall.served import ServedReleases
+from backend.releases.store import ReleaseStore
+from device_app.wire.tensors import pack
+from tests.doubles.recall_world import BASIS_SIZE, DIMENSIONS, publish, recall_draft, settings_in
 
 B, D, CLIP = 6, 12, 0.2
 
 
 def unit(rows: np.ndarray) -> np.ndarray:
-    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), dtype=np.float32)
 
 
 @pytest.fixture
@@ -82,3 +90,28 @@ def test_a_report_at_the_papers_noise_gets_nearly_the_popular_list(basis: tuple[
         lists = PopularNews.of(vectors, popularity).near(queries, content, 200, sharpness=4.0)
         shared.append(np.mean([len(common & set(each)) for each in lists]) / 200)
     assert shared[1] > 0.9 > shared[0] + 0.2
+
+
+def test_a_release_whose_news_space_has_turned_reads_scores_as_before(tmp_path: Path) -> None:
+    """Oracle: `backend/releases/turn.py` turns values as news, and attention so that contexts stay as they were."""
+    settings = settings_in(tmp_path)
+    publish(settings)
+    store = ReleaseStore.open(open_engine(settings.database_url), settings)
+    before = store.require_current()
+    turn = np.linalg.qr(np.random.default_rng(2).normal(size=(DIMENSIONS, DIMENSIONS)))[0].astype(np.float32)
+    weights = store.weights(before, "recall")
+    turned = {
+        "basis_keys": weights["basis_keys"],
+        "basis_values": weights["basis_values"] @ turn,
+        "attention.value.weight": turn,
+    }
+    entry = before.models["recall"].model_copy(update={"weights": store.add_blob(pack(turned))})
+    draft = recall_draft(store)
+    store.commit(replace(draft, models={**draft.models, "recall": entry}), note="turned")
+    served = ServedReleases(store, answered=2)
+    served.refresh()
+    sent = np.random.default_rng(3).laplace(0, 1.2, (4, BASIS_SIZE))
+
+    for kind in ("basis_laplace", "basis_l1"):
+        old, new = (served.answered(name).score_priors[kind] for name in ("r1", "r2"))
+        np.testing.assert_allclose(new.given(sent), old.given(sent), atol=1e-5)

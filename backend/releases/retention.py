@@ -3,7 +3,7 @@
 | what | stays |
 |---|---|
 | blobs | of the newest `releases_kept` releases, of rounds under way and of those they ordered |
-| trained news encoders, books of pool codes | of those releases |
+| trained news encoders | of those releases |
 | vectors of news | by the encoder in use and the one before (`NewsSplit`): a rollback by one serves at once |
 | token states | of titles in the pool |
 | optimisers' memories | of each system's last two rounds: a rollback by the gate goes on with the one before |
@@ -41,7 +41,6 @@ class Swept:
 
     blobs: int
     encoders: int
-    books: int
     states: int
     memories: int
 
@@ -61,7 +60,7 @@ class Retention:
     ) -> None:
         """older_than_sec: younger files stay, as they may belong to what is being made."""
         self._engine, self._releases, self._pool = engine, releases, pool
-        self._encoder_dir, self._index_dir, self._data_dir = settings.encoder_dir, settings.index_dir, settings.data_dir
+        self._encoder_dir, self._data_dir = settings.encoder_dir, settings.data_dir
         self._clock, self._older_than_sec = clock, older_than_sec
 
     def apply(self) -> Swept:
@@ -72,7 +71,6 @@ class Retention:
         return Swept(
             blobs=self._releases.sweep(self._older_than_sec),
             encoders=self._sweep_encoders(encoders),
-            books=self._sweep_books(encoders),
             states=self._sweep_states(),
             memories=self._sweep_memories(),
         )
@@ -85,15 +83,6 @@ class Retention:
         ]
         for folder in found:
             shutil.rmtree(folder, ignore_errors=True)
-        return len(found)
-
-    def _sweep_books(self, encoders: Collection[str]) -> int:
-        """`codes-<encoder's first 16>-<subspaces>.safetensors`; one that is missed is trained again."""
-        keep = tuple(f"codes-{encoder[:16]}-" for encoder in encoders)
-        old = self._old(self._index_dir, "codes-*.safetensors", self._older_than_sec)
-        found = [book for book in old if not book.name.startswith(keep)]
-        for book in found:
-            book.unlink(missing_ok=True)
         return len(found)
 
     def _sweep_states(self) -> int:

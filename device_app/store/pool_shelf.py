@@ -77,10 +77,10 @@ class PoolShelf:
             self._database.write("DELETE FROM pool_card WHERE shard = ?", (shard.cards.sha256,))
             self._database.write_many("INSERT INTO pool_card (shard, place, id, card) VALUES (?, ?, ?, ?)", rows)
 
-    def has_shard(self, shard: CodeShard) -> bool:
-        """Whether codes and cards of this shard are here."""
+    def has_cards(self, shard: CodeShard) -> bool:
+        """Whether the cards of this shard are here: they come whole or not at all."""
         found = self._database.row("SELECT 1 FROM pool_card WHERE shard = ? LIMIT 1", (shard.cards.sha256,))
-        return found is not None and self.has(shard.codes.sha256)
+        return found is not None
 
     def use(self, listing: PoolCodes, text: bytes, at: datetime) -> None:
         """Put a listing in use, in one step, and let go of what it has no use for."""

@@ -106,9 +106,15 @@ class PoolSync:
         return pulled
 
     def _shard(self, listing: PoolCodes, shard: CodeShard) -> int:
-        if self._pool.has_shard(shard):
+        has_codes, has_cards = self._pool.has(shard.codes.sha256), self._pool.has_cards(shard)
+        if has_codes and has_cards:
             return 0
         codes = self._blob(shard.codes, listing.release)
+        if has_cards:  # another encoder gives the same news other codes
+            with _declared():
+                unpack_codes(codes, shard.count, listing.subspaces)
+            self._pool.put_part(shard.codes.sha256, codes)
+            return 1
         packed = self._blob(shard.cards, listing.release)
         with _declared():
             unpack_codes(codes, shard.count, listing.subspaces)

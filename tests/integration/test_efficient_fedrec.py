@@ -40,7 +40,7 @@ from tests.doubles.small_world import WordEmbedder, World, settle_to_train
 from tests.doubles.words_encoder import keep_words_encoder, token_states
 
 DEVICES = 6
-WITHIN_SEC = 300.0
+WITHIN_SEC = 240.0
 ALLOWS = PrivacySettings(training=True, epsilon_per_day_training=1e9, secure_sum="exact", smallest_sum=3)
 UNION, SPLIT = "news_union", "efficient_fedrec"
 FLOAT32 = 2e-8

@@ -97,6 +97,29 @@ def test_the_book_outlives_a_restart(tmp_path: Path) -> None:
         assert listing(server).book == before.book
 
 
+def test_the_book_outlives_steps_of_the_news_model_and_not_another_space(tmp_path: Path) -> None:
+    with running(tmp_path, news=700, pool_poll_sec=3_600) as server:
+        before, catalogue = listing(server), server.services.live.current
+        rng = np.random.default_rng(4)
+        stepped = catalogue.vectors + rng.normal(scale=0.02, size=catalogue.vectors.shape) / 16
+        other = catalogue.vectors @ np.linalg.qr(rng.normal(size=(catalogue.vectors.shape[1],) * 2))[0]
+        # The oracle of "still fits" is a book trained on these very vectors.
+        own = train_book(stepped.astype(np.float32), before.subspaces)
+        live = LiveCatalogue(replace(catalogue, vectors=stepped.astype(np.float32), encoder="stepped"))
+        shelf = pool_codes.CodesShelf(live, server.services.settings.index_dir)
+        found = PoolCodes.model_validate_json(shelf.listing("r2")[0])
+        assert (found.book, found.encoder) == (before.book, "stepped")
+        assert found.shards[0].codes != before.shards[0].codes, "codes are made anew"
+        assert found.shards[0].cards == before.shards[0].cards, "and cards are not"
+        book = unpack_book(blob(server, found.book.sha256), found.subspaces, catalogue.vectors.shape[1])
+        errors = [
+            np.square(stepped - decode(encode(stepped.astype(np.float32), one), one)).sum() for one in (book, own)
+        ]
+        assert errors[0] < 1.1 * errors[1]
+        live.swap(replace(catalogue, vectors=other.astype(np.float32), encoder="other"))
+        assert PoolCodes.model_validate_json(shelf.listing("r3")[0]).book != before.book
+
+
 def test_a_small_pool_is_its_own_book_and_loses_nothing() -> None:
     vectors = clustered_vectors(200)
     book = train_book(vectors, 32)

@@ -51,8 +51,6 @@ class World:
         folder = self.settings.encoder_dir / "trained" / encoder
         folder.mkdir(parents=True)
         (folder / "head.safetensors").write_bytes(os.urandom(WEIGHTS_BYTES))
-        self.settings.index_dir.mkdir(exist_ok=True)
-        (self.settings.index_dir / f"codes-{encoder}-32.safetensors").write_bytes(os.urandom(WEIGHTS_BYTES))
         shelf = StateShelf(self.settings.encoder_dir / "states" / "below-0")
         shelf.put([f"a title of round {number}"], [np.ones((4, 500), np.float32)])
         self.store.add_blob(os.urandom(WEIGHTS_BYTES))  # vectors of the union

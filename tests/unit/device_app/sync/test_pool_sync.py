@@ -114,6 +114,27 @@ def test_a_pool_is_pulled_whole_and_later_only_the_days_that_changed(
     assert shelf.block("A") is None
 
 
+def test_news_that_another_encoder_codes_anew_come_without_their_cards(
+    pool: Pool, door: Door, database: Database, now: datetime
+) -> None:
+    listed = pool.serve()
+    puller, shelf = sync(door, database, now), PoolShelf(database)
+    puller.refresh()
+    shards = tuple(
+        shard.model_copy(update={"codes": pool.backend.blob(pack_codes(np.full((shard.count, M), 77, np.uint8)))})
+        for shard in listed.shards
+    )
+    pool.serve(version=2, shards=shards)
+    before = len(pool.backend.asked)
+    assert puller.refresh() == 1 + 2, "the priors, and the codes of two days"
+    asked = {path.rsplit("/", 1)[1] for path in pool.backend.asked[before:] if path.startswith("/v1/blobs/")}
+    assert asked.isdisjoint({shard.cards.sha256 for shard in shards})
+    kept = shelf.current()
+    assert kept is not None
+    assert [shelf.has(shard.codes.sha256) for shard in kept.listing.shards] == [True, True]
+    assert [one.id for one in shelf.cards([(shards[0].cards.sha256, 1)])] == ["B"]
+
+
 def test_the_etag_is_computed_from_the_bytes_and_saves_the_listing(
     pool: Pool, door: Door, database: Database, now: datetime
 ) -> None:

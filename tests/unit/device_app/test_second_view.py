@@ -29,6 +29,7 @@ from device_app.wire.news import NewsCard
 from device_app.wire.recall import CodeReport, RecallRequest
 from tests.doubles.backend import FakeBackend
 from tests.doubles.clock import StillClock
+from tests.doubles.journey import click_on
 from tests.doubles.news import NOW, synthetic_pool
 
 TOPIC, WANTED = "section2 topic1", "section5 topic0"
@@ -84,15 +85,6 @@ def make(tmp_path: Path, backend: Overheard, clock: StillClock) -> Iterator[Make
     yield build
     for device in made:
         device.close()
-
-
-def click_on(device: Device, backend: FakeBackend, topic: str, clicks: int, clock: StillClock) -> None:
-    front = {card.id for shelf in device.explore() for card in shelf.cards}
-    wanted = [row for row in backend.pool.of_topic(topic) if backend.pool.cards[row].id in front]
-    assert len(wanted) >= clicks
-    for row in wanted[:clicks]:
-        clock.go_on(30)
-        device.open(backend.pool.cards[row].id)
 
 
 def vectors(device: Device, backend: FakeBackend, cards: list[NewsCard]) -> NDArray[np.float32]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
-from typing import Any
+from functools import partial
 
 import pytest
 
@@ -12,18 +11,9 @@ from backend.federation.strategies.strategy import RoundOrder
 from backend.federation.systems import SYSTEMS
 from backend.federation.timetable import Schedule
 from device_app.wire.protections import SUMMED
-from device_app.wire.rounds import RoundStatus
+from tests.doubles import secure_round_status
 
-OPENED = datetime(2026, 11, 21, 8, tzinfo=UTC)
-
-
-def status(state: Any, **changes: Any) -> RoundStatus:
-    given = {
-        "round": "round-1", "system": "small_ranker_secure", "state": state, "stages": "sum", "release": "r1",
-        "cohort": 6, "cohort_minimum": 4, "joined": 6, "uploaded": 0, "received_bytes": 0, "opened_at": OPENED,
-        "closes_at": OPENED + timedelta(minutes=1),
-    }  # fmt: skip
-    return RoundStatus.model_validate(given | changes)
+status = partial(secure_round_status.status, cohort=6, cohort_minimum=4, joined=6)
 
 
 @pytest.mark.parametrize(
@@ -52,17 +42,19 @@ def test_a_failed_secure_round_shows_how_far_it_came(uploaded: int, shown: list[
 
 def test_what_was_opened_is_said_with_its_survivors_and_its_price_or_that_it_has_none() -> None:
     assert opened_words(status("masked")) == "nothing is opened yet"
-    assert opened_words(status("failed", finished_at=OPENED)) == "nothing was opened"
-    applied = status("applied", published="r2", survivors=5, finished_at=OPENED, epsilon=4.3254, delta=1e-6)
+    assert opened_words(status("failed", finished_at=secure_round_status.OPENED)) == "nothing was opened"
+    applied = status(
+        "applied", published="r2", survivors=5, finished_at=secure_round_status.OPENED, epsilon=4.3254, delta=1e-6
+    )
     assert opened_words(applied) == "r2: the sum of 5 devices, epsilon 4.33 at delta 1e-06"
     exact = applied.model_copy(update={"epsilon": None, "delta": None})
     assert opened_words(exact).endswith("no noise inside: no epsilon bounds what it tells")
 
 
 def test_a_sum_that_published_nothing_is_told_without_a_release() -> None:
-    counted = status("applied", survivors=5, finished_at=OPENED, epsilon=4.3254, delta=1e-6)
+    counted = status("applied", survivors=5, finished_at=secure_round_status.OPENED, epsilon=4.3254, delta=1e-6)
     assert opened_words(counted) == "the sum of 5 devices, epsilon 4.33 at delta 1e-06"
-    plain = status("applied", stages="updates", finished_at=OPENED)
+    plain = status("applied", stages="updates", finished_at=secure_round_status.OPENED)
     assert steps(plain)[-1] == ("Averaged and concluded", "no release", "done")
 
 

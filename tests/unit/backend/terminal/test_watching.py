@@ -3,24 +3,12 @@
 from __future__ import annotations
 
 import io
-from datetime import UTC, datetime, timedelta
-from typing import Any
+from datetime import datetime, timedelta
 
 from rich.console import Console
 
 from backend.terminal.watching import Watch, watched
-from device_app.wire.rounds import RoundStatus
-
-OPENED = datetime(2026, 11, 21, 8, tzinfo=UTC)
-
-
-def status(state: Any, **changes: Any) -> RoundStatus:
-    given = {
-        "round": "round-3", "system": "small_ranker_secure", "state": state, "stages": "sum", "release": "r1",
-        "cohort": 60, "cohort_minimum": 30, "joined": 60, "uploaded": 0, "received_bytes": 0, "opened_at": OPENED,
-        "closes_at": OPENED + timedelta(minutes=1),
-    }  # fmt: skip
-    return RoundStatus.model_validate(given | changes)
+from tests.doubles.secure_round_status import OPENED, status
 
 
 def drawn(watch: Watch, now: datetime) -> str:
@@ -36,7 +24,7 @@ def test_each_stage_has_its_seconds_and_what_comes_is_marked_as_coming() -> None
         watch.seen(status(state, uploaded=12, received_bytes=2_400_000), OPENED + timedelta(seconds=after))
     lines = drawn(watch, OPENED + timedelta(seconds=9)).splitlines()
 
-    assert lines[0].strip() == "round-3 · small_ranker_secure"
+    assert lines[0].strip() == "round-1 · small_ranker_secure"
     assert [" ".join(line.split()) for line in lines[1:5]] == [
         "✓ keys advertised 4.0 s",
         "✓ shares of keys exchanged 3.0 s",

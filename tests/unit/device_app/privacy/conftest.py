@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 
@@ -34,20 +31,6 @@ class TurnedClock:
 @pytest.fixture
 def clock() -> TurnedClock:
     return TurnedClock()
-
-
-@pytest.fixture(scope="module")
-def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("migrated") / "device.sqlite"
-    Database(path).close()
-    return path
-
-
-@pytest.fixture
-def database(tmp_path: Path, migrated: Path) -> Iterator[Database]:
-    opened = Database(Path(shutil.copy(migrated, tmp_path / "device.sqlite")))
-    yield opened
-    opened.close()
 
 
 @pytest.fixture

@@ -12,12 +12,11 @@ import pytest
 
 from device_app.errors import BudgetSpent
 from device_app.privacy.budget import Ledger
-from device_app.privacy.noise import SystemNoise
 from device_app.privacy.reporters import (
     CodeReporter,
     Reader,
 )
-from device_app.privacy.reports import memoised, seal_report
+from device_app.privacy.reports import memoised
 from device_app.privacy.sealed import Sealed
 from device_app.settings import PrivacySettings
 from device_app.store.database import Database
@@ -26,6 +25,11 @@ from device_app.store.ledger_book import LedgerBook
 from device_app.store.report_memo import ReportMemo
 from device_app.wire.recall import CodeReport, RecallRequest
 from device_app.wire.releases import BlobRef, Codebook
+from tests.doubles.sealing import sealed_by
+
+CODE = PrivacySettings(mode="code", epsilon_per_day_reports=12, epsilon_lifetime_reports=40, clicks_per_report=20)
+BOOK = Codebook(size=16, epsilon=4, prototypes=BlobRef(sha256="ab" * 32, size_bytes=1))
+AXES = np.eye(16, dtype=np.float32)
 
 
 def test_a_kill_between_charge_and_send_keeps_both_charge_and_report(tmp_path: Path) -> None:
@@ -85,25 +89,10 @@ def killed(path: Path, sabotage: str) -> str:
     return digest
 
 
-CODE = PrivacySettings(mode="code", epsilon_per_day_reports=12, epsilon_lifetime_reports=40, clicks_per_report=20)
-BOOK = Codebook(size=16, epsilon=4, prototypes=BlobRef(sha256="ab" * 32, size_bytes=1))
-AXES = np.eye(16, dtype=np.float32)
-
-
 def seal_code(
     ledger: Ledger, memo: ReportMemo, axis: int, *, book: Codebook = BOOK, clicks: int = 3
 ) -> Sealed[RecallRequest]:
-    return seal_report(
-        CodeReporter(book, AXES),
-        Reader(AXES[[axis]]),
-        release="r1",
-        limit=400,
-        ledger=ledger,
-        noise=SystemNoise(),
-        memo=memo,
-        drawn=DrawnReports(memo._database),
-        clicks=clicks,
-    )
+    return sealed_by(CodeReporter(book, AXES), Reader(AXES[[axis]]), ledger, memo, clicks=clicks)
 
 
 def test_a_code_is_paid_for_once_and_drawn_once_however_often_the_reader_comes_back_to_it(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from device_app.errors import BudgetSpent
 from device_app.privacy.budget import Ledger
 from device_app.privacy.mechanisms.basis_laplace import BasisLaplace
-from device_app.privacy.noise import SeededNoise, SystemNoise
+from device_app.privacy.noise import SeededNoise
 from device_app.privacy.reporters import (
     GRID,
     BasisLaplaceReporter,
@@ -27,6 +27,7 @@ from device_app.store.ledger_book import LedgerBook
 from device_app.store.report_memo import ReportMemo
 from device_app.wire.recall import BasisLaplaceReport, RecallRequest
 from device_app.wire.releases import RecallProtocol
+from tests.doubles.sealing import sealed_by
 
 PAPER = PrivacySettings(
     mode="basis_laplace", epsilon_per_day_reports=150, epsilon_lifetime_reports=None, clicks_per_report=5
@@ -37,17 +38,8 @@ SCORES = np.linspace(-3, 3, 60).reshape(2, 30)
 def seal(
     ledger: Ledger, memo: ReportMemo, protocol: RecallProtocol, *, scores: np.ndarray = SCORES, clicks: int = 10
 ) -> Sealed[RecallRequest]:
-    return seal_report(
-        BasisLaplaceReporter(BasisLaplace.under(protocol)),
-        Reader(np.ones((1, 4), dtype=np.float32), scores, (6, 4)),
-        release="r1",
-        limit=400,
-        ledger=ledger,
-        noise=SystemNoise(),
-        memo=memo,
-        drawn=DrawnReports(memo._database),
-        clicks=clicks,
-    )
+    reader = Reader(np.ones((1, 4), dtype=np.float32), scores, (6, 4))
+    return sealed_by(BasisLaplaceReporter(BasisLaplace.under(protocol)), reader, ledger, memo, clicks=clicks)
 
 
 def test_a_report_is_charged_as_a_whole_session_at_the_papers_figures(

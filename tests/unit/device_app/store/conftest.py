@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 
-from device_app.store.database import Database
 from device_app.wire.news import NewsCard
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
@@ -19,21 +16,6 @@ MakeCard = Callable[..., NewsCard]
 @pytest.fixture
 def now() -> datetime:
     return NOW
-
-
-@pytest.fixture(scope="module")
-def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A migrated, empty store, to copy: running the migrations takes longer than most tests."""
-    path = tmp_path_factory.mktemp("migrated") / "device.sqlite"
-    Database(path).close()
-    return path
-
-
-@pytest.fixture
-def database(tmp_path: Path, migrated: Path) -> Iterator[Database]:
-    opened = Database(Path(shutil.copy(migrated, tmp_path / "device.sqlite")))
-    yield opened
-    opened.close()
 
 
 @pytest.fixture

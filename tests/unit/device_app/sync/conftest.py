@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -171,20 +169,6 @@ class FakeBackend:
 @pytest.fixture
 def backend() -> FakeBackend:
     return FakeBackend()
-
-
-@pytest.fixture(scope="module")
-def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("migrated") / "device.sqlite"
-    Database(path).close()
-    return path
-
-
-@pytest.fixture
-def database(tmp_path: Path, migrated: Path) -> Iterator[Database]:
-    opened = Database(Path(shutil.copy(migrated, tmp_path / "device.sqlite")))
-    yield opened
-    opened.close()
 
 
 @pytest.fixture

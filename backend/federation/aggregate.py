@@ -32,11 +32,9 @@ class Aggregate:
 
     @classmethod
     def of_opened(cls, opened: WeightedSum) -> Aggregate:
-        """What a secure sum opened to: its count is N, the weights of all devices."""
-        total = cls({name: each.shape for name, each in opened.tensors.items()})
-        for name, each in opened.tensors.items():
-            total._sums[name] += each
-        total.count = opened.samples
+        """What a secure sum opened to, whose numbers it takes over: its count is N, the weights of all devices."""
+        total = cls({})
+        total._sums, total.count = dict(opened.tensors), opened.samples
         return total
 
     def add(self, update: Mapping[str, NDArray[np.float32]]) -> None:
@@ -46,11 +44,17 @@ class Aggregate:
         self.count += 1
 
     def sums(self) -> dict[str, NDArray[np.float64]]:
-        """The sums themselves, weighed by n_u where devices are weighed."""
-        return {name: total.copy() for name, total in self._sums.items()}
+        """The sums themselves, weighed by n_u where devices are weighed; to be read, not changed."""
+        return {name: _read_only(total) for name, total in self._sums.items()}
 
     def mean(self) -> dict[str, NDArray[np.float64]]:
         """The sum over the count. Raises ValueError if nothing was added."""
         if self.count == 0:
             raise ValueError("count: the mean of no updates is not defined")
         return {name: total / self.count for name, total in self._sums.items()}
+
+
+def _read_only(total: NDArray[np.float64]) -> NDArray[np.float64]:
+    seen = total.view()
+    seen.flags.writeable = False
+    return seen

@@ -29,6 +29,7 @@ from backend.federation.plain_rounds import PlainRounds
 from backend.federation.records import (
     count_joined,
     find_round,
+    has_ended,
     is_paused,
     is_sum,
     round_status,
@@ -85,7 +86,7 @@ class Coordinator:
         self.plain = PlainRounds(systems, data_dir / "rounds", self._room)
         self.sums = SecureRounds(systems, SumBook(engine, data_dir / "sums", clock), self._room)
         self._orders = OrderBook(systems, self._room, self.sums)
-        self.looks = Looks(clock)
+        self.looks = Looks(clock, data_dir / "looks")
         self.timetable = Timetable(engine, self._orders, self.looks, clock)
 
     def open_round(
@@ -164,6 +165,7 @@ class Coordinator:
         scheduled at a tick of its own. A round whose updates can't be applied becomes failed, with the reason; anything
         unforeseen is raised besides.
         """
+        self.looks.tell()
         with turn(self._engine, ENDING) as mine:
             if not mine:
                 return None
@@ -190,11 +192,11 @@ class Coordinator:
             raise
         if reason is not None:
             self._give_up(round_id, reason)
-        status = self.status(round_id)
-        if status.state not in ("applied", "failed"):
-            return None
+        with reading_session(self._engine) as session:
+            if not has_ended(session, row.number):
+                return None
         self.plain.forget(round_id)
-        return status
+        return self.status(round_id)
 
     def _give_up(self, round_id: RoundId, reason: str) -> None:
         """Fail a round unless it has ended meanwhile, by the operator's hand: that reason stays then."""

@@ -19,7 +19,7 @@ from backend.federation.robust import Centre, Stacked
 from backend.federation.secagg.book import SumBook
 from backend.federation.secagg.secure_sum import OpenedSum
 from backend.federation.uploads import UploadRules
-from device_app.wire.layout import WeightedMean, WeightedSum
+from device_app.wire.layout import WeightedSum
 from device_app.wire.protections import NOISE_REACH, SUMMED, SecureSum
 from device_app.wire.rounds import RoundManifest
 from device_app.wire.secagg import SumTerms
@@ -76,16 +76,11 @@ def gather_sum(book: SumBook, manifest: RoundManifest) -> Gathered:
     law, terms = manifest.protection, manifest.terms
     assert isinstance(law, SUMMED)
     assert terms is not None
-    opened = book.opened(manifest.round)
-    survivors = len(opened.survivors)
-    try:
-        sums = _read(law, manifest.shapes, terms, opened)
-    except ValueError as broken:
-        raise UpdateRefused(f"The opened sum is no sum of updates: {broken}.", field="body") from broken
+    sums, survivors = _read(law, manifest.shapes, terms, book.opened(manifest.round))
     if isinstance(law, UnionMarks):
         _check_owners(law, sums, survivors)
     else:
-        _check_mean(law, sums.mean(), survivors)
+        _check_mean(law, sums, survivors)
     epsilon = _epsilon(law, survivors, sum(each.size for each in sums.tensors.values()))
 
     def finish(session: Session, mine: Round) -> None:
@@ -105,10 +100,15 @@ def gather_sum(book: SumBook, manifest: RoundManifest) -> Gathered:
 
 def _read(
     law: SecureSum | UnionMarks, shapes: Mapping[str, tuple[int, ...]], terms: SumTerms, opened: OpenedSum
-) -> WeightedSum:
-    if isinstance(law, UnionMarks):
-        return law.layout(shapes, terms).sums(opened.vector, len(opened.survivors))
-    return law.layout(shapes, terms).sums(opened.vector)
+) -> tuple[WeightedSum, int]:
+    """The sum as numbers, and its survivors; the ring's vector is gone with this call."""
+    survivors = len(opened.survivors)
+    try:
+        if isinstance(law, UnionMarks):
+            return law.layout(shapes, terms).sums(opened.vector, survivors), survivors
+        return law.layout(shapes, terms).sums(opened.vector), survivors
+    except ValueError as broken:
+        raise UpdateRefused(f"The opened sum is no sum of updates: {broken}.", field="body") from broken
 
 
 def _check_owners(law: UnionMarks, sums: WeightedSum, survivors: int) -> None:
@@ -124,18 +124,18 @@ def _check_owners(law: UnionMarks, sums: WeightedSum, survivors: int) -> None:
             )
 
 
-def _check_mean(law: SecureSum, mean: WeightedMean, survivors: int) -> None:
-    if mean.samples < survivors:
+def _check_mean(law: SecureSum, sums: WeightedSum, survivors: int) -> None:
+    if sums.samples < survivors:
         raise UpdateRefused(
-            f"The opened sum counts {mean.samples} samples of {survivors} devices: some sent no update.",
+            f"The opened sum counts {sums.samples} samples of {survivors} devices: some sent no update.",
             field="samples",
             limit=str(survivors),
         )
-    coordinates = sum(each.size for each in mean.tensors.values())
+    coordinates = sum(each.size for each in sums.tensors.values())
     step = 2.0**-law.fraction_bits
-    noise = NOISE_REACH * law.sigma * step * np.sqrt(survivors * coordinates) / mean.samples
+    noise = NOISE_REACH * law.sigma * step * np.sqrt(survivors * coordinates) / sums.samples
     limit = float(law.clip * (1 + 1e-6) + step * np.sqrt(coordinates) + noise)
-    norm = float(np.sqrt(sum(float(np.square(each).sum()) for each in mean.tensors.values())))
+    norm = float(np.sqrt(sum(float(np.vdot(each, each)) for each in sums.tensors.values()))) / sums.samples
     if not norm <= limit:
         raise UpdateRefused(
             f"The opened mean has norm {norm:.6g}, which clipped updates can't give: some device has broken the terms.",

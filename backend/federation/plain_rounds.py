@@ -42,7 +42,7 @@ class PlainRounds:
         """
         with reading_session(self._engine) as session:
             row = find_round(session, round_id)
-            mine = place(session, row, pseudonym)
+            mine = place(session, row.number, pseudonym)
             _check_takes_updates(row)
             if mine.sha256 is None:
                 self._check_open(session, row)
@@ -58,7 +58,7 @@ class PlainRounds:
         with reading_session(self._engine) as session:
             row = find_round(session, round_id)
             _check_takes_updates(row)
-            if receipt := _earlier_receipt(round_id, place(session, row, pseudonym), sha256):
+            if receipt := _earlier_receipt(round_id, place(session, row.number, pseudonym), sha256):
                 return receipt
             self._check_open(session, row)
             rules = self._rules_of(row)
@@ -66,7 +66,7 @@ class PlainRounds:
         self._inbox.keep(round_id, pseudonym, content)
         with writing_session(self._engine) as session:
             row = find_round(session, round_id, to_change=True)
-            mine = place(session, row, pseudonym)
+            mine = place(session, row.number, pseudonym)
             if receipt := _earlier_receipt(round_id, mine, sha256):
                 return receipt
             self._check_open(session, row)

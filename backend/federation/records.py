@@ -53,10 +53,10 @@ def count_uploaded(session: Session, row: Round) -> int:
     )
 
 
-def place(session: Session, row: Round, pseudonym: Pseudonym) -> Participation:
-    """The place of this pseudonym in this round. Raises UnknownPseudonym."""
+def place(session: Session, number: int, pseudonym: Pseudonym) -> Participation:
+    """The place of this pseudonym in the round of this number. Raises UnknownPseudonym."""
     found = session.scalars(
-        select(Participation).where(Participation.round == row.number, Participation.pseudonym == pseudonym)
+        select(Participation).where(Participation.round == number, Participation.pseudonym == pseudonym)
     ).first()
     if found is None:
         raise UnknownPseudonym
@@ -72,6 +72,11 @@ def state_of(session: Session, row: Round) -> RoundState:
     if stage is None or (stage == "keys" and count_joined(session, row) == 0):
         return state
     return cast(RoundState, stage)
+
+
+def has_ended(session: Session, number: int) -> bool:
+    """Whether the round of this number has."""
+    return session.scalar(select(Round.state).where(Round.number == number)) not in UNDER_WAY
 
 
 def is_paused(session: Session) -> bool:

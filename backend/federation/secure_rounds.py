@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from backend.db.sessions import reading_session
-from backend.db.tables_federation import Round, SecureSumRow
-from backend.federation.errors import RoundClosed, RoundImpossible, UnknownRound
+from backend.db.tables_federation import Participation, Round, SecureSumRow
+from backend.federation.errors import RoundClosed, RoundImpossible, UnknownPseudonym, UnknownRound
 from backend.federation.gathering import gather_sum
 from backend.federation.records import place, round_number
 from backend.federation.round import UNDER_WAY
@@ -80,12 +81,11 @@ class SecureRounds:
 
         Raises what `limit_bytes` does, SumStageClosed, SumMessageRefused or SumMessageConflict. The round goes on.
         """
-        self._terms(round_id, pseudonym)
 
         def note(session: Session) -> None:
-            self._note(session, round_id, pseudonym, len(body))
+            _note(session, round_id, pseudonym, len(body))
 
-        with self._closing_seen(round_id, pseudonym):
+        with self._told_of_the_round(round_id, pseudonym):
             match message:
                 case AdvertisedKeys():
                     again = self._book.advertise(round_id, pseudonym, message, note)
@@ -104,12 +104,12 @@ class SecureRounds:
 
         Formal guarantees: those of `SumBook` and `SecureSum`: it's added to the running sum and kept nowhere else.
         """
-        size_bytes = self._terms(round_id, pseudonym).vector_bytes
 
         def note(session: Session, sha256: str) -> None:
-            self._note(session, round_id, pseudonym, size_bytes, sha256)
+            mine = _note(session, round_id, pseudonym, self._book.terms(round_id).vector_bytes)
+            mine.uploaded_at, mine.sha256 = self._clock(), sha256
 
-        with self._closing_seen(round_id, pseudonym):
+        with self._told_of_the_round(round_id, pseudonym):
             sha256, again = self._book.add_masked(round_id, pseudonym, chunks, note)
         return UploadReceipt(round=round_id, sha256=sha256, duplicate=again)
 
@@ -118,7 +118,6 @@ class SecureRounds:
 
         Raises as `limit_bytes` does, and RoundClosed, with the reason, once the round has ended.
         """
-        self._terms(round_id, pseudonym)
         ask: dict[SumStage, Callable[[RoundId, Pseudonym], Message]] = {
             "keys": self._book.roster,
             "shares": self._book.shares,
@@ -126,7 +125,7 @@ class SecureRounds:
             "agree": self._book.agreements,
         }
         try:
-            with self._closing_seen(round_id, pseudonym):
+            with self._told_of_the_round(round_id, pseudonym):
                 return ask[stage](round_id, pseudonym)
         except SumStageClosed:
             return None
@@ -137,11 +136,13 @@ class SecureRounds:
         Returns why the round has failed, else None. Raises as `settle`, which the coordinator makes a failure of.
         """
         name = f"round-{row.number}"
-        if self._book.closable(name):
+        seen = self._book.look(name)
+        if seen.is_due and seen.stage != "unmask":
             self._book.step(name)
-        if (reason := self._book.reason(name)) is not None:
-            return reason
-        if self._book.due(name):
+            seen = self._book.look(name)
+        if seen.reason is not None:
+            return seen.reason
+        if seen.is_due and seen.stage == "unmask":
             manifest = RoundManifest.model_validate_json(row.manifest)
             settle(lambda: gather_sum(self._book, manifest), self._systems[row.system], self._room, row)
         return None
@@ -151,37 +152,43 @@ class SecureRounds:
         self._book.fail(round_id, reason)
 
     @contextmanager
-    def _closing_seen(self, round_id: RoundId, pseudonym: Pseudonym) -> Iterator[None]:
-        """Where the round has ended since it was asked for, and its sum with it, that is what the device is told."""
+    def _told_of_the_round(self, round_id: RoundId, pseudonym: Pseudonym) -> Iterator[None]:
+        """What a sum refuses is asked of the round, whose answer says more: that it has ended, and why.
+
+        It's asked afterwards, so that what is accepted costs one look.
+        """
         try:
             yield
+        except (UnknownSum, UnknownPseudonym):
+            self._terms(round_id, pseudonym)
+            raise
         except SumStageClosed as closed:
             if closed.stage not in ENDED:
                 raise
             self._terms(round_id, pseudonym)
-            if reason := self._book.reason(round_id):
+            if reason := self._book.look(round_id).reason:
                 raise RoundClosed(f"The round has failed: {reason}", field="round") from None
             raise
 
     def _terms(self, round_id: RoundId, pseudonym: Pseudonym) -> SumTerms:
+        number = round_number(round_id)
         with reading_session(self._engine) as session:
-            row = session.get(Round, round_number(round_id))
-            if row is None:
+            found = session.execute(select(Round.state, Round.reason).where(Round.number == number)).first()
+            if found is None:
                 raise UnknownRound
-            place(session, row, pseudonym)
-            terms = RoundManifest.model_validate_json(row.manifest).terms
-            if terms is None:
-                raise UnknownSum
-            if row.state not in UNDER_WAY:
-                why = f": {row.reason}" if row.reason else "."
-                raise RoundClosed(f"The round is {row.state}{why}", field="round")
-            return terms
+            place(session, number, pseudonym)
+        terms = self._book.terms(round_id)
+        if found.state not in UNDER_WAY:
+            why = f": {found.reason}" if found.reason else "."
+            raise RoundClosed(f"The round is {found.state}{why}", field="round")
+        return terms
 
-    def _note(
-        self, session: Session, round_id: RoundId, pseudonym: Pseudonym, size_bytes: int, sha256: str | None = None
-    ) -> None:
-        """Bytes and arrivals for the status, in the message's own transaction; the sum itself is the book's."""
-        mine = place(session, session.get_one(Round, round_number(round_id)), pseudonym)
-        mine.size_bytes = (mine.size_bytes or 0) + size_bytes
-        if sha256 is not None:
-            mine.uploaded_at, mine.sha256 = self._clock(), sha256
+
+def _note(session: Session, round_id: RoundId, pseudonym: Pseudonym, size_bytes: int) -> Participation:
+    """Bytes for the status, in the message's own transaction; the sum itself is the book's.
+
+    Raises UnknownPseudonym, and the message is not taken, for who has no place in the round.
+    """
+    mine = place(session, round_number(round_id), pseudonym)
+    mine.size_bytes = (mine.size_bytes or 0) + size_bytes
+    return mine

@@ -16,6 +16,8 @@ RingVector = NDArray[np.unsignedinteger[Any]]
 DTYPES = {8: "<u1", 16: "<u2", 32: "<u4", 64: "<u8"}
 """Element types on the wire, little-endian. 8 and 16 bits are for worked examples."""
 
+DECODED_AT_ONCE = 1 << 16
+
 
 class RingError(ValueError):
     """Numbers that don't fit the ring; the message names them."""
@@ -98,8 +100,13 @@ class FixedPoint:
         return from_integers((floors + ups).astype(np.int64), self.bits)
 
     def decode(self, total: RingVector) -> NDArray[np.float64]:
-        """centred(y) / 2^f, of one code or of a sum."""
-        return np.multiply(as_integers(total), self.step, dtype=np.float64)
+        """centred(y) / 2^f, of one code or of a sum; in memory only the result is whole."""
+        decoded = np.empty(total.shape, dtype=np.float64)
+        codes, values = total.reshape(-1), decoded.reshape(-1)
+        for start in range(0, codes.size, DECODED_AT_ONCE):
+            part = slice(start, start + DECODED_AT_ONCE)
+            np.multiply(as_integers(codes[part]), self.step, out=values[part])
+        return decoded
 
     def sum_error(self, contributors: int) -> float:
         """Largest error of a decoded sum of so many nearest-rounded values within the bound: n / 2^(f+1)."""

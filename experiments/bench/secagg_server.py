@@ -91,7 +91,7 @@ def summing_services(settings: BackendSettings, length: int) -> Services:
 
 def main(folder: Path, port: int, length: int) -> None:
     """Serve until killed."""
-    settings = load_settings(data_dir=folder, round_tick_sec=0.05)
+    settings = load_settings(data_dir=folder)
     app = create_app(services=summing_services(settings, length))
     uvicorn.run(app, host="127.0.0.1", port=port, access_log=False, log_level="error")
 

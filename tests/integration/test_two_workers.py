@@ -53,7 +53,8 @@ def worker(folder: Path, database: str) -> Iterator[tuple[str, subprocess.Popen[
     port = free_port()
     process = subprocess.Popen(
         [sys.executable, "-m", "experiments.bench.secagg_server", str(folder), str(port), str(LENGTH)],
-        env=os.environ | {"OMP_NUM_THREADS": "1", "OWNFEED_BACKEND_DATABASE_URL": database},
+        env=os.environ
+        | {"OMP_NUM_THREADS": "1", "OWNFEED_BACKEND_DATABASE_URL": database, "OWNFEED_BACKEND_ROUND_TICK_SEC": "0.05"},
     )
     url = f"http://127.0.0.1:{port}"
     try:

@@ -7,10 +7,11 @@ import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from sqlalchemy import Engine, select
@@ -24,6 +25,7 @@ from backend.federation.secagg.members import Members
 from backend.federation.secagg.record import ENDED, ServerStage, SumRecord
 from backend.federation.secagg.rows import SumRows
 from backend.federation.secagg.secure_sum import OpenedSum, SecureSum
+from backend.federation.secagg.vectors import zero_vector
 from backend.releases.blobs import write_durably
 from device_app.wire.ring import RingVector, ring_dtype
 from device_app.wire.secagg import (
@@ -40,12 +42,23 @@ from device_app.wire.secagg import (
 
 CHUNK_BYTES = 1024 * 1024
 SWEEP_AGE_SEC = 3_600.0
+TERMS_KEPT = 16
+"""Of sums that were asked for last; one or two are under way."""
 T = TypeVar("T")
 Note = Callable[[Session], None]
 
 
 def nothing(session: Session) -> None:
     """The note of a message of which nothing else is to be known."""
+
+
+@dataclass(frozen=True)
+class SumLook:
+    """is_due: the stage is to be closed, or at unmask the sum to be opened. reason: why it failed."""
+
+    stage: ServerStage
+    is_due: bool
+    reason: str | None
 
 
 class SumBook:
@@ -77,6 +90,7 @@ class SumBook:
         folder.mkdir(parents=True, exist_ok=True)
         self._engine, self._folder, self._clock = engine, folder, clock
         self._assumptions, self._threads = assumptions, threads or os.cpu_count() or 1
+        self._terms: dict[str, SumTerms] = {}
         self.sweep()
 
     def begin(self, terms: SumTerms, *, stage_sec: float, threshold: int | None = None) -> None:
@@ -104,6 +118,17 @@ class SumBook:
             )
         )
 
+    def terms(self, name: str) -> SumTerms:
+        """What a sum was begun with, read once: it never changes. Raises UnknownSum."""
+        known = self._terms.get(name)
+        if known is None:
+            with reading_session(self._engine) as session:
+                known = SumRecord.model_validate_json(_row(session, name).record).terms
+            if len(self._terms) >= TERMS_KEPT:
+                self._terms.clear()
+            self._terms[name] = known
+        return known
+
     def stage(self, name: str) -> tuple[ServerStage, datetime]:
         """The stage of a sum and when it closes. Raises UnknownSum."""
         with reading_session(self._engine) as session:
@@ -128,7 +153,7 @@ class SumBook:
 
         The body goes to a file first, so that a slow device holds no lock.
         """
-        limit = self._terms(name).vector_bytes
+        limit = self.terms(name).vector_bytes
         coming = self._folder / f"{secrets.token_hex(16)}.coming"
         hashed = sha256()
         try:
@@ -175,7 +200,7 @@ class SumBook:
         """Close the present stage if it's complete or its time is over; returns the stage there is then.
 
         A sum with too few members becomes failed, and its record says why. Stage unmask is left to `opened`: it stays
-        until the deadline or until every secret has its shares, which `due` tells.
+        until the deadline or until every secret has its shares, which `look` tells.
         """
         with self._turn(name) as (_, row, one):
             if one.stage in (*ENDED, "unmask") or not self._is_due(row, one):
@@ -187,23 +212,13 @@ class SumBook:
             row.closes_at = self._clock() + timedelta(seconds=row.stage_sec)
             return one.stage
 
-    def closable(self, name: str) -> bool:
-        """Whether `step` would change anything, found out without writing."""
-        with reading_session(self._engine) as session:
-            row = _row(session, name)
-            return row.stage not in (*ENDED, "unmask") and self._is_due(row, self._restore(session, row))
-
-    def reason(self, name: str) -> str | None:
-        """Why a sum failed; None if it has not."""
-        with reading_session(self._engine) as session:
-            return SumRecord.model_validate_json(_row(session, name).record).reason
-
-    def due(self, name: str) -> bool:
-        """Whether the sum is to be opened now."""
+    def look(self, name: str) -> SumLook:
+        """Where the sum stands, found out in one read. Raises UnknownSum."""
         with reading_session(self._engine) as session:
             row = _row(session, name)
             one = self._restore(session, row)
-            return one.stage == "unmask" and self._is_due(row, one)
+            is_due = one.stage not in ENDED and self._is_due(row, one)
+            return SumLook(one.stage, is_due, one.record.reason)
 
     def opened(self, name: str) -> OpenedSum:
         """The sum without its masks; what is stored stays as it is until `finish`.
@@ -240,10 +255,6 @@ class SumBook:
     def _is_due(self, row: SecureSumRow, one: SecureSum) -> bool:
         return one.complete or self._clock() >= row.closes_at
 
-    def _terms(self, name: str) -> SumTerms:
-        with reading_session(self._engine) as session:
-            return SumRecord.model_validate_json(_row(session, name).record).terms
-
     def _tell(self, name: str, ask: Callable[[Members], T]) -> T:
         with reading_session(self._engine) as session:
             return ask(self._restore(session, _row(session, name)).members)
@@ -275,7 +286,7 @@ class SumBook:
 
     def _restore(self, session: Session, row: SecureSumRow, *, with_total: bool = False) -> SecureSum:
         record = SumRecord.model_validate_json(row.record)
-        total = self._total(row.total, ring_dtype(record.terms.bits)) if with_total and row.total is not None else None
+        total = self._total(row.total, record.terms) if with_total and row.total is not None else None
         return SecureSum(record, SumRows(session, row.name), total, assumptions=self._assumptions)
 
     def _keep(self, total: RingVector) -> str:
@@ -284,9 +295,11 @@ class SumBook:
             write_durably(self._path(name), total.data)
         return name
 
-    def _total(self, name: str, dtype: np.dtype[Any]) -> RingVector:
+    def _total(self, name: str, terms: SumTerms) -> RingVector:
+        total = zero_vector(terms.length, ring_dtype(terms.bits))
         try:
-            total: RingVector = np.fromfile(self._path(name), dtype=dtype)
+            with self._path(name).open("rb") as file:
+                file.readinto(total.view(np.uint8).data)
         except FileNotFoundError as missing:
             raise SumFailed("The running sum is missing on disk.") from missing
         if sha256(total.data).hexdigest() != name:

@@ -20,6 +20,7 @@ from backend.federation.secagg.messages import Entry, HeldMessages, Messages, Me
 from backend.federation.secagg.packing import pack_revealed, pack_shared
 from backend.federation.secagg.record import ServerStage, SumRecord
 from backend.federation.secagg.unmask import LeftoverMasks, leftover_masks
+from backend.federation.secagg.vectors import zero_vector
 from device_app.wire.ids import Message
 from device_app.wire.masks import apply_masks
 from device_app.wire.pairing import check_agreement, check_keys
@@ -61,10 +62,9 @@ class SecureSum:
     ) -> None:
         """A sum that goes on from what was stored; no total is a running sum of nothing. `begin` is for a new one."""
         self.record, self.messages, self.members = record, messages, Members(record, messages)
-        terms = record.terms
-        self.total = np.zeros(terms.length, dtype=ring_dtype(terms.bits)) if total is None else total
+        self._total = total
         self._assumptions = assumptions
-        self._context = terms.digest()
+        self._context = record.terms.digest()
 
     @classmethod
     def begin(
@@ -78,6 +78,14 @@ class SecureSum:
         """A new sum. threshold: t, where it isn't to be the least that devices accept (or the sparse graph's own)."""
         record = SumRecord(terms=terms, wanted_threshold=threshold)
         return cls(record, HeldMessages() if messages is None else messages, assumptions=assumptions)
+
+    @property
+    def total(self) -> RingVector:
+        """The running sum, made when it's first asked for: most messages don't touch it."""
+        if self._total is None:
+            terms = self.record.terms
+            self._total = zero_vector(terms.length, ring_dtype(terms.bits))
+        return self._total
 
     @property
     def stage(self) -> ServerStage:
@@ -126,7 +134,7 @@ class SecureSum:
         masked, received = self._read(chunks)
         if self._again("masked", member, received):
             return True
-        self.total += masked
+        np.add(self.total, masked, out=self.total)
         self.messages.add(Entry("masked", member, pseudonym, received))
         return False
 
@@ -228,7 +236,8 @@ class SecureSum:
         """End the sum; what it holds is forgotten."""
         self.record.stage, self.record.reason = "failed", reason
         self.messages.forget()
-        self.total[:] = 0
+        if self._total is not None:
+            self._total[:] = 0
 
     @property
     def least(self) -> int:
@@ -249,7 +258,7 @@ class SecureSum:
 
     def _read(self, chunks: Iterable[bytes]) -> tuple[RingVector, str]:
         limit = self.record.terms.vector_bytes
-        scratch = np.empty(limit, dtype=np.uint8)
+        scratch = zero_vector(limit, np.dtype(np.uint8))
         hashed, filled = sha256(), 0
         for chunk in chunks:
             if filled + len(chunk) > limit:
@@ -259,7 +268,7 @@ class SecureSum:
             filled += len(chunk)
         if filled != limit:
             raise SumMessageRefused("The vector is too short.", field="body", limit=f"{limit} bytes")
-        return scratch.view(self.total.dtype), hashed.hexdigest()
+        return scratch.view(ring_dtype(self.record.terms.bits)), hashed.hexdigest()
 
     def _again(self, stage: MessageStage, member: int, received: str) -> bool:
         before = self.messages.sha256(stage, member)

@@ -104,7 +104,7 @@ def test_a_server_killed_after_every_message_opens_the_exact_sum_once(rig: Rig, 
             assert rig.book().step(NAME) != stage
             for device in devices:
                 device.hear(answer(rig.book(), device))
-    assert rig.book().due(NAME)
+    assert rig.book().look(NAME).is_due
     first, again = rig.book().opened(NAME), rig.book().opened(NAME)
     assert (first.vector == plain_sum(devices, range(4))).all()
     assert (again.vector == first.vector).all(), "opening changes nothing, so a server killed meanwhile opens it again"
@@ -187,11 +187,11 @@ def test_a_stage_ends_when_everybody_has_come_or_at_its_deadline(rig: Rig) -> No
     rig.clock.go_on(1.0)
     assert book.step(NAME) == "unmask"
     assert (book.stage(NAME)[1] - rig.clock()).total_seconds() == 60.0
-    assert not book.due(NAME)
+    assert not book.look(NAME).is_due
     for device in devices[1:]:
         device.hear(answer(book, device))
         deliver(book, device)
-    assert book.due(NAME)
+    assert book.look(NAME).is_due
     assert (book.opened(NAME).vector == plain_sum(devices, range(1, 5))).all()
 
 
@@ -215,7 +215,7 @@ def test_too_few_shares_at_the_deadline_open_nothing(rig: Rig) -> None:
     for device in devices[:2]:
         deliver(book, device)
     rig.clock.go_on(60.0)
-    assert book.due(NAME)
+    assert book.look(NAME).is_due
     with pytest.raises(SumFailed, match="2 of the 3 shares"):
         book.opened(NAME)
     assert book.stage(NAME)[0] == "failed"
@@ -358,6 +358,6 @@ def test_an_update_of_the_server_ends_sums_of_before_with_a_reason(tmp_path: Pat
     migrate(engine)
     book = SumBook(engine, tmp_path / "sums", StillClock())
     assert [book.stage(f"round-{n}")[0] for n in (1, 2, 3)] == ["opened", "failed", "failed"]
-    reasons = [book.reason(f"round-{n}") for n in (1, 2, 3)]
+    reasons = [book.look(f"round-{n}").reason for n in (1, 2, 3)]
     assert reasons == [None, "late", "The server was updated while the sum was under way."]
     engine.dispose()

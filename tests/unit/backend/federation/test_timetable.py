@@ -178,3 +178,37 @@ def test_more_places_than_wanted_are_offered_only_where_coming_too_late_costs_no
     assert SYSTEMS["uni_fedrec"].offers == SYSTEMS["small_ranker"].offers == 1.0
     assert places(60, SYSTEMS["small_ranker_secure"].offers) == 78
     assert replace(SYSTEMS["small_ranker_secure"], over_selection=1.0).offers == 1.0
+
+
+def test_processes_that_serve_devices_together_count_together(tmp_path: Path) -> None:
+    clock = StillClock()
+    one, other = Looks(clock, tmp_path / "looks"), Looks(clock, tmp_path / "looks")
+    for looks, count in ((one, 30), (other, 70)):
+        for _ in range(count):
+            looks.note()
+        looks.tell()
+    assert (one.waiting(), other.waiting()) == (100, 100)
+    assert (one.fair_chance(60), other.fair_chance(60)) == (0.6, 0.6), "half of the looks would double the chance"
+
+    one.note()
+    one.tell()
+    assert (one.waiting(), other.waiting()) == (101, 100), "told every other second"
+    clock.go_on(2)
+    one.tell()
+    assert other.waiting() == 101
+    clock.go_on(29)
+    assert other.waiting() == 31, "its own are over; the other's were told 29 seconds ago"
+    clock.go_on(2)
+    assert other.waiting() == 0, "a process that has ended counts for half a minute more"
+
+
+def test_two_workers_open_a_round_for_the_devices_that_wait_at_both(server: Server) -> None:
+    other = Coordinator(server.engine, server.releases, SYSTEMS, server.folder, server.clock)
+    server.coordinator.timetable.set(Schedule(ORDER, waiting=8))
+    for worker in (server.coordinator, other):
+        for _ in range(4):
+            worker.looks.note()
+    other.step()
+    assert server.opened() == [], "four of eight are known to it"
+    server.coordinator.step()
+    assert server.opened() == ["round-1"]

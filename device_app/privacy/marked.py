@@ -8,6 +8,7 @@ import secrets
 import numpy as np
 from numpy.typing import NDArray
 
+from device_app.privacy.composed import RHO
 from device_app.privacy.discrete_noise import BoundedCode, add_noise_share
 from device_app.privacy.noise import NoiseSource
 from device_app.privacy.sealed import Charge
@@ -61,5 +62,6 @@ def mark(held: NDArray[np.float32], law: UnionMarks, terms: SumTerms, source: No
     if not law.sigma:
         return Contribution(ones, Charge("training", NAME, parameters, subject=terms.round))
     noisy = add_noise_share(BoundedCode(ones, math.sqrt(law.rows_limit)), law.sigma, source, terms.bits)
+    parameters[RHO] = law.rho(terms.cohort_minimum, terms.length)
     epsilon = law.epsilon(terms.cohort_minimum, terms.length)
     return Contribution(noisy, Charge("training", NAME, parameters, epsilon, law.delta, subject=terms.round))

@@ -1,0 +1,58 @@
+"""What marks of a union cost. Oracle: the law's own price, by which the server keeps its account."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import numpy as np
+import pytest
+
+from backend.federation.spending import rho_of_round
+from device_app.privacy.budget import Ledger
+from device_app.privacy.composed import RHO, composed
+from device_app.privacy.marked import mark
+from device_app.privacy.noise import SeededNoise
+from device_app.privacy.sealed import Charge
+from device_app.wire.concentrated import epsilon_of
+from device_app.wire.rounds import RoundManifest
+from device_app.wire.union import NEWS, UnionMarks
+
+NEWS_LISTED, SURVIVORS = 300, 10
+NOISY = UnionMarks(owners_minimum=3, sigma=60, rows_limit=64)
+HELD = np.zeros(NEWS_LISTED, dtype=np.float32)
+HELD[[3, 70, 299]] = 1.0
+
+
+def charged(law: UnionMarks, round_id: str = "round-1") -> Charge:
+    terms = law.terms(round_id, cohort=60, cohort_minimum=SURVIVORS, coordinates=NEWS_LISTED)
+    return mark(HELD, law, terms, SeededNoise(5)).charge
+
+
+def test_noisy_counts_carry_the_rho_that_the_server_accounts_for() -> None:
+    manifest = RoundManifest(
+        round="round-1", release="r1", system="news_union_noisy", task="mark_news", model="ranker.split",
+        shapes={NEWS: (NEWS_LISTED,)}, protection=NOISY, negatives=4, samples_limit=32,
+        closes_at=datetime(2026, 11, 21, tzinfo=UTC),
+        terms=NOISY.terms("round-1", cohort=60, cohort_minimum=SURVIVORS, coordinates=NEWS_LISTED),
+    )  # fmt: skip
+    charge = charged(NOISY)
+    assert charge.parameters[RHO] == rho_of_round(manifest, SURVIVORS) == NOISY.rho(SURVIVORS, NEWS_LISTED) > 0
+    assert charge.epsilon == NOISY.epsilon(SURVIVORS, NEWS_LISTED)
+
+
+@pytest.mark.parametrize("law", [UnionMarks(), UnionMarks(owners_minimum=3)])
+def test_marks_and_exact_counts_carry_no_rho_since_no_epsilon_bounds_them(law: UnionMarks) -> None:
+    charge = charged(law)
+    assert (RHO in charge.parameters, charge.epsilon) == (False, 0.0)
+
+
+def test_unions_of_several_rounds_compose_by_rho_and_so_for_less_than_their_sum(ledger: Ledger) -> None:
+    rounds = 8
+    for number in range(rounds):
+        ledger.spend(charged(NOISY, f"round-{number + 1}"))
+    together = composed(ledger.book.laws())
+    rho = rounds * NOISY.rho(SURVIVORS, NEWS_LISTED)
+    assert together.sums == pytest.approx(epsilon_of(rho, rounds * NOISY.delta))
+    assert together.by_loss == pytest.approx(together.sums)
+    assert together.by_sum == pytest.approx(rounds * NOISY.epsilon(SURVIVORS, NEWS_LISTED))
+    assert together.by_loss < 0.7 * together.by_sum

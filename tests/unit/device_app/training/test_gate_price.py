@@ -1,0 +1,79 @@
+"""A round and the gate after it, paid from one day's budget. Oracle: the prices of the shipped systems."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from backend.federation.systems.release_gate import RELEASE_GATE
+from backend.federation.systems.small_ranker_secure import SMALL_RANKER_SECURE
+from backend.federation.systems.system import SystemSpec
+from device_app.errors import BudgetSpent
+from device_app.privacy.budget import Ledger
+from device_app.privacy.sealed import Charge
+from device_app.settings import PrivacySettings
+from device_app.store.database import Database
+from device_app.store.ledger_book import LedgerBook
+from device_app.training.eligibility import Terms, check_offer
+from device_app.wire.evaluation import SHAPES
+from device_app.wire.protections import SecureSum
+from device_app.wire.rounds import RoundManifest
+
+NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
+
+
+def law_of(spec: SystemSpec) -> SecureSum:
+    assert isinstance(spec.protection, SecureSum)
+    return spec.protection
+
+
+GATE, TRAINING = law_of(RELEASE_GATE), law_of(SMALL_RANKER_SECURE)
+NUMBERS = sum(shape[0] for shape in SHAPES.values())
+
+
+def offered(minimum: int) -> RoundManifest:
+    return RoundManifest(
+        round="round-2", release="r2", system="release_gate", task="evaluate", model="ranker.features",
+        shapes=dict(SHAPES), protection=GATE, negatives=16, samples_limit=64, closes_at=NOW + timedelta(minutes=1),
+        terms=GATE.terms("round-2", cohort=60, cohort_minimum=minimum, coordinates=NUMBERS),
+    )  # fmt: skip
+
+
+def trained(tmp_path: Path, budget: float, minimum: int) -> tuple[Ledger, Terms]:
+    """A device that was in one round today, and how it looks at the next offer."""
+    privacy = PrivacySettings(training=True, epsilon_per_day_training=budget)
+    ledger = Ledger(LedgerBook(Database(tmp_path / "device.sqlite")), privacy, lambda: NOW)
+    ledger.spend(Charge("training", "secure_sum", {}, TRAINING.epsilon(minimum, 262), 1e-6, "ab" * 32, "round-1"))
+    terms = Terms(
+        privacy=privacy, release="r2", tasks=("evaluate",), trainable=("ranker.features",), shapes=dict(SHAPES),
+        epsilon_left=ledger.left("training"), now=NOW,
+    )  # fmt: skip
+    return ledger, terms
+
+
+def test_a_day_of_8_pays_a_round_of_ten_and_not_its_gate_which_is_declined_before_anything_is_computed(
+    tmp_path: Path,
+) -> None:
+    ledger, terms = trained(tmp_path, budget=8.0, minimum=10)
+    with pytest.raises(BudgetSpent, match=r"training has 3\.6\d* left today; this would cost 4\.3") as declined:
+        check_offer(offered(10), terms)
+    assert declined.value.wanted == GATE.epsilon(10, NUMBERS)
+    spent = ledger.spent_today("training")
+    with pytest.raises(BudgetSpent):
+        ledger.spend(Charge("training", "secure_sum", {}, GATE.epsilon(10, NUMBERS), 1e-6, "cd" * 32, "round-2"))
+    assert ledger.spent_today("training") == spent < 8
+
+
+@pytest.mark.parametrize(("budget", "minimum"), [(9.0, 10), (8.0, 20), (4.0, 60)])
+def test_a_larger_day_or_a_larger_cohort_pays_both(tmp_path: Path, budget: float, minimum: int) -> None:
+    ledger, terms = trained(tmp_path, budget, minimum)
+    check_offer(offered(minimum), terms)
+    ledger.spend(Charge("training", "secure_sum", {}, GATE.epsilon(minimum, NUMBERS), 1e-6, "cd" * 32, "round-2"))
+    assert ledger.spent_today("training") <= budget
+
+
+def test_a_gate_costs_what_its_round_does() -> None:
+    for survivors in (10, 60):
+        assert GATE.epsilon(survivors, NUMBERS) == pytest.approx(TRAINING.epsilon(survivors, 262), rel=0.01)

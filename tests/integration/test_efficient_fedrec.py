@@ -24,7 +24,7 @@ from backend.federation.strategies.news_union import read_ids
 from backend.federation.systems import SYSTEMS
 from backend.federation.systems.system import SystemSpec
 from backend.news.embed.weights import BertWeights
-from backend.releases.publish import publish_rankers
+from backend.releases.publish import publish_rankers, roll_back
 from backend.releases.store import release_number
 from device_app.device import Device
 from device_app.fleet.fleet import Member
@@ -277,3 +277,14 @@ def test_a_round_brings_new_vectors_to_the_pool_and_to_the_devices(
     place = {news_id: row for row, news_id in enumerate(found)}
     for row, news_id in enumerate(clicked):
         assert vectors[row] == pytest.approx(new[place[news_id]], abs=2e-3), "int8 codes"
+
+    back = roll_back(releases, before.release)
+    assert back.encoder == before.encoder
+    world.services.keeper.step()
+    catalogue = world.services.live.current
+    assert (catalogue.encoder, len(catalogue)) == (before.encoder, len(ids)), "the last encoder's vectors are all here"
+    for device in devices:
+        assert device.sync()
+        assert device.feed(refresh=True).items
+    assert [spent_on_reports(device) for device in devices] == paid
+    assert StoredEncoder.find(world.settings.encoder_dir, after.encoder).folder.is_dir(), "and the way forward is open"

@@ -7,46 +7,30 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime, timedelta
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from random import Random
-from typing import Any, Literal
+from typing import Any
 
 from device_app.errors import UnknownNews
 from device_app.feed.article import Article
 from device_app.feed.item import Feed, FeedItem, Reason, Slot
 from device_app.interests.cluster import InterestCluster
-from device_app.privacy.composed import composed
-from device_app.ranking.groups import OwnGroup
 from device_app.settings import PrivacySettings, with_overrides
 from device_app.store.searches import SavedSearch
 from device_app.views.explore import ExploreSection
 from device_app.views.history import HistoryEntry, HistoryPage
-from device_app.views.latency import LatencyView, latency_view, waterfall
-from device_app.views.modes import PoolFacts, mechanism_facts, mode_facts
-from device_app.views.privacy import BudgetView, CountFacts, LedgerDay, PrivacyView, ReportPair
+from device_app.views.latency import LatencyView
+from device_app.views.privacy import PrivacyView
 from device_app.views.searches import SearchesView, SearchLine, TopicLine, use_of
-from device_app.views.sources import SourceFacts, SourcesView
 from device_app.views.status import StatusView
-from device_app.views.traffic import Looks, Shown, Traffic, TrafficEntry, TrafficLine, TrafficLog
-from device_app.views.training import Contribution, TrainingView, UpdateFacts
+from device_app.views.traffic import Looks, Shown, Traffic
+from device_app.views.training import TrainingView
 from device_app.wire.news import NewsCard
-from device_app.wire.protections import LocalLaplace
-from device_app.wire.releases import BlobRef, Codebook, RecallProtocol
-from device_app.wire.rounds import RoundStatus
+from tests.doubles import pages_traffic
+from tests.doubles.pages_figures import privacy_view, training_view, waterfalls
+from tests.doubles.pages_traffic import Kind
 
-_BLOB = BlobRef(sha256="ab" * 32, size_bytes=1)
-PROTOCOL = RecallProtocol(
-    basis_size=30,
-    channels_limit=5,
-    cluster_distance=1,
-    score_clip=0.2,
-    score_noise=1.2,
-    codebooks=(Codebook(size=16, epsilon=4, prototypes=_BLOB), Codebook(size=64, epsilon=8, prototypes=_BLOB)),
-    pool_codes=True,
-)
-Kind = Literal["empty", "typical", "overfull", "offline"]
 _TEXTS = json.loads(Path(__file__).with_name("pages_stories.json").read_text(encoding="utf-8"))
 
 
@@ -316,150 +300,15 @@ class PagesDevice:
 
     def privacy(self, page: int = 1, shown: Shown | None = None) -> PrivacyView:
         """A day of requests, a ledger and a report."""
-        chance = Random(7)
-        clear = tuple(tuple(max(-0.2, min(0.2, chance.gauss(0, 0.15))) for _ in range(30)) for _ in range(3))
-        noisy = tuple(tuple(v + chance.choice((-1, 1)) * chance.expovariate(1 / 1.2) for v in row) for row in clear)
-        empty, scored = self.kind == "empty", self.settings.mode == "basis_laplace"
-        cost = 50.0 if scored else 4.0
-        reports = BudgetView(
-            "reports",
-            self.settings.epsilon_per_day_reports,
-            0 if empty else cost,
-            max(0.0, self.settings.epsilon_per_day_reports - (0 if empty else cost)),
-            0 if empty else 6 * cost,
-            self.settings.epsilon_lifetime_reports,
-        )
-        days = tuple(
-            LedgerDay(date(2026, 11, 20) - timedelta(days=k), "reports", cost * (1 + k % 3), 1 + k % 3)
-            for k in range(9)
-        )
-        pool = None if empty else PoolFacts(12_312, 6_900_000)
-        return PrivacyView(
-            settings=self.settings,
-            given=frozenset({"training", "epsilon_per_day_training"} if self.settings.training else ()),
-            modes=mode_facts(self.settings, PROTOCOL, pool),
-            mechanism=None if empty else mechanism_facts(self.settings, PROTOCOL),
-            composed=composed([] if empty else [("reports", "code", {"size": 16.0, "epsilon": 4.0}, 4.0, 0.0, 6)]),
-            pool=pool,
-            budgets=(
-                reports,
-                BudgetView("training", 0.0, 0.0, 0.0, 0.0),
-                BudgetView("counts", 6.0, 0.0 if empty else 3.62, 6.0 if empty else 2.38, 0.0 if empty else 5.6),
-            ),
-            days=() if empty else days,
-            log=self._log(page, shown or ("all" if empty else "concerning")),
-            report=None
-            if empty
-            else ReportPair(
-                self.settings.mode,
-                self.now - timedelta(hours=2),
-                self.now + timedelta(hours=22),
-                "r3",
-                clear if scored else ((5.0,),),
-                noisy if scored else ((11.0,),),
-                (21, 14, 7) if scored else (),
-                ("Ports and ships", "Stars and stones", "Trams") if scored else (),
-            ),
-            counts=()
-            if empty
-            else (
-                CountFacts("round-9", self.now - timedelta(hours=26), self.now - timedelta(hours=2), 28, 3, 3.62),
-                CountFacts("round-4", self.now - timedelta(hours=50), self.now - timedelta(hours=26), 32, 5, 1.98),
-            ),
-            new_clicks=2,
-            clicks_until_report=3,
-            sources=SourcesView(
-                (
-                    SourceFacts("Reading", "42 clicks", "Yes", 0 if empty else 11, 0.0 if empty else 15.04),
-                    SourceFacts("Saved searches and topics", "2 searches, 1 topic", "Yes", 0, 0.0),
-                ),
-                1e-3,
-                apart=self.kind != "offline",
-            ),
-        )
-
-    def _log(self, page: int, shown: Shown) -> TrafficLog:
-        """The requests as lines; the looks for a release stand for fourteen."""
-        if self.kind == "empty":
-            return TrafficLog(shown, (), page, page, 0, 0)
-        lines = [self._as_line(entry) for entry in self._entries() if entry.concerns or shown == "all"]
-        total = 48_211 if self.kind == "overfull" else 19
-        return TrafficLog(shown, tuple(lines), page, 40 if self.kind == "overfull" else 1, total, 4)
-
-    def _as_line(self, entry: TrafficEntry) -> TrafficLine:
-        count = 14 if entry.entry_id == 1 else 1
-        looks = tuple(replace(entry, at=entry.at - timedelta(seconds=5 * at)) for at in range(10)) if count > 1 else ()
-        return TrafficLine(
-            **vars(entry), count=count, oldest_id=1, first_at=entry.at - timedelta(seconds=65), unanswered=0,
-            looks=looks,
-        )  # fmt: skip
+        return privacy_view(self.kind, self.settings, self.now, page, shown)
 
     def looks(self, oldest_id: int, newest_id: int, page: int = 1) -> Looks | None:
         """Ten looks of fourteen."""
-        entry = next((one for one in self._entries() if one.entry_id == newest_id), None)
-        return None if entry is None else Looks(entry, oldest_id, page, 2, 14, self._as_line(entry).looks)
-
-    def _entries(self) -> tuple[TrafficEntry, ...]:
-        base = "http://127.0.0.1:8400/v1"
-        rows = (
-            ("Asks for the current release", "GET", "/releases/current", 212, 1_890, 200, 3.2, 0.0),
-            (
-                "Asks for the common list, the same for every device",
-                "GET",
-                "/news/front?limit=600",
-                230,
-                412_201,
-                200,
-                14.0,
-                0.0,
-            ),
-            ("Sends the noisy report of 3 channels of 30 scores", "POST", "/recall", 2_411, 233_410, 200, 9.8, 50.0),
-            ("Sends the same report again, bit for bit", "POST", "/recall", 2_411, 233_402, 200, 8.1, 0.0),
-            (
-                "Asks for the texts of all 400 recalled news at once",
-                "POST",
-                "/news/bodies",
-                8_122,
-                520_114,
-                200,
-                21.0,
-                0.0,
-            ),
-            ("Checks in for a training round", "POST", "/rounds/check-in", 301, 0, None, 2_000.0, 0.0),
-        )
-        return tuple(
-            TrafficEntry(
-                at,
-                self.now - timedelta(minutes=at * 7),
-                words,
-                method,
-                base + path,
-                sent,
-                received,
-                status,
-                ms,
-                cost,
-                method == "POST",
-            )
-            for at, (words, method, path, sent, received, status, ms, cost) in enumerate(rows, 1)
-        )
+        return pages_traffic.looks(self.now, oldest_id, newest_id, page)
 
     def traffic(self, entry_id: int) -> Traffic | None:
         """One request; number 2 has no body, number 6 one that is not JSON."""
-        entry = next((one for one in self._entries() if one.entry_id == entry_id), None)
-        if entry is None:
-            return None
-        report = {
-            "release": "r3",
-            "limit": 400,
-            "report": {"kind": "basis_laplace", "scores": [[0.81, -1.92]], "counts": [21]},
-        }
-        body = {2: b"", 6: bytes(range(256))}.get(entry_id, json.dumps(report).encode())
-        head = f"{entry.method} /v1/recall HTTP/1.1\r\nhost: 127.0.0.1:8400\r\ncontent-type: application/json\r\n"
-        answer = "" if entry.status is None else "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n"
-        trouble = "no answer within 10 s" if entry.status is None else None
-        gone = entry_id == 4
-        return Traffic(entry, head, b"" if gone else body, not gone, len(body), answer, trouble)
+        return pages_traffic.traffic(self.now, entry_id)
 
     def set_privacy(self, **changes: Any) -> None:
         """Change the settings, refusing what their class refuses."""
@@ -479,51 +328,7 @@ class PagesDevice:
 
     def training(self) -> TrainingView:
         """A round under way, or nothing."""
-        if self.kind == "empty":
-            return TrainingView(
-                self.settings, False, "Training is switched off on this device.", None, None, (), (), None
-            )
-        current = RoundStatus(
-            round="round-7",
-            system="uni_fedrec",
-            state="failed" if self.kind == "overfull" else "updates",
-            release="r3",
-            reason="only 11 of 40 updates arrived in time" if self.kind == "overfull" else None,
-            cohort=60,
-            cohort_minimum=40,
-            joined=60,
-            uploaded=23,
-            received_bytes=22_540_112,
-            opened_at=self.now - timedelta(seconds=8),
-            closes_at=self.now + timedelta(seconds=52),
-        )
-        done = tuple(
-            Contribution(
-                f"round-{k}",
-                "uni_fedrec",
-                f"r{k}",
-                "applied" if k else "refused",
-                self.now - timedelta(hours=k * 5),
-                980_004,
-                4.9e6,
-            )
-            for k in range(3)
-        )
-        updates = (
-            UpdateFacts("ranker.features", True, 262, LocalLaplace(), 5_240.0),
-            UpdateFacts("recall", False, 244_993, LocalLaplace(), 4_899_860.0),
-        )
-        return TrainingView(
-            settings=self.settings,
-            paused=self.paused,
-            why_not=None,
-            round=current,
-            stage="computing the update",
-            updates=updates,
-            contributions=done,
-            release="r3",
-            groups=(OwnGroup("ranker.finding", 2, 4),),
-        )
+        return training_view(self.kind, self.settings, self.now, self.paused)
 
     def pause_training(self, paused: bool) -> None:
         """Pause or go on."""
@@ -531,32 +336,7 @@ class PagesDevice:
 
     def latency(self) -> LatencyView:
         """A hundred requests around 20 ms, or none."""
-        if self.kind == "empty":
-            return latency_view(())
-        chance = Random(3)
-        base = {
-            "store": 1.2,
-            "cluster": 2.1,
-            "decompose": 0.8,
-            "noise": 0.3,
-            "encode": 0.4,
-            "network": 7.5,
-            "decode": 1.6,
-            "rank": 2.9,
-            "build": 2.6,
-        }
-        server = {"decode": 0.3, "aggregate": 0.1, "search": 1.1, "merge": 0.4, "encode": 1.9}
-        return latency_view(
-            [
-                waterfall(
-                    self.now - timedelta(minutes=k),
-                    "recall",
-                    {name: ms * chance.lognormvariate(0, 0.3) for name, ms in base.items()},
-                    server,
-                )
-                for k in range(100)
-            ]
-        )
+        return waterfalls(self.kind, self.now)
 
     def choose_sections(self, names: tuple[str, ...]) -> None:
         """Keep the first visit's choice."""

@@ -1,6 +1,6 @@
 """The command `ownfeed`: the front door. Each command imports what it needs when it runs.
 
-A command here is its options and one call; the laboratory's own commands are in `experiments/commands`.
+A command here is its options and one call; the laboratory's own, and those on rounds, are in `experiments/commands`.
 
 Exit codes: 0 done; 1 refused or failed, with one line on standard error; 2 wrong usage; 130 interrupted.
 """
@@ -17,9 +17,9 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from backend.terminal.timetable import rounds_app
 from experiments.commands.bench import bench
 from experiments.commands.evaluate import evaluate_app
+from experiments.commands.rounds import rounds_app
 
 app = typer.Typer(
     help="Ownfeed: a news feed that learns from its reader without taking the reader's clicks.",

@@ -16,7 +16,7 @@ from device_app.privacy.reporters import (
     CodeReporter,
     Reader,
 )
-from device_app.privacy.reports import memoised
+from device_app.privacy.reports import last_report, memoised
 from device_app.privacy.sealed import Sealed
 from device_app.settings import PrivacySettings
 from device_app.store.database import Database
@@ -120,6 +120,34 @@ def test_a_codebook_with_other_prototypes_or_noise_is_drawn_from_and_paid_for_an
     seal_code(ledger, memo, 5, book=BOOK.model_copy(update={"prototypes": BlobRef(sha256="cd" * 32, size_bytes=1)}))
     seal_code(ledger, memo, 5, book=BOOK.model_copy(update={"epsilon": 2.0}))
     assert ledger.total("reports") == 10
+
+
+def test_a_codebook_carried_over_to_another_encoder_costs_nothing_for_codes_already_drawn(
+    database: Database, memo: ReportMemo, clock
+) -> None:  # type: ignore[no-untyped-def]
+    ledger = Ledger(LedgerBook(database), CODE, clock)
+    first = seal_code(ledger, memo, 5)
+    moved = {"prototypes": BlobRef(sha256="cd" * 32, size_bytes=1), "lineage": BOOK.origin}
+    carried = BOOK.model_copy(update=moved)
+    assert seal_code(ledger, memo, 5, book=carried).message.report == first.message.report
+    assert ledger.total("reports") == 4
+    seal_code(ledger, memo, 6, book=carried)
+    assert ledger.total("reports") == 8, "another code is another value"
+
+
+def test_a_report_that_says_the_same_under_another_release_is_sent_again_under_its_name(
+    database: Database, memo: ReportMemo, clock
+) -> None:  # type: ignore[no-untyped-def]
+    ledger = Ledger(LedgerBook(database), CODE, clock)
+    first = seal_code(ledger, memo, 5, clicks=3)
+    again = memoised(memo, release="r1", limit=400, clicks=4, settings=CODE, now=clock(), under="r2")
+    assert again is not None
+    assert again.message == first.message.model_copy(update={"release": "r2"}), "the noise is the same to the bit"
+    assert (again.charge.epsilon, again.charge.subject) == (0, "r2")
+    left = last_report(memo, release="r1", limit=400, settings=CODE, under="r2")
+    assert left is not None
+    assert left.payload == again.payload
+    assert ledger.total("reports") == 4
 
 
 def test_the_ledger_holds_mechanism_figures_hash_and_time_of_a_code(

@@ -202,7 +202,8 @@ def test_without_scripts_every_form_still_works(chromium: Browser, standing: Sta
 
 def test_no_style_sheet_or_script_is_stopped_by_the_content_policy_of_the_pages(desk: Watched) -> None:
     desk.page.goto(desk.home + "/")
-    assert desk.page.evaluate("document.styleSheets.length") == 5
+    asked = desk.page.locator("link[rel=stylesheet]").count()
+    assert desk.page.evaluate("document.styleSheets.length") == asked > 1
     assert desk.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(251, 249, 244)"
 
 

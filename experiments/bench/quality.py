@@ -6,7 +6,6 @@ of the codebook of reports or by a private count.
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import tempfile
@@ -202,10 +201,10 @@ def _write(found: tuple[Curve, ...]) -> None:
         readers=READERS,
         devices=DEVICES,
         cohort=COHORT,
-        measured_at=datetime.now(UTC).isoformat(timespec="minutes"),
+        measured_at=datetime.now(UTC).replace(second=0, microsecond=0),
     )
     quality_file().parent.mkdir(parents=True, exist_ok=True)
-    quality_file().write_text(json.dumps(told.model_dump(), indent=1), encoding="utf-8")
+    quality_file().write_text(told.model_dump_json(indent=1), encoding="utf-8")
     write_figure(quality_file().with_suffix(".svg"), [of_curve(each) for each in found])
 
 

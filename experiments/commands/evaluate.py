@@ -55,6 +55,39 @@ def evaluate_popularity(
         table.show(Console(highlight=False))
 
 
+@evaluate_app.command("recall")
+def evaluate_recall(
+    data: Data = DATA,
+    steps: Annotated[int, typer.Option(min=1, help="Central training: steps of 64 samples.")] = 150,
+    rounds: Annotated[int, typer.Option(min=1, help="Federated trainings: rounds.")] = 60,
+    cohort: Annotated[int, typer.Option(min=1, help="Readers a round.")] = 50,
+    seed: Annotated[int, typer.Option(help="Of batches, cohorts and negatives.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Uni-FedRec's recall model by its unified score: before and after training, with and without noise."""
+    from experiments.recall.evaluate import run_recall
+    from experiments.recall.training import Sizes
+
+    with refusals():
+        tables = run_recall(data=data, sizes=Sizes(steps, rounds, cohort), seed=seed, console=says)
+    show(tables, as_json)
+
+
+@evaluate_app.command("codebook")
+def evaluate_codebook(
+    data: Data = DATA,
+    seeds: Annotated[int, typer.Option(min=1, max=100, help="Starts and draws of each system.")] = 3,
+    rounds: Annotated[int, typer.Option(min=1, help="Rounds of each.")] = 30,
+    as_json: AsJson = False,
+) -> None:
+    """Codebooks of reports learned in rounds, exact and under noise, against topics of the pool."""
+    from experiments.recall.codebook_rounds import run_codebook
+
+    with refusals():
+        tables = run_codebook(data=data, seeds=seeds, rounds=rounds, console=says)
+    show(tables, as_json)
+
+
 @evaluate_app.command("finding")
 def evaluate_finding(
     data: Data = DATA,

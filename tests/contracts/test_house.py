@@ -79,7 +79,7 @@ def test_the_command_line_has_every_command_of_the_issue() -> None:
         ("rounds", "schedule"), ("rounds", "unschedule"),
         ("ingest", "newsroom"), ("ingest", "rss"), ("ingest", "mind"), ("ingest", "jsonl"),
         ("evaluate",), ("evaluate", "ranking"), ("evaluate", "popularity"), ("evaluate", "finding"),
-        ("evaluate", "movielens"),
+        ("evaluate", "movielens"), ("evaluate", "recall"), ("evaluate", "codebook"),
     }  # fmt: skip
 
 

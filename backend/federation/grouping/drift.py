@@ -26,8 +26,9 @@ SHARE_MEMORY = 0.9
 
 @dataclass(frozen=True)
 class Drift:
-    """What is believed of K groups: means [K, D] with variances [K] a coordinate, and members [K] of `readers`, with
-    the variance of each, counted over rounds.
+    """What is believed of K groups: means [K, D] that lie in `axes` directions, with variances [K] along each, and
+    members [K] of `readers`, with the variance of each, counted over rounds. noises [K] is the part that the
+    mechanism's noise has in the means, again a variance along each direction.
 
     A Kalman filter: each round's sum s of a group with m readers is m mu + noise, with variance m nu^2 of the readers
     about mu and sigma^2 of the mechanism. m is noisy too: it's drawn to an even share of the cohort, and what stays
@@ -40,17 +41,22 @@ class Drift:
     members: Floats
     members_variance: float
     readers: float
+    noises: Floats
+    axes: int
 
     @classmethod
-    def begin(cls, prototypes: NDArray[np.float32]) -> Self:
-        """At prototypes [K, D] of length 1 that tell nothing of any reader."""
+    def begin(cls, prototypes: NDArray[np.float32], *, axes: int | None = None) -> Self:
+        """At prototypes [K, D] of length 1 that tell nothing of any reader. axes: D unless given."""
         K, D = prototypes.shape
+        axes = D if axes is None else axes
         return cls(
             FIRST_LENGTH * prototypes.astype(np.float64),
-            np.full(K, FIRST_VARIANCE / D),
+            np.full(K, FIRST_VARIANCE / axes),
             np.zeros(K),
             0.0,
             0.0,
+            np.zeros(K),
+            axes,
         )
 
     @property
@@ -65,11 +71,21 @@ class Drift:
         """
         return unit(self.means - share * (self.shares() @ self.means))
 
+    def noise_share(self) -> float:
+        """How much of what sets the groups apart is the mechanism's noise: of the squared lengths of the means less
+        their mean, 0 to 1, mean of all groups.
+
+        The noise in the means is known exactly, as the filter is linear. The groups count alike here, so that noisy
+        shares don't pass for a distance between groups.
+        """
+        lengths = np.square(self.means - self.means.mean(axis=0)).sum(axis=1)
+        return float(np.minimum(self.axes * self.noises / np.maximum(lengths, 1e-12), 1.0).mean())
+
     def seen(
         self, sums: Floats, members: Floats, readers: int, *, sums_variance: float, members_variance: float
     ) -> Self:
-        """After a round of so many readers: sums [K, D] of the groups' unit vectors and their counts [K], each with its
-        noise's variance.
+        """After a round of so many readers: sums [K, D] of the groups' unit vectors, as far as they lie in the `axes`,
+        and their counts [K], each with its noise's variance.
 
         Raises ValueError for other shapes or numbers that are not finite.
         """
@@ -81,9 +97,9 @@ class Drift:
         even = readers / K
         trust = even**2 / (even**2 + members_variance)
         counted = np.maximum(even + trust * (members - even), 0.0)
-        variances = self.variances + DRIFT / D
-        miscounted = trust * members_variance * np.square(self.means).sum(axis=1) / D
-        spread = counted**2 * variances + counted * (SCATTER / D) + miscounted + sums_variance
+        variances = self.variances + DRIFT / self.axes
+        miscounted = trust * members_variance * np.square(self.means).sum(axis=1) / self.axes
+        spread = counted**2 * variances + counted * (SCATTER / self.axes) + miscounted + sums_variance
         gain = np.divide(variances * counted, spread, out=np.zeros(K), where=spread > 0)
         return type(self)(
             self.means + gain[:, None] * (sums - counted[:, None] * self.means),
@@ -91,6 +107,8 @@ class Drift:
             SHARE_MEMORY * self.members + members,
             SHARE_MEMORY**2 * self.members_variance + members_variance,
             SHARE_MEMORY * self.readers + readers,
+            np.square(1 - gain * counted) * self.noises + np.square(gain) * (miscounted + sums_variance),
+            self.axes,
         )
 
     def shares(self) -> Floats:

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 HARDLY_MOVED = 0.995
 """Cosine above which no prototype is worth every reader's fresh report."""
+NOISE_MOST = 0.3
+"""Share of what sets a draft's groups apart that may be noise. On MIND drafts without noise find what topics find or
+more; from a half on they lose up to two points of R@100 (`ownfeed evaluate codebook`)."""
 
 
 @dataclass(frozen=True)
@@ -40,13 +43,17 @@ class LearnedCodebook:
     Args:
         apart: share of the mean of all readers that is taken out of the adopted prototypes. A reader's vector is a mean
             of several interests, and mostly what all readers have in common: lists by such prototypes are nearly the
-            same for everybody. With 1 they follow what sets a group's readers apart. It needs means without noise,
-            which would otherwise be most of what is left.
+            same for everybody. With 1 they follow what sets a group's readers apart.
+        axes: directions in which prototypes may move, the principal ones of the release's finest codebook; all without.
+            Noise is as long as the square root of their number, and what sets readers of news apart lies in few.
+
+    A draft that is mostly noise is never adopted, however many rounds there were: `Drift.noise_share`.
     """
 
     size: int = 16
     adopt_every: int = 10
     apart: float = 0.0
+    axes: int | None = None
 
     def plan(self, spec: SystemSpec, stock: Stock) -> Plan:
         """Asks every device which of the draft's prototypes it is nearest to, under masks. Raises RoundImpossible."""
@@ -64,7 +71,7 @@ class LearnedCodebook:
         variance = step**2 * total.count
         members = opened[MEMBERS] / member
         after = before.seen(
-            opened[SUMS] / vector,
+            self.within(opened[SUMS] / vector, self._finest(stock)),
             members,
             total.count,
             sums_variance=variance / vector**2,
@@ -73,12 +80,13 @@ class LearnedCodebook:
         rounds = stock.memory.steps + 1 if self._remembers(stock) else 1
         adopted = self._codebook(stock)
         drafted = after.apart(self.apart)
-        moved = float((self._prototypes(stock, adopted) * drafted).sum(axis=1).min())
-        adopts = rounds % self.adopt_every == 0 and moved < HARDLY_MOVED
+        moved = self.moved(after, self._prototypes(stock, adopted))
+        adopts = rounds % self.adopt_every == 0 and self.worth(after, self._prototypes(stock, adopted))
         facts = {
             "rounds": rounds,
             "least_cosine_to_codebook": moved,
             "noise_per_coordinate": float(np.sqrt(variance) / vector),
+            "noise_share": after.noise_share(),
             "shares": [round(float(share), 4) for share in after.shares()],
             "adopted": adopts,
         }
@@ -100,9 +108,36 @@ class LearnedCodebook:
         """What earlier rounds came to, or the release's own codebook: also where another was published meanwhile."""
         if self._remembers(stock):
             kept = stock.memory.tensors
-            means, variances, members = kept["means"], kept["variances"], kept["members"]
-            return Drift(means, variances, members, float(kept["members_variance"]), float(kept["readers"]))
-        return Drift.begin(self._prototypes(stock, self._codebook(stock)))
+            return Drift(
+                kept["means"],
+                kept["variances"],
+                kept["members"],
+                float(kept["members_variance"]),
+                float(kept["readers"]),
+                kept["noises"],
+                int(kept["axes"]),
+            )
+        return self.begin(self._prototypes(stock, self._codebook(stock)))
+
+    def begin(self, prototypes: np.ndarray) -> Drift:
+        """A draft at prototypes [K, D] that tell nothing of any reader."""
+        return Drift.begin(prototypes, axes=None if self.axes is None else min(self.axes, prototypes.shape[1]))
+
+    def moved(self, draft: Drift, prototypes: np.ndarray) -> float:
+        """The least cosine of a drafted prototype and the one that it would replace, [K, D]."""
+        return float((prototypes * draft.apart(self.apart)).sum(axis=1).min())
+
+    def worth(self, draft: Drift, prototypes: np.ndarray) -> bool:
+        """Whether readers should pay for reports by the draft instead of by these prototypes [K, D]."""
+        return self.moved(draft, prototypes) < HARDLY_MOVED and draft.noise_share() <= NOISE_MOST
+
+    def within(self, sums: np.ndarray, finest: np.ndarray) -> np.ndarray:
+        """The part of sums [K, D] that lies in the principal directions of the finest codebook [L, D]."""
+        if self.axes is None:
+            return sums
+        _, _, directions = np.linalg.svd(finest.astype(np.float64), full_matrices=False)
+        kept = directions[: self.axes]
+        return np.asarray(sums @ kept.T @ kept)
 
     def _remembers(self, stock: Stock) -> bool:
         kept = stock.memory.tensors.get("of")
@@ -117,6 +152,8 @@ class LearnedCodebook:
                 "members": draft.members,
                 "members_variance": np.array(draft.members_variance),
                 "readers": np.array(draft.readers),
+                "noises": draft.noises,
+                "axes": np.array(float(draft.axes)),
                 "of": _mark(encoder, book),
             },
         )
@@ -131,9 +168,12 @@ class LearnedCodebook:
             )
         return found
 
+    def _finest(self, stock: Stock) -> np.ndarray:
+        return self._prototypes(stock, max(stock.release.recall.codebooks, key=lambda each: each.size))
+
     def _prototypes(self, stock: Stock, book: Codebook) -> np.ndarray:
         content = stock.releases.read_blob(book.prototypes.sha256)
-        spec = TensorSpec("float32", (self.size, stock.release.dimensions))
+        spec = TensorSpec("float32", (book.size, stock.release.dimensions))
         return unpack(content, {PROTOTYPES: spec}, limit_bytes=len(content))[PROTOTYPES]
 
 

@@ -1,13 +1,12 @@
 """The prototypes that reports are made with, learned from secure sums of readers' vectors by their nearest prototype.
 
-`codebook` has noise inside the sum: shares of 0.75 of the clip, so a round costs each of 60 survivors epsilon 1.6 at
-delta 1e-6 (0.36 of 1,000), like `small_ranker_secure`. The noise is spread over K D numbers where one reader's vector
-is a single row: a cohort of 60 moves the prototypes hardly at all (R@100 +-0 in simulation). In simulated cohorts of
-1,000 to 10,000 it moved them, and R@100 fell by 2 to 4 points: groups then follow what all readers have in common.
-So it is for study, and nothing schedules it.
+`codebook` has noise inside the sum, in shares for cohorts of 1,000 devices and more, which pay epsilon 1.6 each at
+delta 1e-6. The noise is spread over K D numbers where one reader's vector is a single row, so the sums are read in the
+few directions in which news differ most, and a draft that is mostly noise is never published. On MIND none was in 30
+rounds of up to 2,800 devices: smaller cohorts spend budget on nothing, and harm nobody.
 
 `codebook_exact` opens the exact sum of the cohort, which no epsilon bounds: devices decline it unless their readers
-allow exact sums. It adopts what sets groups apart (`LearnedCodebook.apart`).
+allow exact sums. Both adopt what sets groups apart (`LearnedCodebook.apart`).
 """
 
 from __future__ import annotations
@@ -19,8 +18,8 @@ from device_app.wire.protections import SecureSum
 CODEBOOK = SystemSpec(
     name="codebook",
     task="nearest_prototype",
-    protection=SecureSum(clip=1.0, sigma=49_000),
-    strategy=LearnedCodebook(),
+    protection=SecureSum(clip=1.0, sigma=12_000),
+    strategy=LearnedCodebook(apart=1.0, axes=24),
 )
 
 CODEBOOK_EXACT = SystemSpec(

@@ -1,0 +1,128 @@
+"""Training Uni-FedRec's recall model by its unified score, in one place and in rounds without HTTP (ALGORITHMS 2.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.federation.optimizers import Adam, Carried, Optimizer, Sgd
+from backend.federation.strategies.fedavg import FedAvg
+from backend.federation.systems.uni_fedrec import UNI_FEDREC
+from backend.releases.publish import SCORE_NOISE
+from device_app.training.gradients import BoundGraph, OnnxGradients
+from device_app.training.samples import Samples, SampleSource
+from device_app.training.tasks.recall import RecallTask
+from device_app.wire.protections import LocalLaplace
+from device_app.wire.releases import RecallProtocol
+from experiments.datasets.ragged import Ragged
+from experiments.datasets.samples import TrainingSamples, left_out
+from experiments.recall.uni_fedrec import FirstModel
+from experiments.recall.warm import Rows
+from experiments.simulation.clients import Device, OneProcess
+from experiments.simulation.protections import local_laplace
+from experiments.simulation.readers import Library, SimulatedReader
+from experiments.simulation.rounds import Protect, Rounds, Trained, in_clear, simulate
+from exporters.package import export_recall
+from models.shapes import BASIS_SIZE, CHANNELS_LIMIT, CLICKS
+
+NEGATIVES = UNI_FEDREC.negatives
+BATCH = 64
+RATE = 3e-5
+"""Adam's, chosen on the validation readers: see the README."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Central steps of 64 samples; rounds of so many readers."""
+
+    steps: int = 150
+    rounds: int = 60
+    cohort: int = 50
+
+
+def history_samples(readers: Sequence[Rows], news: int) -> TrainingSamples:
+    """The last clicks of each reader's, after those before them; negatives are as popular and never read.
+
+    Raises ValueError if no reader has clicks enough.
+    """
+    kept = [clicks for clicks in readers if left_out(len(clicks))]
+    if not kept:
+        raise ValueError("readers: none has clicks enough for a sample")
+    ends = [range(len(clicks) - left_out(len(clicks)), len(clicks)) for clicks in kept]
+    pairs = [(reader, end) for reader, mine in enumerate(ends) for end in mine]
+    nothing = np.zeros(0, np.int64)
+    return TrainingSamples(
+        reader=np.array([reader for reader, _ in pairs]),
+        clicks=Ragged.of([kept[reader][:end] for reader, end in pairs]).last(CLICKS, padding=news),
+        positive=np.array([kept[reader][end] for reader, end in pairs], dtype=np.int64),
+        shown=Ragged.of([nothing] * len(pairs)),
+        read=tuple(frozenset(clicks.tolist()) for clicks in kept),
+        popular=np.concatenate(kept),
+        news=news,
+    )
+
+
+@dataclass(frozen=True)
+class Everybody:
+    """All readers' samples as one source: what a server that had them would draw batches from."""
+
+    samples: TrainingSamples
+    library: Library
+
+    def draw(self, *, negatives: int, limit: int, rng: np.random.Generator, features: tuple[str, ...] = ()) -> Samples:
+        """`limit` samples of whomever."""
+        rows = rng.choice(len(self.samples), size=limit, replace=False)
+        return self.library.samples(self.samples.clicks[rows], self.samples.candidates(rows, negatives, rng))
+
+
+class Workshop:
+    """A first model's graphs, and the samples that it is trained on."""
+
+    def __init__(self, first: FirstModel, news: NDArray[np.float32], samples: TrainingSamples) -> None:
+        self._first, self._samples, self._library = first, samples, Library.of(news)
+        exported = export_recall(first.model)
+        self._context = BoundGraph(exported.graphs["context"], threads=1)
+        self._grad = OnnxGradients(exported.graphs["gradient"])
+
+    def centrally(self, steps: int, seed: int, rate: float = RATE) -> Trained:
+        """Adam on batches of everybody's samples."""
+        everybody = Everybody(self._samples, self._library)
+        plan = Rounds(steps, 1, 1, seed)
+        return self._run(lambda reader: everybody, BATCH, plan, Carried(Adam(rate)), in_clear)
+
+    def in_rounds(self, rounds: int, cohort: int, seed: int, rate: float = RATE) -> Trained:
+        """Readers' gradients in clear, Adam on their mean: what an exact secure sum would open."""
+        plan = Rounds(rounds, cohort, self._samples.readers, seed)
+        return self._run(self._reader, UNI_FEDREC.samples_limit, plan, Carried(Adam(rate)), in_clear)
+
+    def by_the_paper(self, rounds: int, cohort: int, seed: int) -> Trained:
+        """The live system `uni_fedrec`: the paper's clip, noise and plain steps."""
+        law, optimizer = UNI_FEDREC.protection, UNI_FEDREC.optimizer
+        assert isinstance(law, LocalLaplace)
+        assert isinstance(optimizer, Sgd)
+        plan = Rounds(rounds, cohort, self._samples.readers, seed)
+        return self._run(self._reader, UNI_FEDREC.samples_limit, plan, optimizer, local_laplace(law))
+
+    def _reader(self, reader: int) -> SimulatedReader:
+        return SimulatedReader(self._samples, reader, self._library)
+
+    def _run(
+        self, source: Callable[[int], SampleSource], limit: int, plan: Rounds, optimizer: Optimizer, protect: Protect
+    ) -> Trained:
+        task = RecallTask(
+            contexts=lambda params, clicks, mask: self._context(params, clicks=clicks, click_mask=mask)["contexts"],
+            protocol=RecallProtocol(
+                basis_size=BASIS_SIZE,
+                channels_limit=CHANNELS_LIMIT,
+                cluster_distance=self._first.distance,
+                score_clip=self._first.model.score_clip,
+                score_noise=SCORE_NOISE,
+            ),
+            negatives=NEGATIVES,
+            samples_limit=limit,
+        )
+        device = Device(task, self._grad, source, plan.seed)
+        return simulate(OneProcess(device), self._first.weights, plan, FedAvg(), optimizer, protect=protect)

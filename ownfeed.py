@@ -1,6 +1,6 @@
 """The command `ownfeed`: the front door. Each command imports what it needs when it runs.
 
-A command here is its options and one call; the laboratory's own, and those on rounds, are in `experiments/commands`.
+A command here is its options and one call; the laboratory's own are in `experiments/commands`.
 
 Exit codes: 0 done; 1 refused or failed, with one line on standard error; 2 wrong usage; 130 interrupted.
 """
@@ -12,14 +12,16 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
 from experiments.commands.bench import bench
 from experiments.commands.evaluate import evaluate_app
-from experiments.commands.rounds import rounds_app
+
+if TYPE_CHECKING:
+    from backend.operator import Operator
 
 app = typer.Typer(
     help="Ownfeed: a news feed that learns from its reader without taking the reader's clicks.",
@@ -29,6 +31,7 @@ app = typer.Typer(
 )
 ingest_app = typer.Typer(help="Bring news into the backend's pool. Repeating it changes nothing.", no_args_is_help=True)
 app.add_typer(ingest_app, name="ingest")
+rounds_app = typer.Typer(help="List, cancel, pause and schedule training rounds.", no_args_is_help=True)
 app.add_typer(evaluate_app, name="evaluate")
 app.add_typer(rounds_app, name="rounds")
 
@@ -176,14 +179,11 @@ def round_(
     as_json: AsJson = False,
 ) -> None:
     """Open one training round and follow it, and what it orders, until the last has ended."""
-    from backend.operator import Operator
-    from backend.settings import load_settings
     from backend.terminal.rounds import follow_all
 
-    settings = load_settings(**chosen(data_dir=data_dir))
-    operator = Operator(backend or f"http://{settings.host}:{settings.port}", settings.admin_token_file)
-    opened = operator.open_round(system, cohort=cohort, cohort_minimum=min(cohort_minimum, cohort), seconds=seconds)
-    if not follow_all(operator, opened, watch=watch, as_json=as_json, console=says):
+    asked = operator(backend, data_dir)
+    opened = asked.open_round(system, cohort=cohort, cohort_minimum=min(cohort_minimum, cohort), seconds=seconds)
+    if not follow_all(asked, opened, watch=watch, as_json=as_json, console=says):
         raise typer.Exit(1)
 
 
@@ -247,6 +247,86 @@ def ingest_jsonl(
 
     settings = load_settings(**chosen(data_dir=data_dir))
     take_in(read_jsonl(file), f"jsonl {file.name}", settings, as_json)
+
+
+@rounds_app.command("list")
+def list_(backend: BackendUrl = None, data_dir: BackendDir = None, as_json: AsJson = False) -> None:
+    """The last hundred rounds, newest first, and the timetable."""
+    from backend.terminal.timetable import show_rounds
+
+    show_rounds(operator(backend, data_dir), as_json, says)
+
+
+@rounds_app.command()
+def pause(backend: BackendUrl = None, data_dir: BackendDir = None, as_json: AsJson = False) -> None:
+    """Open no round and give no places until `resume`. Devices that have their places go on."""
+    from backend.terminal.timetable import show_timings
+
+    show_timings(operator(backend, data_dir).pause(), as_json, says)
+
+
+@rounds_app.command()
+def resume(backend: BackendUrl = None, data_dir: BackendDir = None, as_json: AsJson = False) -> None:
+    """Go on; what waited opens at once."""
+    from backend.terminal.timetable import show_timings
+
+    show_timings(operator(backend, data_dir).resume(), as_json, says)
+
+
+@rounds_app.command()
+def cancel(
+    round_id: Annotated[str, typer.Argument(help="Of a round under way: round-12.")],
+    backend: BackendUrl = None,
+    data_dir: BackendDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """End a round under way; its updates are thrown away, and nothing is opened."""
+    from backend.terminal.timetable import show_cancelled
+
+    show_cancelled(operator(backend, data_dir).cancel(round_id), as_json, says)
+
+
+@rounds_app.command()
+def schedule(
+    every: Annotated[float | None, typer.Option(help="Minutes from one round to the next.")] = None,
+    waiting: Annotated[int | None, typer.Option(help="Devices that must be waiting.")] = None,
+    system: Annotated[str, typer.Option(help="What to do, and how.")] = "small_ranker_secure",
+    cohort: Annotated[int, typer.Option(min=1, help="Updates wanted.")] = 60,
+    cohort_minimum: Annotated[int, typer.Option(min=1, help="Below this a round fails.")] = 10,
+    seconds: Annotated[float, typer.Option(min=1, help="Deadline of each round.")] = 60.0,
+    backend: BackendUrl = None,
+    data_dir: BackendDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Open rounds every so many minutes, or when so many devices wait; with both, when both are true."""
+    from backend.terminal.timetable import show_timings
+
+    timings = operator(backend, data_dir).schedule(
+        system,
+        cohort=cohort,
+        cohort_minimum=min(cohort_minimum, cohort),
+        seconds=seconds,
+        every_minutes=every,
+        waiting=waiting,
+    )
+    show_timings(timings, as_json, says)
+
+
+@rounds_app.command()
+def unschedule(backend: BackendUrl = None, data_dir: BackendDir = None, as_json: AsJson = False) -> None:
+    """Open no round by itself any more."""
+    from backend.terminal.timetable import show_timings
+
+    show_timings(operator(backend, data_dir).unschedule(), as_json, says)
+
+
+def operator(backend: str | None, data_dir: Path | None) -> Operator:
+    """The operator of a backend: at its address, with the token of its folder."""
+    from backend.operator import Operator
+    from backend.settings import load_settings
+
+    settings = load_settings(**chosen(data_dir=data_dir))
+    return Operator(backend or f"http://{settings.host}:{settings.port}", settings.admin_token_file)
 
 
 def chosen(**options: Any) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from backend.operator import OperatorRefused
 from backend.settings import load_settings
-from experiments.commands.rounds import rounds_app
+from ownfeed import rounds_app
 from tests.doubles.clock import StillClock
 from tests.doubles.news import NOW
 from tests.doubles.round_rig import TOKEN, BackendRig
@@ -31,7 +31,7 @@ def run(rig: BackendRig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
     settings = load_settings(data_dir=tmp_path / "operator")
     settings.admin_token_file.parent.mkdir(parents=True)
     settings.admin_token_file.write_text(TOKEN, encoding="utf-8")
-    monkeypatch.setattr("experiments.commands.rounds._says.width", 300)
+    monkeypatch.setattr("ownfeed.says.width", 300)
     with serving(rig.app) as url:
 
         def call(*words: str) -> tuple[str, str]:

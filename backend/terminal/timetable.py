@@ -1,0 +1,62 @@
+"""`ownfeed rounds`: which rounds there were, and when the next ones open, for a person or as JSON for a script."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from backend.operator import Operator
+from device_app.wire.rounds import RoundStatus
+
+
+def show_rounds(operator: Operator, as_json: bool, console: Console) -> None:
+    """The last rounds, newest first, and the timetable. Raises OperatorRefused, as the operator does throughout."""
+    rounds, timings = operator.rounds(), operator.timetable()
+    if as_json:
+        shown = [one.model_dump(mode="json") for one in rounds]
+        typer.echo(json.dumps({"rounds": shown, "timetable": timings}, indent=2))
+        return
+    table = Table(box=None, pad_edge=False)
+    for column in ("round", "system", "state", "in", "opened", "published", "says"):
+        table.add_column(column)
+    for one in rounds:
+        says = one.reason or one.says or ""
+        opened = f"{one.opened_at:%Y-%m-%d %H:%M}"
+        counts = f"{one.uploaded}/{one.cohort}"
+        table.add_row(one.round, one.system, one.state, counts, opened, one.published or "", Text(says))
+    console.print(table)
+    console.print(_in_words(timings), markup=False)
+
+
+def show_timings(timings: dict[str, Any], as_json: bool, console: Console) -> None:
+    """The timetable as it now is."""
+    if as_json:
+        typer.echo(json.dumps(timings, indent=2))
+    else:
+        console.print(_in_words(timings), markup=False)
+
+
+def show_cancelled(status: RoundStatus, as_json: bool, console: Console) -> None:
+    """How a cancelled round ended."""
+    if as_json:
+        typer.echo(status.model_dump_json())
+    else:
+        console.print(f"{status.round} {status.state}: {status.reason}", markup=False)
+
+
+def _in_words(timings: dict[str, Any]) -> str:
+    """What happens next, in a sentence or two."""
+    plan, words = timings["schedule"], []
+    if plan is not None:
+        if plan["every_minutes"] is not None:
+            words.append(f"every {plan['every_minutes']:g} minutes")
+        if plan["waiting"] is not None:
+            words.append(f"when {plan['waiting']} devices wait")
+    opens = f"{plan['order']['system']} {' and '.join(words)}" if plan is not None else "none opens by itself"
+    says = f"Rounds are {'paused' if timings['paused'] else 'on'}; {opens}."
+    return says + (f" The last try: {timings['trouble']}" if timings["trouble"] else "")

@@ -20,9 +20,9 @@ from backend.federation.secagg.book import SumBook
 from backend.federation.secagg.secure_sum import OpenedSum
 from backend.federation.uploads import UploadRules
 from device_app.wire.layout import WeightedSum
-from device_app.wire.protections import NOISE_REACH, SUMMED, SecureSum
+from device_app.wire.protections import SUMMED, SecureSum
 from device_app.wire.rounds import RoundManifest
-from device_app.wire.secagg import SumTerms
+from device_app.wire.secagg import NOISE_REACH, SumTerms
 from device_app.wire.union import UnionMarks
 
 

@@ -12,13 +12,8 @@ from device_app.wire.concentrated import epsilon_of, rho_of_sum
 from device_app.wire.ids import Message
 from device_app.wire.layout import UpdateLayout
 from device_app.wire.ring import FixedPoint
-from device_app.wire.secagg import MEMBERS_LIMIT, SumTerms
+from device_app.wire.secagg import MEMBERS_LIMIT, NOISE_REACH, SPARSE_FROM, SumTerms
 from device_app.wire.union import UnionMarks
-
-SPARSE_FROM = 100
-"""From so many devices on each masks with about log n others (Bell et al. 2020)."""
-NOISE_REACH = 10.0
-"""Standard deviations of the opened sum's noise for which the ring has room: beyond them lie fewer than 1 in 10^23."""
 
 
 class LocalLaplace(Message):

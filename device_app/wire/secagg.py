@@ -28,6 +28,10 @@ LENGTH_LIMIT = 2**27
 BOX_BYTES = 8 + 2 * SHARE_BYTES + 16
 KEY_BYTES = 32
 SIGNATURE_BYTES = 64
+SPARSE_FROM = 100
+"""From so many devices on each masks with about log n others (Bell et al. 2020)."""
+NOISE_REACH = 10.0
+"""Standard deviations of the opened sum's noise for which the ring has room: beyond them lie fewer than 1 in 10^23."""
 
 Member = Annotated[int, Field(ge=1, le=MEMBERS_LIMIT)]
 Key = Annotated[bytes, Field(min_length=KEY_BYTES, max_length=KEY_BYTES)]

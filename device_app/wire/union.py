@@ -15,12 +15,10 @@ from device_app.wire.concentrated import epsilon_of, rho_of_sum
 from device_app.wire.ids import Message
 from device_app.wire.layout import WeightedSum, marked_rows
 from device_app.wire.ring import RingVector, as_integers
-from device_app.wire.secagg import MEMBERS_LIMIT, SumTerms
+from device_app.wire.secagg import MEMBERS_LIMIT, NOISE_REACH, SPARSE_FROM, SumTerms
 
 NEWS = "news"
 """The one tensor of such an update: float32 [n], 1 at this device's news and 0 elsewhere."""
-SPARSE_FROM = 100
-NOISE_REACH = 10.0
 SAFETY = 3.0
 """Standard deviations of the noise by which a count must lie above what it has to reach."""
 

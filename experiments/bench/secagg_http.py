@@ -25,7 +25,7 @@ from backend.db.tables_federation import Round
 from backend.federation.secagg.graph import choose_neighbourhood
 from backend.operator import Operator
 from backend.settings import load_settings
-from device_app.wire.protections import SPARSE_FROM
+from device_app.wire.secagg import SPARSE_FROM
 from experiments.bench.newspaper import free_port
 from experiments.bench.secagg_clients import WireClient
 from experiments.bench.secagg_server import SUMMING

@@ -22,9 +22,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import hypergeom
 
+from device_app.wire.secagg import SPARSE_FROM
+
 _NUMBER = np.dtype("<u2")
-SPARSE_FROM = 100
-"""Cohorts of so many members and more take the sparse form by default; smaller ones never do."""
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,13 @@ from itertools import combinations
 import pytest
 
 from backend.federation.secagg.graph import (
-    SPARSE_FROM,
     Assumptions,
     MaskGraph,
     Neighbourhood,
     choose_neighbourhood,
     random_circle,
 )
+from device_app.wire.secagg import SPARSE_FROM
 from tests.doubles.secure_sums import cohort, plain_sum, run_sum, terms
 
 

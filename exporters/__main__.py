@@ -14,7 +14,7 @@ from torch import nn
 
 from exporters.architectures import ARCHITECTURES
 from exporters.package import ExportedModel, export_model
-from exporters.parity import ParityError
+from exporters.parity import GRADIENT_TOLERANCE, SCORE_TOLERANCE, ParityError
 
 SEED = 7
 
@@ -34,7 +34,7 @@ def main(
     if not (every or models):
         raise typer.BadParameter("say --all, --list or the names of models")
     torch.manual_seed(SEED)
-    table = Table("model", "parameters", "graph", "bytes", "nodes", "export s", "largest difference")
+    table = Table("model", "parameters", "graph", "bytes", "nodes", "export s", "largest difference", "bar")
     failures = []
     started = time.perf_counter()
     with _progress() as progress:
@@ -77,6 +77,7 @@ def _tell(table: Table, exported: ExportedModel, parameters: int) -> None:
             str(each.nodes),
             f"{each.export_sec:.1f}",
             f"{each.largest_difference:.1e}",
+            f"{GRADIENT_TOLERANCE if each.purpose.endswith('gradient') else SCORE_TOLERANCE:.0e}",
         )
 
 

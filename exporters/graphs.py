@@ -1,7 +1,8 @@
 """Which graphs each kind of model has: purposes, inputs, outputs.
 
-H = 50, C_max = 5, K = 4 and the lengths of texts are fixed in the graphs; "batch" is any number of readers or samples,
-"news" any number of candidates, or of distinct news.
+C_max = 5, K = 4 and the lengths of texts are fixed in the graphs; "batch" is any number of readers or samples, "news"
+any number of candidates, or of distinct news, "clicks" any number of clicks up to 50, so that a device need not compute
+padding. Only where a GRU's training is unrolled over the clicks are there 50 always.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import cast
 
 from torch import Tensor, nn
 
+from device_app.wire.recall import CLICKS_AXIS
 from exporters.news_table import table_loss
 from exporters.signature import GraphInput, GraphSpec, call
 from models.dssm import Dssm, MultiViewDssm, Tower, ViewRanker
@@ -19,25 +21,25 @@ from models.news.lstur import TopicNews
 from models.news.naml import NamlNews
 from models.news.plm import PlmNewsEncoder
 from models.news.text import TitleEncoder
-from models.one_vector import OneVectorModel
+from models.one_vector import CosineResidual, OneVectorModel
 from models.recall.basis import BasisRecall
+from models.recall.ebnr import Ebnr
 from models.recall.octopus import Octopus
 from models.shapes import ABSTRACT_WORDS, CHANNELS_LIMIT, CLICKS, NEGATIVES, NEWS_DIM, TITLE_WORDS
 from models.user.candidate_attention import CandidateAttention
 from models.user.cosine import CosineRanker
 from models.user.feature_ranker import FeatureRanker
+from models.user.lstur import LsturUser
 from models.user.user_model import UserModel
 
-CLICK_MASK = GraphInput("click_mask", ("batch", CLICKS))
-CLICK_ROWS = GraphInput("click_rows", ("batch", CLICKS), indexes="news")
 CANDIDATE_ROWS = GraphInput("candidate_rows", ("batch", 1 + NEGATIVES), indexes="news")
 
 
 def recall_graphs(dim: int) -> list[GraphSpec]:
     """Uni-FedRec's three graphs, split where the device clusters and where privacy clips and adds noise."""
-    membership = GraphInput("membership", ("batch", CHANNELS_LIMIT, CLICKS))
+    membership = GraphInput("membership", ("batch", CHANNELS_LIMIT, CLICKS_AXIS))
     quotas = GraphInput("quotas", ("batch", CHANNELS_LIMIT))
-    contexts = GraphInput("contexts", ("batch", CLICKS, dim))
+    contexts = GraphInput("contexts", ("batch", CLICKS_AXIS, dim))
     inputs = (*_clicks(dim), membership, quotas, _sample(dim))
     return [
         GraphSpec("context", "contexts", _clicks(dim), "contexts"),
@@ -57,17 +59,17 @@ def ranker_graphs(model: nn.Module) -> list[GraphSpec]:
     if isinstance(model, CosineRanker):
         return [_score(NEWS_DIM)]
     if isinstance(model, FeatureRanker):
-        return _trained(model.matching.dim, len(model.features))
+        return _trained(model.matching.dim, CLICKS_AXIS, len(model.features))
     if isinstance(model, CandidateAttention | ViewRanker):
-        return _trained(model.dim)
+        return _trained(model.dim, CLICKS_AXIS)
     dim = cast(UserModel, model).dim
-    return [GraphSpec("user", "user_vector", _clicks(dim), "user"), *_trained(dim)]
+    return [GraphSpec("user", "user_vector", _clicks(dim), "user"), *_trained(dim, _trained_history(model))]
 
 
 def one_vector_graphs(model: nn.Module) -> list[GraphSpec]:
     """The reader's vector, which is what recall asks the pool with, and training."""
     dim = cast(OneVectorModel, model).dim
-    inputs = (*_clicks(dim), _sample(dim))
+    inputs = (*_clicks(dim, _trained_history(model)), _sample(dim))
     return [
         GraphSpec("user", "user_vector", _clicks(dim), "user"),
         GraphSpec("gradient", "loss", inputs, "loss", with_gradients=True),
@@ -100,7 +102,8 @@ def plm_head_graphs(model: nn.Module) -> list[GraphSpec]:
 
 def end_to_end_graphs(model: nn.Module) -> list[GraphSpec]:
     """Training of news encoder and user model together, on distinct news."""
-    inputs = (*_news_inputs(cast(EndToEnd, model).news), CLICK_ROWS, CLICK_MASK, CANDIDATE_ROWS)
+    whole = cast(EndToEnd, model)
+    inputs = (*_news_inputs(whole.news), *_click_rows(_trained_history(whole.user)), CANDIDATE_ROWS)
     return [GraphSpec("gradient", "loss", inputs, "loss", with_gradients=True)]
 
 
@@ -139,17 +142,17 @@ def multi_view_graphs(model: nn.Module) -> list[GraphSpec]:
     return [GraphSpec("score", "forward", (*users, items), "scores")]
 
 
-def _trained(dim: int, features: int = 0) -> list[GraphSpec]:
+def _trained(dim: int, history: int | str, features: int = 0) -> list[GraphSpec]:
     known = (GraphInput("features", ("batch", "news", features)),) if features else ()
     sample = (GraphInput("features", ("batch", 1 + NEGATIVES, features)),) if features else ()
     table = GraphInput("table", ("news", dim))
     return [
         _score(dim, *known),
-        GraphSpec("gradient", "loss", (*_clicks(dim), _sample(dim), *sample), "loss", with_gradients=True),
+        GraphSpec("gradient", "loss", (*_clicks(dim, history), _sample(dim), *sample), "loss", with_gradients=True),
         GraphSpec(
             "table_gradient",
             table_loss,
-            (table, CLICK_ROWS, CLICK_MASK, CANDIDATE_ROWS, *sample),
+            (table, *_click_rows(history), CANDIDATE_ROWS, *sample),
             "loss",
             with_gradients=True,
             wrt=("table",),
@@ -162,8 +165,22 @@ def _score(dim: int, *features: GraphInput) -> GraphSpec:
     return GraphSpec("score", "forward", (*_clicks(dim), candidates, *features), "scores")
 
 
-def _clicks(dim: int) -> tuple[GraphInput, GraphInput]:
-    return GraphInput("clicks", ("batch", CLICKS, dim)), CLICK_MASK
+def _trained_history(model: nn.Module) -> int | str:
+    """H of a gradient graph."""
+    user = model.branch if isinstance(model, CosineResidual) else model
+    return CLICKS if isinstance(user, Ebnr | LsturUser) else CLICKS_AXIS
+
+
+def _clicks(dim: int, history: int | str = CLICKS_AXIS) -> tuple[GraphInput, GraphInput]:
+    return GraphInput("clicks", ("batch", history, dim)), _click_mask(history)
+
+
+def _click_rows(history: int | str) -> tuple[GraphInput, GraphInput]:
+    return GraphInput("click_rows", ("batch", history), indexes="news"), _click_mask(history)
+
+
+def _click_mask(history: int | str) -> GraphInput:
+    return GraphInput("click_mask", ("batch", history))
 
 
 def _sample(dim: int) -> GraphInput:

@@ -25,13 +25,14 @@ __all__ = ["ExportedModel", "GraphReport", "export_model", "export_ranker", "exp
 
 @dataclass(frozen=True)
 class GraphReport:
-    """How one graph came out."""
+    """How one graph came out; differences as in `exporters.parity.Parity`."""
 
     purpose: str
     size_bytes: int
     nodes: int
     export_sec: float
     largest_difference: float
+    relative: float
 
 
 @dataclass(frozen=True)
@@ -85,5 +86,6 @@ def export_model(architecture: str, kind: Kind, model: nn.Module, specs: Sequenc
         graphs[spec.purpose] = blob = bytes_of(proto)
         seconds = time.perf_counter() - started
         parity = check_parity(model, spec, blob)
-        reports.append(GraphReport(spec.purpose, len(blob), len(proto.graph.node), seconds, parity.largest_difference))
+        nodes = len(proto.graph.node)
+        reports.append(GraphReport(spec.purpose, len(blob), nodes, seconds, parity.largest_difference, parity.relative))
     return ExportedModel(architecture, kind, graphs, weights, tuple(reports))

@@ -8,7 +8,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize, one_hot
 
+from device_app.wire.recall import CLICKS_AXIS
 from exporters.signature import GraphInput, GraphSpec
+from models.shapes import CLICKS
 
 NONE, ONE, FULL, SOME = "no clicks", "one click", "full history", "some clicks"
 NEWS = 7  # candidates, or rows of a table: far fewer than clicks, so that rows are named many times
@@ -18,11 +20,11 @@ UNNAMED = 2  # rows of a table that no reader names
 class _Draw:
     """One batch of readers; each kind of input is a method, found by the input's name."""
 
-    def __init__(self, spec: GraphSpec, readers: Sequence[str], draw: torch.Generator) -> None:
+    def __init__(self, spec: GraphSpec, readers: Sequence[str], draw: torch.Generator, clicks: int) -> None:
         self.spec = spec
         self.readers = readers
         self.draw = draw
-        self.sizes = {"batch": len(readers), "news": NEWS}
+        self.sizes = {"batch": len(readers), "news": NEWS, CLICKS_AXIS: clicks}
         self.clicks = next((self.shape(each)[1] for each in spec.inputs if each.name in CLICK_INPUTS), 0)
         counts = torch.tensor([self._count(kind) for kind in readers])
         self.mask = (torch.arange(self.clicks) >= self.clicks - counts[:, None]).float()  # [b, H], left padding
@@ -119,9 +121,14 @@ DRAWN: dict[str, Callable[[_Draw, GraphInput], Tensor]] = {
 }
 
 
-def draw_inputs(spec: GraphSpec, readers: Sequence[str], draw: torch.Generator) -> dict[str, Tensor]:
-    """A tensor for every input of the graph: unit news vectors, left padding, clusters of real clicks with gaps."""
-    batch = _Draw(spec, readers, draw)
+def draw_inputs(
+    spec: GraphSpec, readers: Sequence[str], draw: torch.Generator, *, clicks: int = CLICKS
+) -> dict[str, Tensor]:
+    """A tensor for every input of the graph: unit news vectors, left padding, clusters of real clicks with gaps.
+
+    clicks: a full history, where the graph leaves its length open.
+    """
+    batch = _Draw(spec, readers, draw, clicks)
     drawn = {}
     for each in spec.inputs:
         name = each.name.split(".")[0]

@@ -41,7 +41,7 @@ class Translator:
     def __init__(self, writer: GraphWriter, axes: Mapping[Any, tuple[str, int]]) -> None:
         """`axes`: for each symbol of a free axis, an input that has it and where."""
         self.writer = writer
-        self.axes = axes
+        self.axes = dict(axes)
         self.values: dict[fx.Node, Value | list[Value]] = {}
         self.reshaped: dict[str, Value] = {}  # a Reshape's result -> what was reshaped
         self.permuted: dict[str, tuple[Value, tuple[int, ...]]] = {}  # a Transpose's result -> of what, how
@@ -182,7 +182,12 @@ def translate(graph: fx.Graph, translator: Translator, inputs: Sequence[str], ru
 
 def shape_of(node: fx.Node) -> Shape:
     """torch's shape of a node's value."""
-    return tuple(_exact(size) for size in node.meta["val"].shape)
+    return sizes_of(node.meta["val"])
+
+
+def sizes_of(value: torch.Tensor) -> Shape:
+    """torch's shape of a traced tensor."""
+    return tuple(_exact(size) for size in value.shape)
 
 
 def size_of(argument: Any) -> Size:

@@ -15,6 +15,8 @@ import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
 
+from device_app.ranking.shared_padding import SharedPadding
+
 PARAMETER_PREFIX = "p."
 FILES_OF_VALUES = "session.model_external_initializers_file_folder_path"
 """ONNX Runtime's name for where the values lie that a graph keeps outside itself."""
@@ -77,6 +79,7 @@ class GraphSession:
             self._parameters[declared.name] = value
         self.inputs = tuple(inputs)
         self.outputs = tuple(output.name for output in self._session.get_outputs())
+        self._padding = SharedPadding.of(self._session.get_inputs(), self._session.get_outputs())
 
     def with_private(self, values: Mapping[str, NDArray[np.float32]]) -> GraphSession:
         """The same graph for one reader: what its device has learnt in place of zeros. A value of another shape was
@@ -89,12 +92,16 @@ class GraphSession:
         return own
 
     def __call__(self, **inputs: NDArray[np.float32]) -> dict[str, NDArray[Any]]:
-        """Run the graph. Raises GraphMismatch unless exactly the declared inputs are given."""
+        """Run the graph, for as many clicks as the longest history of the batch has where the graph leaves that open.
+
+        Raises GraphMismatch unless exactly the declared inputs are given.
+        """
         if inputs.keys() != set(self.inputs):
             odd = sorted(inputs.keys() ^ set(self.inputs))[0]
             raise GraphMismatch(f"input {odd}: {'missing' if odd in self.inputs else 'not declared by the graph'}")
-        values = self._session.run(None, self._parameters | inputs)
-        return dict(zip(self.outputs, values, strict=True))
+        count = self._padding.count(inputs)
+        values = self._session.run(None, self._parameters | self._padding.cut(inputs, count))
+        return self._padding.put_back(dict(zip(self.outputs, values, strict=True)), count)
 
 
 def shared_session(graph: bytes, *, threads: int) -> onnxruntime.InferenceSession:

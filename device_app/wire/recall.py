@@ -17,6 +17,9 @@ CHANNELS_LIMIT = 5
 BASIS_LIMIT = 512
 CANDIDATES_LIMIT = 1_000
 CLICKS_LIMIT = 50
+CLICKS_AXIS = "clicks"
+"""The name of a free axis of clicks in a release's graphs. In those of older releases, and where the training of a GRU
+is unrolled, the axis is fixed at CLICKS_LIMIT."""
 RECALL_REQUEST_LIMIT_BYTES = 64 * 1024
 CODEBOOK_LIMIT = 1_024
 DIRECTION_DIMENSIONS = 8

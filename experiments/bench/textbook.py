@@ -1,6 +1,7 @@
 """The layers as torch users write them, autograd doing the rest: what an exported gradient graph is compared with.
 
-models.layers writes two backward passes out, which makes torch eager faster too; these have the same values.
+models.layers writes two backward passes out and leaves padding uncomputed, which makes torch eager faster too; these
+have the same values.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import math
 import torch
 from torch import Tensor, nn
 
+from models.layers.additive_attention import AdditiveAttention
 from models.layers.gru import MaskedGru
 from models.layers.masked_softmax import masked_softmax
 from models.layers.self_attention import SelfAttention
@@ -32,6 +34,21 @@ class PlainAttention(nn.Module):
         weights = masked_softmax(q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1]), mask[:, None, None, :])
         contexts: Tensor = (weights @ v).transpose(1, 2).flatten(2) * mask.unsqueeze(-1)
         return contexts
+
+
+class PlainPooling(nn.Module):
+    """AdditiveAttention by its formula, over all rows."""
+
+    def __init__(self, layer: AdditiveAttention) -> None:
+        super().__init__()
+        self.hidden, self.query = layer.hidden, layer.query
+
+    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+        """x [b, H, D], mask [b, H] -> [b, D], or mask [b, C, H] -> [b, C, D]."""
+        each = mask if mask.dim() == x.dim() else mask.unsqueeze(1)  # [b, C, H]
+        weights = masked_softmax(self.query(self.hidden(x).tanh()).transpose(1, 2), each)
+        pooled: Tensor = weights @ x
+        return pooled if mask.dim() == x.dim() else pooled.squeeze(1)
 
 
 class PlainGru(nn.Module):
@@ -60,6 +77,8 @@ def plain(model: nn.Module) -> nn.Module:
         for name, child in list(parent.named_children()):
             if isinstance(child, SelfAttention):
                 setattr(parent, name, PlainAttention(child))
+            elif isinstance(child, AdditiveAttention):
+                setattr(parent, name, PlainPooling(child))
             elif isinstance(child, MaskedGru):
                 setattr(parent, name, PlainGru(child))
     return made

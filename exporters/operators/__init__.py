@@ -11,6 +11,7 @@ import torch
 from exporters.operators import elementwise, layout, recurrence, rows, sums
 from exporters.translate import Rule
 from models.layers.gru import last_state
+from models.layers.real_rows import real_places
 
 aten: Any = torch.ops.aten
 
@@ -80,6 +81,7 @@ RULES: dict[Any, Rule] = {
     aten.cumsum.default: sums.cumulated,
     aten.native_layer_norm.default: sums.layer_norm,
     last_state._opoverload: recurrence.gru,
+    real_places._opoverload: rows.real_places,
     **_each(rows.rows, aten.embedding.default, aten.index_select.default),
     aten.embedding_dense_backward.default: rows.rows_gradient,
     aten.index.Tensor: rows.index,

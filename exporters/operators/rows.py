@@ -6,7 +6,8 @@ from typing import Any
 
 import torch
 
-from exporters.translate import Node, Rule, Translator, Value, joined, shape_of
+from exporters.operators.layout import NO_END
+from exporters.translate import Node, Rule, Translator, Value, joined, shape_of, sizes_of
 
 
 def rows(t: Translator, node: Node) -> Value:
@@ -81,3 +82,19 @@ def scatter(*, adds: bool) -> Rule:
         return t.emit("ScatterElements", [base.name, numbers.name, updates.name], base.shape, **attributes)
 
     return rule
+
+
+def real_places(t: Translator, node: Node) -> list[Value]:
+    """models.layers.real_rows.real_places: how many rows are real is known at each run only."""
+    mask = t.full(node.args[0])
+    dtype = node.args[0].meta["val"].dtype
+    places, shown = (sizes_of(each) for each in node.meta["val"])
+    ones = t.cast(t.cast(mask, dtype, torch.bool), torch.bool, torch.int64)
+    flat = t.reshape(ones, shown)
+    rest = t.writer.add("Slice", [flat.name, t.integers(1), t.integers(NO_END), t.integers(0)])[0]
+    kept = t.writer.add("Concat", [t.integers(1), rest], axis=0)[0]
+    numbers = t.writer.add("NonZero", [kept])[0]
+    found = t.emit("Reshape", [numbers, t.integers(-1)], places)
+    t.axes[places[0]] = (found.name, 0)
+    counted = t.writer.add("CumSum", [kept, t.integers(0)])[0]
+    return [found, t.emit("Sub", [counted, t.integers(1)], shown)]

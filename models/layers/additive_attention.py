@@ -5,6 +5,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from models.layers.masked_softmax import masked_softmax
+from models.layers.real_rows import by_row
 from models.shapes import expect_shape
 
 
@@ -38,10 +39,15 @@ class AdditiveAttention(nn.Module):
         """
         expect_shape("x", x, "b", "H", self.hidden.in_features)
         expect_shape("mask", mask, x.shape[0], *(["C"] if mask.dim() == x.dim() else []), x.shape[1])
-        scores = self.query(self.hidden(x).tanh()).squeeze(-1)  # [b, H]
+        real = mask.amax(dim=1) if mask.dim() == x.dim() else mask
+        (scores,) = by_row(self._scores, x, real)
+        scores = scores.squeeze(-1)  # [b, H]
         if mask.dim() == x.dim():
             scores = scores.unsqueeze(-2)  # [b, 1, H]
         return masked_softmax(scores, mask)
+
+    def _scores(self, rows: Tensor) -> tuple[Tensor]:
+        return (self.query(self.hidden(rows).tanh()),)
 
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
         """Pool rows. x: [b, H, D]; mask: [b, H] -> [b, D], or [b, C, H] -> [b, C, D]. All-masked -> zeros."""

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+from models.layers.real_rows import by_row, real_places
 from models.shapes import expect_shape
 
 
@@ -53,7 +54,8 @@ class MaskedGru(nn.Module):
         expect_shape("start", state, x.shape[0], self.state_dim)
         last: Tensor
         if torch.is_grad_enabled():
-            last = _Recurrence.apply(self.input(x), mask, self.recurrent.weight, state)  # type: ignore[no-untyped-call]
+            (steps,) = by_row(lambda rows: (self.input(rows),), x, mask)
+            last = _Recurrence.apply(steps, mask, self.recurrent.weight, state)  # type: ignore[no-untyped-call]
         else:
             last = last_state(*_real_first(x, mask), self.input.weight, self.recurrent.weight, self.input.bias, state)
         return last  # [b, D]
@@ -144,5 +146,9 @@ class _Recurrence(torch.autograd.Function):
         each_state = torch.cat(arriving[::-1], dim=1).reshape(states.shape)
         products_gradient = torch.cat([each_state] * 3, dim=2) * to_product  # [b, H, 3 D]
         steps_gradient = torch.cat([products_gradient[:, :, : 2 * D], each_state * to_new], dim=2)
-        weight_gradient = products_gradient.flatten(0, 1).t() @ states.flatten(0, 1)
+        places, _ = real_places(mask)
+        real_products, real_states = (
+            each.flatten(0, 1).index_select(0, places) for each in (products_gradient, states)
+        )
+        weight_gradient = real_products.t() @ real_states
         return steps_gradient, None, weight_gradient, gradient

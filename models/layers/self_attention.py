@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+from models.layers.real_rows import by_row
 from models.shapes import expect_shape
 
 # Hides padding from every softmax; halved, so that adding a logit stays finite.
@@ -85,12 +86,14 @@ class SelfAttention(nn.Module):
         """
         expect_shape("x", x, "b", "H", self.value.in_features)
         expect_shape("mask", mask, *x.shape[:2])
-        q = self._split(self.query(x) / math.sqrt(self.head_dim))  # [b, h, H, d]; fewer numbers to scale than logits
-        k, v = self._split(self.key(x)), self._split(self.value(x))  # [b, h, H, d]
+        q, k, v = (self._split(each) for each in by_row(self._projected, x, mask))  # [b, h, H, d]
         hidden = (mask == 0).to(x.dtype)[:, None, None, :] * LOWEST[x.dtype]
         rows: Tensor = _Attend.apply(q, k, v, hidden).transpose(1, 2)  # type: ignore[no-untyped-call]
         contexts: Tensor = rows.flatten(2) * mask.unsqueeze(-1)
         return contexts  # [b, H, h * d]
+
+    def _projected(self, rows: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return self.query(rows), self.key(rows), self.value(rows)
 
     def _split(self, x: Tensor) -> Tensor:
         return x.view(x.shape[0], x.shape[1], self.heads, self.head_dim).transpose(1, 2)
@@ -106,7 +109,9 @@ class _Attend(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, hidden: Tensor) -> Tensor:
         """q, k, v [b, h, H, d], hidden [b, 1, 1, H] -> [b, h, H, d]."""
-        weights = torch.softmax(q @ k.transpose(-1, -2) + hidden, dim=-1)  # [b, h, H, H]
+        # Scaled right after a product: ONNX Runtime scales within it.
+        scale = 1 / math.sqrt(q.shape[-1])
+        weights = torch.softmax((q @ k.transpose(-1, -2)) * scale + hidden, dim=-1)  # [b, h, H, H]
         rows = weights @ v
         ctx.save_for_backward(q, k, v, weights, rows)
         return rows
@@ -118,4 +123,5 @@ class _Attend(torch.autograd.Function):
         q, k, v, weights, rows = ctx.saved_tensors
         shared = (gradient * rows).sum(dim=-1, keepdim=True)  # [b, h, H, 1]
         logits = weights * (gradient @ v.transpose(-1, -2) - shared)  # their gradient [b, h, H, H]
-        return logits @ k, logits.transpose(-1, -2) @ q, weights.transpose(-1, -2) @ gradient, None
+        scale = 1 / math.sqrt(q.shape[-1])
+        return (logits @ k) * scale, (logits.transpose(-1, -2) @ q) * scale, weights.transpose(-1, -2) @ gradient, None

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
+from models.layers.real_rows import by_row
 from models.shapes import expect_shape
 
 
@@ -44,5 +45,5 @@ class TextCnn(nn.Module):
         length, side = x.shape[1], self.width // 2
         padded = pad(x * real, (0, 0, side, side))  # [n, L + width - 1, E]
         shifted = torch.cat([padded[:, t : t + length] for t in range(self.width)], dim=-1)  # [n, L, width E]
-        words: Tensor = torch.relu(self.window(shifted)) * real
-        return words  # [n, L, F]
+        (words,) = by_row(lambda rows: (torch.relu(self.window(rows)),), shifted, mask)
+        return words * real  # [n, L, F]

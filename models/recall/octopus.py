@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from models.layers.masked_softmax import masked_softmax
+from models.layers.real_rows import by_row
 from models.losses import info_nce
 from models.one_vector import require_candidates, require_clicks
 from models.scoring import inner_products
@@ -58,7 +59,8 @@ class Octopus(nn.Module):
     def channel_vectors(self, clicks: Tensor, click_mask: Tensor) -> Tensor:
         """clicks [b, H, D], click_mask [b, H] -> u [b, M, D]; a channel that is not active is zero."""
         members = self.membership(clicks, click_mask)  # [b, M, H]
-        scores = self.channels @ self.hidden(clicks).tanh().transpose(1, 2)  # [b, M, H]
+        (hidden,) = by_row(lambda rows: (self.hidden(rows).tanh(),), clicks, click_mask)  # [b, H, D]
+        scores = self.channels @ hidden.transpose(1, 2)  # [b, M, H]
         return masked_softmax(scores, members) @ clicks
 
     def forward(self, clicks: Tensor, click_mask: Tensor, candidates: Tensor) -> Tensor:

@@ -128,15 +128,15 @@ class SasRec(OneVectorModel):
     def _placed(self, clicks: Tensor, click_mask: Tensor) -> tuple[Tensor, Tensor]:
         """Clicks with their positions [b, H, D], and which click sees which [b, H, H]."""
         require_clicks(clicks, click_mask, self.dim)
-        H = clicks.shape[1]
-        if len(self.positions) < H:
-            raise ValueError(f"clicks must have at most {len(self.positions)} rows, got {tuple(clicks.shape)}")
+        limit = len(self.positions)
+        if limit < clicks.shape[1]:
+            raise ValueError(f"clicks must have at most {limit} rows, got {tuple(clicks.shape)}")
         after = _clicks_after(click_mask)
         # A product with one-hot rows: looking positions up by index would need a scatter in the gradient graph.
-        here = (after.unsqueeze(-1) == torch.arange(H, device=clicks.device)).to(clicks.dtype)  # [b, H, H]
+        here = (after.unsqueeze(-1) == torch.arange(limit, device=clicks.device)).to(clicks.dtype)  # [b, H, limit]
         # "Not newer" by counting real clicks: a constant triangle would be 10 KB in every graph.
         visible = (after.unsqueeze(1) >= after.unsqueeze(2)) * click_mask.unsqueeze(1)  # [b, H, H]
-        return math.sqrt(self.dim) * clicks + here @ self.positions[:H], visible
+        return math.sqrt(self.dim) * clicks + here @ self.positions, visible
 
 
 def _clicks_after(click_mask: Tensor) -> Tensor:

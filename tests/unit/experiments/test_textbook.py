@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from experiments.bench.textbook import PlainAttention, PlainGru, plain
+from experiments.bench.textbook import PlainAttention, PlainGru, PlainPooling, plain
 from models.builders.rankers import nrms
 from models.builders.user import fednewsrec, lstur
 from models.user.user_model import UserModel
@@ -28,7 +28,7 @@ def test_the_textbooks_layers_have_our_values_and_gradients(model: UserModel) ->
         torch.nn.init.normal_(each, std=0.3)
     ours = model.double()
     theirs = plain(ours)
-    assert any(isinstance(each, PlainAttention | PlainGru) for each in theirs.modules())
+    assert any(isinstance(each, PlainAttention | PlainGru | PlainPooling) for each in theirs.modules())
     mask = (torch.rand(5, 9) > 0.4).double()
     mask[0] = 0
     inputs = torch.randn(5, 9, 6).double() * mask[..., None], mask, torch.randn(5, 4, 6).double()

@@ -16,15 +16,15 @@ from exporters.package import ExportedModel, export_ranker, export_recall
 from models.builders import cosine_ranker, nrms_256, uni_fedrec_recall
 from models.recall.basis import BasisRecall
 
-CLICKS = {"clicks": ["batch", 50, 256], "click_mask": ["batch", 50]}
+CLICKS = {"clicks": ["batch", "clicks", 256], "click_mask": ["batch", "clicks"]}
 SAMPLE = {"candidates": ["batch", 5, 256]}
 ROWS = {
     "table": ["news", 256],
-    "click_rows": ["batch", 50],
-    "click_mask": ["batch", 50],
+    "click_rows": ["batch", "clicks"],
+    "click_mask": ["batch", "clicks"],
     "candidate_rows": ["batch", 5],
 }
-CHANNELS = {"membership": ["batch", 5, 50], "quotas": ["batch", 5]}
+CHANNELS = {"membership": ["batch", 5, "clicks"], "quotas": ["batch", 5]}
 
 
 @pytest.fixture(scope="module")
@@ -62,11 +62,11 @@ def axes(value: onnx.ValueInfoProto) -> list[str | int]:
 @pytest.mark.parametrize(
     ("architecture", "purpose", "inputs", "outputs"),
     [
-        ("basis", "context", CLICKS, {"contexts": ["batch", 50, 256]}),
+        ("basis", "context", CLICKS, {"contexts": ["batch", "clicks", 256]}),
         (
             "basis",
             "decompose",
-            {"contexts": ["batch", 50, 256], "membership": ["batch", 5, 50]},
+            {"contexts": ["batch", "clicks", 256], "membership": ["batch", 5, "clicks"]},
             {"scores": ["batch", 5, 30]},
         ),
         ("basis", "gradient", CLICKS | CHANNELS | SAMPLE, {"loss": []}),

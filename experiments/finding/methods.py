@@ -3,6 +3,7 @@
 Rates are those of the ranking study. All else of the small ranker was chosen by `ownfeed evaluate finding --tune` on
 the validation impressions with a seed of its own, from the grids below, and never on test impressions. Of values that
 agree to four digits of AUC the first was taken; FINDING's all did, and there the best by further digits was.
+FINDING by SGD has FINDING's groups and alpha, with a rate of its own; FINDING-HE has the values of FINDING by SGD.
 """
 
 from __future__ import annotations

@@ -140,4 +140,5 @@ def _tell(result: Result, console: Console) -> None:
     values = "".join(f", {name} {value:g}" for name, value in job.values)
     console.print(
         f"  {job.base}, {job.method}, seed {job.seed}{values}: AUC {result.auc():.4f}, {result.seconds:.0f} s"
+        + (f"; {result.note}" if result.note else "")
     )

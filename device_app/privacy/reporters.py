@@ -111,17 +111,37 @@ class Reporter(Protocol):
 
 
 @dataclass(frozen=True)
-class CodeReporter:
-    """`code`."""
+class _ByCodebook:
+    """Reports by a codebook's prototypes [K, D]."""
 
     codebook: Codebook
     prototypes: NDArray[np.float32]
-    name: Mode = "code"
+
+
+@dataclass(frozen=True)
+class _DrawnOnce(_ByCodebook):
+    """Tells one of K values; what was drawn for a value serves for good."""
 
     @property
     def book(self) -> str:
         """Prototypes, K and epsilon."""
         return _book(self.codebook)
+
+
+class _DrawnAnew:
+    """Tells one of too many values for what was drawn to serve again."""
+
+    book = ""
+
+    def value(self, reader: Reader) -> None:
+        """None."""
+
+
+@dataclass(frozen=True)
+class CodeReporter(_DrawnOnce):
+    """`code`."""
+
+    name: Mode = "code"
 
     @property
     def law(self) -> RandomisedCode:
@@ -139,17 +159,10 @@ class CodeReporter:
 
 
 @dataclass(frozen=True)
-class SubsetReporter:
+class SubsetReporter(_DrawnOnce):
     """`subset`."""
 
-    codebook: Codebook
-    prototypes: NDArray[np.float32]
     name: Mode = "subset"
-
-    @property
-    def book(self) -> str:
-        """Prototypes, K and epsilon."""
-        return _book(self.codebook)
 
     @property
     def law(self) -> TopicSubset:
@@ -167,21 +180,15 @@ class SubsetReporter:
 
 
 @dataclass(frozen=True)
-class TopicsReporter:
+class TopicsReporter(_DrawnAnew, _ByCodebook):
     """`topics`."""
 
-    codebook: Codebook
-    prototypes: NDArray[np.float32]
     name: Mode = "topics"
-    book: str = ""
 
     @property
     def law(self) -> NoisyTopics:
         """Laplace on the simplex."""
         return NoisyTopics(self.codebook.size, self.codebook.epsilon)
-
-    def value(self, reader: Reader) -> None:
-        """None: a histogram has too many values."""
 
     def make(self, reader: Reader, noise: NoiseSource) -> tuple[TopicsReport, Clear]:
         """Draw a noisy histogram."""
@@ -191,21 +198,17 @@ class TopicsReporter:
 
 
 @dataclass(frozen=True)
-class DirectionReporter:
+class DirectionReporter(_DrawnAnew):
     """`direction`."""
 
     epsilon: float
     projection: NDArray[np.float32]
     name: Mode = "direction"
-    book: str = ""
 
     @property
     def law(self) -> PrivUnit:
         """PrivUnit."""
         return PrivUnit(self.epsilon, len(self.projection))
-
-    def value(self, reader: Reader) -> None:
-        """None: a direction has too many values."""
 
     def make(self, reader: Reader, noise: NoiseSource) -> tuple[DirectionReport, Clear]:
         """Draw a direction; a reader whose clicks cancel out counts as one in the first axis."""
@@ -216,15 +219,11 @@ class DirectionReporter:
 
 
 @dataclass(frozen=True)
-class BasisLaplaceReporter:
+class BasisLaplaceReporter(_DrawnAnew):
     """`basis_laplace`: the paper, for reproduction."""
 
     law: BasisLaplace
     name: Mode = "basis_laplace"
-    book: str = ""
-
-    def value(self, reader: Reader) -> None:
-        """None: scores have too many values."""
 
     def make(self, reader: Reader, noise: NoiseSource) -> tuple[BasisLaplaceReport, Clear]:
         """Draw noisy scores; the counts go in clear."""
@@ -235,15 +234,11 @@ class BasisLaplaceReporter:
 
 
 @dataclass(frozen=True)
-class BasisL1Reporter:
+class BasisL1Reporter(_DrawnAnew):
     """`basis_l1`: the paper's report with its gaps closed."""
 
     law: BasisL1
     name: Mode = "basis_l1"
-    book: str = ""
-
-    def value(self, reader: Reader) -> None:
-        """None: scores have too many values."""
 
     def make(self, reader: Reader, noise: NoiseSource) -> tuple[BasisL1Report, Clear]:
         """Draw noisy scores of C_max channels."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from device_app.privacy.exact import discrete_laplace
+from device_app.privacy.mechanisms.scores import check_sizes, checked
 from device_app.privacy.noise import NoiseSource
 from device_app.wire.l1_ball import onto_l1_ball
 from device_app.wire.releases import RecallProtocol
@@ -49,10 +50,7 @@ class BasisL1:
         for name, value in scales:
             if not (math.isfinite(value) and 2.0**-10 <= value <= 2.0**10):
                 raise ValueError(f"{name} must be 2^-10 to 2^10; got {value}")
-        if self.basis_size < 1 or self.channels_limit < 1:
-            raise ValueError(
-                f"basis_size and channels_limit must be 1 or more; got {self.basis_size}, {self.channels_limit}"
-            )
+        check_sizes(self.basis_size, self.channels_limit)
 
     @classmethod
     def under(cls, protocol: RecallProtocol) -> BasisL1:
@@ -79,14 +77,9 @@ class BasisL1:
 
         Raises ValueError for another shape or a value not finite.
         """
-        if scores.ndim != 2 or scores.shape[1] != self.basis_size or not 1 <= len(scores) <= self.channels_limit:
-            raise ValueError(
-                f"scores has shape {scores.shape}; expected 1 to {self.channels_limit} channels of {self.basis_size}"
-            )
-        if not np.isfinite(scores).all():
-            raise ValueError("scores has values that are not finite: nothing is released")
+        given = checked(scores, self.basis_size, self.channels_limit)
         whole = np.zeros((self.channels_limit, self.basis_size))
-        whole[: len(scores)] = [onto_l1_ball(row, self.radius) for row in scores.astype(np.float64)]
+        whole[: len(given)] = [onto_l1_ball(row, self.radius) for row in given]
         return whole
 
     def release(self, scores: NDArray[np.floating], source: NoiseSource) -> NDArray[np.float64]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from device_app.privacy.mechanisms.scores import check_sizes, checked
 from device_app.privacy.noise import NoiseSource, laplace
 from device_app.wire.releases import RecallProtocol
 
@@ -54,10 +55,7 @@ class BasisLaplace:
         for name, value in (("clip", self.clip), ("scale", self.scale)):
             if not (np.isfinite(value) and value > 0):
                 raise ValueError(f"{name} must be positive and finite; got {value}")
-        if self.basis_size < 1 or self.channels_limit < 1:
-            raise ValueError(
-                f"basis_size and channels_limit must be 1 or more; got {self.basis_size}, {self.channels_limit}"
-            )
+        check_sizes(self.basis_size, self.channels_limit)
 
     @classmethod
     def under(cls, protocol: RecallProtocol) -> BasisLaplace:
@@ -81,13 +79,7 @@ class BasisLaplace:
 
     def clipped(self, scores: NDArray[np.floating]) -> NDArray[np.float64]:
         """Scores [C, B] bounded to [-delta, delta]. Raises ValueError for another shape or a value not finite."""
-        if scores.ndim != 2 or scores.shape[1] != self.basis_size or not 1 <= len(scores) <= self.channels_limit:
-            raise ValueError(
-                f"scores has shape {scores.shape}; expected 1 to {self.channels_limit} channels of {self.basis_size}"
-            )
-        if not np.isfinite(scores).all():
-            raise ValueError("scores has values that are not finite: nothing is released")
-        return np.clip(scores.astype(np.float64), -self.clip, self.clip)
+        return np.clip(checked(scores, self.basis_size, self.channels_limit), -self.clip, self.clip)
 
     def release(self, scores: NDArray[np.floating], source: NoiseSource) -> NDArray[np.float64]:
         """Clip, then noise: [C, B] to [C, B]. See the class for the guarantee; errors as in `clipped`."""

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from device_app.privacy.exact import randomised_response, rational
+from device_app.privacy.exact import randomised_response
+from device_app.privacy.mechanisms.choice import Choice
 from device_app.privacy.noise import NoiseSource
-from device_app.wire.recall import CODEBOOK_LIMIT
 
 NAME = "code"
 
 
 @dataclass(frozen=True)
-class RandomisedCode:
+class RandomisedCode(Choice):
     """A reader's code y in 0 .. K - 1 is sent as itself with probability e^eps / (e^eps + K - 1), else as another.
 
     size: K. epsilon: eps of one report. K = 16 with 4 is the default, K = 64 with 8 the "high utility" choice: about
@@ -33,19 +33,6 @@ class RandomisedCode:
     address it asks from. A release with other prototypes starts a new table, and costs anew.
     """
 
-    size: int
-    epsilon: float
-
-    def __post_init__(self) -> None:
-        if not 2 <= self.size <= CODEBOOK_LIMIT:
-            raise ValueError(f"size must be 2 to {CODEBOOK_LIMIT}; got {self.size}")
-        rational(self.epsilon)
-
-    @property
-    def epsilon_per_report(self) -> float:
-        """What drawing one code costs."""
-        return self.epsilon
-
     @property
     def truth(self) -> float:
         """P(the code sent is the true one): 0.7845 at K = 16, eps = 4."""
@@ -53,8 +40,7 @@ class RandomisedCode:
 
     def release(self, code: int, source: NoiseSource) -> int:
         """The code to send. See the class for the guarantee. Raises ValueError unless code is 0 .. K - 1."""
-        if not 0 <= code < self.size:
-            raise ValueError(f"code must be 0 to {self.size - 1}; got {code}")
+        self.require(code, "code")
         return int(randomised_response(source, np.array([code], dtype=np.int64), self.size, self.epsilon)[0])
 
     def parameters(self) -> dict[str, float]:

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from device_app.privacy.exact import rational, subset_selection
+from device_app.privacy.exact import subset_selection
+from device_app.privacy.mechanisms.choice import Choice
 from device_app.privacy.noise import NoiseSource
-from device_app.wire.recall import CODEBOOK_LIMIT
 
 NAME = "subset"
 
 
 @dataclass(frozen=True)
-class TopicSubset:
+class TopicSubset(Choice):
     """A set of w = max(1, round(K / (e^eps + 1))) of K topics; each set with the reader's own is e^eps times as likely.
 
     size: K. epsilon: eps of one report. (Ye and Barg 2018; w is their optimum.)
@@ -26,19 +26,6 @@ class TopicSubset:
 
     Not covered: when reports change, that a device asks, and its address.
     """
-
-    size: int
-    epsilon: float
-
-    def __post_init__(self) -> None:
-        if not 2 <= self.size <= CODEBOOK_LIMIT:
-            raise ValueError(f"size must be 2 to {CODEBOOK_LIMIT}; got {self.size}")
-        rational(self.epsilon)
-
-    @property
-    def epsilon_per_report(self) -> float:
-        """What drawing one set costs."""
-        return self.epsilon
 
     @property
     def width(self) -> int:
@@ -53,8 +40,7 @@ class TopicSubset:
 
     def release(self, topic: int, source: NoiseSource) -> tuple[int, ...]:
         """The set to send, ascending. See the class. Raises ValueError unless topic is 0 .. K - 1."""
-        if not 0 <= topic < self.size:
-            raise ValueError(f"topic must be 0 to {self.size - 1}; got {topic}")
+        self.require(topic, "topic")
         drawn = subset_selection(source, np.array([topic], dtype=np.int64), self.size, self.width, self.epsilon)
         return tuple(drawn[0].tolist())
 

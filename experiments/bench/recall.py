@@ -60,7 +60,8 @@ def _table(frontier: Frontier, news: int) -> Table:
         "differences are paired, in points, with 95 % intervals of a bootstrap over readers.",
         f"Chosen on validation readers: epoch {frontier.chosen.epoch} of the tower; sharpness: {kept}.",
         "Expectation over the channel is exact for code; subset, topics and direction are means of 3 draws of the "
-        "devices' mechanisms; basis_laplace one draw, its epsilon the honest price over 5 channels.",
+        "devices' mechanisms, and so are rows as served: the first release's own model, decoder and popularity. "
+        "basis_laplace by the paper's decoder is one draw; epsilons of both are the honest price over 5 channels.",
         f"Constant list of 600: R@600 {frontier.wide:.1f} %. Channels: {frontier.channels:.1f} a reader. "
         + " ".join(f"Codes of {size} B: {count:,} bytes." for size, count in frontier.code_bytes.items()),
         "R@20 ranked: after the device's own ranking of the 400 by content and popularity; new: what the popular list "

@@ -16,8 +16,9 @@ from device_app.privacy.noise import SeededNoise
 from experiments.recall import interests
 from experiments.recall.interests import Channels, channels, decomposed, noisy
 from experiments.recall.measure import Answers, Paired, changed, final_page, paired, recall
-from experiments.recall.modes import Book, Mixtures, Study, learned_book, prototypes_of, topic_book
+from experiments.recall.modes import DRAWS, Book, Mixtures, Study, learned_book, prototypes_of, topic_book
 from experiments.recall.tower import Vectors, train_tower
+from experiments.recall.uni_fedrec import KINDS, Decomposed, FirstModel, scale_of
 from experiments.recall.warm import Rows, Split
 
 Floats = NDArray[np.float64]
@@ -173,6 +174,13 @@ def measure(titles: Vectors, first: Vectors, test: Split, chosen: Chosen) -> Fro
     add("exact vector, first release", np.inf, untrained.exact(s["first exact"]))
     cold = Mixtures(untrained, topic_book(untrained, DEFAULT[1], BOOK_SEEDS[0]), s["first code"])
     add("code K=16, first release", DEFAULT[0], cold.code(DEFAULT[0]))
+    model = FirstModel.of(first)
+    scored, clip = Decomposed.of(model, first, test.measured.histories), model.model.score_clip
+    for kind in KINDS:
+        for epsilon in PAPER:
+            scale = scale_of(kind, epsilon, clip)
+            draws = [scored.served(untrained, kind, clip=clip, noise_scale=scale, draw=draw) for draw in range(DRAWS)]
+            add(f"{kind}, as served", epsilon, Answers.either(draws))
     wide = recall(study.popular(600), test.measured.targets, test.news, (600,)).mean()
     sizes = {subspaces: study.codes(subspaces).nbytes for subspaces in (16, 32)}
     return Frontier(tuple(rows), chosen, 100 * float(wide), len(test.measured), whole.mean, sizes)

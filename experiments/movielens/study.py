@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -26,6 +24,7 @@ from experiments.movielens.features import ItemFactors, Vocabulary, demographics
 from experiments.movielens.protocols import PROTOCOLS, Split, validation
 from experiments.movielens.rounds import Features, predict, settle, train
 from experiments.movielens.systems import SYSTEMS, Choices
+from experiments.results import Results
 
 HELD_OUT, ALL = "held-out films", "all films"
 PREDICTION_SIGMA, PREDICTION_CLIP = 1.0, 2**0.5
@@ -224,27 +223,11 @@ def count(names: Sequence[str], builds: int) -> int:
 
 
 def read_runs(path: Path, settings: Settings, choices: Choices) -> list[Run]:
-    """The runs of a results file made under the same settings; none if there is no such file.
-
-    Raises ValueError if its settings differ, as figures of two studies do not belong in one file, or if it is no file
-    of results at all.
-    """
-    if not path.is_file():
-        return []
-    try:
-        kept = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as broken:
-        raise ValueError(f"{path} holds no results: {broken}") from None
-    ours = asdict(settings) | asdict(choices)
-    if kept.get("settings") != ours:
-        raise ValueError(f"{path} holds a study with settings {kept.get('settings')}, not {ours}; choose another file")
-    return [Run(**(row | {"figures": Figures(**row["figures"])})) for row in kept["runs"]]
+    """The runs of a results file made under the same settings; none if there is no such file. Raises ValueError."""
+    kept = Results(path, asdict(settings) | asdict(choices)).read()
+    return [Run(**(row | {"figures": Figures(**row["figures"])})) for row in kept]
 
 
 def write_runs(path: Path, settings: Settings, choices: Choices, runs: Sequence[Run]) -> None:
     """The results as JSON, whole or not at all."""
-    kept = {"settings": asdict(settings) | asdict(choices), "runs": [asdict(run) for run in runs]}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    scratch = path.with_suffix(".part")
-    scratch.write_text(json.dumps(kept, indent=1), encoding="utf-8")
-    os.replace(scratch, path)
+    Results(path, asdict(settings) | asdict(choices)).write([asdict(run) for run in runs])

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from device_app.wire.recall import CLICKS_AXIS
 from exporters.news_table import table_loss
-from exporters.signature import GraphInput, GraphSpec, call
+from exporters.signature import GraphInput, GraphSpec, Method, call
 from models.dssm import Dssm, MultiViewDssm, Tower, ViewRanker
 from models.end_to_end import EndToEnd
 from models.layers.word_embedding import WordEmbedding
@@ -59,8 +59,10 @@ def ranker_graphs(model: nn.Module) -> list[GraphSpec]:
     if isinstance(model, CosineRanker):
         return [_score(NEWS_DIM)]
     if isinstance(model, FeatureRanker):
-        return _trained(model.matching.dim, CLICKS_AXIS, len(model.features))
-    if isinstance(model, CandidateAttention | ViewRanker):
+        return _trained(model.matching.dim, CLICKS_AXIS, len(model.features), exact_table=True)
+    if isinstance(model, ViewRanker):
+        return _trained(model.dim, CLICKS_AXIS, exact=True, exact_table=True)
+    if isinstance(model, CandidateAttention):
         return _trained(model.dim, CLICKS_AXIS)
     dim = cast(UserModel, model).dim
     return [GraphSpec("user", "user_vector", _clicks(dim), "user"), *_trained(dim, _trained_history(model))]
@@ -127,7 +129,7 @@ def view_graphs(model: nn.Module) -> list[GraphSpec]:
     sample = (users, GraphInput("items", ("batch", 1 + NEGATIVES, items)))
     return [
         GraphSpec("score", "forward", (users, GraphInput("items", ("batch", "news", items))), "scores"),
-        GraphSpec("gradient", _loss_in_float64, sample, "loss", with_gradients=True),
+        GraphSpec("gradient", in_float64("loss"), sample, "loss", with_gradients=True),
     ]
 
 
@@ -142,16 +144,25 @@ def multi_view_graphs(model: nn.Module) -> list[GraphSpec]:
     return [GraphSpec("score", "forward", (*users, items), "scores")]
 
 
-def _trained(dim: int, history: int | str, features: int = 0) -> list[GraphSpec]:
+def _trained(
+    dim: int, history: int | str, features: int = 0, *, exact: bool = False, exact_table: bool = False
+) -> list[GraphSpec]:
+    """Scores and the two gradient graphs; an exact one computes in float64."""
     known = (GraphInput("features", ("batch", "news", features)),) if features else ()
     sample = (GraphInput("features", ("batch", 1 + NEGATIVES, features)),) if features else ()
     table = GraphInput("table", ("news", dim))
     return [
         _score(dim, *known),
-        GraphSpec("gradient", "loss", (*_clicks(dim, history), _sample(dim), *sample), "loss", with_gradients=True),
+        GraphSpec(
+            "gradient",
+            in_float64("loss") if exact else "loss",
+            (*_clicks(dim, history), _sample(dim), *sample),
+            "loss",
+            with_gradients=True,
+        ),
         GraphSpec(
             "table_gradient",
-            table_loss,
+            in_float64(table_loss) if exact_table else table_loss,
             (table, *_click_rows(history), CANDIDATE_ROWS, *sample),
             "loss",
             with_gradients=True,
@@ -208,12 +219,13 @@ def _from_states(model: nn.Module, states: Tensor, piece_mask: Tensor) -> Tensor
     return encoder.project(encoder.pool(states, piece_mask))
 
 
-def _loss_in_float64(model: nn.Module, users: Tensor, items: Tensor) -> Tensor:
-    """The loss by float64: gamma makes gradients of 20 and more, where float32 strays by 1e-5."""
-    loss = call(
-        model,
-        "loss",
-        {name: each.double() for name, each in model.named_parameters()},
-        (users.double(), items.double()),
-    )
-    return loss.float()
+def in_float64(method: Method) -> Method:
+    """A loss computed in float64 from float32 and back, where gamma or rows that repeat make gradients above 2, which
+    float32 can't hold to 2e-6."""
+
+    def compute(model: nn.Module, *inputs: Tensor) -> Tensor:
+        exact = {name: each.double() for name, each in model.named_parameters()}
+        fed = [each.double() if each.is_floating_point() else each for each in inputs]
+        return call(model, method, exact, fed).float()
+
+    return compute

@@ -59,8 +59,8 @@ def run(data: Path) -> list[Table]:
         "vectors of the round; 'bytes' of a client, both ways, over one vector; 'all s' on the wall. "
         f"Load of {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores. The opened sum equals numpy's. Bars: it "
         "completes, masking .05 s of 250,000 values, memory 4 vectors. The arithmetic holds two vectors while one is "
-        "added, and three when the sum is decoded; the rest, alike for vectors of any length, is the database's cache "
-        "of keys and boxes, which are inputs too, and room that the allocator keeps."
+        "added, and three when the sum is decoded; of the rest, half is free room that the "
+        "allocator keeps (malloc_trim gives it back), and a quarter the database's cache of keys and boxes."
     )
     return [Table("Secure rounds over HTTP", columns, rows, (note,))]
 

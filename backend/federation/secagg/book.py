@@ -40,7 +40,7 @@ from device_app.wire.secagg import (
     Survivors,
 )
 
-CHUNK_BYTES = 1024 * 1024
+CHUNK_BYTES = 64 * 1024
 SWEEP_AGE_SEC = 3_600.0
 TERMS_KEPT = 16
 """Of sums that were asked for last; one or two are under way."""

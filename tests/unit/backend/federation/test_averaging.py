@@ -69,3 +69,12 @@ def test_admission_is_a_coin_of_the_given_chance() -> None:
 def test_places_round_up_and_pseudonyms_never_repeat() -> None:
     assert (places(10, 1.0), places(10, 1.25), places(1, 1.3)) == (10, 13, 2)
     assert len({draw_pseudonym() for _ in range(1_000)}) == 1_000
+
+
+def test_sums_are_seen_and_not_changed() -> None:
+    total = Aggregate({"g.a": (2,)})
+    total.add({"g.a": np.ones(2, dtype=np.float32)})
+    with pytest.raises(ValueError, match="read-only"):
+        total.sums()["g.a"][0] = 5.0
+    total.add({"g.a": np.ones(2, dtype=np.float32)})
+    np.testing.assert_array_equal(total.sums()["g.a"], [2.0, 2.0])

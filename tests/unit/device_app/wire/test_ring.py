@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from device_app.wire.ring import FixedPoint, RingError, as_integers, from_integers, ring_dtype
+from device_app.wire.ring import DECODED_AT_ONCE, FixedPoint, RingError, as_integers, from_integers, ring_dtype
 
 GOLDEN = FixedPoint(bits=16, fraction_bits=8, bound=1.0, contributors=50)
 
@@ -79,6 +79,13 @@ def test_a_decoded_sum_is_the_sum_of_the_clipped_values_to_half_a_step_each(
         exact = sum(Fraction(min(1.5, max(-1.5, row[place]))) for row in rows)
         assert abs(Fraction(decoded[place]) - exact) <= Fraction(fixed.sum_error(len(rows)))
     assert fixed.sum_error(len(rows)) == len(rows) / 2 ** (fraction_bits + 1)
+
+
+@pytest.mark.parametrize("size", [0, 1, DECODED_AT_ONCE - 1, DECODED_AT_ONCE, 2 * DECODED_AT_ONCE + 3])
+def test_a_sum_is_decoded_part_by_part_as_it_is_whole(size: int) -> None:
+    fixed = FixedPoint(bits=32, fraction_bits=10, bound=8.0, contributors=4)
+    codes = np.random.default_rng(size).integers(0, 2**32, size, dtype=np.uint32)
+    assert (fixed.decode(codes) == codes.view(np.int32) / 1024).all()
 
 
 @settings(max_examples=100, deadline=None)

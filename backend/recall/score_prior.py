@@ -1,7 +1,7 @@
 """What scores on the basic interests usually are, so that noise in them isn't taken for interests.
 
 The paper decodes noisy scores as if they were exact. At any honest price its lists then fall far below the popular one:
-on MIND by 29 to 37 points of R@400, since r^ is mostly noise. Here scores are first replaced by their mean given the
+on MIND by 34 to 37 points of R@400, since r^ is mostly noise. Here scores are first replaced by their mean given the
 report, which is near the usual scores where the noise is large, and the report where it is small.
 
 Symbols: C channels, B basis size, D dimensions.

@@ -23,7 +23,15 @@ EPSILONS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 300.0)
 DEPTH = 3
 """Of R@50/100/200/400: what is drawn is R@400."""
 LEVELS = ("popularity (none)", "exact vector", "broadcast 16 B", "broadcast 32 B")
-DRAWN = ("code K=16", "code K=64", "direction", "topics K=16", "subset K=16", "basis_laplace, naive")
+DRAWN = (
+    "code K=16",
+    "code K=64",
+    "direction",
+    "topics K=16",
+    "subset K=16",
+    "basis_laplace, as served",
+    "basis_laplace, naive",
+)
 
 
 class Gain(BaseModel):

@@ -45,6 +45,10 @@ NO_CODEBOOK = (
 )
 
 
+RELEASES_ANSWERED = 5
+"""So many releases back the server answers a report, the one in use counted."""
+
+
 @dataclass(frozen=True)
 class Found:
     """Candidates beyond the common list (perhaps none), and what the feed should say about it."""
@@ -207,16 +211,18 @@ class Recall:
         return last_report(self.memo, release=memo.release, limit=limit, settings=settings, under=under)
 
     def _answering(self, memo: Memo | None, models: ServingModels) -> ReleaseId | None:
-        """Under which release the report in use can be sent: its own while the encoder is the same, the one in use
-        where what it was made by was carried over to another encoder, or None."""
+        """Under which release the report in use can be sent: its own while the server answers that and the encoder is
+        the same, the one in use where what it was made by was carried over to it, or None."""
         if memo is None or memo.release == models.release:
             return None if memo is None else memo.release
-        earlier = [kept.manifest for kept in self._releases.history(5) if kept.manifest.release == memo.release]
-        if earlier and earlier[0].encoder == models.encoder:
+        found = self._releases.installed(memo.release)
+        if found is None:
+            return None
+        earlier, since = found
+        if since < RELEASES_ANSWERED and earlier.encoder == models.encoder:
             return memo.release
         report = RecallRequest.model_validate_json(memo.payload).report
-        alike = bool(earlier) and same_meaning(report, earlier[0].recall, models.manifest.recall)
-        return models.release if alike else None
+        return models.release if same_meaning(report, earlier.recall, models.manifest.recall) else None
 
     def _fresh(
         self,

@@ -50,6 +50,15 @@ class ReleaseShelf:
             for manifest, signature, public_key, installed_at in found
         ]
 
+    def installed(self, release: str) -> tuple[ReleaseManifest, int] | None:
+        """The manifest last installed by this name, and how many were installed since; None if it's kept no more."""
+        row = self._database.row(
+            """SELECT manifest, (SELECT count(*) FROM release AS later WHERE later.id > release.id) FROM release
+               WHERE release = ? ORDER BY id DESC LIMIT 1""",
+            (release,),
+        )
+        return None if row is None else (ReleaseManifest.model_validate_json(row[0]), int(row[1]))
+
     def install(self, signed: SignedManifest, blobs: Iterable[bytes], at: datetime) -> None:
         """Keep a verified release's blobs, then put it in use in one step: a kill leaves the old one or the new one."""
         manifest = ReleaseManifest.model_validate_json(signed.manifest)

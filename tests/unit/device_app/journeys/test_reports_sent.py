@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
+from device_app.feed.recall import RELEASES_ANSWERED
 from device_app.settings import PrivacySettings
 from device_app.wire.news import BodiesRequest
 from device_app.wire.problems import Problem
@@ -100,6 +101,31 @@ def test_thirty_sessions_of_one_taste_send_one_code_and_pay_once(
     bodies = {body for _, path, body in backend.requests if path == "/v1/recall"}
     assert len([path for path in backend.paths() if path == "/v1/recall"]) == 30
     assert len(bodies) == 1
+    assert device.privacy().budgets[0].lifetime == 4
+
+
+def test_a_code_outlives_more_releases_than_the_server_answers_and_goes_under_the_one_in_use(
+    make: Make, backend: FakeBackend, clock: StillClock
+) -> None:
+    device = make()
+    device.feed()
+    click_on(device, backend, TOPIC, 5, clock)
+    device.feed()
+    named = []
+    for _ in range(RELEASES_ANSWERED + 2):
+        backend.publish()
+        assert device.sync()
+        device.feed(refresh=True)
+        named.append(
+            RecallRequest.model_validate_json([body for _, path, body in backend.requests if path == "/v1/recall"][-1])
+        )
+    assert [request.release for request in named[: RELEASES_ANSWERED - 1]] == ["r1"] * (RELEASES_ANSWERED - 1)
+    current = device.release()
+    assert current is not None
+    assert named[-1].release == current.id
+    assert len({request.report.model_dump_json() for request in named}) == 1
+    sent = [line.words for line in device.privacy(1, "all").log.lines if "report of your interests" in line.words]
+    assert all(words.startswith("The same report") for words in sent[:-1]), "not even drawn anew and found again"
     assert device.privacy().budgets[0].lifetime == 4
 
 

@@ -8,7 +8,7 @@ DATA ?= var/demo
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo setup setup-dev test check bench format clean
+.PHONY: help demo setup setup-dev test check fuzz bench format clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -46,6 +46,9 @@ check: setup-dev ## style, types, and who may import whom
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 	@cd web && npm install --silent --no-audit --no-fund && npm run --silent check
+
+fuzz: setup-dev ## send 20,000 generated requests to each app that has an OpenAPI
+	@OWNFEED_OPENAPI_EXAMPLES=20000 $(BIN)/python -m pytest --timeout 0 tests/integration/test_*_openapi.py
 
 bench: setup-dev ## measure: embedding, index, recall, latency, round, secure sum
 	@$(BIN)/ownfeed bench all

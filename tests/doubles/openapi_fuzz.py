@@ -1,0 +1,114 @@
+"""Generated requests to every operation of an app's OpenAPI; an answer that it doesn't document is a failure.
+
+`fuzz(app, document)` sends valid requests and broken ones, in process. OWNFEED_OPENAPI_EXAMPLES sets how many in all;
+`make fuzz` sends 20,000 to each app.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from schemathesis.checks import not_a_server_error
+from schemathesis.core.failures import FailureGroup
+from schemathesis.python.asgi import ASGIClient
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+EXAMPLES_VARIABLE = "OWNFEED_OPENAPI_EXAMPLES"
+A_FEW = 16
+"""Requests of each operation and kind where the variable isn't set."""
+CHECKS = (
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+)
+KINDS = (schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE)
+
+
+def fuzz(
+    app: Any,
+    document: Mapping[str, Any],
+    *,
+    headers: Mapping[str, str] | None = None,
+    known: Sequence[Mapping[str, Any]] = (),
+    bodies: Mapping[str, Sequence[Any]] | None = None,
+) -> Counter[str]:
+    """Send every operation of `document` to the ASGI app and count answers by "METHOD /path status".
+
+    Raises AssertionError with a failing request of each operation. The same requests are sent at every run.
+    The app's lifespan isn't run.
+
+    Args:
+        headers: of every request, such as a token.
+        known: path parameters of things that exist; half of the requests take theirs from here.
+        bodies: by "METHOD /path", bodies that mean something here, sent beside the generated ones.
+    """
+    schema = schemathesis.openapi.from_dict(dict(document))
+    operations = [found.ok() for found in schema.get_all_operations()]
+    examples = _examples(sum(_takes_something(operation) for operation in operations))
+    client, answers, failures = ASGIClient(app), Counter[str](), list[str]()
+    for operation in operations:
+        for kind in KINDS if _takes_something(operation) else KINDS[:1]:
+            try:
+                _send(operation, kind, client, answers, examples, headers, known, bodies or {})
+            except (Exception, FailureGroup) as failed:
+                failures.append(f"{operation.label}, {kind.name.lower()} requests: {failed}")
+    assert not failures, "\n\n".join(failures)
+    return answers
+
+
+def _examples(operations: int) -> int:
+    total = os.environ.get(EXAMPLES_VARIABLE)
+    return A_FEW if total is None else math.ceil(int(total) / max(operations, 1) / len(KINDS))
+
+
+def _takes_something(operation: Any) -> bool:
+    """Whether requests of the operation can differ; all others are one request."""
+    return bool(operation.body) or any(True for _ in operation.iter_parameters())
+
+
+def _send(
+    operation: Any,
+    kind: Any,
+    client: ASGIClient,
+    answers: Counter[str],
+    examples: int,
+    headers: Mapping[str, str] | None,
+    known: Sequence[Mapping[str, Any]],
+    bodies: Mapping[str, Sequence[Any]],
+) -> None:
+    names = {parameter.name for parameter in operation.path_parameters}
+    fitting = [dict(each) for each in known if names and names <= set(each)]
+    cases = [operation.as_strategy(kind)]
+    cases += [operation.as_strategy(kind, path_parameters={name: each[name] for name in names}) for each in fitting]
+    for body in bodies.get(operation.label, ()) if kind is KINDS[0] else ():
+        cases += [operation.as_strategy(kind, body=body, path_parameters=each) for each in fitting or [None]]
+
+    @given(case=st.one_of(*cases))
+    @settings(
+        max_examples=examples,
+        derandomize=True,
+        database=None,
+        deadline=None,
+        phases=(Phase.explicit, Phase.generate, Phase.shrink),
+        suppress_health_check=list(HealthCheck),
+    )
+    def ask(case: Any) -> None:
+        response = case.call(session=client, headers=dict(headers or {}), allow_redirects=False)
+        answers[f"{operation.label} {response.status_code}"] += 1
+        case.validate_response(response, checks=list(CHECKS))
+
+    ask()

@@ -154,6 +154,7 @@ def build_device(
         participations=shelves.participations,
         ledger=ledger,
         uplink=uplink,
+        trusted_key=lambda: pinned_key or shelves.releases.pinned_key(),
         materials=MaterialSync(door, shelves.releases.blobs).fetch,
         noise=noise,
         clock=clock,

@@ -6,6 +6,7 @@ DeviceError
 ├── AnswerMalformed         the answer is not what the wire declares
 ├── ReleaseRefused          signature, hash or shape of a release is wrong; the old one stays
 ├── NoRelease               nothing has been synced yet
+├── OfferRefused            the offer of a round is not signed by the key this device trusts
 ├── BudgetSpent             the ledger refuses a release of data
 ├── ProtectionTooWeak       a round asks for less protection than the reader accepts
 ├── NotEligible             the device can't train now, and why
@@ -51,6 +52,13 @@ class ReleaseRefused(DeviceError):
 
     def __init__(self, release: str, why: str) -> None:
         super().__init__(f"Release {release} was refused: {why}")
+
+
+class OfferRefused(DeviceError):
+    """The offer of a round failed verification; nothing in it was looked at."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"The offer of a round was refused: {why}.")
 
 
 class NoRelease(DeviceError):

@@ -34,7 +34,8 @@ def router(services: Services) -> APIRouter:
         message = parse(CheckIn, await request.body())
         if message.protocol != PROTOCOL_VERSION:
             raise ProtocolDiffers
-        return _message_or_nothing(await run_in_threadpool(coordinator.check_in, message))
+        offer = await run_in_threadpool(coordinator.check_in, message)
+        return _message_or_nothing(None if offer is None else services.releases.sign_offer(offer))
 
     @routes.put("/v1/rounds/{round_id}/updates/{pseudonym}")
     async def upload(

@@ -27,8 +27,9 @@ from backend.releases.errors import NothingPublished, ReleaseNotKept, ReleaseNot
 from backend.releases.signing import load_or_create_key
 from backend.settings import BackendSettings
 from device_app.wire.ids import ReleaseId
+from device_app.wire.offers import SignedOffer, sign_offer
 from device_app.wire.releases import BlobRef, ModelEntry, RecallProtocol, ReleaseManifest, SignedManifest, sign
-from device_app.wire.rounds import RoundManifest
+from device_app.wire.rounds import RoundManifest, RoundOffer
 from device_app.wire.tensors import TensorSpec, unpack
 
 WEIGHTS_LIMIT_BYTES = 256 * 1024 * 1024
@@ -138,6 +139,10 @@ class ReleaseStore:
     def read_blob(self, sha256: str) -> bytes:
         """A blob's bytes, checked. Raises UnknownBlob or BlobDamaged."""
         return self._blobs.read(sha256)
+
+    def sign_offer(self, offer: RoundOffer) -> SignedOffer:
+        """The offer of a round under the key of the releases, which is the one that devices trust."""
+        return sign_offer(offer, self._key)
 
     def current(self) -> SignedManifest | None:
         """The newest release, signed, or None before the first."""

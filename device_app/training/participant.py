@@ -19,6 +19,7 @@ from device_app.errors import (
     BudgetSpent,
     DeviceError,
     NotEligible,
+    OfferRefused,
     ProtectionTooWeak,
 )
 from device_app.training.eligibility import Readiness, Terms, check_clicks, check_offer, check_ready, check_task
@@ -46,7 +47,7 @@ class Gather:
 
 @dataclass(frozen=True)
 class AskForPlace:
-    """Wanted: this check-in sent; the answer is an offer or None."""
+    """Wanted: this check-in sent; the answer is an offer whose signature was verified, or None."""
 
     message: CheckIn
 
@@ -140,6 +141,8 @@ def _take_part(readiness: Readiness, tasks: tuple[str, ...]) -> Generator[Wish, 
         offer = yield AskForPlace(CheckIn(protocol=PROTOCOL_VERSION, release=readiness.release, tasks=tasks))
     except (BackendUnreachable, BackendRefused, AnswerMalformed) as trouble:
         return Outcome("idle", str(trouble))
+    except OfferRefused as refusal:
+        return Outcome("declined", str(refusal))
     if offer is None:
         return Outcome("idle", "The round has no place for this device now.")
     assert isinstance(offer, RoundOffer)

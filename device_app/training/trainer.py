@@ -7,12 +7,15 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Literal
 
+from pydantic import ValidationError
+
 from device_app.errors import (
     AnswerMalformed,
     BackendRefused,
     BackendUnreachable,
     NoRelease,
     NotEligible,
+    OfferRefused,
 )
 from device_app.privacy.budget import Ledger
 from device_app.privacy.clipping import clip_elementwise
@@ -51,8 +54,9 @@ from device_app.training.tasks import TASKS
 from device_app.training.tasks.task import Update
 from device_app.training.views.local import LocalViews
 from device_app.uplink.server import Uplink
+from device_app.wire.offers import SignedOffer, verify_offer
 from device_app.wire.protections import SUMMED, LocalLaplace
-from device_app.wire.releases import BlobRef
+from device_app.wire.releases import BlobRef, SignatureRefused
 from device_app.wire.rounds import RoundOffer, RoundStatus, UploadReceipt
 from device_app.wire.union import NEWS, UnionMarks
 
@@ -68,6 +72,7 @@ class Trainer:
         materials: fetches what a round's task needs besides the release.
         database: for the transaction that ledger, outbox and participations share.
         ledger: budget and, in its settings, what the reader accepts.
+        trusted_key: the Ed25519 key that must have signed an offer; None while there is none.
         noise: cryptographic on a device.
         draw: where samples are drawn from.
         paused: whether the reader has paused training.
@@ -86,6 +91,7 @@ class Trainer:
         participations: Participations,
         ledger: Ledger,
         uplink: Uplink,
+        trusted_key: Callable[[], bytes | None],
         materials: Callable[[BlobRef], bytes],
         noise: NoiseSource,
         clock: Callable[[], datetime],
@@ -98,6 +104,7 @@ class Trainer:
         self._release, self._reading, self._participations = release, reading, participations
         self._ledger, self._uplink, self._noise, self._clock = ledger, uplink, noise, clock
         self._paused, self._idle_sec = paused, idle_sec
+        self._trusted_key = trusted_key
         self.computation = Computation(
             reading=reading,
             private=PrivateParameters(database),
@@ -210,7 +217,9 @@ class Trainer:
                 return self.computation.gather(release)
             case AskForPlace(message):
                 self.stage = "checking in"
-                offer = self._uplink.check_in(seal_check_in(message))
+                signed = self._uplink.check_in(seal_check_in(message))
+                # Verified before anything is kept: a forged offer must not stand in for a round of the same number.
+                offer = None if signed is None else self._verified(signed)
                 if offer is not None:
                     self._participations.record(self._joined(offer))
                 return offer
@@ -226,6 +235,20 @@ class Trainer:
             case HandIn(offer, update):
                 self._check_wanted(offer.manifest.task)
                 return self._hand_in(release, offer, update)
+
+    def _verified(self, signed: SignedOffer) -> RoundOffer:
+        """The offer, if the trusted key signed it. Raises OfferRefused."""
+        trusted = self._trusted_key()
+        if trusted is None:
+            raise OfferRefused("this device trusts no key yet")
+        try:
+            return verify_offer(signed, trusted)
+        except SignatureRefused as broken:
+            raise OfferRefused(str(broken)) from broken
+        except ValidationError as broken:
+            first = broken.errors(include_url=False, include_input=False)[0]
+            where = ".".join(str(part) for part in first["loc"])
+            raise OfferRefused(f"its manifest is malformed: {where}: {first['msg']}") from broken
 
     def _check_wanted(self, task: str) -> None:
         """Raise NotEligible if the reader has changed its mind meanwhile: the last moment is before the payment."""

@@ -14,6 +14,7 @@ from device_app.uplink.http import Answer, Door
 from device_app.uplink.known_cards import KnownCards
 from device_app.wire.ids import Message, RoundId
 from device_app.wire.news import BodiesAnswer, BodiesRequest
+from device_app.wire.offers import SignedOffer
 from device_app.wire.recall import RecallAnswer, RecallRequest
 from device_app.wire.rounds import CheckIn, RoundOffer, RoundStatus, SumStage, UploadReceipt
 from device_app.wire.secagg import Agreements, Roster, Shares, Survivors
@@ -70,10 +71,10 @@ class Uplink:
             raise AnswerMalformed("bodies", f"{min(unasked)} was not asked for")
         return found
 
-    def check_in(self, sealed: Sealed[CheckIn]) -> RoundOffer | None:
-        """A round to take part in, or None: not now."""
+    def check_in(self, sealed: Sealed[CheckIn]) -> SignedOffer | None:
+        """A round to take part in, not yet verified, or None: not now."""
         answer = self.door.deliver(sealed, "/v1/rounds/check-in", purpose="training")
-        return None if answer.status == 204 else parsed(RoundOffer, answer, "check-in")
+        return None if answer.status == 204 else parsed(SignedOffer, answer, "check-in")
 
     def upload(self, offer: RoundOffer, sealed: Sealed[NoisyUpdate]) -> UploadReceipt:
         """Hand in an update; handing in the same bytes again gets the same receipt. Checks the receipt's hash."""

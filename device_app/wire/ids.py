@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, StringConstraints
 
-PROTOCOL_VERSION = 2
+PROTOCOL_VERSION = 3
 """Raised when a message changes so that an older end can't read it. An end that names another version is refused."""
 PROTOCOL_HEADER = "ownfeed-protocol"
 """Names the version in each request of a device and each answer of the server; a device repeats it at check-in."""

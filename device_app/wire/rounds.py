@@ -62,7 +62,10 @@ class RoundManifest(Message):
 
 
 class RoundOffer(Message):
-    """Answer to a check-in that was chosen (an empty 204 says: not now). The pseudonym lives for this round only."""
+    """A place in a round, as either end works with it; it travels as `wire.offers.SignedOffer`.
+
+    The pseudonym lives for this round only.
+    """
 
     manifest: RoundManifest
     pseudonym: Pseudonym

@@ -13,6 +13,7 @@ from device_app.privacy.sealed import Charge
 from device_app.privacy.secagg import Contribution, Reply, Step, take_part
 from device_app.privacy.sum_state import SumState, begin_sum
 from device_app.wire.ids import PROTOCOL_VERSION
+from device_app.wire.offers import SignedOffer, verify_offer
 from device_app.wire.protections import SecureSum
 from device_app.wire.ring import ring_dtype
 from device_app.wire.rounds import RoundOffer, SumStage
@@ -57,7 +58,10 @@ class WireClient:
         """Check in; None if there is no place."""
         wish = {"protocol": PROTOCOL_VERSION, "release": release, "tasks": [task]}
         answer = http.post("/v1/rounds/check-in", json=wish).raise_for_status()
-        return None if answer.status_code == 204 else cls(http, RoundOffer.model_validate_json(answer.content), draw)
+        if answer.status_code == 204:
+            return None
+        signed = SignedOffer.model_validate_json(answer.content)
+        return cls(http, verify_offer(signed, signed.public_key), draw)
 
     @property
     def stage(self) -> SumStage:

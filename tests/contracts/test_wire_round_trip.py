@@ -20,6 +20,7 @@ from device_app.wire.broadcast import (
 )
 from device_app.wire.ids import PROTOCOL_VERSION, Message
 from device_app.wire.news import BodiesRequest, NewsCard
+from device_app.wire.offers import SignedOffer
 from device_app.wire.popularity import CountList, Popularity
 from device_app.wire.problems import Problem
 from device_app.wire.protections import LocalLaplace, SecureSum
@@ -63,6 +64,7 @@ from tests.doubles.wire_messages import (
     REPORT,
     ROUND,
     SHARE,
+    SIGNED_OFFER,
     SUBSET,
     TERMS,
     TOPICS,
@@ -98,6 +100,7 @@ BROKEN: tuple[tuple[type[BaseModel], BaseModel, dict[str, Any], str], ...] = (
     (BlobRef, BLOB, {"sha256": HASH.upper()}, "sha256"),
     (CheckIn, CheckIn(protocol=PROTOCOL_VERSION, release="r1", tasks=()), {"tasks": ["t"] * 17}, "tasks"),
     (RoundOffer, RoundOffer(manifest=ROUND, pseudonym="a" * 22), {"pseudonym": "a" * 21}, "pseudonym"),
+    (SignedOffer, SIGNED_OFFER, {"signature": "AAAA"}, "signature"),
     (RoundManifest, ROUND, {"samples_limit": 1_025}, "samples_limit"),
     (LocalLaplace, LocalLaplace(), {"scale": 0.0}, "scale"),
     (SecureSum, SecureSum(clip=1.0), {"clip": 0.0}, "clip"),

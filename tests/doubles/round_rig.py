@@ -149,6 +149,7 @@ class DeviceRig:
     paused: bool = False
     idle_sec: float = 0.0
     blob_folder: Path | None = None
+    trusted_key: bytes | None = None
     shelves: Shelves = field(init=False)
     trainer: Trainer = field(init=False)
 
@@ -174,6 +175,7 @@ class DeviceRig:
             participations=self.shelves.participations,
             ledger=self.ledger,
             uplink=Uplink(self.door),
+            trusted_key=lambda: self.trusted_key or self.shelves.releases.pinned_key(),
             materials=MaterialSync(self.door, self.shelves.releases.blobs).fetch,
             noise=SeededNoise(self.seed),
             clock=self.clock,

@@ -12,6 +12,7 @@ from device_app.wire.broadcast import (
 )
 from device_app.wire.ids import PROTOCOL_VERSION
 from device_app.wire.news import BodiesAnswer, BodiesRequest, NewsBody, NewsCard
+from device_app.wire.offers import SignedOffer
 from device_app.wire.popularity import CountList, Popularity
 from device_app.wire.problems import Problem
 from device_app.wire.protections import LocalLaplace, SecureSum
@@ -87,6 +88,9 @@ ROUND = RoundManifest(
     negatives=4,
     samples_limit=64,
     closes_at=AT,
+)
+SIGNED_OFFER = SignedOffer(
+    manifest=ROUND.model_dump_json(), signature=bytes(64), public_key=b"\xff" * 32, pseudonym="a-b_" * 6
 )
 SHARD = ShardRef(name="2026-11-20.0", blob=BLOB, count=0)
 CODE_SHARD = CodeShard(name="2026-11-20.0", count=5_000, codes=BLOB, cards=BLOB)
@@ -193,6 +197,7 @@ EXAMPLES: tuple[BaseModel, ...] = (
     CheckIn(protocol=PROTOCOL_VERSION, release="r1", tasks=("recall",)),
     ROUND,
     RoundOffer(manifest=ROUND, pseudonym="a-b_" * 6),
+    SIGNED_OFFER,
     UploadReceipt(round="round-1", sha256=HASH, duplicate=True),
     RoundStatus(
         round="round-1",

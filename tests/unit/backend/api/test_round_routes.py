@@ -21,6 +21,7 @@ from backend.releases.blobs import digest
 from backend.releases.errors import UnknownShard
 from device_app.uplink.in_process import InProcess
 from device_app.wire.ids import PROTOCOL_VERSION
+from device_app.wire.offers import SignedOffer, verify_offer
 from device_app.wire.releases import ShardList, SignedManifest, verify
 from device_app.wire.rounds import RoundOffer, RoundStatus, UploadReceipt
 from device_app.wire.tensors import TensorSpec, dequantise, pack, quantise, unpack
@@ -51,7 +52,8 @@ def joined(client: httpx.Client) -> RoundOffer:
         "/v1/rounds/check-in", json={"protocol": PROTOCOL_VERSION, "release": "r1", "tasks": ["recall"]}
     )
     assert answer.status_code == 200, answer.text
-    return RoundOffer.model_validate_json(answer.content)
+    signed = SignedOffer.model_validate_json(answer.content)
+    return verify_offer(signed, signed.public_key)
 
 
 def problem(answer: httpx.Response) -> tuple[int, str]:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 
-from device_app.errors import BackendRefused, BackendUnreachable, BudgetSpent
+from device_app.errors import BackendRefused, BackendUnreachable, BudgetSpent, OfferRefused
 from device_app.settings import PrivacySettings
 from device_app.training.eligibility import Readiness, Terms
 from device_app.training.participant import (
@@ -130,6 +130,7 @@ def test_a_device_that_may_not_train_asks_for_nothing() -> None:
         (Gather, 0, "idle", "none of its clicks"),
         (AskForPlace, None, "idle", "no place"),
         (AskForPlace, GONE, "idle", "does not answer"),
+        (AskForPlace, OfferRefused("signed by nobody"), "declined", "signed by nobody"),
         (StateTerms, Terms(PrivacySettings(), "r1", (), (), SHAPES, 1e9, NOW), "declined", "does not know the task"),
         (
             StateTerms,

@@ -12,6 +12,7 @@ from pathlib import Path
 import httpx
 import numpy as np
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from fastapi import FastAPI, Request, Response
 
 from device_app.errors import AnswerMalformed, BackendRefused, BackendUnreachable
@@ -32,6 +33,7 @@ from device_app.uplink.in_process import InProcess
 from device_app.uplink.server import Uplink, upload_path
 from device_app.uplink.vectors import read_vectors
 from device_app.wire.ids import PROTOCOL_VERSION
+from device_app.wire.offers import sign_offer
 from device_app.wire.protections import LocalLaplace
 from device_app.wire.recall import RecallAnswer
 from device_app.wire.rounds import CheckIn, RoundManifest, RoundOffer
@@ -172,8 +174,9 @@ def test_no_round_is_none_and_a_round_is_an_offer(uplink_to: Callable[[Answering
     nothing = uplink_to(lambda request: httpx.Response(204))
     assert nothing.check_in(sealed) is None
     assert nothing.current_round() is None
-    chosen = uplink_to(lambda request: httpx.Response(200, content=offer(now).model_dump_json()))
-    assert chosen.check_in(sealed) == offer(now)
+    signed = sign_offer(offer(now), Ed25519PrivateKey.generate())
+    chosen = uplink_to(lambda request: httpx.Response(200, content=signed.model_dump_json()))
+    assert chosen.check_in(sealed) == signed
 
 
 def test_an_upload_that_failed_is_sent_again_byte_for_byte(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import random
 from collections.abc import Callable
 from threading import Event, Thread
 
@@ -14,18 +15,28 @@ log = logging.getLogger(__name__)
 TEXTS_WAKE_SEC = 1.0
 AFTER_TROUBLE_SEC = 5.0
 STOP_WAIT_SEC = 15.0
+SPREAD = (0.5, 1.5)
+"""A pause is so many times what the settings say, drawn uniformly: the mean stays."""
 
 
 class Background:
-    """Three threads of one device, started once and stopped promptly."""
+    """Three threads of one device, started once and stopped promptly.
 
-    def __init__(self, device: Device) -> None:
+    Looks for a release and looks for a round come at times drawn for each anew, so that neither their rhythm nor their
+    order shows that they are one device's.
+
+    Args:
+        chance: where the times come from; cryptographic on a device.
+    """
+
+    def __init__(self, device: Device, chance: random.Random | None = None) -> None:
         self._device = device
+        self._chance = chance or random.SystemRandom()
         self._stop = Event()
         performance = device.settings.performance
         self._threads = [
             Thread(target=self._every, args=("sync", device.sync, performance.sync_poll_sec), name="sync"),
-            Thread(target=self._every, args=("training", self._train, performance.training_poll_sec), name="training"),
+            Thread(target=self._training, args=(performance.training_poll_sec,), name="training"),
             Thread(target=self._texts, name="texts"),
         ]
 
@@ -53,10 +64,15 @@ class Background:
             if again_sec is None or self._stop.wait(again_sec):
                 return
 
+    def _training(self, seconds: float) -> None:
+        """The first look comes a drawn while after the first sync, which is due at once."""
+        self._stop.wait(seconds * self._chance.random())
+        self._every("training", self._train, seconds)
+
     def _every(self, name: str, step: Callable[[], object], seconds: float) -> None:
         while not self._stop.is_set():
             self._guarded(name, step)
-            self._stop.wait(seconds)
+            self._stop.wait(seconds * self._chance.uniform(*SPREAD))
 
     def _texts(self) -> None:
         bodies = self._device.parts.bodies

@@ -33,11 +33,14 @@ class BackendUnreachable(DeviceError):
 
 
 class BackendRefused(DeviceError):
-    """The backend answered with a problem."""
+    """The backend answered with a problem.
 
-    def __init__(self, problem: Problem) -> None:
+    retry_after_sec: how long it asks to be left alone, where it says so in seconds.
+    """
+
+    def __init__(self, problem: Problem, retry_after_sec: float | None = None) -> None:
         super().__init__(f"{problem.title}: {problem.detail}")
-        self.problem = problem
+        self.problem, self.retry_after_sec = problem, retry_after_sec
 
 
 class AnswerMalformed(DeviceError):

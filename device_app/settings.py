@@ -172,9 +172,11 @@ class PerformanceSettings(BaseModel):
     )
     front_limit: int = Field(default=600, ge=50, le=CANDIDATES_LIMIT, description="News of the common list.")
     sync_poll_sec: float = Field(
-        default=60.0, gt=0, description="Seconds between looks for a release and a front list."
+        default=60.0, gt=0, description="Seconds between looks for a release and a front list, on average."
     )
-    training_poll_sec: float = Field(default=15.0, gt=0, description="Seconds between looks for a training round.")
+    training_poll_sec: float = Field(
+        default=15.0, gt=0, description="Seconds between looks for a training round, on average."
+    )
     training_idle_sec: float = Field(
         default=10.0,
         ge=0,

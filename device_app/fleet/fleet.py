@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
+from threading import Event
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from device_app.device import Device
 from device_app.errors import DeviceError
 from device_app.feed.models import ModelRack
 from device_app.fleet.faults import FaultRates, Strike
+from device_app.fleet.patience import is_busy, patiently
 from device_app.fleet.tastes import Tastes
 from device_app.settings import DeviceSettings
 from device_app.store.database import Database, copy_of_new
@@ -43,7 +45,8 @@ class Member:
 
 
 class Fleet:
-    """Builds, drives and closes the devices. Errors of one device are counted and never stop the others."""
+    """Builds, drives and closes the devices. Errors of one device are counted and never stop the others; a backend that
+    is too busy to answer is asked again when it says (`patience`)."""
 
     def __init__(
         self,
@@ -63,6 +66,7 @@ class Fleet:
         Database(empty).close()
         self.members: list[Member] = []
         self.failures: list[str] = []
+        self._closing = Event()
         self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="fleet")
         try:
             for number in range(count):
@@ -117,13 +121,19 @@ class Fleet:
 
     def close(self) -> None:
         """Close every device."""
+        self._closing.set()
         self._pool.shutdown(wait=True, cancel_futures=True)
         for member in self.members:
             member.device.close()
 
     def _guarded(self, step: Callable[[Member], object], member: Member) -> None:
+        """A backend that is busy is waited for, until the fleet closes."""
         try:
-            step(member)
+            patiently(
+                lambda: step(member),
+                lambda trouble: is_busy(trouble) and not self._closing.is_set(),
+                sleep=self._closing.wait,
+            )
         except DeviceError as trouble:
             self.failures.append(f"{member.device.settings.profile}: {trouble}")
 

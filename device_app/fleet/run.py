@@ -12,13 +12,15 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from device_app.composition import utc_now
-from device_app.errors import BackendUnreachable, DeviceError
+from device_app.errors import DeviceError
 from device_app.fleet.faults import FaultRates
 from device_app.fleet.fleet import Fleet, Member, catch_up, read, settle, train
+from device_app.fleet.patience import is_busy, passes, patiently, pause_sec
 from device_app.fleet.replay import Catalogue, RealReader, real_readers
 from device_app.fleet.round_table import RoundTable
 from device_app.settings import DeviceSettings
 from device_app.uplink.misfortune import Crashed
+from device_app.uplink.server import Uplink
 from device_app.wire.rounds import RoundStatus, SumStage
 
 SUM_STAGES = get_args(SumStage)
@@ -50,7 +52,7 @@ def run_fleet(
         if replay:
             _shelve(fleet, replay, readers, console)
         else:
-            fleet.members[0].device.sync()
+            patiently(fleet.members[0].device.sync)
             _with_bar(fleet, "Readers reading", settle, console)
         clicks = sum(member.device.parts.shelves.clicks.count() for member in fleet.members)
         console.print(
@@ -66,11 +68,13 @@ def run_fleet(
 
 def _shelve(fleet: Fleet, folder: Path, readers: list[RealReader], console: Console) -> None:
     first = fleet.members[0].device
-    first.sync()
+    patiently(first.sync)
     release = first.release()
     assert release is not None  # sync raises where there is none
     manifest = release.manifest
-    catalogue = Catalogue(folder, first.parts.uplink.door, manifest.release, manifest.encoder, manifest.dimensions)
+    catalogue = patiently(
+        lambda: Catalogue(folder, first.parts.uplink.door, manifest.release, manifest.encoder, manifest.dimensions)
+    )
     past = dict(zip((id(member) for member in fleet.members), readers, strict=True))
     _with_bar(
         fleet,
@@ -95,28 +99,37 @@ def _with_bar(fleet: Fleet, title: str, step: Callable[[Member], object], consol
 def _live(
     fleet: Fleet, settings: DeviceSettings, rounds: int | None, console: Console, table: RoundTable, *, visits: bool
 ) -> None:
-    """Look for rounds; between them, let one reader after another pay a visit."""
+    """Look for rounds; between them, let one reader after another pay a visit.
+
+    No answer of the backend ends it: what it can't answer now is told, and asked again when it says.
+    """
     over = 0
     known = ""
     next_visitor = 0
-    lookout = fleet.members[0].device.parts.uplink
     while rounds is None or over < rounds:
-        started = time.monotonic()
+        started, wait_sec = time.monotonic(), settings.performance.training_poll_sec
         try:
-            status = lookout.current_round()
+            status = _uplink(fleet).current_round()
             if status is not None and status.state in TAKES_DEVICES and status.round != known:
                 known = status.round
                 _take_part(fleet, status, console, table)
                 over += 1
                 continue
-        except BackendUnreachable as away:
-            console.print(str(away), markup=False)
+        except DeviceError as trouble:
+            console.print(str(trouble), markup=False)
+            if is_busy(trouble):
+                wait_sec = max(wait_sec, pause_sec(trouble))
         if visits:
             due = max(1, round(len(fleet.members) * settings.performance.training_poll_sec / VISIT_EVERY_SEC))
             for _ in range(due):
                 _visit(fleet, next_visitor, console)
                 next_visitor = (next_visitor + 1) % len(fleet.members)
-        time.sleep(max(0.0, settings.performance.training_poll_sec - (time.monotonic() - started)))
+        time.sleep(max(0.0, wait_sec - (time.monotonic() - started)))
+
+
+def _uplink(fleet: Fleet) -> Uplink:
+    """Of the first device, which looks for rounds for all of them; a crash in a round gives it another one."""
+    return fleet.members[0].device.parts.uplink
 
 
 def _visit(fleet: Fleet, number: int, console: Console) -> None:
@@ -128,17 +141,21 @@ def _visit(fleet: Fleet, number: int, console: Console) -> None:
 
 def _take_part(fleet: Fleet, status: RoundStatus, console: Console, table: RoundTable) -> None:
     """Everybody tries to join; then wait for the round's end and swap to what it published."""
-    lookout = fleet.members[0].device.parts.uplink
-    started = time.monotonic()
+    known, started = status.round, time.monotonic()
     last: dict[int, str] = {}
+    not_before: dict[int, float] = {}
     fleet.draw_faults()
     struck: Counter[str] = Counter()
 
     def take_part(member: Member) -> None:
-        if last.get(id(member), "waiting") != "waiting":
+        if last.get(id(member), "waiting") != "waiting" or time.monotonic() < not_before.get(id(member), 0.0):
             return
         try:
-            last[id(member)] = train(member).state
+            outcome = train(member)
+            put_off = outcome.state == "idle" and outcome.again_sec is not None
+            if outcome.again_sec is not None and put_off:
+                not_before[id(member)] = time.monotonic() + outcome.again_sec
+            last[id(member)] = "waiting" if put_off else outcome.state
         except Crashed:
             struck["crash"] += 1
             last[id(member)] = "waiting"
@@ -148,7 +165,7 @@ def _take_part(fleet: Fleet, status: RoundStatus, console: Console, table: Round
     trained = time.monotonic() - started
     while status.state not in ("applied", "failed"):
         time.sleep(0.1)
-        status = lookout.round_status(status.round)
+        status = patiently(lambda: _uplink(fleet).round_status(known), passes)
         if status.state in SUM_STAGES or "waiting" in last.values():
             fleet.run(take_part)
     outcomes = dict(Counter(last.values()))

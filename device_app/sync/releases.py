@@ -92,7 +92,8 @@ class ReleaseSync:
 
 
 def fetch_blob(door: Door, ref: BlobRef, release: str) -> bytes:
-    """A blob whose size and hash are as the manifest says; raises ReleaseRefused otherwise."""
+    """A blob whose size and hash are as the manifest says. Raises ReleaseRefused otherwise, and BackendRefused for a
+    backend that can't answer now."""
     try:
         answer = door.get(
             f"/v1/blobs/{ref.sha256}",
@@ -102,6 +103,8 @@ def fetch_blob(door: Door, ref: BlobRef, release: str) -> bytes:
             limit_bytes=max(1, ref.size_bytes),
         )
     except BackendRefused as refused:
+        if refused.problem.status >= 500:
+            raise  # the backend's own trouble says nothing against the release
         raise ReleaseRefused(release, f"blob {ref.sha256[:12]} can't be had: {refused}") from refused
     return checked_blob(answer.body, ref, release)
 

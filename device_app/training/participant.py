@@ -131,7 +131,7 @@ def participate(
     except NotEligible as not_now:
         return Outcome("idle", str(not_now))
     except (BackendUnreachable, BackendRefused, AnswerMalformed) as trouble:
-        return Outcome("idle", str(trouble))
+        return _not_now(trouble)
     return (yield from _take_part(readiness, tasks))
 
 
@@ -140,7 +140,7 @@ def _take_part(readiness: Readiness, tasks: tuple[str, ...]) -> Generator[Wish, 
     try:
         offer = yield AskForPlace(CheckIn(protocol=PROTOCOL_VERSION, release=readiness.release, tasks=tasks))
     except (BackendUnreachable, BackendRefused, AnswerMalformed) as trouble:
-        return Outcome("idle", str(trouble))
+        return _not_now(trouble)
     except OfferRefused as refusal:
         return Outcome("declined", str(refusal))
     if offer is None:
@@ -184,6 +184,12 @@ def drive(attempt: Generator[Wish, Reply, Outcome], fulfil: Callable[[Wish], Rep
 def may_pass(refusal: BackendRefused) -> bool:
     """Whether the same request may succeed later: the server's trouble, and not this device's."""
     return refusal.problem.status >= 500
+
+
+def _not_now(trouble: BackendUnreachable | BackendRefused | AnswerMalformed) -> Outcome:
+    """Nothing was joined; asked again when the backend says, where it does."""
+    again_sec = trouble.retry_after_sec if isinstance(trouble, BackendRefused) and may_pass(trouble) else None
+    return Outcome("idle", str(trouble), again_sec=again_sec)
 
 
 def _check_round(status: RoundStatus, release: ReleaseId | None) -> None:

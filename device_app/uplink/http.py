@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from device_app.errors import AnswerMalformed, BackendRefused, BackendUnreachable
 from device_app.privacy.sealed import Sealed
 from device_app.store.byte_log import ByteLog, Departure
+from device_app.uplink.pools import SeparatePools
 from device_app.wire.ids import PROTOCOL_HEADER, PROTOCOL_VERSION
 from device_app.wire.problems import PROBLEM_MEDIA_TYPE, Problem
 from device_app.wire.timing import Stopwatch
@@ -24,7 +25,7 @@ USER_AGENT = "ownfeed"
 ANSWER_LIMIT_BYTES = 16 * 1024 * 1024
 PROBLEM_LIMIT_BYTES = 64 * 1024
 CONNECT_TIMEOUT_SEC = 3.0
-KEPT_CONNECTIONS = 4
+RETRY_AFTER_LIMIT_SEC = 3_600
 _ETAG_LIMIT = 80
 
 
@@ -44,6 +45,7 @@ class Door:
     What goes out is what is needed and the same for every reader: method, path, Host, Accept, Accept-Encoding, a
     User-Agent without version, the protocol's version, Connection, and Content-Type and Content-Length of a body. No
     cookie is kept, no proxy or password of the environment used, no redirect followed. A body goes out only sealed.
+    Reports, rounds and what is everybody's never share a connection (`pools`).
 
     transport replaces the network, in fleets and tests. Errors: BackendUnreachable, BackendRefused (also for an answer
     in another version of the protocol, whatever it says), AnswerMalformed;
@@ -69,10 +71,10 @@ class Door:
             },
             cookies=CookieJar(policy=DefaultCookiePolicy(allowed_domains=[])),
             timeout=httpx.Timeout(timeout_sec, connect=min(CONNECT_TIMEOUT_SEC, timeout_sec)),
-            limits=httpx.Limits(max_connections=16, max_keepalive_connections=KEPT_CONNECTIONS),
-            transport=transport,
-            # Loading the certificates takes 30 ms; an address without TLS has nothing to check against them.
-            verify=not self.base_url.startswith("http://"),
+            # An address without TLS has no certificates to check.
+            transport=transport or SeparatePools(encrypted=not self.base_url.startswith("http://")),
+            # httpx would load certificates for a transport of its own, which is never used.
+            verify=False,
             trust_env=False,
             follow_redirects=False,
         )
@@ -179,7 +181,7 @@ class Door:
         if response.status_code in (200, 201, 202, 204, 304):
             return Answer(response.status_code, dict(response.headers), content, ms)
         if response.status_code >= 400:
-            raise BackendRefused(_problem(response, content))
+            raise BackendRefused(_problem(response, content), retry_after_sec(response.headers.get("retry-after", "")))
         raise AnswerMalformed(f"{method} {path}", f"status {response.status_code} is not expected")
 
 
@@ -187,6 +189,14 @@ def etag_of(answer: Answer) -> str | None:
     """The answer's ETag without quotes; None if it has none, or one so long that it could mark this device."""
     etag = answer.headers.get("etag", "").removeprefix("W/").strip('"')
     return etag if 0 < len(etag) <= _ETAG_LIMIT and etag.isascii() and '"' not in etag else None
+
+
+def retry_after_sec(header: str) -> float | None:
+    """Seconds of a Retry-After, at most an hour; None for none, or for one that names a date."""
+    header = header.strip()
+    if not (header.isascii() and header.isdigit()):
+        return None
+    return float(min(int(header[:9]), RETRY_AFTER_LIMIT_SEC))
 
 
 def _head(request: httpx.Request) -> bytes:

@@ -9,6 +9,8 @@ from typing import Literal
 
 import httpx
 
+from device_app.uplink.pools import SeparatePools
+
 ROUND_MESSAGE = re.compile(rb"^/v1/rounds/[^/]+/[^/]+/")
 
 Fault = Literal["dropout", "straggler", "crash", "liar"]
@@ -25,7 +27,7 @@ class Misfortune(httpx.BaseTransport):
     """
 
     def __init__(self, network: httpx.BaseTransport | None = None, *, straggle_sec: float = 3.0) -> None:
-        self._network, self._straggle_sec = network or httpx.HTTPTransport(), straggle_sec
+        self._network, self._straggle_sec = network or SeparatePools(encrypted=True), straggle_sec
         self._lock = threading.Lock()
         self._fault: Fault | None = None
         self._left = 0

@@ -18,7 +18,9 @@ NETWORK = {"httpx", "requests", "urllib3", "aiohttp", "socket", "socketserver", 
 NETWORK_PARTS = {"urllib.request", "http.client", "http.server", "asyncio.streams", "multiprocessing.connection"}
 MAY_NETWORK = ("uplink", "sync")
 ONLY_NAMES_A_TRANSPORT = "composition.py"
-CHANCE_FOR_THE_PAGE = {
+CHANCE_FOR_PAGE_AND_PAUSES = {
+    "background.py": "the system's generator, for the times of looks",
+    "fleet/patience.py": "the system's generator, for how long a busy backend is left alone",
     "composition.py": "the system's generator, for exploration",
     "feed/build.py": "handed on",
     "feed/exploration.py": "which section to show",
@@ -112,9 +114,9 @@ def test_numpys_generators_are_made_for_simulation_and_for_training_samples_only
     assert found == set(SIMULATION_AND_DRAWS)
 
 
-def test_pythons_random_serves_the_page_only() -> None:
+def test_pythons_random_serves_the_page_and_pauses_only() -> None:
     found = {name for name, tree in modules(DEVICE) if "random" in {one.split(".")[0] for one in imported(tree)}}
-    assert found == set(CHANCE_FOR_THE_PAGE)
+    assert found == set(CHANCE_FOR_PAGE_AND_PAUSES)
 
 
 def test_the_searches_find_what_they_are_for() -> None:

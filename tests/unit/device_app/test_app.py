@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+import random
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -89,6 +92,42 @@ def test_a_fault_of_our_own_is_shown_too(device: Device, monkeypatch: pytest.Mon
         assert "sync" in background.running()
     finally:
         background.stop()
+
+
+class _Pauses(threading.Event):
+    """Passes at once, keeps how long each pause was to be, and ends the loop after the fortieth."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seconds: list[float] = []
+
+    def wait(self, timeout: float | None = None) -> bool:
+        assert timeout is not None
+        self.seconds.append(timeout)
+        if len(self.seconds) == 40:
+            self.set()
+        return self.is_set()
+
+
+def test_no_two_looks_come_at_the_same_distance_and_their_mean_is_what_the_settings_say(device: Device) -> None:
+    background = Background(device)
+    assert isinstance(background._chance, random.SystemRandom)
+    background._stop = pauses = _Pauses()
+    background._every("training", lambda: None, 10.0)
+    assert all(5.0 <= seconds <= 15.0 for seconds in pauses.seconds)
+    assert len(set(pauses.seconds)) == 40
+    # The mean of forty uniform numbers is off by five standard deviations once in a million runs.
+    assert abs(sum(pauses.seconds) / 40 - 10.0) < 5 * 10.0 / math.sqrt(12 * 40)
+
+
+def test_the_first_look_for_a_round_comes_a_drawn_while_after_the_first_sync(device: Device) -> None:
+    background = Background(device, random.Random(5))
+    background._stop = pauses = _Pauses()
+    looked: list[int] = []
+    background._train = lambda: looked.append(len(pauses.seconds))  # type: ignore[method-assign]
+    background._training(10.0)
+    assert looked[0] == 1
+    assert 0.0 <= pauses.seconds[0] < 10.0
 
 
 def test_the_pages_serve_between_start_and_stop(device: Device, backend: FakeBackend) -> None:

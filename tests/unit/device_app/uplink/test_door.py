@@ -6,7 +6,7 @@ import gzip
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import datetime
 
 import httpx
@@ -45,27 +45,20 @@ def door_to(log: ByteLog, now: datetime) -> Iterator[Callable[[Answering], Door]
 
 
 @contextmanager
-def raw_server(answers: list[bytes]) -> Iterator[tuple[int, list[bytes]]]:
-    """A socket that keeps every byte it receives: the oracle for what left. One connection, one answer a request."""
+def raw_server(*connections: list[bytes]) -> Iterator[tuple[int, list[bytes]]]:
+    """A socket that keeps every byte it receives: the oracle for what left. One connection after the other, each with
+    one answer a request; all stay open to the end."""
     received: list[bytes] = []
     listener = socket.create_server(("127.0.0.1", 0))
 
     def serve() -> None:
-        connection, _ = listener.accept()
-        with connection:
-            connection.settimeout(10)
-            for answer in answers:
-                got = b""
-                while b"\r\n\r\n" not in got:
-                    got += connection.recv(65536)
-                head, _, body = got.partition(b"\r\n\r\n")
-                length = next(
-                    (int(line.split(b":")[1]) for line in head.lower().split(b"\r\n") if b"content-length" in line), 0
-                )
-                while len(body) < length:
-                    body += connection.recv(65536)
-                received.append(head + b"\r\n\r\n" + body)
-                connection.sendall(answer)
+        with ExitStack() as stack:
+            for answers in connections:
+                connection = stack.enter_context(listener.accept()[0])
+                connection.settimeout(10)
+                for answer in answers:
+                    received.append(_read_request(connection))
+                    connection.sendall(answer)
 
     thread = threading.Thread(target=serve)
     thread.start()
@@ -76,13 +69,23 @@ def raw_server(answers: list[bytes]) -> Iterator[tuple[int, list[bytes]]]:
         listener.close()
 
 
-def test_the_log_holds_the_very_bytes_a_socket_received_on_one_connection(log: ByteLog, now: datetime) -> None:
+def _read_request(connection: socket.socket) -> bytes:
+    got = b""
+    while b"\r\n\r\n" not in got:
+        got += connection.recv(65536)
+    head, _, body = got.partition(b"\r\n\r\n")
+    length = next((int(line.split(b":")[1]) for line in head.lower().split(b"\r\n") if b"content-length" in line), 0)
+    while len(body) < length:
+        body += connection.recv(65536)
+    return head + b"\r\n\r\n" + body
+
+
+def test_the_log_holds_the_very_bytes_a_socket_received(log: ByteLog, now: datetime) -> None:
     answers = [
         b'HTTP/1.1 200 OK\r\nSet-Cookie: id=you; Path=/\r\nETag: "r1"\r\nContent-Length: 2\r\n\r\n{}',
         b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}",
-        b"HTTP/1.1 304 Not Modified\r\n\r\n",
     ]
-    with raw_server(answers) as (port, received):
+    with raw_server(answers, [b"HTTP/1.1 304 Not Modified\r\n\r\n"]) as (port, received):
         door = Door(f"http://127.0.0.1:{port}/", log, lambda: now)
         door.deliver(SEALED, "/v1/recall", purpose="recall")
         door.deliver(SEALED, "/v1/recall", purpose="recall")

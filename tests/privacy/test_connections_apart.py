@@ -1,0 +1,133 @@
+"""An attacker who runs the backend, or watches the wire in front of it, and groups requests by their connection.
+
+A report carries one blurred number of the reader's interests; a place in a round carries a pseudonym that is good for
+one round. Two of them on one connection, or either on a connection that lives for hours, are known to be one device's.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from device_app.errors import AnswerMalformed
+from device_app.privacy.presence import seal_check_in
+from device_app.privacy.reports import seal_nothing
+from device_app.store.byte_log import ByteLog
+from device_app.store.database import Database
+from device_app.uplink.http import Door
+from device_app.uplink.server import Uplink
+from device_app.wire.ids import PROTOCOL_VERSION
+from device_app.wire.rounds import CheckIn
+
+NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
+PLACES = ("round-1/keys/" + "a" * 32, "round-1/shares/" + "a" * 32, "round-2/keys/" + "b" * 32)
+
+
+class Watcher(ThreadingHTTPServer):
+    """Answers anything, keeps connections open, and notes which one each request came on."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Answers)
+        self.seen: list[tuple[int, str, str]] = []
+        self.connections = itertools.count()
+
+    def by_connection(self) -> list[set[str]]:
+        """What each connection carried."""
+        carried: dict[int, set[str]] = {}
+        for connection, _, path in self.seen:
+            carried.setdefault(connection, set()).add(path)
+        return list(carried.values())
+
+
+class _Answers(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: Watcher
+
+    def setup(self) -> None:
+        super().setup()
+        self.number = next(self.server.connections)
+
+    def _answer(self) -> None:
+        self.rfile.read(int(self.headers.get("content-length", 0)))
+        self.server.seen.append((self.number, self.command, self.path))
+        if self.path.startswith("/v1/rounds/") and self.command in ("GET", "POST"):
+            self.send_response(204)
+            self.send_header("Set-Cookie", "device=17")
+            self.end_headers()
+            return
+        self.send_response(200)
+        self.send_header("Content-Length", "2")
+        self.send_header("Set-Cookie", "device=17")
+        self.end_headers()
+        self.wfile.write(b"{}")
+
+    do_GET = do_POST = do_PUT = _answer  # noqa: N815 - the names that http.server calls
+
+    def log_message(self, format: str, *arguments: object) -> None:
+        """Nothing on the terminal."""
+
+
+@contextmanager
+def watcher() -> Iterator[Watcher]:
+    server = Watcher()
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@pytest.fixture
+def seen(tmp_path: Path) -> Iterator[Watcher]:
+    """A device's hour: what is everybody's, two reports, looks for rounds, and places in two of them."""
+    database = Database(tmp_path / "device.sqlite")
+    with watcher() as server:
+        uplink = Uplink(Door(f"http://127.0.0.1:{server.server_address[1]}", ByteLog(database), lambda: NOW))
+        check_in = seal_check_in(CheckIn(protocol=PROTOCOL_VERSION, release="r1", tasks=()))
+        for _ in range(2):
+            uplink.door.get("/v1/news/front?limit=600", words="The common list.", purpose="sync")
+            with pytest.raises(AnswerMalformed):
+                uplink.recall(seal_nothing(release="r1", limit=50))
+            assert uplink.current_round() is None
+            assert uplink.check_in(check_in) is None
+            for path in PLACES:
+                uplink.door.deliver(check_in, f"/v1/rounds/{path}", purpose="training", method="PUT")
+        uplink.door.close()
+        yield server
+    database.close()
+
+
+def kind(path: str) -> str:
+    if path.startswith(("/v1/recall", "/v1/news/bodies")):
+        return "reports"
+    return "rounds" if path.startswith("/v1/rounds/") else "everybody's"
+
+
+def test_no_connection_carries_reports_and_rounds(seen: Watcher) -> None:
+    assert {kind(path) for _, _, path in seen.seen} == {"reports", "rounds", "everybody's"}
+    assert [carried for carried in seen.by_connection() if len({kind(path) for path in carried}) > 1] == []
+
+
+def test_no_connection_carries_two_pseudonyms_or_a_pseudonym_and_a_look(seen: Watcher) -> None:
+    for carried in seen.by_connection():
+        pseudonyms = {path.rsplit("/", 1)[1] for path in carried if path.startswith("/v1/rounds/round-")}
+        assert len(pseudonyms) <= 1
+        assert not pseudonyms or all(path.startswith("/v1/rounds/round-") for path in carried)
+
+
+def test_two_looks_for_a_round_and_two_check_ins_share_no_connection(seen: Watcher) -> None:
+    looks = [connection for connection, _, path in seen.seen if path in ("/v1/rounds/current", "/v1/rounds/check-in")]
+    assert len(looks) == 4
+    assert len(set(looks)) == 4

@@ -34,6 +34,8 @@ app.add_typer(ingest_app, name="ingest")
 rounds_app = typer.Typer(help="List, cancel, pause and schedule training rounds.", no_args_is_help=True)
 app.add_typer(evaluate_app, name="evaluate")
 app.add_typer(rounds_app, name="rounds")
+keys_app = typer.Typer(help="Show and rotate the key that releases are signed with.", no_args_is_help=True)
+app.add_typer(keys_app, name="keys")
 
 says = Console(stderr=True, highlight=False, soft_wrap=True)
 
@@ -318,6 +320,32 @@ def unschedule(backend: BackendUrl = None, data_dir: BackendDir = None, as_json:
     from backend.terminal.timetable import show_timings
 
     show_timings(operator(backend, data_dir).unschedule(), as_json, says)
+
+
+@keys_app.command("show")
+def show_key(data_dir: BackendDir = None, as_json: AsJson = False) -> None:
+    """The public key that readers can set as `backend_key`, its fingerprint, and the file to back up."""
+    from backend.settings import load_settings
+    from backend.terminal.keys import show
+
+    show(load_settings(**chosen(data_dir=data_dir)), as_json)
+
+
+@keys_app.command("rotate")
+def rotate_key(
+    without_old_key: Annotated[
+        bool,
+        typer.Option("--without-old-key", help="The old key is lost: every reader has to set backend_key by hand."),
+    ] = False,
+    data_dir: BackendDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Sign with a new key from now on. The old one vouches for it, so devices follow by themselves."""
+    from backend.settings import load_settings
+    from backend.terminal.keys import rotate
+
+    settings = load_settings(**chosen(data_dir=data_dir))
+    rotate(settings, without_old_key=without_old_key, as_json=as_json, console=says)
 
 
 def operator(backend: str | None, data_dir: Path | None) -> Operator:

@@ -154,7 +154,7 @@ def build_device(
         participations=shelves.participations,
         ledger=ledger,
         uplink=uplink,
-        trusted_key=lambda: pinned_key or shelves.releases.pinned_key(),
+        trusted_key=lambda: (trusted := shelves.releases.trusted_key(pinned_key)) and trusted.public_key,
         materials=MaterialSync(door, shelves.releases.blobs).fetch,
         noise=noise,
         clock=clock,

@@ -258,7 +258,8 @@ class DeviceSettings(BaseSettings):
     backend_key: str | None = Field(
         default=None,
         pattern=r"^[0-9a-f]{64}$",
-        description="The backend's Ed25519 public key in hex. Without it the first key seen is trusted and pinned.",
+        description="The backend's Ed25519 public key in hex, or one that it was rotated from. Without it the first "
+        "key seen is trusted and pinned.",
     )
     host: str = Field(default="127.0.0.1", description="Address of the reader's own pages. Keep it on this machine.")
     port: int = Field(default=8401, ge=0, le=65535, description="Port of the reader's own pages.")

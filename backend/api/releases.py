@@ -13,8 +13,10 @@ from backend.recall.pool_codes import CodesShelf
 from backend.recall.shards import ShardShelf
 from backend.recall.told_popularity import PopularityShelf
 from backend.releases.errors import NothingPublished
+from backend.releases.rotation import key_history
 from device_app.wire.ids import ReleaseId, Sha256, ShardName
 from device_app.wire.releases import ReleaseManifest, ShardList
+from device_app.wire.rotations import KeyHistory
 
 if TYPE_CHECKING:
     from backend.composition import Services
@@ -39,6 +41,12 @@ def router(services: Services) -> APIRouter:
             raise NothingPublished
         release = ReleaseManifest.model_validate_json(signed.manifest).release
         return _tagged(request, signed.model_dump_json().encode(), release, JSON)
+
+    @routes.get("/v1/keys")
+    def keys(response: Response) -> KeyHistory:
+        """The key that signs releases, and the rotations by which a device that trusts an older one comes to it."""
+        response.headers["Cache-Control"] = "no-cache"
+        return key_history(services.releases)
 
     @routes.get("/v1/blobs/{sha256}")
     def blob(sha256: Annotated[Sha256, Path()]) -> Response:

@@ -28,6 +28,18 @@ class Release(Base):
     published_at: Mapped[datetime] = mapped_column(UtcDateTime)
 
 
+class KeyRotationRow(Base):
+    """The statement by which one signing key handed over to the next; written with the first release of the new key."""
+
+    __tablename__ = "key_rotations"
+
+    number: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    rotation: Mapped[str] = mapped_column(Text)
+    by_old_key: Mapped[bytes] = mapped_column(LargeBinary)
+    by_new_key: Mapped[bytes] = mapped_column(LargeBinary)
+    release: Mapped[int] = mapped_column(ForeignKey("releases.number"))
+
+
 class Round(Base):
     """One training round and the state it is in.
 

@@ -7,6 +7,7 @@ OwnfeedError
 ├── UnknownShard          404  the live pool has no such vector shard
 ├── NothingPublished             503  nothing is published yet
 ├── ReleaseNotPublished   500  it failed a check; the current one stays
+├── SigningKeyRefused     500  the key that signed the newest release is missing, unreadable or another
 └── BlobDamaged           500  the bytes on disk no longer fit their hash
 """
 
@@ -68,6 +69,15 @@ class ReleaseNotPublished(OwnfeedError):
     """A release failed a check; the current one stays."""
 
     code, status, title = "release-not-published", 500, "The release failed its checks"
+
+
+class SigningKeyRefused(OwnfeedError):
+    """The key that signed the newest release is missing, can't be read, or is another than the one on disk."""
+
+    code, status, title = "signing-key-refused", 500, "The signing key can't be used"
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(detail, field="data_dir")
 
 
 class BlobDamaged(OwnfeedError):

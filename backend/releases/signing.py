@@ -1,7 +1,13 @@
-"""The server's Ed25519 key, made once and kept in the data folder."""
+"""The file of the server's Ed25519 key: made once, replaced only by a rotation, refused where it is lost.
+
+Devices trust the key that signed their release, so the key in use is always the one that signed the newest release. A
+rotation keeps its new key in a second file until a release is signed with it; whenever the server is killed, one of the
+two files holds the key that the newest release names.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 from pathlib import Path
@@ -10,23 +16,101 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
 
-from backend.errors import SettingsRefused
+from backend.releases.errors import SigningKeyRefused
+
+NEXT_SUFFIX = ".next"
+GUIDE = "docs/operate.md"
 
 
-def load_or_create_key(path: Path) -> Ed25519PrivateKey:
-    """The key at `path`; the first call makes it, readable by its owner only.
+class KeyFile:
+    """The signing key at `path`, readable by its owner only. Safe to use from several processes.
 
-    Devices pin the public half, so a lost key means that every device has to be told of a new one: it is never
-    replaced. Raises SettingsRefused if the file holds something else.
+    What was read is kept in memory until another key is asked for: a server that runs on while its key is rotated takes
+    the new one at its next signature.
     """
-    if not path.exists():
-        _create(path)
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._next = path.with_name(path.name + NEXT_SUFFIX)
+        self._known: Ed25519PrivateKey | None = None
+
+    def load(self, signer: bytes | None) -> Ed25519PrivateKey:
+        """The private half of `signer`, the public key of the newest release; None: nothing is signed yet.
+
+        Only where nothing is signed yet is a missing key made. Raises SigningKeyRefused if the file is missing, holds
+        another key or none: a key of which devices know nothing would strand them.
+        """
+        if self._known is not None and signer in (None, public_half(self._known)):
+            return self._known
+        if signer is None and not self.path.exists():
+            _create(self.path)
+        self._known = self._found(signer)
+        return self._known
+
+    def draft(self) -> Ed25519PrivateKey:
+        """A new key in the second file, to sign the next release with. What a broken rotation left is thrown away.
+
+        Call it only while the first file holds the key in use, and while no other process rotates.
+        """
+        for left in (self._next, *self.path.parent.glob(f"{self.path.name}.*.part")):
+            left.unlink(missing_ok=True)
+        _create(self._next)
+        drafted = _read(self._next)
+        assert drafted is not None
+        return drafted
+
+    def promote(self) -> None:
+        """Put the drafted key in the place of the old one, of which nothing is left."""
+        with contextlib.suppress(FileNotFoundError):  # a server that needed it was faster
+            self._next.replace(self.path)
+        _sync_folder(self.path.parent)
+
+    def set_aside(self) -> Path | None:
+        """Rename a key that signed nothing here, so that no key is ever thrown away; its new name, None without one."""
+        if not self.path.exists():
+            return None
+        aside = self.path.with_name(f"{self.path.name}.{secrets.token_hex(4)}.unused")
+        self.path.rename(aside)
+        return aside
+
+    def _found(self, signer: bytes | None) -> Ed25519PrivateKey:
+        """The key of either file that fits; the first one twice, as a rotation may end between two looks."""
+        seen = None
+        for path in (self.path, self._next, self.path):
+            seen = _read(path) or seen
+            if seen is not None and signer in (None, public_half(seen)):
+                if path == self._next:
+                    self.promote()  # a rotation was killed after its release was published
+                return seen
+        if seen is None:
+            raise SigningKeyRefused(
+                f"The signing key {self.path} is missing, and devices take only what it has signed. Put it back from "
+                f"your backup; if there is none, {GUIDE} says what is left to do."
+            )
+        raise SigningKeyRefused(
+            f"The signing key {self.path} is not the one that signed the newest release, whose public half is "
+            f"{signer.hex() if signer else ''}. Put that one back from your backup; if there is none, {GUIDE} says "
+            "what is left to do."
+        )
+
+
+def public_half(key: Ed25519PrivateKey) -> bytes:
+    """The 32 bytes that devices trust."""
+    return key.public_key().public_bytes_raw()
+
+
+def _read(path: Path) -> Ed25519PrivateKey | None:
+    """The key in a file, None without a file."""
     try:
         key = load_pem_private_key(path.read_bytes(), password=None)
+    except FileNotFoundError:
+        return None
     except (ValueError, TypeError, UnsupportedAlgorithm) as broken:
-        raise SettingsRefused(f"The signing key {path.name} can't be read: {broken}", field="data_dir") from broken
+        raise SigningKeyRefused(f"The signing key {path} can't be read: {broken}") from broken
+    except OSError as broken:
+        raise SigningKeyRefused(f"The signing key {path} can't be read: {broken.strerror}.") from broken
     if not isinstance(key, Ed25519PrivateKey):
-        raise SettingsRefused(f"The signing key {path.name} is no Ed25519 key.", field="data_dir")
+        raise SigningKeyRefused(f"The signing key {path} is no Ed25519 key.")
     return key
 
 
@@ -47,3 +131,12 @@ def _create(path: Path) -> None:
             return
     finally:
         draft.unlink(missing_ok=True)
+    _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

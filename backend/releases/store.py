@@ -24,7 +24,7 @@ from backend.db.sessions import reading_session, writing_session
 from backend.db.tables_federation import Release, Round, RoundOrderRow
 from backend.releases.blobs import BlobFolder
 from backend.releases.errors import NothingPublished, ReleaseNotKept, ReleaseNotPublished, UnknownRelease
-from backend.releases.signing import load_or_create_key
+from backend.releases.signing import KeyFile
 from backend.settings import BackendSettings
 from device_app.wire.ids import ReleaseId
 from device_app.wire.offers import SignedOffer, sign_offer
@@ -106,15 +106,16 @@ class ReleaseStore:
     """Publishes releases and answers for them. Safe to use from several threads.
 
     Args:
+        signing_key: its file, or a key held in memory only.
         kept: of how many newest releases blobs are kept; None: of all.
 
     `tidy`, where it is set, is called after each release, once it is current; what it raises is logged.
     """
 
     def __init__(
-        self, engine: Engine, blob_dir: Path, signing_key: Ed25519PrivateKey, *, kept: int | None = None
+        self, engine: Engine, blob_dir: Path, signing_key: Ed25519PrivateKey | KeyFile, *, kept: int | None = None
     ) -> None:
-        self._engine = engine
+        self._engine = self.engine = engine
         self._blobs = BlobFolder(blob_dir)
         self._key = signing_key
         self._kept = kept
@@ -122,11 +123,38 @@ class ReleaseStore:
 
     @classmethod
     def open(cls, engine: Engine, settings: BackendSettings) -> ReleaseStore:
-        """The store of a data folder, made if missing; what half-written releases left behind is swept."""
-        key = load_or_create_key(settings.data_dir / SIGNING_KEY_FILE)
-        store = cls(engine, settings.blob_dir, key, kept=max(settings.releases_kept, settings.releases_answered))
+        """The store of a data folder, made if missing; what half-written releases left behind is swept.
+
+        Raises SigningKeyRefused if releases are published here and the key that signed the newest is not.
+        """
+        store = cls.unchecked(engine, settings)
+        store.signing_key()
         store.sweep()
         return store
+
+    @classmethod
+    def unchecked(cls, engine: Engine, settings: BackendSettings) -> ReleaseStore:
+        """The same without a look at the signing key: for whoever replaces a lost one."""
+        key = KeyFile(settings.data_dir / SIGNING_KEY_FILE)
+        return cls(engine, settings.blob_dir, key, kept=max(settings.releases_kept, settings.releases_answered))
+
+    @property
+    def key_file(self) -> KeyFile | None:
+        """Where the signing key is; None for a key held in memory."""
+        return self._key if isinstance(self._key, KeyFile) else None
+
+    def signing_key(self, session: Session | None = None) -> Ed25519PrivateKey:
+        """The key that signed the newest release, and so signs all that devices check; made before the first release.
+
+        session: a transaction of the database to look in, where one is open. Raises SigningKeyRefused.
+        """
+        if isinstance(self._key, Ed25519PrivateKey):
+            return self._key
+        newest = select(Release.public_key).order_by(Release.number.desc()).limit(1)
+        if session is not None:
+            return self._key.load(session.scalar(newest))
+        with reading_session(self._engine) as reading:
+            return self._key.load(reading.scalar(newest))
 
     def add_blob(self, content: bytes) -> BlobRef:
         """Keep an immutable blob; it is nobody's until a release names it."""
@@ -142,7 +170,7 @@ class ReleaseStore:
 
     def sign_offer(self, offer: RoundOffer) -> SignedOffer:
         """The offer of a round under the key of the releases, which is the one that devices trust."""
-        return sign_offer(offer, self._key)
+        return sign_offer(offer, self.signing_key())
 
     def current(self) -> SignedManifest | None:
         """The newest release, signed, or None before the first."""
@@ -193,11 +221,13 @@ class ReleaseStore:
         note: str,
         facts: Mapping[str, Any] | None = None,
         together_with: Callable[[Session, ReleaseManifest], None] | None = None,
+        signed_with: Ed25519PrivateKey | None = None,
     ) -> ReleaseManifest:
         """Publish: number, sign and make current in one transaction; all blobs must be on disk already.
 
         `together_with` writes further rows in that same transaction: a round is marked as applied exactly if its
-        release exists. Whatever it raises undoes both. Raises UnknownBlob or BlobDamaged before anything is written.
+        release exists. Whatever it raises undoes both. signed_with: a key other than the last release's, for rotations.
+        Raises UnknownBlob or BlobDamaged before anything is written, or SigningKeyRefused.
         """
         if draft.default_ranker not in draft.models or draft.models[draft.default_ranker].role != "ranker":
             raise ReleaseNotPublished(f"{draft.default_ranker!r} is no ranker of this release.", field="default_ranker")
@@ -211,7 +241,7 @@ class ReleaseStore:
                 created_at=datetime.now(UTC),
                 **{name: getattr(draft, name) for name in draft.__dataclass_fields__},
             )
-            signed = sign(manifest, self._key)
+            signed = sign(manifest, signed_with or self.signing_key(session))
             session.add(
                 Release(
                     number=release_number(manifest.release),

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from device_app.store.blobs import Blobs
 from device_app.store.database import Database
@@ -23,6 +24,15 @@ class KeptRelease:
     signed: SignedManifest
     manifest: ReleaseManifest
     installed_at: datetime
+
+
+class TrustedKey(NamedTuple):
+    """public_key signs what this device takes; first is the key that the reader began with, rotation the number of the
+    last rotation on the way from it, 0 for none."""
+
+    public_key: bytes
+    first: bytes
+    rotation: int
 
 
 class ReleaseShelf:
@@ -79,9 +89,21 @@ class ReleaseShelf:
         )
 
     def pinned_key(self) -> bytes | None:
-        """The Ed25519 public key trusted on first use."""
+        """The Ed25519 public key trusted on first use, or the one that it was rotated to."""
         found = self._database.row("SELECT public_key FROM pinned_key")
         return found[0] if found else None
+
+    def trusted_key(self, from_settings: bytes | None = None) -> TrustedKey | None:
+        """The key that must have signed what the backend says; None before the first release.
+
+        from_settings: the reader's own choice. It wins over the first key seen, and counts for the key that it was
+        rotated to, if this device has followed those rotations.
+        """
+        row = self._database.row("SELECT public_key, coalesce(first_key, public_key), rotation FROM pinned_key")
+        kept = TrustedKey(*row) if row else None
+        if from_settings is None or (kept is not None and from_settings in (kept.first, kept.public_key)):
+            return kept
+        return TrustedKey(from_settings, from_settings, 0)
 
     def pin(self, public_key: bytes, at: datetime) -> None:
         """Trust this key from now on; raises ValueError if another is pinned."""
@@ -90,8 +112,18 @@ class ReleaseShelf:
             if pinned is not None and pinned != public_key:
                 raise ValueError("another key is pinned already")
             self._database.write(
-                "INSERT INTO pinned_key (only, public_key, pinned_at) VALUES (1, ?, ?) ON CONFLICT DO NOTHING",
-                (public_key, to_us(at)),
+                """INSERT INTO pinned_key (only, public_key, pinned_at, first_key) VALUES (1, ?, ?, ?)
+                   ON CONFLICT DO NOTHING""",
+                (public_key, to_us(at), public_key),
+            )
+
+    def pin_successor(self, key: TrustedKey, at: datetime) -> None:
+        """Trust the key that rotations have led to, in the place of the one pinned before."""
+        with self._database.transaction():
+            self._database.write(
+                """INSERT OR REPLACE INTO pinned_key (only, public_key, pinned_at, first_key, rotation)
+                   VALUES (1, ?, ?, ?, ?)""",
+                (key.public_key, to_us(at), key.first, key.rotation),
             )
 
 

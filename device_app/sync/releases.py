@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from device_app.errors import BackendRefused, ReleaseRefused
 from device_app.privacy.sealed import digest
 from device_app.store.release_shelf import KeptRelease, ReleaseShelf, blob_digests, blob_refs
+from device_app.sync.key_history import successor
 from device_app.sync.release import Release
 from device_app.uplink.http import Door
 from device_app.uplink.server import parsed
@@ -22,7 +23,9 @@ class ReleaseSync:
     """Keeps the release in use up to date.
 
     The key: `pinned_key` from the settings if given, else the one pinned in the store; on the first sync of a device
-    without either, the backend's own, which is pinned once the release has passed (trust on first use).
+    without either, the backend's own, which is pinned once the release has passed (trust on first use). A release under
+    another key is taken if rotations lead to it from the trusted one, whichever way that was chosen; the new key is
+    then the pinned one, and the old one is worth nothing any more.
 
     What it asks depends only on which release and blobs are here. The ETag sent is the id of the signed release in
     use, never a value of the server's choice, so that it can't serve as a mark.
@@ -61,9 +64,12 @@ class ReleaseSync:
         return True
 
     def _verified(self, signed: SignedManifest) -> ReleaseManifest:
-        trusted = self._pinned_key or self._shelf.pinned_key() or signed.public_key
+        trusted = self._shelf.trusted_key(self._pinned_key)
+        followed = None
+        if trusted is not None and trusted.public_key != signed.public_key:
+            followed = successor(self._door, trusted, signed.public_key)
         try:
-            return verify(signed, trusted)
+            manifest = verify(signed, signed.public_key)
         except SignatureRefused as broken:
             raise ReleaseRefused("offered now", str(broken)) from broken
         except ValidationError as broken:
@@ -72,6 +78,9 @@ class ReleaseSync:
             raise ReleaseRefused("offered now", f"its manifest is malformed: {where}: {first['msg']}") from broken
         except ValueError as broken:
             raise ReleaseRefused("offered now", f"its key is malformed: {broken}") from broken
+        if followed is not None:
+            self._shelf.pin_successor(followed, self._clock())
+        return manifest
 
     def _fetch_blobs(self, manifest: ReleaseManifest) -> None:
         refs = blob_refs(manifest)

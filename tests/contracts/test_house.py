@@ -77,6 +77,7 @@ def test_the_command_line_has_every_command_of_the_issue() -> None:
         ("demo",), ("serve",), ("device",), ("fleet",), ("round",), ("bench",), ("ingest",),
         ("rounds",), ("rounds", "list"), ("rounds", "pause"), ("rounds", "resume"), ("rounds", "cancel"),
         ("rounds", "schedule"), ("rounds", "unschedule"),
+        ("keys",), ("keys", "show"), ("keys", "rotate"),
         ("ingest", "newsroom"), ("ingest", "rss"), ("ingest", "mind"), ("ingest", "jsonl"),
         ("evaluate",), ("evaluate", "ranking"), ("evaluate", "popularity"), ("evaluate", "finding"),
         ("evaluate", "movielens"), ("evaluate", "recall"), ("evaluate", "codebook"),

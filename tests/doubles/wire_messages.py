@@ -39,6 +39,7 @@ from device_app.wire.releases import (
     ShardRef,
     SignedManifest,
 )
+from device_app.wire.rotations import KeyHistory, KeyRotation, SignedRotation
 from device_app.wire.rounds import CheckIn, RoundManifest, RoundOffer, RoundStatus, UploadReceipt
 from device_app.wire.secagg import (
     AdvertisedKeys,
@@ -92,6 +93,7 @@ ROUND = RoundManifest(
 SIGNED_OFFER = SignedOffer(
     manifest=ROUND.model_dump_json(), signature=bytes(64), public_key=b"\xff" * 32, pseudonym="a-b_" * 6
 )
+ROTATION = KeyRotation(number=1, old_key=b"o" * 32, new_key=b"n" * 32, rotated_at=AT)
 SHARD = ShardRef(name="2026-11-20.0", blob=BLOB, count=0)
 CODE_SHARD = CodeShard(name="2026-11-20.0", count=5_000, codes=BLOB, cards=BLOB)
 CODEBOOK = Codebook(size=16, epsilon=4.0, prototypes=BLOB)
@@ -194,6 +196,9 @@ EXAMPLES: tuple[BaseModel, ...] = (
     ),
     SignedManifest(manifest='{"a": "ö"}', signature=bytes(64), public_key=b"\xff" * 32),
     ShardList(release="r1", encoder="e", shards=(SHARD,)),
+    ROTATION,
+    SignedRotation(rotation=ROTATION.model_dump_json(), by_old_key=bytes(64), by_new_key=b"\xff" * 64),
+    KeyHistory(public_key=b"n" * 32, rotations=()),
     CheckIn(protocol=PROTOCOL_VERSION, release="r1", tasks=("recall",)),
     ROUND,
     RoundOffer(manifest=ROUND, pseudonym="a-b_" * 6),

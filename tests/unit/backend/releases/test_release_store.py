@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import os
-import stat
 from pathlib import Path
 
 import numpy as np
@@ -9,11 +8,9 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from backend.db.tables_federation import Release
-from backend.errors import SettingsRefused
 from backend.releases.blobs import digest
 from backend.releases.errors import BlobDamaged, NothingPublished, ReleaseNotPublished, UnknownBlob, UnknownRelease
 from backend.releases.publish import publish_next, roll_back
-from backend.releases.signing import load_or_create_key
 from backend.releases.store import ReleaseDraft, ReleaseStore
 from device_app.wire.releases import BlobRef, ModelEntry, ReleaseManifest, SignatureRefused, verify
 from tests.doubles.small_release import WEIGHTS, migrated_engine, small_draft, small_store
@@ -181,24 +178,6 @@ def test_rolling_back_publishes_the_old_content_under_a_new_number(store: Releas
     assert store.history()[0].note == "back to r1"
     with pytest.raises(UnknownRelease):
         roll_back(store, "r8")
-
-
-def test_the_signing_key_is_made_once_and_only_its_owner_may_read_it(tmp_path: Path) -> None:
-    path = tmp_path / "data" / "signing.key"
-    first, second = load_or_create_key(path), load_or_create_key(path)
-
-    assert first.private_bytes_raw() == second.private_bytes_raw()
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert [each.name for each in path.parent.iterdir()] == ["signing.key"]
-
-
-def test_a_signing_key_that_is_none_is_refused_and_not_replaced(tmp_path: Path) -> None:
-    path = tmp_path / "signing.key"
-    path.write_text("not a key")
-
-    with pytest.raises(SettingsRefused, match="signing key"):
-        load_or_create_key(path)
-    assert path.read_text() == "not a key"
 
 
 def test_the_table_of_releases_only_grows(store: ReleaseStore) -> None:

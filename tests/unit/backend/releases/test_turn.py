@@ -14,7 +14,7 @@ from backend.recall.bayes import code_weights, log_probabilities
 from backend.releases.basis import topic_centroids
 from backend.releases.codebooks import first_projection
 from backend.releases.groups import put_centroids, read_centroids
-from backend.releases.signing import load_or_create_key
+from backend.releases.signing import KeyFile
 from backend.releases.store import ReleaseDraft, ReleaseStore
 from backend.releases.turn import Turn, carried
 from device_app.privacy.mechanisms.code import RandomisedCode, nearest
@@ -66,7 +66,7 @@ def pool() -> Pool:
 
 @pytest.fixture
 def store(tmp_path: Path) -> ReleaseStore:
-    return ReleaseStore(create_engine("sqlite://"), tmp_path / "blobs", load_or_create_key(tmp_path / "key"))
+    return ReleaseStore(create_engine("sqlite://"), tmp_path / "blobs", KeyFile(tmp_path / "key"))
 
 
 def recall_model(vectors: np.ndarray) -> BasisRecall:

@@ -1,0 +1,94 @@
+"""Rotation of the signing key: the newest release again, signed with a new key that the old one vouches for.
+
+Order: the new key is on disk, then one transaction writes statement and release, then the new key's file takes the old
+one's place. Killed before the transaction the server goes on with the old key, after it with the new one.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from backend.db.sessions import reading_session
+from backend.db.tables_federation import KeyRotationRow
+from backend.db.turn import turn
+from backend.releases.errors import SigningKeyRefused
+from backend.releases.signing import public_half
+from backend.releases.store import ReleaseDraft, ReleaseStore, release_number
+from device_app.wire.releases import ReleaseManifest
+from device_app.wire.rotations import ROTATIONS_LIMIT, KeyHistory, KeyRotation, SignedRotation, sign_rotation
+
+
+def rotate_key(store: ReleaseStore, *, now: datetime | None = None) -> ReleaseManifest:
+    """Sign with a new key from now on; returns the release that is the first under it.
+
+    Devices that trust the old key take the new one at their next sync, by the statement that both keys have signed.
+    Raises NothingPublished, or SigningKeyRefused if the old key is lost or another process is rotating.
+    """
+    return _renewed(store, vouched=True, now=now or datetime.now(UTC))
+
+
+def replace_lost_key(store: ReleaseStore, *, now: datetime | None = None) -> ReleaseManifest:
+    """Sign with a new key that nothing vouches for. Every device refuses it until its reader has set `backend_key`.
+
+    Raises NothingPublished, or SigningKeyRefused while the key isn't lost, or if another process is rotating.
+    """
+    try:
+        store.signing_key()
+    except SigningKeyRefused:
+        return _renewed(store, vouched=False, now=now or datetime.now(UTC))
+    raise SigningKeyRefused("The signing key is here and whole, so it can vouch for the next one: rotate it instead.")
+
+
+def key_history(store: ReleaseStore) -> KeyHistory:
+    """The public key of the newest release and every rotation so far. Raises NothingPublished."""
+    signed = store.current()
+    if signed is None:
+        store.require_current()
+    assert signed is not None
+    with reading_session(store.engine) as session:
+        rows = session.scalars(select(KeyRotationRow).order_by(KeyRotationRow.number)).all()
+        said = tuple(
+            SignedRotation(rotation=row.rotation, by_old_key=row.by_old_key, by_new_key=row.by_new_key) for row in rows
+        )
+    return KeyHistory(public_key=signed.public_key, rotations=said)
+
+
+def _renewed(store: ReleaseStore, *, vouched: bool, now: datetime) -> ReleaseManifest:
+    file = store.key_file
+    if file is None:
+        raise SigningKeyRefused("This store holds its key in memory; there is no file to rotate.")
+    with turn(store.engine, "rotate-key") as mine:
+        if not mine:
+            raise SigningKeyRefused("Another process is rotating the signing key.")
+        current = store.require_current()
+        old = store.signing_key() if vouched else None
+        if not vouched:
+            file.set_aside()
+        new = file.draft()
+
+        def write_statement(session: Session, manifest: ReleaseManifest) -> None:
+            if old is None:
+                return
+            number = (session.scalar(select(func.max(KeyRotationRow.number))) or 0) + 1
+            if number > ROTATIONS_LIMIT:
+                raise SigningKeyRefused(f"A server's key can be rotated {ROTATIONS_LIMIT} times at most.")
+            rotation = KeyRotation(number=number, old_key=public_half(old), new_key=public_half(new), rotated_at=now)
+            said = sign_rotation(rotation, old, new)
+            session.add(
+                KeyRotationRow(
+                    number=number,
+                    rotation=said.rotation,
+                    by_old_key=said.by_old_key,
+                    by_new_key=said.by_new_key,
+                    release=release_number(manifest.release),
+                )
+            )
+            session.flush()
+
+        note = "signed with a new key" if vouched else "signed with a new key; the old one is lost"
+        manifest = store.commit(ReleaseDraft.like(current), note=note, together_with=write_statement, signed_with=new)
+        file.promote()
+        return manifest

@@ -1,0 +1,235 @@
+"""A server that wants devices to trust a key of its own: forged, replayed and stolen rotations of the signing key.
+
+The attacker answers every request of the device and has keys of its own; where a test says so, also the private half
+of a key that the operator once used. Oracle: which key the device's own store trusts afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from device_app.errors import ReleaseRefused
+from device_app.store.byte_log import ByteLog
+from device_app.store.database import Database
+from device_app.store.release_shelf import ReleaseShelf
+from device_app.sync.releases import ReleaseSync
+from device_app.uplink.http import Door
+from device_app.wire.rotations import KeyHistory, KeyRotation, SignedRotation, sign_rotation
+from tests.doubles.backend import FakeBackend
+from tests.doubles.news import NOW
+
+KEYS = [Ed25519PrivateKey.from_private_bytes(bytes([number]) * 32) for number in range(1, 5)]
+FIRST, SECOND, THIRD, ATTACKER = KEYS
+
+
+def public(key: Ed25519PrivateKey) -> bytes:
+    return key.public_key().public_bytes_raw()
+
+
+def statement(number: int, old: Ed25519PrivateKey, new: Ed25519PrivateKey) -> KeyRotation:
+    return KeyRotation(number=number, old_key=public(old), new_key=public(new), rotated_at=NOW)
+
+
+def rotation(number: int, old: Ed25519PrivateKey, new: Ed25519PrivateKey) -> SignedRotation:
+    return sign_rotation(statement(number, old, new), old, new)
+
+
+def forged(said: KeyRotation, by_old: Ed25519PrivateKey, by_new: Ed25519PrivateKey) -> SignedRotation:
+    """A statement over two keys, signed by whichever keys the attacker has."""
+    text = said.model_dump_json()
+    return SignedRotation(
+        rotation=text,
+        by_old_key=by_old.sign(b"ownfeed key rotation, old key\n" + text.encode()),
+        by_new_key=by_new.sign(b"ownfeed key rotation, new key\n" + text.encode()),
+    )
+
+
+@dataclass
+class Server:
+    """Any server at all: releases under any key, and any history of keys."""
+
+    backend: FakeBackend = field(default_factory=FakeBackend)
+    rotations: tuple[SignedRotation, ...] = ()
+    asked: int = 0
+
+    def sign_with(self, key: Ed25519PrivateKey, *rotations: SignedRotation) -> None:
+        """A new release under this key, and what the server says of its keys."""
+        self.backend.key, self.rotations = key, rotations
+        self.backend.publish()
+
+    def answer(self, request: httpx.Request) -> httpx.Response:
+        if request.url.path == "/v1/keys":
+            self.asked += 1
+            said = KeyHistory(public_key=public(self.backend.key), rotations=self.rotations)
+            return httpx.Response(200, content=said.model_dump_json())
+        return self.backend.answer(request)
+
+
+@pytest.fixture
+def server() -> Server:
+    made = Server()
+    made.sign_with(FIRST)
+    return made
+
+
+@pytest.fixture
+def shelf(tmp_path: Path) -> ReleaseShelf:
+    return ReleaseShelf(Database(tmp_path / "device.sqlite"))
+
+
+Sync = Callable[..., bool]
+
+
+@pytest.fixture
+def sync(server: Server, shelf: ReleaseShelf) -> Sync:
+    log = ByteLog(shelf._database)
+
+    def once(key: Ed25519PrivateKey | None = None) -> bool:
+        door = Door("http://backend.example", log, lambda: NOW, httpx.MockTransport(server.answer))
+        try:
+            return ReleaseSync(door, shelf, lambda: NOW, None if key is None else public(key)).refresh()
+        finally:
+            door.close()
+
+    return once
+
+
+def in_use(shelf: ReleaseShelf) -> str:
+    current = shelf.current()
+    assert current is not None
+    return current.manifest.release
+
+
+def test_a_device_that_slept_through_two_rotations_follows_both(
+    server: Server, shelf: ReleaseShelf, sync: Sync
+) -> None:
+    assert sync()
+    server.sign_with(THIRD, rotation(1, FIRST, SECOND), rotation(2, SECOND, THIRD))
+    assert sync()
+    assert (in_use(shelf), shelf.pinned_key()) == (server.backend.releases[-1], public(THIRD))
+    server.sign_with(THIRD, *server.rotations)
+    assert sync()
+    assert server.asked == 1, "a key that is trusted needs no history"
+
+
+@pytest.mark.parametrize(
+    "history",
+    [
+        pytest.param([], id="no rotation at all"),
+        pytest.param([forged(statement(1, FIRST, ATTACKER), ATTACKER, ATTACKER)], id="the old key never signed it"),
+        pytest.param([forged(statement(1, FIRST, ATTACKER), SECOND, ATTACKER)], id="signed by some other key"),
+        pytest.param([rotation(1, SECOND, ATTACKER)], id="from a key that nobody trusts"),
+        pytest.param([rotation(1, FIRST, SECOND), rotation(2, ATTACKER, THIRD)], id="a chain with a gap"),
+        pytest.param(
+            [rotation(1, FIRST, SECOND), forged(statement(2, SECOND, ATTACKER), ATTACKER, ATTACKER)],
+            id="a true rotation, then a forged one",
+        ),
+        pytest.param([rotation(1, FIRST, SECOND)], id="a true rotation to another key than the attacker's"),
+        pytest.param(
+            [
+                rotation(1, FIRST, SECOND).model_copy(
+                    update={"rotation": statement(1, FIRST, ATTACKER).model_dump_json()}
+                )
+            ],
+            id="the signatures of a true rotation under other words",
+        ),
+    ],
+)
+def test_a_key_of_the_attackers_is_never_trusted(
+    server: Server, shelf: ReleaseShelf, sync: Sync, history: list[SignedRotation]
+) -> None:
+    assert sync()
+    before = in_use(shelf)
+    server.sign_with(ATTACKER, *history)
+    with pytest.raises(ReleaseRefused, match="another key than the pinned one"):
+        sync()
+    assert (in_use(shelf), shelf.pinned_key()) == (before, public(FIRST))
+
+
+def test_a_new_key_that_did_not_sign_for_itself_is_refused(server: Server, shelf: ReleaseShelf, sync: Sync) -> None:
+    assert sync()
+    server.sign_with(SECOND, forged(statement(1, FIRST, SECOND), FIRST, FIRST))
+    with pytest.raises(ReleaseRefused, match="rotation 1 is not signed by its new key"):
+        sync()
+    assert shelf.pinned_key() == public(FIRST)
+
+
+def test_whoever_holds_the_old_key_gets_nothing_from_a_device_that_has_followed(
+    server: Server, shelf: ReleaseShelf, sync: Sync
+) -> None:
+    assert sync()
+    server.sign_with(SECOND, rotation(1, FIRST, SECOND))
+    assert sync()
+    before = in_use(shelf)
+    for key, history in (
+        (FIRST, (rotation(1, FIRST, SECOND),)),  # a release of the old key, with the true history
+        (ATTACKER, (rotation(2, FIRST, ATTACKER),)),  # the old key names the attacker's as its successor
+        (ATTACKER, (rotation(1, FIRST, SECOND), rotation(2, FIRST, ATTACKER))),
+    ):
+        server.sign_with(key, *history)
+        with pytest.raises(ReleaseRefused, match="another key"):
+            sync()
+        assert (in_use(shelf), shelf.pinned_key()) == (before, public(SECOND))
+
+
+def test_a_replayed_older_rotation_leads_no_device_back(server: Server, shelf: ReleaseShelf, sync: Sync) -> None:
+    """An operator went back to an earlier key; the thief of the one between replays how it was reached."""
+    assert sync()
+    there, back = rotation(1, FIRST, SECOND), rotation(2, SECOND, FIRST)
+    server.sign_with(SECOND, there)
+    assert sync()
+    server.sign_with(FIRST, there, back)
+    assert sync()
+    assert shelf.pinned_key() == public(FIRST)
+    server.sign_with(SECOND, there)
+    with pytest.raises(ReleaseRefused, match="no rotation leads to"):
+        sync()
+    assert shelf.pinned_key() == public(FIRST)
+
+
+def test_a_rotation_with_a_forged_release_pins_nothing(server: Server, shelf: ReleaseShelf, sync: Sync) -> None:
+    assert sync()
+    server.sign_with(SECOND, rotation(1, FIRST, SECOND))
+    server.backend.signed = server.backend.signed.model_copy(update={"signature": bytes(64)})
+    with pytest.raises(ReleaseRefused, match="signature does not fit"):
+        sync()
+    assert shelf.pinned_key() == public(FIRST)
+
+
+def test_a_key_of_the_settings_is_followed_by_the_rotations_that_it_signed(
+    server: Server, shelf: ReleaseShelf, sync: Sync
+) -> None:
+    server.sign_with(SECOND, rotation(1, FIRST, SECOND))
+    assert sync(FIRST)
+    assert shelf.pinned_key() == public(SECOND)
+    server.sign_with(SECOND, *server.rotations)
+    assert sync(FIRST)
+    assert server.asked == 1, "the settings still name the first key, and the way from it is kept"
+    server.sign_with(FIRST)
+    with pytest.raises(ReleaseRefused):
+        sync(FIRST)
+
+
+def test_a_reader_gets_a_captured_device_back_by_the_settings(server: Server, shelf: ReleaseShelf, sync: Sync) -> None:
+    """The thief of the trusted key was faster than the operator's rotation: until then nothing tells them apart."""
+    assert sync()
+    server.sign_with(ATTACKER, rotation(1, FIRST, ATTACKER))
+    assert sync()
+    assert shelf.pinned_key() == public(ATTACKER)
+    server.sign_with(SECOND, rotation(1, FIRST, SECOND))
+    with pytest.raises(ReleaseRefused, match="set backend_key"):
+        sync()
+    assert sync(SECOND)
+    assert in_use(shelf) == server.backend.releases[-1]
+    server.sign_with(ATTACKER, rotation(1, FIRST, ATTACKER))
+    with pytest.raises(ReleaseRefused):
+        sync(SECOND)
+    trusted = shelf.trusted_key(public(SECOND))
+    assert trusted is not None
+    assert trusted.public_key == public(SECOND)

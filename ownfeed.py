@@ -102,7 +102,15 @@ def serve(
     settings = load_settings(**chosen(data_dir=data_dir, host=host, port=port))
     prepare(settings, TerminalSteps())
     check_port(settings.host, settings.port)
-    uvicorn.run(create_app(settings), host=settings.host, port=settings.port, access_log=False, log_level="warning")
+    uvicorn.run(
+        create_app(settings),
+        host=settings.host,
+        port=settings.port,
+        access_log=False,
+        log_level="warning",
+        # uvicorn would believe X-Forwarded-For from this machine; the server has its own setting for proxies.
+        proxy_headers=False,
+    )
 
 
 @app.command()

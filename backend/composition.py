@@ -13,6 +13,7 @@ from sqlalchemy import Engine
 
 from backend.counting.book import CountBook
 from backend.db.engine import migrate, open_engine
+from backend.federation.client_addresses import AddressRules, ClientAddresses, load_or_create_address_key
 from backend.federation.coordinator import Coordinator
 from backend.federation.strategies.gate import Gate
 from backend.federation.strategies.strategy import RoundOrder
@@ -35,6 +36,7 @@ from backend.settings import BackendSettings
 
 COUNT_SEC, COUNT_WAITING = 120.0, 10
 """A private count's time, and how many devices must seem to wait before one opens by itself."""
+ADDRESS_KEY_FILE = "addresses.key"
 NO_ENCODER = "none"
 """Encoder digest of the empty catalogue that serves until the first release."""
 
@@ -105,6 +107,15 @@ def build_services(settings: BackendSettings) -> Services:
         SYSTEMS | {RELEASE_GATE.name: replace(RELEASE_GATE, strategy=gate)},
         settings.data_dir,
         held_out=settings.gate_held_out if settings.gate else 0.0,
+        addresses=ClientAddresses(
+            AddressRules(
+                settings.places_per_address,
+                settings.check_ins_per_minute,
+                settings.trusted_proxies,
+                settings.unbounded_addresses,
+            ),
+            load_or_create_address_key(settings.data_dir / ADDRESS_KEY_FILE),
+        ),
     )
     schedule_counts(coordinator, settings)
     return Services(

@@ -188,6 +188,9 @@ DEMO_READERS = {
 
 DEMO_COUNTS = {"OWNFEED_BACKEND_COUNTS_EVERY_MINUTES": "5"}
 
+# The fleet's devices all come from this machine; elsewhere one address gets a few places in a round and no more.
+DEMO_ADDRESSES = {"OWNFEED_BACKEND_UNBOUNDED_ADDRESSES": '["127.0.0.0/8", "::1/128"]'}
+
 
 def start_demo(plan: DemoPlan, crew: Crew, steps: Steps) -> str:
     """Prepare and start everything; return the console's address. The caller stops the crew."""
@@ -204,7 +207,7 @@ def start_demo(plan: DemoPlan, crew: Crew, steps: Steps) -> str:
             f"Preparing {plan.data_dir} failed: {failed.strerror}. The next start goes on from here."
         ) from failed
     with steps.step("Starting the backend and your device"):
-        backend = {"OWNFEED_BACKEND_DATA_DIR": str(settings.data_dir), **DEMO_COUNTS}
+        backend = {"OWNFEED_BACKEND_DATA_DIR": str(settings.data_dir), **DEMO_COUNTS, **DEMO_ADDRESSES}
         crew.start("backend", ["serve", "--host", LOOPBACK, "--port", str(plan.backend_port)], backend)
         crew.wait_until_served("backend", f"{plan.backend_url}/v1/health")
         crew.wait_until_served("device", plan.feed_url)

@@ -144,6 +144,31 @@ class BackendSettings(BaseSettings):
         le=1_000,
         description="Devices wanted for such a count. It may be opened with a third of them.",
     )
+    places_per_address: int = Field(
+        default=3,
+        ge=0,
+        le=10_000,
+        description="Places in one round for one client address (a whole IPv4 address, or the first 64 bits of an IPv6 "
+        "one), so that nobody fills a round alone; 0: any number. Readers behind one address share them, round by "
+        "round.",
+    )
+    check_ins_per_minute: int = Field(
+        default=120,
+        ge=0,
+        le=100_000,
+        description="Check-ins for a place that one client address may make in a minute; beyond, it is told to wait; "
+        "0: any number.",
+    )
+    trusted_proxies: tuple[str, ...] = Field(
+        default=(),
+        description="Networks of your own proxies, such as '10.0.0.0/8': only from them X-Forwarded-For is believed. "
+        "Behind a proxy that is not named here all devices count as one address.",
+    )
+    unbounded_addresses: tuple[str, ...] = Field(
+        default=(),
+        description="Networks without these bounds, such as '127.0.0.0/8' for a fleet on this machine; the demo sets "
+        "that. None by default.",
+    )
     popularity_half_life_hours: float = Field(
         default=24.0,
         gt=0,

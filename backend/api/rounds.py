@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Annotated
 
 from fastapi import APIRouter, Path, Request, Response
@@ -9,6 +10,9 @@ from starlette.concurrency import run_in_threadpool
 
 from backend.api.reading import JSON, parse, require_media_type
 from backend.errors import BodyTooLarge, ProtocolDiffers
+from backend.federation.client_addresses import ClientAddresses
+from backend.federation.errors import CheckInsTooOften
+from backend.problems import problem_response
 from device_app.wire.ids import PROTOCOL_VERSION, Message, Pseudonym, RoundId
 from device_app.wire.rounds import CheckIn, RoundStatus, UploadReceipt
 
@@ -34,7 +38,10 @@ def router(services: Services) -> APIRouter:
         message = parse(CheckIn, await request.body())
         if message.protocol != PROTOCOL_VERSION:
             raise ProtocolDiffers
-        offer = await run_in_threadpool(coordinator.check_in, message)
+        try:
+            offer = await run_in_threadpool(coordinator.check_in, message, source_of(request, coordinator.addresses))
+        except CheckInsTooOften as refused:
+            return problem_response(refused, headers={"Retry-After": str(math.ceil(refused.wait_sec))})
         return _message_or_nothing(None if offer is None else services.releases.sign_offer(offer))
 
     @routes.put("/v1/rounds/{round_id}/updates/{pseudonym}")
@@ -51,6 +58,14 @@ def router(services: Services) -> APIRouter:
         return coordinator.status(round_id)
 
     return routes
+
+
+def source_of(request: Request, addresses: ClientAddresses | None) -> str | None:
+    """Where a request comes from, as a keyed hash; None where no address is bounded."""
+    if addresses is None:
+        return None
+    peer = None if request.client is None else request.client.host
+    return addresses.source(peer, request.headers.getlist("x-forwarded-for"))
 
 
 def refuse_declared(request: Request, limit_bytes: int) -> None:

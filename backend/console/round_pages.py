@@ -9,6 +9,7 @@ from fastapi.responses import Response
 
 from backend.console import figures
 from backend.console.room import Room, Values
+from backend.federation.coordinator import Coordinator
 from backend.federation.errors import RoundImpossible
 from backend.federation.orders import COHORT_LIMIT, SECONDS_LIMIT
 from backend.federation.round import UNDER_WAY
@@ -32,11 +33,13 @@ def router(room: Room) -> APIRouter:
     def rounds(request: Request) -> Response:
         def view() -> Values:
             history = coordinator.history()
+            current = coordinator.current() or next(iter(history), None)
             return {
                 "systems": SYSTEMS,
                 "cohort_limit": COHORT_LIMIT,
                 "seconds_limit": SECONDS_LIMIT,
-                "current": coordinator.current() or next(iter(history), None),
+                "current": current,
+                "refused": "" if current is None else refused_words(coordinator, current),
                 "history": history,
                 "steps": steps,
                 "chosen": CHOSEN,
@@ -108,6 +111,19 @@ def router(room: Room) -> APIRouter:
         return room.do(request, lambda: coordinator.cancel(round_id), "/console/rounds", "cancelled")
 
     return routes
+
+
+def refused_words(coordinator: Coordinator, status: RoundStatus) -> str:
+    """What became of check-ins from addresses that had their share of a round's places; empty where there were none."""
+    refused = coordinator.places_refused(status.round)
+    if not refused or coordinator.addresses is None:
+        return ""
+    rules = coordinator.addresses.rules
+    hint = "" if rules.proxies else " Behind a proxy all devices look like one address: name it in trusted_proxies."
+    return (
+        f"{refused:,} check-ins got no place, since their address had {rules.places:,} already (setting "
+        f"places_per_address).{hint}"
+    )
 
 
 def live_figures(status: RoundStatus) -> dict[str, str]:

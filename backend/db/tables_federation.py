@@ -46,7 +46,7 @@ class Round(Base):
     The states are those of `backend.federation.round`; while a secure sum is under way the row says `open`, and the
     stage is the sum's own (`SecureSumRow`), so that there is one truth. survivors, epsilon and delta: of an opened sum.
     follows: the round whose conclusion ordered this one. facts: what the round came to, says: in a sentence.
-    memory: of its optimizer.
+    memory: of its optimizer. places_refused: to addresses that had as many as one may have.
     """
 
     __tablename__ = "rounds"
@@ -71,6 +71,7 @@ class Round(Base):
     facts: Mapped[dict[str, Any] | None] = mapped_column(JSON)
     memory: Mapped[bytes | None] = mapped_column(LargeBinary)
     says: Mapped[str | None] = mapped_column(String(500))
+    places_refused: Mapped[int] = mapped_column(default=0, server_default="0")
 
     __table_args__ = (
         CheckConstraint("cohort_minimum >= 1 AND cohort_minimum <= cohort", name="minimum_within_cohort"),
@@ -107,7 +108,10 @@ class TimetableRow(Base):
 
 
 class Participation(Base):
-    """One place in a round: offered, and perhaps used. A pseudonym uploads once."""
+    """One place in a round: offered, and perhaps used. A pseudonym uploads once.
+
+    source: a keyed hash of the network address that asked for it, erased when the round has ended.
+    """
 
     __tablename__ = "participations"
 
@@ -118,6 +122,7 @@ class Participation(Base):
     uploaded_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     sha256: Mapped[str | None] = mapped_column(String(64))
     size_bytes: Mapped[int | None]
+    source: Mapped[str | None] = mapped_column(String(32))
 
     __table_args__ = (UniqueConstraint("round", "pseudonym"),)
 

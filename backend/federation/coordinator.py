@@ -14,15 +14,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import cast
 
-from sqlalchemy import Engine, select
+from sqlalchemy import Engine, select, update
+from sqlalchemy.orm import Session
 
 from backend.db.sessions import reading_session, writing_session
 from backend.db.tables_federation import Participation, Round
 from backend.db.turn import turn
 from backend.errors import OwnfeedError
-from backend.federation.errors import (
-    IllegalTransition,
-)
+from backend.federation.client_addresses import ClientAddresses
+from backend.federation.errors import CheckInsTooOften, IllegalTransition
 from backend.federation.looks import Looks
 from backend.federation.orders import OrderBook
 from backend.federation.plain_rounds import PlainRounds
@@ -35,7 +35,7 @@ from backend.federation.records import (
     round_status,
     under_way,
 )
-from backend.federation.round import advance
+from backend.federation.round import UNDER_WAY, advance
 from backend.federation.scores import Score, scores
 from backend.federation.secagg.book import SumBook
 from backend.federation.secure_rounds import SecureRounds
@@ -68,6 +68,7 @@ class Coordinator:
         data_dir: updates wait in its folder `rounds`.
         clock: the time, in UTC; tests bring their own.
         held_out: share of their samples that devices leave to the release gate; 0 while there is none.
+        addresses: bounds what one network address may take of a round; None bounds nothing.
     """
 
     def __init__(
@@ -78,8 +79,10 @@ class Coordinator:
         data_dir: Path,
         clock: Callable[[], datetime] = utc_now,
         held_out: float = 0.0,
+        addresses: ClientAddresses | None = None,
     ) -> None:
         self._engine = engine
+        self.addresses = addresses
         self._systems = systems
         self._clock = clock
         self._room = Stockroom(engine, releases, clock, data_dir, held_out)
@@ -100,8 +103,14 @@ class Coordinator:
         """
         return self._orders.open(RoundOrder(system, cohort, cohort_minimum, seconds, admission))
 
-    def check_in(self, message: CheckIn) -> RoundOffer | None:
-        """A place in the round under way, or None: no round, paused, full, over, another release or task, bad luck."""
+    def check_in(self, message: CheckIn, source: str | None = None) -> RoundOffer | None:
+        """A place in the round under way, or None: no round, paused, full, over, another release or task, bad luck, or
+        as many places as its source (`ClientAddresses.source`) may have.
+
+        Raises CheckInsTooOften.
+        """
+        if self.addresses is not None and (wait_sec := self.addresses.seconds_to_wait(source)):
+            raise CheckInsTooOften(self.addresses.rules.check_ins_per_minute, wait_sec)
         with reading_session(self._engine) as session:
             if not under_way(session):
                 return None
@@ -118,10 +127,23 @@ class Coordinator:
                 open_places = places(row.cohort, self._systems[row.system].offers) - count_joined(session, row)
                 if not fits or open_places <= 0 or now >= row.closes_at or not admitted(row.admission):
                     continue
+                if not self._has_places_for(session, row, source):
+                    row.places_refused += 1
+                    continue
                 pseudonym = draw_pseudonym()
-                session.add(Participation(round=row.number, pseudonym=pseudonym, offered_at=now))
+                session.add(Participation(round=row.number, pseudonym=pseudonym, offered_at=now, source=source))
                 return RoundOffer(manifest=manifest, pseudonym=pseudonym)
         return None
+
+    def _has_places_for(self, session: Session, row: Round, source: str | None) -> bool:
+        """Whether the source has fewer places in this round than one source may have."""
+        limit = 0 if self.addresses is None else self.addresses.rules.places
+        return source is None or not limit or count_joined(session, row, source) < limit
+
+    def places_refused(self, round_id: RoundId) -> int:
+        """How many check-ins found no place since their address had as many as it may have. Raises UnknownRound."""
+        with reading_session(self._engine) as session:
+            return find_round(session, round_id).places_refused
 
     def status(self, round_id: RoundId) -> RoundStatus:
         """Progress anyone may see. Raises UnknownRound."""
@@ -152,6 +174,7 @@ class Coordinator:
         """End a round; its updates are thrown away. Raises UnknownRound, or IllegalTransition if it has ended."""
         status = self._fail(round_id, reason)
         self._forget(round_id, reason)
+        self._forget_sources()
         return status
 
     async def tick(self) -> None:
@@ -196,7 +219,18 @@ class Coordinator:
             if not has_ended(session, row.number):
                 return None
         self.plain.forget(round_id)
+        self._forget_sources()
         return self.status(round_id)
+
+    def _forget_sources(self) -> None:
+        """Of rounds that have ended."""
+        with writing_session(self._engine) as session:
+            ended = select(Round.number).where(Round.state.not_in(UNDER_WAY))
+            session.execute(
+                update(Participation)
+                .where(Participation.source.is_not(None), Participation.round.in_(ended))
+                .values(source=None)
+            )
 
     def _give_up(self, round_id: RoundId, reason: str) -> None:
         """Fail a round unless it has ended meanwhile, by the operator's hand: that reason stays then."""

@@ -9,6 +9,7 @@ OwnfeedError
 ├── RoundClosed           409  the round has ended; the message is late
 ├── UpdateConflict        409  other bytes came before under the same pseudonym
 ├── UpdateRefused         422  the tensors are not what the manifest declares
+├── CheckInsTooOften      429  one address asks for places too often
 ├── RoundImpossible       422  the round can't be opened as asked
 └── IllegalTransition     409  a round can't go from this state to that
 """
@@ -40,6 +41,20 @@ class RoundUnderWay(OwnfeedError):
 
     def __init__(self, round_id: str) -> None:
         super().__init__(f"{round_id} has not ended; cancel it or wait for it.", round=round_id)
+
+
+class CheckInsTooOften(OwnfeedError):
+    """One address has asked for places too often."""
+
+    code, status, title = "check-ins-too-often", 429, "Too many check-ins from this address"
+
+    def __init__(self, per_minute: int, wait_sec: float) -> None:
+        super().__init__(
+            "This address has asked for a place in a round too often.",
+            field="address",
+            limit=f"{per_minute} check-ins a minute",
+        )
+        self.wait_sec = wait_sec
 
 
 class RoundsPaused(OwnfeedError):

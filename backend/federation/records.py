@@ -40,9 +40,12 @@ def under_way(session: Session, *, to_change: bool = False) -> Sequence[Round]:
     return session.scalars(found.with_for_update() if to_change else found).all()
 
 
-def count_joined(session: Session, row: Round) -> int:
-    """Places given."""
-    return session.scalar(select(func.count()).where(Participation.round == row.number)) or 0
+def count_joined(session: Session, row: Round, source: str | None = None) -> int:
+    """Places given, to everybody or to one source."""
+    places = select(func.count()).where(Participation.round == row.number)
+    if source is not None:
+        places = places.where(Participation.source == source)
+    return session.scalar(places) or 0
 
 
 def count_uploaded(session: Session, row: Round) -> int:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import platformdirs
 
-from backend.demo import DEMO_READERS, LOOPBACK, Crew
+from backend.demo import DEMO_ADDRESSES, DEMO_READERS, LOOPBACK, Crew
 from backend.prepare import prepare, refresh_newsroom
 from backend.progress import TerminalSteps
 from backend.settings import BackendSettings, load_settings
@@ -46,7 +46,7 @@ def running_backend(settings: BackendSettings | None = None) -> Iterator[Running
         crew = Crew(Path(logs))
         try:
             url = f"http://{LOOPBACK}:{settings.port}"
-            environment = {"OWNFEED_BACKEND_DATA_DIR": str(settings.data_dir)}
+            environment = {"OWNFEED_BACKEND_DATA_DIR": str(settings.data_dir), **DEMO_ADDRESSES}
             crew.start("backend", ["serve", "--port", str(settings.port)], environment)
             crew.wait_until_served("backend", f"{url}/v1/health")
             yield RunningBackend(url, settings, crew)

@@ -20,6 +20,7 @@ from rich.console import Console
 
 from backend.console.quality_pages import Curve, Measured, of_curve, quality_file
 from backend.db.engine import open_engine
+from backend.demo import DEMO_ADDRESSES
 from backend.news.pool import NewsPool
 from backend.operator import Operator
 from backend.settings import BackendSettings, load_settings
@@ -51,7 +52,11 @@ VISITORS_SHARE = 10
 CODEBOOK, LIMIT = 16, 400
 SECONDS = 60.0
 SEED, STRANGERS_SEED = 7, 11
-BACKEND = {"OWNFEED_BACKEND_COUNTS_EVERY_MINUTES": "0", "OWNFEED_BACKEND_ROUND_TICK_SEC": "0.1"}
+BACKEND = {
+    "OWNFEED_BACKEND_COUNTS_EVERY_MINUTES": "0",
+    "OWNFEED_BACKEND_ROUND_TICK_SEC": "0.1",
+    **DEMO_ADDRESSES,
+}
 WILLING = PrivacySettings(training=True, epsilon_per_day_training=1e9, epsilon_per_day_counts=1e9, secure_sum="exact")
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from backend.counting.book import CountMade
 from backend.counting.estimate import Counted
 from backend.errors import OwnfeedError
+from backend.federation.client_addresses import AddressRules, ClientAddresses
 from backend.federation.errors import RoundUnderWay
 from backend.federation.looks import Looks
 from backend.federation.scores import Score
@@ -241,6 +242,12 @@ class StandInCoordinator:
             closes_at=opened + timedelta(seconds=60),
             finished_at=opened + timedelta(seconds=11) if state in ("applied", "failed") else None,
         )  # fmt: skip
+
+    addresses: ClientAddresses = field(default_factory=lambda: ClientAddresses(AddressRules(places=3), bytes(32)))
+
+    def places_refused(self, round_id: str) -> int:
+        """Of the round under way."""
+        return 16 if round_id == "round-8" else 0
 
     def current(self) -> RoundStatus | None:
         """The round under way."""

@@ -235,7 +235,7 @@ def serving(app: ASGIApp, port: int = 0) -> Iterator[str]:
     door = socket.socket()
     door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     door.bind(("127.0.0.1", port))
-    server = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False, ws="none"))
+    server = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False, ws="none", proxy_headers=False))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [door]}, daemon=True)
     thread.start()
     try:
@@ -326,7 +326,12 @@ def settle_to_train(member: Member) -> None:
 def small_world(first: Path, folder: Path) -> Iterator[World]:
     """A copy of the first folder; serve it with `World.backend`."""
     shutil.copytree(first, folder / "backend")
-    world = World(folder, BackendSettings(data_dir=folder / "backend", round_tick_sec=0.05, pool_poll_sec=0.2))
+    world = World(
+        folder,
+        BackendSettings(
+            data_dir=folder / "backend", round_tick_sec=0.05, pool_poll_sec=0.2, unbounded_addresses=("127.0.0.0/8",)
+        ),
+    )
     try:
         yield world
     finally:
@@ -338,8 +343,9 @@ SERVE = """
 import sys, uvicorn
 from backend.app import create_app
 from backend.settings import load_settings
-settings = load_settings(data_dir=sys.argv[1], round_tick_sec=0.05)
-uvicorn.run(create_app(settings), host="127.0.0.1", port=int(sys.argv[2]), access_log=False, log_level="error")
+settings = load_settings(data_dir=sys.argv[1], round_tick_sec=0.05, unbounded_addresses=("127.0.0.0/8",))
+uvicorn.run(create_app(settings), host="127.0.0.1", port=int(sys.argv[2]), access_log=False, log_level="error",
+            proxy_headers=False)
 """
 
 

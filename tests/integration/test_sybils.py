@@ -1,0 +1,145 @@
+"""An attacker with one machine who takes the places of a round, over real HTTP, and lets the round die.
+
+The clients are protocol clients with real keys; where a request comes from is what a proxy on this machine says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import httpx
+import pytest
+from sqlalchemy import select
+
+from backend.app import create_app
+from backend.composition import Services, build_services
+from backend.db.sessions import reading_session
+from backend.db.tables_federation import Participation
+from backend.federation.coordinator import Coordinator
+from backend.settings import BackendSettings
+from device_app.wire.ids import PROTOCOL_VERSION
+from experiments.bench.secagg_clients import WireClient
+from experiments.bench.secagg_server import SUMMING, publish_nothing_much, summing_systems
+from tests.doubles.clock import StillClock
+from tests.doubles.small_world import serving
+from tests.integration.test_secure_clients import numbers
+
+LENGTH, COHORT, MINIMUM = 17, 19, 10
+SYBIL = "203.0.113.9"
+
+
+@dataclass
+class Server:
+    services: Services
+    url: str
+    http: httpx.Client
+    clock: StillClock
+
+    def client(self, place: int, address: str | None = None) -> WireClient | None:
+        """A device that asks for a place, behind the proxy or straight from this machine."""
+        headers = {} if address is None else {"X-Forwarded-For": address}
+        with httpx.Client(base_url=self.url, headers=headers, timeout=60.0) as http:
+            found = WireClient.joining(http, "r1", SUMMING, partial(numbers, place))
+        if found is not None:
+            found.http = self.http
+        return found
+
+    def open(self) -> None:
+        self.services.coordinator.open_round(SUMMING, cohort=COHORT, cohort_minimum=MINIMUM, seconds=600)
+
+    def step(self) -> None:
+        self.services.coordinator.step()
+
+
+@pytest.fixture
+def server(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Server]:
+    """Default settings, but for what the test asks for."""
+    clock = StillClock()
+    settings = BackendSettings(data_dir=tmp_path, **getattr(request, "param", {}))
+    services = build_services(settings)
+    publish_nothing_much(services.releases)
+    addresses = services.coordinator.addresses
+    services.coordinator = Coordinator(
+        services.engine, services.releases, summing_systems(LENGTH), tmp_path, clock, addresses=addresses
+    )
+    # Nobody ticks: the test says when the server looks at its clock.
+    services.settings = services.settings.model_copy(update={"round_tick_sec": 3_600.0})
+    with serving(create_app(services=services)) as url, httpx.Client(base_url=url, timeout=60.0) as http:
+        yield Server(services, url, http, clock)
+    services.close()
+
+
+BEHIND_A_PROXY = {"trusted_proxies": ("127.0.0.0/8",)}
+
+
+def test_one_address_gets_three_places_of_nineteen_by_default_and_not_all(server: Server) -> None:
+    server.open()
+    mine = [server.client(place) for place in range(40)]
+    taken = [one for one in mine if one is not None]
+    assert len(taken) == 3
+    assert server.services.coordinator.places_refused("round-1") == 37
+
+
+@pytest.mark.parametrize("server", [BEHIND_A_PROXY], indirect=True)
+def test_a_round_that_one_address_wanted_to_fill_is_summed_by_the_others(server: Server) -> None:
+    server.open()
+    sybils = [one for place in range(19) if (one := server.client(place, SYBIL)) is not None]
+    honest = [one for at in range(16) if (one := server.client(at, f"198.51.100.{at}")) is not None]
+    assert (len(sybils), len(honest)) == (3, 16)
+    for one in sybils:
+        one.go_on()  # its keys, and nothing more
+    for late_sec in (0, 200, 0, 0):  # keys, shares (for which the sybils are waited for), masked, unmask
+        for one in honest:
+            one.go_on()
+        server.clock.go_on(late_sec)
+        server.step()
+    status = server.services.coordinator.history(1)[0]
+    assert (status.state, status.survivors) == ("applied", 16), status.reason
+
+
+@pytest.mark.parametrize("server", [BEHIND_A_PROXY], indirect=True)
+def test_the_network_of_an_ipv6_subscriber_is_one_address(server: Server) -> None:
+    server.open()
+    mine = [server.client(at, f"2001:db8:1:2::{at:x}") for at in range(1, 12)]
+    assert sum(one is not None for one in mine) == 3
+    assert server.client(1, "2001:db8:1:3::1") is not None
+
+
+def test_a_forwarded_address_is_worth_nothing_from_who_is_no_trusted_proxy(server: Server) -> None:
+    server.open()
+    mine = [server.client(at, f"198.51.100.{at}") for at in range(12)]
+    assert sum(one is not None for one in mine) == 3
+
+
+@pytest.mark.parametrize("server", [{"unbounded_addresses": ("127.0.0.0/8",)}], indirect=True)
+def test_a_fleet_on_one_machine_has_to_be_allowed_by_name(server: Server) -> None:
+    server.open()
+    assert all(server.client(place) is not None for place in range(19))
+
+
+@pytest.mark.parametrize("server", [{"check_ins_per_minute": 5}], indirect=True)
+def test_who_asks_too_often_is_told_how_long_to_wait(server: Server) -> None:
+    server.open()
+    wish = {"protocol": PROTOCOL_VERSION, "release": "r1", "tasks": [SUMMING]}
+    with httpx.Client(base_url=server.url) as http:
+        answers = [http.post("/v1/rounds/check-in", json=wish) for _ in range(6)]
+    assert [one.status_code for one in answers] == [200, 200, 200, 204, 204, 429]
+    assert 1 <= int(answers[-1].headers["retry-after"]) <= 12
+    assert answers[-1].json()["limit"] == "5 check-ins a minute"
+
+
+def test_no_address_is_written_down_and_its_hash_is_forgotten_with_the_round(server: Server, tmp_path: Path) -> None:
+    server.open()
+    assert server.client(0) is not None
+    with reading_session(server.services.engine) as session:
+        (source,) = session.scalars(select(Participation.source))
+    assert source is not None
+    assert "127.0.0.1" not in source
+    server.services.coordinator.cancel("round-1")
+    with reading_session(server.services.engine) as session:
+        assert list(session.scalars(select(Participation.source))) == [None]
+    for path in tmp_path.rglob("*"):
+        assert not path.is_file() or b"127.0.0.1" not in path.read_bytes(), path

@@ -4,7 +4,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "add_sources_of_places"
-down_revision = "add_timetable"
+down_revision = "add_key_rotations"
 branch_labels = None
 depends_on = None
 

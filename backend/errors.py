@@ -145,13 +145,13 @@ class MethodNotAllowed(RequestRefused):
 
 
 class ReleaseNotAnswered(OwnfeedError):
-    """Recall was asked under a release never published here; the member `current` names the release to fetch."""
+    """A release was named that was never published here; the member `current` names the release to fetch."""
 
     code, status, title = "release-not-answered", 409, "The release is not known here"
 
-    def __init__(self, release: str, current: str) -> None:
+    def __init__(self, short: int, current: str) -> None:
         super().__init__(
-            f"Release {release} is not answered here; the current one is {current}.",
+            f"No release of the number {short} modulo 16 is answered here; the current one is {current}.",
             field="release",
             limit=f"a release that is still answered; now {current}",
             current=current,

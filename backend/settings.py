@@ -15,6 +15,7 @@ from pydantic import Field, ValidationError
 from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
 from backend.errors import SettingsRefused
+from device_app.wire.ids import SHORT_RELEASES
 
 CONFIG_VARIABLE = "OWNFEED_CONFIG"
 CONFIG_FILE = "ownfeed.toml"
@@ -99,8 +100,9 @@ class BackendSettings(BaseSettings):
     releases_answered: int = Field(
         default=5,
         ge=1,
-        le=100,
-        description="How many of the last releases recall still answers, since devices swap at their own time.",
+        le=SHORT_RELEASES,
+        description="How many of the last releases recall still answers, since devices swap at their own time. A "
+        "device names one by its number modulo 16, so more can't be told apart.",
     )
     releases_kept: int = Field(
         default=10,

@@ -93,6 +93,7 @@ def build_device(
         clock,
         shelves.drawn_reports,
         Broadcast(shelves.pool, shelves.news),
+        shelves.pulled_shards.generation,
         searched.vector,
     )
     desk = FeedDesk(

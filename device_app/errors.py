@@ -8,6 +8,7 @@ DeviceError
 ├── NoRelease               nothing has been synced yet
 ├── OfferRefused            the offer of a round is not signed by the key this device trusts
 ├── BudgetSpent             the ledger refuses a release of data
+│   └── CodebooksSpent      so many new codebooks were reported by today
 ├── ProtectionTooWeak       a round asks for less protection than the reader accepts
 ├── NotEligible             the device can't train now, and why
 ├── SumAborted              this device leaves a secure sum: a message in it was not as an honest server's
@@ -78,6 +79,18 @@ class BudgetSpent(DeviceError):
         span = "in all" if lifetime else "today"
         super().__init__(f"The privacy budget for {channel} has {left:g} left {span}; this would cost {wanted:g}.")
         self.channel, self.wanted, self.left, self.lifetime = channel, wanted, left, lifetime
+
+
+class CodebooksSpent(BudgetSpent):
+    """The server has brought as many new codebooks today as the reader's settings let reports be drawn by."""
+
+    def __init__(self, most: int) -> None:
+        DeviceError.__init__(
+            self,
+            f"The server has changed what reports are made with; a report was drawn under {most} of them today, which "
+            "is the most that codebooks_per_day allows.",
+        )
+        self.channel, self.wanted, self.left, self.lifetime = "reports", 0.0, 0.0, False
 
 
 class ProtectionTooWeak(DeviceError):

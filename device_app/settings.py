@@ -89,6 +89,13 @@ class PrivacySettings(BaseModel):
         description="After this many hours a report is out of date and made anew; a code that was drawn before is sent "
         "as it was drawn, and costs nothing.",
     )
+    codebooks_per_day: int = Field(
+        default=2,
+        ge=1,
+        le=100,
+        description="Under at most so many new codebooks (or projections of 'direction') are reports drawn in one UTC "
+        "day. A server that changes them oftener gets the last report, where it still says something, or none.",
+    )
     searches_in_reports: bool = Field(
         default=True,
         description="Whether saved searches and followed topics weigh in the report, and in recall on this device, "

@@ -14,7 +14,7 @@ from backend.recall.shards import ShardShelf
 from backend.recall.told_popularity import PopularityShelf
 from backend.releases.errors import NothingPublished
 from backend.releases.rotation import key_history
-from device_app.wire.ids import ReleaseId, Sha256, ShardName
+from device_app.wire.ids import ReleaseId, Sha256, ShardName, ShortRelease
 from device_app.wire.releases import ReleaseManifest, ShardList
 from device_app.wire.rotations import KeyHistory
 
@@ -56,52 +56,54 @@ def router(services: Services) -> APIRouter:
                 return Response(cut, media_type=BLOB_MEDIA_TYPE, headers=headers)
         return FileResponse(services.releases.blob_path(sha256), media_type=BLOB_MEDIA_TYPE, headers=headers)
 
-    @routes.get("/v1/releases/{release}/codes")
-    def pool_codes(request: Request, release: Annotated[ReleaseId, Path()]) -> Response:
+    @routes.get("/v1/releases/{short}/codes")
+    def pool_codes(request: Request, short: Annotated[ShortRelease, Path()]) -> Response:
         """A PoolCodes; its blobs are immutable, so what a device has of an earlier listing it needn't take again."""
-        _check_encoder(services, release, services.live.current.encoder)
+        release = _of_live_encoder(services, short, services.live.current.encoder)
         content, etag = codes.listing(release)
         return _tagged(request, content, etag, JSON)
 
-    @routes.get("/v1/releases/{release}/popularity")
-    def popularity(request: Request, release: Annotated[ReleaseId, Path()]) -> Response:
+    @routes.get("/v1/releases/{short}/popularity")
+    def popularity(request: Request, short: Annotated[ShortRelease, Path()]) -> Response:
         """A Popularity: what private counts say of the pool's news, the same for everybody."""
-        _check_encoder(services, release, services.live.current.encoder)
+        release = _of_live_encoder(services, short, services.live.current.encoder)
         content, etag = popular.answer(release)
         return _tagged(request, content, etag, JSON)
 
-    @routes.get("/v1/releases/{release}/vectors")
-    def vectors(release: Annotated[ReleaseId, Path()]) -> ShardList:
+    @routes.get("/v1/releases/{short}/vectors")
+    def vectors(short: Annotated[ShortRelease, Path()]) -> ShardList:
         encoder, shards = shelf.list()
-        _check_encoder(services, release, encoder)
+        release = _of_live_encoder(services, short, encoder)
         return ShardList(release=release, encoder=encoder, shards=shards)
 
-    @routes.get("/v1/releases/{release}/vectors/{shard}")
+    @routes.get("/v1/releases/{short}/vectors/{shard}")
     def shard_vectors(
-        request: Request, release: Annotated[ReleaseId, Path()], shard: Annotated[ShardName, Path()]
+        request: Request, short: Annotated[ShortRelease, Path()], shard: Annotated[ShardName, Path()]
     ) -> Response:
-        _check_encoder(services, release, services.live.current.encoder)
+        _of_live_encoder(services, short, services.live.current.encoder)
         ref, content = shelf.blob(shard)
         return _tagged(request, content, ref.blob.sha256, TENSORS_MEDIA_TYPE)
 
-    @routes.get("/v1/releases/{release}/vectors/{shard}/ids")
+    @routes.get("/v1/releases/{short}/vectors/{shard}/ids")
     def shard_ids(
-        request: Request, release: Annotated[ReleaseId, Path()], shard: Annotated[ShardName, Path()]
+        request: Request, short: Annotated[ShortRelease, Path()], shard: Annotated[ShardName, Path()]
     ) -> Response:
         """Tagged with the hash of the vectors whose rows these are: unequal tags mean the pool changed in between."""
-        _check_encoder(services, release, services.live.current.encoder)
+        _of_live_encoder(services, short, services.live.current.encoder)
         ref, content = shelf.ids(shard)
         return _tagged(request, content, ref.blob.sha256, JSON)
 
     return routes
 
 
-def _check_encoder(services: Services, release: ReleaseId, encoder: str) -> None:
-    """Raises UnknownRelease, or CatalogueBehind or ReleaseRetired if the live vectors are another encoder's."""
-    manifest = services.releases.manifest(release)
+def _of_live_encoder(services: Services, short: int, encoder: str) -> ReleaseId:
+    """The newest release of this number modulo 16. Raises UnknownRelease, or CatalogueBehind or ReleaseRetired if the
+    live vectors are another encoder's."""
+    manifest = services.releases.named(short)
     if manifest.encoder != encoder:
         newest = services.releases.require_current().release
-        raise CatalogueBehind(release) if release == newest else ReleaseRetired(release, newest)
+        raise CatalogueBehind(manifest.release) if manifest.release == newest else ReleaseRetired(short, newest)
+    return manifest.release
 
 
 def _tagged(request: Request, content: bytes, tag: str, media_type: str) -> Response:

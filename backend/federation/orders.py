@@ -21,7 +21,7 @@ from backend.federation.secure_rounds import SecureRounds
 from backend.federation.stockroom import Stockroom
 from backend.federation.strategies.strategy import Plan, RoundOrder
 from backend.federation.systems.system import SystemSpec
-from backend.releases.store import release_number
+from device_app.wire.ids import release_number
 from device_app.wire.protections import SUMMED
 from device_app.wire.releases import ReleaseManifest
 from device_app.wire.rounds import MATERIALS_LIMIT_BYTES, UPLOAD_LIMIT_BYTES, RoundManifest, RoundStatus

@@ -19,7 +19,7 @@ from backend.federation.stockroom import Stockroom
 from backend.federation.strategies.strategy import Conclusion, RoundOrder, Stock
 from backend.federation.systems.system import SystemSpec
 from backend.releases.publish import publish_changes
-from backend.releases.store import release_number
+from device_app.wire.ids import release_number
 from device_app.wire.releases import ReleaseManifest
 from device_app.wire.rounds import RoundManifest
 from device_app.wire.timing import Stopwatch

@@ -11,6 +11,7 @@ from backend.recall.merge import merge
 from backend.recall.prototype_lists import SHARPNESS, ListShelf
 from backend.recall.served import ServedRelease, ServedReleases
 from backend.releases.errors import NothingPublished
+from device_app.wire.ids import short_release
 from device_app.wire.recall import RecallRequest
 from device_app.wire.timing import Stopwatch
 
@@ -80,4 +81,4 @@ class RecallDesk:
         current = self._releases.current
         if release is current:
             raise CatalogueBehind(release.release)
-        raise ReleaseRetired(release.release, current.release)
+        raise ReleaseRetired(short_release(release.release), current.release)

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from backend.errors import ReleaseNotAnswered, ReleaseRetired
 from backend.recall.score_prior import ScorePrior, clipped, within_l1
-from backend.releases.errors import NothingPublished, UnknownRelease
+from backend.releases.errors import NothingPublished
+from device_app.wire.ids import SHORT_RELEASES, release_number, short_release
 from device_app.wire.recall import DIRECTION_DIMENSIONS
 from device_app.wire.releases import BLOB_LIMIT_BYTES, Codebook, Projection, ReleaseManifest
 from device_app.wire.tensors import TensorSpec, unpack
@@ -113,19 +114,24 @@ class ServedReleases:
         """The newest release answered whose vectors are this encoder's."""
         return next((one for one in self._served.values() if one.encoder == encoder), None)
 
-    def answered(self, release: str) -> ServedRelease:
-        """The release a request names. Raises NothingPublished, ReleaseNotAnswered or ReleaseRetired."""
-        if (found := self._served.get(release)) is not None:
+    def answered(self, short: int) -> ServedRelease:
+        """The release that a request names by its number modulo 16: of those answered the newest with it.
+
+        Raises NothingPublished, or ReleaseNotAnswered if none of them has it, as its ReleaseRetired where an older one
+        had.
+        """
+        if (found := self._newest_named(short)) is not None:
             return found
         self.refresh()  # it may have been published a moment ago
-        if (found := self._served.get(release)) is not None:
+        if (found := self._newest_named(short)) is not None:
             return found
         current = self.current.release
-        try:
-            self._published.manifest(release)
-        except UnknownRelease:
-            raise ReleaseNotAnswered(release, current) from None
-        raise ReleaseRetired(release, current)
+        if short <= release_number(current) and (short or release_number(current) >= SHORT_RELEASES):
+            raise ReleaseRetired(short, current)
+        raise ReleaseNotAnswered(short, current)
+
+    def _newest_named(self, short: int) -> ServedRelease | None:
+        return next((one for one in self._served.values() if short_release(one.release) == short), None)
 
     def _load(self, manifest: ReleaseManifest) -> ServedRelease:
         weights, recall = self._published.weights(manifest, RECALL_MODEL), manifest.recall

@@ -16,7 +16,8 @@ from backend.db.tables_federation import KeyRotationRow
 from backend.db.turn import turn
 from backend.releases.errors import SigningKeyRefused
 from backend.releases.signing import public_half
-from backend.releases.store import ReleaseDraft, ReleaseStore, release_number
+from backend.releases.store import ReleaseDraft, ReleaseStore
+from device_app.wire.ids import release_number
 from device_app.wire.releases import ReleaseManifest
 from device_app.wire.rotations import ROTATIONS_LIMIT, KeyHistory, KeyRotation, SignedRotation, sign_rotation
 

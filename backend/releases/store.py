@@ -26,7 +26,7 @@ from backend.releases.blobs import BlobFolder
 from backend.releases.errors import NothingPublished, ReleaseNotKept, ReleaseNotPublished, UnknownRelease
 from backend.releases.signing import KeyFile
 from backend.settings import BackendSettings
-from device_app.wire.ids import ReleaseId
+from device_app.wire.ids import SHORT_RELEASES, ReleaseId, release_number
 from device_app.wire.offers import SignedOffer, sign_offer
 from device_app.wire.releases import BlobRef, ModelEntry, RecallProtocol, ReleaseManifest, SignedManifest, sign
 from device_app.wire.rounds import RoundManifest, RoundOffer
@@ -84,11 +84,6 @@ class PublishedRelease:
     size_bytes: int
     current: bool
     kept: bool
-
-
-def release_number(release: ReleaseId) -> int:
-    """r12 -> 12."""
-    return int(release.removeprefix("r"))
 
 
 def blob_refs(release: ReleaseDraft | ReleaseManifest) -> list[BlobRef]:
@@ -202,6 +197,17 @@ class ReleaseStore:
     def manifest(self, release: ReleaseId) -> ReleaseManifest:
         """One release's manifest. Raises UnknownRelease."""
         return ReleaseManifest.model_validate_json(self.signed(release).manifest)
+
+    def named(self, short: int) -> ReleaseManifest:
+        """The newest release with this number modulo 16. Raises UnknownRelease, or NothingPublished."""
+        with reading_session(self._engine) as session:
+            newest = session.scalar(select(func.max(Release.number)))
+            if newest is None:
+                raise NothingPublished
+            row = session.get(Release, newest - (newest - short) % SHORT_RELEASES)
+            if row is None:
+                raise UnknownRelease(f"r{newest}")
+            return ReleaseManifest.model_validate_json(row.manifest)
 
     def weights(self, manifest: ReleaseManifest, model: str) -> dict[str, NDArray[np.float32]]:
         """The parameters of one model, {} if it has none. Raises ReleaseNotPublished without that model."""

@@ -10,7 +10,7 @@ from datetime import datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from device_app.errors import AnswerMalformed, BackendRefused, BudgetSpent
+from device_app.errors import AnswerMalformed, BackendRefused, BudgetSpent, CodebooksSpent
 from device_app.feed.bodies import Bodies
 from device_app.feed.broadcast import Broadcast, PoolBroken
 from device_app.feed.candidates import Candidates, candidates_of, nothing, together
@@ -19,8 +19,8 @@ from device_app.feed.item import FeedMode
 from device_app.feed.models import ServingModels
 from device_app.privacy.budget import Ledger
 from device_app.privacy.noise import NoiseSource
-from device_app.privacy.reporters import BY_BASIS, Reader, Reporter, reporter_of, same_meaning
-from device_app.privacy.reports import last_report, memoised, seal_report
+from device_app.privacy.reporters import BY_BASIS, Reader, Reporter, Under, reporter_of
+from device_app.privacy.reports import last_report, meaning_of, memoised, seal_report
 from device_app.privacy.sealed import Sealed
 from device_app.settings import PerformanceSettings
 from device_app.store.clicks import Clicks
@@ -28,7 +28,7 @@ from device_app.store.drawn_reports import DrawnReports
 from device_app.store.release_shelf import ReleaseShelf
 from device_app.store.report_memo import Memo, ReportMemo
 from device_app.uplink.server import Uplink
-from device_app.wire.ids import ReleaseId
+from device_app.wire.ids import ReleaseId, short_release
 from device_app.wire.recall import RecallAnswer, RecallRequest
 from device_app.wire.timing import Stopwatch
 
@@ -37,6 +37,11 @@ HERE = "this feed was found on this device, in its copy of the pool"
 COMMON = "this feed was ranked on this device from the list that everybody gets"
 SPENT_TODAY = "Today's budget for reports is spent: {how}. Nothing new is sent until midnight UTC."
 SPENT_FOR_GOOD = "The lifetime budget for reports is spent: {how}. Nothing new is sent; the privacy page says how much."
+CODEBOOKS_SPENT = (
+    "The server has changed what reports are made with as often today as you allow: {how}. Nothing new is sent until "
+    "midnight UTC."
+)
+VECTORS_COMING = "The news vectors of the new release are not all here yet, so nothing new was sent: {how}."
 KEPT = "your last report goes on being used"
 NO_POOL = "No copy of the pool is on this device yet: this feed was ranked here from the list that everybody gets."
 NO_POOL_OFFERED = "This release has no codes of the pool to search here: this feed was ranked from the common list."
@@ -47,6 +52,19 @@ NO_CODEBOOK = (
 
 RELEASES_ANSWERED = 5
 """So many releases back the server answers a report, the one in use counted."""
+
+
+class _VectorsComing(Exception):
+    """The encoder in use has not given its vectors of all news yet."""
+
+
+def _why_not(why: BudgetSpent | _VectorsComing) -> str:
+    """Why no report was drawn, in words with room for what is done instead."""
+    if isinstance(why, _VectorsComing):
+        return VECTORS_COMING
+    if isinstance(why, CodebooksSpent):
+        return CODEBOOKS_SPENT
+    return SPENT_FOR_GOOD if why.lifetime else SPENT_TODAY
 
 
 @dataclass(frozen=True)
@@ -84,13 +102,16 @@ class Recall:
         clock: Callable[[], datetime],
         drawn: DrawnReports,
         broadcast: Broadcast,
+        generation: Callable[[str], str | None],
         searched: Callable[[str], NDArray[np.float32] | None] = lambda _: None,
     ) -> None:
-        """searched gives the second view's vector by an encoder, or None."""
+        """generation names an encoder's vectors on this device, None while they are not complete; searched gives the
+        second view's vector by an encoder, or None."""
         self.ledger = ledger
         self.memo = memo
         self.broadcast = broadcast
         self._drawn = drawn
+        self._generation = generation
         self._searched = searched
         self._uplink = uplink
         self._bodies = bodies
@@ -121,7 +142,7 @@ class Recall:
         settings = self.ledger.settings
         if settings.mode == "none":
             return Found(empty, "front", SILENT)
-        if not len(labels):
+        if not self._clicks.count() or (settings.mode in (*BY_BASIS, "broadcast") and not len(labels)):
             return Found(empty, "cold")
         if settings.mode == "broadcast":
             why = NO_POOL if models.manifest.recall.pool_codes else NO_POOL_OFFERED
@@ -129,16 +150,17 @@ class Recall:
         notice = None
         report = self._in_use(models)
         if report is None:
-            reporter = reporter_of(settings, models.manifest.recall, models.spaces)
+            reporter = self._reporter(models)
             if reporter is None:
                 words = NO_CODEBOOK.replace("{limit:g}", f"{settings.epsilon_per_report:g}")
                 return self._without_report(models, clicks, words, watch)
-            if len(labels) < settings.clicks_before_report:
+            # Of how many of the clicked news the server has given vectors must not show in whether something is sent.
+            if self._clicks.count() < settings.clicks_before_report:
                 return Found(empty, "cold")
             try:
                 report = self._fresh(reporter, models, clicks, contexts, labels, watch)
-            except BudgetSpent as spent:
-                words = SPENT_FOR_GOOD if spent.lifetime else SPENT_TODAY
+            except (BudgetSpent, _VectorsComing) as why_not:
+                words = _why_not(why_not)
                 report, notice = self._left_over(models), words.format(how=KEPT)
                 if report is None or self.broadcast.ready(models.encoder):
                     return self._without_report(models, clicks, words, watch)
@@ -148,7 +170,7 @@ class Recall:
         try:
             return self._asked(report, models, notice, watch)
         except BackendRefused as refused:
-            if report.message.release != models.release:
+            if report.message.release != short_release(models.release):
                 self.memo.clear()  # the backend no longer knows the release it was made under
             return Found(empty, "front", f"The backend refused the report ({refused}); this is the common list.")
         except AnswerMalformed as malformed:
@@ -189,9 +211,10 @@ class Recall:
     def _in_use(self, models: ServingModels) -> Sealed[RecallRequest] | None:
         """The memoised report, also of an earlier release where it says the same: sending it again costs nothing."""
         memo = self.memo.latest()
-        under = self._answering(memo, models)
-        if memo is None or under is None:
+        found = self._answering(memo, models)
+        if memo is None or found is None:
             return None
+        under, carried = found
         return memoised(
             self.memo,
             release=memo.release,
@@ -200,29 +223,35 @@ class Recall:
             settings=self.ledger.settings,
             now=self._clock(),
             under=under,
+            carried=carried,
         )
 
     def _left_over(self, models: ServingModels) -> Sealed[RecallRequest] | None:
         memo = self.memo.latest()
-        under = self._answering(memo, models)
-        if memo is None or under is None:
+        found = self._answering(memo, models)
+        if memo is None or found is None:
             return None
         limit, settings = self._settings.recall_limit, self.ledger.settings
-        return last_report(self.memo, release=memo.release, limit=limit, settings=settings, under=under)
+        return last_report(self.memo, release=memo.release, limit=limit, settings=settings, under=found[0])
 
-    def _answering(self, memo: Memo | None, models: ServingModels) -> ReleaseId | None:
-        """Under which release the report in use can be sent: its own while the server answers that and the encoder is
-        the same, the one in use where what it was made by was carried over to it, or None."""
+    def _answering(self, memo: Memo | None, models: ServingModels) -> tuple[ReleaseId, bool] | None:
+        """Under which release the report in use can be sent, and whether its codebook was carried over to it: the one
+        in use where it means the same there, else its own while the server answers that and the encoder is the same."""
         if memo is None or memo.release == models.release:
-            return None if memo is None else memo.release
+            return None if memo is None else (memo.release, False)
+        reporter, kept = self._reporter(models), meaning_of(memo)
+        offered = None if reporter is None else reporter.meaning
+        if offered is not None and kept.name == offered.name:
+            return models.release, False
         found = self._releases.installed(memo.release)
-        if found is None:
-            return None
-        earlier, since = found
-        if since < RELEASES_ANSWERED and earlier.encoder == models.encoder:
-            return memo.release
-        report = RecallRequest.model_validate_json(memo.payload).report
-        return models.release if same_meaning(report, earlier.recall, models.manifest.recall) else None
+        if found is not None and found[1] < RELEASES_ANSWERED and found[0].encoder == models.encoder:
+            return memo.release, False
+        return (models.release, True) if offered is not None and kept.carried_to(offered) else None
+
+    def _reporter(self, models: ServingModels) -> Reporter | None:
+        generation = self._generation(models.encoder) or ""
+        under = Under(models.release, models.encoder, generation)
+        return reporter_of(self.ledger.settings, models.manifest.recall, models.spaces, under)
 
     def _fresh(
         self,
@@ -233,7 +262,10 @@ class Recall:
         labels: NDArray[np.int64],
         watch: Stopwatch,
     ) -> Sealed[RecallRequest]:
-        """Draw a report of what the reader is now (or find the one drawn before), and pay. Raises BudgetSpent."""
+        """Draw a report of what the reader is now (or find the one drawn before), and pay. Raises BudgetSpent, or
+        _VectorsComing: vectors that still come would change the reader's value without the reader."""
+        if self._generation(models.encoder) is None:
+            raise _VectorsComing
         latest = self._clicks.latest_id()
         reader = self._reader(models, clicks)
         if reporter.name in BY_BASIS:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from device_app.privacy.carried import Meaning, gram
 from device_app.privacy.mechanisms.basis_l1 import BasisL1
 from device_app.privacy.mechanisms.basis_laplace import BasisLaplace
 from device_app.privacy.mechanisms.code import RandomisedCode, nearest
@@ -39,7 +41,7 @@ BY_VECTOR: frozenset[Mode] = frozenset({"code", "direction"})
 
 @dataclass(frozen=True)
 class Reader:
-    """Sensitive: what a report is made from. clicks is [H, D], H >= 1.
+    """Sensitive: what a report is made from. clicks is [H, D]; H is 0 where no clicked news has a vector here.
 
     For the modes BY_BASIS alone: raw scores [C, B] on the basic interests, and counts [C], the clicks of each channel.
     searched is the second view's vector [D], of length 1: saved searches and followed topics. None: there are none, or
@@ -96,8 +98,8 @@ class Reporter(Protocol):
         """The mode."""
 
     @property
-    def book(self) -> str:
-        """What a value's meaning hangs on: origin of the prototypes with K and epsilon; empty: the release itself."""
+    def meaning(self) -> Meaning:
+        """What its reports mean, which is what a drawn number hangs on."""
 
     @property
     def law(self) -> Law:
@@ -111,34 +113,45 @@ class Reporter(Protocol):
 
 
 @dataclass(frozen=True)
+class Under:
+    """Which release a report is made under, and in the vectors of which encoder.
+
+    generation names those vectors as they are on this device (`PulledShards.generation`): an encoder that went and came
+    back has another.
+    """
+
+    release: str = ""
+    encoder: str = ""
+    generation: str = ""
+
+
+@dataclass(frozen=True)
 class _ByCodebook:
     """Reports by a codebook's prototypes [K, D]."""
 
     codebook: Codebook
     prototypes: NDArray[np.float32]
-
-
-@dataclass(frozen=True)
-class _DrawnOnce(_ByCodebook):
-    """Tells one of K values; what was drawn for a value serves for good."""
+    under: Under = Under()
+    name: Mode = "code"
 
     @property
-    def book(self) -> str:
-        """Prototypes, K and epsilon."""
-        return _book(self.codebook)
+    def meaning(self) -> Meaning:
+        """Prototypes, K, epsilon, and the vectors that they are compared with."""
+        book = self.codebook
+        law = f"{self.name}/{book.size}/{book.epsilon!r}"
+        name = _named(law, book.prototypes.sha256, self.under.generation)
+        return Meaning(name, law, self.under.encoder, book.prototypes.sha256, gram([self.prototypes]))
 
 
 class _DrawnAnew:
     """Tells one of too many values for what was drawn to serve again."""
-
-    book = ""
 
     def value(self, reader: Reader) -> None:
         """None."""
 
 
 @dataclass(frozen=True)
-class CodeReporter(_DrawnOnce):
+class CodeReporter(_ByCodebook):
     """`code`."""
 
     name: Mode = "code"
@@ -159,7 +172,7 @@ class CodeReporter(_DrawnOnce):
 
 
 @dataclass(frozen=True)
-class SubsetReporter(_DrawnOnce):
+class SubsetReporter(_ByCodebook):
     """`subset`."""
 
     name: Mode = "subset"
@@ -203,7 +216,17 @@ class DirectionReporter(_DrawnAnew):
 
     epsilon: float
     projection: NDArray[np.float32]
+    matrix: str = ""
+    prototypes: tuple[NDArray[np.float32], ...] = ()
+    under: Under = Under()
     name: Mode = "direction"
+
+    @property
+    def meaning(self) -> Meaning:
+        """The projection [8, D], whose rows are orthonormal in every release: a turn shows together with prototypes."""
+        law = f"{self.name}/{self.epsilon!r}"
+        name = _named(law, self.matrix, self.under.generation)
+        return Meaning(name, law, self.under.encoder, self.matrix, gram([self.projection, *self.prototypes]))
 
     @property
     def law(self) -> PrivUnit:
@@ -223,7 +246,13 @@ class BasisLaplaceReporter(_DrawnAnew):
     """`basis_laplace`: the paper, for reproduction."""
 
     law: BasisLaplace
+    under: Under = Under()
     name: Mode = "basis_laplace"
+
+    @property
+    def meaning(self) -> Meaning:
+        """The release's basis."""
+        return _of_release(self.name, self.under)
 
     def make(self, reader: Reader, noise: NoiseSource) -> tuple[BasisLaplaceReport, Clear]:
         """Draw noisy scores; the counts go in clear."""
@@ -238,7 +267,13 @@ class BasisL1Reporter(_DrawnAnew):
     """`basis_l1`: the paper's report with its gaps closed."""
 
     law: BasisL1
+    under: Under = Under()
     name: Mode = "basis_l1"
+
+    @property
+    def meaning(self) -> Meaning:
+        """The release's basis."""
+        return _of_release(self.name, self.under)
 
     def make(self, reader: Reader, noise: NoiseSource) -> tuple[BasisL1Report, Clear]:
         """Draw noisy scores of C_max channels."""
@@ -250,7 +285,9 @@ class BasisL1Reporter(_DrawnAnew):
 
 
 def user_vector(clicks: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The mean of clicks [H, D], H >= 1, scaled to length 1; zero where they cancel out."""
+    """The mean of clicks [H, D], scaled to length 1; zero where they cancel out, or where there are none."""
+    if not len(clicks):
+        return np.zeros(clicks.shape[1], dtype=np.float32)
     mean = clicks.mean(axis=0, dtype=np.float64)
     length = float(np.linalg.norm(mean))
     return np.asarray(mean / length if length > 0 else mean, dtype=np.float32)
@@ -262,51 +299,42 @@ def affordable(protocol: RecallProtocol, epsilon_limit: float) -> Codebook | Non
     return max(within, key=lambda book: (book.epsilon, book.size), default=None)
 
 
-def reporter_of(settings: PrivacySettings, protocol: RecallProtocol, spaces: Spaces) -> Reporter | None:
+def reporter_of(
+    settings: PrivacySettings, protocol: RecallProtocol, spaces: Spaces, under: Under | None = None
+) -> Reporter | None:
     """What makes the reader's reports under a release; None where its mode makes none or the release can't serve it.
 
     The release proposes codebooks and their epsilons; only those within `epsilon_per_report` are used.
     """
-    mode, limit = settings.mode, settings.epsilon_per_report
+    mode, limit, under = settings.mode, settings.epsilon_per_report, under or Under()
     if mode == "basis_laplace":
-        return BasisLaplaceReporter(BasisLaplace.under(protocol))
+        return BasisLaplaceReporter(BasisLaplace.under(protocol), under)
     if mode == "basis_l1":
-        return BasisL1Reporter(BasisL1.under(protocol))
+        return BasisL1Reporter(BasisL1.under(protocol), under)
     if mode == "direction":
         offered = protocol.projection
         if offered is None or spaces.projection is None or offered.epsilon > limit:
             return None
-        return DirectionReporter(offered.epsilon, spaces.projection)
+        beside = tuple(spaces.prototypes[size] for size in sorted(spaces.prototypes))
+        return DirectionReporter(offered.epsilon, spaces.projection, offered.matrix.sha256, beside, under)
     if mode not in _BY_CODEBOOK:
         return None
     book = affordable(protocol, limit)
     if book is None or book.size not in spaces.prototypes:
         return None
-    return _BY_CODEBOOK[mode](book, spaces.prototypes[book.size])
+    return _BY_CODEBOOK[mode](book, spaces.prototypes[book.size], under)
 
 
-def same_meaning(report: MadeReport, before: RecallProtocol, after: RecallProtocol) -> bool:
-    """Whether a report made under one release says the same under another, of another news encoder too.
-
-    Codebooks and projections that were carried over keep what was said by them. Reports by the basis never do.
-    """
-    if isinstance(report, CodeReport | SubsetReport | TopicsReport):
-        books = [protocol.codebook(report.codebook) for protocol in (before, after)]
-        known = [(book.origin, book.epsilon) for book in books if book is not None]
-    elif isinstance(report, DirectionReport):
-        offered = [protocol.projection for protocol in (before, after)]
-        known = [(each.origin, each.epsilon) for each in offered if each is not None]
-    else:
-        return False
-    return len(known) == 2 and known[0] == known[1]
-
-
-_BY_CODEBOOK: Mapping[Mode, Callable[[Codebook, NDArray[np.float32]], Reporter]] = {
+_BY_CODEBOOK: Mapping[Mode, Callable[[Codebook, NDArray[np.float32], Under], Reporter]] = {
     "code": CodeReporter,
     "topics": TopicsReporter,
     "subset": SubsetReporter,
 }
 
 
-def _book(codebook: Codebook) -> str:
-    return f"{codebook.origin}/{codebook.size}/{codebook.epsilon:g}"
+def _named(*parts: str) -> str:
+    return sha256("\n".join(parts).encode()).hexdigest()
+
+
+def _of_release(mode: Mode, under: Under) -> Meaning:
+    return Meaning(_named(mode, under.release, under.generation), mode, under.encoder)

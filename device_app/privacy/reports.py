@@ -1,20 +1,42 @@
-"""The report of interests: drawn, paid for once, then sent again bit for bit until it's out of date."""
+"""The report of interests: drawn, paid for once, then sent again bit for bit until it's out of date.
+
+Formal guarantees, against a server that chooses releases, codebooks, projections, encoders and vectors as it likes, in
+the light of all it has heard: take two readers who have clicked and set their settings at the same times and don't do
+so any more. The chances of any sequence of reports differ between them by at most the factor exp(sum of the ledger's
+charges on the channel `reports`). Proof. A number is drawn anew only under a meaning (`carried.Meaning.name`: law,
+prototypes, and the generation of vectors on this device) under which this value was never drawn, and then it is
+charged. Under one meaning the value can't change unless the reader does: the prototypes are named by their hash, and a
+clicked piece of news keeps the vector that it has in a generation (`NewsShelf.put_vectors`), whatever the server sends
+later; no number is drawn before a generation is complete. So there is one draw a meaning, and by the law it has a
+likelihood ratio of at most exp(epsilon) given everything before it. Everything else in a request follows from the
+numbers drawn and from what does not depend on either reader: the release in use, the clock, how many clicks there are,
+the settings and the charges so far. An old number under a codebook that was carried over is the old number whatever
+that codebook is: the comparison of inner products decides whether it still says something, and never makes a new one
+free. Releases compose adaptively, as pure epsilon allows.
+
+Readers who do change: each value that one comes to under a meaning is charged once, and the bound holds for two
+readers whose values change at the same times; *when* they do is not covered, nor by which news that match a saved
+search.
+"""
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
+import numpy as np
 from pydantic import TypeAdapter
 
+from device_app.errors import CodebooksSpent
 from device_app.privacy.budget import Ledger
+from device_app.privacy.carried import Meaning
 from device_app.privacy.mechanisms import none
 from device_app.privacy.noise import NoiseSource
-from device_app.privacy.reporters import Reader, Reporter
+from device_app.privacy.reporters import BY_BASIS, Reader, Reporter
 from device_app.privacy.sealed import JSON, Charge, Sealed, close, digest, json_payload
 from device_app.settings import PrivacySettings
 from device_app.store.drawn_reports import DrawnReports
 from device_app.store.report_memo import Memo, ReportMemo
-from device_app.wire.ids import ReleaseId
+from device_app.wire.ids import ReleaseId, short_release
 from device_app.wire.recall import NoReport, RecallRequest, Report
 
 FEWEST_NEW_CLICKS = 3
@@ -41,29 +63,33 @@ def seal_report(
     """Make the report for what the reader is now, charge it unless it was drawn before, and put it in use.
 
     clicks is Clicks.latest_id() at the time the vectors were read. Ask `memoised` first: a fresh report may cost.
-    Raises BudgetSpent (nothing is drawn up to be sent, the memo stays), ValueError for vectors that are not finite or
+    Raises BudgetSpent (nothing is drawn up to be sent, the memo stays), its CodebooksSpent where the server has brought
+    `codebooks_per_day` new codebooks or projections today already, and ValueError for vectors that are not finite or
     of another shape than the release says, or settings that allow no such report.
 
-    Formal guarantees: those of the reporter's law for one drawing. Where the law tells one of a few values (`code`,
-    `subset`), a value's drawing is kept for good and sent whenever it is that value again, so that a life costs the
-    law's epsilon times the distinct values, whatever the number of reports; *when* the value changes is not covered.
+    Formal guarantees: those of the reporter's law for one drawing; of many, the module's. Where the law tells one of a
+    few values (`code`, `subset`), a value's drawing is kept for good and sent whenever it is that value again under the
+    same meaning, so that a life costs the law's epsilon times the distinct values of each codebook, whatever the number
+    of reports; *when* the value changes is not covered.
     Charge, drawing and memo are kept in one transaction, on the disk before this returns: after a kill either all
     exist or none, and the bytes have not left.
     """
     if ledger.settings.mode != reporter.name:
         raise ValueError(f"the reader's mode is {ledger.settings.mode!r}: no report of interests may be made")
-    value = reporter.value(reader)
+    value, meaning = reporter.value(reader), reporter.meaning
     views = reader.views_of(reporter.name)
     with ledger.book.transaction():
-        before = None if value is None else drawn.get(reporter.name, reporter.book, value)
+        before = None if value is None else drawn.get(reporter.name, meaning.name, value)
         if before is not None and value is not None:
-            request = RecallRequest(release=release, limit=limit, report=_REPORT.validate_json(before))
+            request = RecallRequest(release=short_release(release), limit=limit, report=_REPORT.validate_json(before))
             payload = json_payload(request)
-            memo.keep(Memo(release, payload, ((float(value),),), clicks, ledger.now()))
+            memo.keep(_memo(release, payload, ((float(value),),), clicks, ledger.now(), meaning))
             words = SENT_BEFORE + (BOTH_VIEWS if views > 1 else "")
             return close(request, payload, JSON, Charge("none", reporter.name, subject=release), words)
+        if reporter.name not in BY_BASIS:
+            _require_new_codebook_allowed(meaning, ledger, drawn)
         report, clear = reporter.make(reader, noise)
-        request = RecallRequest(release=release, limit=limit, report=report)
+        request = RecallRequest(release=short_release(release), limit=limit, report=report)
         payload = json_payload(request)
         charge = Charge(
             channel="reports",
@@ -74,9 +100,10 @@ def seal_report(
             subject=release,
         )
         paid = ledger.spend(charge)
+        drawn.begin(meaning.name, paid.at)
         if value is not None:
-            drawn.keep(reporter.name, reporter.book, value, report.model_dump_json(), paid.at)
-        memo.keep(Memo(release, payload, clear, clicks, paid.at))
+            drawn.keep(reporter.name, meaning.name, value, report.model_dump_json(), paid.at)
+        memo.keep(_memo(release, payload, clear, clicks, paid.at, meaning))
     return close(request, payload, JSON, charge, SENT_FRESH + reporter.law.words() + (BOTH_VIEWS if views > 1 else ""))
 
 
@@ -89,21 +116,30 @@ def memoised(
     settings: PrivacySettings,
     now: datetime,
     under: ReleaseId | None = None,
+    carried: bool = False,
 ) -> Sealed[RecallRequest] | None:
     """The report in use, ready to be sent again, or None if another one is due.
 
     Due: no report of the reader's mode under this release, enough new clicks since (`clicks_until_due`), the window
     over. A limit other than the first time's changes that field alone, never the noise; `under` names another release
-    under which the report says the same (`reporters.same_meaning`).
+    under which the report says the same (`carried.Meaning.carried_to`). carried: by a codebook carried over to another
+    encoder; the end of the window has no report drawn by it then, since that would cost where nothing was read.
 
     Formal guarantees: sending the same noisy values again is post-processing: epsilon 0.
     """
     kept = memo.current(release)
-    if kept is None or now - kept.made_at >= timedelta(hours=settings.report_window_hours):
+    if kept is None or (not carried and now - kept.made_at >= timedelta(hours=settings.report_window_hours)):
         return None
     if clicks - kept.clicks >= clicks_until_due(kept, settings):
         return None
     return _again(kept, limit, settings, under)
+
+
+def meaning_of(kept: Memo) -> Meaning:
+    """What the report in use means."""
+    flat = np.frombuffer(kept.gram, dtype="<f4")
+    width = round(flat.size**0.5)
+    return Meaning(kept.meaning, kept.law, kept.encoder, kept.directions, flat.reshape(width, width))
 
 
 def clicks_until_due(kept: Memo, settings: PrivacySettings) -> int:
@@ -130,7 +166,7 @@ def seal_nothing(*, release: ReleaseId, limit: int) -> Sealed[RecallRequest]:
 
     Formal guarantees: the bytes are the same for every reader of one release and limit: epsilon 0.
     """
-    request = RecallRequest(release=release, limit=limit, report=NoReport())
+    request = RecallRequest(release=short_release(release), limit=limit, report=NoReport())
     return close(request, json_payload(request), JSON, Charge("none", none.NAME, subject=release), SENT_NOTHING)
 
 
@@ -139,7 +175,28 @@ def _again(kept: Memo, limit: int, settings: PrivacySettings, under: ReleaseId |
     if request.report.kind != settings.mode:
         return None
     payload, release = kept.payload, under or kept.release
-    if (request.limit, request.release) != (limit, release):
-        request = request.model_copy(update={"limit": limit, "release": release})
+    if (request.limit, request.release) != (limit, short_release(release)):
+        request = request.model_copy(update={"limit": limit, "release": short_release(release)})
         payload = json_payload(request)
     return close(request, payload, JSON, Charge("none", settings.mode, subject=release), SENT_AGAIN)
+
+
+def _memo(
+    release: ReleaseId,
+    payload: bytes,
+    clear: tuple[tuple[float, ...], ...],
+    clicks: int,
+    at: datetime,
+    meaning: Meaning,
+) -> Memo:
+    gram = np.ascontiguousarray(meaning.gram, dtype="<f4").tobytes()
+    names = (meaning.name, meaning.law, meaning.encoder, meaning.directions)
+    return Memo(release, payload, clear, clicks, at, *names, gram)
+
+
+def _require_new_codebook_allowed(meaning: Meaning, ledger: Ledger, drawn: DrawnReports) -> None:
+    """Raise CodebooksSpent if this is a new one, and today's are used up."""
+    most = ledger.settings.codebooks_per_day
+    midnight = datetime.combine(ledger.day(), datetime.min.time(), tzinfo=UTC)
+    if not drawn.begun(meaning.name) and drawn.begun_since(midnight) >= most:
+        raise CodebooksSpent(most)

@@ -71,9 +71,20 @@ class PulledShards:
         found = self._database.row("SELECT encoder FROM encoder")
         return found[0] if found else None
 
+    def generation(self, encoder: str) -> str | None:
+        """A name of this encoder's vectors as they are on this device; None while they are not complete.
+
+        An encoder that this device has left and come back to gives another name: its vectors came anew.
+        """
+        found = self._database.row("SELECT generation FROM encoder WHERE encoder = ?", (encoder,))
+        return None if found is None else f"{encoder}/{found[0]}"
+
     def set_complete(self, encoder: str, at: datetime) -> None:
         """All shards of this encoder were pulled, or none was needed. A later return to another starts anew."""
         with self._database.transaction():
+            before = self._database.number("SELECT coalesce(max(generation) + 1, 0) FROM encoder")
             self._database.write("DELETE FROM encoder")
-            self._database.write("INSERT INTO encoder (encoder, complete_at) VALUES (?, ?)", (encoder, to_us(at)))
+            self._database.write(
+                "INSERT INTO encoder (encoder, complete_at, generation) VALUES (?, ?, ?)", (encoder, to_us(at), before)
+            )
             self._database.write("DELETE FROM shard")

@@ -31,7 +31,7 @@ class NewsShelf:
         database.when_undone(self._revise)
 
     def put(self, cards: Sequence[NewsCard], vectors: NDArray[np.float32], encoder: str, at: datetime) -> None:
-        """Keep cards and their vectors [n, D] by `encoder`; known ones are replaced.
+        """Keep cards and their vectors [n, D] by `encoder`; known ones are replaced, but for vectors of clicked news.
 
         Raises ValueError unless there is one finite vector a card.
         """
@@ -62,23 +62,33 @@ class NewsShelf:
             if any(card.id in known for card in changed):
                 self._revise()
 
-    def put_vectors(self, ids: Sequence[str], vectors: NDArray[np.float32], encoder: str) -> None:
-        """Keep vectors [n, D] of news that are on the shelf; rows of other news are left out."""
+    def put_vectors(
+        self, ids: Sequence[str], vectors: NDArray[np.float32], encoder: str, *, of_clicked: bool = False
+    ) -> None:
+        """Keep vectors [n, D] of news that are on the shelf; rows of other news are left out.
+
+        of_clicked: whether clicked news may get one that they lack, as when a new encoder's shards are pulled. One that
+        they have stays as it is in any case: what the reader's value is computed from must not change because the
+        server sends something else later.
+        """
         if vectors.ndim != 2 or len(vectors) != len(ids):
             raise ValueError(f"vectors of shape {vectors.shape} for {len(ids)} ids")
         if not np.isfinite(vectors).all():
             raise ValueError("vectors has values that are not finite")
         rows = np.ascontiguousarray(vectors, dtype="<f4")
+        named = json.dumps(list(ids))
         known: dict[str, bytes] = dict(
             self._database.rows(
-                f"SELECT news_id, float32 FROM vector WHERE encoder = ? AND news_id IN ({_WIDE})",
-                (encoder, json.dumps(list(ids))),
+                f"SELECT news_id, float32 FROM vector WHERE encoder = ? AND news_id IN ({_WIDE})", (encoder, named)
             )
         )
         offered = [(news_id, encoder, row.tobytes()) for news_id, row in zip(ids, rows, strict=True)]
         changed = [one for one in offered if known.get(one[0]) != one[2]]
         if not changed:
             return
+        found = self._database.rows(f"SELECT DISTINCT news_id FROM click WHERE news_id IN ({_WIDE})", (named,))
+        settled = {row[0] for row in found if not of_clicked or row[0] in known}
+        changed = [one for one in changed if one[0] not in settled]
         with self._database.quick_transaction():
             self._database.write_many(
                 """INSERT INTO vector (news_id, encoder, float32)

@@ -16,6 +16,8 @@ class Memo:
     """The noisy request as it was paid for, and the clear scores it was made from (these never leave).
 
     payload is the exact JSON of the RecallRequest; clear is C x B, after clipping; clicks is Clicks.latest_id() then.
+    meaning, law, encoder, directions and gram ([n, n] float32) are those of `privacy.carried.Meaning`, by which the
+    report was made; empty in one that an older version of Ownfeed kept, which is sent while its encoder is in use.
     """
 
     release: str
@@ -23,6 +25,11 @@ class Memo:
     clear: tuple[tuple[float, ...], ...]
     clicks: int
     made_at: datetime
+    meaning: str = ""
+    law: str = ""
+    encoder: str = ""
+    directions: str = ""
+    gram: bytes = b""
 
 
 class ReportMemo:
@@ -45,9 +52,21 @@ class ReportMemo:
         """Put a new report in use."""
         with self._database.transaction():
             self._database.write(
-                """INSERT OR REPLACE INTO report_memo (only, release, payload, clear, clicks, made_at)
-                   VALUES (1, ?, ?, ?, ?, ?)""",
-                (memo.release, memo.payload, json.dumps(memo.clear), memo.clicks, to_us(memo.made_at)),
+                """INSERT OR REPLACE INTO report_memo
+                   (only, release, payload, clear, clicks, made_at, meaning, law, encoder, directions, gram)
+                   VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+                (
+                    memo.release,
+                    memo.payload,
+                    json.dumps(memo.clear),
+                    memo.clicks,
+                    to_us(memo.made_at),
+                    memo.meaning,
+                    memo.law,
+                    memo.encoder,
+                    memo.directions,
+                    memo.gram,
+                ),
             )
             self._latest.forget()
 
@@ -58,8 +77,10 @@ class ReportMemo:
             self._latest.forget()
 
     def _read(self) -> Memo | None:
-        row = self._database.row("SELECT release, payload, clear, clicks, made_at FROM report_memo")
+        row = self._database.row(
+            "SELECT release, payload, clear, clicks, made_at, meaning, law, encoder, directions, gram FROM report_memo"
+        )
         if row is None:
             return None
         clear = tuple(tuple(channel) for channel in json.loads(row[2]))
-        return Memo(row[0], row[1], clear, row[3], from_us(row[4]))
+        return Memo(row[0], row[1], clear, row[3], from_us(row[4]), *row[5:])

@@ -21,6 +21,7 @@ from device_app.wire.broadcast import (
     unpack_codes,
     unpack_priors,
 )
+from device_app.wire.ids import short_release
 from device_app.wire.releases import BlobRef, ReleaseManifest
 from device_app.wire.tensors import TensorError
 
@@ -67,7 +68,7 @@ class PoolSync:
         here = kept is not None and kept.listing.encoder == manifest.encoder
         try:
             answer = self._door.get(
-                f"/v1/releases/{manifest.release}/codes",
+                f"/v1/releases/{short_release(manifest.release)}/codes",
                 words="A look for a new list of the pool's codes.",
                 purpose="sync",
                 etag=etag_of_codes(kept.text) if kept is not None and here else None,

@@ -10,6 +10,7 @@ from device_app.store.popularity_shelf import PopularityShelf
 from device_app.store.release_shelf import ReleaseShelf
 from device_app.uplink.http import Door
 from device_app.uplink.server import parsed
+from device_app.wire.ids import short_release
 from device_app.wire.popularity import Popularity, etag_of_popularity
 
 ANSWER_LIMIT_BYTES = 8 * 1024 * 1024
@@ -37,7 +38,7 @@ class PopularitySync:
         kept = self._shelf.current()
         try:
             answer = self._door.get(
-                f"/v1/releases/{name}/popularity",
+                f"/v1/releases/{short_release(name)}/popularity",
                 words="What private counts say is popular, the same for everybody.",
                 purpose="sync",
                 etag=etag_of_popularity(kept.content) if kept is not None else None,

@@ -17,7 +17,7 @@ from device_app.sync.releases import checked_blob
 from device_app.uplink.http import Door
 from device_app.uplink.server import parsed
 from device_app.uplink.vectors import read_codes
-from device_app.wire.ids import NewsId, ReleaseId
+from device_app.wire.ids import NewsId, ReleaseId, short_release
 from device_app.wire.releases import BLOB_LIMIT_BYTES, ShardList, ShardRef
 
 _IDS = TypeAdapter(tuple[NewsId, ...])
@@ -65,7 +65,7 @@ class VectorSync:
         wanted = [shard for shard in listed.shards if here.get(shard.name) != shard.blob.sha256]
         for shard in wanted:
             ids, vectors = pull_shard(self._door, listed, shard, release.manifest.dimensions)
-            self._news.put_vectors(ids, vectors, listed.encoder)
+            self._news.put_vectors(ids, vectors, listed.encoder, of_clicked=True)
             self._pulled.add(listed.encoder, shard.name, shard.blob.sha256)
         self._pulled.set_complete(encoder, self._clock())
         self._news.prune_vectors({encoder})
@@ -75,7 +75,7 @@ class VectorSync:
 def listed_shards(door: Door, release: ReleaseId, encoder: str) -> ShardList:
     """All shards of a release. Raises network errors as in Door, and AnswerMalformed."""
     answer = door.get(
-        f"/v1/releases/{release}/vectors",
+        f"/v1/releases/{short_release(release)}/vectors",
         words="The list of all shards of news vectors, for a release with a new encoder.",
         purpose="sync",
     )
@@ -89,7 +89,7 @@ def pull_shard(
     door: Door, listed: ShardList, shard: ShardRef, dimensions: int
 ) -> tuple[tuple[NewsId, ...], NDArray[np.float32]]:
     """One shard's news ids and their vectors [n, D], checked. Raises as Door, AnswerMalformed, ReleaseRefused."""
-    path = f"/v1/releases/{listed.release}/vectors/{shard.name}"
+    path = f"/v1/releases/{short_release(listed.release)}/vectors/{shard.name}"
     what = f"shard {shard.name}"
     blob = door.get(
         path,

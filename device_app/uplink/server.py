@@ -12,7 +12,7 @@ from device_app.privacy.updates import NoisyUpdate
 from device_app.store.outbox import Parcel
 from device_app.uplink.http import Answer, Door
 from device_app.uplink.known_cards import KnownCards
-from device_app.wire.ids import Message, RoundId
+from device_app.wire.ids import SHORT_RELEASES, Message, RoundId, short_release
 from device_app.wire.news import BodiesAnswer, BodiesRequest
 from device_app.wire.offers import SignedOffer
 from device_app.wire.recall import RecallAnswer, RecallRequest
@@ -57,8 +57,9 @@ class Uplink:
         answer = self.door.deliver(sealed, "/v1/recall", purpose="recall", watch=watch)
         with watch.stage("decode"):
             found = self._read(answer)
-        if found.release != sealed.message.release:
-            raise AnswerMalformed("recall", f"it is for release {found.release}, asked was {sealed.message.release}")
+        if short_release(found.release) != sealed.message.release:
+            asked = f"number {sealed.message.release} modulo {SHORT_RELEASES}"
+            raise AnswerMalformed("recall", f"it is for release {found.release}, asked was one of {asked}")
         if len(found.candidates) > sealed.message.limit:
             raise AnswerMalformed("recall", f"{len(found.candidates)} candidates, asked were {sealed.message.limit}")
         return found, parse_server_timing(answer.headers.get("server-timing", ""))

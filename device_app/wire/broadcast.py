@@ -1,7 +1,7 @@
 """The whole pool as product-quantised codes, for recall on the device: what is asked for says nothing of the reader.
 
-GET /v1/releases/{id}/codes answers with a `PoolCodes`: a list of immutable blobs (each from /v1/blobs/{sha256}), cut by
-publishing day, so that a device fetches the days that are new or changed since it last looked. The codes come with
+GET /v1/releases/{number}/codes answers with a `PoolCodes`: a list of immutable blobs (each at /v1/blobs/{sha256}), cut
+by publishing day, so that a device fetches the days that are new or changed since it last looked. The codes come with
 the cards of their news, because asking for the cards of what was found would tell what was found.
 """
 
@@ -41,7 +41,7 @@ class CodeShard(Message):
 
 
 class PoolCodes(Message):
-    """GET /v1/releases/{id}/codes, with an ETag that is the SHA-256 of these very bytes.
+    """GET /v1/releases/{number}/codes, with an ETag that is the SHA-256 of these very bytes.
 
     Row i of the pool (shards in their order, rows in theirs) is scored sharpness * <u, d_i> + prior_i, where u is the
     reader's unit user vector, d_i the sum of the centroids its code names, and prior_i its log popularity.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 PROTOCOL_VERSION = 3
 """Raised when a message changes so that an older end can't read it. An end that names another version is refused."""
@@ -15,6 +15,16 @@ NewsId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:~-]
 ReleaseId = Annotated[str, StringConstraints(pattern=r"^r[0-9]{1,9}$")]
 RoundId = Annotated[str, StringConstraints(pattern=r"^round-[0-9]{1,9}$")]
 Pseudonym = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{22,64}$")]
+SHORT_RELEASES = 16
+ShortRelease = Annotated[
+    int,
+    Field(
+        ge=0,
+        lt=SHORT_RELEASES,
+        description="The release's number modulo 16. Numbers only grow and the last few are answered, so it names one "
+        "of an honest server's; of a server that gives each device a release of its own it repeats 4 bits.",
+    ),
+]
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 ShardName = Annotated[str, StringConstraints(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}\.[0-9]{1,4}$")]
 
@@ -25,3 +35,13 @@ class Message(BaseModel):
     model_config = ConfigDict(
         frozen=True, extra="forbid", allow_inf_nan=False, ser_json_bytes="base64", val_json_bytes="base64"
     )
+
+
+def release_number(release: ReleaseId) -> int:
+    """r12 -> 12."""
+    return int(release.removeprefix("r"))
+
+
+def short_release(release: ReleaseId) -> int:
+    """r18 -> 2: the number modulo 16, as a device names a release to a server."""
+    return release_number(release) % SHORT_RELEASES

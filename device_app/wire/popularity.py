@@ -1,7 +1,7 @@
 """Counting what is displayed and clicked, in private, and what the counts say of each piece of news.
 
 A round of the task `count` brings a `CountList` as its material, the same for every device; the server answers
-GET /v1/releases/{id}/popularity with a `Popularity`, the same for everybody.
+GET /v1/releases/{number}/popularity with a `Popularity`, the same for everybody.
 """
 
 from __future__ import annotations

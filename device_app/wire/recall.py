@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Protocol, Self
 
 from pydantic import Field, ValidationInfo, ValidatorFunctionWrapHandler, WrapValidator, model_validator
 
-from device_app.wire.ids import Message, ReleaseId
+from device_app.wire.ids import Message, ReleaseId, ShortRelease
 from device_app.wire.news import NewsCard
 
 CHANNELS_LIMIT = 5
@@ -140,9 +140,9 @@ Report = Annotated[
 
 
 class RecallRequest(Message):
-    """POST /v1/recall."""
+    """POST /v1/recall. Of what the server chose it repeats the release modulo 16, and the codebook's size."""
 
-    release: ReleaseId
+    release: Annotated[ShortRelease, Field(strict=True)]
     limit: int = Field(default=400, ge=1, le=CANDIDATES_LIMIT)
     report: Report
 

@@ -125,7 +125,7 @@ class RecallProtocol(Message):
     score_noise: float = Field(ge=0, description="lambda_I, the Laplace scale")
     codebooks: tuple[Codebook, ...] = Field(default=(), max_length=8, description="Of distinct sizes.")
     projection: Projection | None = Field(default=None, description="None: no report of a direction can be made.")
-    pool_codes: bool = Field(default=False, description="Whether GET /v1/releases/{id}/codes serves this release.")
+    pool_codes: bool = Field(default=False, description="Whether GET /v1/releases/{number}/codes serves this release.")
 
     @model_validator(mode="after")
     def _codebooks_of_distinct_sizes(self) -> Self:
@@ -203,7 +203,7 @@ def verify(signed: SignedManifest, pinned_public_key: bytes) -> ReleaseManifest:
 
 
 class ShardList(Message):
-    """GET /v1/releases/{id}/vectors: the pool's vector shards, for refreshing the vectors of clicked news."""
+    """GET /v1/releases/{number}/vectors: the pool's vector shards, for refreshing the vectors of clicked news."""
 
     release: ReleaseId
     encoder: str

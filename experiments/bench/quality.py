@@ -30,6 +30,7 @@ from device_app.privacy.mechanisms.code import RandomisedCode
 from device_app.ranking.ranker import Ranker
 from device_app.ranking.session import GraphSession
 from device_app.settings import DeviceSettings, PrivacySettings
+from device_app.wire.ids import short_release
 from device_app.wire.news import NewsCard
 from device_app.wire.recall import CodeReport, RecallAnswer, RecallRequest
 from device_app.wire.releases import ReleaseManifest
@@ -167,7 +168,7 @@ def served(url: str, device: Device, pool: Pool) -> tuple[str, Served]:
 
 def _answer(url: str, release: str, code: int, row_of: Mapping[str, int]) -> np.ndarray:
     """Rows of the server's answer to one report. News that came after the strangers were drawn are left out."""
-    wish = RecallRequest(release=release, limit=LIMIT, report=CodeReport(codebook=CODEBOOK, code=code))
+    wish = RecallRequest(release=short_release(release), limit=LIMIT, report=CodeReport(codebook=CODEBOOK, code=code))
     answer = httpx.post(
         f"{url}/v1/recall", content=wish.model_dump_json(), headers={"content-type": "application/json"}, timeout=30.0
     ).raise_for_status()

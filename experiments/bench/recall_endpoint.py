@@ -18,6 +18,7 @@ from backend.recall.catalogue import Catalogue
 from backend.recall.faiss_index import FaissIndex
 from backend.recall.scan_index import ScanIndex
 from backend.releases.codebooks import CODEBOOKS
+from device_app.wire.ids import short_release
 from device_app.wire.recall import CHANNELS_LIMIT, CodeReport, NoReport, RecallAnswer, RecallRequest
 from device_app.wire.timing import parse_server_timing
 from experiments.bench.headlines import (
@@ -32,6 +33,7 @@ from experiments.bench.recall_server import RELEASE, RecallServer, recall_server
 from experiments.bench.table import Cell, Table
 
 LIMIT, REQUESTS, WARM_UP = 400, 300, 20
+SHORT = short_release(RELEASE)
 COUNTS = (17, 12, 9, 7, 5)
 COLD_REQUESTS = 5
 CODE_BAR_MS, SEARCH_BAR = 2.0, 1.5
@@ -65,7 +67,7 @@ def _by_basis(server: RecallServer, requests: int) -> Table:
             }
             queries = interest_vectors(server.basis, CHANNELS_LIMIT, seed)
             started = time.perf_counter()
-            response = client.post("/v1/recall", json={"release": RELEASE, "limit": LIMIT, "report": report})
+            response = client.post("/v1/recall", json={"release": SHORT, "limit": LIMIT, "report": report})
             response.raise_for_status()
             round_trips.append((time.perf_counter() - started) * 1_000)
             started = time.perf_counter()
@@ -134,13 +136,13 @@ def _by_code(server: RecallServer, requests: int) -> Table:
 def _first_asked(client: httpx.Client, server: RecallServer, size: int) -> dict[str, float]:
     """The stages of a request that finds no lists: kept by catalogue, they are nobody's over an equal one."""
     server.services.live.swap(replace(server.catalogue))
-    client.post("/v1/recall", json=RecallRequest(release=RELEASE, limit=LIMIT, report=NoReport()).model_dump())
+    client.post("/v1/recall", json=RecallRequest(release=SHORT, limit=LIMIT, report=NoReport()).model_dump())
     return _ask(client, size, 0)[0]
 
 
 def _ask(client: httpx.Client, size: int, code: int) -> tuple[dict[str, float], float]:
     """What Server-Timing says of a request by this code, and its round trip in ms."""
-    wish = RecallRequest(release=RELEASE, limit=LIMIT, report=CodeReport(codebook=size, code=code)).model_dump()
+    wish = RecallRequest(release=SHORT, limit=LIMIT, report=CodeReport(codebook=size, code=code)).model_dump()
     started = time.perf_counter()
     answer = client.post("/v1/recall", json=wish, timeout=120.0)
     answer.raise_for_status()

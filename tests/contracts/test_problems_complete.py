@@ -190,7 +190,7 @@ def test_a_malformed_part_of_an_address_is_a_problem_that_does_not_quote_it(serv
 
 
 def test_a_missing_thing_of_the_right_form_is_a_problem(server: Running) -> None:
-    for path in ("/v1/blobs/" + "ab" * 32, "/v1/rounds/round-9", "/v1/releases/r99/vectors"):
+    for path in ("/v1/blobs/" + "ab" * 32, "/v1/rounds/round-9", "/v1/releases/15/vectors"):
         assert problem(server.client.get(path)).status == 404, path
 
 

@@ -95,7 +95,7 @@ BROKEN: tuple[tuple[type[BaseModel], BaseModel, dict[str, Any], str], ...] = (
     (Popularity, POPULARITY, {"lifts": []}, ""),
     (PoolCodes, POOL_CODES, {"shards": [json.loads(CODE_SHARD.model_dump_json())] * 2}, ""),
     (RecallProtocol, PROTOCOL, {"codebooks": [json.loads(CODEBOOK.model_dump_json())] * 2}, ""),
-    (RecallRequest, RecallRequest(release="r1", report=REPORT), {"limit": 1_001}, "limit"),
+    (RecallRequest, RecallRequest(release=1, report=REPORT), {"limit": 1_001}, "limit"),
     (BlobRef, BLOB, {"size_bytes": 256 * 1024 * 1024 + 1}, "size_bytes"),
     (BlobRef, BLOB, {"sha256": HASH.upper()}, "sha256"),
     (CheckIn, CheckIn(protocol=PROTOCOL_VERSION, release="r1", tasks=()), {"tasks": ["t"] * 17}, "tasks"),
@@ -197,7 +197,7 @@ finite = st.floats(-1e4, 1e4, allow_nan=False)
 @settings(max_examples=50, deadline=None)
 @given(st.integers(1, 30).flatmap(lambda width: st.lists(st.tuples(*[finite] * width), min_size=1, max_size=5)))
 def test_noisy_scores_arrive_bit_for_bit(scores: list[tuple[float, ...]]) -> None:
-    sent = RecallRequest(release="r1", report=BasisLaplaceReport(scores=tuple(scores), counts=(1,) * len(scores)))
+    sent = RecallRequest(release=1, report=BasisLaplaceReport(scores=tuple(scores), counts=(1,) * len(scores)))
     got = RecallRequest.model_validate_json(sent.model_dump_json())
     assert isinstance(got.report, BasisLaplaceReport)
     assert [[value.hex() for value in row] for row in got.report.scores] == [

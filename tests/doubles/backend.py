@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from safetensors.numpy import save
 
 from device_app.wire.broadcast import CodeShard, PoolCodes, pack_book, pack_cards, pack_codes, pack_priors
+from device_app.wire.ids import short_release
 from device_app.wire.news import BodiesAnswer, BodiesRequest, NewsBody
 from device_app.wire.popularity import Popularity
 from device_app.wire.problems import PROBLEM_MEDIA_TYPE, Problem
@@ -64,10 +65,10 @@ class FakeBackend:
         self.releases: list[str] = []
         self.publish()
 
-    def publish(self) -> str:
-        """A new release with the same models."""
+    def publish(self, *, number: int | None = None, codebooks: tuple[Codebook, ...] | None = None) -> str:
+        """A new release with the same models, and with other codebooks if they are given."""
         previous = self.releases[-1] if self.releases else None
-        name = f"r{len(self.releases) + 1}"
+        name = f"r{number or len(self.releases) + 1}"
         manifest = ReleaseManifest(
             release=name,
             previous=previous,
@@ -81,9 +82,7 @@ class FakeBackend:
                 cluster_distance=self.cluster_distance,
                 score_clip=0.2,
                 score_noise=1.2,
-                codebooks=(
-                    Codebook(size=16, epsilon=4.0, prototypes=self._blob(pack({"prototypes": self.prototypes}))),
-                ),
+                codebooks=(self.codebook(self.prototypes),) if codebooks is None else codebooks,
                 pool_codes=self.pool_codes,
             ),
             models=self.models,
@@ -92,6 +91,11 @@ class FakeBackend:
         self.signed = sign(manifest, self.key)
         self.releases.append(name)
         return name
+
+    def codebook(self, prototypes: np.ndarray, *, epsilon: float = 4.0, lineage: str | None = None) -> Codebook:
+        """A codebook of these prototypes [K, D], which may claim to be another one's later form."""
+        blob = self._blob(pack({"prototypes": np.ascontiguousarray(prototypes, dtype=np.float32)}))
+        return Codebook(size=len(prototypes), epsilon=epsilon, prototypes=blob, lineage=lineage)
 
     def transport(self) -> httpx.MockTransport:
         """For `build_device(transport=...)`."""
@@ -149,7 +153,8 @@ class FakeBackend:
         best = (interests @ self.pool.vectors.T).max(axis=0)
         rows = np.argsort(-best, kind="stable")[: request.limit]
         timing = {"server-timing": "decode;dur=0.1, aggregate;dur=0.1, search;dur=0.5, merge;dur=0.1, encode;dur=0.2"}
-        content = self._answer(request.release, rows).model_dump_json()
+        named = next(one for one in reversed(self.releases) if short_release(one) == request.release)
+        content = self._answer(named, rows).model_dump_json()
         return httpx.Response(200, content=content, headers=timing)
 
     def listing(self) -> PoolCodes:

@@ -33,7 +33,7 @@ def traffic(now: datetime, entry_id: int) -> Traffic | None:
     if entry is None:
         return None
     report = {
-        "release": "r3",
+        "release": 3,
         "limit": 400,
         "report": {"kind": "basis_laplace", "scores": [[0.81, -1.92]], "counts": [21]},
     }

@@ -25,13 +25,12 @@ from backend.federation.systems import SYSTEMS
 from backend.federation.systems.system import SystemSpec
 from backend.news.embed.weights import BertWeights
 from backend.releases.publish import publish_rankers, roll_back
-from backend.releases.store import release_number
 from device_app.device import Device
 from device_app.errors import BackendRefused
 from device_app.fleet.fleet import Member
 from device_app.settings import PrivacySettings
 from device_app.training.samples import ReaderSamples, RowSamples
-from device_app.wire.ids import ReleaseId
+from device_app.wire.ids import ReleaseId, release_number
 from device_app.wire.protections import SecureSum
 from device_app.wire.recall import RecallRequest, Report
 from device_app.wire.rounds import RoundManifest, RoundStatus

@@ -31,8 +31,9 @@ from backend.db.tables_federation import Round
 from backend.federation.aggregate import Aggregate
 from backend.federation.errors import RoundImpossible
 from backend.federation.strategies.strategy import Conclusion, Plan, Stock
-from backend.releases.store import ReleaseDraft, release_number
+from backend.releases.store import ReleaseDraft
 from device_app.wire.evaluation import ASIDE, GAIN, LEVEL, REACH, SHAPES, SQUARE
+from device_app.wire.ids import release_number
 from device_app.wire.protections import SecureSum
 from device_app.wire.releases import ReleaseManifest
 from device_app.wire.rounds import RoundManifest

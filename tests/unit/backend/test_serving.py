@@ -34,7 +34,7 @@ def test_serving_imports_neither_torch_nor_transformers_nor_onnx(tmp_path: Path)
     settings = settings_in(tmp_path)
     fill(settings, 50)
     publish(settings)
-    request = json.dumps({"release": "r1", "limit": 10, "report": report()})
+    request = json.dumps({"release": 1, "limit": 10, "report": report()})
     done = subprocess.run(
         [sys.executable, "-c", START, str(tmp_path), request], capture_output=True, text=True, check=False
     )

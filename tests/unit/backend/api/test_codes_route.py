@@ -29,7 +29,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 
 def listing(server: Running) -> PoolCodes:
-    answer = server.client.get("/v1/releases/r1/codes")
+    answer = server.client.get("/v1/releases/1/codes")
     assert answer.status_code == 200, answer.text
     assert answer.headers["etag"] == f'"{etag_of_codes(answer.content)}"'
     return PoolCodes.model_validate_json(answer.content)
@@ -62,13 +62,13 @@ def test_a_device_rebuilds_the_pool_near_to_its_vectors_with_cards_and_priors_in
 
 
 def test_who_has_the_listing_already_gets_304_and_no_body(server: Running) -> None:
-    etag = server.client.get("/v1/releases/r1/codes").headers["etag"]
-    again = server.client.get("/v1/releases/r1/codes", headers={"if-none-match": etag})
+    etag = server.client.get("/v1/releases/1/codes").headers["etag"]
+    again = server.client.get("/v1/releases/1/codes", headers={"if-none-match": etag})
     assert (again.status_code, again.content) == (304, b"")
 
 
 def test_codes_of_an_unknown_release_are_a_problem_that_names_the_field(server: Running) -> None:
-    answer = server.client.get("/v1/releases/r99/codes")
+    answer = server.client.get("/v1/releases/15/codes")
     assert answer.status_code == 404
     assert answer.json()["field"] == "release"
 

@@ -1,4 +1,4 @@
-"""GET /v1/releases/{id}/popularity: the same for everybody, and its ETag is its hash. Oracle: the catalogue's lifts."""
+"""GET /v1/releases/{number}/popularity: the same for everybody; its ETag is its hash. Oracle: the catalogue's lifts."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Server:
         return build_catalogue(self.pool, ENCODER, now, self.settings.index_dir, counts=self.counts)
 
     def told(self) -> Popularity:
-        return Popularity.model_validate_json(self.client.get("/v1/releases/r1/popularity").content)
+        return Popularity.model_validate_json(self.client.get("/v1/releases/1/popularity").content)
 
 
 @pytest.fixture
@@ -103,17 +103,17 @@ def test_after_a_count_it_names_what_is_lifted_and_by_how_much(server: Server) -
 
 
 def test_everybody_gets_the_same_bytes_and_nobody_who_has_them_gets_them_again(server: Server) -> None:
-    first = server.client.get("/v1/releases/r1/popularity", headers={"user-agent": "one"})
-    second = server.client.get("/v1/releases/r1/popularity", headers={"user-agent": "two"})
+    first = server.client.get("/v1/releases/1/popularity", headers={"user-agent": "one"})
+    second = server.client.get("/v1/releases/1/popularity", headers={"user-agent": "two"})
     assert first.content == second.content
     assert first.headers["etag"] == f'"{sha256(first.content).hexdigest()}"'
-    again = server.client.get("/v1/releases/r1/popularity", headers={"if-none-match": first.headers["etag"]})
+    again = server.client.get("/v1/releases/1/popularity", headers={"if-none-match": first.headers["etag"]})
     assert (again.status_code, again.content) == (304, b"")
     assert "set-cookie" not in first.headers
-    assert server.client.get("/v1/releases/r9/popularity").status_code == 404
+    assert server.client.get("/v1/releases/9/popularity").status_code == 404
     server.counts.now = 4
     server.live.swap(server.built())
-    assert server.client.get("/v1/releases/r1/popularity").headers["etag"] != first.headers["etag"]
+    assert server.client.get("/v1/releases/1/popularity").headers["etag"] != first.headers["etag"]
 
 
 def test_a_new_count_moves_log_popularity_by_its_lifts(server: Server) -> None:

@@ -35,7 +35,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 
 def post(server: Running, kind: dict[str, Any], limit: int = 200) -> Any:
-    return server.client.post("/v1/recall", json={"release": "r1", "limit": limit, "report": kind})
+    return server.client.post("/v1/recall", json={"release": 1, "limit": limit, "report": kind})
 
 
 @pytest.mark.parametrize("name", REPORTS)

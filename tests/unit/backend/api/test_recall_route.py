@@ -25,7 +25,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 
 def body(**changes: Any) -> dict[str, Any]:
-    return {"release": "r7", "limit": 100, "report": report(), **changes}
+    return {"release": 7, "limit": 100, "report": report(), **changes}
 
 
 def with_report(**changes: Any) -> dict[str, Any]:
@@ -64,7 +64,7 @@ def test_the_time_of_a_request_goes_to_the_latency_log(server: Running) -> None:
 
 
 def test_an_older_release_that_devices_still_hold_is_answered(server: Running) -> None:
-    answer = RecallAnswer.model_validate_json(post(server, body(release="r3")).content)
+    answer = RecallAnswer.model_validate_json(post(server, body(release=3)).content)
     assert answer.release == "r3"
 
 
@@ -87,8 +87,9 @@ def test_an_older_release_that_devices_still_hold_is_answered(server: Running) -
         (body(cookie="x"), "cookie", "no unknown fields"),
         (body(limit=0), "limit", "at least 1"),
         (body(limit=5000), "limit", "at most 1000"),
-        (body(release="../etc"), "release", "of the form ^r[0-9]{1,9}$"),
-        ({"release": "r7"}, "report", "required"),
+        (body(release="r7"), "release", "an integer"),
+        (body(release=16), "release", "less than 16"),
+        ({"release": 7}, "report", "required"),
     ],
 )
 def test_a_broken_field_is_named_with_its_limit(server: Running, content: Any, field: str, limit: str) -> None:
@@ -116,17 +117,17 @@ def test_a_basis_of_29_is_told_the_basis_size_of_its_release(server: Running) ->
 
 
 def test_a_release_never_published_is_a_conflict_that_names_the_current_one(server: Running) -> None:
-    problem = refused(server, body(release="r99"))
+    problem = refused(server, body(release=15))
     assert (problem["type"], problem["status"]) == (URN + "release-not-answered", 409)
     assert (problem["field"], problem["current"]) == ("release", "r7")
 
 
 def test_a_release_too_old_is_gone_and_names_the_current_one(server: Running) -> None:
-    problem = refused(server, body(release="r2"))
+    problem = refused(server, body(release=2))
     assert (problem["type"], problem["status"], problem["current"]) == (URN + "release-retired", 410, "r7")
 
 
-@pytest.mark.parametrize("content", ["", "{", "no json", '{"release": "r7",}', b"\xff\xfe"])
+@pytest.mark.parametrize("content", ["", "{", "no json", '{"release": 7,}', b"\xff\xfe"])
 def test_a_body_that_is_no_json_is_a_bad_request(server: Running, content: str | bytes) -> None:
     problem = refused(server, content)
     assert (problem["type"], problem["status"], problem["field"]) == (URN + "malformed-json", 400, "body")

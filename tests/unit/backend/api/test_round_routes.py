@@ -239,18 +239,18 @@ def test_vectors_are_listed_and_fetched_under_a_known_release_only(backend: Back
     app.include_router(release_routes.router(services))  # type: ignore[arg-type]
     install_problems(app)
     with httpx.Client(transport=InProcess(app), base_url="http://backend") as client:
-        listed = ShardList.model_validate_json(client.get("/v1/releases/r1/vectors").content)
+        listed = ShardList.model_validate_json(client.get("/v1/releases/1/vectors").content)
         shard = listed.shards[0]
-        answer = client.get(f"/v1/releases/r1/vectors/{shard.name}")
-        ids = client.get(f"/v1/releases/r1/vectors/{shard.name}/ids")
+        answer = client.get(f"/v1/releases/1/vectors/{shard.name}")
+        ids = client.get(f"/v1/releases/1/vectors/{shard.name}/ids")
         by_hash = client.get(f"/v1/blobs/{shard.blob.sha256}")
 
         assert digest(answer.content) == digest(by_hash.content) == shard.blob.sha256
         assert answer.headers["etag"] == ids.headers["etag"] == f'"{shard.blob.sha256}"'
         assert len(ids.json()) == shard.count
-        same = client.get(f"/v1/releases/r1/vectors/{shard.name}", headers={"if-none-match": answer.headers["etag"]})
+        same = client.get(f"/v1/releases/1/vectors/{shard.name}", headers={"if-none-match": answer.headers["etag"]})
         assert same.status_code == 304
-        assert problem(client.get("/v1/releases/r9/vectors")) == (404, "unknown-release")
-        assert problem(client.get("/v1/releases/r1/vectors/2020-01-01.0")) == (404, "unknown-shard")
+        assert problem(client.get("/v1/releases/9/vectors")) == (404, "unknown-release")
+        assert problem(client.get("/v1/releases/1/vectors/2020-01-01.0")) == (404, "unknown-shard")
         services.live.current.encoder = "newer-encoder"
-        assert problem(client.get("/v1/releases/r1/vectors")) == (503, "catalogue-behind")
+        assert problem(client.get("/v1/releases/1/vectors")) == (503, "catalogue-behind")

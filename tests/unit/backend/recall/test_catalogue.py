@@ -23,6 +23,7 @@ from backend.recall.served import ServedReleases
 from backend.releases.errors import NothingPublished
 from backend.releases.store import ReleaseStore
 from backend.settings import BackendSettings
+from device_app.wire.ids import short_release
 from device_app.wire.news import NewsCard
 from device_app.wire.recall import RecallAnswer, RecallRequest
 from device_app.wire.releases import ReleaseManifest
@@ -58,7 +59,7 @@ def answered(
 
 
 def request(release: str = "r1", limit: int = 100, **kind: object) -> RecallRequest:
-    return RecallRequest.model_validate({"release": release, "limit": limit, "report": kind or report()})
+    return RecallRequest.model_validate({"release": short_release(release), "limit": limit, "report": kind or report()})
 
 
 def test_the_encoded_answer_is_byte_for_byte_the_one_built_the_slow_way(

@@ -17,9 +17,10 @@ from backend.releases.groups import put_centroids, read_centroids
 from backend.releases.signing import KeyFile
 from backend.releases.store import ReleaseDraft, ReleaseStore
 from backend.releases.turn import Turn, carried
+from device_app.privacy.carried import Meaning
 from device_app.privacy.mechanisms.code import RandomisedCode, nearest
-from device_app.privacy.reporters import CodeReporter, same_meaning, user_vector
-from device_app.wire.recall import BasisL1Report, CodeReport, DirectionReport
+from device_app.privacy.reporters import Spaces, Under, reporter_of, user_vector
+from device_app.settings import Mode, PrivacySettings
 from device_app.wire.releases import Codebook, Groups, ModelEntry, RecallProtocol
 from device_app.wire.tensors import TensorSpec, pack, unpack
 from models.builders.recall import basis_recall
@@ -229,14 +230,22 @@ def test_what_was_carried_keeps_its_origin_and_what_was_made_anew_has_one_of_its
     books = [each.recall.codebooks[0] for each in (first, second, third)]
     assert len({book.prototypes.sha256 for book in books}) == 3
     assert len({book.origin for book in books}) == 1
-    assert len({CodeReporter(book, prototypes_of(store, first)).book for book in books}) == 1, "a drawn code stays"
-    other = replace(
-        third,
-        recall=third.recall.model_copy(update={"codebooks": (books[2].model_copy(update={"lineage": None}),)}),
-    )
-    code, direction = CodeReport(codebook=K, code=1), DirectionReport(vector=(1.0, *[0.0] * 7))
-    assert same_meaning(code, first.recall, third.recall)
-    assert same_meaning(direction, first.recall, third.recall)
-    assert not same_meaning(code, first.recall, other.recall)
-    assert not same_meaning(CodeReport(codebook=16, code=1), first.recall, third.recall)
-    assert not same_meaning(BasisL1Report(scores=((0.0,) * BASIS,)), first.recall, third.recall)
+    under = [Under(f"r{at}", f"enc-{at}", f"enc-{at}/0") for at in range(3)]
+    for mode in ("code", "subset", "topics", "direction"):
+        kept, once, twice = (
+            meaning_of(mode, each, store, where) for each, where in zip((first, second, third), under, strict=True)
+        )
+        assert kept.carried_to(once), mode
+        assert kept.carried_to(twice), mode
+        assert len({kept.name, once.name, twice.name}) == 3, "a number drawn anew is paid for in each of them"
+        assert not kept.carried_to(meaning_of(mode, second, store, under[0])), "a turn without another encoder"
+    assert not meaning_of("basis_l1", first, store, under[0]).carried_to(meaning_of("basis_l1", third, store, under[2]))
+
+
+def meaning_of(mode: Mode, draft: ReleaseDraft, store: ReleaseStore, under: Under) -> Meaning:
+    recall = draft.recall
+    assert recall.projection is not None
+    spaces = Spaces({K: prototypes_of(store, draft)}, store.read_weights(recall.projection.matrix)["projection"])
+    reporter = reporter_of(PrivacySettings(mode=mode), recall, spaces, under)
+    assert reporter is not None
+    return reporter.meaning

@@ -64,19 +64,26 @@ def test_a_deleted_click_is_gone_and_comes_back_only_with_a_new_click(shelves: S
     assert _read(reader)[-1] == (11, *deleted[1:])
 
 
-def test_a_corrected_headline_and_a_changed_vector_are_seen(shelves: Shelves) -> None:
+def test_a_corrected_headline_is_seen_and_the_vector_of_clicked_news_stays(shelves: Shelves) -> None:
     reader = _reader(shelves)
     _read(reader)
     corrected = POOL.cards[2].model_copy(update={"title": "Corrected"})
     shelves.news.put([corrected], -POOL.vectors[2:3], OLD, NOW)
-    assert _read(reader)[2] == (3, corrected, (-POOL.vectors[2]).tobytes())
+    assert _read(reader)[2] == (3, corrected, POOL.vectors[2].tobytes())
+    ids, rest = [POOL.cards[2].id, POOL.cards[30].id], -POOL.vectors[[2, 30]]
+    shelves.news.put_vectors(ids, rest, OLD, of_clicked=True)
+    assert _read(reader)[2][2] == POOL.vectors[2].tobytes(), "nor does a shard replace it"
+    np.testing.assert_array_equal(shelves.news.vectors(ids, OLD)[1][1], rest[1])
 
 
 def test_another_encoder_brings_its_own_vectors(shelves: Shelves) -> None:
     reader = _reader(shelves)
     _read(reader)
     assert _read(reader, NEW) == []
-    shelves.news.put_vectors([card.id for card in POOL.cards], np.ascontiguousarray(POOL.vectors[::-1]), NEW)
+    ids, others = [card.id for card in POOL.cards], np.ascontiguousarray(POOL.vectors[::-1])
+    shelves.news.put_vectors(ids, others, NEW)
+    assert _read(reader, NEW) == [], "clicked news gets a new encoder's vectors with all others, from its shards"
+    shelves.news.put_vectors(ids, others, NEW, of_clicked=True)
     assert [vector for _, _, vector in _read(reader, NEW)] == [POOL.vectors[-1 - row].tobytes() for row in range(10)]
     assert [vector for _, _, vector in _read(reader)] == [POOL.vectors[row].tobytes() for row in range(10)]
 

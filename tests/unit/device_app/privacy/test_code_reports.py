@@ -5,17 +5,16 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from device_app.errors import BudgetSpent
+from device_app.errors import BudgetSpent, CodebooksSpent
 from device_app.privacy.budget import Ledger
-from device_app.privacy.reporters import (
-    CodeReporter,
-    Reader,
-)
+from device_app.privacy.carried import GRAM_TOLERANCE, Meaning
+from device_app.privacy.reporters import CodeReporter, Reader, Under
 from device_app.privacy.reports import last_report, memoised
 from device_app.privacy.sealed import Sealed
 from device_app.settings import PrivacySettings
@@ -115,24 +114,74 @@ def test_a_code_is_paid_for_once_and_drawn_once_however_often_the_reader_comes_b
 def test_a_codebook_with_other_prototypes_or_noise_is_drawn_from_and_paid_for_anew(
     database: Database, memo: ReportMemo, clock
 ) -> None:  # type: ignore[no-untyped-def]
-    ledger = Ledger(LedgerBook(database), CODE, clock)
+    ledger = Ledger(LedgerBook(database), CODE.model_copy(update={"codebooks_per_day": 3}), clock)
     seal_code(ledger, memo, 5)
     seal_code(ledger, memo, 5, book=BOOK.model_copy(update={"prototypes": BlobRef(sha256="cd" * 32, size_bytes=1)}))
     seal_code(ledger, memo, 5, book=BOOK.model_copy(update={"epsilon": 2.0}))
     assert ledger.total("reports") == 10
 
 
-def test_a_codebook_carried_over_to_another_encoder_costs_nothing_for_codes_already_drawn(
+def test_whatever_it_is_called_another_codebook_draws_and_costs_anew(
+    database: Database, memo: ReportMemo, clock
+) -> None:  # type: ignore[no-untyped-def]
+    ledger = Ledger(LedgerBook(database), CODE.model_copy(update={"codebooks_per_day": 5}), clock)
+    seal_code(ledger, memo, 5)
+    moved = {"prototypes": BlobRef(sha256="cd" * 32, size_bytes=1), "lineage": BOOK.origin}
+    seal_code(ledger, memo, 5, book=BOOK.model_copy(update=moved))
+    assert ledger.total("reports") == 8, "its lineage is what the server says of it"
+    for under in (Under("r2", "enc-2", "enc-2/1"), Under("r3", "enc-2", "enc-2/2")):
+        clock.turn(days=1)
+        sealed_by(CodeReporter(BOOK, AXES, under), Reader(AXES[[5]]), ledger, memo, clicks=3)
+    assert ledger.total("reports") == 16
+    assert DrawnReports(database).distinct("code") == 4, "other vectors, or the same encoder's that came anew"
+
+
+def test_a_third_new_codebook_of_a_day_is_refused_and_the_next_day_draws(
     database: Database, memo: ReportMemo, clock
 ) -> None:  # type: ignore[no-untyped-def]
     ledger = Ledger(LedgerBook(database), CODE, clock)
-    first = seal_code(ledger, memo, 5)
-    moved = {"prototypes": BlobRef(sha256="cd" * 32, size_bytes=1), "lineage": BOOK.origin}
-    carried = BOOK.model_copy(update=moved)
-    assert seal_code(ledger, memo, 5, book=carried).message.report == first.message.report
-    assert ledger.total("reports") == 4
-    seal_code(ledger, memo, 6, book=carried)
-    assert ledger.total("reports") == 8, "another code is another value"
+    books = [BOOK.model_copy(update={"epsilon": epsilon}) for epsilon in (0.5, 1.0, 1.5)]
+    for book in books[:2]:
+        seal_code(ledger, memo, 5, book=book)
+    kept = memo.latest()
+    with pytest.raises(CodebooksSpent, match="under 2 of them today"):
+        seal_code(ledger, memo, 5, book=books[2])
+    assert memo.latest() == kept
+    seal_code(ledger, memo, 6, book=books[0])
+    assert ledger.total("reports") == 2.0, "another number by a known codebook is drawn and paid for as before"
+    clock.turn(days=1)
+    seal_code(ledger, memo, 5, book=books[2])
+
+
+def test_a_codebook_is_carried_over_only_as_a_turn_into_another_encoders_space() -> None:
+    rng = np.random.default_rng(4)
+    turn = np.linalg.qr(rng.normal(size=(16, 16)))[0]
+    rows = rng.normal(size=(16, 16))
+    first = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    kept = meaning(first, "enc-1")
+    turned = (first.astype(np.float64) @ turn).astype(np.float32)
+    assert kept.carried_to(meaning(turned, "enc-2"))
+    assert kept.carried_to(meaning(first, "enc-1", generation="enc-1/7")), "the very same, though it was away"
+    assert not kept.carried_to(meaning(turned, "enc-1")), "the space has not changed, so nothing had to turn"
+    assert not kept.carried_to(meaning(turned[::-1], "enc-2")), "in another order every number says something else"
+    nudged = turned.copy()
+    nudged[3] = -nudged[3]
+    assert not kept.carried_to(meaning(nudged, "enc-2"))
+    assert not kept.carried_to(meaning(turned[:8], "enc-2", size=8))
+    assert not kept.carried_to(meaning(turned, "enc-2", epsilon=3.9))
+    drift = first
+    for _ in range(1_000):
+        drift = (drift.astype(np.float64) @ turn).astype(np.float32)
+    moved = float(np.abs(meaning(drift, "enc-2").gram - kept.gram).max())
+    assert moved < GRAM_TOLERANCE / 10, f"a thousand turns moved inner products by {moved:.1e}"
+
+
+def meaning(
+    prototypes: np.ndarray, encoder: str, *, size: int = 16, epsilon: float = 4.0, generation: str = ""
+) -> Meaning:
+    blob = BlobRef(sha256=sha256(prototypes.tobytes()).hexdigest(), size_bytes=1)
+    book = Codebook(size=size, epsilon=epsilon, prototypes=blob)
+    return CodeReporter(book, prototypes, Under("r1", encoder, generation or f"{encoder}/0")).meaning
 
 
 def test_a_report_that_says_the_same_under_another_release_is_sent_again_under_its_name(
@@ -142,7 +191,7 @@ def test_a_report_that_says_the_same_under_another_release_is_sent_again_under_i
     first = seal_code(ledger, memo, 5, clicks=3)
     again = memoised(memo, release="r1", limit=400, clicks=4, settings=CODE, now=clock(), under="r2")
     assert again is not None
-    assert again.message == first.message.model_copy(update={"release": "r2"}), "the noise is the same to the bit"
+    assert again.message == first.message.model_copy(update={"release": 2}), "the noise is the same to the bit"
     assert (again.charge.epsilon, again.charge.subject) == (0, "r2")
     left = last_report(memo, release="r1", limit=400, settings=CODE, under="r2")
     assert left is not None

@@ -38,7 +38,7 @@ def test_a_seal_can_be_neither_changed_nor_copied_nor_pickled() -> None:
 
 def test_a_request_without_a_report_is_the_same_bytes_for_everybody() -> None:
     sealed = seal_nothing(release="r1", limit=400)
-    assert sealed.payload == b'{"release":"r1","limit":400,"report":{"kind":"none"}}'
+    assert sealed.payload == b'{"release":1,"limit":400,"report":{"kind":"none"}}'
     assert sealed.charge.epsilon == 0
     assert sealed.sha256 == sha256(sealed.payload).hexdigest()
 

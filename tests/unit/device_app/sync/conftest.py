@@ -157,7 +157,7 @@ class FakeBackend:
             headers = {"etag": f'"{self.front_etag}"'}
             return httpx.Response(200, headers=headers, content=self.front().model_dump_json())
         if path.endswith("/vectors"):
-            release = path.split("/")[3]
+            release = f"r{path.split('/')[3]}"
             listed = ShardList(release=release, encoder="enc-2", shards=tuple(one[0] for one in self.shards.values()))
             return httpx.Response(200, content=listed.model_dump_json())
         if "/vectors/" in path:

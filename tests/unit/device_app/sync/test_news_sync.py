@@ -188,7 +188,7 @@ def test_a_pull_that_was_cut_off_goes_on_where_it_was(
 ) -> None:
     shelve(database, ["A", "C"], now)
     to_new_encoder(door, database, backend, now)
-    backend.down = {"/v1/releases/r2/vectors/2026-11-20.0"}
+    backend.down = {"/v1/releases/2/vectors/2026-11-20.0"}
     with pytest.raises(BackendUnreachable):
         vector_sync(door, database, now).refresh()
     backend.down = set()
@@ -204,7 +204,7 @@ def test_a_shard_that_is_not_what_was_declared_is_refused(
 ) -> None:
     shelve(database, ["A", "C"], now)
     to_new_encoder(door, database, backend, now)
-    path = "/v1/releases/r2/vectors/2026-11-19.0"
+    path = "/v1/releases/2/vectors/2026-11-19.0"
     whole = backend.shards["2026-11-19.0"][1]
     backend.spoiled = {path: whole[:-1] + bytes([whole[-1] ^ 1])}
     with pytest.raises(ReleaseRefused, match="another hash"):

@@ -25,7 +25,7 @@ D, M = 8, 4
 PROTOCOL = RecallProtocol(
     basis_size=4, channels_limit=5, cluster_distance=1, score_clip=0.2, score_noise=1.2, pool_codes=True
 )
-LISTING = "/v1/releases/r1/codes"
+LISTING = "/v1/releases/1/codes"
 
 
 def card(news_id: str, now: datetime) -> NewsCard:

@@ -20,7 +20,7 @@ from tests.doubles.backend import FakeBackend
 from tests.doubles.clock import StillClock
 from tests.doubles.news import NOW
 
-PATH = "/v1/releases/r1/popularity"
+PATH = "/v1/releases/1/popularity"
 
 
 @pytest.fixture

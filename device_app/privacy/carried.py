@@ -1,0 +1,54 @@
+"""What a report's number means, and when another release's codebook can be seen to mean the same.
+
+A server names its prototypes as it likes. This device goes by what it can compute: the prototypes' own inner products.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+GRAM_TOLERANCE = 1e-4
+"""Most that an inner product of two carried prototypes may differ from what it was. A turn rounded to float32 moves one
+by 2e-7, a thousand turns one after another by 3e-6; it decides what a number means, not what is told."""
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """Of two reports with one `name` and one number, both say the same.
+
+    name: hash of everything that the server has a hand in and that the true value is computed from.
+    law: mechanism, size and epsilon. encoder: whose vectors the reader's are. directions: hash of what these are
+    compared with, prototypes or a projection; empty for reports by the basis, which are never carried over. gram: the
+    directions' inner products [n, n], which no turn of the space changes.
+    """
+
+    name: str
+    law: str
+    encoder: str
+    directions: str = ""
+    gram: NDArray[np.float32] = field(default_factory=lambda: np.empty((0, 0), dtype=np.float32))
+
+    def carried_to(self, offered: Meaning) -> bool:
+        """Whether a number said under this meaning may be said again, as it was drawn, under the one offered.
+
+        It may under the same meaning; by the same directions in the space of the same encoder; and where the offered
+        directions are these under a turn of the space, in the space of another news encoder: same law, same inner
+        products within GRAM_TOLERANCE. A turn that comes without another encoder has no reason to be.
+        """
+        if self.name == offered.name:
+            return True
+        if self.law != offered.law or not self.gram.size or self.gram.shape != offered.gram.shape:
+            return False
+        if self.encoder == offered.encoder:
+            return self.directions == offered.directions
+        return bool(np.abs(self.gram - offered.gram).max() <= GRAM_TOLERANCE)
+
+
+def gram(rows: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
+    """Inner products [n, n] of all these rows [.., D] together."""
+    stacked = np.concatenate([each.astype(np.float64) for each in rows])
+    return np.asarray(stacked @ stacked.T, dtype=np.float32)

@@ -1,0 +1,142 @@
+"""A server that publishes codebooks, encoders and vectors of its choosing to see what numbers come back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+
+import httpx
+import numpy as np
+from numpy.typing import NDArray
+
+from device_app.composition import build_device
+from device_app.device import Device
+from device_app.privacy.noise import NoiseSource, SeededNoise
+from device_app.settings import DeviceSettings, PerformanceSettings, PrivacySettings
+from device_app.wire.ids import short_release
+from device_app.wire.recall import CodeReport, RecallRequest
+from device_app.wire.releases import BlobRef, ShardList, ShardRef
+from device_app.wire.tensors import pack, quantise
+from tests.doubles.backend import FakeBackend
+from tests.doubles.clock import StillClock
+from tests.doubles.news import SyntheticPool, synthetic_pool
+
+DIM = 16
+SHARD = "2026-11-20.0"
+
+
+def small_pool() -> SyntheticPool:
+    """120 pieces of news in 16 dimensions: what is attacked is the same, and 400 releases take seconds."""
+    return synthetic_pool(120, sections=4, topics_per_section=3, dim=DIM)
+
+
+@dataclass
+class LyingServer(FakeBackend):
+    """Holds one lineage all along. `vectors` are those it now says that its encoder makes of the pool's news.
+
+    refuse_old: a report under another release than its newest is refused, so that a new one is drawn.
+    """
+
+    pool: SyntheticPool = field(default_factory=small_pool)
+    refuse_old: bool = True
+    sizes: int = 2
+
+    def __post_init__(self) -> None:
+        self.vectors = self.pool.vectors
+        super().__post_init__()
+        self.prototypes = unit(np.random.default_rng(3).normal(size=(self.sizes, DIM)))
+        self.lineage: str | None = None
+
+    def lie(self, prototypes: NDArray[np.floating], *, encoder: str | None = None) -> str:
+        """Publish these prototypes as what the first ones have become."""
+        self.encoder = encoder or self.encoder
+        self.prototypes = np.ascontiguousarray(prototypes, dtype=np.float32)
+        book = self.codebook(self.prototypes, lineage=self.lineage)
+        self.lineage = self.lineage or book.origin
+        return self.publish(codebooks=(book,))
+
+    def answer(self, request: httpx.Request) -> httpx.Response:
+        path = request.url.path
+        if path.endswith("/vectors") or "/vectors/" in path:
+            self.requests.append((request.method, path, request.content))
+            blob = pack(quantise(self.vectors))
+            if path.endswith("/ids"):
+                return httpx.Response(200, content=json.dumps([card.id for card in self.pool.cards]))
+            if path.endswith("/vectors"):
+                ref = BlobRef(sha256=sha256(blob).hexdigest(), size_bytes=len(blob))
+                shard = ShardRef(name=SHARD, blob=ref, count=len(self.pool.cards))
+                listed = ShardList(release=self.releases[-1], encoder=self.encoder, shards=(shard,))
+                return httpx.Response(200, content=listed.model_dump_json())
+            return httpx.Response(200, content=blob)
+        if path == "/v1/recall" and self.refuse_old and not self._of_newest(request.content):
+            self.requests.append((request.method, path, request.content))
+            return httpx.Response(410, content=b"{}")
+        return super().answer(request)
+
+    def codes(self) -> list[int]:
+        """Every number that was sent, in order."""
+        found = []
+        for _, path, body in self.requests:
+            if path == "/v1/recall":
+                report = RecallRequest.model_validate_json(body).report
+                assert isinstance(report, CodeReport)
+                found.append(report.code)
+        return found
+
+    def asked(self) -> list[bytes]:
+        """Every recall request, to the byte."""
+        return [body for _, path, body in self.requests if path == "/v1/recall"]
+
+    def _of_newest(self, body: bytes) -> bool:
+        return bool(json.loads(body)["release"] == short_release(self.releases[-1]))
+
+    def _answer(self, release: str, rows: np.ndarray):  # type: ignore[no-untyped-def]
+        honest = super()._answer(release, rows)
+        return honest.model_copy(update={"vectors": pack(quantise(self.vectors[rows]))})
+
+
+def default_device(
+    server: LyingServer, folder: Path, clock: Callable[[], object], noise: NoiseSource | None = None, **privacy: object
+) -> Device:
+    """A device with default privacy settings, on a server of ours."""
+    return build_device(
+        DeviceSettings(
+            data_dir=folder,
+            privacy=PrivacySettings.model_validate(privacy),
+            performance=PerformanceSettings(bodies_wait_sec=0.0, recall_max_age_sec=0.0, pool_limit=0, feed_size=6),
+        ),
+        transport=server.transport(),
+        noise=noise or SeededNoise("lying codebooks"),
+        clock=clock,  # type: ignore[arg-type]
+    )
+
+
+def read(device: Device, server: LyingServer, rows: range, clock: StillClock) -> None:
+    """Open news of the pool, one every half minute."""
+    device.sync()
+    for row in rows:
+        clock.go_on(30)
+        device.open(server.pool.cards[row].id)
+
+
+def ask_twice(device: Device, server: LyingServer) -> None:
+    """Sync and refresh; a second time, because the server may have refused the first report."""
+    device.sync()
+    for _ in range(2):
+        device.feed(refresh=True)
+
+
+def unit(rows: NDArray[np.floating]) -> NDArray[np.float32]:
+    """Rows scaled to length 1."""
+    return np.asarray(rows / np.linalg.norm(rows, axis=-1, keepdims=True), dtype=np.float32)
+
+
+def some_turn(seed: int, *, reflect: bool = False) -> NDArray[np.float64]:
+    """A random orthogonal matrix [D, D], of determinant -1 where it reflects."""
+    matrix, _ = np.linalg.qr(np.random.default_rng(seed).normal(size=(DIM, DIM)))
+    if (np.linalg.det(matrix) < 0) != reflect:
+        matrix[:, 0] *= -1
+    return matrix

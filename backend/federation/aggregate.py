@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -23,17 +24,18 @@ def gradient_shapes(weights: Mapping[str, NDArray[np.float32]]) -> dict[str, tup
 class Aggregate:
     """The float64 sum of updates, by the names their tensors have there.
 
-    count: the devices in it, or what their weights sum up to (n_u) where a secure sum weighs them.
+    count: the devices in it, or what their weights sum up to (n_u) where a secure sum weighs them. radius: of the L2
+    ball that every honest update lies in, and so their mean; None where nothing is known of it.
     """
 
-    def __init__(self, shapes: Shapes) -> None:
+    def __init__(self, shapes: Shapes, radius: float | None = None) -> None:
         self._sums = {name: np.zeros(shape, dtype=np.float64) for name, shape in shapes.items()}
-        self.count = 0
+        self.count, self.radius = 0, radius
 
     @classmethod
-    def of_opened(cls, opened: WeightedSum) -> Aggregate:
+    def of_opened(cls, opened: WeightedSum, radius: float | None = None) -> Aggregate:
         """What a secure sum opened to, whose numbers it takes over: its count is N, the weights of all devices."""
-        total = cls({})
+        total = cls({}, radius)
         total._sums, total.count = dict(opened.tensors), opened.samples
         return total
 
@@ -48,10 +50,24 @@ class Aggregate:
         return {name: _read_only(total) for name, total in self._sums.items()}
 
     def mean(self) -> dict[str, NDArray[np.float64]]:
-        """The sum over the count. Raises ValueError if nothing was added."""
+        """The sum over the count, brought back into the ball. Raises ValueError if nothing was added."""
         if self.count == 0:
             raise ValueError("count: the mean of no updates is not defined")
-        return {name: total / self.count for name, total in self._sums.items()}
+        mean = {name: total / self.count for name, total in self._sums.items()}
+        return mean if self.radius is None else within_ball(mean, self.radius)
+
+
+def length(tensors: Mapping[str, NDArray[np.float64]]) -> float:
+    """The L2 norm of all of them together."""
+    return math.sqrt(sum(float(np.vdot(each, each)) for each in tensors.values()))
+
+
+def within_ball(tensors: Mapping[str, NDArray[np.float64]], radius: float) -> dict[str, NDArray[np.float64]]:
+    """The nearest point of the L2 ball: the tensors as they are, or scaled down to its radius."""
+    norm = length(tensors)
+    if norm <= radius:
+        return dict(tensors)
+    return {name: each * (radius / norm) for name, each in tensors.items()}
 
 
 def _read_only(total: NDArray[np.float64]) -> NDArray[np.float64]:

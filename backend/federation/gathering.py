@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -18,11 +19,12 @@ from backend.federation.inbox import Inbox, UpdateDamaged
 from backend.federation.robust import Centre, Stacked
 from backend.federation.secagg.book import SumBook
 from backend.federation.secagg.secure_sum import OpenedSum
+from backend.federation.sum_bounds import check_sum, noise_reach
 from backend.federation.uploads import UploadRules
 from device_app.wire.layout import WeightedSum
 from device_app.wire.protections import SUMMED, SecureSum
 from device_app.wire.rounds import RoundManifest
-from device_app.wire.secagg import NOISE_REACH, SumTerms
+from device_app.wire.secagg import SumTerms
 from device_app.wire.union import UnionMarks
 
 
@@ -67,8 +69,8 @@ def gather_updates(
 def gather_sum(book: SumBook, manifest: RoundManifest) -> Gathered:
     """Open a round's secure sum; a server killed before the round is concluded opens the same sum again.
 
-    Raises SumFailed if the sum can't be opened, and UpdateRefused if its mean is longer than clipped updates and noise
-    can make it: a mean of vectors within a ball lies in the ball.
+    Raises SumFailed if the sum can't be opened, and UpdateRefused if it's more than honest devices and their noise can
+    give (`sum_bounds`).
 
     Formal guarantees: nothing is read but the opened sum of all survivors, at least `cohort_minimum` of them. epsilon,
     with the noise shares that survived and nobody colluding, is `account.spent_on` for this one opening.
@@ -80,7 +82,7 @@ def gather_sum(book: SumBook, manifest: RoundManifest) -> Gathered:
     if isinstance(law, UnionMarks):
         _check_owners(law, sums, survivors)
     else:
-        _check_mean(law, sums, survivors)
+        check_sum(law, sums, survivors)
     epsilon = _epsilon(law, survivors, sum(each.size for each in sums.tensors.values()))
 
     def finish(session: Session, mine: Round) -> None:
@@ -95,7 +97,8 @@ def gather_sum(book: SumBook, manifest: RoundManifest) -> Gathered:
         "epsilon": epsilon,
         "delta": None if epsilon is None else law.delta,
     }
-    return Gathered(Aggregate.of_opened(sums), f"a secure sum of {survivors} devices", facts, finish)
+    radius = law.clip if isinstance(law, SecureSum) else None
+    return Gathered(Aggregate.of_opened(sums, radius), f"a secure sum of {survivors} devices", facts, finish)
 
 
 def _read(
@@ -112,9 +115,18 @@ def _read(
 
 
 def _check_owners(law: UnionMarks, sums: WeightedSum, survivors: int) -> None:
-    """Raises UpdateRefused for a news with more owners than devices took part, or fewer than none."""
-    reach = NOISE_REACH * law.sigma * np.sqrt(survivors)
+    """Raises UpdateRefused for more owners than devices, or marks than they have in all, or fewer than none."""
     for owners in sums.tensors.values():
+        deviation = law.sigma * math.sqrt(survivors)
+        reach, most = noise_reach(deviation, owners.size), survivors * law.rows_limit
+        marks = float(owners.sum())
+        if marks > most + noise_reach(deviation * math.sqrt(owners.size), 1):
+            raise UpdateRefused(
+                f"All news together have {marks:g} owners, which {survivors} devices can't mark: some device has "
+                "broken the terms.",
+                field="body",
+                limit=str(most),
+            )
         if owners.min() < -reach or owners.max() > survivors + reach:
             raise UpdateRefused(
                 f"A news has {owners.min():g} to {owners.max():g} owners among {survivors} devices: some device has "
@@ -122,26 +134,6 @@ def _check_owners(law: UnionMarks, sums: WeightedSum, survivors: int) -> None:
                 field="body",
                 limit=f"0 to {survivors}",
             )
-
-
-def _check_mean(law: SecureSum, sums: WeightedSum, survivors: int) -> None:
-    if sums.samples < survivors:
-        raise UpdateRefused(
-            f"The opened sum counts {sums.samples} samples of {survivors} devices: some sent no update.",
-            field="samples",
-            limit=str(survivors),
-        )
-    coordinates = sum(each.size for each in sums.tensors.values())
-    step = 2.0**-law.fraction_bits
-    noise = NOISE_REACH * law.sigma * step * np.sqrt(survivors * coordinates) / sums.samples
-    limit = float(law.clip * (1 + 1e-6) + step * np.sqrt(coordinates) + noise)
-    norm = float(np.sqrt(sum(float(np.vdot(each, each)) for each in sums.tensors.values()))) / sums.samples
-    if not norm <= limit:
-        raise UpdateRefused(
-            f"The opened mean has norm {norm:.6g}, which clipped updates can't give: some device has broken the terms.",
-            field="body",
-            limit=f"{limit:.6g}",
-        )
 
 
 def _epsilon(law: SecureSum | UnionMarks, survivors: int, coordinates: int) -> float | None:

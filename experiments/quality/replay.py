@@ -50,7 +50,7 @@ def opened(
         count += weight
     spread = law.sigma * 2.0**-law.fraction_bits * np.sqrt(len(readers))
     noisy = {name: each + rng.normal(scale=spread, size=each.shape) if spread else each for name, each in sums.items()}
-    return Aggregate.of_opened(WeightedSum(noisy, count))
+    return Aggregate.of_opened(WeightedSum(noisy, count), law.clip)
 
 
 def clip_factor(update: Update, clip: float) -> float:

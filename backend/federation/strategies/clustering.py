@@ -16,7 +16,7 @@ from sqlalchemy import select
 from backend.db.sessions import reading_session
 from backend.db.tables_federation import Round
 from backend.federation.aggregate import Aggregate
-from backend.federation.errors import RoundImpossible
+from backend.federation.errors import RoundImpossible, UpdateRefused
 from backend.federation.grouping.clusters import lloyd_step
 from backend.federation.grouping.models import Model, Models
 from backend.federation.strategies.strategy import Conclusion, Plan, Stock
@@ -55,6 +55,12 @@ class Clustering:
         entry = stock.release.models[model]
         assert entry.weights is not None
         moves = moved(total, law)
+        if moves.sum() != total.count:
+            raise UpdateRefused(
+                f"The opened sum counts {moves.sum():g} moves of {total.count} devices, each of which makes one.",
+                field="moves",
+                limit=str(total.count),
+            )
         blocks = store.read_weights(groups.weights)
         before = Models(
             Model(store.weights(stock.release, model)),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.federation.aggregate import PREFIX, Aggregate
+from backend.federation.aggregate import PREFIX, Aggregate, within_ball
 from backend.federation.grouping.layers import Layers
 from backend.federation.grouping.models import Model, Models
 from backend.federation.grouping.personalisation import Personalisation
@@ -100,12 +100,12 @@ class Grouped:
     ) -> tuple[Models, NDArray[np.float64]]:
         """The models that devices rank with next, and how many devices each group had, [K]."""
         sums = total.sums()
-        members = sums.pop(MEMBERS) / (MEMBER_SHARE * law.clip)
+        members = np.clip(sums.pop(MEMBERS) / (MEMBER_SHARE * law.clip), 0.0, total.count)
         gradients = {name.removeprefix(PREFIX): each for name, each in sums.items()}
-        everybody = {name: each.sum(axis=0) / total.count for name, each in gradients.items()}
+        everybody = within_ball({name: each.sum(axis=0) / total.count for name, each in gradients.items()}, law.clip)
         divisors = _divisors(members, total.count, noisy=law.sigma > 0)
         by_group = {
-            group: {name: each[group] / divisor for name, each in gradients.items()}
+            group: within_ball({name: each[group] / divisor for name, each in gradients.items()}, law.clip)
             for group, divisor in enumerate(divisors)
             if divisor > 0
         }

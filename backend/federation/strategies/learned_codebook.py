@@ -18,6 +18,7 @@ from backend.federation.errors import RoundImpossible
 from backend.federation.grouping.drift import Drift
 from backend.federation.optimizers import Memory
 from backend.federation.strategies.strategy import Conclusion, Plan, Stock
+from backend.federation.sum_bounds import noise_length
 from backend.releases.store import ReleaseDraft
 from backend.releases.turn import Turn
 from device_app.wire.protections import SecureSum
@@ -29,6 +30,8 @@ from device_app.wire.tensors import TensorSpec, pack, unpack
 if TYPE_CHECKING:
     from backend.federation.systems.system import SystemSpec
 
+NOISE_KEPT = 3.0
+"""Standard deviations of noise that a count of members may lie beyond what devices can give."""
 HARDLY_MOVED = 0.995
 """Cosine above which no prototype is worth every reader's fresh report."""
 NOISE_MOST = 0.3
@@ -69,9 +72,9 @@ class LearnedCodebook:
         vector, member = VECTOR_SHARE * law.clip, member_share() * law.clip
         step = law.sigma / 2.0**law.fraction_bits
         variance = step**2 * total.count
-        members = opened[MEMBERS] / member
+        members = np.clip(opened[MEMBERS] / member, *_possible(total.count, np.sqrt(variance) / member))
         after = before.seen(
-            self.within(opened[SUMS] / vector, self._finest(stock)),
+            self.within(_reachable(opened[SUMS] / vector, total.count, variance / vector**2), self._finest(stock)),
             members,
             total.count,
             sums_variance=variance / vector**2,
@@ -175,6 +178,18 @@ class LearnedCodebook:
         content = stock.releases.read_blob(book.prototypes.sha256)
         spec = TensorSpec("float32", (book.size, stock.release.dimensions))
         return unpack(content, {PROTOTYPES: spec}, limit_bytes=len(content))[PROTOTYPES]
+
+
+def _possible(devices: int, deviation: float) -> tuple[float, float]:
+    """The least and the most that so many devices make of a count of members, with NOISE_KEPT deviations of noise."""
+    return -NOISE_KEPT * deviation, devices + NOISE_KEPT * deviation
+
+
+def _reachable(sums: np.ndarray, devices: int, variance: float) -> np.ndarray:
+    """Rows [K, D] no longer than so many unit vectors and the noise, of this variance a number, can make them."""
+    longest = devices + noise_length(float(np.sqrt(variance)), sums.shape[1])
+    lengths = np.linalg.norm(sums, axis=1, keepdims=True)
+    return np.asarray(sums * np.minimum(1.0, longest / np.maximum(lengths, longest)))
 
 
 def turned_memory(memory: Memory, turn: Turn, before: ReleaseManifest, encoder: str) -> Memory | None:

@@ -37,7 +37,7 @@ def test_noise_is_that_of_every_survivors_share() -> None:
             return Update({"g.w": np.zeros(20_000, np.float32)}, 0.0, 3)
 
     total = opened(Still(), {}, list(range(60)), 1, law, rng)  # type: ignore[arg-type]
-    noise: NDArray[np.float64] = total.mean()["g.w"]
+    noise: NDArray[np.float64] = total.sums()["g.w"] / 60
     assert noise.std() == pytest.approx(4_900 / 2**16 / np.sqrt(60), rel=0.03)
 
 

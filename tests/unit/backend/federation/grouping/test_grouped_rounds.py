@@ -285,7 +285,7 @@ def test_a_noisy_count_near_nought_makes_no_long_step(tmp_path: Path) -> None:
     world.apply(spec, total, stock)
     law_of_round_2 = TimeAndLayer(1.05).shares(2, LAYERS)[1]
     shared = float(START[TOP][0]) - 15 / 60
-    for group, divisor in ((0, 10), (1, 10), (2, 62)):
+    for group, divisor in ((0, 10), (1, 10), (2, 60)):
         own = float(START[TOP][0]) - 5 / divisor
         expected = law_of_round_2 * own + (1 - law_of_round_2) * shared
         assert float(world.group_models()[group][TOP][0]) == pytest.approx(expected, abs=1e-5)

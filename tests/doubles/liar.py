@@ -1,0 +1,40 @@
+"""A client that lies: its network adds a vector of the attacker's to the masked vector that the device sends.
+
+Masks are added in the ring, so what is added to a masked vector is added to the opened sum, and no one can tell whose
+it was. The device itself is honest: its keys, shares and signatures are what the protocol wants.
+"""
+
+from __future__ import annotations
+
+import re
+from hashlib import sha256
+
+import httpx
+import numpy as np
+from numpy.typing import NDArray
+
+MASKED = re.compile(rb"^/v1/rounds/[^/]+/masked/")
+
+
+class AddsToMasked(httpx.BaseTransport):
+    """lie: int64 [length], in steps of the sum's fixed point; None sends what the device made."""
+
+    def __init__(self, network: httpx.BaseTransport, lie: NDArray[np.int64] | None = None) -> None:
+        self.network, self.lie = network, lie
+        self.told = 0
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        if self.lie is None or request.method != "PUT" or not MASKED.match(request.url.raw_path):
+            return self.network.handle_request(request)
+        masked = np.frombuffer(request.read(), dtype="<u4")
+        assert masked.shape == self.lie.shape, f"a lie of {self.lie.shape} for a vector of {masked.shape}"
+        self.told += 1
+        forged = (masked + (self.lie % 2**32).astype("<u4")).astype("<u4").tobytes()
+        response = self.network.handle_request(
+            httpx.Request(
+                request.method, request.url, headers=request.headers, content=forged, extensions=request.extensions
+            )
+        )
+        # The server acknowledges what it got; an attacker's own client wouldn't mind.
+        answered = response.read().replace(sha256(forged).hexdigest().encode(), sha256(masked).hexdigest().encode())
+        return httpx.Response(response.status_code, headers={"content-type": "application/json"}, content=answered)

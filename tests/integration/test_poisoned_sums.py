@@ -1,0 +1,211 @@
+"""Poisoned sums: one client of thirteen, the attacker's own, adds what it likes to its masked vector.
+
+Real routes, coordinator, stores, trainers and secure sums; the attacker changes bytes on its own network and knows all
+that is public: clip, noise, how many take part, and the limits in this repository.
+"""
+
+from __future__ import annotations
+
+import math
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from backend.db.sessions import reading_session
+from backend.db.tables import News
+from backend.db.tables_counting import NewsCount
+from backend.federation.sum_bounds import noise_deviation, noise_length, noise_reach
+from backend.federation.systems import SYSTEMS
+from backend.news.item import NewsItem
+from backend.news.pool import NewsPool
+from device_app.settings import PrivacySettings
+from device_app.uplink.in_process import InProcess
+from device_app.wire.protections import SecureSum
+from device_app.wire.rounds import RoundStatus
+from tests.doubles.clock import StillClock
+from tests.doubles.liar import AddsToMasked
+from tests.doubles.news import NOW, synthetic_pool
+from tests.doubles.round_rig import DIM, FEATURES, BackendRig, DeviceRig
+from tests.doubles.simulated_reader import simulated_reader
+
+DEVICES, NEWS = 13, 64
+MODEL = "ranker.features"
+COORDINATES = 1 + len(FEATURES)
+RATE = 0.1
+ALLOWS = PrivacySettings(
+    training=True, epsilon_per_day_training=100, epsilon_per_day_counts=100, secure_sum="exact", smallest_sum=3
+)
+Lie = NDArray[np.int64]
+
+
+@dataclass
+class World:
+    """A server and thirteen devices; the first one's network is the attacker's."""
+
+    backend: BackendRig
+    liar: AddsToMasked
+    devices: list[DeviceRig] = field(default_factory=list)
+    clicks: Counter[str] = field(default_factory=Counter)
+
+    def run(self, system: str, lie: Lie | None, minimum: int = 10) -> RoundStatus:
+        self.liar.lie = lie
+        coordinator = self.backend.coordinator
+        opened = coordinator.open_round(system, cohort=DEVICES, cohort_minimum=minimum, seconds=60.0)
+        for _ in range(8):
+            for device in self.devices:
+                device.trainer.step()
+            coordinator.step()
+            if coordinator.current() is None:
+                break
+        assert self.liar.told == (lie is not None), "the attacker's message was taken"
+        return coordinator.status(opened.round)
+
+    def weights(self, release: str) -> NDArray[np.float64]:
+        found = self.backend.releases.weights(self.backend.releases.manifest(release), MODEL)
+        return np.concatenate([found[name].astype(np.float64).ravel() for name in sorted(found)])
+
+    def counted(self, column: str) -> dict[str, float]:
+        with reading_session(self.backend.engine) as session:
+            rows = session.query(News.id, getattr(NewsCount, column)).join(NewsCount, NewsCount.news == News.number)
+            return {row[0]: row[1] for row in rows}
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    with made_world(tmp_path) as world:
+        yield world
+
+
+@contextmanager
+def made_world(folder: Path) -> Iterator[World]:
+    (folder / "backend").mkdir(parents=True)
+    backend = BackendRig.make(folder / "backend", StillClock(NOW + timedelta(days=1)))
+    news = [
+        NewsItem(
+            id=f"count{row:02}",
+            title=f"Headline number {row} of its own",
+            section="s",
+            topic="t",
+            published_at=NOW - timedelta(hours=row),
+        )
+        for row in range(NEWS)
+    ]
+    NewsPool(backend.engine).add(news, source="test")
+    pool = synthetic_pool(240, dim=DIM)
+    first = folder / "first.sqlite"
+    with ExitStack() as stack:
+        network = InProcess(backend.app)
+        stack.callback(network.close)
+        world = World(backend, AddsToMasked(network))
+        for number in range(DEVICES):
+            path = folder / f"device-{number}.sqlite"
+            if number:
+                shutil.copy(first, path)
+            device = DeviceRig(
+                path,
+                backend.clock,
+                network if number else world.liar,
+                ALLOWS,
+                seed=number,
+                blob_folder=folder / "blobs",
+            )
+            if not number:
+                device.sync()
+                device.stop()
+                shutil.copy(path, first)
+                device.start()
+            stack.callback(device.stop)
+            rng = np.random.default_rng(number)
+            device.read(simulated_reader(pool, rng), pool)
+            shown = [f"count{row:02}" for row in rng.choice(NEWS, size=20, replace=False)]
+            at = backend.clock() - timedelta(hours=1)
+            device.shelves.impressions.record("counted", shown, at)
+            for news_id in shown[:3]:
+                device.shelves.clicks.add(news_id, "counted", at + timedelta(minutes=5))
+            world.clicks.update(shown[:3])
+            world.devices.append(device)
+        yield world
+
+
+def law_of(system: str) -> SecureSum:
+    law = SYSTEMS[system].protection
+    assert isinstance(law, SecureSum)
+    return law
+
+
+def weight_lie(length: float, direction: NDArray[np.float64]) -> Lie:
+    """A lie of this length in the numbers' own unit; the count at the vector's end is left as it is."""
+    steps = np.rint(direction / np.linalg.norm(direction) * length * 2.0 ** law_of("small_ranker_secure").fraction_bits)
+    return np.append(steps.astype(np.int64), 0)
+
+
+LENGTHS: dict[str, Callable[[], float]] = {
+    "a step of noise": lambda: noise_deviation(law_of("small_ranker_secure"), DEVICES),
+    "within ten times the noise": lambda: 4.0,
+    "all that the ring has": lambda: 32_000.0,
+}
+
+
+@pytest.mark.parametrize("length", list(LENGTHS))
+def test_a_forged_vector_moves_the_weights_no_further_than_a_round_of_honest_devices_can(
+    world: World, length: str
+) -> None:
+    """Red before: a lie of 4 in a sum of 13 passed, since ten times the noise's length was let through."""
+    direction = np.array([0.0, -1.0, 1.0])
+    status = world.run("small_ranker_secure", weight_lie(LENGTHS[length](), direction))
+
+    law = law_of("small_ranker_secure")
+    moved = np.linalg.norm(world.weights(world.backend.releases.require_current().release) - world.weights("r1"))
+    assert moved <= RATE * law.clip * (1 + 1e-5), "a step is at most the rate times the clip"
+    if status.state == "failed":
+        assert "honest updates can't give" in (status.reason or "")
+        assert moved == 0
+    else:
+        assert LENGTHS[length]() <= law.clip * DEVICES + 2 * noise_length(noise_deviation(law, DEVICES), COORDINATES), (
+            "what can't be noise is refused"
+        )
+
+
+def test_an_honest_sum_of_the_default_ranker_passes(world: World) -> None:
+    status = world.run("small_ranker_secure", None)
+    assert (status.state, status.survivors) == ("applied", DEVICES), status.reason
+
+
+COUNT_LIES: dict[str, Callable[[float, float], tuple[int, float]]] = {
+    # Of how many news, and how many clicks each; from the noise's deviation and its tail.
+    "clicks for one": lambda deviation, tail: (1, tail * 0.8),
+    "three hundred for one": lambda deviation, tail: (1, 300.0),
+    "some for each": lambda deviation, tail: (NEWS, 0.9 * deviation),
+    "thirty for each": lambda deviation, tail: (NEWS, 30.0),
+    "minus three hundred for one": lambda deviation, tail: (1, -300.0),
+}
+
+
+@pytest.mark.parametrize("name", list(COUNT_LIES))
+def test_forged_clicks_are_at_most_one_devices_and_the_tail_of_the_noise(world: World, name: str) -> None:
+    """Red before: 300 clicks for one piece of news went into the rows, and 30 for each of 64: 1,920."""
+    law = law_of("private_counts")
+    deviation = noise_deviation(law, DEVICES)
+    tail = noise_reach(deviation, 2 * NEWS)
+    few, clicks = COUNT_LIES[name](deviation, tail)
+    lie = np.zeros(2 * NEWS + 1, dtype=np.int64)
+    lie[:few] = round(clicks * 2**law.fraction_bits)  # 'clicked' stands before 'displayed'
+    status = world.run("private_counts", lie)
+
+    if status.state == "failed":
+        assert "honest updates can't give" in (status.reason or "")
+        assert world.counted("clicks") == {}
+        return
+    counted = world.counted("clicks")
+    forged = np.array([counted[f"count{row:02}"] - world.clicks[f"count{row:02}"] for row in range(NEWS)])
+    assert np.abs(forged).max() <= 1 + tail, "one device gives one click for a piece of news"
+    honest_total = DEVICES * 5
+    assert abs(forged.sum()) <= honest_total + 6.2 * deviation * math.sqrt(NEWS), "and five in all"

@@ -11,6 +11,10 @@ from device_app.uplink.misfortune import Fault
 
 MESSAGES_MOST = 4
 """A fault strikes at one of a device's first so many messages of a round: a secure sum has four or five."""
+MASKED_MESSAGE = 2
+"""The masked vector among them."""
+LIE_BITS = (8.0, 30.0)
+"""From lies that any noise hides to the end of a ring of 32 bits."""
 
 
 @dataclass(frozen=True)
@@ -20,7 +24,8 @@ class FaultRates:
     dropout: from one message on it sends nothing more in that round, as a phone that is out of reach.
     straggler: one message leaves so late that its stage may have closed.
     crash: it dies while a message is under way, loses its memory and starts again from its disk.
-    liar: one message is other bytes of the same length than the device made.
+    liar: one message is other bytes of the same length than the device made; half of the liars strike at the masked
+    vector of a secure sum, to which they add a number of steps that is as likely small enough to pass for noise as not.
     """
 
     dropout: float = 0.0
@@ -60,14 +65,23 @@ class FaultRates:
         at = rng.random()
         for fault, rate in self.all().items():
             if at < rate:
-                return Strike(fault, int(rng.integers(MESSAGES_MOST)))
+                message = int(rng.integers(MESSAGES_MOST))
+                if fault != "liar":
+                    return Strike(fault, message)
+                sign = int(rng.choice((-1, 1)))
+                lie_steps = sign * round(2.0 ** rng.uniform(*LIE_BITS))
+                return Strike(fault, MASKED_MESSAGE if rng.random() < 0.5 else message, lie_steps)
             at -= rate
         return None
 
 
 @dataclass(frozen=True)
 class Strike:
-    """A fault, and the message of the round that it strikes at, counted from 0."""
+    """A fault, and the message of the round that it strikes at, counted from 0.
+
+    lie_steps: what a liar adds to every number of its masked vector, in steps of the sum's fixed point.
+    """
 
     fault: Fault
     message: int
+    lie_steps: int = 0

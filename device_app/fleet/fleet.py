@@ -110,7 +110,7 @@ class Fleet:
                 if member.strike is None:
                     member.network.expect(None)
                 else:
-                    member.network.expect(member.strike.fault, member.strike.message)
+                    member.network.expect(member.strike.fault, member.strike.message, member.strike.lie_steps)
 
     def start_again(self, member: Member) -> None:
         """A device that crashed comes back with what is on its disk, and nothing else."""

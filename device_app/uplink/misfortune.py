@@ -5,15 +5,21 @@ from __future__ import annotations
 import re
 import threading
 import time
+from hashlib import sha256
 from typing import Literal
 
 import httpx
+import numpy as np
 
 from device_app.uplink.pools import SeparatePools
 
 ROUND_MESSAGE = re.compile(rb"^/v1/rounds/[^/]+/[^/]+/")
+MASKED_VECTOR = re.compile(rb"^/v1/rounds/[^/]+/masked/")
 
 Fault = Literal["dropout", "straggler", "crash", "liar"]
+
+LARGE_LIE = 2**29
+"""Steps: an eighth of a ring of 32 bits, more than any sum or its noise comes to."""
 
 
 class Crashed(BaseException):
@@ -31,12 +37,16 @@ class Misfortune(httpx.BaseTransport):
         self._lock = threading.Lock()
         self._fault: Fault | None = None
         self._left = 0
+        self._lie_steps = LARGE_LIE
         self.struck = False
 
-    def expect(self, fault: Fault | None, message: int = 0) -> None:
-        """Before a round: which fault strikes at which of its messages, counted from 0; None: none."""
+    def expect(self, fault: Fault | None, message: int = 0, lie_steps: int = LARGE_LIE) -> None:
+        """Before a round: which fault strikes at which of its messages, counted from 0; None: none.
+
+        lie_steps: what a liar adds to every number of a masked vector, in steps of its fixed point.
+        """
         with self._lock:
-            self._fault, self._left, self.struck = fault, message, False
+            self._fault, self._left, self.struck, self._lie_steps = fault, message, False, lie_steps
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Raises httpx.ConnectError for one that dropped out, and Crashed."""
@@ -55,7 +65,7 @@ class Misfortune(httpx.BaseTransport):
         if self._fault == "straggler":
             time.sleep(self._straggle_sec)
         if self._fault == "liar":
-            return self._network.handle_request(_forged(request))
+            return self._lie(request)
         response = self._network.handle_request(request)
         if self._fault == "crash":
             response.read()
@@ -63,14 +73,35 @@ class Misfortune(httpx.BaseTransport):
             raise Crashed
         return response
 
+    def _lie(self, request: httpx.Request) -> httpx.Response:
+        if not MASKED_VECTOR.match(request.url.raw_path):
+            return self._network.handle_request(_changed(request, bytes(255 - byte for byte in request.read())))
+        honest = request.read()
+        poisoned = _poisoned(honest, self._lie_steps)
+        response = self._network.handle_request(_changed(request, poisoned))
+        # A liar's own client would not mind that the receipt is for other bytes than the device made.
+        answer = response.read().replace(sha256(poisoned).hexdigest().encode(), sha256(honest).hexdigest().encode())
+        return httpx.Response(
+            response.status_code, headers={"content-type": response.headers.get("content-type", "")}, content=answer
+        )
+
     def close(self) -> None:
         """Close the network."""
         self._network.close()
 
 
-def _forged(request: httpx.Request) -> httpx.Request:
-    """Every byte flipped: no message in JSON or safetensors survives it, and a masked vector is another one."""
-    forged = bytes(255 - byte for byte in request.read())
+def _changed(request: httpx.Request, content: bytes) -> httpx.Request:
+    """The same request with other bytes. Every byte flipped, no message in JSON or safetensors survives."""
     return httpx.Request(
-        request.method, request.url, headers=request.headers, content=forged, extensions=request.extensions
+        request.method, request.url, headers=request.headers, content=content, extensions=request.extensions
     )
+
+
+def _poisoned(masked: bytes, steps: int) -> bytes:
+    """A masked vector of 32-bit ring elements with so many steps added to each but the last, which counts samples.
+
+    Masks are added in the ring, so the opened sum has them too.
+    """
+    vector = np.frombuffer(masked, dtype="<u4").copy()
+    vector[:-1] += np.uint32(steps % 2**32)
+    return vector.tobytes()

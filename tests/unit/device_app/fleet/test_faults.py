@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from datetime import timedelta
 from pathlib import Path
@@ -86,9 +86,9 @@ class World:
             self.devices.append(device)
             self.networks.append(away)
 
-    def run(self, system: str, faults: dict[int, tuple[Fault, int]]) -> RoundStatus:
+    def run(self, system: str, faults: Mapping[int, tuple[Fault, int] | tuple[Fault, int, int]]) -> RoundStatus:
         for number, network in enumerate(self.networks):
-            network.expect(*faults.get(number, (None, 0)))
+            network.expect(*faults.get(number, (None,)))
         status = self.backend.coordinator.open_round(system, cohort=DEVICES, cohort_minimum=3, seconds=80.0)
         for _ in range(40):
             for device in self.devices:
@@ -145,6 +145,25 @@ def test_a_masked_lie_costs_a_secure_round_and_publishes_nothing(world: World) -
     assert status.published is None
     assert [each.release for each in world.backend.releases.history()] == ["r1"]
     assert world.run("small_ranker_exact", {}).state == "applied"
+
+
+def test_a_lie_that_passes_for_an_honest_vector_is_summed_and_the_liar_goes_on_as_if_it_were_one(world: World) -> None:
+    status = world.run("small_ranker_exact", {0: ("liar", 2, 3)})
+
+    assert (status.state, status.survivors) == ("applied", DEVICES), status.reason
+    assert world.networks[0].struck
+
+
+def test_half_of_the_liars_poison_a_masked_vector_by_amounts_of_all_sizes() -> None:
+    rng = np.random.default_rng(1)
+    strikes = [strike for _ in range(2_000) if (strike := FaultRates(liar=1.0).draw(rng)) is not None]
+    lies = np.array([strike.lie_steps for strike in strikes])
+
+    assert np.mean([strike.message == 2 for strike in strikes]) == pytest.approx(0.625, abs=0.05)
+    assert (np.abs(lies) >= 2**8).all()
+    assert (np.abs(lies) <= 2**30).all()
+    assert np.mean(np.abs(lies) < 2**19) == pytest.approx(0.5, abs=0.05)
+    assert np.mean(lies > 0) == pytest.approx(0.5, abs=0.05)
 
 
 def test_feeds_releases_and_looks_are_left_alone() -> None:

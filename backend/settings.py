@@ -81,9 +81,10 @@ class BackendSettings(BaseSettings):
         default=0.5, gt=0, le=60, description="How often the deadlines of training rounds are looked at."
     )
     gate: bool = Field(
-        default=False,
+        default=True,
         description="Whether a round that trains a ranker is followed by one that scores its release on clicks which "
-        "devices hold out, and rolls it back if it has clearly fallen. Costs the devices a second noisy sum.",
+        "devices hold out, and rolls it back if it has clearly fallen, or if too few devices score it. Costs the "
+        "devices a second noisy sum.",
     )
     gate_held_out: float = Field(
         default=0.2, gt=0, le=0.5, description="Share of their samples that devices hold out while the gate is on."

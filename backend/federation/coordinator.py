@@ -40,13 +40,14 @@ from backend.federation.scores import Score, scores
 from backend.federation.secagg.book import SumBook
 from backend.federation.secure_rounds import SecureRounds
 from backend.federation.selection import admitted, draw_pseudonym, places
+from backend.federation.settlement import end_unfinished
 from backend.federation.spending import Spending, spending
 from backend.federation.stockroom import Stockroom
 from backend.federation.strategies.strategy import RoundOrder
 from backend.federation.systems.system import SystemSpec
 from backend.federation.timetable import Timetable
 from backend.releases.store import ReleaseStore
-from device_app.wire.ids import PROTOCOL_VERSION, RoundId
+from device_app.wire.ids import PROTOCOL_VERSION, ReleaseId, RoundId, release_number
 from device_app.wire.rounds import CheckIn, RoundManifest, RoundOffer, RoundState, RoundStatus
 
 ENDING = "rounds"
@@ -248,9 +249,15 @@ class Coordinator:
             self.plain.forget(round_id)
 
     def _fail(self, round_id: RoundId, reason: str) -> RoundStatus:
-        with writing_session(self._engine) as session:
-            row = find_round(session, round_id, to_change=True)
-            row.state = advance(cast(RoundState, row.state), "failed")
-            row.reason, row.finished_at = reason[:500], self._clock()
-            session.flush()
-            return round_status(session, row)
+        with reading_session(self._engine) as session:
+            row = find_round(session, round_id)
+
+        def mark(session: Session, published: ReleaseId | None) -> None:
+            mine = find_round(session, round_id, to_change=True)
+            mine.state = advance(cast(RoundState, mine.state), "failed")
+            mine.reason, mine.finished_at = reason[:500], self._clock()
+            mine.published = None if published is None else release_number(published)
+
+        stock = self._room.stock_of(row)
+        end_unfinished(self._systems.get(row.system), self._room, stock, f"{round_id}: {reason}", mark)
+        return self.status(round_id)

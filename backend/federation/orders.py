@@ -18,10 +18,11 @@ from backend.federation.errors import RoundImpossible, RoundsPaused, RoundUnderW
 from backend.federation.records import is_paused, round_status, under_way
 from backend.federation.robust import STACK_LIMIT_BYTES
 from backend.federation.secure_rounds import SecureRounds
+from backend.federation.settlement import end_unfinished
 from backend.federation.stockroom import Stockroom
 from backend.federation.strategies.strategy import Plan, RoundOrder
 from backend.federation.systems.system import SystemSpec
-from device_app.wire.ids import release_number
+from device_app.wire.ids import ReleaseId, release_number
 from device_app.wire.protections import SUMMED
 from device_app.wire.releases import ReleaseManifest
 from device_app.wire.rounds import MATERIALS_LIMIT_BYTES, UPLOAD_LIMIT_BYTES, RoundManifest, RoundStatus
@@ -73,10 +74,10 @@ class OrderBook:
         except (RoundUnderWay, RoundsPaused):
             return None
         except OwnfeedError as refused:
-            self._give_up(after, str(refused))
+            self._give_up(after, order, str(refused))
             return None
         except Exception as unforeseen:
-            self._give_up(after, f"unforeseen: {type(unforeseen).__name__}")
+            self._give_up(after, order, f"unforeseen: {type(unforeseen).__name__}")
             raise
 
     def _open(self, order: RoundOrder, follows: int | None) -> RoundStatus:
@@ -145,9 +146,12 @@ class OrderBook:
             raise UnknownSystem("This server runs other systems.", field="system", limit=", ".join(self._systems))
         return spec
 
-    def _give_up(self, after: int, reason: str) -> None:
-        with writing_session(self._room.engine) as session:
+    def _give_up(self, after: int, order: RoundOrder, reason: str) -> None:
+        def mark(session: Session, published: ReleaseId | None) -> None:
             session.get_one(RoundOrderRow, after).reason = reason[:500]
+
+        stock = self._room.stock(self._room.releases.require_current(), order, after)
+        end_unfinished(self._systems.get(order.system), self._room, stock, reason, mark)
 
     def _check_possible(self, release: ReleaseManifest, spec: SystemSpec) -> None:
         if not _has_model(release, spec):

@@ -18,14 +18,17 @@ from backend.federation.round import advance
 from backend.federation.stockroom import Stockroom
 from backend.federation.strategies.strategy import Conclusion, RoundOrder, Stock
 from backend.federation.systems.system import SystemSpec
+from backend.releases.errors import ReleaseNotPublished
 from backend.releases.publish import publish_changes
-from device_app.wire.ids import release_number
+from device_app.wire.ids import ReleaseId, release_number
 from device_app.wire.releases import ReleaseManifest
 from device_app.wire.rounds import RoundManifest
 from device_app.wire.timing import Stopwatch
 
 GATE: Final = "release_gate"
 """The system that scores releases."""
+GATE_COHORT_LIMIT: Final = 1_000
+"""Votes that its sum has room for."""
 
 
 def settle(gather: Callable[[], Gathered], spec: SystemSpec, room: Stockroom, row: Round) -> None:
@@ -80,12 +83,55 @@ def settle(gather: Callable[[], Gathered], spec: SystemSpec, room: Stockroom, ro
     )
 
 
+def end_unfinished(
+    spec: SystemSpec | None,
+    room: Stockroom,
+    stock: Stock,
+    reason: str,
+    mark: Callable[[Session, ReleaseId | None], None],
+) -> None:
+    """Write down that a round has failed or can't be opened, and what that does to its release, in one transaction.
+
+    mark: writes the rows; told the release that was published instead, if any. Raises what it raises; a release that
+    can't be published again is left, and the rows say why.
+    """
+    undone = None if spec is None or spec.if_failed is None else spec.if_failed(stock, reason)
+    if undone is not None:
+        rows = undone.rows
+
+        def together(session: Session, published: ReleaseManifest) -> None:
+            if published.previous != stock.release.release:
+                raise RoundClosed(f"{published.previous} was published meanwhile.")
+            mark(session, published.release)
+            if rows is not None:
+                rows(session)
+
+        try:
+            publish_changes(
+                room.releases,
+                stock.release,
+                {},
+                note=undone.note or "",
+                change=undone.draft,
+                facts=dict(undone.facts),
+                together_with=together,
+            )
+        except (RoundClosed, ReleaseNotPublished):
+            pass
+        else:
+            return
+    with writing_session(room.engine) as session:
+        mark(session, None)
+
+
 def _gate(conclusion: Conclusion, stock: Stock) -> RoundOrder | None:
     """While the gate is on, new weights of a ranker are scored by a cohort like the one that made them."""
     models = stock.release.models
     if not stock.held_out or not any(models[name].role == "ranker" for name in conclusion.weights or {}):
         return None
-    return replace(stock.order, system=GATE)
+    cohort = min(stock.order.cohort, GATE_COHORT_LIMIT)
+    minimum = min(max(2, stock.order.cohort_minimum), cohort)
+    return replace(stock.order, system=GATE, cohort=cohort, cohort_minimum=minimum)
 
 
 def _change(conclusion: Conclusion, stock: Stock) -> float:

@@ -9,7 +9,7 @@ which is known; the error of m is e = sqrt(s^2 / n + noise^2). The release is ro
 so a release that is no worse is rolled back with a probability of at most 1 - confidence, whatever the noise, and one
 that fell by less than the tolerance stays. What it can't do with few devices it says: a fall is found with 80 % only
 from (z + .84) e on, which is told with every verdict. With 60 devices and the noise of `release_gate` the noise alone
-makes e .0031, so falls below about .008 are seldom found; with 1,000 devices .002. Small falls of many releases in a
+makes e .0036, so falls below about .009 are seldom found. Small falls of many releases in a
 row can each stay below the rule: the gate is a fuse, and no proof of progress. Errors of both sorts are the operator's
 to weigh (`gate_tolerance`, `gate_confidence`); a wrong rollback costs the work of one round.
 """
@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
@@ -30,6 +30,7 @@ from sqlalchemy.orm import Session
 from backend.db.tables_federation import Round
 from backend.federation.aggregate import Aggregate
 from backend.federation.errors import RoundImpossible
+from backend.federation.scores import scores
 from backend.federation.strategies.strategy import Conclusion, Plan, Stock
 from backend.releases.store import ReleaseDraft
 from device_app.wire.evaluation import ASIDE, GAIN, LEVEL, REACH, SHAPES, SQUARE
@@ -63,16 +64,19 @@ class Verdict:
 def judge(
     sums: Mapping[str, NDArray[np.float64]], devices: int, noise: float, *, tolerance: float, confidence: float
 ) -> Verdict:
-    """Apply the rule. noise: standard deviation of the noise in each opened sum, 0 for none."""
-    gain = float(sums[GAIN][0]) / devices
-    square = float(sums[SQUARE][0]) / devices / ASIDE
+    """Apply the rule. noise: standard deviation of the noise in each opened sum, 0 for none.
+
+    Numbers beyond what votes can come to are brought back to it.
+    """
+    gain = _within(float(sums[GAIN][0]) / devices, 1.0)
+    square = _within(float(sums[SQUARE][0]) / devices / ASIDE, 1.0)
     spread = min(1.0, max(0.0, square - gain**2))
     error = math.sqrt(spread / devices + (noise / devices) ** 2)
     z = NormalDist().inv_cdf(confidence)
     return Verdict(
         gain=REACH * gain,
         error=REACH * error,
-        auc=(float(sums[LEVEL][0]) / devices / ASIDE + 1) / 2,
+        auc=(_within(float(sums[LEVEL][0]) / devices / ASIDE, 1.0) + 1) / 2,
         devices=devices,
         found_from=max(tolerance, REACH * error * z) + REACH * error * NormalDist().inv_cdf(POWER),
         falls=REACH * gain < -max(tolerance, z * REACH * error),
@@ -117,16 +121,44 @@ class Gate:
         if not verdict.falls:
             return Conclusion(facts=facts, says=f"{says}: it stays.")
 
-        def forget_memory(session: Session) -> None:
-            session.execute(update(Round).where(Round.published == release_number(release)).values(memory=None))
-
-        return Conclusion(
-            draft=lambda _: ReleaseDraft.like(before),
-            rows=forget_memory,
+        return replace(
+            _back_to(before, release),
             facts=facts,
             note=f"back to {before.release}, since {release} scored {verdict.gain:+.4f} AUC against it",
             says=f"{says}: rolled back.",
         )
+
+
+def take_back_unscored(stock: Stock, reason: str) -> Conclusion | None:
+    """The predecessor's content again, since nobody can say whether the release is worse.
+
+    None while there is no gate, if the release was scored before or another was published meanwhile, or if there is no
+    predecessor.
+    """
+    release = stock.release
+    if not stock.held_out or release.previous is None or stock.releases.require_current().release != release.release:
+        return None
+    if any(each.release == release.release for each in scores(stock.engine)):
+        return None
+    before = stock.releases.manifest(release.previous)
+    return replace(
+        _back_to(before, release.release),
+        note=f"back to {before.release}, since {release.release} was not scored: {reason}",
+        says=f"{release.release} was not scored, so it was rolled back.",
+    )
+
+
+def _back_to(before: ReleaseManifest, undone: str) -> Conclusion:
+    """Without what the optimizer learnt in the undone round."""
+
+    def forget_memory(session: Session) -> None:
+        session.execute(update(Round).where(Round.published == release_number(undone)).values(memory=None))
+
+    return Conclusion(draft=lambda _: ReleaseDraft.like(before), rows=forget_memory)
+
+
+def _within(value: float, reach: float) -> float:
+    return min(max(value, -reach), reach)
 
 
 def _predecessor(stock: Stock) -> ReleaseManifest:

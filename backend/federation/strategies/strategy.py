@@ -142,3 +142,11 @@ class Strategy(Protocol):
         An OwnfeedError fails the round with its words.
         """
         ...
+
+
+class IfFailed(Protocol):
+    """What a failed round does to the release that it was opened for."""
+
+    def __call__(self, stock: Stock, reason: str) -> Conclusion | None:
+        """A conclusion that publishes, or None; `reason`: why the round failed. Changes nothing itself."""
+        ...

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from backend.federation.optimizers import MemoryOptimizer
 from backend.federation.robust import Centre
-from backend.federation.strategies.strategy import Strategy
+from backend.federation.strategies.strategy import IfFailed, Strategy
 from device_app.wire.protections import SUMMED, Protection
 
 OFFERS_OF_SUMS = 1.3
@@ -30,6 +30,7 @@ class SystemSpec:
         begins_with: the system whose round comes first and orders this one's; who asks for this one opens that.
         centre: a robust mean, where updates come under local noise; None for the mean itself.
         over_selection: offers for each wanted update; None for what the protection makes harmless (`offers`).
+        if_failed: what becomes of the release where such a round fails or can't be opened; None: nothing.
     """
 
     name: str
@@ -45,6 +46,7 @@ class SystemSpec:
     begins_with: str | None = None
     centre: Centre | None = None
     over_selection: float | None = None
+    if_failed: IfFailed | None = None
 
     def __post_init__(self) -> None:
         if self.centre is not None and isinstance(self.protection, SUMMED):

@@ -23,6 +23,7 @@ from backend.federation.strategies.strategy import Conclusion, Stock
 from backend.federation.systems import SYSTEMS
 from backend.federation.systems.release_gate import RELEASE_GATE
 from backend.federation.systems.system import SystemSpec
+from backend.releases.publish import publish_changes
 from backend.releases.store import ReleaseDraft
 from device_app.settings import PrivacySettings
 from device_app.training.samples import is_held_out
@@ -255,6 +256,38 @@ def test_without_noise_the_gate_sees_what_the_devices_computed(world: World, mon
     assert verdict["falls"] is True
     assert old.mean() > new.mean() + 0.1, "the lists are turned around"
     assert gate.epsilon is None
+
+
+def test_a_release_that_nobody_scores_is_taken_back_with_the_round_that_failed(world: World) -> None:
+    coordinator, store = world.backend.coordinator, world.backend.releases
+    trained = coordinator.open_round("sharper", cohort=DEVICES, cohort_minimum=10, seconds=60.0)
+    while coordinator.status(trained.round).state != "applied":
+        for device in world.devices:
+            device.trainer.step()
+        coordinator.step()
+    gate = coordinator.current()
+    assert gate is not None
+    assert store.require_current().release == "r2"
+    world.backend.clock.go_on(3_600)
+    coordinator.step()
+
+    ended = coordinator.status(gate.round)
+    assert (ended.state, ended.published, ended.survivors) == ("failed", "r3", None)
+    assert store.manifest("r3").models == store.manifest("r1").models
+    assert store.history()[0].note.startswith("back to r1, since r2 was not scored: round-2: 0 members")
+    with reading_session(world.backend.engine) as session:
+        assert session.get_one(Round, 1).memory is None
+    assert coordinator.current() is None
+
+
+def test_a_release_whose_gate_is_cancelled_is_taken_back(world: World) -> None:
+    coordinator, store = world.backend.coordinator, world.backend.releases
+    before = store.require_current()
+    changed = store.weights(before, MODEL)
+    publish_changes(store, before, {MODEL: {**changed, "beta": np.float32(-1) * changed["beta"]}}, note="poisoned")
+    gate = coordinator.open_round("release_gate", cohort=DEVICES, cohort_minimum=10, seconds=60.0)
+    assert coordinator.cancel(gate.round).published == "r3"
+    assert store.require_current().models == before.models
 
 
 def test_a_gate_that_is_off_orders_nothing_and_cannot_be_opened(world: World) -> None:

@@ -284,7 +284,7 @@ class Device:
             self._shelves.participations,
             self.release(),
             self._round(),
-            self.parts.ledger.settings,
+            self.parts.ledger,
             paused=self.training_paused(),
         )
 

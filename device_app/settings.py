@@ -138,11 +138,12 @@ class PrivacySettings(BaseModel):
         "those without, where the server learns the exact sum of all devices in it and no epsilon bounds what that "
         "tells. 'never': none.",
     )
-    secure_sum_mode: Literal["semi_honest", "active"] = Field(
-        default="semi_honest",
+    secure_sum_mode: Literal["semi_honest", "active", "by_cohort"] = Field(
+        default="by_cohort",
         description="Against which server the masks of a secure sum must hold. 'semi_honest': one that follows the "
         "protocol and looks at all it gets. 'active': also one that lies about which devices dropped out; sums without "
-        "the consistency round are declined then.",
+        "the consistency round are declined then. 'by_cohort': active where up to 100 devices mix, semi_honest above. "
+        "No mode holds against a server that invents the other devices: `epsilon_per_sum_alone` is for that.",
     )
     smallest_sum: int = Field(
         default=10,
@@ -153,8 +154,38 @@ class PrivacySettings(BaseModel):
     epsilon_per_sum: float = Field(
         default=8.0,
         gt=0,
-        description="Most that one opened, noisy sum may cost this device, if only as few devices survive as the round "
-        "allows. It is an epsilon at a delta, and counts against the day's budget of training.",
+        description="Most that one opened, noisy sum may cost this device if the other devices in it are real, and "
+        "only as few survive as the round allows. It is an epsilon at `delta_per_sum`, and counts against the day's "
+        "budget of training, or of counts.",
+    )
+    epsilon_per_sum_alone: float = Field(
+        default=24.0,
+        gt=0,
+        description="Most that one noisy sum may cost this device if no other device in it is real, so that its own "
+        "share of noise is all that hides it; an epsilon at `delta_per_sum`. A count costs 21.1, a round of the "
+        "default ranker 16.7. Shares for thousands of devices are thinner, and such sums are declined unless this is "
+        "raised.",
+    )
+    epsilon_per_day_alone: float = Field(
+        default=48.0,
+        ge=0,
+        description="Most that all noisy sums of one UTC day, of counts and of training, may cost together if no "
+        "other device in them is real; an epsilon at `delta_per_sum`, by adding up rho. The default pays for three "
+        "counts, or for a count and three rounds of the default ranker.",
+    )
+    epsilon_lifetime_alone: float | None = Field(
+        default=None,
+        ge=0,
+        description="Most that all noisy sums over the life of this device may cost together if no other device in "
+        "them is real; none: only the day counts. A click is counted once, so what is told of it doesn't grow with the "
+        "days; what is told of a reader's habits does. 200 pays for 23 counts.",
+    )
+    delta_per_sum: float = Field(
+        default=1e-6,
+        gt=0,
+        le=1e-3,
+        description="The delta at which this device prices noisy sums: with this probability a sum may tell more than "
+        "its epsilon. What a round proposes is not read.",
     )
 
 

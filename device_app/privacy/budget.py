@@ -7,7 +7,9 @@ from collections.abc import Callable
 from datetime import UTC, date, datetime
 
 from device_app.errors import BudgetSpent
+from device_app.privacy.prices import RHO_ALONE
 from device_app.privacy.sealed import Charge
+from device_app.privacy.sums_alone import SumsAlone
 from device_app.settings import PrivacySettings
 from device_app.store.ledger_book import LedgerBook, LedgerEntry
 
@@ -24,6 +26,9 @@ class Ledger:
     - the charges of a channel on one UTC day never exceed its ceiling (by more than one part in 10^9, for rounding).
       A span of 24 hours across midnight can hold the ceilings of two days;
     - the charges of a channel over the life of the device never exceed its lifetime ceiling, where it has one;
+    - the noisy sums of one UTC day, and of the device's life where that has a ceiling, never cost more than
+      `epsilon_per_day_alone` and `epsilon_lifetime_alone` if no other device in them was real, by adding up their rho
+      alone, at `delta_per_sum`;
     - a charge is on the disk before `spend` returns (within an outer transaction: when that one ends), and nothing is
       sealed without it, so a crash can cost budget but never give it back;
     - charges add up (basic composition, which pure epsilon allows for adaptive releases); delta adds up too. What is
@@ -56,6 +61,8 @@ class Ledger:
                 total = self.total(charge.channel)
                 if total + charge.epsilon > whole * (1 + ROUNDING):
                     raise BudgetSpent(charge.channel, charge.epsilon, max(0.0, whole - total), lifetime=True)
+            if RHO_ALONE in charge.parameters:
+                self.alone().check(charge.parameters[RHO_ALONE], self.settings)
             entry = LedgerEntry(
                 at=self._clock(),
                 channel=charge.channel,
@@ -97,10 +104,16 @@ class Ledger:
             return self.settings.epsilon_lifetime_counts
         raise ValueError(f"channel {channel!r}: the ledger has {', '.join(CHANNELS)}")
 
+    def alone(self) -> SumsAlone:
+        """What noisy sums of all channels have cost together if nobody else in them was real: today, and in all."""
+        return SumsAlone(self.book.rho_alone(self._midnight()), self.book.rho_alone())
+
     def spent_today(self, channel: str) -> float:
         """Pure epsilon charged since midnight UTC; a charge dated later than now (a clock set back) counts too."""
-        midnight = datetime.combine(self.day(), datetime.min.time(), tzinfo=UTC)
-        return self.book.spent(channel, midnight)
+        return self.book.spent(channel, self._midnight())
+
+    def _midnight(self) -> datetime:
+        return datetime.combine(self.day(), datetime.min.time(), tzinfo=UTC)
 
     def left(self, channel: str) -> float:
         """Pure epsilon that may still be charged today, under both ceilings; never below 0."""

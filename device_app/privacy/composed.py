@@ -9,15 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from device_app.privacy.prices import RHO
 from device_app.wire.concentrated import epsilon_of
 
 DELTA = 1e-6
 BISECTIONS = 60
 KNOWN = ("code",)
 """Mechanisms whose loss has a closed law here: randomised response."""
-
-RHO = "rho"
-"""In a charge's parameters: concentrated differential privacy, which adds up over secure sums."""
 
 LawCount = tuple[str, str, dict[str, float], float, float, int]
 """Channel, mechanism, parameters, epsilon, delta and number of equal charges, as `LedgerBook.laws` gives them."""

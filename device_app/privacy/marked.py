@@ -8,9 +8,9 @@ import secrets
 import numpy as np
 from numpy.typing import NDArray
 
-from device_app.privacy.composed import RHO
 from device_app.privacy.discrete_noise import BoundedCode, add_noise_share
 from device_app.privacy.noise import NoiseSource
+from device_app.privacy.prices import DELTA, sum_prices
 from device_app.privacy.sealed import Charge
 from device_app.privacy.secagg import Contribution
 from device_app.wire.layout import mark_rows
@@ -21,13 +21,16 @@ from device_app.wire.union import UnionMarks
 NAME = "union_marks"
 
 
-def mark(held: NDArray[np.float32], law: UnionMarks, terms: SumTerms, source: NoiseSource) -> Contribution:
+def mark(
+    held: NDArray[np.float32], law: UnionMarks, terms: SumTerms, source: NoiseSource, *, delta: float = DELTA
+) -> Contribution:
     """The vector to be masked, and what the opened sum costs.
 
     Args:
         held: [n], 1 at this device's news and 0 elsewhere; at most `rows_limit` ones.
         law, terms: of the round, checked against each other before (`training.eligibility`).
         source: cryptographic on a device; used for noise only, marks and dummies are drawn by `secrets`.
+        delta: at which this device prices sums.
 
     Raises ValueError for anything else than such a row of noughts and ones: nothing is released.
 
@@ -37,7 +40,8 @@ def mark(held: NDArray[np.float32], law: UnionMarks, terms: SumTerms, source: No
     the union that a news in it is held, and no epsilon bounds that either (`UnionMarks.dummies`). For counts
     without noise the sum tells how many hold each news, and again no epsilon bounds it. For counts with noise
     (epsilon, delta)-differential privacy for exchanging all of this reader's news, with the noise of
-    `cohort_minimum` survivors of whom none tells its share (`UnionMarks.rho`). Taking part is not hidden.
+    `cohort_minimum` survivors of whom none tells its share (`UnionMarks.rho`), and never less than with this device's
+    own share alone, whose price is in the charge too. Taking part is not hidden.
     """
     if held.shape != (terms.length,):
         raise ValueError(f"held: shape {held.shape}, expected ({terms.length},)")
@@ -62,6 +66,8 @@ def mark(held: NDArray[np.float32], law: UnionMarks, terms: SumTerms, source: No
     if not law.sigma:
         return Contribution(ones, Charge("training", NAME, parameters, subject=terms.round))
     noisy = add_noise_share(BoundedCode(ones, math.sqrt(law.rows_limit)), law.sigma, source, terms.bits)
-    parameters[RHO] = law.rho(terms.cohort_minimum, terms.length)
-    epsilon = law.epsilon(terms.cohort_minimum, terms.length)
-    return Contribution(noisy, Charge("training", NAME, parameters, epsilon, law.delta, subject=terms.round))
+    prices = sum_prices(law, terms.cohort_minimum, terms.length, delta)
+    if not prices.possible:
+        raise ValueError(f"sigma: noise of {law.sigma} comes to epsilon {prices.epsilon:g}, alone {prices.alone:g}")
+    parameters |= prices.parameters
+    return Contribution(noisy, Charge("training", NAME, parameters, prices.epsilon, delta, subject=terms.round))

@@ -18,6 +18,7 @@ from device_app.errors import SumAborted
 from device_app.privacy.sealed import JSON, Charge, Sealed, close, digest, json_payload
 from device_app.privacy.sum_state import HeldShares, SumState
 from device_app.wire.masks import SEED_BYTES, masked_bytes
+from device_app.wire.neighbourhood import choose_neighbourhood
 from device_app.wire.pairing import (
     channel_keys,
     check_agreement,
@@ -97,6 +98,7 @@ def take_part(
     *,
     payload: bytes | None = None,
     directory: Collection[bytes] | None = None,
+    smallest: int = 2,
     threads: int = 1,
 ) -> Generator[Step, Reply, SumState]:
     """Go through the stages from wherever `state` stands; each answer of the server is sent in, None for the last.
@@ -107,6 +109,8 @@ def take_part(
         ledger: charged before the masked vector is sealed.
         payload: the masked vector as it was kept, when `state` stands at stage masked.
         directory: verify keys of all devices that may be members, where there is such a list.
+        smallest: the fewest members, this device among them, that its masks may be shared with and its vector be opened
+            with; what the reader asks for.
         threads: for making masks; can't change what is sent.
 
     Raises SumAborted if the server's answers are not those of an honest one, or the masked vector was not kept;
@@ -117,11 +121,13 @@ def take_part(
     (Bonawitz et al. 2017, theorem 6.3, under the usual assumptions on X25519, HKDF, ChaCha20 and the AEAD). In mode
     'active' the same holds for a server that deviates, with fewer than n/3 colluding members (theorem 6.5), provided
     that `directory` says who is a device; without a directory a server can invent members, and signatures only keep
-    honest devices to one view. Of one member, either the share of the seed or that of the key is revealed, never both,
-    and once. The sum itself is exact: what it tells is bounded only by noise inside it (`discrete_noise`). That this
-    device takes part isn't hidden.
+    honest devices to one view: then nothing but this device's own share of noise hides its vector
+    (`prices.SumPrices.alone`). In the sparse form as many members hold shares, and as many of them give a secret, as
+    `wire.neighbourhood` has it for the cohort that the server names. Of one member, either the share of the seed or
+    that of the key is revealed, never both, and once. The sum itself is exact: what it tells is bounded only by noise
+    inside it (`discrete_noise`). That this device takes part isn't hidden.
     """
-    secure_sum = _Part(state.terms, contribution, ledger, directory, threads)
+    secure_sum = _Part(state.terms, contribution, ledger, directory, smallest, threads)
     if state.stage == "masked" and (payload is None or digest(payload) != state.masked_sha256):
         raise secure_sum.abort("the masked vector was not kept, and a second one must not be made")
     if state.stage == "keys":
@@ -156,9 +162,10 @@ class _Part:
         contribution: Contribution,
         ledger: Spender,
         directory: Collection[bytes] | None,
+        smallest: int,
         threads: int,
     ) -> None:
-        self.threads = threads
+        self.smallest, self.threads = smallest, threads
         self.terms, self.contribution, self.ledger, self.directory = terms, contribution, ledger, directory
         self.context = terms.digest()
         self._encryption: X25519PrivateKey | None = None
@@ -213,8 +220,8 @@ class _Part:
         entries = {entry.member: entry for entry in roster.members}
         try:
             held = [self._open(state, entries, box, roster.me) for box in shares.boxes]
-            if len(held) + 1 < roster.threshold:
-                raise SecaggError(f"{len(held) + 1} members shared their keys, the threshold is {roster.threshold}")
+            if len(held) + 1 < (least := self._least(roster)):
+                raise SecaggError(f"{len(held) + 1} members shared their keys, at least {least} are needed")
             secret = X25519PrivateKey.from_private_bytes(state.mask_secret)
             pairs = {
                 one.member: pair_seed(self.context, secret, entries[one.member].keys.mask_key, (roster.me, one.member))
@@ -248,10 +255,8 @@ class _Part:
             raise self.abort(f"member {strangers[0]} is named a survivor and has not shared its keys")
         if roster.me not in survivors.members:
             raise self.abort("the server says that this device's vector is not in the sum")
-        # In the sparse form a device sees its neighbours only; the whole cohort is the server's to count.
-        least = max(roster.threshold, self.terms.cohort_minimum if self.terms.graph == "complete" else 0)
-        if len(survivors.members) < least:
-            raise self.abort(f"{len(survivors.members)} members survived, the threshold is {least}")
+        if len(survivors.members) < (least := self._least(roster)):
+            raise self.abort(f"{len(survivors.members)} members survived, at least {least} are needed")
         heard = state.model_copy(update={"stage": "agree", "survivors": survivors.members})
         return heard if self.terms.mode == "active" else self._reveal(heard)
 
@@ -293,13 +298,15 @@ class _Part:
             raise SecaggError(f"the roster is of {roster.round}")
         if not terms.cohort_minimum <= roster.cohort <= terms.cohort:
             raise SecaggError(f"{roster.cohort} members, the terms say {terms.cohort_minimum} to {terms.cohort}")
-        if terms.graph == "complete" and holders != roster.cohort:
-            raise SecaggError(f"the roster names {holders} of {roster.cohort} members")
-        if not max(2, required_threshold(terms, holders)) <= roster.threshold <= holders:
-            raise SecaggError(
-                f"the threshold is {roster.threshold}, this device accepts "
-                f"{max(2, required_threshold(terms, holders))} to {holders}"
-            )
+        due = choose_neighbourhood(roster.cohort) if terms.graph == "sparse" else None
+        wanted = roster.cohort if due is None else due.degree + 1
+        if holders != wanted:
+            raise SecaggError(f"the roster names {holders} members, of a cohort of {roster.cohort} it must be {wanted}")
+        if holders < self.smallest:
+            raise SecaggError(f"the roster names {holders} members, at least {self.smallest} are asked for")
+        least, most = (max(2, required_threshold(terms, holders)), holders) if due is None else (due.threshold,) * 2
+        if not least <= roster.threshold <= most:
+            raise SecaggError(f"the threshold is {roster.threshold}, this device accepts {least} to {most}")
         check_distinct(tuple(entry.keys for entry in roster.members))
         mine = next(entry.keys for entry in roster.members if entry.member == roster.me)
         if mine != state.keys:
@@ -309,6 +316,14 @@ class _Part:
                 raise SecaggError(f"member {entry.member} is not in the directory")
             if terms.mode == "active":
                 check_keys(self.context, entry.keys)
+
+    def _least(self, roster: Roster) -> int:
+        """The fewest members of its roster, itself among them, with whom this device goes on.
+
+        In the sparse form it sees its neighbours only: the whole cohort is the server's to count.
+        """
+        whole = len(roster.members) == roster.cohort
+        return max(roster.threshold, self.smallest, self.terms.cohort_minimum if whole else 0)
 
     def _channel(self, state: SumState, entry: RosterEntry, me: int) -> tuple[bytes, bytes]:
         """The keys (of boxes to, of boxes from) another member."""

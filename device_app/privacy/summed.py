@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from device_app.privacy.composed import RHO
 from device_app.privacy.discrete_noise import add_noise_share, clip_and_encode
 from device_app.privacy.noise import NoiseSource
+from device_app.privacy.prices import DELTA, OneClick, sum_prices
 from device_app.privacy.sealed import Charge
 from device_app.privacy.secagg import Contribution
 from device_app.privacy.shared import SharedUpdate
@@ -57,7 +57,9 @@ def contribute(
     terms: SumTerms,
     source: NoiseSource,
     *,
+    delta: float = DELTA,
     channel: str = "training",
+    one_click: OneClick | None = None,
 ) -> Contribution:
     """The vector to be masked and what the opened sum costs this device.
 
@@ -66,15 +68,20 @@ def contribute(
         samples: n_u; what is above the law's weight_limit counts as that.
         law, terms: of the round, checked against each other before (`training.eligibility`).
         source: cryptographic on a device.
+        delta: at which this device prices sums.
         channel: of the ledger, which pays.
+        one_click: how far one click exchanged for another moves the update at most; None: as far as all of them.
 
-    Raises ValueError for a longer clip than the law's, and for a negative value under a law that is priced for none.
+    Raises ValueError for a longer clip than the law's, for a negative value under a law that is priced for none, and
+    for noise that comes to no price.
 
     Formal guarantees: with sigma > 0, (epsilon, delta)-differential privacy of the opened sum for exchanging all of
     this reader's data, with the noise of `cohort_minimum` survivors, none of whom tells the server its share
-    (`SecureSum.rho`); more survivors make it smaller than what is charged. Without noise the charge is 0 because no
-    epsilon bounds what an exact sum tells: what remains is that the server sees no less than the sum of that many
-    devices. Taking part isn't hidden, nor, without noise, the number of all samples together.
+    (`SecureSum.rho`); more survivors make it smaller than what is charged. Whoever else is real, the vector is never
+    told with less than this device's own share of noise, whose price is in the charge too (`prices.sum_prices`).
+    Without noise the charge is 0 because no epsilon bounds what an exact sum tells: what remains is that the server
+    sees no less than the sum of that many devices. Taking part isn't hidden, nor, without noise, the number of all
+    samples together.
     """
     if clipped.norm > law.clip:
         raise ValueError(f"the update is clipped at {clipped.norm}, the round's limit is {law.clip}")
@@ -94,9 +101,11 @@ def contribute(
     }
     if not law.sigma:
         return Contribution(plain, Charge(channel, NAME, parameters, subject=terms.round))
-    parameters[RHO] = law.rho(terms.cohort_minimum, layout.coordinates)
-    epsilon = law.epsilon(terms.cohort_minimum, layout.coordinates)
-    charge = Charge(channel, NAME, parameters, epsilon, law.delta, subject=terms.round)
+    steps = None if one_click is None else one_click.steps(layout.fixed.step)
+    prices = sum_prices(law, terms.cohort_minimum, layout.coordinates, delta, one_click_steps=steps)
+    if not prices.possible:
+        raise ValueError(f"sigma: noise of {law.sigma} comes to epsilon {prices.epsilon:g}, alone {prices.alone:g}")
+    charge = Charge(channel, NAME, parameters | dict(prices.parameters), prices.epsilon, delta, subject=terms.round)
     return Contribution(_noisy(clipped, law, terms, source), charge)
 
 

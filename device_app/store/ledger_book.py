@@ -80,6 +80,26 @@ class LedgerBook:
         found = self._database.row("SELECT total(epsilon) FROM charge WHERE channel = ?", (channel,))
         return float(found[0]) if found else 0.0
 
+    def rho_alone(self, since: datetime | None = None) -> float:
+        """What the noisy sums come to with one share of noise each; of all time, or of charges at or after `since`.
+
+        Charges of before 2026-11-22 name the rho of so many shares: so many times that is no less than what one has.
+        """
+        found = self._database.row(
+            """SELECT total(coalesce(json_extract(parameters, '$.rho_alone'),
+                      json_extract(parameters, '$.rho') * json_extract(parameters, '$.survivors_at_least')))
+               FROM charge WHERE at >= ?""",
+            (0 if since is None else to_us(since),),
+        )
+        return float(found[0]) if found else 0.0
+
+    def of_sums(self) -> dict[str, LedgerEntry]:
+        """The newest charge of each round that was a noisy sum, by its subject."""
+        rows = self._database.rows(
+            f"SELECT {_COLUMNS} FROM charge WHERE json_extract(parameters, '$.rho') IS NOT NULL ORDER BY id"
+        )
+        return {entry.subject: entry for entry in map(_entry, rows)}
+
     def days(self, limit: int = 60) -> list[DaySum]:
         """Sums by UTC day and channel, newest day first."""
         found = self._database.rows(

@@ -8,6 +8,8 @@ from datetime import datetime
 from typing import Literal
 
 from device_app.errors import BudgetSpent, NotEligible, ProtectionTooWeak
+from device_app.privacy.prices import sum_prices
+from device_app.privacy.sums_alone import NOTHING_ALONE, SumsAlone
 from device_app.settings import PrivacySettings
 from device_app.training.tasks.task import Shapes
 from device_app.wire.ids import ReleaseId
@@ -47,7 +49,8 @@ class Terms:
     """What this device holds an offer against.
 
     trainable: the models that it can do the offered task on; None for a task of no particular model. shapes: of the
-    update it would compute. channel: of the ledger that pays, and epsilon_left in it.
+    update it would compute. channel: of the ledger that pays, and epsilon_left in it; alone: what noisy sums have cost
+    so far if nobody else in them was real.
     """
 
     privacy: PrivacySettings
@@ -58,6 +61,7 @@ class Terms:
     epsilon_left: float
     now: datetime
     channel: Channel = "training"
+    alone: SumsAlone = NOTHING_ALONE
 
     @property
     def coordinates(self) -> int:
@@ -160,7 +164,8 @@ def _check_sum(manifest: RoundManifest, terms: Terms) -> float:
             f"the sum may be opened with {given.cohort_minimum} devices in it; at least {terms.privacy.smallest_sum} "
             "are asked for."
         )
-    if terms.privacy.secure_sum_mode == "active" and given.mode != "active":
+    asked = terms.privacy.secure_sum_mode
+    if given.mode != "active" and (asked == "active" or (asked == "by_cohort" and given.graph == "complete")):
         raise ProtectionTooWeak("the sum has no consistency round, and its reader asks for one.")
     try:
         due = law.terms(
@@ -175,10 +180,22 @@ def _check_sum(manifest: RoundManifest, terms: Terms) -> float:
         raise ProtectionTooWeak("the terms of its sum do not follow from its protection.")
     if not law.sigma:
         return 0.0
-    cost = law.epsilon(given.cohort_minimum, terms.coordinates)
-    if cost > terms.privacy.epsilon_per_sum:
+    delta = terms.privacy.delta_per_sum
+    prices = sum_prices(law, given.cohort_minimum, terms.coordinates, delta)
+    if not prices.possible:
         raise ProtectionTooWeak(
-            f"the opened sum costs epsilon {cost:.3g} at delta {law.delta:g}; at most "
+            f"the noise in its sum comes to epsilon {prices.epsilon:g} at delta {delta:g}, and to {prices.alone:g} if "
+            "no other device is real; a sum with noise costs more than 0 and less than infinity."
+        )
+    if prices.epsilon > terms.privacy.epsilon_per_sum * (1 + ROUNDING):
+        raise ProtectionTooWeak(
+            f"the opened sum costs epsilon {prices.epsilon:.3g} at delta {delta:g}; at most "
             f"{terms.privacy.epsilon_per_sum:g} is allowed."
         )
-    return cost
+    if prices.alone > terms.privacy.epsilon_per_sum_alone * (1 + ROUNDING):
+        raise ProtectionTooWeak(
+            f"if no other device is real, the opened sum costs epsilon {prices.alone:.3g} at delta {delta:g}; at most "
+            f"{terms.privacy.epsilon_per_sum_alone:g} is allowed."
+        )
+    terms.alone.check(prices.rho_alone, terms.privacy)
+    return prices.epsilon

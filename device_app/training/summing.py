@@ -6,7 +6,7 @@ asks for the stage's answer, and keeps the next state on the disk before the nex
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Literal
@@ -24,7 +24,7 @@ from device_app.errors import (
 from device_app.privacy.budget import Ledger
 from device_app.privacy.presence import seal_look
 from device_app.privacy.sealed import Charge
-from device_app.privacy.secagg import Contribution, Reply, take_part
+from device_app.privacy.secagg import Contribution, Reply, Step, take_part
 from device_app.privacy.sum_state import SumState, begin_sum
 from device_app.store.database import Database
 from device_app.store.participations import Participations
@@ -118,7 +118,7 @@ class Summing:
             part = self._advance(part, state, offer, answer)
 
     def _send(self, part: SumPart, state: SumState, offer: RoundOffer) -> None:
-        step = next(take_part(state, _NOTHING, self._ledger, payload=part.payload))
+        step = next(self._take_part(state, _NOTHING, part))
         self._uplink.sum_message(offer, state.stage, step.sealed)
         with self._database.transaction():
             self.parts.keep(replace(part, sent=True), self._clock())
@@ -127,7 +127,7 @@ class Summing:
     def _advance(self, part: SumPart, state: SumState, offer: RoundOffer, answer: Reply) -> SumPart:
         """The next state; the masked vector, its price and the state that goes with it are one transaction."""
         contribution = self._contribution(offer) if state.stage == "shares" else _NOTHING
-        way = take_part(state, contribution, self._ledger, payload=part.payload, threads=self._threads)
+        way = self._take_part(state, contribution, part)
         next(way)
         with self._database.transaction():
             step = way.send(answer)
@@ -141,6 +141,18 @@ class Summing:
                 if contribution.paid is not None:
                     contribution.paid()
         return after
+
+    def _take_part(
+        self, state: SumState, contribution: Contribution, part: SumPart
+    ) -> Generator[Step, Reply, SumState]:
+        return take_part(
+            state,
+            contribution,
+            self._ledger,
+            payload=part.payload,
+            smallest=self._ledger.settings.smallest_sum,
+            threads=self._threads,
+        )
 
     def _wait(self, offer: RoundOffer, why: str) -> Outcome:
         return Outcome("waiting", why, offer, again_sec=AGAIN_SEC)

@@ -270,6 +270,7 @@ class Trainer:
             trainable=models,
             shapes=self.computation.shapes(release, manifest) if known else {},
             epsilon_left=self._ledger.left(channel),
+            alone=self._ledger.alone(),
             now=self._clock(),
             channel=channel,
         )
@@ -293,11 +294,21 @@ class Trainer:
         self.stage = "computing"
         update = self.computation.update(release, manifest)
         self.stage = "protecting"
+        delta = self._ledger.settings.delta_per_sum
         if isinstance(law, UnionMarks):
-            return mark(update.tensors[NEWS], law, manifest.terms, self._noise)
+            return mark(update.tensors[NEWS], law, manifest.terms, self._noise, delta=delta)
         channel = TASKS[manifest.task].channel
         clipped = clip_norm(leaving(update, release, manifest), law.clip)
-        given = contribute(clipped, update.samples, law, manifest.terms, self._noise, channel=channel)
+        given = contribute(
+            clipped,
+            update.samples,
+            law,
+            manifest.terms,
+            self._noise,
+            delta=delta,
+            channel=channel,
+            one_click=update.one_click,
+        )
         return replace(given, paid=update.paid)
 
     def _hand_in(self, release: Release, offer: RoundOffer, update: Update) -> UploadReceipt:

@@ -86,6 +86,9 @@ def router(press: Press) -> APIRouter:
         epsilon_lifetime_training: Annotated[float | None, Form()] = None,
         counting: Annotated[list[Literal["on", "off"]], Form()] = [],  # noqa: B006
         epsilon_per_day_counts: Annotated[float | None, Form()] = None,
+        epsilon_per_sum_alone: Annotated[float | None, Form()] = None,
+        epsilon_per_day_alone: Annotated[float | None, Form()] = None,
+        epsilon_lifetime_alone: Annotated[float | None, Form()] = None,
     ) -> Response:
         given = {
             "epsilon_per_report": epsilon_per_report,
@@ -94,6 +97,9 @@ def router(press: Press) -> APIRouter:
             "searches_in_reports": "on" in searches_in_reports if searches_in_reports else None,
             "counting": "on" in counting if counting else None,
             "epsilon_per_day_counts": epsilon_per_day_counts,
+            "epsilon_per_sum_alone": epsilon_per_sum_alone,
+            "epsilon_per_day_alone": epsilon_per_day_alone,
+            "epsilon_lifetime_alone": epsilon_lifetime_alone,
         }
         try:
             device.set_privacy(

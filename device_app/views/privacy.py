@@ -15,6 +15,7 @@ from device_app.shelves import Shelves
 from device_app.store.report_memo import Memo
 from device_app.views.modes import MechanismFacts, ModeFacts, PoolFacts, mechanism_facts, mode_facts
 from device_app.views.sources import SourcesView, sources_view
+from device_app.views.sums import AloneView, SumCost, alone_view, sum_cost
 from device_app.views.traffic import Shown, TrafficLog, traffic_log
 from device_app.wire.recall import (
     BasisL1Report,
@@ -74,14 +75,17 @@ class ReportPair:
 
 @dataclass(frozen=True)
 class CountFacts:
-    """One private count: what of this reader went into it, and what that cost. Displays and clicks are news."""
+    """One private count: what of this reader went into it, and what that cost. Displays and clicks are news.
+
+    cost: None of a count without noise.
+    """
 
     round: str
     since: datetime
     until: datetime
     displayed: int
     clicked: int
-    epsilon: float
+    cost: SumCost | None
 
 
 @dataclass(frozen=True)
@@ -105,6 +109,7 @@ class PrivacyView:
     new_clicks: int
     clicks_until_report: int
     sources: SourcesView
+    alone: AloneView
     counts: tuple[CountFacts, ...] = ()
 
 
@@ -148,15 +153,16 @@ def privacy_view(
         report=None if memo is None else _pair(memo, settings, names if new_clicks == 0 else ()),
         new_clicks=new_clicks,
         clicks_until_report=max(0, clicks_until_due(memo, settings) - new_clicks) if memo else 0,
+        alone=alone_view(ledger),
         counts=_counts(shelves),
         sources=sources_view(shelves, settings),
     )
 
 
 def _counts(shelves: Shelves) -> tuple[CountFacts, ...]:
-    costs = {one.round: one.epsilon for one in shelves.participations.list()}
+    charges = {subject: sum_cost(entry) for subject, entry in shelves.ledger_book.of_sums().items()}
     return tuple(
-        CountFacts(taken.round, taken.since, taken.until, taken.displayed, taken.clicked, costs.get(taken.round, 0.0))
+        CountFacts(taken.round, taken.since, taken.until, taken.displayed, taken.clicked, charges.get(taken.round))
         for taken in shelves.counted.list(COUNTS_SHOWN)
     )
 

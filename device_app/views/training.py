@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from device_app.errors import DeviceError
+from device_app.privacy.budget import Ledger
 from device_app.ranking.groups import OwnGroup
 from device_app.settings import PrivacySettings
 from device_app.store.participations import Participation, Participations
 from device_app.sync.release import Release
 from device_app.training.trainer import Trainer
+from device_app.views.sums import AloneView, SumCost, alone_view, sum_cost
 from device_app.wire.protections import LocalLaplace
 from device_app.wire.rounds import RoundStatus
 
@@ -19,7 +21,7 @@ WAITING = (None, "looking", "gathering")
 
 @dataclass(frozen=True)
 class Contribution:
-    """One round this device took part in; detail says why it was declined or failed."""
+    """One round this device took part in; detail says why it was declined or failed, cost is that of a noisy sum."""
 
     round: str
     system: str
@@ -29,6 +31,7 @@ class Contribution:
     sent_bytes: int
     epsilon: float
     detail: str | None = None
+    cost: SumCost | None = None
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,7 @@ class TrainingView:
     contributions: tuple[Contribution, ...]
     release: str | None
     groups: tuple[OwnGroup, ...] = ()
+    alone: AloneView | None = None
 
 
 def training_view(
@@ -69,14 +73,15 @@ def training_view(
     participations: Participations,
     release: Release | None,
     status: RoundStatus | None,
-    settings: PrivacySettings,
+    ledger: Ledger,
     *,
     paused: bool,
 ) -> TrainingView:
     """The training page; status is the round under way as it was last seen."""
     kept = participations.list()
+    sums = ledger.book.of_sums()
     return TrainingView(
-        settings=settings,
+        settings=ledger.settings,
         paused=paused,
         why_not=trainer.why_not(),
         round=status,
@@ -94,11 +99,13 @@ def training_view(
                 sent_bytes=mine.sent_bytes,
                 epsilon=mine.epsilon,
                 detail=mine.detail,
+                cost=sum_cost(sums[mine.round]) if mine.round in sums else None,
             )
             for mine in kept
         ),
         release=None if release is None else release.id,
         groups=_groups(trainer),
+        alone=alone_view(ledger),
     )
 
 

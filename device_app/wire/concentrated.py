@@ -38,14 +38,19 @@ def rho_of_sum(bound_steps: float, share_sigma: int, contributors: int, coordina
 def epsilon_of(rho: float, delta: float) -> float:
     """The least epsilon that rho gives for this delta: Canonne, Kamath and Steinke 2020, corollary 13, over alpha.
 
-    epsilon = alpha rho + log(1 - 1/alpha) - log(delta alpha) / (alpha - 1), any alpha > 1 is a valid bound.
+    epsilon = alpha rho + log(1 - 1/alpha) - log(delta alpha) / (alpha - 1), any alpha > 1 is a valid bound. Infinite
+    for a rho that is, or is no number.
     """
     if not 0 < delta < 1:
         raise ValueError(f"delta: between 0 and 1, got {delta}")
+    if not math.isfinite(rho):
+        return math.inf
     if rho <= 0:
         return 0.0
-    # The best alpha is near 1 + sqrt(log(1/delta) / rho); two decades around it, finely.
+    # The best alpha is near 1 + sqrt(log(1/delta) / rho); two decades around it, finely. In terms of alpha - 1, since
+    # alpha itself is rounded to 1 where rho is very large.
     middle = math.sqrt(math.log(1 / delta) / rho)
-    alphas = 1 + middle * np.logspace(-1, 1, 4_001)
-    epsilons = alphas * rho + np.log1p(-1 / alphas) - np.log(delta * alphas) / (alphas - 1)
+    over = middle * np.logspace(-1, 1, 4_001)
+    logs = np.log1p(over)
+    epsilons = (1 + over) * rho + np.log(over) - logs - (math.log(delta) + logs) / over
     return max(0.0, float(epsilons.min()))

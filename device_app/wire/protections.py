@@ -12,7 +12,7 @@ from device_app.wire.concentrated import epsilon_of, rho_of_sum
 from device_app.wire.ids import Message
 from device_app.wire.layout import UpdateLayout
 from device_app.wire.ring import FixedPoint
-from device_app.wire.secagg import MEMBERS_LIMIT, NOISE_REACH, SPARSE_FROM, SumTerms
+from device_app.wire.secagg import MEMBERS_LIMIT, NOISE_REACH, SPARSE_FROM, Mode, SumTerms
 from device_app.wire.union import UnionMarks
 
 
@@ -47,9 +47,11 @@ class SecureSum(Message):
     clip: float = Field(gt=0, description="C")
     weight_limit: int = Field(default=1, ge=1, le=1024, description="The cap of n_u; 1: devices count alike.")
     sigma: int = Field(default=0, ge=0, le=2**24, description="One share of the noise, in steps; 0: none.")
-    delta: float = Field(default=1e-6, gt=0, lt=1, description="At which epsilon is told, where there is noise.")
-    mode: Literal["semi_honest", "active"] = "semi_honest"
-    graph: Literal["complete", "by_cohort"] = Field(default="by_cohort", description="Sparse from 100 devices on.")
+    delta: float = Field(
+        default=1e-6, gt=0, lt=1, description="At which the server tells epsilon; devices figure it at their own."
+    )
+    mode: Mode = "by_cohort"
+    graph: Literal["complete", "by_cohort"] = Field(default="by_cohort", description="Sparse above 100 devices.")
     bits: Literal[32, 64] = 32
     fraction_bits: int = Field(default=16, ge=0, le=62, description="f")
     cohort_limit: int = Field(default=1_000, ge=2, le=MEMBERS_LIMIT)
@@ -86,7 +88,7 @@ class SecureSum(Message):
         sparse = self.graph == "by_cohort" and cohort >= SPARSE_FROM
         return SumTerms(
             round=round_id,
-            mode=self.mode,
+            mode=("semi_honest" if sparse else "active") if self.mode == "by_cohort" else self.mode,
             graph="sparse" if sparse else "complete",
             cohort=cohort,
             cohort_minimum=cohort_minimum,
@@ -111,7 +113,7 @@ class SecureSum(Message):
         return rho_of_sum(self.reach_steps, self.sigma, contributors, coordinates)
 
     def epsilon(self, contributors: int, coordinates: int) -> float:
-        """The same as an epsilon at `delta`."""
+        """The same as an epsilon at `delta`, for the server's pages: what a device is charged is its own affair."""
         return epsilon_of(self.rho(contributors, coordinates), self.delta)
 
     def _headroom(self, cohort: int) -> float:

@@ -28,8 +28,10 @@ LENGTH_LIMIT = 2**27
 BOX_BYTES = 8 + 2 * SHARE_BYTES + 16
 KEY_BYTES = 32
 SIGNATURE_BYTES = 64
-SPARSE_FROM = 100
+SPARSE_FROM = 101
 """From so many devices on each masks with about log n others (Bell et al. 2020)."""
+Mode = Literal["semi_honest", "active", "by_cohort"]
+"""Of a protection. by_cohort: active on the complete graph, semi_honest in the sparse form."""
 NOISE_REACH = 10.0
 """Standard deviations of the opened sum's noise for which the ring has room: beyond them lie fewer than 1 in 10^23."""
 
@@ -234,10 +236,8 @@ def _ascending(field: str, numbers: tuple[int, ...]) -> None:
 def required_threshold(terms: SumTerms, holders: int) -> int:
     """The least threshold a device accepts when so many members hold shares of a secret (ALGORITHMS 3.5).
 
-    Active server: floor(2n/3) + 1, which with fewer than n/3 colluding members keeps 2t > n + n_C: no set of answers
-    gives both secrets of anybody. Server that follows the protocol: a majority; in the sparse form more than a third of
-    the neighbourhood, since the paper's bound has chosen t for it (backend.federation.secagg.graph).
+    Where everybody masks with everybody. Active server: floor(2n/3) + 1, which with fewer than n/3 colluding members
+    keeps 2t > n + n_C: no set of answers gives both secrets of anybody. Server that follows the protocol: a majority.
+    In the sparse form t is that of `wire.neighbourhood`, neither more nor less.
     """
-    if terms.mode == "active":
-        return 2 * holders // 3 + 1
-    return holders // 2 + 1 if terms.graph == "complete" else holders // 3 + 1
+    return 2 * holders // 3 + 1 if terms.mode == "active" else holders // 2 + 1

@@ -15,7 +15,7 @@ from device_app.wire.concentrated import epsilon_of, rho_of_sum
 from device_app.wire.ids import Message
 from device_app.wire.layout import WeightedSum, marked_rows
 from device_app.wire.ring import RingVector, as_integers
-from device_app.wire.secagg import MEMBERS_LIMIT, NOISE_REACH, SPARSE_FROM, SumTerms
+from device_app.wire.secagg import MEMBERS_LIMIT, NOISE_REACH, SPARSE_FROM, Mode, SumTerms
 
 NEWS = "news"
 """The one tensor of such an update: float32 [n], 1 at this device's news and 0 elsewhere."""
@@ -52,8 +52,10 @@ class UnionMarks(Message):
     sigma: int = Field(default=0, ge=0, le=2**20, description="One share of the noise on counts; 0: exact.")
     dummies: int = Field(default=0, ge=0, le=65_536, description="Random news that a device marks besides its own.")
     rows_limit: int = Field(default=512, ge=1, le=65_536, description="Most news of one device.")
-    delta: float = Field(default=1e-6, gt=0, lt=1, description="At which epsilon is told, where there is noise.")
-    mode: Literal["semi_honest", "active"] = "semi_honest"
+    delta: float = Field(
+        default=1e-6, gt=0, lt=1, description="At which the server tells epsilon; devices figure it at their own."
+    )
+    mode: Mode = "by_cohort"
     graph: Literal["complete", "by_cohort"] = "by_cohort"
     bits: Literal[32, 64] = 32
     cohort_limit: int = Field(default=1_000, ge=2, le=MEMBERS_LIMIT)
@@ -84,7 +86,7 @@ class UnionMarks(Message):
         sparse = self.graph == "by_cohort" and cohort >= SPARSE_FROM
         return SumTerms(
             round=round_id,
-            mode=self.mode,
+            mode=("semi_honest" if sparse else "active") if self.mode == "by_cohort" else self.mode,
             graph="sparse" if sparse else "complete",
             cohort=cohort,
             cohort_minimum=cohort_minimum,
@@ -109,15 +111,19 @@ class UnionMarks(Message):
         """What the opened value of a news must reach for its row to be opened."""
         return self.owners_minimum + SAFETY * self.sigma * math.sqrt(survivors)
 
+    @property
+    def reach_steps(self) -> float:
+        """How far exchanging all of a device's news moves its counts: rows_limit ones against rows_limit others."""
+        return math.sqrt(2 * self.rows_limit)
+
     def rho(self, contributors: int, coordinates: int) -> float:
         """What the opened counts cost a device when its news are exchanged for any others. ValueError without noise."""
         if not self.sigma:
             raise ValueError("sigma: without noise there is no rho")
-        # rows_limit ones against rows_limit others.
-        return rho_of_sum(math.sqrt(2 * self.rows_limit), self.sigma, contributors, coordinates)
+        return rho_of_sum(self.reach_steps, self.sigma, contributors, coordinates)
 
     def epsilon(self, contributors: int, coordinates: int) -> float:
-        """The same as an epsilon at `delta`."""
+        """The same as an epsilon at `delta`, for the server's pages: what a device is charged is its own affair."""
         return epsilon_of(self.rho(contributors, coordinates), self.delta)
 
 

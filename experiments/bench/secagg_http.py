@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 from backend.db.engine import open_engine
 from backend.db.sessions import reading_session
 from backend.db.tables_federation import Round
-from backend.federation.secagg.graph import choose_neighbourhood
 from backend.operator import Operator
 from backend.settings import load_settings
+from device_app.wire.neighbourhood import choose_neighbourhood
 from device_app.wire.secagg import SPARSE_FROM
 from experiments.bench.newspaper import free_port
 from experiments.bench.secagg_clients import WireClient

@@ -12,6 +12,7 @@ from device_app.views.latency import LatencyView, latency_view, waterfall
 from device_app.views.modes import PoolFacts, mechanism_facts, mode_facts
 from device_app.views.privacy import BudgetView, CountFacts, LedgerDay, PrivacyView, ReportPair
 from device_app.views.sources import SourceFacts, SourcesView
+from device_app.views.sums import AloneView, SumCost
 from device_app.views.traffic import Shown
 from device_app.views.training import Contribution, TrainingView, UpdateFacts
 from device_app.wire.protections import LocalLaplace
@@ -76,11 +77,21 @@ def privacy_view(kind: Kind, settings: PrivacySettings, now: datetime, page: int
             (21, 14, 7) if scored else (),
             ("Ports and ships", "Stars and stones", "Trams") if scored else (),
         ),
+        alone=AloneView(0.0 if empty else 21.05, 48.0, 0.0 if empty else 33.2, None, 1e-6),
         counts=()
         if empty
         else (
-            CountFacts("round-9", now - timedelta(hours=26), now - timedelta(hours=2), 28, 3, 3.62),
-            CountFacts("round-4", now - timedelta(hours=50), now - timedelta(hours=26), 32, 5, 1.98),
+            CountFacts(
+                "round-9",
+                now - timedelta(hours=26),
+                now - timedelta(hours=2),
+                28,
+                3,
+                SumCost(1e-6, 3.62, 21.05, 1.4, 8.0),
+            ),
+            CountFacts(
+                "round-4", now - timedelta(hours=50), now - timedelta(hours=26), 32, 5, SumCost(1e-6, 1.98, 21.05)
+            ),
         ),
         new_clicks=2,
         clicks_until_report=3,

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from backend.federation.secagg.graph import Assumptions
 from backend.federation.secagg.record import SumRecord
 from backend.federation.secagg.secure_sum import OpenedSum, SecureSum
 from device_app.privacy.sealed import Charge
@@ -164,11 +163,9 @@ def run_sum(server: SecureSum, devices: list[Device], gone: Mapping[str, Collect
     return server.open()
 
 
-def cohort(
-    terms: SumTerms, *, threshold: int | None = None, assumptions: Assumptions | None = None
-) -> tuple[SecureSum, list[Device]]:
+def cohort(terms: SumTerms, *, threshold: int | None = None) -> tuple[SecureSum, list[Device]]:
     """A server, and as many devices as the terms allow, with random vectors."""
-    server = SecureSum.begin(terms, threshold=threshold, assumptions=assumptions)
+    server = SecureSum.begin(terms, threshold=threshold)
     return server, [Device.new(n, terms, random_vector(terms.length, terms.bits)) for n in range(terms.cohort)]
 
 

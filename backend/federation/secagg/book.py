@@ -20,7 +20,6 @@ from sqlalchemy.orm import Session
 from backend.db.sessions import reading_session, writing_session
 from backend.db.tables_federation import SecureSumRow
 from backend.federation.secagg.errors import SumFailed, SumMessageRefused, UnknownSum
-from backend.federation.secagg.graph import Assumptions
 from backend.federation.secagg.members import Members
 from backend.federation.secagg.record import ENDED, ServerStage, SumRecord
 from backend.federation.secagg.rows import SumRows
@@ -74,7 +73,6 @@ class SumBook:
         engine: a migrated database.
         folder: for running sums and for uploads that are still coming.
         clock: the time, in UTC.
-        assumptions: of the sparse graph.
         threads: for unmasking; None is one for each processor.
     """
 
@@ -84,12 +82,11 @@ class SumBook:
         folder: Path,
         clock: Callable[[], datetime],
         *,
-        assumptions: Assumptions | None = None,
         threads: int | None = None,
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._engine, self._folder, self._clock = engine, folder, clock
-        self._assumptions, self._threads = assumptions, threads or os.cpu_count() or 1
+        self._threads = threads or os.cpu_count() or 1
         self._terms: dict[str, SumTerms] = {}
         self.sweep()
 
@@ -287,7 +284,7 @@ class SumBook:
     def _restore(self, session: Session, row: SecureSumRow, *, with_total: bool = False) -> SecureSum:
         record = SumRecord.model_validate_json(row.record)
         total = self._total(row.total, record.terms) if with_total and row.total is not None else None
-        return SecureSum(record, SumRows(session, row.name), total, assumptions=self._assumptions)
+        return SecureSum(record, SumRows(session, row.name), total)
 
     def _keep(self, total: RingVector) -> str:
         name = sha256(total.data).hexdigest()

@@ -14,7 +14,7 @@ from hashlib import sha256
 import numpy as np
 
 from backend.federation.secagg.errors import SumFailed, SumMessageConflict, SumMessageRefused, SumStageClosed
-from backend.federation.secagg.graph import Assumptions, MaskGraph, choose_neighbourhood, random_circle
+from backend.federation.secagg.graph import MaskGraph, random_circle
 from backend.federation.secagg.members import Members
 from backend.federation.secagg.messages import Entry, HeldMessages, Messages, MessageStage
 from backend.federation.secagg.packing import pack_revealed, pack_shared
@@ -23,6 +23,7 @@ from backend.federation.secagg.unmask import LeftoverMasks, leftover_masks
 from backend.federation.secagg.vectors import zero_vector
 from device_app.wire.ids import Message
 from device_app.wire.masks import apply_masks
+from device_app.wire.neighbourhood import choose_neighbourhood
 from device_app.wire.pairing import check_agreement, check_keys
 from device_app.wire.ring import RingVector, ring_dtype
 from device_app.wire.secagg import (
@@ -57,13 +58,10 @@ class SecureSum:
         record: SumRecord,
         messages: Messages,
         total: RingVector | None = None,
-        *,
-        assumptions: Assumptions | None = None,
     ) -> None:
         """A sum that goes on from what was stored; no total is a running sum of nothing. `begin` is for a new one."""
         self.record, self.messages, self.members = record, messages, Members(record, messages)
         self._total = total
-        self._assumptions = assumptions
         self._context = record.terms.digest()
 
     @classmethod
@@ -73,11 +71,10 @@ class SecureSum:
         messages: Messages | None = None,
         *,
         threshold: int | None = None,
-        assumptions: Assumptions | None = None,
     ) -> SecureSum:
         """A new sum. threshold: t, where it isn't to be the least that devices accept (or the sparse graph's own)."""
         record = SumRecord(terms=terms, wanted_threshold=threshold)
-        return cls(record, HeldMessages() if messages is None else messages, assumptions=assumptions)
+        return cls(record, HeldMessages() if messages is None else messages)
 
     @property
     def total(self) -> RingVector:
@@ -249,7 +246,7 @@ class SecureSum:
         self._enough("advertised keys", members, record.terms.cohort_minimum)
         chosen = None
         if record.terms.graph == "sparse":
-            chosen = choose_neighbourhood(members, self._assumptions)
+            chosen = choose_neighbourhood(members)
         graph = MaskGraph.sparse(random_circle(members), chosen.degree) if chosen else MaskGraph(members, members - 1)
         record.members, record.degree, record.circle = graph.members, graph.degree, graph.circle
         usual = chosen.threshold if chosen else max(2, required_threshold(record.terms, members))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import timedelta
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from device_app.errors import NotEligible
+from device_app.privacy.prices import OneClick
 from device_app.store.count_log import CountTaken, CountWindow
 from device_app.training.gradients import GradientFn, Params
 from device_app.training.samples import SampleSource
@@ -48,7 +50,20 @@ class CountTask:
             displayed=int(np.count_nonzero(tensors[DISPLAYED])),
             clicked=int(np.count_nonzero(tensors[CLICKED])),
         )
-        return Update(tensors, loss=0.0, samples=1, paid=lambda: self.take(taken))
+        near = one_click(self.listed)
+        return Update(tensors, loss=0.0, samples=1, one_click=near, paid=lambda: self.take(taken))
+
+
+def one_click(listed: CountList) -> OneClick:
+    """What one click and its display, exchanged for those of another piece of news or left out, do to a count.
+
+    Formal guarantees: there is a joint draw of the two random choices under which `count_vector` differs in at most two
+    entries of each tensor, by 1 and by w: L2 at most sqrt(2 (1 + w^2)). Where news a stands for b, the same rows are
+    drawn with a for b; where a is left out of more than the limit, a random one that wasn't drawn takes its place. A
+    bound on rho for every such pair of vectors bounds that of the random ones (joint quasi-convexity).
+    """
+    distance = math.sqrt(2 * (1 + listed.displayed_unit**2))
+    return OneClick(distance, listed.displayed_limit + listed.clicked_limit + 2)
 
 
 def count_task(given: Given) -> CountTask:

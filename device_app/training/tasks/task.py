@@ -10,6 +10,7 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from device_app.privacy.prices import OneClick
 from device_app.sync.release import Release
 from device_app.training.gradients import GRADIENT_PREFIX, GradientFn, Params
 from device_app.training.reading import Reading
@@ -26,13 +27,15 @@ class Update:
     """What a reader's data come to, in clear: it has to be clipped and made noisy or masked before it may leave.
 
     tensors are named `g.<parameter>` where they are gradients; loss is the mean loss before the step, 0 where there is
-    none; samples counts what went in. paid, if given, is called in the transaction that pays for the update: it writes
-    down what must not be given a second time.
+    none; samples counts what went in. one_click: how far a single click exchanged for another moves the tensors; None
+    where that is as far as exchanging everything, as in a gradient that is clipped as a whole. paid, if given, is
+    called in the transaction that pays for the update: it writes down what must not be given a second time.
     """
 
     tensors: Mapping[str, NDArray[np.float32]]
     loss: float
     samples: int
+    one_click: OneClick | None = None
     paid: Callable[[], None] | None = None
 
 

@@ -9,13 +9,8 @@ from itertools import combinations
 
 import pytest
 
-from backend.federation.secagg.graph import (
-    Assumptions,
-    MaskGraph,
-    Neighbourhood,
-    choose_neighbourhood,
-    random_circle,
-)
+from backend.federation.secagg.graph import MaskGraph, random_circle
+from device_app.wire.neighbourhood import Assumptions, Neighbourhood, choose_neighbourhood
 from device_app.wire.secagg import SPARSE_FROM
 from tests.doubles.secure_sums import cohort, plain_sum, run_sum, terms
 

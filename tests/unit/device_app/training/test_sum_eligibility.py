@@ -8,6 +8,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from device_app.errors import BudgetSpent, ProtectionTooWeak
+from device_app.privacy.prices import sum_prices
+from device_app.privacy.sums_alone import SumsAlone
 from device_app.settings import PrivacySettings
 from device_app.training.eligibility import Terms, check_offer
 from device_app.wire.protections import SecureSum
@@ -77,14 +79,15 @@ def test_a_sum_dearer_than_the_ceiling_or_the_budget_is_declined_by_its_worst_pr
 
 
 @pytest.mark.parametrize(
-    "change", [{"length": 264}, {"bound": 0.05}, {"fraction_bits": 20}, {"mode": "active"}, {"headroom": 0.0}]
+    "change", [{"length": 264}, {"bound": 0.05}, {"fraction_bits": 20}, {"mode": "semi_honest"}, {"headroom": 0.0}]
 )
 def test_terms_that_do_not_follow_from_the_protection_are_declined(change: dict[str, object]) -> None:
     good = manifest(NOISY)
     assert good.terms is not None
     other = good.model_copy(update={"terms": good.terms.model_copy(update=change)})
+    trusting = replace(DEVICE, privacy=PrivacySettings(secure_sum_mode="semi_honest"))
     with pytest.raises(ProtectionTooWeak, match="do not follow"):
-        check_offer(other, DEVICE)
+        check_offer(other, trusting)
 
 
 def test_a_cohort_beyond_what_the_ring_has_room_for_is_declined() -> None:
@@ -96,8 +99,60 @@ def test_a_cohort_beyond_what_the_ring_has_room_for_is_declined() -> None:
 
 def test_a_reader_who_distrusts_the_server_takes_part_in_active_sums_only() -> None:
     careful = replace(DEVICE, privacy=PrivacySettings(secure_sum_mode="active"))
-    with pytest.raises(ProtectionTooWeak, match="no consistency round"):
-        check_offer(manifest(NOISY), careful)
-    active = SecureSum(clip=0.1, sigma=4_900, mode="active", graph="complete")
-    check_offer(manifest(active), careful)
-    check_offer(manifest(active), DEVICE)
+    trusting = replace(DEVICE, privacy=PrivacySettings(secure_sum_mode="semi_honest"))
+    semi_honest = manifest(NOISY.model_copy(update={"mode": "semi_honest"}))
+    sparse = manifest(NOISY, cohort=101)
+    assert sparse.terms is not None
+    assert (sparse.terms.graph, sparse.terms.mode) == ("sparse", "semi_honest")
+    for offer, device, taken in (
+        (manifest(NOISY), careful, True),
+        (semi_honest, careful, False),
+        (sparse, careful, False),
+        (manifest(NOISY), DEVICE, True),
+        (semi_honest, DEVICE, False),
+        (sparse, DEVICE, True),
+        (semi_honest, trusting, True),
+    ):
+        if taken:
+            check_offer(offer, device)
+        else:
+            with pytest.raises(ProtectionTooWeak, match="no consistency round"):
+                check_offer(offer, device)
+
+
+@pytest.mark.parametrize("theirs", [1e-12, 1e-6, 1 - 1e-16])
+def test_a_sum_is_priced_at_the_devices_delta_whatever_the_round_says(theirs: float) -> None:
+    law = NOISY.model_copy(update={"delta": theirs})
+    price = NOISY.epsilon(10, 262)
+    check_offer(manifest(law), replace(DEVICE, epsilon_left=price))
+    with pytest.raises(BudgetSpent):
+        check_offer(manifest(law), replace(DEVICE, epsilon_left=price * 0.99))
+    stricter = replace(DEVICE, privacy=PrivacySettings(delta_per_sum=1e-9))
+    with pytest.raises(BudgetSpent):
+        check_offer(manifest(law), replace(stricter, epsilon_left=price))
+
+
+def test_noise_that_costs_nothing_is_none_and_declined() -> None:
+    free = SecureSum(clip=1e-9, sigma=2**20, fraction_bits=0)
+    with pytest.raises(ProtectionTooWeak, match=r"comes to epsilon 0 at delta 1e-06.* costs more than 0"):
+        check_offer(manifest(free), DEVICE)
+
+
+def test_a_sum_dearer_than_the_ceiling_if_nobody_else_is_real_is_declined() -> None:
+    thin = NOISY.model_copy(update={"sigma": 3_400})
+    price = sum_prices(thin, 60, 262, 1e-6)
+    assert price.epsilon < PrivacySettings().epsilon_per_sum
+    with pytest.raises(ProtectionTooWeak, match=rf"if no other device is real.* epsilon {price.alone:.3g}"):
+        check_offer(manifest(thin, minimum=60), DEVICE)
+    check_offer(manifest(thin, minimum=60), replace(DEVICE, privacy=PrivacySettings(epsilon_per_sum_alone=price.alone)))
+
+
+def test_a_sum_that_would_pass_the_ceiling_of_the_day_or_of_the_life_alone_is_declined_before_it_is_joined() -> None:
+    one = sum_prices(NOISY, 10, 262, 1e-6).rho_alone
+    check_offer(manifest(NOISY), replace(DEVICE, alone=SumsAlone(4 * one, 4 * one)))
+    with pytest.raises(BudgetSpent, match=r"no other device is real .* left today"):
+        check_offer(manifest(NOISY), replace(DEVICE, alone=SumsAlone(5 * one, 5 * one)))
+    lifetime = replace(DEVICE, privacy=PrivacySettings(epsilon_lifetime_alone=30))
+    check_offer(manifest(NOISY), replace(lifetime, alone=SumsAlone(0, one)))
+    with pytest.raises(BudgetSpent, match="left in all"):
+        check_offer(manifest(NOISY), replace(lifetime, alone=SumsAlone(0, 3 * one)))

@@ -58,7 +58,11 @@ def test_the_privacy_page_says_what_each_count_took_and_cost_and_lets_counts_be_
     reader = Reader()
     text = " ".join(reader.get("/privacy").split())
     assert '<th scope="row" class="nowrap">round-9</th>' in text
-    assert '<td class="num">28</td><td class="num">3</td><td class="num">3.62</td>' in text
+    prices = "".join(f'<td class="num">{one}</td>' for one in ("28", "3", "3.62", "1.4", "21.1", "8"))
+    assert prices in text, "with real company and with none, of everything and of one click"
+    assert '<td class="num">21.1</td><td class="num">not kept</td>' in text, "a charge of before the second price"
+    assert "A newsroom that invents them all learns yours under its own share of noise alone" in text
+    assert "come to 21.1 epsilon today, of 48 at most, and to 33.2 in all, at a delta of 1e-06" in text
     assert '<th scope="row">Counts</th><td class="num">3.62</td>' in text
     assert "Nothing of you is in any count yet" in Reader("empty").get("/privacy")
     form = {
@@ -66,6 +70,8 @@ def test_the_privacy_page_says_what_each_count_took_and_cost_and_lets_counts_be_
     }  # fmt: skip
     reader.post("/privacy/switches", **form)
     assert reader.device.settings.counting, "a form without the box changes nothing"
+    reader.post("/privacy/switches", **form | {"epsilon_per_sum_alone": "100", "epsilon_lifetime_alone": "200"})
+    assert (reader.device.settings.epsilon_per_sum_alone, reader.device.settings.epsilon_lifetime_alone) == (100, 200)
     reader.post("/privacy/switches", **form | {"counting": "off", "epsilon_per_day_counts": "3"})
     assert (reader.device.settings.counting, reader.device.settings.epsilon_per_day_counts) == (False, 3)
     assert "this device adds to none" in reader.get("/privacy")

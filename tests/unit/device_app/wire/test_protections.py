@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from pydantic import ValidationError
 
+from device_app.wire.concentrated import epsilon_of
 from device_app.wire.protections import SecureSum
 from device_app.wire.rounds import RoundManifest
+from device_app.wire.union import UnionMarks
 
 GIVEN = {
     "round": "round-1", "release": "r1", "system": "s", "task": "full_gradient", "model": "m", "negatives": 4,
@@ -36,10 +40,24 @@ def test_noise_and_weights_do_not_go_together() -> None:
         SecureSum(clip=0.1, sigma=1, weight_limit=2)
 
 
+@pytest.mark.parametrize(
+    ("cohort", "mode"), [(2, "active"), (100, "active"), (101, "semi_honest"), (900, "semi_honest")]
+)
+@pytest.mark.parametrize("law", [SecureSum(clip=1.0), UnionMarks(owners_minimum=3)])
+def test_the_mode_follows_from_the_cohort(law: SecureSum | UnionMarks, cohort: int, mode: str) -> None:
+    assert law.terms("round-1", cohort=cohort, cohort_minimum=2, coordinates=7).mode == mode
+
+
+@pytest.mark.parametrize("rho", [1e30, 1e33, 1e38, math.inf, math.nan])
+def test_a_huge_rho_has_a_huge_epsilon_and_never_none(rho: float) -> None:
+    """At alpha rounded to 1 the formula gave no number, and no number was taken for 0."""
+    assert epsilon_of(rho, 1e-6) >= 1e30
+
+
 def test_a_large_cohort_masks_sparsely_and_an_active_one_never() -> None:
     law = SecureSum(clip=1.0)
-    assert law.terms("round-1", cohort=99, cohort_minimum=10, coordinates=7).graph == "complete"
-    assert law.terms("round-1", cohort=100, cohort_minimum=10, coordinates=7).graph == "sparse"
+    assert law.terms("round-1", cohort=100, cohort_minimum=10, coordinates=7).graph == "complete"
+    assert law.terms("round-1", cohort=101, cohort_minimum=10, coordinates=7).graph == "sparse"
     with pytest.raises(ValidationError, match="needs 'complete'"):
         SecureSum(clip=1.0, mode="active")
     active = SecureSum(clip=1.0, mode="active", graph="complete")

@@ -1,0 +1,249 @@
+"""A server of the attacker's own: it offers a count, invents everybody else in it, and opens the one real vector.
+
+It speaks the wire and nothing else of the backend. What it can't invent (a release, for a device without one) it passes
+on to an honest server.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from hashlib import sha256
+
+import httpx
+import numpy as np
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from numpy.typing import NDArray
+
+from device_app.wire.ids import PROTOCOL_HEADER, PROTOCOL_VERSION
+from device_app.wire.masks import apply_masks
+from device_app.wire.offers import sign_offer
+from device_app.wire.pairing import channel_keys, close_box, open_box, pair_seed, sign_agreement, sign_keys
+from device_app.wire.popularity import CLICKED, DISPLAYED, MATERIAL, CountList
+from device_app.wire.protections import SecureSum
+from device_app.wire.releases import BlobRef
+from device_app.wire.ring import as_integers, ring_dtype
+from device_app.wire.rounds import RoundManifest, RoundOffer, RoundStatus, UploadReceipt
+from device_app.wire.secagg import (
+    AdvertisedKeys,
+    Agreements,
+    MemberSignature,
+    Roster,
+    RosterEntry,
+    SharedKeys,
+    Shares,
+    Survivors,
+    required_threshold,
+)
+from device_app.wire.shamir import SHARE_BYTES, LagrangeBasis, join_bytes
+
+
+@dataclass
+class InventedMember:
+    """Keys that the attacker holds the secrets of."""
+
+    number: int
+    context: bytes
+    identity: Ed25519PrivateKey = field(default_factory=Ed25519PrivateKey.generate)
+    encryption: X25519PrivateKey = field(default_factory=X25519PrivateKey.generate)
+    mask: X25519PrivateKey = field(default_factory=X25519PrivateKey.generate)
+
+    @property
+    def keys(self) -> AdvertisedKeys:
+        return sign_keys(
+            self.context,
+            self.identity,
+            self.encryption.public_key().public_bytes_raw(),
+            self.mask.public_key().public_bytes_raw(),
+        )
+
+
+@dataclass
+class LyingServer(httpx.BaseTransport):
+    """Rounds of a count, one after the other, each with as many invented members as the lie wants.
+
+    Args:
+        honest: answers everything that isn't a round or a material of one.
+        listed: the news whose displays and clicks are asked for.
+        law: the protection it offers.
+        cohort, cohort_minimum: of the terms it offers.
+        claimed: the members that its roster claims; None: as many as it names.
+        named: the members that its roster names, the device among them.
+        threshold: of its roster; None: the least that a device accepts.
+        key: signs its offers; None: one of its own.
+    """
+
+    honest: httpx.BaseTransport
+    listed: CountList
+    law: SecureSum
+    clock: Callable[[], datetime]
+    cohort: int = 10
+    cohort_minimum: int = 10
+    claimed: int | None = None
+    named: int = 10
+    threshold: int | None = None
+    key: Ed25519PrivateKey | None = None
+    number: int = 1
+    stages: list[str] = field(default_factory=list)
+    opened: NDArray[np.float64] | None = None
+
+    def __post_init__(self) -> None:
+        self.key = self.key or Ed25519PrivateKey.generate()
+        self.again()
+
+    def again(self) -> None:
+        """Another round, with members invented anew."""
+        count = len(self.listed.news)
+        self.terms = self.law.terms(
+            f"round-{self.number}", cohort=self.cohort, cohort_minimum=self.cohort_minimum, coordinates=2 * count
+        )
+        self.material = self.listed.model_dump_json().encode()
+        self.manifest = RoundManifest(
+            round=self.terms.round,
+            release="r1",
+            system="private_counts",
+            task="count",
+            shapes={DISPLAYED: (count,), CLICKED: (count,)},
+            materials={MATERIAL: BlobRef(sha256=sha256(self.material).hexdigest(), size_bytes=len(self.material))},
+            protection=self.law,
+            closes_at=self.clock() + timedelta(hours=1),
+            terms=self.terms,
+        )
+        context = self.terms.digest()
+        self.invented = [InventedMember(number, context) for number in range(2, self.named + 1)]
+        self.device: AdvertisedKeys | None = None
+        self.shared: SharedKeys | None = None
+        self.opened = None
+        self.number += 1
+
+    def offer_body(self) -> bytes:
+        """What a chosen check-in is answered with."""
+        assert self.key is not None
+        offer = RoundOffer(manifest=self.manifest, pseudonym=secrets.token_urlsafe(24))
+        return sign_offer(offer, self.key).model_dump_json().encode()
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        path, body = request.url.path, request.read()
+        if path == "/v1/rounds/current":
+            return _json(self._status().model_dump_json().encode())
+        if path == "/v1/rounds/check-in":
+            return _json(self.offer_body())
+        if path == f"/v1/blobs/{sha256(self.material).hexdigest()}":
+            return _answer(self.material, "application/octet-stream")
+        if path.startswith(f"/v1/rounds/{self.terms.round}/"):
+            stage = path.split("/")[4]
+            return self._take(stage, body) if request.method == "PUT" else self._tell(stage)
+        if path == f"/v1/rounds/{self.terms.round}":
+            return _json(self._status().model_dump_json().encode())
+        return self.honest.handle_request(request)
+
+    def _take(self, stage: str, body: bytes) -> httpx.Response:
+        self.stages.append(stage)
+        if stage == "keys":
+            self.device = AdvertisedKeys.model_validate_json(body)
+        elif stage == "shares":
+            self.shared = SharedKeys.model_validate_json(body)
+        elif stage == "masked":
+            self.opened = self._open(body)
+        receipt = UploadReceipt(round=self.terms.round, sha256=sha256(body).hexdigest(), duplicate=False)
+        return _json(receipt.model_dump_json().encode())
+
+    def _tell(self, stage: str) -> httpx.Response:
+        assert self.device is not None
+        if stage == "keys":
+            return _json(self._roster().model_dump_json().encode())
+        if stage == "shares":
+            junk = bytes(SHARE_BYTES)
+            boxes = []
+            for one in self.invented:
+                _, down = channel_keys(one.context, one.encryption, self.device.encryption_key, (1, one.number))
+                boxes.append(close_box(down, one.number, 1, junk, junk).model_copy(update={"member": one.number}))
+            return _json(Shares(boxes=tuple(boxes)).model_dump_json().encode())
+        if stage == "masked":
+            everybody = tuple(range(1, self.named + 1))
+            return _json(Survivors(members=everybody).model_dump_json().encode())
+        return _json(self._agreements().model_dump_json().encode())
+
+    def _agreements(self) -> Agreements:
+        """Everybody invented agrees to everything."""
+        roster, everybody = self._roster(), tuple(range(1, self.named + 1))
+        return Agreements(
+            signatures=tuple(
+                MemberSignature(
+                    member=one.number,
+                    signature=sign_agreement(one.context, roster, everybody, one.identity).signature,
+                )
+                for one in self.invented
+            )
+        )
+
+    def _roster(self) -> Roster:
+        assert self.device is not None
+        least = max(2, required_threshold(self.terms, self.named))
+        return Roster(
+            round=self.terms.round,
+            me=1,
+            cohort=self.claimed or self.named,
+            threshold=self.threshold or least,
+            members=(
+                RosterEntry(member=1, keys=self.device),
+                *(RosterEntry(member=one.number, keys=one.keys) for one in self.invented),
+            ),
+        )
+
+    def _open(self, masked: bytes) -> NDArray[np.float64]:
+        """The device's vector under its own share of noise: all masks taken off by what the invented members hold."""
+        assert self.device is not None
+        assert self.shared is not None
+        context = self.terms.digest()
+        boxes = {box.member: box.box for box in self.shared.boxes}
+        shares = {}
+        for one in self.invented:
+            up, _ = channel_keys(context, one.encryption, self.device.encryption_key, (1, one.number))
+            shares[one.number] = open_box(up, 1, one.number, boxes[one.number])[1]
+        few = list(shares)[: self._roster().threshold]
+        seed = join_bytes(LagrangeBasis.at(few), {point: shares[point] for point in few})
+        assert seed is not None
+        pairs = [pair_seed(context, one.mask, self.device.mask_key, (1, one.number)) for one in self.invented]
+        vector = np.frombuffer(masked, dtype=ring_dtype(self.terms.bits)).copy()
+        # The device is member 1, the lowest: it has added every pair mask.
+        apply_masks(vector, minus=[seed, *pairs])
+        opened: NDArray[np.float64] = as_integers(vector)[:-1] * 2.0**-self.terms.fraction_bits
+        return opened
+
+    def clicks(self) -> NDArray[np.float64]:
+        """The opened numbers of clicks, in the order of the list; tensors stand by ascending name."""
+        assert self.opened is not None
+        return self.opened[: len(self.listed.news)]
+
+    def _status(self) -> RoundStatus:
+        return RoundStatus(
+            round=self.terms.round,
+            system="private_counts",
+            task="count",
+            state="keys",
+            stages="sum",
+            release="r1",
+            cohort=self.cohort,
+            cohort_minimum=self.cohort_minimum,
+            joined=1,
+            uploaded=0,
+            received_bytes=0,
+            opened_at=self.clock(),
+            closes_at=self.manifest.closes_at,
+        )
+
+
+def _json(content: bytes) -> httpx.Response:
+    assert json.loads(content) is not None
+    return _answer(content, "application/json")
+
+
+def _answer(content: bytes, media_type: str) -> httpx.Response:
+    return httpx.Response(
+        200, content=content, headers={"content-type": media_type, PROTOCOL_HEADER: str(PROTOCOL_VERSION)}
+    )

@@ -1,0 +1,312 @@
+"""A server of the attacker's own against a device as it comes: which clicks does it name, and were they paid for?
+
+The device has seen `SHOWN` news of a list and clicked three. The server invents everybody else in a count, takes all
+masks off the one real vector, and names the news with the highest numbers. Prices are held to the exact law of a
+Gaussian, and that to dp-accounting.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from scipy.optimize import brentq
+from scipy.stats import binom, norm
+
+from backend.federation.systems import SYSTEMS
+from backend.federation.systems.private_counts import PRIVATE_COUNTS, PRIVATE_COUNTS_LARGE
+from device_app.privacy.prices import EPSILON_ALONE, ONE_CLICK_ALONE, RHO_ALONE, sum_prices
+from device_app.settings import PrivacySettings
+from device_app.training.participant import Outcome
+from device_app.uplink.in_process import InProcess
+from device_app.wire.neighbourhood import choose_neighbourhood
+from device_app.wire.popularity import CountList
+from device_app.wire.protections import SecureSum
+from tests.doubles.clock import StillClock
+from tests.doubles.lying_server import LyingServer
+from tests.doubles.news import NOW
+from tests.doubles.round_rig import BackendRig, DeviceRig
+
+LISTED, SHOWN, CLICKED, SEEDS = 1_500, 20, 3, 20
+NEWS = tuple(f"n{row}" for row in range(LISTED))
+HONEST = PRIVATE_COUNTS.protection
+THIN = PRIVATE_COUNTS_LARGE.protection
+assert isinstance(HONEST, SecureSum)
+assert isinstance(THIN, SecureSum)
+FREE = HONEST.model_copy(update={"sigma": 110, "delta": 1 - 1e-16})
+"""Noise of .43 of a click, at a delta that made it free."""
+UNIT = 3 / 16
+LIST = CountList(news=NEWS, displayed_limit=32, clicked_limit=5, displayed_unit=UNIT, window_hours=24)
+
+
+@dataclass
+class Victim:
+    device: DeviceRig
+    clicked: frozenset[int]
+    shown: tuple[int, ...]
+
+    def step_through(self, server: LyingServer) -> Outcome:
+        """Until the device waits for nothing more, or has given the server what it wants."""
+        outcome = self.device.trainer.step()
+        for _ in range(8):
+            if outcome.state != "waiting":
+                break
+            outcome = self.device.trainer.step()
+        return outcome
+
+    def named(self, server: LyingServer) -> int:
+        """How many of the three clicks are among the three highest numbers."""
+        if server.opened is None:
+            return 0
+        return len(self.clicked & set(np.argsort(server.clicks())[-CLICKED:].tolist()))
+
+    def charges(self) -> list[dict[str, float]]:
+        rows = self.device.ledger.book.entries().rows
+        return [{**row.parameters, "epsilon": row.epsilon, "delta": row.delta} for row in rows]
+
+
+@pytest.fixture(scope="module")
+def backend(tmp_path_factory: pytest.TempPathFactory) -> BackendRig:
+    return BackendRig.make(tmp_path_factory.mktemp("backend"), StillClock(NOW + timedelta(days=1)))
+
+
+@pytest.fixture(scope="module")
+def honest(backend: BackendRig) -> Iterator[InProcess]:
+    inside = InProcess(backend.app)
+    yield inside
+    inside.close()
+
+
+Lies = Callable[..., LyingServer]
+Meets = Callable[..., Victim]
+
+
+@pytest.fixture
+def lies(backend: BackendRig, honest: InProcess) -> Lies:
+    """A lying server with the operator's own key, unless it is given another."""
+
+    def make(law: SecureSum, **changes: object) -> LyingServer:
+        given: dict[str, object] = {"key": backend.releases._key} | changes
+        return LyingServer(honest, LIST, law, backend.clock, **given)  # type: ignore[arg-type]
+
+    return make
+
+
+@pytest.fixture
+def meets(tmp_path: Path, backend: BackendRig) -> Iterator[Meets]:
+    """A device as it comes, that has read and clicked, and knows no other server."""
+    made: list[DeviceRig] = []
+
+    def meet(server: LyingServer, seed: int = 0, **changes: object) -> Victim:
+        privacy = PrivacySettings(**changes)  # type: ignore[arg-type]
+        path = tmp_path / f"device-{len(made)}" / "device.sqlite"
+        device = DeviceRig(path, backend.clock, server, privacy, seed=seed, blob_folder=tmp_path / "blobs")
+        made.append(device)
+        device.sync()
+        draw = np.random.default_rng(1_000 + seed)
+        shown = tuple(draw.choice(LISTED, SHOWN, replace=False).tolist())
+        at = backend.clock() - timedelta(hours=2)
+        ids = tuple(NEWS[row] for row in shown)
+        device.shelves.impressions.record("feed", ids, at)
+        for place, news_id in enumerate(ids[:CLICKED]):
+            device.shelves.clicks.add(news_id, "feed", at + timedelta(minutes=place + 1))
+        return Victim(device, frozenset(shown[:CLICKED]), shown)
+
+    yield meet
+    for device in made:
+        device.stop()
+
+
+def gaussian_delta(epsilon: float, shift: float) -> float:
+    """Balle and Wang 2018, theorem 8: exactly what a Gaussian of deviation 1 lacks when its mean moves by `shift`."""
+    near, far = norm.cdf(shift / 2 - epsilon / shift), norm.logcdf(-shift / 2 - epsilon / shift)
+    return float(near - math.exp(epsilon + far))
+
+
+def gaussian_epsilon(distance: float, sigma: float, delta: float = 1e-6) -> float:
+    """The oracle: the exact epsilon of one Gaussian, which no true price can be below."""
+    return float(brentq(lambda epsilon: gaussian_delta(epsilon, distance / sigma) - delta, 1e-9, 1e4))
+
+
+def test_an_offer_that_the_trusted_key_has_not_signed_is_refused_before_it_is_looked_at(
+    lies: Lies, meets: Meets
+) -> None:
+    server = lies(FREE, key=Ed25519PrivateKey.generate())
+    victim = meets(server)
+    outcome = victim.step_through(server)
+    assert (outcome.state, server.stages, victim.charges()) == ("declined", [], [])
+    assert "signed by another key than the one this device trusts" in str(outcome.why)
+    assert victim.device.shelves.participations.list() == []
+
+
+def test_an_offer_altered_on_its_way_is_refused(lies: Lies, meets: Meets) -> None:
+    class Altering(LyingServer):
+        def offer_body(self) -> bytes:
+            return super().offer_body().replace(b'sigma\\":278', b'sigma\\":279')
+
+    honest_server = lies(HONEST)
+    server = Altering(honest_server.honest, LIST, HONEST, honest_server.clock, key=honest_server.key)
+    assert server.offer_body() != LyingServer.offer_body(server)
+    victim = meets(server)
+    outcome = victim.step_through(server)
+    assert (outcome.state, server.stages, victim.charges()) == ("declined", [], [])
+    assert "signature does not fit" in str(outcome.why)
+
+
+def test_a_sum_priced_at_the_servers_delta_is_priced_at_the_devices(lies: Lies, meets: Meets) -> None:
+    server = lies(FREE)
+    victim = meets(server)
+    outcome = victim.step_through(server)
+    assert (outcome.state, server.stages, victim.charges()) == ("declined", [], [])
+    assert "costs epsilon" in str(outcome.why)
+    assert "at delta 1e-06" in str(outcome.why)
+
+
+@pytest.mark.parametrize(("claimed", "named", "threshold"), [(10_000, 3, 2), (10_000, 76, 36), (10_000, 77, 35)])
+def test_a_sparse_roster_of_other_size_or_threshold_than_the_claimed_cohort_implies_is_left_unpaid(
+    lies: Lies, meets: Meets, claimed: int, named: int, threshold: int
+) -> None:
+    law = HONEST.model_copy(update={"cohort_limit": 10_000})
+    server = lies(law, cohort=10_000, claimed=claimed, named=named, threshold=threshold)
+    victim = meets(server)
+    outcome = victim.step_through(server)
+    assert (outcome.state, server.stages, victim.charges()) == ("declined", ["keys"], [])
+    assert "left the secure sum" in str(outcome.why)
+    assert victim.named(server) == 0
+
+
+def test_a_sparse_roster_of_fewer_than_the_reader_asks_for_is_left_unpaid(lies: Lies, meets: Meets) -> None:
+    due = choose_neighbourhood(500)
+    assert due is not None
+    law = HONEST.model_copy(update={"cohort_limit": 10_000})
+    lie = {"claimed": 500, "named": due.degree + 1, "threshold": due.threshold}
+    server = lies(law, cohort=10_000, cohort_minimum=500, **lie)
+    victim = meets(server, smallest_sum=due.degree + 2)
+    outcome = victim.step_through(server)
+    assert (outcome.state, server.stages, victim.charges()) == ("declined", ["keys"], [])
+    assert f"at least {due.degree + 2} are asked for" in str(outcome.why)
+
+
+def test_thin_shares_for_a_claimed_large_cohort_are_declined_until_the_reader_raises_the_ceiling(
+    lies: Lies, meets: Meets
+) -> None:
+    due = choose_neighbourhood(1_000)
+    assert due is not None
+    lie = {"cohort": 1_000, "cohort_minimum": 500, "claimed": 1_000, "named": due.degree + 1}
+    server = lies(THIN, threshold=due.threshold, **lie)
+    victim = meets(server)
+    outcome = victim.step_through(server)
+    assert (outcome.state, server.stages, victim.charges()) == ("declined", [], [])
+    assert "if no other device is real, the opened sum costs epsilon 90.8" in str(outcome.why)
+
+    server = lies(THIN, threshold=due.threshold, **lie)
+    willing = meets(server, epsilon_per_sum_alone=100, epsilon_per_day_alone=100)
+    willing.step_through(server)
+    assert server.opened is not None
+    assert willing.named(server) > 0, "what the ceiling is for"
+    assert willing.charges()[0][EPSILON_ALONE] == pytest.approx(90.8, abs=0.1)
+
+
+@pytest.mark.parametrize("form", ["complete", "sparse"])
+def test_a_server_that_invents_everybody_else_names_no_more_clicks_than_the_second_price_allows(
+    form: str, lies: Lies, meets: Meets
+) -> None:
+    """By design: nothing on a device tells a real member from an invented one. Its own share of noise remains."""
+    law = HONEST.model_copy(update={"cohort_limit": 10_000})
+    due = choose_neighbourhood(10_000)
+    assert due is not None
+    lie = {"cohort": 10_000, "claimed": 10_000, "named": due.degree + 1, "threshold": due.threshold}
+    named = guessed = 0
+    for seed in range(SEEDS if form == "complete" else 4):
+        server = lies(law, **(lie if form == "sparse" else {}))
+        victim = meets(server, seed)
+        victim.step_through(server)
+        assert server.opened is not None, "the attack works"
+        named += victim.named(server)
+        # One click against a displayed news that wasn't clicked: which of the two is it?
+        numbers = server.clicks()
+        unclicked = victim.shown[CLICKED : 2 * CLICKED]
+        guessed += sum(
+            numbers[row] > numbers[other] for row, other in zip(sorted(victim.clicked), unclicked, strict=True)
+        )
+        (charge,) = victim.charges()
+        assert charge["delta"] == 1e-6
+        assert charge[EPSILON_ALONE] >= gaussian_epsilon(law.reach_steps, law.sigma)
+        assert charge[EPSILON_ALONE] <= PrivacySettings().epsilon_per_sum_alone
+        one = charge[ONE_CLICK_ALONE]
+    tries = CLICKED * (SEEDS if form == "complete" else 4)
+    # (epsilon, delta): naming 3 of 1,500 goes e^epsilon times better than chance, guessing one of two by its odds.
+    assert named <= binom.isf(1e-6, tries, min(1.0, math.exp(one) * CLICKED / LISTED + 1e-6))
+    assert guessed <= binom.isf(1e-6, tries, math.exp(one) / (1 + math.exp(one)) + 1e-6)
+    # What the noise itself allows is far less than that: a Gaussian's own trade-off.
+    distance = math.sqrt(2 * (1 + UNIT**2)) * 2**law.fraction_bits
+    assert guessed <= binom.isf(1e-4, tries, norm.cdf(distance / law.sigma / 2))
+    assert named <= 1, "honest shares: as good as nothing"
+
+
+def test_the_same_attack_names_every_click_where_the_share_is_thin(lies: Lies, meets: Meets) -> None:
+    """The attack is a real one: but for the noise it reads the vector."""
+    law = HONEST.model_copy(update={"sigma": 1})
+    server = lies(law)
+    open_handed = meets(
+        server, epsilon_per_sum=1e9, epsilon_per_sum_alone=1e9, epsilon_per_day_alone=1e9, epsilon_per_day_counts=1e9
+    )
+    open_handed.step_through(server)
+    assert open_handed.named(server) == CLICKED
+
+
+def test_a_day_of_invented_company_ends_at_the_ceiling_of_the_day(lies: Lies, meets: Meets) -> None:
+    server = lies(HONEST)
+    victim = meets(server, epsilon_per_day_counts=1e9)
+    taken = 0
+    for _ in range(6):
+        outcome = victim.step_through(server)
+        if outcome.state == "declined":
+            break
+        taken += 1
+        server.again()
+    assert taken == 3
+    assert "sums in which no other device is real has" in str(outcome.why)
+    alone = victim.device.ledger.alone()
+    assert alone.rho_today == pytest.approx(3 * victim.charges()[0][RHO_ALONE])
+    assert alone.today(1e-6) <= 48
+    assert alone.today(1e-6) >= gaussian_epsilon(math.sqrt(3) * HONEST.reach_steps, HONEST.sigma)
+
+
+SHIPPED = [
+    ("private_counts", 2 * 8_192, 21.1, 5.34),
+    ("small_ranker_secure", 262, 16.7, 4.33),
+    ("release_gate", 3, 16.7, 4.32),
+    ("finding", 1_052, 16.7, 4.33),
+    ("private_counts_large", 2 * 8_192, 90.8, 18.84),
+    ("codebook", 16 * 257, 115.1, 23.0),
+]
+
+
+@pytest.mark.parametrize(("system", "coordinates", "alone", "among_ten"), SHIPPED)
+def test_the_prices_of_the_shipped_sums_are_those_of_a_gaussian_and_as_documented(
+    system: str, coordinates: int, alone: float, among_ten: float
+) -> None:
+    law = SYSTEMS[system].protection
+    assert isinstance(law, SecureSum)
+    prices = sum_prices(law, 10, coordinates, 1e-6)
+    assert prices.alone == pytest.approx(alone, abs=0.06)
+    assert prices.epsilon == pytest.approx(among_ten, abs=0.02)
+    for mine, shares in ((prices.alone, 1), (prices.epsilon, 10)):
+        exact = gaussian_epsilon(law.reach_steps, law.sigma * math.sqrt(shares))
+        assert exact <= mine <= 1.1 * exact + 0.1, "an upper bound, and not a wild one"
+
+
+def test_the_oracle_is_dp_accountings() -> None:
+    from dp_accounting.pld import privacy_loss_distribution
+
+    loss = privacy_loss_distribution.from_gaussian_mechanism(HONEST.sigma, sensitivity=HONEST.reach_steps)
+    exact = gaussian_epsilon(HONEST.reach_steps, HONEST.sigma)
+    assert loss.get_epsilon_for_delta(1e-6) == pytest.approx(exact, abs=1e-2)
+    assert exact <= sum_prices(HONEST, 10, 2 * LISTED, 1e-6).alone

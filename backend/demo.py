@@ -174,9 +174,10 @@ class Crew:
 
 DEMO_READERS = {
     # The demo's readers take part in training under the papers' noise, whose honest price is 4.9 million an upload:
-    # the ledger has to be told so in as many words, and the pages show it.
+    # the ledger has to be told so in as many words, and the pages show it. Its noisy sums are many a day as well.
     "OWNFEED_DEVICE_PRIVACY__TRAINING": "true",
     "OWNFEED_DEVICE_PRIVACY__EPSILON_PER_DAY_TRAINING": "1e9",
+    "OWNFEED_DEVICE_PRIVACY__EPSILON_PER_DAY_ALONE": "1e9",
     # Sums without noise too, which no epsilon bounds: Efficient-FedRec's rounds are such.
     "OWNFEED_DEVICE_PRIVACY__SECURE_SUM": "exact",
     # Counts come every few minutes here; the budget of a real device pays for one or two a day.

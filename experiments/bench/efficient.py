@@ -93,7 +93,9 @@ def _fleet(
     settings = DeviceSettings(
         data_dir=home,
         backend_url=backend.url,
-        privacy=PrivacySettings(training=True, epsilon_per_day_training=1e9, secure_sum="exact"),
+        privacy=PrivacySettings(
+            training=True, epsilon_per_day_training=1e9, epsilon_per_day_alone=1e9, secure_sum="exact"
+        ),
     )
     operator = Operator(backend.url, backend.settings.admin_token_file)
     fleet = Fleet(settings, DEVICES, seed=SEED)

@@ -58,7 +58,13 @@ BACKEND = {
     "OWNFEED_BACKEND_ROUND_TICK_SEC": "0.1",
     **DEMO_ADDRESSES,
 }
-WILLING = PrivacySettings(training=True, epsilon_per_day_training=1e9, epsilon_per_day_counts=1e9, secure_sum="exact")
+WILLING = PrivacySettings(
+    training=True,
+    epsilon_per_day_training=1e9,
+    epsilon_per_day_counts=1e9,
+    epsilon_per_day_alone=1e9,
+    secure_sum="exact",
+)
 
 
 def run(data: Path) -> list[Table]:

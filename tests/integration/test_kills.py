@@ -49,8 +49,14 @@ LEARNING_RATE = 0.1
 POINTS: dict[Victim, int] = {"server": 8, "device": 40}
 """Every stage of a round has at least as many."""
 ROUNDS_A_SYSTEM = 7
-PRIVACY = PrivacySettings(training=True, epsilon_per_day_training=1e9, secure_sum="exact", smallest_sum=2)
-EXACT = replace(SYSTEMS["small_ranker_exact"], optimizer=Sgd(learning_rate=LEARNING_RATE))
+PRIVACY = PrivacySettings(
+    training=True, epsilon_per_day_training=1e9, secure_sum="exact", secure_sum_mode="semi_honest", smallest_sum=2
+)
+EXACT = replace(
+    SYSTEMS["small_ranker_exact"],
+    optimizer=Sgd(learning_rate=LEARNING_RATE),
+    protection=SecureSum(clip=1.0, weight_limit=32, mode="semi_honest"),
+)
 assert isinstance(EXACT.protection, SecureSum)
 ACTIVE = replace(
     EXACT,

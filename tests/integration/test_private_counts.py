@@ -266,7 +266,7 @@ def test_a_reader_who_switched_counts_off_is_in_none(cohort: Cohort) -> None:
     cohort.open()
     cohort.all_work(steps=2)
     cohort.backend.clock.go_on(31)
-    cohort.all_work(steps=4)
+    cohort.all_work(steps=5)
     status = cohort.status()
     assert (status.state, status.survivors) == ("applied", DEVICES - 1), status.reason
     assert cohort.devices[0].shelves.participations.list() == []

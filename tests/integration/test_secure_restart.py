@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from itertools import pairwise
 
 import pytest
 
@@ -45,7 +46,8 @@ def test_a_backend_killed_at_every_stage_of_a_secure_round_still_applies_it_once
             assert [train(member).state for member in fleet.members[:2]] == ["waiting", "waiting"]
             os.kill(process.pid, signal.SIGKILL)
             process.wait()
-        for stage, then in (("keys", "shares"), ("shares", "masked"), ("masked", "unmask")):
+        stages = ("keys", "shares", "masked", "agree", "unmask")
+        for stage, then in pairwise(stages):
             with backend_process(world.settings, port) as process:
                 fleet.run(train)
                 assert past(fleet, stage).state == then

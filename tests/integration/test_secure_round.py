@@ -42,11 +42,26 @@ DEVICES = 6
 MODEL = "ranker.features"
 LEARNING_RATE = 0.1
 """Large enough for half a fixed-point step of the sum to show in a float32 weight."""
-SYSTEM = replace(SYSTEMS["small_ranker_exact"], optimizer=Sgd(learning_rate=LEARNING_RATE))
+SYSTEM = replace(
+    SYSTEMS["small_ranker_exact"],
+    optimizer=Sgd(learning_rate=LEARNING_RATE),
+    protection=SecureSum(clip=1.0, weight_limit=32, mode="semi_honest"),
+)
 EXACT = SYSTEM.protection
+ACTIVE = replace(
+    SYSTEM,
+    name="small_ranker_active",
+    protection=SecureSum(clip=1.0, weight_limit=32, mode="active", graph="complete"),
+)
 COORDINATES = 1 + len(FEATURES)
 STAGES = ("keys", "shares", "masked", "unmask")
-ALLOWS = PrivacySettings(training=True, epsilon_per_day_training=100, secure_sum="exact", smallest_sum=3)
+ALLOWS = PrivacySettings(
+    training=True,
+    epsilon_per_day_training=100,
+    secure_sum="exact",
+    secure_sum_mode="semi_honest",
+    smallest_sum=3,
+)
 Tensors = dict[str, NDArray[np.float64]]
 
 
@@ -137,6 +152,7 @@ def clipped_gradient(update: Update) -> Tensors:
 @pytest.fixture
 def cohort(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cohort]:
     monkeypatch.setitem(SYSTEMS, SYSTEM.name, SYSTEM)
+    monkeypatch.setitem(SYSTEMS, ACTIVE.name, ACTIVE)
     (tmp_path / "backend").mkdir()
     cohort = Cohort(BackendRig.make(tmp_path / "backend", StillClock(NOW + timedelta(days=1))))
     pool = synthetic_pool(240, dim=DIM)
@@ -240,6 +256,21 @@ def test_the_sum_of_the_survivors_is_exact_when_devices_die_after_shares_and_aft
     assert late.state == "failed", "it comes too late, and leaves"
     assert cohort.devices[1].shelves.ledger_book.total("training") == 0
     assert cohort.devices[4].trainer.step().state == "uploaded", "its vector is in the sum"
+
+
+def test_where_devices_agree_on_the_survivors_one_of_six_may_die_before_its_masked_vector(cohort: Cohort) -> None:
+    cohort.open("small_ranker_active", minimum=4)
+    cohort.steps()
+    cohort.steps()  # every device has sent its shares
+    alive = [number for number in range(DEVICES) if number != 1]
+    cohort.steps(alive)
+    cohort.late()
+    assert cohort.status().state == "agree"
+    cohort.steps(alive)
+    cohort.steps(alive)
+    status = cohort.status()
+    assert (status.state, status.survivors) == ("applied", 5), status.reason
+    check_exact(cohort, alive)
 
 
 def test_below_the_threshold_the_round_fails_with_its_reason_and_nothing_is_published(cohort: Cohort) -> None:
@@ -351,7 +382,7 @@ def test_a_noisy_sum_costs_what_the_survivors_make_of_it_and_a_device_pays_for_t
         device.stop()
         device.start()
     cohort.open("small_ranker_secure", minimum=4)
-    for _ in STAGES:
+    for _ in ("keys", "shares", "masked", "agree", "unmask"):
         cohort.steps()
     status = cohort.status()
     assert (status.state, status.survivors) == ("applied", DEVICES), status.reason
@@ -387,7 +418,9 @@ def test_a_round_below_what_the_reader_accepts_is_declined_with_its_reason(
 ) -> None:
     cohort.open(minimum=3)
     device = cohort.devices[0]
-    device.privacy = PrivacySettings.model_validate({"training": True, "epsilon_per_day_training": 1.0} | privacy)
+    device.privacy = PrivacySettings.model_validate(
+        {"training": True, "epsilon_per_day_training": 1.0, "secure_sum_mode": "semi_honest"} | privacy
+    )
     device.stop()
     device.start()
     outcome = device.trainer.step()

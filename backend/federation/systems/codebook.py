@@ -1,7 +1,8 @@
 """The prototypes that reports are made with, learned from secure sums of readers' vectors by their nearest prototype.
 
 `codebook` has noise inside the sum, in shares for cohorts of 1,000 devices and more, which pay epsilon 1.6 each at
-delta 1e-6. The noise is spread over K D numbers where one reader's vector is a single row, so the sums are read in the
+delta 1e-6, and 115 if no other device is real: devices decline it unless their readers raise the ceiling for that. The
+noise is spread over K D numbers where one reader's vector is a single row, so the sums are read in the
 few directions in which news differ most, and a draft that is mostly noise is never published. On MIND none was in 30
 rounds of up to 2,800 devices: smaller cohorts spend budget on nothing, and harm nobody.
 

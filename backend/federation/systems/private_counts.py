@@ -8,8 +8,10 @@ noise grows with the root of the cohort and counts with the cohort itself: of a 
 
 A window is at most a day, and what was contributed once never is again.
 
+If no other device is real a count costs epsilon 21.1: a device figures that too, and declines above 24.
+
 `private_counts_large` has shares for 500 devices and more: 96 steps, so that 500 pay 2.0 and the noise is 8.4 clicks
-again. Its price is that of the fewest who may open it, so readers decline it where these are fewer than some sixty.
+again. With one such share alone it is 90.8, so devices decline it unless their readers raise that ceiling.
 `private_counts_exact` is for tests and for a cohort that trusts its server with the exact sum: no epsilon bounds it.
 `private_counts_local` has no secure sum: Laplace noise on every number of every device. Its honest price is that of
 16,384 coordinates; it is here for comparison.

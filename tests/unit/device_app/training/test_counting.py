@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import combinations
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
+from device_app.privacy.discrete_noise import clip_and_encode
 from device_app.privacy.noise import SeededNoise
 from device_app.privacy.shared import shared_part
 from device_app.privacy.summed import clip_norm, contribute
-from device_app.training.tasks.counting import count_vector
+from device_app.training.tasks.counting import count_vector, one_click
 from device_app.wire.popularity import CLICKED, DISPLAYED, CountList
 from device_app.wire.protections import SecureSum
 from device_app.wire.ring import as_integers
@@ -62,6 +65,45 @@ def test_a_server_that_asks_for_more_than_its_law_allows_gets_a_vector_within_th
     vector = as_integers(contribute(clipped, 1, law, terms, SeededNoise(0)).vector)[:-1]
     assert np.linalg.norm(vector) <= law.clip * 2**8 + np.sqrt(len(vector)) / 2, "half a step of rounding a number"
     assert (vector >= 0).all()
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    others=st.sets(st.sampled_from(NEWS[2:]), max_size=30),
+    clicks=st.sets(st.sampled_from(NEWS[2:]), max_size=6),
+    clip=st.sampled_from([0.5, 1.5, 2.47, 8.0]),
+    left_out=st.booleans(),
+)
+def test_one_click_moves_the_encoded_vector_no_further_than_it_is_priced_for(
+    others: set[str], clicks: set[str], clip: float, left_out: bool
+) -> None:
+    """Two readers who differ in one click and its display; scaled into the ball and rounded, as before the noise."""
+    listed = CountList(news=NEWS, displayed_limit=40, clicked_limit=8, displayed_unit=3 / 16, window_hours=24)
+    law = SecureSum(clip=clip, fraction_bits=8, sigma=278, nonnegative=True)
+    fixed = law.terms("round-1", cohort=10, cohort_minimum=2, coordinates=2 * len(NEWS)).fixed_point()
+
+    def code(extra: set[str]) -> NDArray[np.int64]:
+        tensors = count_vector(listed, others | clicks | extra, clicks | extra, np.random.default_rng(0))
+        clipped = clip_norm(shared_part(tensors, None), clip).update.tensors
+        flat = np.concatenate([clipped[name] for name in sorted(clipped)])
+        return as_integers(clip_and_encode(flat, clip, fixed).codes)
+
+    moved = float(np.linalg.norm(code({"n0"}) - code(set() if left_out else {"n1"})))
+    assert moved <= one_click(listed).steps(fixed.step)
+
+
+def test_over_the_limit_one_click_more_still_changes_one_place_of_some_joint_draw() -> None:
+    """Oracle: all subsets. Of k in k+1 the draw is uniform; each is one swap from a uniform draw of the k others."""
+    for limit in (1, 2, 3):
+        everything, without = range(4), range(1, 4)
+        of_more, of_fewer = list(combinations(everything, limit)), list(combinations(without, limit))
+        mass = dict.fromkeys(of_fewer, 0.0)
+        for chosen in of_more:
+            kept = set(chosen) - {0}
+            free = [one for one in without if one not in kept] if 0 in chosen else [None]
+            for one in free:
+                mass[tuple(sorted(kept | ({one} if one is not None else set())))] += 1 / len(of_more) / len(free)
+        assert all(abs(share - 1 / len(of_fewer)) < 1e-12 for share in mass.values())
 
 
 def test_of_too_many_displays_each_has_the_same_chance_whether_it_was_clicked_or_not() -> None:

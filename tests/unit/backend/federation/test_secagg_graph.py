@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping
 from itertools import combinations
 
 import pytest
+from scipy.stats import hypergeom
 
 from backend.federation.secagg.graph import MaskGraph, random_circle
 from device_app.wire.neighbourhood import Assumptions, Neighbourhood, choose_neighbourhood
@@ -77,7 +78,7 @@ def tail(members: int, marked: int, drawn: int, at_least: int) -> float:
     return ways / math.comb(members, drawn)
 
 
-@pytest.mark.parametrize("members", [100, 200, 500, 2_000])
+@pytest.mark.parametrize("members", [SPARSE_FROM, 200, 500, 2_000])
 @pytest.mark.parametrize("assumed", [Assumptions(), Assumptions(colluding=0.05, dropping=0.3)])
 def test_the_chosen_k_and_t_keep_the_papers_bounds_and_a_smaller_k_does_not(members: int, assumed: Assumptions) -> None:
     chosen = choose_neighbourhood(members, assumed)
@@ -99,6 +100,19 @@ def test_the_chosen_k_and_t_keep_the_papers_bounds_and_a_smaller_k_does_not(memb
     assert fits(chosen.degree, chosen.threshold)
     least = (chosen.degree - 1) // 3 + 1
     assert not any(fits(chosen.degree - 2, threshold) for threshold in range(max(2, least), chosen.degree - 1))
+
+
+@pytest.mark.parametrize("members", [SPARSE_FROM, 1_000, 10_000])
+def test_the_bounds_in_whole_numbers_are_scipys_hypergeometric_tails(members: int) -> None:
+    chosen, assumed = choose(members), Assumptions()
+    colluding, dropped = math.ceil(assumed.colluding * members), math.ceil(assumed.dropping * members)
+    others, degree, threshold = members - 1, chosen.degree, chosen.threshold
+    assert members * hypergeom.sf(threshold - 1, others, colluding, degree) <= 2.0**-40
+    assert (
+        members * hypergeom.sf(threshold - 2, others, colluding, degree) > 2.0**-40
+        or threshold - 1 <= (degree + 1) // 3
+    )
+    assert members * hypergeom.cdf(threshold - 1, others, others - dropped, degree) <= 2.0**-20
 
 
 def test_neighbours_grow_like_the_logarithm_of_the_cohort() -> None:
@@ -124,7 +138,7 @@ def test_to_cut_a_circle_takes_two_gaps_so_the_bound_on_pairs_of_gaps_holds() ->
 
 def test_a_small_or_distrustful_cohort_gets_no_sparse_graph() -> None:
     assert choose_neighbourhood(SPARSE_FROM - 1) is None
-    assert choose_neighbourhood(100, Assumptions(colluding=0.5, dropping=0.49)) is None
+    assert choose_neighbourhood(SPARSE_FROM, Assumptions(colluding=0.5, dropping=0.49)) is None
 
 
 @pytest.mark.parametrize("shares", [(0.5, 0.5), (-0.1, 0.2), (0.2, -0.1)])

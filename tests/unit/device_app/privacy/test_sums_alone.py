@@ -1,0 +1,83 @@
+"""The account of sums in which nobody else is real. Oracle: rho adds up, and one share's rho is D^2 / (2 s^2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from device_app.errors import BudgetSpent
+from device_app.privacy.budget import Ledger
+from device_app.privacy.prices import sum_prices
+from device_app.privacy.sealed import Charge
+from device_app.settings import PrivacySettings
+from device_app.store.database import Database
+from device_app.store.ledger_book import LedgerBook, LedgerEntry
+from device_app.views.sums import alone_view, sum_cost
+from device_app.wire.concentrated import epsilon_of
+from device_app.wire.protections import SecureSum
+from tests.doubles.clock import StillClock
+
+NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
+LAW = SecureSum(clip=2.0, sigma=278, fraction_bits=8, nonnegative=True)
+PRICES = sum_prices(LAW, 10, 100, 1e-6)
+WILLING = PrivacySettings(epsilon_per_day_training=1e9, epsilon_per_day_counts=1e9, epsilon_per_day_alone=40)
+OLD = LedgerEntry(
+    at=NOW - timedelta(days=3),
+    channel="counts",
+    mechanism="secure_sum",
+    parameters={"clip": 2.0, "sigma": 278.0, "survivors_at_least": 10.0, "weight": 1.0, "rho": PRICES.rho},
+    epsilon=PRICES.epsilon,
+    delta=1e-6,
+    payload_sha256="a" * 64,
+    subject="round-1",
+)
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    database = Database(tmp_path / "device.sqlite")
+    yield Ledger(LedgerBook(database), WILLING, StillClock(NOW))
+    database.close()
+
+
+def charge(channel: str) -> Charge:
+    return Charge(channel, "secure_sum", dict(PRICES.parameters), PRICES.epsilon, 1e-6, "b" * 64, "round-2")
+
+
+def test_one_shares_rho_is_that_of_one_gaussian() -> None:
+    assert PRICES.rho_alone == pytest.approx((LAW.reach_steps / LAW.sigma) ** 2 / 2)
+    assert PRICES.rho == pytest.approx(PRICES.rho_alone / 10)
+
+
+def test_sums_of_both_channels_add_up_by_rho_and_end_at_the_ceiling_of_the_day(ledger: Ledger) -> None:
+    rho = PRICES.rho_alone
+    taken = next(count for count in range(1, 99) if epsilon_of((count + 1) * rho, 1e-6) > 40)
+    for channel in (("counts", "training") * taken)[:taken]:
+        ledger.spend(charge(channel))
+    with pytest.raises(BudgetSpent, match=r"sums in which no other device is real has .* left today"):
+        ledger.spend(charge("training"))
+    assert ledger.alone().rho_today == pytest.approx(taken * rho)
+    assert len(ledger.book.entries().rows) == taken, "what is refused isn't written down"
+
+
+def test_a_charge_of_before_the_second_price_counts_as_one_share_of_its_noise(ledger: Ledger) -> None:
+    ledger.book.append(OLD)
+    ledger.book.append(replace(OLD, mechanism="code", channel="reports", parameters={"size": 16.0}, subject="r1"))
+    alone = ledger.alone()
+    assert (alone.rho_today, alone.rho_in_all) == (0, pytest.approx(PRICES.rho_alone))
+    cost = sum_cost(ledger.book.of_sums()["round-1"])
+    assert cost.alone == pytest.approx(PRICES.alone)
+    assert (cost.one_click, cost.one_click_alone) == (None, None)
+    view = alone_view(ledger)
+    assert (view.today, view.in_all) == (0, pytest.approx(PRICES.alone))
+
+
+def test_a_ceiling_of_the_life_counts_old_charges_too(ledger: Ledger) -> None:
+    ledger.book.append(OLD)
+    ledger.settings = WILLING.model_copy(update={"epsilon_lifetime_alone": PRICES.alone * 1.01})
+    with pytest.raises(BudgetSpent, match="left in all"):
+        ledger.spend(charge("counts"))

@@ -209,12 +209,12 @@ def ingest_newsroom(
     as_json: AsJson = False,
 ) -> None:
     """Ownfeed's own generated newspaper."""
-    from backend.news.sources.newsroom.press import newsroom
+    from backend.news.sources.newspaper import newspaper
     from backend.settings import load_settings
     from backend.terminal.intake import take_in
 
     settings = load_settings(**chosen(data_dir=data_dir))
-    take_in(newsroom(datetime.now(UTC), seed=seed, articles=articles, days=days), "newsroom", settings, as_json)
+    take_in(newspaper(datetime.now(UTC), seed=seed, articles=articles, days=days), "newsroom", settings, as_json)
 
 
 @ingest_app.command("rss")

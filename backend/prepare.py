@@ -44,7 +44,7 @@ def refresh_newsroom(settings: BackendSettings, *, articles: int, seed: int, ste
     newest = max((row.published_at for row in pool.live(now)), default=None)
     if newest is not None and now - newest < STALE_AFTER:
         return
-    from backend.news.sources.newsroom.press import newsroom  # its desks take half a second to load
+    from backend.news.sources.newspaper import newspaper  # its data files take half a second to read
 
     days = FIRST_DAYS if newest is None else min(FIRST_DAYS, max(1, (now - newest).days))
     edition = seed if newest is None else seed + now.toordinal()
@@ -52,7 +52,7 @@ def refresh_newsroom(settings: BackendSettings, *, articles: int, seed: int, ste
     with steps.step("Writing the newspaper") as advance:
         ingest(
             pool,
-            newsroom(now, seed=edition, articles=count, days=days),
+            newspaper(now, seed=edition, articles=count, days=days),
             source="newsroom",
             progress=lambda done, total: advance(done, total),
         )

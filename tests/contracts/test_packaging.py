@@ -43,12 +43,13 @@ def inside(folder: str, pattern: str) -> set[str]:
 def test_the_wheel_holds_every_module_template_script_style_and_migration(wheel: zipfile.ZipFile) -> None:
     names = set(wheel.namelist())
     wanted = {"ownfeed.py"}
-    for package in ("backend", "device_app", "models", "exporters", "experiments"):
+    for package in ("backend", "device_app", "models", "exporters", "experiments", "newsroom"):
         wanted |= inside(package, "*.py")
     wanted |= inside("web/templates", "*.html") | inside("web/static", "*.*")
-    wanted |= inside("device_app/store", "*.sql")
+    wanted |= inside("device_app/store", "*.sql") | inside("newsroom/data", "*.toml")
     assert len(inside("web/templates", "*.html")) > 20
     assert len(inside("device_app/store/migrations", "*.sql")) >= 3
+    assert len(inside("newsroom/data", "*.toml")) > 150
     assert wanted - names == set()
 
 
@@ -68,6 +69,7 @@ def test_the_wheel_holds_no_tests_no_data_and_nothing_else(wheel: zipfile.ZipFil
         "models",
         "exporters",
         "experiments",
+        "newsroom",
         "web",
     }
     for name in wheel.namelist():

@@ -213,12 +213,12 @@ def test_a_stale_newspaper_gets_the_missing_days_and_a_fresh_one_nothing(
     fill_pool(pool, old)
     asked: list[dict[str, object]] = []
 
-    def newsroom(now: datetime, **wish: object):  # type: ignore[no-untyped-def]
+    def newspaper(now: datetime, **wish: object):  # type: ignore[no-untyped-def]
         asked.append(wish)
         fresh = {"id": "fresh", "title": "Something else again today", "published_at": now}
         return iter([hand_made_news(now)[0].model_copy(update=fresh)])
 
-    monkeypatch.setattr("backend.news.sources.newsroom.press.newsroom", newsroom)
+    monkeypatch.setattr("backend.news.sources.newspaper.newspaper", newspaper)
     for _ in range(2):
         refresh_newsroom(settings, articles=1_400, seed=7, steps=SilentSteps())
     assert len(asked) == 1, "the second time its newest news is of today"

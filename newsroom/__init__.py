@@ -1,0 +1,1 @@
+"""A generated newspaper: an invented world, written up in sections; see README.md."""

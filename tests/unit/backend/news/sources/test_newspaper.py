@@ -1,0 +1,32 @@
+"""The newspaper as a source: articles become news, and a paper that can't be filled is a refusal with its limit."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from backend.news.item import NewsItem
+from backend.news.sources.newspaper import NewspaperDry, newspaper
+from newsroom.content import sections
+from newsroom.edition import edition
+
+NOW = datetime(2026, 3, 18, 17, 30, tzinfo=UTC)
+
+
+def test_each_article_becomes_one_news_item_field_by_field() -> None:
+    articles = list(edition(NOW, articles=60))
+    items = list(newspaper(NOW, articles=60))
+    assert len(items) == 60
+    assert all(isinstance(item, NewsItem) for item in items)
+    for item, article in zip(items, articles, strict=True):
+        for field in ("id", "title", "abstract", "body", "url", "publisher", "section", "topic", "story"):
+            assert getattr(item, field) == getattr(article, field)
+        assert (item.published_at, item.weight) == (article.published_at, article.weight)
+
+
+def test_more_than_the_paper_can_write_is_refused_with_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("newsroom.edition.sections", lambda: sections()[:1])
+    with pytest.raises(NewspaperDry, match="3,000 are wanted") as refused:
+        newspaper(NOW, articles=3000)
+    assert refused.value.code == "paper-dry"

@@ -1,0 +1,43 @@
+"""Forms as they are parsed: slots, alternatives and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from newsroom.forms import Choice, Slot, heads_of, parsed
+
+
+def test_a_form_is_text_slots_and_alternatives() -> None:
+    assert parsed("a {b.c:s} [x|y {z}|]!") == (
+        "a ",
+        Slot(("b", "c"), "s", ""),
+        " ",
+        Choice((("x",), ("y ", Slot(("z",), "", "")), ())),
+        "!",
+    )
+
+
+def test_a_slot_before_a_percent_sign_prints_figures() -> None:
+    assert parsed("{n}% up")[0] == Slot(("n",), "fig", "")
+
+
+def test_a_bar_outside_of_brackets_is_text() -> None:
+    assert parsed("one|two") == ("one|two",)
+
+
+def test_the_facts_a_form_names_are_the_heads_of_its_slots() -> None:
+    assert heads_of(("{a.b} [x|{c:cap}]", "{d}")) == {"a", "c", "d"}
+
+
+@pytest.mark.parametrize(
+    ("form", "error"),
+    [
+        ("one [two|three", "bracket without end"),
+        ("one {two", "slot without end"),
+        ("one ] two", "stray ']'"),
+        ("one } two", "stray '}'"),
+    ],
+)
+def test_an_unbalanced_form_is_refused_by_name(form: str, error: str) -> None:
+    with pytest.raises(ValueError, match=error):
+        parsed(form)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 from newsroom.facts import Facts
-from newsroom.forms import Choice, Node, Slot, parsed
+from newsroom.forms import Node, Slot, Wordings, parsed
 from newsroom.people import Person
 from newsroom.story import StoryKind
 from newsroom.world import World
@@ -56,7 +56,7 @@ def descriptions(kind: StoryKind) -> list[Described]:
 
 def _described(nodes: tuple[Node, ...]) -> Iterator[Described]:
     for node in nodes:
-        if isinstance(node, Choice):
+        if isinstance(node, Wordings):
             for wording in node.wordings:
                 yield from _described(wording)
     for (person, link), following in zip(pairwise(nodes), (*nodes[2:], ""), strict=False):
@@ -72,7 +72,7 @@ def _described(nodes: tuple[Node, ...]) -> Iterator[Described]:
 def _openings(node: Node) -> Iterable[str | tuple[str, ...]]:
     if isinstance(node, Slot):
         return [node.path]
-    if isinstance(node, Choice):
+    if isinstance(node, Wordings):
         return [path for wording in node.wordings if wording for path in _openings(wording[0])]
     return [node.strip()]
 

@@ -36,7 +36,7 @@ class TooLittleToSayError(LookupError):
 
 
 @dataclass(frozen=True)
-class Article:
+class PrintedArticle:
     """One article as a paper prints it; `story` names the developing story it belongs to, if any."""
 
     id: str
@@ -176,11 +176,11 @@ def _slug(title: str) -> str:
     return "-".join(re.findall(r"[a-z0-9]+", plain)[:_SLUG_WORDS])
 
 
-def _article(filed: Filed, number: int, seed: int) -> Article:
+def _article(filed: Filed, number: int, seed: int) -> PrintedArticle:
     slug = _slug(filed.draft.title)
     digest = hashlib.sha256(f"{seed}:{number}:{slug}".encode()).hexdigest()[:8]
     place = filed.section.replace(" & ", "-").replace(" ", "-")
-    return Article(
+    return PrintedArticle(
         id=f"nr-{number:06d}-{digest}",
         title=filed.draft.title,
         abstract=filed.draft.abstract,
@@ -204,7 +204,7 @@ def _quotas(shares: Sequence[float], articles: int) -> list[int]:
     return [round(high) - round(low) for low, high in pairwise(bounds)]
 
 
-def edition(now: datetime, *, seed: int = 7, articles: int = 6000, days: int = 14) -> Iterator[Article]:
+def edition(now: datetime, *, seed: int = 7, articles: int = 6000, days: int = 14) -> Iterator[PrintedArticle]:
     """The paper's articles of the last `days` before `now`, by publication time; the same for the same arguments.
 
     Raises ValueError naming the argument when `now` has no zone, or `articles` or `days` is below 1, and

@@ -24,11 +24,11 @@ class Slot:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class Wordings:
     wordings: tuple[tuple[Node, ...], ...]
 
 
-Node = str | Slot | Choice
+Node = str | Slot | Wordings
 Forms = tuple[str, ...]
 
 
@@ -76,7 +76,7 @@ def _slot(form: str, at: int) -> tuple[Slot, int]:
     return Slot(tuple(path.split(".")), name, argument), end + 1
 
 
-def _choice(form: str, at: int) -> tuple[Choice, int]:
+def _choice(form: str, at: int) -> tuple[Wordings, int]:
     if form[at] != "[":
         raise ValueError(f"stray {form[at]!r} at character {at} of form {form!r}")
     wordings: list[tuple[Node, ...]] = []
@@ -86,7 +86,7 @@ def _choice(form: str, at: int) -> tuple[Choice, int]:
         if at >= len(form):
             raise ValueError(f"bracket without end in form {form!r}")
         if form[at] == "]":
-            return Choice(tuple(wordings)), at + 1
+            return Wordings(tuple(wordings)), at + 1
 
 
 @cache

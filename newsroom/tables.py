@@ -107,7 +107,7 @@ def _table(name: str, value: Any, optional: Sequence[str], file: str) -> Any:
     return _tuples(value)
 
 
-class Row:
+class TableRow:
     """One row of a table in a data file: its columns are attributes and don't change; it equals itself only."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:
@@ -117,7 +117,7 @@ class Row:
         raise AttributeError(f"rows don't change; {name!r} can't be set")
 
 
-def _rows(value: Sequence[Mapping[str, Any]], optional: Sequence[str], file: str, key: str) -> tuple[Row, ...]:
+def _rows(value: Sequence[Mapping[str, Any]], optional: Sequence[str], file: str, key: str) -> tuple[TableRow, ...]:
     columns = {column: type(cell) for one in value for column, cell in one.items()}
     rows = []
     for at, one in enumerate(value, start=1):
@@ -127,7 +127,7 @@ def _rows(value: Sequence[Mapping[str, Any]], optional: Sequence[str], file: str
             if column in one and type(one[column]) is not kind:
                 problem = f"must be of type {kind.__name__}, is {one[column]!r:.60}"
                 raise DataError(file, f"{key}, row {at}, {column}", problem)
-        rows.append(Row({column: _tuples(one.get(column)) for column in columns}))
+        rows.append(TableRow({column: _tuples(one.get(column)) for column in columns}))
     return tuple(rows)
 
 

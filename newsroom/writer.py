@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from datetime import date
 from random import Random
 
-from newsroom.forms import Choice, Forms, Node, Slot, heads_of, parsed
+from newsroom.forms import Forms, Node, Slot, Wordings, heads_of, parsed
 from newsroom.people import Person
 from newsroom.style import filtered, on_day, quotes, tidied
 
@@ -45,7 +45,7 @@ class WordingUse:
         order.append(form)
         self._uses[forms] += 1
 
-    def wordings(self, choice: Choice) -> list[int]:
+    def wordings(self, choice: Wordings) -> list[int]:
         """How often each wording of a bracket has been used; parsed forms are kept, so their identity is theirs."""
         return self._wordings.setdefault(id(choice), [0] * len(choice.wordings))
 
@@ -109,7 +109,7 @@ class Writer:
                 parts.append(self._choice(node))
         return "".join(parts)
 
-    def _choice(self, node: Choice) -> str:
+    def _choice(self, node: Wordings) -> str:
         uses = self._use.wordings(node)
         for index in sorted(range(len(uses)), key=lambda index: uses[index] + self._rng.random() * 2):
             met, said = self._met.copy(), self._said.copy()

@@ -8,7 +8,7 @@ from datetime import timedelta
 from newsroom.expressions import Verb
 from newsroom.people import Person
 from newsroom.scene import Scene
-from newsroom.sections.basketball_league import Club, Game, seasons
+from newsroom.sections.basketball_league import BasketballClub, Game, seasons
 
 _DAYS_TOLD = 15
 _STRUGGLING = 14
@@ -21,16 +21,16 @@ def _games(scene: Scene) -> tuple[Game, ...]:
     return scene.world.kept("basketball seasons", lambda: seasons(scene.world, scene.world.now))
 
 
-def _clubs(scene: Scene) -> tuple[Club, ...]:
+def _clubs(scene: Scene) -> tuple[BasketballClub, ...]:
     return tuple({club.name: club for game in _games(scene) for club in (game.home, game.away)}.values())
 
 
-def _struggling(scene: Scene) -> list[Club]:
+def _struggling(scene: Scene) -> list[BasketballClub]:
     """The clubs with the fewest wins."""
     return sorted(_clubs(scene), key=lambda club: club.won)[:_STRUGGLING]
 
 
-def _player(_: Scene, club: Club, place: str) -> Person:
+def _player(_: Scene, club: BasketballClub, place: str) -> Person:
     player: Person = getattr(club, place)
     return player
 
@@ -39,7 +39,7 @@ def _starters(scene: Scene) -> tuple[Person, ...]:
     return tuple(_player(scene, club, place) for club in _clubs(scene) for place in _PLACES)
 
 
-def _club_and_place(scene: Scene, player: Person) -> tuple[Club, str]:
+def _club_and_place(scene: Scene, player: Person) -> tuple[BasketballClub, str]:
     club = next(club for club in _clubs(scene) if player in club.squad)
     return club, next(place for place in _PLACES if getattr(club, place) is player)
 
@@ -49,8 +49,8 @@ class GameTold:
     """A game told from the winner's side; facts that hold only for some games are None for the others."""
 
     g: Game
-    winner: Club
-    loser: Club
+    winner: BasketballClub
+    loser: BasketballClub
     score: str
     margin: int
     half: str

@@ -19,7 +19,7 @@ _SHARES = (0.2, 0.19, 0.16, 0.14, 0.1, 0.07)
 
 
 @dataclass
-class Club:
+class BasketballClub:
     """A club; plural in the paper. Wins and losses are those of the moment of play."""
 
     name: str
@@ -52,8 +52,8 @@ class Game:
     """A game as played; records, places and runs are those after it."""
 
     at: datetime
-    home: Club
-    away: Club
+    home: BasketballClub
+    away: BasketballClub
     quarters: tuple[tuple[int, int], ...]
     extra: bool
     points: dict[str, int]
@@ -71,7 +71,9 @@ class Game:
         return sum(home for home, _ in self.quarters), sum(away for _, away in self.quarters)
 
 
-def _clubs(world: World, country: Country, league: str, women: bool, nicks: list[str], rng: Random) -> list[Club]:
+def _clubs(
+    world: World, country: Country, league: str, women: bool, nicks: list[str], rng: Random
+) -> list[BasketballClub]:
     towns = [city.name for city in country.cities][:_MOST_CLUBS]
     clubs = []
     for town, nick in zip(towns, nicks, strict=False):
@@ -79,7 +81,7 @@ def _clubs(world: World, country: Country, league: str, women: bool, nicks: list
             place: world.person(country if rng.random() < 0.5 else world.country(rng), role, she=women, rng=rng)
             for place, role in shared("basketball").roles.items()
         }
-        club = Club(
+        club = BasketballClub(
             name=f"{town} {nick}",
             city=town,
             country=country,
@@ -95,7 +97,7 @@ def _clubs(world: World, country: Country, league: str, women: bool, nicks: list
     return clubs
 
 
-def _play(home: Club, away: Club, rng: Random) -> tuple[tuple[tuple[int, int], ...], bool]:
+def _play(home: BasketballClub, away: BasketballClub, rng: Random) -> tuple[tuple[tuple[int, int], ...], bool]:
     quarters = []
     for _ in range(4):
         pace = rng.gauss(20, 3)
@@ -115,7 +117,7 @@ def _play(home: Club, away: Club, rng: Random) -> tuple[tuple[tuple[int, int], .
     return tuple(made), extra
 
 
-def _points(club: Club, total: int, rng: Random) -> dict[str, int]:
+def _points(club: BasketballClub, total: int, rng: Random) -> dict[str, int]:
     """Points of the six who score most; the rest of the team has what is left."""
     weights = [rng.uniform(0.6, 1.4) * share for share in _SHARES]
     return {player.name: max(2, round(total * weight)) for player, weight in zip(club.squad, weights, strict=True)}

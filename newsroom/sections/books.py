@@ -16,7 +16,7 @@ from newsroom.world import Country, World
 
 
 @dataclass(frozen=True)
-class Book:
+class SeasonBook:
     """A book; `text` is its row in the table of texts, `nth` how many books its author has written."""
 
     text: Any
@@ -31,7 +31,7 @@ class Book:
         return str(self.text.title)
 
 
-def _season(world: World) -> tuple[Book, ...]:
+def _season(world: World) -> tuple[SeasonBook, ...]:
     """Every text once, by an author of its own."""
     rng, given = Random(f"{world.seed}:books"), shared("books")
     made = []
@@ -39,11 +39,11 @@ def _season(world: World) -> tuple[Book, ...]:
         country = world.country(rng)
         author = world.person(country, "the author", she=given.authors_are_women.get(text.title), rng=rng)
         publisher = rng.choice(given.publishers)
-        made.append(Book(text, country, author, publisher, pages=rng.randint(148, 640), nth=rng.randint(1, 9)))
+        made.append(SeasonBook(text, country, author, publisher, pages=rng.randint(148, 640), nth=rng.randint(1, 9)))
     return tuple(made)
 
 
-def _books(scene: Scene) -> tuple[Book, ...]:
+def _books(scene: Scene) -> tuple[SeasonBook, ...]:
     return scene.world.kept("books shelf", lambda: _season(scene.world))
 
 

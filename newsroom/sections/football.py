@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from newsroom.expressions import Verb
 from newsroom.people import Person
 from newsroom.scene import Scene
-from newsroom.sections.football_league import Club, Goal, Match, seasons
+from newsroom.sections.football_league import FootballClub, Goal, Match, seasons
 from newsroom.style import listed, number, ordinal
 
 _DAYS_TOLD = 14
@@ -21,11 +21,11 @@ def _matches(scene: Scene) -> tuple[Match, ...]:
     return scene.world.kept("football seasons", lambda: seasons(scene.world, scene.world.now))
 
 
-def _clubs(scene: Scene) -> tuple[Club, ...]:
+def _clubs(scene: Scene) -> tuple[FootballClub, ...]:
     return tuple({club.name: club for match in _matches(scene) for club in (match.home, match.away)}.values())
 
 
-def _struggling(scene: Scene) -> list[Club]:
+def _struggling(scene: Scene) -> list[FootballClub]:
     """The clubs with the fewest points for each match."""
     return sorted(_clubs(scene), key=lambda club: club.points / max(club.played, 1))[:_STRUGGLING]
 
@@ -40,10 +40,10 @@ class MatchTold:
 
     m: Match
     times: tuple[datetime, ...]
-    winner: Club
-    loser: Club
-    home: Club
-    away: Club
+    winner: FootballClub
+    loser: FootballClub
+    home: FootballClub
+    away: FootballClub
     score: str
     win: str | None
     draw: str | None
@@ -71,7 +71,7 @@ class MatchTold:
     run: str | None
     run_nth: str | None
     slump: str | None
-    doubt_club: Club
+    doubt_club: FootballClub
     fit: tuple[Person, ...]
 
 

@@ -19,7 +19,7 @@ _PLAYING_DAYS = (2, 5)
 
 
 @dataclass
-class Club:
+class FootballClub:
     """A club; plural in the paper ('Dunmere Rovers have'). its league is named with the country's."""
 
     name: str
@@ -79,8 +79,8 @@ class Match:
     """A match as played; positions and points are those after the round."""
 
     at: datetime
-    home: Club
-    away: Club
+    home: FootballClub
+    away: FootballClub
     goals: tuple[Goal, ...]
     home_place: int
     away_place: int
@@ -111,12 +111,12 @@ def _player(world: World, country: Country, role: str, rng: Random) -> Person:
     return world.person(country if rng.random() < 0.5 else world.country(rng), role, she=False, rng=rng)
 
 
-def _clubs(world: World, country: Country, league: Any, rng: Random) -> list[Club]:
+def _clubs(world: World, country: Country, league: Any, rng: Random) -> list[FootballClub]:
     """The clubs of a league, which is its row in the table of leagues."""
     given = shared("football")
     towns = [city.name for city in country.cities if len(city.name.split()) == 1][:15]
     towns += towns[:1] * (16 - len(towns)) if len(towns) >= 15 else towns[: 14 - len(towns)]
-    clubs: list[Club] = []
+    clubs: list[FootballClub] = []
     taken: set[str] = set()
     for town, ground in zip(towns, rng.sample(given.grounds, len(towns)), strict=True):
         name = rng.choice([form for form in league.clubs if form.format(town) not in taken]).format(town)
@@ -124,7 +124,7 @@ def _clubs(world: World, country: Country, league: Any, rng: Random) -> list[Clu
         home = f"{country.demonym} {league.name}"
         people = {place: _player(world, country, role, rng) for place, role in given.squad.items()}
         strength = rng.uniform(0.6, 1.9)
-        clubs.append(Club(name, country, home, rng.choice(league.grounds).format(ground), strength, **people))
+        clubs.append(FootballClub(name, country, home, rng.choice(league.grounds).format(ground), strength, **people))
     return clubs
 
 
@@ -185,7 +185,7 @@ def _goals(expected: float, rng: Random) -> int:
     return min(count, 6)
 
 
-def _play(home: Club, away: Club, at: datetime, rng: Random) -> tuple[Goal, ...]:
+def _play(home: FootballClub, away: FootballClub, at: datetime, rng: Random) -> tuple[Goal, ...]:
     score = _goals(home.strength * 1.25, rng), _goals(away.strength, rng)
     minutes = sorted(rng.sample(range(3, 94), sum(score)))
     sides = rng.sample([True] * score[0] + [False] * score[1], sum(score))

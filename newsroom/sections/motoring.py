@@ -21,7 +21,7 @@ _NOT_ELECTRIC = ("the gearbox", "the economy")
 
 
 @dataclass(frozen=True)
-class Model:
+class CarModel:
     """A car: `drive` is 'electric', 'hybrid' or 'petrol'; `reach` its range in kilometres, None for petrol."""
 
     name: str
@@ -39,14 +39,14 @@ class Model:
     length: float
 
 
-def _model(word: str, co: Company, rng: Random) -> Model:
+def _model(word: str, co: Company, rng: Random) -> CarModel:
     drive = rng.choice(("electric", "electric", "hybrid", "petrol"))
     body = rng.choice(shared("motoring").bodies)
     low, high = (14_000, 24_000) if body in ("city car", "hatchback") else (27_000, 58_000)
     kilowatts = rng.randint(52, 96) if body == "city car" else rng.randint(85, 240)
     electric = drive == "electric"
     scale = _CAR_UNIT_SCALE if co.currency.unit else 1
-    return Model(
+    return CarModel(
         name=f"{co.name.split()[0]} {word}",
         co=co,
         body=body,
@@ -65,7 +65,7 @@ def _model(word: str, co: Company, rng: Random) -> Model:
     )
 
 
-def _range(world: World) -> tuple[Model, ...]:
+def _range(world: World) -> tuple[CarModel, ...]:
     """Every carmaker's range, with prices in its own currency."""
     rng, words = Random(f"{world.seed}:motoring"), shared("motoring").model_names
     makers = [one for one in world.companies if one.noun == "carmaker"]
@@ -73,7 +73,7 @@ def _range(world: World) -> tuple[Model, ...]:
     return tuple(_model(word, makers[index % len(makers)], rng) for index, word in named)
 
 
-def _models(scene: Scene) -> tuple[Model, ...]:
+def _models(scene: Scene) -> tuple[CarModel, ...]:
     return scene.world.kept("car models", lambda: _range(scene.world))
 
 

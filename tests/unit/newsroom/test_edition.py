@@ -11,7 +11,7 @@ import pytest
 
 from newsroom.agreement import woman
 from newsroom.content import sections
-from newsroom.edition import Article, TooLittleToSayError, edition
+from newsroom.edition import PrintedArticle, TooLittleToSayError, edition
 from newsroom.publishers import agency, publishers
 from newsroom.style import tidied
 
@@ -27,11 +27,11 @@ LONGEST_SHARE = 0.05
 
 
 @pytest.fixture(scope="module")
-def paper() -> list[Article]:
+def paper() -> list[PrintedArticle]:
     return list(edition(NOW, articles=ARTICLES))
 
 
-def _texts(paper: list[Article]) -> Iterator[tuple[Article, str]]:
+def _texts(paper: list[PrintedArticle]) -> Iterator[tuple[PrintedArticle, str]]:
     for item in paper:
         yield item, item.title
         yield item, item.abstract
@@ -39,32 +39,32 @@ def _texts(paper: list[Article]) -> Iterator[tuple[Article, str]]:
             yield item, paragraph
 
 
-def _offences(paper: list[Article], pattern: str) -> list[str]:
+def _offences(paper: list[PrintedArticle], pattern: str) -> list[str]:
     found = re.compile(pattern)
     return [f"{item.id}: {text}" for item, text in _texts(paper) if found.search(text)]
 
 
 @pytest.fixture(scope="module")
-def small_paper() -> list[Article]:
+def small_paper() -> list[PrintedArticle]:
     return list(edition(NOW, articles=SMALL))
 
 
-def test_the_same_seed_prints_the_same_paper(small_paper: list[Article]) -> None:
+def test_the_same_seed_prints_the_same_paper(small_paper: list[PrintedArticle]) -> None:
     assert list(edition(NOW, articles=SMALL)) == small_paper
 
 
-def test_another_seed_prints_another_paper(small_paper: list[Article]) -> None:
+def test_another_seed_prints_another_paper(small_paper: list[PrintedArticle]) -> None:
     other = {item.title for item in edition(NOW, seed=8, articles=SMALL)}
     assert len(other & {item.title for item in small_paper}) < 0.02 * SMALL
 
 
-def test_the_paper_has_as_many_articles_as_asked_with_distinct_ids(paper: list[Article]) -> None:
+def test_the_paper_has_as_many_articles_as_asked_with_distinct_ids(paper: list[PrintedArticle]) -> None:
     assert len(paper) == ARTICLES
     assert len({item.id for item in paper}) == ARTICLES
     assert len({item.url for item in paper}) == ARTICLES
 
 
-def test_items_come_in_order_of_time_and_fill_the_fortnight(paper: list[Article]) -> None:
+def test_items_come_in_order_of_time_and_fill_the_fortnight(paper: list[PrintedArticle]) -> None:
     times = [item.published_at for item in paper]
     assert times == sorted(times)
     assert NOW - timedelta(days=14) <= times[0] < NOW - timedelta(days=13)
@@ -72,26 +72,26 @@ def test_items_come_in_order_of_time_and_fill_the_fortnight(paper: list[Article]
     assert len({time.date() for time in times}) == 15
 
 
-def test_more_is_printed_by_day_than_by_night(paper: list[Article]) -> None:
+def test_more_is_printed_by_day_than_by_night(paper: list[PrintedArticle]) -> None:
     hours = Counter(item.published_at.hour for item in paper)
     assert sum(hours[hour] for hour in range(5)) < 0.03 * len(paper)
     assert sum(hours[hour] for hour in range(7, 19)) > 0.6 * len(paper)
 
 
-def test_every_section_prints_all_its_topics(paper: list[Article]) -> None:
+def test_every_section_prints_all_its_topics(paper: list[PrintedArticle]) -> None:
     printed = defaultdict(set)
     for item in paper:
         printed[item.section].add(item.topic)
     assert {section.name: {kind.topic for kind in section.kinds} for section in sections()} == printed
 
 
-def test_few_items_lead_and_most_are_ordinary(paper: list[Article]) -> None:
+def test_few_items_lead_and_most_are_ordinary(paper: list[PrintedArticle]) -> None:
     weights = sorted(item.weight for item in paper)
     assert weights[len(weights) // 2] < 0.5
     assert 0.005 < sum(weight > 0.75 for weight in weights) / len(weights) < 0.1
 
 
-def test_developing_stories_run_over_days_in_several_papers(paper: list[Article]) -> None:
+def test_developing_stories_run_over_days_in_several_papers(paper: list[PrintedArticle]) -> None:
     stories = defaultdict(list)
     for item in paper:
         if item.story:
@@ -117,11 +117,11 @@ def test_developing_stories_run_over_days_in_several_papers(paper: list[Article]
         ("a sentence that starts with a figure", r"[a-z][.?!]”? [“‘]?\d"),
     ],
 )
-def test_no_text_has(fault: str, pattern: str, paper: list[Article]) -> None:
+def test_no_text_has(fault: str, pattern: str, paper: list[PrintedArticle]) -> None:
     assert not _offences(paper, pattern)[:5], fault
 
 
-def test_paragraphs_end_as_sentences_and_titles_do_not(paper: list[Article]) -> None:
+def test_paragraphs_end_as_sentences_and_titles_do_not(paper: list[PrintedArticle]) -> None:
     for item in paper:
         assert not item.title.endswith("."), item.title
         for paragraph in [item.abstract, *item.body.split("\n\n")]:
@@ -129,14 +129,14 @@ def test_paragraphs_end_as_sentences_and_titles_do_not(paper: list[Article]) -> 
             assert paragraph.count("“") == paragraph.count("”"), f"{item.id}: {paragraph}"
 
 
-def test_bodies_have_three_to_nine_paragraphs_none_of_them_twice(paper: list[Article]) -> None:
+def test_bodies_have_three_to_nine_paragraphs_none_of_them_twice(paper: list[PrintedArticle]) -> None:
     for item in paper:
         paragraphs = item.body.split("\n\n")
         assert 3 <= len(paragraphs) <= 9, item.id
         assert len(set(paragraphs)) == len(paragraphs), item.id
 
 
-def test_names_and_sums_of_a_title_return_below_it(paper: list[Article]) -> None:
+def test_names_and_sums_of_a_title_return_below_it(paper: list[PrintedArticle]) -> None:
     """A title's capitalised words and figures are in the abstract or body, or in its story."""
     stories = defaultdict(list)
     for item in paper:
@@ -149,7 +149,7 @@ def test_names_and_sums_of_a_title_return_below_it(paper: list[Article]) -> None
     assert missing < 0.08 * len(paper)
 
 
-def test_a_title_returns_only_as_a_reprint_within_its_story(paper: list[Article]) -> None:
+def test_a_title_returns_only_as_a_reprint_within_its_story(paper: list[PrintedArticle]) -> None:
     by_title = defaultdict(list)
     for item in paper:
         by_title[item.title.casefold()].append(item)
@@ -161,14 +161,14 @@ def test_a_title_returns_only_as_a_reprint_within_its_story(paper: list[Article]
             assert all(bodies[-1].startswith(body) for body in bodies), items[0].title
 
 
-def test_headlines_have_many_shapes(paper: list[Article]) -> None:
+def test_headlines_have_many_shapes(paper: list[PrintedArticle]) -> None:
     """A shape is what is left of a title without its names and figures."""
     named = re.compile(r"[“‘(]*[A-ZÀ-Þ£€$]|.*\d")
     shapes = {" ".join("X" if named.match(word) else word for word in item.title.split()) for item in paper}
     assert len(shapes) >= HEADLINE_SHAPES
 
 
-def test_no_eight_words_in_a_row_return_in_many_articles_of_a_section(paper: list[Article]) -> None:
+def test_no_eight_words_in_a_row_return_in_many_articles_of_a_section(paper: list[PrintedArticle]) -> None:
     """Counts each story once, so that reports of one event may share its facts."""
     sections = defaultdict(list)
     for item in paper:
@@ -184,7 +184,7 @@ def test_no_eight_words_in_a_row_return_in_many_articles_of_a_section(paper: lis
         assert len(seen[worst]) <= LONGEST_SHARE * len(items), f"{section}: {len(seen[worst])} x {' '.join(worst)}"
 
 
-def test_nobody_is_quoted_twice_with_the_same_words_in_one_text(paper: list[Article]) -> None:
+def test_nobody_is_quoted_twice_with_the_same_words_in_one_text(paper: list[PrintedArticle]) -> None:
     for item in paper:
         quoted = re.findall(r"“([^”]{25,})”", item.body)
         plain = [re.sub(r"\W+", " ", quote.casefold()).strip() for quote in quoted]
@@ -198,7 +198,9 @@ def test_nobody_is_quoted_twice_with_the_same_words_in_one_text(paper: list[Arti
         ("fisherman|widower|postman|grandfather|spokesman|fireman", r"\b(?:she|herself)\b"),
     ],
 )
-def test_whom_a_noun_calls_a_woman_or_man_has_the_pronoun_of_it(noun: str, pronouns: str, paper: list[Article]) -> None:
+def test_whom_a_noun_calls_a_woman_or_man_has_the_pronoun_of_it(
+    noun: str, pronouns: str, paper: list[PrintedArticle]
+) -> None:
     """Looks at what is said by the person within the sentence: 'Feng Ouyang, a seamstress, … she said'."""
     told = re.compile(rf"[A-Z]\w+, an? (?:\w+ ){{0,2}}(?:{noun})\b[^.“”]*\.? “[^”]+” ({pronouns}) said")
     assert not [item.body for item in paper if told.search(item.body)]
@@ -233,7 +235,7 @@ def test_a_few_days_have_a_paper_too(days: int, seed: int) -> None:
     assert all(NOW - timedelta(days=days) <= item.published_at <= NOW for item in items)
 
 
-def test_what_a_section_has_no_matter_for_others_write(paper: list[Article]) -> None:
+def test_what_a_section_has_no_matter_for_others_write(paper: list[PrintedArticle]) -> None:
     """A day is too short for some sections, whose stories would end after it; the paper is full all the same."""
     items = list(edition(NOW, articles=SMALL * 2, days=1))
     assert len(items) == SMALL * 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from newsroom.forms import Choice, Slot, heads_of, parsed
+from newsroom.forms import Slot, Wordings, heads_of, parsed
 
 
 def test_a_form_is_text_slots_and_alternatives() -> None:
@@ -12,7 +12,7 @@ def test_a_form_is_text_slots_and_alternatives() -> None:
         "a ",
         Slot(("b", "c"), "s", ""),
         " ",
-        Choice((("x",), ("y ", Slot(("z",), "", "")), ())),
+        Wordings((("x",), ("y ", Slot(("z",), "", "")), ())),
         "!",
     )
 

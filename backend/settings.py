@@ -138,8 +138,8 @@ class BackendSettings(BaseSettings):
         default=60.0,
         ge=0,
         le=7 * 24 * 60,
-        description="How often a private count opens by itself, on a server whose schedule nobody has changed; 0: "
-        "never. The console changes the schedule for good.",
+        description="How often a private count opens by itself, on a server whose schedule nobody has changed, if so "
+        "many devices wait that it can tell something; 0: never. The console changes the schedule for good.",
     )
     counts_cohort: int = Field(
         default=60,

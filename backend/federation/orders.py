@@ -20,7 +20,7 @@ from backend.federation.robust import STACK_LIMIT_BYTES
 from backend.federation.secure_rounds import SecureRounds
 from backend.federation.settlement import end_unfinished
 from backend.federation.stockroom import Stockroom
-from backend.federation.strategies.strategy import Plan, RoundOrder
+from backend.federation.strategies.strategy import JudgesItsWorth, Plan, RoundOrder
 from backend.federation.systems.system import SystemSpec
 from device_app.wire.ids import ReleaseId, release_number
 from device_app.wire.protections import SUMMED
@@ -58,6 +58,12 @@ class OrderBook:
         """Raises what `open` would for this order, whatever is under way."""
         _check_order(order)
         self._check_possible(self._room.releases.require_current(), self._spec(order.system))
+
+    def why_not(self, order: RoundOrder, devices: int) -> str | None:
+        """Why a round that so many devices wait for would tell nothing, or None. Raises UnknownSystem."""
+        spec = self._spec(order.system)
+        judge = spec.strategy
+        return judge.why_not(spec, self._room.engine, devices) if isinstance(judge, JudgesItsWorth) else None
 
     def open_waiting(self) -> RoundStatus | None:
         """Open what the last conclusion has ordered, if nothing is under way: once, however often the server is killed.

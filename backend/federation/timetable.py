@@ -65,7 +65,7 @@ class Schedule:
 
 @dataclass(frozen=True)
 class Timings:
-    """What the row says now. trouble: why the last scheduled round could not be opened."""
+    """What the row says now. trouble: why the last scheduled round was not opened."""
 
     paused: bool
     schedule: Schedule | None
@@ -124,7 +124,8 @@ class Timetable:
         return True
 
     def open_due(self) -> None:
-        """Open the scheduled round if its time has come; why it can't be opened is kept, and it's tried again later."""
+        """Open the scheduled round if its time has come and it would tell something; why it isn't opened is kept, and
+        it's tried again later."""
         timings = self.timings()
         schedule, now = timings.schedule, self._clock()
         if timings.paused or schedule is None or not schedule.is_due(now, timings.last, self._looks.waiting()):
@@ -135,7 +136,9 @@ class Timetable:
         chance = self._looks.fair_chance(schedule.order.cohort)
         trouble = None
         try:
-            self._orders.open(replace(schedule.order, admission=chance))
+            trouble = self._orders.why_not(schedule.order, self._looks.waiting())
+            if trouble is None:
+                self._orders.open(replace(schedule.order, admission=chance))
         except RoundUnderWay:
             return
         except OwnfeedError as refused:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from experiments.commands.studies import DATA, AsJson, Data, Kept, Trainings, refusals, says, show
 
@@ -44,15 +42,14 @@ def evaluate_popularity(
     draws: Annotated[int, typer.Option(min=1, max=100, help="Draws of the noise.")] = 3,
     as_json: AsJson = False,
 ) -> None:
-    """Private counts of displays and clicks on MIND's dev impressions, by how much noise is in their sum."""
-    from experiments.ranking.popularity import run_popularity
+    """Private counts of displays and clicks on MIND's dev impressions, by noise in their sum and by devices counted."""
+    from experiments.ranking.popularity import popularity_table, study_of
+    from experiments.ranking.popularity_curve import curve_table
 
     with refusals():
-        table = run_popularity(data=data, draws=draws, console=says)
-    if as_json:
-        typer.echo(json.dumps(table.as_json(), indent=2))
-    else:
-        table.show(Console(highlight=False))
+        mind, cosine = study_of(data, says)
+        tables = [popularity_table(mind, cosine, draws=draws), curve_table(mind, cosine, draws=draws)]
+    show(tables, as_json)
 
 
 @evaluate_app.command("recall")

@@ -59,13 +59,12 @@ class Given:
     opened: OpenedCount
 
 
-def run_popularity(*, data: Path, draws: int, console: Console) -> Table:
-    """The table. Raises DataMissing and MalformedRow."""
+def study_of(data: Path, console: Console) -> tuple[Mind, NDArray[np.float64]]:
+    """The data and flat cosine scores of the dev candidates. Raises DataMissing and MalformedRow."""
     mind = load_mind(data / FOLDER)
     console.print("Title vectors ...", style="bold")
     vectors = unit_rows(title_vectors(mind.news.titles))
-    cosine = flat_scores(mind.dev, softmax_cosine(vectors, SHARPNESS))
-    return popularity_table(mind, cosine, draws=draws)
+    return mind, flat_scores(mind.dev, softmax_cosine(vectors, SHARPNESS))
 
 
 def popularity_table(mind: Mind, cosine: NDArray[np.float64], *, draws: int) -> Table:

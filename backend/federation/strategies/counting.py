@@ -13,6 +13,7 @@ from sqlalchemy import Engine, select
 from sqlalchemy.orm import Session
 
 from backend.counting.book import OpenedCount, write_count
+from backend.counting.outlook import RELIABILITY_WANTED, devices_needed, known_usage, reliability
 from backend.db.sessions import reading_session
 from backend.db.tables import News
 from backend.federation.aggregate import Aggregate
@@ -68,6 +69,25 @@ class Counting:
         content = self.listed(news).model_dump_json().encode()
         shapes = {DISPLAYED: (len(news),), CLICKED: (len(news),)}
         return Plan(shapes, {MATERIAL: stock.releases.add_blob(content)})
+
+    def why_not(self, spec: SystemSpec, engine: Engine, devices: int) -> str | None:
+        """Why a count by so many devices would tell nothing, in a sentence, or None.
+
+        What is opened through a day adds up, and a device's budget pays for about one count a day, so a count is judged
+        by all devices that wait for it, not by its own cohort.
+        """
+        news = len(newest_news(engine, self.news_limit))
+        if not news:
+            return None  # `plan` says so
+        usage, noise = known_usage(engine, news), noise_variance(spec.protection, 1)
+        expected = reliability(devices, usage, noise)
+        if expected >= RELIABILITY_WANTED:
+            return None
+        return (
+            f"With {devices:,} devices a count of {news:,} news can't be told from its noise (expected reliability "
+            f"{expected:.2f}, wanted {RELIABILITY_WANTED:g}); about {devices_needed(usage, noise):,} would be needed. "
+            "Nobody's budget is spent; a round started by hand counts all the same."
+        )
 
     def conclude(self, spec: SystemSpec, total: Aggregate, stock: Stock, manifest: RoundManifest) -> Conclusion:
         """Rows of what was opened, negative numbers too, with the variance of the noise in them."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -149,4 +149,13 @@ class IfFailed(Protocol):
 
     def __call__(self, stock: Stock, reason: str) -> Conclusion | None:
         """A conclusion that publishes, or None; `reason`: why the round failed. Changes nothing itself."""
+        ...
+
+
+@runtime_checkable
+class JudgesItsWorth(Protocol):
+    """A strategy that knows beforehand when a round would tell nothing."""
+
+    def why_not(self, spec: SystemSpec, engine: Engine, devices: int) -> str | None:
+        """In a sentence, for a round that so many devices wait for; None where it is worth opening."""
         ...

@@ -1,0 +1,122 @@
+"""What private counts are worth by how many devices are counted, with the shares of noise that devices add today.
+
+MIND's dev readers stand for the devices: so many are drawn among them with replacement, each gives what its reader
+gives, and each adds its share. Ranking is measured on all dev readers, without what each has contributed itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.counting.outlook import Usage, devices_needed, reliability
+from backend.federation.strategies.counting import Counting, noise_variance
+from backend.federation.systems.private_counts import PRIVATE_COUNTS
+from device_app.wire.popularity import CLICKED, DISPLAYED
+from device_app.wire.protections import SecureSum
+from experiments.bench.table import Cell, Table
+from experiments.datasets.mind import Mind
+from experiments.ranking.evaluation import metrics
+from experiments.ranking.popularity import Given, counted_by, replace_sigma, weighed
+from experiments.ranking.untrained import live_popularity
+
+DEVICES = (60, 300, 1_000, 3_000, 5_000, 20_000)
+SPREAD = 0.9
+COLUMNS = ("devices", "AUC, no noise", "AUC, standard shares", "sd", "noise sd", "expected reliability", "draws")
+
+
+@dataclass(frozen=True)
+class Readers:
+    """What all dev readers give, exactly: displays and clicks [readers, n], and the noiseless count they came with."""
+
+    displayed: NDArray[np.float64]
+    clicked: NDArray[np.float64]
+    given: Given
+
+
+def curve_table(mind: Mind, cosine: NDArray[np.float64], *, draws: int, sizes: Sequence[int] = DEVICES) -> Table:
+    """cosine: flat scores of the dev candidates without popularity."""
+    law = PRIVATE_COUNTS.protection
+    assert isinstance(law, SecureSum)
+    exact = counted_by(mind, replace_sigma(law, 0), seed=0)
+    displayed, clicked = (np.stack([own[name] for own in exact.own]) for name in (DISPLAYED, CLICKED))
+    readers = Readers(displayed, clicked, exact)
+    usage, noise = usage_of(readers), noise_variance(law, 1)
+    rows: list[tuple[Cell, ...]] = []
+    for devices in sizes:
+        clean, noisy = (
+            np.array(
+                [metrics(mind.dev, cosine + weighed(mind.dev, one)).auc for one in of(readers, devices, each, draws)]
+            )
+            for each in (0.0, noise)
+        )
+        expected = reliability(devices, usage, noise)
+        rows.append(
+            (
+                f"{devices:,}",
+                f"{clean.mean():.4f}",
+                f"{noisy.mean():.4f}",
+                f"{noisy.std(ddof=1):.4f}" if draws > 1 else None,
+                f"{math.sqrt(devices * noise):.2f}",
+                f"{expected:.2f}",
+                draws,
+            )
+        )
+    nothing = metrics(mind.dev, cosine).auc
+    ceiling = metrics(mind.dev, cosine + 0.1 * live_popularity(mind.dev, len(mind.news), rate=True)).auc
+    notes = (
+        f"Without counts: AUC {nothing:.4f}; plain log click rate of all {len(mind.dev):,} readers, no privacy: "
+        f"{ceiling:.4f}. Standard error of an AUC .011.",
+        f"Standard shares: {math.sqrt(noise):.3g} clicks of noise from each device of `private_counts`. Noise "
+        "sd: of the sum, in clicks.",
+        "Devices beyond the number of readers repeat readers, so no count tells more than all readers do.",
+        f"Expected reliability: what the server expects of such a count (`backend/counting/outlook.py`); it opens one "
+        f"by schedule from .5 on, here from about {devices_needed(usage, noise):,} devices.",
+    )
+    return Table("Private counts by number of devices, MIND subset dev", COLUMNS, rows, notes)
+
+
+def usage_of(readers: Readers) -> Usage:
+    """How the dev readers read, known exactly."""
+    displays = readers.displayed.sum(axis=0)
+    clicks = float(readers.clicked.sum())
+    alike = float(displays.sum() ** 2 / np.square(displays).sum())
+    return Usage(float(readers.displayed.sum(axis=1).mean()), alike, clicks / float(displays.sum()), SPREAD)
+
+
+def of(readers: Readers, devices: int, noise: float, draws: int) -> Iterator[Given]:
+    """Counts by so many devices drawn among the readers; noise: the variance of one device's share, in clicks^2.
+
+    The sum of so many discrete Gaussian shares is drawn as one Gaussian, which it is but for its steps.
+    """
+    opened, strategy = readers.given.opened, PRIVATE_COUNTS.strategy
+    assert isinstance(strategy, Counting)
+    names, per_display = list(opened.clicks), strategy.displayed_unit
+    for seed in range(draws):
+        rng = np.random.default_rng(seed)
+        times = rng.multinomial(devices, np.full(len(readers.clicked), 1 / len(readers.clicked)))
+        variances = devices * noise / per_display**2, devices * noise
+        sums = [
+            times @ each + rng.normal(0.0, math.sqrt(variance), len(names))
+            for each, variance in zip((readers.displayed, readers.clicked), variances, strict=True)
+        ]
+        own = [
+            {DISPLAYED: one[DISPLAYED] * many, CLICKED: one[CLICKED] * many}
+            for one, many in zip(readers.given.own, times, strict=True)
+        ]
+        told = [dict(zip(names, each.tolist(), strict=True)) for each in sums]
+        yield Given(
+            own,
+            replace(
+                opened,
+                devices=devices,
+                displays=told[0],
+                clicks=told[1],
+                displays_variance=variances[0],
+                clicks_variance=variances[1],
+            ),
+        )

@@ -13,6 +13,7 @@ from experiments.datasets.mind import Impressions, Mind, News
 from experiments.datasets.ragged import Ragged
 from experiments.ranking.evaluation import metrics
 from experiments.ranking.popularity import counted_by, popularity_table, replace_sigma, weighed
+from experiments.ranking.popularity_curve import curve_table
 from ownfeed import app
 
 READERS, NEWS, SHOWN = 300, 40, 8
@@ -73,3 +74,15 @@ def test_the_table_says_whether_the_bar_is_met_and_what_each_row_costs() -> None
     assert float(str(costs["counts, noise sd 2.83"])) > float(str(costs["counts, noise sd 8"]))
     assert any("Bar: AUC at noise sd 2.83 >= 0.67" in note for note in table.notes)
     assert any("optimistic" in note for note in table.notes)
+
+
+def test_the_curve_rises_with_the_devices_and_says_what_the_server_would_expect() -> None:
+    mind = planted_mind()
+    nothing = np.zeros(len(mind.dev.candidates.values))
+    table = curve_table(mind, nothing, draws=2, sizes=(5, 20_000))
+    few, many = table.rows
+    assert float(str(many[2])) > 0.7
+    assert float(str(many[2])) > float(str(few[2])) + 0.1
+    assert float(str(many[5])) > 0.95
+    assert float(str(few[4])) < float(str(many[4]))
+    assert any("without counts: auc 0.5000" in note.lower() for note in table.notes)

@@ -112,8 +112,8 @@ class PrivacySettings(BaseModel):
     epsilon_per_day_counts: float = Field(
         default=6.0,
         ge=0,
-        description="Epsilon (at a delta of one in a million) that private counts may cost in one UTC day. One count "
-        "costs 5.5 where it may be opened with ten devices, 2 where with sixty.",
+        description="Epsilon (at `delta_per_sum`) that private counts may cost in one UTC day. One count costs 5.3 "
+        "where it may be opened with ten devices, 2 where with sixty.",
     )
     epsilon_lifetime_counts: float | None = Field(
         default=None,

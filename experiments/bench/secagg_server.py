@@ -47,7 +47,7 @@ class KeepDigest:
 
 
 def summing_systems(length: int) -> dict[str, SystemSpec]:
-    """Systems whose vectors have that many ring elements, sparse from 100 devices on, and against an active server."""
+    """Systems whose vectors have that many ring elements, sparse above 100 devices, and against an active server."""
     law = SecureSum(clip=CLIP, fraction_bits=8, mode="semi_honest")
     active = SecureSum(clip=CLIP, fraction_bits=8, mode="active", graph="complete")
     strategy = KeepDigest(length - 1)

@@ -149,6 +149,7 @@ def training_view(kind: Kind, settings: PrivacySettings, now: datetime, paused: 
         updates=updates,
         contributions=done,
         release="r3",
+        alone=AloneView(16.7, 48.0, 33.2, None, 1e-6),
         groups=(OwnGroup("ranker.finding", 2, 4),),
     )
 

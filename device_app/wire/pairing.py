@@ -35,6 +35,16 @@ def check_keys(context: bytes, keys: AdvertisedKeys) -> None:
     _verify(keys.verify_key, keys.signature, text, "the keys are not signed for this round")
 
 
+def check_order(keys: AdvertisedKeys) -> None:
+    """Raise SecaggError if a key is of low order: no other member could agree on a secret with it (RFC 7748, 6.1)."""
+    anybody = X25519PrivateKey.generate()
+    for key in (keys.encryption_key, keys.mask_key):
+        try:
+            anybody.exchange(X25519PublicKey.from_public_bytes(key))
+        except ValueError as broken:
+            raise SecaggError("a public key is of low order") from broken
+
+
 def check_distinct(keys: tuple[AdvertisedKeys, ...]) -> None:
     """Raise SecaggError if any two keys of the members are equal."""
     every = [key for one in keys for key in (one.encryption_key, one.mask_key, one.verify_key)]

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import httpx
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from sqlalchemy import select
 
 from backend.app import create_app
@@ -21,6 +23,7 @@ from backend.db.tables_federation import Participation
 from backend.federation.coordinator import Coordinator
 from backend.settings import BackendSettings
 from device_app.wire.ids import PROTOCOL_VERSION
+from device_app.wire.pairing import sign_keys
 from experiments.bench.secagg_clients import WireClient
 from experiments.bench.secagg_server import SUMMING, publish_nothing_much, summing_systems
 from tests.doubles.clock import StillClock
@@ -98,6 +101,29 @@ def test_a_round_that_one_address_wanted_to_fill_is_summed_by_the_others(server:
         server.step()
     status = server.services.coordinator.history(1)[0]
     assert (status.state, status.survivors) == ("applied", 16), status.reason
+
+
+@pytest.mark.parametrize("server", [BEHIND_A_PROXY], indirect=True)
+@pytest.mark.parametrize("bad", ["encryption_key", "mask_key"])
+def test_a_key_of_low_order_is_refused_before_others_meet_it(server: Server, bad: str) -> None:
+    server.open()
+    clients = [one for at in range(11) if (one := server.client(at, f"198.51.100.{at}")) is not None]
+    liar, honest = clients[0], clients[1:]
+    keys = {
+        name: X25519PrivateKey.generate().public_key().public_bytes_raw() for name in ("encryption_key", "mask_key")
+    }
+    keys[bad] = bytes(32)
+    lie = sign_keys(liar.terms.digest(), Ed25519PrivateKey.generate(), **keys)
+    path = f"/v1/rounds/round-1/keys/{liar.offer.pseudonym}"
+    refused = server.http.put(path, content=lie.model_dump_json(), headers={"Content-Type": "application/json"})
+    assert (refused.status_code, refused.json()["detail"]) == (422, "A public key is of low order.")
+    for late_sec in (300, 0, 0, 0):
+        for one in honest:
+            one.go_on()
+        server.clock.go_on(late_sec)
+        server.step()
+    status = server.services.coordinator.history(1)[0]
+    assert (status.state, status.survivors) == ("applied", 10), status.reason
 
 
 @pytest.mark.parametrize("server", [BEHIND_A_PROXY], indirect=True)

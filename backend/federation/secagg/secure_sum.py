@@ -24,7 +24,7 @@ from backend.federation.secagg.vectors import zero_vector
 from device_app.wire.ids import Message
 from device_app.wire.masks import apply_masks
 from device_app.wire.neighbourhood import choose_neighbourhood
-from device_app.wire.pairing import check_agreement, check_keys
+from device_app.wire.pairing import check_agreement, check_keys, check_order
 from device_app.wire.ring import RingVector, ring_dtype
 from device_app.wire.secagg import (
     AdvertisedKeys,
@@ -103,6 +103,8 @@ class SecureSum:
         if number > self.record.terms.cohort:
             raise SumMessageRefused("The cohort is complete.", field="cohort", limit=str(self.record.terms.cohort))
         _believe(lambda: check_keys(self._context, keys))
+        # Every honest member would leave a sum with such a key in it: its sender is refused, and nobody else notices.
+        _believe(lambda: check_order(keys), field="keys")
         offered = (keys.encryption_key, keys.mask_key, keys.verify_key)
         if len(set(offered)) < len(offered) or not self.messages.claim(offered):
             raise SumMessageRefused("A key is another member's, or stands there twice.", field="keys")
@@ -282,8 +284,8 @@ def _digest(message: Message) -> str:
     return sha256(message.model_dump_json().encode()).hexdigest()
 
 
-def _believe(check: Callable[[], None]) -> None:
+def _believe(check: Callable[[], None], field: str = "signature") -> None:
     try:
         check()
     except SecaggError as broken:
-        raise SumMessageRefused(f"{str(broken).capitalize()}.", field="signature") from broken
+        raise SumMessageRefused(f"{str(broken).capitalize()}.", field=field) from broken

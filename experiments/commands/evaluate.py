@@ -70,6 +70,18 @@ def evaluate_recall(
     show(tables, as_json)
 
 
+@evaluate_app.command("poisoning")
+def evaluate_poisoning(
+    rounds: Annotated[int, typer.Option(min=1, help="Rounds, each followed by its gate.")] = 10,
+    seeds: Annotated[int, typer.Option(min=1, max=100, help="Populations of readers.")] = 3,
+    as_json: AsJson = False,
+) -> None:
+    """Liars among sixty devices: the default ranker's AUC beside rounds without, by attack and by form of the sum."""
+    from experiments.poisoning.study import Sizes, run
+
+    show([run(Sizes(rounds=rounds, seeds=seeds), says)], as_json)
+
+
 @evaluate_app.command("codebook")
 def evaluate_codebook(
     data: Data = DATA,

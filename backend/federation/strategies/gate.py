@@ -62,16 +62,23 @@ class Verdict:
 
 
 def judge(
-    sums: Mapping[str, NDArray[np.float64]], devices: int, noise: float, *, tolerance: float, confidence: float
+    sums: Mapping[str, NDArray[np.float64]],
+    devices: int,
+    noise: float,
+    *,
+    tolerance: float,
+    confidence: float,
+    widened: float = 1.0,
 ) -> Verdict:
-    """Apply the rule. noise: standard deviation of the noise in each opened sum, 0 for none.
+    """Apply the rule. noise: standard deviation of the noise in each opened sum, 0 for none. widened: how much larger
+    the error is than a sum's own, where sums of groups are joined (`robust.JoinedSums`).
 
     Numbers beyond what votes can come to are brought back to it.
     """
     gain = _within(float(sums[GAIN][0]) / devices, 1.0)
     square = _within(float(sums[SQUARE][0]) / devices / ASIDE, 1.0)
     spread = min(1.0, max(0.0, square - gain**2))
-    error = math.sqrt(spread / devices + (noise / devices) ** 2)
+    error = widened * math.sqrt(spread / devices + (noise / devices) ** 2)
     z = NormalDist().inv_cdf(confidence)
     return Verdict(
         gain=REACH * gain,

@@ -1,0 +1,305 @@
+"""What liars make of the default ranker: rounds under poisoned sums with the release gate on, beside rounds without.
+
+Devices' own tasks, and the live protection, bounds, strategy, optimizer and gate; what is left out is messages and
+masks. Sums are of a whole cohort, or of its groups, joined by a median.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+
+from backend.federation.aggregate import PREFIX, Aggregate
+from backend.federation.errors import UpdateRefused
+from backend.federation.optimizers import Memory
+from backend.federation.robust import JoinedSums, Median
+from backend.federation.strategies.fedavg import FedAvg
+from backend.federation.strategies.gate import Gate, judge
+from backend.federation.sum_bounds import check_sum, noise_deviation, noise_reach
+from backend.federation.systems.release_gate import RELEASE_GATE
+from backend.federation.systems.small_ranker_secure import SMALL_RANKER_SECURE
+from device_app.ranking.features import FEATURES
+from device_app.training.gradients import OnnxGradients
+from device_app.training.tasks.full_gradient import FullGradientTask
+from device_app.training.tasks.task import Update
+from device_app.wire.evaluation import GAIN, SHAPES, written
+from device_app.wire.layout import WeightedSum
+from device_app.wire.news import NewsCard
+from device_app.wire.protections import SecureSum
+from experiments.bench.table import Cell, Table
+from experiments.finding.camps import CAMPS, Camps
+from experiments.finding.live import CONTESTANT
+from experiments.poisoning.attacks import ATTACKS, Known
+from experiments.quality.replay import clip_factor
+from experiments.quality.strangers import Pool
+from experiments.simulation.engines import gradient_graph, ranker_inputs
+from experiments.simulation.strategies.method import Choice
+from exporters.signature import parameters
+from models.shapes import NEWS_DIM
+
+VOTED_DOWN: Final = "honest releases voted down"
+"""Liars that only vote."""
+BARS: Final = {1: 0.005, 3: 0.01}
+GROUP: Final = 12
+"""Devices of a group whose sum is opened by itself; ten must survive."""
+JOINED_LEAST: Final = 2
+"""Groups whose sums must pass; one that is refused is left out, and with it its liar."""
+FORMS: Final = {"one sum": 1, "median of five sums": 5}
+WIDENED: Final = math.sqrt(math.pi / 2)
+
+Weights = Mapping[str, NDArray[np.float32]]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Rounds of so many of `readers`; as many others vote and are judged by. news in topics a section."""
+
+    rounds: int = 10
+    cohort: int = 60
+    seeds: int = 3
+    readers: int = 240
+    judges: int = 300
+    topics: int = 4
+    news: int = 1_600
+
+
+@dataclass(frozen=True)
+class Ended:
+    """AUC after the last round, rounds whose sums were refused, and releases that the gate took back."""
+
+    auc: float
+    refused: int
+    taken_back: int
+
+
+def planted_pool(sizes: Sizes, now: datetime, rng: np.random.Generator) -> Pool:
+    """News whose vectors lie about a direction of their topic, in the sections of the newsroom."""
+    sections = [section for camp in CAMPS for section in camp]
+    names = [(section, f"{section}-{number}") for section in sections for number in range(sizes.topics)]
+    centres = rng.normal(size=(len(names), NEWS_DIM))
+    which = rng.integers(len(names), size=sizes.news)
+    vectors = centres[which] + 1.5 * rng.normal(size=(sizes.news, NEWS_DIM))
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    cards = tuple(
+        NewsCard(
+            id=f"n{row}",
+            title=f"News {row}",
+            abstract="",
+            url="",
+            publisher="",
+            section=names[topic][0],
+            topic=names[topic][1],
+            published_at=now - timedelta(hours=float(rng.uniform(0, 96))),
+            weight=1.0,
+        )
+        for row, topic in enumerate(which.tolist())
+    )
+    return Pool(cards, vectors.astype(np.float32))
+
+
+class Rehearsal:
+    """Rounds of one population; votes are of its judges' first half, the figures of its second."""
+
+    def __init__(self, readers: Camps, cohort: int) -> None:
+        self._readers, self._cohort = readers, cohort
+        model = CONTESTANT.model(0)
+        self._engine = OnnxGradients(gradient_graph(model, ranker_inputs(NEWS_DIM, len(FEATURES))))
+        self.start: Weights = {name: value.numpy().copy() for name, value in parameters(model).items()}
+        spec = SMALL_RANKER_SECURE
+        self._task = FullGradientTask(spec.negatives, spec.samples_limit, tuple(FEATURES))
+        assert isinstance(spec.protection, SecureSum)
+        self._law: SecureSum = spec.protection
+
+    def judged(self, weights: Weights) -> tuple[Floats, Floats]:
+        """AUC of each voter, and of each who is only judged by."""
+        aucs = self._readers.aucs(Choice.one(weights, len(self._readers.judges)))
+        return aucs[: len(aucs) // 2], aucs[len(aucs) // 2 :]
+
+    def run(self, attack: str | None, liars: int, groups: int, rounds: int, seed: int) -> Ended:
+        """So many rounds, each followed by its gate."""
+        rng = np.random.default_rng((seed, liars, groups, *(attack or "none").encode()))
+        who = np.random.default_rng((seed, 1))
+        weights, memory = self.start, Memory()
+        votes, judged = self.judged(weights)
+        refused = taken_back = 0
+        optimizer = SMALL_RANKER_SECURE.optimizer
+        assert optimizer is not None
+        for number in range(rounds):
+            cohort = who.choice(self._readers.readers, size=self._cohort, replace=False)
+            total = self._sum(weights, cohort, attack, liars, groups, number, rng)
+            if total is None:
+                refused += 1
+                continue
+            stepped, learnt = optimizer.advance(weights, FedAvg().gradient(total), memory)
+            new_votes, new_judged = self.judged(stepped)
+            voters = who.choice(len(votes), size=self._cohort, replace=False)
+            if self._falls(new_votes[voters], votes[voters], attack, liars, groups, rng):
+                taken_back += 1
+                continue
+            weights, memory, votes, judged = stepped, learnt, new_votes, new_judged
+        return Ended(float(judged.mean()), refused, taken_back)
+
+    def _sum(
+        self,
+        weights: Weights,
+        cohort: NDArray[np.int64],
+        attack: str | None,
+        liars: int,
+        groups: int,
+        number: int,
+        rng: np.random.Generator,
+    ) -> Aggregate | None:
+        """What the server makes of the cohort; None: nothing that passes its bounds. Liars are drawn into groups."""
+        updates = [self._clipped(weights, int(reader), number) for reader in cohort]
+        names = sorted(updates[0])
+        lying = set(rng.choice(len(cohort), size=liars, replace=False).tolist()) if attack in ATTACKS else set()
+        honest = np.mean([_flat(each, names) for each in updates], axis=0)
+        opened = []
+        for places in np.array_split(rng.permutation(len(cohort)), groups):
+            mine = [place for place in places.tolist() if place in lying]
+            flat = np.sum([_flat(updates[place], names) for place in places if place not in lying], axis=0)
+            flat = flat + rng.normal(scale=noise_deviation(self._law, len(places)), size=flat.shape)
+            if mine and attack is not None:
+                known = Known(
+                    weights=_flat(weights, [name.removeprefix(PREFIX) for name in names]),
+                    honest=honest,
+                    features=_flat(_where_features(updates[0]), names) > 0,
+                    law=self._law,
+                    survivors=len(places),
+                    liars=len(mine),
+                )
+                flat = flat + ATTACKS[attack](known)
+            sums = WeightedSum(_shaped(flat, updates[0], names), len(places))
+            try:
+                check_sum(self._law, sums, len(places))
+            except UpdateRefused:
+                continue
+            opened.append(sums)
+        if groups == 1:
+            return Aggregate.of_opened(opened[0], self._law.clip) if opened else None
+        return JoinedSums(opened, Median(), self._law.clip) if len(opened) >= JOINED_LEAST else None
+
+    def _clipped(self, weights: Weights, reader: int, number: int) -> Mapping[str, Floats]:
+        rng = np.random.default_rng((reader, number))
+        update: Update = self._task.run(weights, self._readers.source(reader), self._engine, rng)
+        factor = clip_factor(update, self._law.clip)
+        return {name: factor * each.astype(np.float64) for name, each in update.tensors.items()}
+
+    def _falls(
+        self, new: Floats, old: Floats, attack: str | None, liars: int, groups: int, rng: np.random.Generator
+    ) -> bool:
+        """The gate's verdict. Liars vote for what they poisoned, or against everything, as loudly as passes."""
+        law, rule = RELEASE_GATE.protection, RELEASE_GATE.strategy
+        assert isinstance(law, SecureSum)
+        assert isinstance(rule, Gate)
+        lying = set(rng.choice(len(new), size=liars, replace=False).tolist()) if attack else set()
+        sign = -1.0 if attack == VOTED_DOWN else 1.0
+        opened = []
+        for places in np.array_split(rng.permutation(len(new)), groups):
+            parts = [written(float(new[place]), float(old[place])) for place in places if place not in lying]
+            deviation = noise_deviation(law, len(places))
+            numbers = {
+                name: np.array([sum(part[name] for part in parts) + rng.normal(scale=deviation)]) for name in SHAPES
+            }
+            if lying & set(places.tolist()):
+                # The highest mean that passes; the server brings it back to what votes can come to.
+                numbers[GAIN][0] += sign * (len(places) + noise_reach(deviation, 3) / 2)
+            sums = WeightedSum(numbers, len(places))
+            try:
+                check_sum(law, sums, len(places))
+            except UpdateRefused:
+                continue
+            opened.append(sums)
+        if len(opened) < min(groups, JOINED_LEAST):
+            return True
+        total = Aggregate.of_opened(opened[0]) if groups == 1 else JoinedSums(opened, Median())
+        widened = 1.0 if groups == 1 else WIDENED
+        verdict = judge(
+            total.sums(),
+            total.count,
+            noise_deviation(law, total.count),
+            tolerance=rule.tolerance,
+            confidence=rule.confidence,
+            widened=widened,
+        )
+        return verdict.falls
+
+
+def run(sizes: Sizes | None = None, console: Console | None = None) -> Table:
+    """A row a form of the sum, attack and number of liars; differences are of the same readers and cohorts."""
+    sizes = sizes or Sizes()
+    found: dict[tuple[str, str | None, int], list[Ended]] = {}
+    start = []
+    for seed in range(sizes.seeds):
+        rng, now = np.random.default_rng((11, seed)), datetime(2026, 11, 22, tzinfo=UTC)
+        pool = planted_pool(sizes, now, rng)
+        readers = Camps.drawn(
+            pool, now, CONTESTANT.model(0), rng, warm=sizes.readers, cold=sizes.judges, opposite=False
+        )
+        rehearsal = Rehearsal(Camps(pool.vectors, readers.warm, readers.cold, readers.model), sizes.cohort)
+        start.append(float(rehearsal.judged(rehearsal.start)[1].mean()))
+        for form, attack, liars in _cases():
+            ended = rehearsal.run(attack, liars, FORMS[form], sizes.rounds, seed)
+            found.setdefault((form, attack, liars), []).append(ended)
+            if console is not None:
+                console.print(f"  seed {seed}, {form}, {liars} of {attack}: {ended}", markup=False)
+    return _table(found, float(np.mean(start)), sizes)
+
+
+def _cases() -> Iterator[tuple[str, str | None, int]]:
+    for form in FORMS:
+        yield form, None, 0
+        for attack in (*ATTACKS, VOTED_DOWN):
+            for liars in BARS:
+                yield form, attack, liars
+
+
+def _table(found: Mapping[tuple[str, str | None, int], Sequence[Ended]], start: float, sizes: Sizes) -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    for (form, attack, liars), ended in found.items():
+        none = [each.auc for each in found[form, None, 0]]
+        gaps = [each.auc - other for each, other in zip(ended, none, strict=True)]
+        mean = float(np.mean(gaps))
+        rows.append(
+            (
+                form,
+                attack or "none",
+                liars,
+                f"{np.mean([each.auc for each in ended]):.4f}",
+                f"{mean:+.4f}",
+                f"{min(gaps):+.4f}",
+                f"{np.mean([each.refused for each in ended]):.1f}",
+                f"{np.mean([each.taken_back for each in ended]):.1f}",
+                "-" if attack is None else "yes" if mean >= -BARS[liars] else "no",
+            )
+        )
+    columns = ("sums", "attack", "liars", "AUC", "less none", "worst seed", "refused", "taken back", "within the bar")
+    notes = (
+        f"{sizes.rounds} rounds of {sizes.cohort} of {sizes.readers} planted readers, {sizes.seeds} seeds; AUC of "
+        f"others on news they meet later; at the start {start:.4f}. Bars: {BARS[1]} for one liar, {BARS[3]} for three.",
+        "Gate on, in the same form, with 60 voters, among whom as many lie. refused: rounds of no use; taken back: by "
+        "the gate.",
+    )
+    return Table("Poisoned sums, default ranker", columns, rows, notes)
+
+
+def _flat(tensors: Mapping[str, NDArray[np.floating]], names: Sequence[str]) -> Floats:
+    return np.concatenate([np.asarray(tensors[name], dtype=np.float64).ravel() for name in names])
+
+
+def _shaped(flat: Floats, like: Mapping[str, Floats], names: Sequence[str]) -> dict[str, Floats]:
+    ends = np.cumsum([like[name].size for name in names])
+    parts = np.split(flat, ends[:-1])
+    return {name: part.reshape(like[name].shape) for name, part in zip(names, parts, strict=True)}
+
+
+def _where_features(like: Mapping[str, Floats]) -> dict[str, Floats]:
+    return {name: np.full(each.shape, float(name.endswith("feature_weights"))) for name, each in like.items()}

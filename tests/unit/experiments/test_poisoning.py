@@ -1,0 +1,49 @@
+"""The study of poisoned sums, at its smallest: what attacks send, and what the bounds make of it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import numpy as np
+import pytest
+
+from backend.federation.errors import UpdateRefused
+from backend.federation.sum_bounds import check_sum, noise_deviation
+from device_app.wire.layout import WeightedSum
+from device_app.wire.protections import SecureSum
+from experiments.poisoning.attacks import ATTACKS, Known, boosted, huge, sign_flip
+from experiments.poisoning.study import Sizes, planted_pool
+
+LAW = SecureSum(clip=0.1, sigma=4_900)
+
+
+def known(liars: int = 1) -> Known:
+    rng = np.random.default_rng(0)
+    features = np.arange(262) < 4
+    return Known(rng.normal(size=262), rng.normal(size=262), features, LAW, survivors=60, liars=liars)
+
+
+def passes(lie: np.ndarray, seed: int) -> bool:
+    noise = np.random.default_rng(seed).normal(scale=noise_deviation(LAW, 60), size=262)
+    try:
+        check_sum(LAW, WeightedSum({"g.w": lie + noise}, 60), 60)
+    except UpdateRefused:
+        return False
+    return True
+
+
+def test_lies_at_the_clip_and_at_the_bound_pass_mostly_and_a_huge_one_never() -> None:
+    assert np.linalg.norm(sign_flip(known(3))) == pytest.approx(0.3)
+    assert np.linalg.norm(boosted(known())) > 50 * LAW.clip
+    assert all(passes(sign_flip(known(3)), seed) for seed in range(50))
+    assert np.mean([passes(boosted(known()), seed) for seed in range(50)]) > 0.8
+    assert not any(passes(huge(known()), seed) for seed in range(50))
+    assert all(attack(known()).shape == (262,) for attack in ATTACKS.values())
+
+
+def test_planted_news_are_of_the_newsrooms_sections_and_near_their_topics() -> None:
+    pool = planted_pool(Sizes(news=300), datetime(2026, 11, 22, tzinfo=UTC), np.random.default_rng(0))
+    assert len({card.section for card in pool.cards}) == 20
+    same = np.array([[one.topic == other.topic for other in pool.cards] for one in pool.cards])
+    cosines = pool.vectors @ pool.vectors.T
+    assert cosines[same & ~np.eye(300, dtype=bool)].mean() > 0.2 > abs(cosines[~same].mean())

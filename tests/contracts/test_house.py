@@ -80,7 +80,7 @@ def test_the_command_line_has_every_command_of_the_issue() -> None:
         ("keys",), ("keys", "show"), ("keys", "rotate"),
         ("ingest", "newsroom"), ("ingest", "rss"), ("ingest", "mind"), ("ingest", "jsonl"),
         ("evaluate",), ("evaluate", "ranking"), ("evaluate", "popularity"), ("evaluate", "finding"),
-        ("evaluate", "movielens"), ("evaluate", "recall"), ("evaluate", "codebook"),
+        ("evaluate", "movielens"), ("evaluate", "recall"), ("evaluate", "codebook"), ("evaluate", "poisoning"),
     }  # fmt: skip
 
 

@@ -5,6 +5,7 @@ DeviceError
 ├── BackendRefused          a problem+json came back; carries the Problem
 ├── AnswerMalformed         the answer is not what the wire declares
 ├── ReleaseRefused          signature, hash or shape of a release is wrong; the old one stays
+│   └── ReleaseForked       ... because the server shows another history of releases than before
 ├── NoRelease               nothing has been synced yet
 ├── OfferRefused            the offer of a round is not signed by the key this device trusts
 ├── BudgetSpent             the ledger refuses a release of data
@@ -63,6 +64,10 @@ class OfferRefused(DeviceError):
 
     def __init__(self, why: str) -> None:
         super().__init__(f"The offer of a round was refused: {why}.")
+
+
+class ReleaseForked(ReleaseRefused):
+    """The server's releases don't follow from those that this device has used."""
 
 
 class NoRelease(DeviceError):

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-from fastapi import APIRouter, Path, Request, Response
+from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import FileResponse
 
 from backend.api.reading import JSON
-from backend.errors import CatalogueBehind, ReleaseRetired
+from backend.errors import CatalogueBehind, InvalidRequest, ReleaseRetired
 from backend.recall.pool_codes import CodesShelf
 from backend.recall.shards import ShardShelf
 from backend.recall.told_popularity import PopularityShelf
 from backend.releases.errors import NothingPublished
 from backend.releases.rotation import key_history
-from device_app.wire.ids import ReleaseId, Sha256, ShardName, ShortRelease
+from device_app.wire.chain import LENGTHS, ReleaseChain
+from device_app.wire.ids import ReleaseId, Sha256, ShardName, ShortRelease, short_release
 from device_app.wire.releases import ReleaseManifest, ShardList
 from device_app.wire.rotations import KeyHistory
 
@@ -40,13 +41,27 @@ def router(services: Services) -> APIRouter:
         if signed is None:
             raise NothingPublished
         release = ReleaseManifest.model_validate_json(signed.manifest).release
-        return _tagged(request, signed.model_dump_json().encode(), release, JSON)
+        return _tagged(request, signed.model_dump_json().encode(), str(short_release(release)), JSON)
 
     @routes.get("/v1/keys")
     def keys(response: Response) -> KeyHistory:
         """The key that signs releases, and the rotations by which a device that trusts an older one comes to it."""
         response.headers["Cache-Control"] = "no-cache"
         return key_history(services.releases)
+
+    @routes.get("/v1/releases/chain")
+    def chain(
+        response: Response,
+        last: Annotated[int, Query(description="So many last releases: 16, 256, 4096 or 65536.", examples=[16])] = 16,
+    ) -> ReleaseChain:
+        """The last releases by number, hash and date, oldest first, the same for everybody: what a device compares with
+        those that it has used, and whose head its reader can compare with another's."""
+        if last not in LENGTHS:
+            raise InvalidRequest(
+                "So many releases can't be asked for.", field="last", limit=f"one of {', '.join(map(str, LENGTHS))}"
+            )
+        response.headers["Cache-Control"] = "no-cache"
+        return services.releases.chain(last)
 
     @routes.get("/v1/blobs/{sha256}")
     def blob(sha256: Annotated[Sha256, Path()]) -> Response:

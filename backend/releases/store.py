@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from backend.releases.blobs import BlobFolder
 from backend.releases.errors import NothingPublished, ReleaseNotKept, ReleaseNotPublished, UnknownRelease
 from backend.releases.signing import KeyFile
 from backend.settings import BackendSettings
+from device_app.wire.chain import ChainedRelease, ReleaseChain, next_head
 from device_app.wire.ids import SHORT_RELEASES, ReleaseId, release_number
 from device_app.wire.offers import SignedOffer, sign_offer
 from device_app.wire.releases import BlobRef, ModelEntry, RecallProtocol, ReleaseManifest, SignedManifest, sign
@@ -35,6 +37,8 @@ from device_app.wire.tensors import TensorSpec, unpack
 WEIGHTS_LIMIT_BYTES = 256 * 1024 * 1024
 SWEEP_AFTER_SEC = 900.0
 """A release is put together in seconds: what belongs to none after so long is left over."""
+HASHED_AT_ONCE = 200
+"""Rows never change, so each manifest is read once a process for its hash."""
 SIGNING_KEY_FILE = "signing.key"
 
 _log = logging.getLogger(__name__)
@@ -114,6 +118,7 @@ class ReleaseStore:
         self._blobs = BlobFolder(blob_dir)
         self._key = signing_key
         self._kept = kept
+        self._hashes: dict[int, str] = {}
         self.tidy: Callable[[], object] | None = None
 
     @classmethod
@@ -172,6 +177,27 @@ class ReleaseStore:
         with reading_session(self._engine) as session:
             row = session.scalars(select(Release).order_by(Release.number.desc()).limit(1)).first()
             return None if row is None else _signed(row)
+
+    def chain(self, last: int) -> ReleaseChain:
+        """The last so many releases by number, hash and date, oldest first. Raises NothingPublished."""
+        with reading_session(self._engine) as session:
+            columns = select(Release.number, Release.published_at).order_by(Release.number.desc()).limit(last)
+            found = session.execute(columns).all()[::-1]
+            if not found:
+                raise NothingPublished
+            unknown = [number for number, _ in found if number not in self._hashes]
+            for at in range(0, len(unknown), HASHED_AT_ONCE):
+                rows = select(Release.number, Release.manifest).where(
+                    Release.number.in_(unknown[at : at + HASHED_AT_ONCE])
+                )
+                for number, manifest in session.execute(rows):
+                    self._hashes[number] = sha256(manifest.encode()).hexdigest()
+        return ReleaseChain(
+            releases=tuple(
+                ChainedRelease(release=f"r{number}", manifest_sha256=self._hashes[number], published_at=at)
+                for number, at in found
+            )
+        )
 
     def newest_with(self, encoder: str) -> SignedManifest | None:
         """The newest release whose vectors are this encoder's, signed, or None."""
@@ -240,11 +266,13 @@ class ReleaseStore:
         for ref in blob_refs(draft):
             self.blob_path(ref.sha256)
         with writing_session(self._engine) as session:
-            newest = session.scalar(select(func.max(Release.number)))
+            last = session.scalars(select(Release).order_by(Release.number.desc()).limit(1)).first()
+            now = datetime.now(UTC)
             manifest = ReleaseManifest(
-                release=f"r{(newest or 0) + 1}",
-                previous=None if newest is None else f"r{newest}",
-                created_at=datetime.now(UTC),
+                release=f"r{1 if last is None else last.number + 1}",
+                previous=None if last is None else f"r{last.number}",
+                created_at=now if last is None else max(now, last.published_at),
+                chain=None if last is None else _head_with(last),
                 **{name: getattr(draft, name) for name in draft.__dataclass_fields__},
             )
             signed = sign(manifest, signed_with or self.signing_key(session))
@@ -332,6 +360,12 @@ class ReleaseStore:
         except Exception:
             # The release is out: a busy database or disk must not make its round fail. The next release tries again.
             _log.exception("old releases could not be tidied away")
+
+
+def _head_with(row: Release) -> str:
+    """The head of the chain that ends with this release. Releases of older versions are no part of it."""
+    manifest = ReleaseManifest.model_validate_json(row.manifest)
+    return next_head(manifest.chain, manifest.release, sha256(row.manifest.encode()).hexdigest())
 
 
 def _signed(row: Release) -> SignedManifest:

@@ -19,7 +19,9 @@ BUSY_TIMEOUT_SEC = 5.0
 MIGRATION_WAIT_SEC = 30.0
 _MIGRATING = Lock()
 PAGE_CACHE_KIB = 4096
-_KEPT_BY_ERASE = frozenset({"charge", "pinned_key", "release", "encoder", "view_round", "report_meaning"})
+_KEPT_BY_ERASE = frozenset(
+    {"charge", "pinned_key", "release", "encoder", "view_round", "report_meaning", "release_chain"}
+)
 _UNREADABLE = "file is not a database", "database disk image is malformed"
 
 

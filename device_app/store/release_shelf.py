@@ -35,6 +35,14 @@ class TrustedKey(NamedTuple):
     rotation: int
 
 
+class ChainLink(NamedTuple):
+    """A release that this device has used, and the head of the chain with it."""
+
+    number: int
+    manifest_sha256: str
+    head: str
+
+
 class ReleaseShelf:
     """The release in use is the one installed last. The folder of blobs may be shared between devices."""
 
@@ -69,8 +77,19 @@ class ReleaseShelf:
         )
         return None if row is None else (ReleaseManifest.model_validate_json(row[0]), int(row[1]))
 
-    def install(self, signed: SignedManifest, blobs: Iterable[bytes], at: datetime) -> None:
-        """Keep a verified release's blobs, then put it in use in one step: a kill leaves the old one or the new one."""
+    def install(
+        self,
+        signed: SignedManifest,
+        blobs: Iterable[bytes],
+        at: datetime,
+        link: ChainLink | None = None,
+        *,
+        anew: bool = False,
+    ) -> None:
+        """Keep a verified release's blobs, then put it in use in one step: a kill leaves the old one or the new one.
+
+        link is kept as the end of its chain; anew: it is another server's, whose chain takes the place of the old one.
+        """
         manifest = ReleaseManifest.model_validate_json(signed.manifest)
         for blob in blobs:
             self.blobs.put(blob)
@@ -81,6 +100,20 @@ class ReleaseShelf:
                 (manifest.release, signed.manifest, signed.signature, signed.public_key, to_us(at)),
             ).fetchone()
             self._database.write("DELETE FROM release WHERE id <= ?", (kept[0] - RELEASES_KEPT,))
+            if link is not None:
+                self._chain_onto(link, anew=anew)
+
+    def chained(self) -> ChainLink | None:
+        """The newest release of the chain that this device has used; None before the first."""
+        row = self._database.row("SELECT number, manifest_sha256, head FROM release_chain ORDER BY number DESC LIMIT 1")
+        return None if row is None else ChainLink(*row)
+
+    def _chain_onto(self, link: ChainLink, *, anew: bool) -> None:
+        if anew:
+            self._database.write("DELETE FROM release_chain")
+        self._database.write(
+            "INSERT OR REPLACE INTO release_chain (number, manifest_sha256, head) VALUES (?, ?, ?)", link
+        )
 
     def prune_blobs(self) -> int:
         """Remove blobs that neither the release in use nor the one before needs; returns how many."""

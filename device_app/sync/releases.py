@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from pydantic import ValidationError
 
@@ -12,10 +12,20 @@ from device_app.privacy.sealed import digest
 from device_app.store.release_shelf import KeptRelease, ReleaseShelf, blob_digests, blob_refs
 from device_app.sync.key_history import successor
 from device_app.sync.release import Release
+from device_app.sync.succession import (
+    is_old_news,
+    link_of,
+    require_in_chain,
+    require_sane_date,
+    require_successor,
+)
 from device_app.uplink.http import Door
 from device_app.uplink.server import parsed
+from device_app.wire.ids import short_release
 from device_app.wire.releases import BlobRef, ReleaseManifest, SignatureRefused, SignedManifest, verify
 
+ASKED_WHOLE_EVERY = timedelta(hours=1)
+CHAIN_CHECKED_EVERY = timedelta(days=1)
 RELEASE_LIMIT_BYTES = 256 * 1024 * 1024
 
 
@@ -27,8 +37,12 @@ class ReleaseSync:
     another key is taken if rotations lead to it from the trusted one, whichever way that was chosen; the new key is
     then the pinned one, and the old one is worth nothing any more.
 
-    What it asks depends only on which release and blobs are here. The ETag sent is the id of the signed release in
-    use, never a value of the server's choice, so that it can't serve as a mark.
+    A release must follow from the one in use (`sync.succession`); once a day, and with each new release, the one in use
+    is looked for in the list of releases that everybody gets. Where the settings name the key of another server, its
+    releases begin anew.
+
+    What it asks depends only on which release and blobs are here. The ETag sent is the number of the release in use
+    modulo 16, so that it can't serve as a mark; once an hour none is sent, as a release 16 ahead has the same.
     """
 
     def __init__(
@@ -38,6 +52,8 @@ class ReleaseSync:
         self._shelf = shelf
         self._clock = clock
         self._pinned_key = pinned_key
+        self._asked_whole_at: datetime | None = None
+        self._chain_checked_at: datetime | None = None
 
     def refresh(self) -> bool:
         """Look for a release; True if another one (or a repaired one) is in use now.
@@ -46,22 +62,48 @@ class ReleaseSync:
         """
         current = self._shelf.current()
         whole = current is not None and all(self._shelf.blobs.has(one) for one in blob_digests(current.manifest))
+        now = self._clock()
+        known = None
+        if current is not None and whole and _within(self._asked_whole_at, now, ASKED_WHOLE_EVERY):
+            known = str(short_release(current.manifest.release))
         answer = self._door.get(
-            "/v1/releases/current",
-            words="A look for a new release of the models.",
-            purpose="sync",
-            etag=current.manifest.release if current is not None and whole else None,
+            "/v1/releases/current", words="A look for a new release of the models.", purpose="sync", etag=known
         )
         if answer.status == 304:
+            self._check_chain(now)
             return False
+        self._asked_whole_at = now
         signed = parsed(SignedManifest, answer, "release")
         manifest = self._verified(signed)
-        if current is not None and whole and signed.manifest == current.signed.manifest:
+        if current is not None and signed.manifest == current.signed.manifest:
+            if whole:
+                self._check_chain(now)
+                return False
+        elif current is None or self._is_of_another_server(signed, current):
+            require_sane_date(manifest, now)
+        elif is_old_news(signed, manifest, self._shelf):
             return False
+        else:
+            require_sane_date(manifest, now)
+            require_successor(manifest, current, self._shelf, self._door, now)
         self._fetch_blobs(manifest)
         Release(manifest, self._shelf.blobs).check()
         self._install(signed, manifest, current)
         return True
+
+    def _is_of_another_server(self, signed: SignedManifest, current: KeptRelease) -> bool:
+        """Whether the reader has named another key than the one in use was signed with, and this is signed with it."""
+        return signed.public_key == self._pinned_key != current.signed.public_key
+
+    def _check_chain(self, now: datetime) -> None:
+        if not _within(self._chain_checked_at, now, CHAIN_CHECKED_EVERY):
+            try:
+                require_in_chain(self._door, self._shelf)
+            except BackendRefused as refused:
+                if refused.problem.status < 500:
+                    raise
+                return  # its own trouble says nothing against its releases; the next look asks again
+            self._chain_checked_at = now
 
     def _verified(self, signed: SignedManifest) -> ReleaseManifest:
         trusted = self._shelf.trusted_key(self._pinned_key)
@@ -96,8 +138,14 @@ class ReleaseSync:
         if self._pinned_key is None and self._shelf.pinned_key() is None:
             self._shelf.pin(signed.public_key, now)
         if current is None or signed.manifest != current.signed.manifest:
-            self._shelf.install(signed, (), now)
+            anew = current is not None and self._is_of_another_server(signed, current)
+            self._shelf.install(signed, (), now, link_of(signed, manifest), anew=anew)
+            self._chain_checked_at = None
         self._shelf.prune_blobs()
+
+
+def _within(before: datetime | None, now: datetime, span: timedelta) -> bool:
+    return before is not None and timedelta() <= now - before < span
 
 
 def fetch_blob(door: Door, ref: BlobRef, release: str) -> bytes:

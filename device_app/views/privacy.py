@@ -17,6 +17,7 @@ from device_app.views.modes import MechanismFacts, ModeFacts, PoolFacts, mechani
 from device_app.views.sources import SourcesView, sources_view
 from device_app.views.sums import AloneView, SumCost, alone_view, sum_cost
 from device_app.views.traffic import Shown, TrafficLog, traffic_log
+from device_app.wire.chain import readable
 from device_app.wire.recall import (
     BasisL1Report,
     BasisLaplaceReport,
@@ -89,6 +90,14 @@ class CountFacts:
 
 
 @dataclass(frozen=True)
+class ChainHead:
+    """The newest release of the chain that this device has used, and the chain's head in a form to read aloud."""
+
+    release: str
+    head: str
+
+
+@dataclass(frozen=True)
 class PrivacyView:
     """The whole privacy page.
 
@@ -111,6 +120,7 @@ class PrivacyView:
     sources: SourcesView
     alone: AloneView
     counts: tuple[CountFacts, ...] = ()
+    chain: ChainHead | None = None
 
 
 def privacy_view(
@@ -155,8 +165,14 @@ def privacy_view(
         clicks_until_report=max(0, clicks_until_due(memo, settings) - new_clicks) if memo else 0,
         alone=alone_view(ledger),
         counts=_counts(shelves),
+        chain=_chain(shelves),
         sources=sources_view(shelves, settings),
     )
+
+
+def _chain(shelves: Shelves) -> ChainHead | None:
+    link = shelves.releases.chained()
+    return None if link is None else ChainHead(f"r{link.number}", readable(link.head))
 
 
 def _counts(shelves: Shelves) -> tuple[CountFacts, ...]:

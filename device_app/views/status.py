@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from device_app.errors import ReleaseRefused
+from device_app.errors import ReleaseForked, ReleaseRefused
 from device_app.feed.item import FeedMode
 from device_app.feed.serving import Serving
 from device_app.feed.taste_reader import CHOSEN_SECTIONS
@@ -78,6 +78,8 @@ def status_view(
 
 
 def _shield(ledger: Ledger, serving: Serving, troubles: Troubles) -> tuple[Shield, str]:
+    if troubles.any(ReleaseForked):
+        return "red", "The server shows another history of releases than before; the release before it stays in use."
     if troubles.any(ReleaseRefused):
         return "red", "A release failed its checks and was refused; the one before stays in use."
     if ledger.settings.mode == "none":

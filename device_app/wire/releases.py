@@ -169,6 +169,10 @@ class ReleaseManifest(Message):
         default=None,
         description="Sections and topics of the pool (wire.categories), for news encoders that read their ids.",
     )
+    chain: Sha256 | None = Field(
+        default=None,
+        description="Head of the chain of releases before this one (wire.chain); None: the chain begins with it.",
+    )
 
 
 class SignedManifest(Message):

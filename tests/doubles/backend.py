@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from safetensors.numpy import save
 
 from device_app.wire.broadcast import CodeShard, PoolCodes, pack_book, pack_cards, pack_codes, pack_priors
+from device_app.wire.chain import ChainedRelease, ReleaseChain, next_head
 from device_app.wire.ids import short_release
 from device_app.wire.news import BodiesAnswer, BodiesRequest, NewsBody
 from device_app.wire.popularity import Popularity
@@ -39,16 +40,17 @@ class FakeBackend:
     refuse_recall: Problem | None = None
     pool_codes: bool = False
     popularity: Popularity | None = None
+    key: Ed25519PrivateKey | None = None
+    blobs: dict[str, bytes] = field(default_factory=dict)
     requests: list[tuple[str, str, bytes]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.key = Ed25519PrivateKey.generate()
+        self.key = self.key or Ed25519PrivateKey.generate()
         dim = self.pool.vectors.shape[1]
         draw = np.random.default_rng(11)
         rows = draw.choice(len(self.pool.cards), BASIS, replace=False)
         basis = self.pool.vectors[rows]
         self.values = basis
-        self.blobs: dict[str, bytes] = {}
         picked = draw.choice(len(self.pool.cards), 16, replace=False)
         self.prototypes = np.ascontiguousarray(self.pool.vectors[picked], dtype=np.float32)
         self.models = {
@@ -63,6 +65,8 @@ class FakeBackend:
             ),
         }
         self.releases: list[str] = []
+        self.chain: list[ChainedRelease] = []
+        self.head: str | None = None
         self.publish()
 
     def publish(self, *, number: int | None = None, codebooks: tuple[Codebook, ...] | None = None) -> str:
@@ -70,6 +74,7 @@ class FakeBackend:
         previous = self.releases[-1] if self.releases else None
         name = f"r{number or len(self.releases) + 1}"
         manifest = ReleaseManifest(
+            chain=self.head,
             release=name,
             previous=previous,
             created_at=self.created_at,
@@ -88,8 +93,12 @@ class FakeBackend:
             models=self.models,
             default_ranker="ranker.cosine",
         )
+        assert self.key is not None
         self.signed = sign(manifest, self.key)
         self.releases.append(name)
+        hashed = sha256(self.signed.manifest.encode()).hexdigest()
+        self.chain.append(ChainedRelease(release=name, manifest_sha256=hashed, published_at=self.created_at))
+        self.head = next_head(self.head, name, hashed)
         return name
 
     def codebook(self, prototypes: np.ndarray, *, epsilon: float = 4.0, lineage: str | None = None) -> Codebook:
@@ -112,7 +121,10 @@ class FakeBackend:
             raise httpx.ConnectError("connection refused", request=request)
         path = request.url.path
         if path == "/v1/releases/current":
-            return self._tagged(request, self.signed.model_dump_json(), self.releases[-1])
+            return self._tagged(request, self.signed.model_dump_json(), str(short_release(self.releases[-1])))
+        if path == "/v1/releases/chain":
+            last = self.chain[-int(request.url.params["last"]) :]
+            return httpx.Response(200, content=ReleaseChain(releases=tuple(last)).model_dump_json())
         if path.startswith("/v1/blobs/"):
             return httpx.Response(200, content=self.blobs[path.rsplit("/", 1)[1]])
         if path == "/v1/news/front":

@@ -23,6 +23,7 @@ from backend.federation.systems import SYSTEMS
 from backend.guard import Guard
 from backend.problems import install_problems
 from backend.releases.store import ReleaseDraft, ReleaseStore
+from device_app.composition import utc_now
 from device_app.privacy.budget import Ledger
 from device_app.privacy.noise import SeededNoise
 from device_app.settings import PrivacySettings
@@ -189,7 +190,7 @@ class DeviceRig:
         self.shelves.database.close()
 
     def sync(self) -> bool:
-        return ReleaseSync(self.door, self.shelves.releases, self.clock).refresh()
+        return ReleaseSync(self.door, self.shelves.releases, utc_now).refresh()
 
     def release(self) -> str:
         return current_release(self.shelves.releases).id

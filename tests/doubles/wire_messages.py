@@ -10,6 +10,7 @@ from device_app.wire.broadcast import (
     CodeShard,
     PoolCodes,
 )
+from device_app.wire.chain import ChainedRelease, ReleaseChain
 from device_app.wire.ids import PROTOCOL_VERSION
 from device_app.wire.news import BodiesAnswer, BodiesRequest, NewsBody, NewsCard
 from device_app.wire.offers import SignedOffer
@@ -96,6 +97,7 @@ SIGNED_OFFER = SignedOffer(
 ROTATION = KeyRotation(number=1, old_key=b"o" * 32, new_key=b"n" * 32, rotated_at=AT)
 SHARD = ShardRef(name="2026-11-20.0", blob=BLOB, count=0)
 CODE_SHARD = CodeShard(name="2026-11-20.0", count=5_000, codes=BLOB, cards=BLOB)
+CHAINED = ChainedRelease(release="r12", manifest_sha256="3f" * 32, published_at=datetime(2026, 11, 22, 8, tzinfo=UTC))
 CODEBOOK = Codebook(size=16, epsilon=4.0, prototypes=BLOB)
 PROJECTION = Projection(epsilon=4.0, matrix=BLOB)
 PROTOCOL = RecallProtocol(
@@ -194,6 +196,8 @@ EXAMPLES: tuple[BaseModel, ...] = (
         models={"recall": ENTRY},
         default_ranker="ranker.cosine",
     ),
+    CHAINED,
+    ReleaseChain(releases=(CHAINED, CHAINED.model_copy(update={"release": "r13"}))),
     SignedManifest(manifest='{"a": "ö"}', signature=bytes(64), public_key=b"\xff" * 32),
     ShardList(release="r1", encoder="e", shards=(SHARD,)),
     ROTATION,

@@ -19,6 +19,7 @@ from safetensors.numpy import save
 from backend.releases.errors import SigningKeyRefused
 from backend.releases.rotation import rotate_key
 from backend.releases.store import ReleaseStore
+from device_app.composition import utc_now
 from device_app.errors import ReleaseRefused
 from device_app.store.byte_log import ByteLog
 from device_app.store.database import Database
@@ -104,7 +105,7 @@ class Reader:
     def sync(self, backend_key: str | None = None) -> bool:
         log = ByteLog(self.shelf._database)
         door = Door("http://testserver", log, lambda: NOW, httpx.MockTransport(self._asked))
-        return ReleaseSync(door, self.shelf, lambda: NOW, backend_key and bytes.fromhex(backend_key)).refresh()
+        return ReleaseSync(door, self.shelf, utc_now, backend_key and bytes.fromhex(backend_key)).refresh()
 
     def _asked(self, request: httpx.Request) -> httpx.Response:
         answer = self.backend.client.get(request.url.path, headers=dict(request.headers))

@@ -19,6 +19,8 @@ from onnx import TensorProto, helper
 from device_app.store.byte_log import ByteLog
 from device_app.store.database import Database
 from device_app.uplink.http import Door
+from device_app.wire.chain import ChainedRelease, ReleaseChain, next_head
+from device_app.wire.ids import release_number, short_release
 from device_app.wire.news import NewsCard
 from device_app.wire.recall import RecallAnswer
 from device_app.wire.releases import (
@@ -73,6 +75,8 @@ class FakeBackend:
     asked: list[str] = field(default_factory=list)
     spoiled: dict[str, bytes] = field(default_factory=dict)
     down: set[str] = field(default_factory=set)
+    chain: list[ChainedRelease] = field(default_factory=list)
+    head: str | None = None
 
     def blob(self, content: bytes) -> BlobRef:
         ref = BlobRef(sha256=sha256(content).hexdigest(), size_bytes=len(content))
@@ -116,8 +120,13 @@ class FakeBackend:
             "models": models,
             "default_ranker": "ranker.cosine",
         }
-        manifest = ReleaseManifest(**(values | changes))
+        if self.chain and release_number(self.chain[-1].release) >= release_number(release):
+            self.chain, self.head = [], None  # the same again: these tests begin anew
+        manifest = ReleaseManifest(**({"chain": self.head} | values | changes))
         self.signed = sign(manifest, self.key)
+        hashed = sha256(self.signed.manifest.encode()).hexdigest()
+        self.chain.append(ChainedRelease(release=release, manifest_sha256=hashed, published_at=manifest.created_at))
+        self.head = next_head(self.head, release, hashed)
         return manifest
 
     def add_shard(self, name: str, ids: list[str], vectors: np.ndarray) -> None:
@@ -144,10 +153,13 @@ class FakeBackend:
         if path == "/v1/releases/current":
             assert self.signed is not None
             release = json.loads(self.signed.manifest)["release"]
-            if etag == f'"{release}"':
+            if etag == f'"{short_release(release)}"':
                 return httpx.Response(304)
             # An ETag of the server's choice must never come back.
             return httpx.Response(200, headers={"etag": '"mark-of-this-device"'}, content=self.signed.model_dump_json())
+        if path == "/v1/releases/chain":
+            last = self.chain[-int(request.url.params["last"]) :]
+            return httpx.Response(200, content=ReleaseChain(releases=tuple(last)).model_dump_json())
         if path.startswith("/v1/blobs/"):
             content = self.blobs.get(path.rsplit("/", 1)[1])
             return httpx.Response(404) if content is None else httpx.Response(200, content=content)

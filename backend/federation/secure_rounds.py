@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
@@ -48,6 +49,7 @@ class SecureRounds:
     ) -> None:
         self._systems, self._book, self._room = systems, book, room
         self._engine, self._clock = room.engine, room.clock
+        self._end_left_over()
 
     def begin(self, session: Session, terms: SumTerms, seconds: float) -> None:
         """The sum of a round that opens, in its transaction. Raises RoundImpossible for a vector no upload may have."""
@@ -145,11 +147,24 @@ class SecureRounds:
         if seen.is_due and seen.stage == "unmask":
             manifest = RoundManifest.model_validate_json(row.manifest)
             settle(lambda: gather_sum(self._book, manifest), self._systems[row.system], self._room, row)
+            self._book.clear()
         return None
 
     def fail(self, round_id: RoundId, reason: str) -> None:
         """End the sum of a round that ends without it; nothing is opened any more."""
         self._book.fail(round_id, reason)
+
+    def _end_left_over(self) -> None:
+        """End the sums whose round a server ended just before it was killed."""
+        for name in self._book.under_way():
+            of_round = re.match(r"round-(\d+)", name)
+            if of_round is None:
+                continue
+            with reading_session(self._engine) as session:
+                row = session.get(Round, int(of_round[1]))
+                over = row is not None and row.state not in UNDER_WAY
+            if over:
+                self._book.fail(name, "Its round has ended.")
 
     @contextmanager
     def _told_of_the_round(self, round_id: RoundId, pseudonym: Pseudonym) -> Iterator[None]:

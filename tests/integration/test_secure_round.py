@@ -22,6 +22,7 @@ from starlette.types import Receive, Scope, Send
 from backend.federation.account import NoisyOpening, SumNoise, spent_on
 from backend.federation.coordinator import Coordinator
 from backend.federation.optimizers import Sgd
+from backend.federation.secagg.book import SumBook
 from backend.federation.systems import SYSTEMS
 from device_app.privacy.sealed import digest
 from device_app.privacy.secagg import Contribution
@@ -215,6 +216,7 @@ def test_the_opened_mean_is_the_plain_weighted_mean_of_the_devices_clipped_gradi
     assert (status.state, status.published, status.survivors, status.uploaded) == ("applied", "r2", DEVICES, DEVICES)
     assert (status.epsilon, status.delta) == (None, None)
     check_exact(cohort, range(DEVICES))
+    assert running_sums(cohort) == [], "removed with its round, not at the next start"
     assert len({update.samples for update in cohort.clear.values()}) > 1, "the weights differ"
     for device in cohort.devices:
         assert device.shelves.database.number("SELECT count(*) FROM sum_part") == 0, "keys are forgotten"
@@ -226,6 +228,44 @@ def test_the_opened_mean_is_the_plain_weighted_mean_of_the_devices_clipped_gradi
         assert mine is not None
         assert mine.state == "applied"
         assert mine.sent_bytes == sum(len(body) for _, path, body in wire_of(device, cohort).sent if "round-1/" in path)
+
+
+def running_sums(cohort: Cohort) -> list[str]:
+    return [path.name for path in (cohort.backend.folder / "sums").iterdir()]
+
+
+def test_a_running_sum_whose_server_was_killed_as_its_round_ended_goes_with_the_next_start(
+    cohort: Cohort, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Killed(BaseException):
+        pass
+
+    def killed(*_: object) -> None:
+        raise Killed
+
+    cohort.open()
+    for _ in range(3):
+        cohort.steps()
+    with monkeypatch.context() as patch:
+        patch.setattr(SumBook, "clear", killed)  # the round is applied, the file is still there
+        with pytest.raises(Killed):
+            cohort.steps()
+    assert cohort.status().state == "applied"
+    assert len(running_sums(cohort)) == 1
+    cohort.restart_server()
+    assert running_sums(cohort) == []
+
+    cohort.coordinator.open_round("small_ranker_exact", cohort=DEVICES, cohort_minimum=3, seconds=60)
+    for _ in range(3):
+        cohort.steps()
+    assert len(running_sums(cohort)) == 1
+    with monkeypatch.context() as patch:
+        patch.setattr(SumBook, "fail", killed)  # the round has failed, and its sum doesn't know
+        with pytest.raises(Killed):
+            cohort.coordinator.cancel("round-2")
+    assert cohort.coordinator.status("round-2").state == "failed"
+    cohort.restart_server()
+    assert running_sums(cohort) == []
 
 
 def wire_of(device: DeviceRig, cohort: Cohort) -> Wire:
@@ -289,6 +329,7 @@ def test_below_the_threshold_the_round_fails_with_its_reason_and_nothing_is_publ
     mine = cohort.devices[0].shelves.participations.get("round-1")
     assert mine is not None
     assert (mine.state, mine.detail) == ("failed", status.reason)
+    assert running_sums(cohort) == []
     assert list((cohort.backend.folder / "rounds").iterdir()) == [], "no single update was ever kept"
 
 
@@ -453,7 +494,9 @@ def test_a_cancelled_secure_round_opens_nothing(cohort: Cohort) -> None:
     cohort.steps()
     cohort.steps()
     cohort.steps()
+    assert len(running_sums(cohort)) == 1
     assert cohort.coordinator.cancel("round-1").state == "failed"
+    assert running_sums(cohort) == []
     cohort.coordinator.step()
     assert cohort.backend.releases.require_current().release == "r1"
     cohort.open(minimum=3)

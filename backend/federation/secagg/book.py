@@ -232,14 +232,36 @@ class SumBook:
             raise
 
     def finish(self, session: Session, name: str) -> None:
-        """Mark a sum as opened, within the transaction that applies it; what only it needed is forgotten."""
+        """Mark a sum as opened, within the transaction that applies it; what only it needed is forgotten.
+
+        Its running sum is on disk until `clear`, since the transaction may yet be undone.
+        """
         row = _row(session, name, to_change=True)
         one = self._restore(session, row)
         one.finish()
-        row.stage, row.record, row.total = one.stage, one.record.model_dump_json(), None
+        row.stage, row.record = one.stage, one.record.model_dump_json()
+
+    def clear(self) -> None:
+        """Remove the running sums of all that have ended, whichever process ended them.
+
+        A sum's row names its file until the file is gone, so a kill at any point leaves it to the next call.
+        """
+        with reading_session(self._engine) as session:
+            ended = session.execute(
+                select(SecureSumRow.name, SecureSumRow.total)
+                .where(SecureSumRow.stage.in_(ENDED))
+                .where(SecureSumRow.total.is_not(None))
+            ).all()
+        if not ended:
+            return
+        for _, total in ended:
+            self._path(total).unlink(missing_ok=True)
+        with writing_session(self._engine) as session:
+            for name, _ in ended:
+                _row(session, name, to_change=True).total = None
 
     def fail(self, name: str, reason: str) -> None:
-        """End a sum that isn't ended."""
+        """End a sum that isn't ended; nothing of it is left on disk."""
         with self._turn(name) as (_, _, one):
             if one.stage not in ENDED:
                 one.fail(reason)
@@ -272,14 +294,14 @@ class SumBook:
             one = self._restore(session, row, with_total=with_total)
             yield session, row, one
             row.stage, row.record = one.stage, one.record.model_dump_json()
-            if one.stage == "failed":
-                row.total = None
-            elif with_total:
+            if with_total and one.stage != "failed":
                 row.total = self._keep(one.total)
-            after = row.total
+            after, failed = row.total, one.stage == "failed"
         # The transaction is committed: nobody needs the sum of before.
         if before is not None and before != after:
             self._path(before).unlink(missing_ok=True)
+        if failed:
+            self.clear()
 
     def _restore(self, session: Session, row: SecureSumRow, *, with_total: bool = False) -> SecureSum:
         record = SumRecord.model_validate_json(row.record)
@@ -307,7 +329,9 @@ class SumBook:
         return self._folder / f"{name}.sum"
 
     def sweep(self) -> None:
-        """Remove what a kill left behind an hour ago or earlier: uploads that broke off, sums that no row names."""
+        """Remove what a kill left behind: sums that have ended, and from an hour ago or earlier uploads that broke off
+        and sums that no row names."""
+        self.clear()
         with reading_session(self._engine) as session:
             named = {f"{total}.sum" for total in session.scalars(select(SecureSumRow.total)) if total}
         for path in self._folder.iterdir():

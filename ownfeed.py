@@ -220,6 +220,10 @@ def ingest_newsroom(
 @ingest_app.command("rss")
 def ingest_rss(
     sources: Annotated[list[str], typer.Argument(help="URLs or files of RSS or Atom feeds.")],
+    allow_network: Annotated[
+        list[str] | None,
+        typer.Option(help="A network that is not public and may be fetched from all the same: 10.1.0.0/16."),
+    ] = None,
     data_dir: BackendDir = None,
     as_json: AsJson = False,
 ) -> None:
@@ -227,7 +231,8 @@ def ingest_rss(
     from backend.settings import load_settings
     from backend.terminal.intake import take_in_feeds
 
-    if not take_in_feeds(sources, load_settings(**chosen(data_dir=data_dir)), as_json, says):
+    settings = load_settings(**chosen(data_dir=data_dir, feed_networks=allow_network))
+    if not take_in_feeds(sources, settings, as_json, says):
         raise typer.Exit(1)
 
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import os
 import tomllib
+from ipaddress import ip_network
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import platformdirs
-from pydantic import Field, ValidationError
+from pydantic import AfterValidator, Field, ValidationError
 from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
 from backend.errors import SettingsRefused
@@ -33,6 +34,11 @@ def _default_database_url(chosen: dict[str, Any]) -> str:
 
 def _default_token_file(chosen: dict[str, Any]) -> Path:
     return Path(chosen["data_dir"] / "admin.token")
+
+
+def _network(name: str) -> str:
+    ip_network(name)  # its ValueError names what is wrong
+    return name
 
 
 class BackendSettings(BaseSettings):
@@ -69,6 +75,11 @@ class BackendSettings(BaseSettings):
     )
     embed_threads: int = Field(
         default=2, ge=1, le=256, description="Threads that turn titles into vectors when news arrive."
+    )
+    feed_networks: tuple[Annotated[str, AfterValidator(_network)], ...] = Field(
+        default=(),
+        description="Networks that are not public, such as '10.1.0.0/16', and that feeds may be fetched from all the "
+        "same. Whoever runs a feed can then have this server fetch what is there.",
     )
     news_lifetime_days: float = Field(default=30.0, gt=0, le=3_650, description="News older than this leave the pool.")
     pool_poll_sec: float = Field(

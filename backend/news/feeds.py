@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
 import httpx
@@ -12,6 +13,7 @@ from backend.db.tables import Feed
 from backend.news.ingest import Progress, ingest
 from backend.news.pool import NewsPool
 from backend.news.report import IngestReport
+from backend.news.sources.addresses import Network
 from backend.news.sources.download import Validators, fetch
 from backend.news.sources.rss import read_feed
 
@@ -43,14 +45,16 @@ def follow(
     *,
     now: datetime,
     progress: Progress | None = None,
+    allowed: Sequence[Network] = (),
     transport: httpx.BaseTransport | None = None,
 ) -> IngestReport | None:
     """Takes a feed (URL or file) into the pool; None if its server says that nothing has changed.
 
     The validators are kept only after every batch is committed: a run that fails is repeated in full.
+    allowed, transport: as in `fetch`.
     Raises SourceError.
     """
-    document = fetch(location, feeds.last(location), transport=transport)
+    document = fetch(location, feeds.last(location), allowed=allowed, transport=transport)
     if document is None:
         return None
     rows = read_feed(document, now=now)

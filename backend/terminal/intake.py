@@ -17,6 +17,7 @@ from backend.news.ingest import ingest
 from backend.news.item import NewsItem
 from backend.news.pool import NewsPool
 from backend.news.report import IngestReport, Rejection
+from backend.news.sources.addresses import networks
 from backend.progress import steps
 from backend.settings import BackendSettings
 
@@ -33,11 +34,13 @@ def take_in_feeds(locations: Sequence[str], settings: BackendSettings, as_json: 
     """Ingest RSS or Atom feeds, URLs or files; whether all could be read. One that couldn't is a line on `console`."""
     engine = _opened(settings)
     pool, feeds = NewsPool(engine), Feeds(engine)
+    allowed = networks(settings.feed_networks)
     refused = 0
     with steps(silent=as_json).step("Reading feeds") as advance:
         for done, location in enumerate(locations, start=1):
             try:
-                _tell(follow(pool, feeds, location, now=datetime.now(UTC)), location, as_json)
+                report = follow(pool, feeds, location, now=datetime.now(UTC), allowed=allowed)
+                _tell(report, location, as_json)
             except SourceError as failed:  # the other sources are read all the same
                 console.print(f"ownfeed: {failed}", markup=False, style="red")
                 refused += 1

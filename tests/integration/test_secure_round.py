@@ -255,15 +255,25 @@ def test_a_running_sum_whose_server_was_killed_as_its_round_ended_goes_with_the_
     cohort.restart_server()
     assert running_sums(cohort) == []
 
-    cohort.coordinator.open_round("small_ranker_exact", cohort=DEVICES, cohort_minimum=3, seconds=60)
+
+def test_a_running_sum_whose_round_was_ended_by_a_server_that_died_goes_with_the_next_start(
+    cohort: Cohort, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Killed(BaseException):
+        pass
+
+    def killed(*_: object) -> None:
+        raise Killed
+
+    cohort.open()
     for _ in range(3):
         cohort.steps()
     assert len(running_sums(cohort)) == 1
     with monkeypatch.context() as patch:
         patch.setattr(SumBook, "fail", killed)  # the round has failed, and its sum doesn't know
         with pytest.raises(Killed):
-            cohort.coordinator.cancel("round-2")
-    assert cohort.coordinator.status("round-2").state == "failed"
+            cohort.coordinator.cancel("round-1")
+    assert cohort.status().state == "failed"
     cohort.restart_server()
     assert running_sums(cohort) == []
 

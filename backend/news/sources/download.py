@@ -1,10 +1,10 @@
-"""Gets a feed's bytes from a file or over HTTP, within limits of size, time and redirects."""
+"""Gets a feed's bytes from a file or over HTTP, within limits of addresses, size, time and redirects."""
 
 from __future__ import annotations
 
 import time
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urljoin
@@ -12,6 +12,7 @@ from urllib.parse import urljoin
 import httpx
 
 from backend.news.errors import SourceMalformed, SourceTooLarge, SourceUnreachable
+from backend.news.sources.addresses import CheckedTransport, Network
 from backend.news.sources.lines import open_source
 
 FEED_LIMIT_BYTES = 10_000_000
@@ -43,11 +44,16 @@ class Document(NamedTuple):
 
 
 def fetch(
-    location: str, known: Validators | None = None, *, transport: httpx.BaseTransport | None = None
+    location: str,
+    known: Validators | None = None,
+    *,
+    allowed: Sequence[Network] = (),
+    transport: httpx.BaseTransport | None = None,
 ) -> Document | None:
     """The feed at an http or https URL or in a file; None if the server says that `known` still holds.
 
-    transport: what carries the requests; by default the network.
+    allowed: networks that are not public and may be fetched from all the same.
+    transport: what carries the requests; by default the network, each hop to a checked address (`CheckedTransport`).
     Raises SourceUnreachable, SourceTooLarge, SourceMalformed.
     """
     if "://" not in location:
@@ -56,7 +62,8 @@ def fetch(
         if len(data) > FEED_LIMIT_BYTES:
             raise SourceTooLarge(location, FEED_LIMIT_BYTES)
         return Document(location, "", data, "", Validators())
-    with httpx.Client(timeout=ANSWER_TIMEOUT_SEC, follow_redirects=False, transport=transport) as client:
+    carrier = transport or CheckedTransport(allowed)
+    with httpx.Client(timeout=ANSWER_TIMEOUT_SEC, follow_redirects=False, trust_env=False, transport=carrier) as client:
         return _get(client, location, known or Validators())
 
 

@@ -1,0 +1,190 @@
+"""Feeds that lead this server to its own machine, played by servers of the test's own on other loopback addresses.
+
+127.0.0.2 stands for the feed's public server: it is the one network that the test allows. Everything that the attacker
+wants reached listens on 127.0.0.1. Oracle: what that server was asked.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from ipaddress import ip_address
+
+import httpx
+import pytest
+
+from backend.news.errors import SourceUnreachable
+from backend.news.sources.addresses import AddressRefused, CheckedTransport, is_public, networks
+from backend.news.sources.download import Document, fetch
+
+FEED_HOST, SECRET_HOST = "127.0.0.2", "127.0.0.1"
+ALLOWED = networks([f"{FEED_HOST}/32"])
+FEED = b"<rss version='2.0'><channel><title>t</title></channel></rss>"
+
+
+class Listening:
+    """A web server that keeps what it was asked and answers as told: a body, or an address to go on to."""
+
+    def __init__(self, host: str) -> None:
+        self.asked: list[tuple[str, str]] = []
+        self.answer: Callable[[str], bytes | str] = lambda _: FEED
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                outer.asked.append((self.headers["Host"], self.path))
+                said = outer.answer(self.path)
+                self.send_response(302 if isinstance(said, str) else 200)
+                if isinstance(said, str):
+                    self.send_header("Location", said)
+                self.send_header("Content-Length", str(len(said) if isinstance(said, bytes) else 0))
+                self.end_headers()
+                if isinstance(said, bytes):
+                    self.wfile.write(said)
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer((host, 0), Handler)
+        self.port = self._server.server_address[1]
+        self.url = f"http://{host}:{self.port}/"
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+@pytest.fixture
+def feed_server() -> Iterator[Listening]:
+    made = Listening(FEED_HOST)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def secret() -> Iterator[Listening]:
+    made = Listening(SECRET_HOST)
+    made.answer = lambda _: b"<rss version='2.0'><channel><title>the operator's token</title></channel></rss>"
+    yield made
+    made.close()
+
+
+LOOPBACKS = ["127.0.0.1", "localhost", "2130706433", "0x7f.1", "127.1", "[::ffff:127.0.0.1]"]
+
+
+@pytest.mark.parametrize("host", [*LOOPBACKS, "0.0.0.0", "[::]"])
+def test_a_redirect_to_this_machine_is_not_followed(feed_server: Listening, secret: Listening, host: str) -> None:
+    feed_server.answer = lambda _: f"http://{host}:{secret.port}/v1/admin/rounds"
+    with pytest.raises(SourceUnreachable, match=r"is not public|has no address"):
+        fetch(feed_server.url, allowed=ALLOWED)
+    assert len(feed_server.asked) == 1
+    assert secret.asked == []
+
+
+@pytest.mark.parametrize("host", LOOPBACKS)
+def test_a_url_of_this_machine_is_not_fetched_either(secret: Listening, host: str) -> None:
+    with pytest.raises(SourceUnreachable, match=r"is not public|has no address"):
+        fetch(f"http://{host}:{secret.port}/feed")
+    assert secret.asked == []
+
+
+def test_every_hop_is_checked_and_a_loop_ends(feed_server: Listening, secret: Listening) -> None:
+    hops = {"/": "/two", "/two": f"http://{FEED_HOST}:{feed_server.port}/three", "/three": secret.url}
+    feed_server.answer = lambda path: hops[path]
+    with pytest.raises(SourceUnreachable, match="is not public"):
+        fetch(feed_server.url, allowed=ALLOWED)
+    assert [path for _, path in feed_server.asked] == ["/", "/two", "/three"]
+    assert secret.asked == []
+
+    feed_server.asked.clear()
+    feed_server.answer = lambda path: path + "x"
+    with pytest.raises(SourceUnreachable, match="more than 5 redirects"):
+        fetch(feed_server.url, allowed=ALLOWED)
+    assert len(feed_server.asked) == 6
+
+
+def test_a_name_that_is_rebound_after_the_check_is_not_resolved_again(
+    feed_server: Listening, secret: Listening
+) -> None:
+    answers = iter([[FEED_HOST], [SECRET_HOST], [SECRET_HOST]])
+    asked: list[str] = []
+
+    def rebinding(host: str, port: int) -> list[str]:
+        asked.append(host)
+        return next(answers)
+
+    with httpx.Client(transport=CheckedTransport(ALLOWED, resolve=rebinding)) as client:
+        answer = client.get(f"http://feeds.example:{feed_server.port}/feed")
+        assert answer.content == FEED
+        assert asked == ["feeds.example"], "once a request: what was checked is what was connected to"
+        assert feed_server.asked == [(f"feeds.example:{feed_server.port}", "/feed")], "by its name, for virtual hosts"
+        with pytest.raises(AddressRefused, match="is not public"):
+            client.get(f"http://feeds.example:{secret.port}/feed")
+    assert secret.asked == []
+
+
+def test_of_several_addresses_only_a_public_one_is_connected_to(feed_server: Listening) -> None:
+    def both(host: str, port: int) -> list[str]:
+        return [SECRET_HOST, FEED_HOST]
+
+    with httpx.Client(transport=CheckedTransport(ALLOWED, resolve=both)) as client:
+        assert client.get(f"http://feeds.example:{feed_server.port}/").content == FEED
+    assert len(feed_server.asked) == 1
+
+
+def test_tls_is_checked_against_the_name_and_not_the_address() -> None:
+    seen: list[httpx.Request] = []
+
+    def carry(request: httpx.Request) -> httpx.Response:
+        seen.append(request)
+        return httpx.Response(200)
+
+    transport = CheckedTransport(resolve=lambda host, port: ["93.184.216.34"], inner=httpx.MockTransport(carry))
+    with httpx.Client(transport=transport) as client:
+        client.get("https://feeds.example/a?b=c")
+    (request,) = seen
+    assert str(request.url) == "https://93.184.216.34/a?b=c"
+    assert request.extensions["sni_hostname"] == "feeds.example"
+    assert request.headers["host"] == "feeds.example"
+
+
+@pytest.mark.parametrize("port", [22, 25, 110, 389, 1023])
+def test_ports_of_other_services_are_not_asked(port: int) -> None:
+    with pytest.raises(SourceUnreachable, match=f"port {port} of {FEED_HOST} is no port of the web"):
+        fetch(f"http://{FEED_HOST}:{port}/", allowed=ALLOWED)
+
+
+@pytest.mark.parametrize(
+    "text",
+    """
+    127.0.0.1 10.1.2.3 172.16.0.1 192.168.1.1 169.254.169.254 100.64.0.1 0.0.0.0 224.0.0.1 255.255.255.255 240.0.0.1
+    192.0.2.1 198.18.0.1 ::1 :: fe80::1 fc00::1 ff02::1 ::ffff:10.0.0.1 64:ff9b::7f00:1 64:ff9b:1::a00:1 2002:7f00:1::
+    2001:db8::1
+    """.split(),  # noqa: SIM905 (a list would take a screen)
+)
+def test_addresses_that_are_not_everybodys_are_known(text: str) -> None:
+    assert not is_public(ip_address(text))
+
+
+@pytest.mark.parametrize("text", ["93.184.216.34", "2606:2800:220:1::1", "64:ff9b::5db8:d822", "::ffff:93.184.216.34"])
+def test_addresses_that_are_everybodys_are_known(text: str) -> None:
+    assert is_public(ip_address(text))
+
+
+def test_a_network_that_the_operator_names_is_fetched_from(secret: Listening) -> None:
+    found = fetch(secret.url, allowed=networks(["127.0.0.0/8"]))
+    assert isinstance(found, Document)
+    assert len(secret.asked) == 1
+
+
+def test_no_proxy_of_the_environment_is_used(
+    feed_server: Listening, secret: Listening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, secret.url)
+    assert fetch(feed_server.url, allowed=ALLOWED) is not None
+    assert (len(feed_server.asked), secret.asked) == (1, [])

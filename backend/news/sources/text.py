@@ -7,6 +7,8 @@ from html.parser import HTMLParser
 
 # C0 and C1 controls, DEL and lone surrogates. Joiners and direction marks stay: emoji and Arabic need them.
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]")
+# Word's <![if ...]>, at which html.parser gives up with an AssertionError where it doesn't know the word.
+_MARKED_SECTION = re.compile(r"<!\[(?!CDATA\[)[^>]{0,200}>?", re.IGNORECASE)
 _PARAGRAPH_BREAK = re.compile(r"\n\s*\n")
 _HIDDEN = frozenset({"script", "style", "template", "noscript", "svg", "iframe", "object", "head"})
 _BLOCKS = frozenset(
@@ -33,7 +35,7 @@ def plain(html: str) -> str:
     if "<" not in html and "&" not in html:
         return paragraphs(html)
     reader = _TextReader()
-    reader.feed(_CONTROLS.sub("", html))
+    reader.feed(_MARKED_SECTION.sub("", _CONTROLS.sub("", html)))
     reader.close()
     return paragraphs("".join(reader.parts))
 

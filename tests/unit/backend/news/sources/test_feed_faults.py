@@ -1,0 +1,236 @@
+"""Feeds as they really come: the faults that feedparser's own tests collect, one small document each, written here.
+
+A feed is read as far as it can be; an entry that is at fault is refused by itself; a bomb is refused within the limits.
+"""
+
+from __future__ import annotations
+
+import gzip
+from datetime import UTC, datetime
+from pathlib import Path
+
+import httpx
+import pytest
+
+from backend.news.errors import SourceMalformed, SourceTooLarge
+from backend.news.item import NewsItem
+from backend.news.report import Rejection
+from backend.news.sources import feed_parser
+from backend.news.sources.download import FEED_LIMIT_BYTES, Document, Validators
+from backend.news.sources.feed_parser import FeedRefused, element
+from backend.news.sources.rss import read_feed, read_rss
+
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+ITEM = "<item><title>One</title><link>https://n.example/1</link></item>"
+
+
+def read(data: str | bytes, content_type: str = "", base: str = "") -> list[NewsItem | Rejection]:
+    content = data if isinstance(data, bytes) else data.encode()
+    return list(read_feed(Document("feed.xml", base, content, content_type, Validators()), now=NOW))
+
+
+def rss(inside: str, attributes: str = 'version="2.0"') -> str:
+    return f"<rss {attributes}><channel><title>Paper</title>{inside}</channel></rss>"
+
+
+def saying(description: str) -> str:
+    return rss(ITEM.replace("</item>", f"<description>{description}</description></item>"))
+
+
+def only(rows: list[NewsItem | Rejection]) -> NewsItem:
+    (item,) = [row for row in rows if isinstance(row, NewsItem)]
+    return item
+
+
+ATOM = '<feed xmlns="http://www.w3.org/2005/Atom"><title>Paper</title><entry>{}<link href="https://n.example/1"/></entry></feed>'
+READ = {
+    "an HTML entity": (rss(ITEM.replace("One", "caf&eacute; &mdash; bar")), "café — bar"),
+    "an entity nobody knows": (rss(ITEM.replace("One", "a &nosuch; b")), "a &nosuch; b"),
+    "a bare ampersand": (rss(ITEM.replace("One", "Marks & Spencer")), "Marks & Spencer"),
+    "an ampersand in a link": (rss(ITEM.replace("/1<", "/1?a=1&b=2<")), "One"),
+    "a document type": ('<!DOCTYPE rss PUBLIC "-//Netscape//DTD RSS 0.91//EN" "http://x.example/">' + rss(ITEM), "One"),
+    "a control character": (rss(ITEM.replace("One", "O\x0bne\x00")), "One"),
+    "a comment before it all": ("\n<!-- <rss> by hand -->\n" + rss(ITEM), "One"),
+    "words before the XML": ("Notice: no index in feed.php\n<?xml version='1.0'?>" + rss(ITEM), "One"),
+    "an unknown namespace": (rss(ITEM.replace("</item>", "<foo:bar>x</foo:bar></item>")), "One"),
+    "no end": (rss(ITEM)[: -len("</channel></rss>")], "One"),
+    "tags that cross": (rss(ITEM.replace("One", "<b><i>One</b></i>")), "One"),
+    "no channel": (f"<rss>{ITEM}</rss>", "One"),
+    "no version": (rss(ITEM, ""), "One"),
+    "CDATA": (rss(ITEM.replace("One", "<![CDATA[One & <b>two</b>]]>")), "One & two"),
+    "CDATA without an end": (rss(ITEM + "<item><title><![CDATA[Two"), "One"),
+    "capitals": (rss(ITEM).upper().replace("HTTPS://N.EXAMPLE", "https://n.example"), "ONE"),
+    "Word's sections in a text": (saying("&lt;![if x]&gt;a&lt;![foo[b"), "One"),
+    "a web page quoted": (saying("&lt;html> <![CDATA[<html>]]>"), "One"),
+    "RSS 1.0": (
+        '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns="http://purl.org/rss/1.0/">'
+        f'<channel><title>Paper</title></channel>{ITEM}</rdf:RDF>',
+        "One",
+    ),
+    "RSS 0.90": (
+        '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns="http://my.netscape.com/rdf/simple/0.9/">'
+        f'<channel><title>Paper</title></channel>{ITEM}</rdf:RDF>',
+        "One",
+    ),
+    "Atom 0.3": (
+        '<feed version="0.3" xmlns="http://purl.org/atom/ns#"><entry><title>One</title>'
+        '<link rel="alternate" href="https://n.example/1"/></entry></feed>',
+        "One",
+    ),
+    "Atom in XHTML": (
+        ATOM.format('<title type="xhtml"><div xmlns="http://www.w3.org/1999/xhtml">On<em>e</em></div></title>'),
+        "One",
+    ),
+    "Atom with a prefix": (
+        '<a:feed xmlns:a="http://www.w3.org/2005/Atom"><a:entry><a:title>One</a:title>'
+        '<a:link href="https://n.example/1"/></a:entry></a:feed>',
+        "One",
+    ),
+    "a guid for a link": (rss("<item><title>One</title><guid>https://n.example/1</guid></item>"), "One"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", READ)
+def test_a_feed_with_a_small_fault_is_read(name: str) -> None:
+    data, title = READ[name]
+    item = only(read(data))
+    assert item.title == title
+    assert item.url.startswith("https://n.example/1")
+
+
+@pytest.mark.parametrize(
+    ("declared", "really", "content_type"),
+    [
+        ("utf-8", "windows-1252", ""),
+        ("utf-8", "utf-8", "text/xml"),
+        ("us-ascii", "utf-8", ""),
+        ("iso-8859-1", "iso-8859-1", "application/xml; charset=utf-8"),
+        ("nonsense", "utf-8", "application/rss+xml"),
+        ("utf-16", "utf-8", ""),
+    ],
+)
+def test_an_encoding_that_is_declared_wrongly_is_found(declared: str, really: str, content_type: str) -> None:
+    text = f'<?xml version="1.0" encoding="{declared}"?>' + rss(ITEM.replace("One", "Gemüse"))
+    assert only(read(text.encode(really), content_type)).title == "Gemüse"
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "Thu, 19 Nov 2026 10:00:00 +0100",
+        "Thu, 19 Nov 26 09:00:00 GMT",
+        "19 Nov 2026 04:00:00 EST",
+        "2026-11-19T09:00:00Z",
+        "2026-11-19T10:00:00+01:00",
+        "2026-11-19T10:00:00.123+01:00",
+        "20261119T09:00:00Z",
+        "Thu Nov 19 09:00:00 2026",
+        "2026-11-19 09:00:00",
+    ],
+)
+def test_dates_are_read_as_they_are_written(written: str) -> None:
+    item = only(read(rss(ITEM.replace("</item>", f"<pubDate>{written}</pubDate></item>"))))
+    assert item.published_at.replace(microsecond=0) == datetime(2026, 11, 19, 9, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("written", ["yesterday", "", "99/99/9999", "Thu, 32 Foo 2026", "0000-00-00", "9" * 400])
+def test_a_date_that_says_nothing_is_the_time_of_reading(written: str) -> None:
+    assert only(read(rss(ITEM.replace("</item>", f"<pubDate>{written}</pubDate></item>")))).published_at == NOW
+
+
+def test_links_are_relative_to_the_base_that_the_feed_names() -> None:
+    body = rss("<item xml:base='/news/'><title>One</title><link>1.html</link></item>", "xml:base='https://n.example/'")
+    assert only(read(body, base="https://feeds.example/rss")).url == "https://n.example/news/1.html"
+    plain = rss("<item><title>One</title><link>1.html</link></item>")
+    assert only(read(plain, base="https://feeds.example/paper/rss")).url == "https://feeds.example/paper/1.html"
+
+
+def test_an_entry_at_fault_is_refused_by_itself_with_its_reason() -> None:
+    bad = [
+        "<item><title>Script</title><link>javascript:alert(1)</link></item>",
+        "<item><title>Data</title><link>data:text/html,x</link></item>",
+        "<item><title>File</title><link>file:///etc/passwd</link></item>",
+        "<item><title>Host</title><link>http://[::1/</link></item>",
+        f"<item><title>{'x' * 2_000}</title><link>https://n.example/2</link></item>",
+        f"<item><title>Long link</title><link>https://n.example/{'y' * 3_000}</link></item>",
+        "<item><link>https://n.example/3</link></item>",
+    ]
+    rows = read(rss(ITEM + "".join(bad)))
+    assert only(rows).title == "One"
+    refused = [row for row in rows if isinstance(row, Rejection)]
+    assert [row.line for row in refused] == list(range(2, len(bad) + 2))
+    assert {row.field for row in refused} == {"link", "title"}
+
+
+def test_a_feed_without_entries_is_read_as_none() -> None:
+    assert read(rss("")) == []
+    assert read("<rss><channel><title>caf&eacute;</title></channel></rss>") == []
+
+
+def test_what_could_not_be_read_is_said_but_an_html_entity_is_no_fault() -> None:
+    assert len(read(READ["an HTML entity"][0])) == 1
+    (_, fault) = read(READ["no end"][0])
+    assert isinstance(fault, Rejection)
+    assert fault.field == "feed"
+
+
+LAUGHS = "".join(f'<!ENTITY a{n} "{f"&a{n - 1};" * 10}">' for n in range(1, 10))
+BOMBS = {
+    "a billion laughs": f'<!DOCTYPE rss [<!ENTITY a0 "ha">{LAUGHS}]>' + rss("&a9;"),
+    "a quadratic blow-up": f'<!DOCTYPE rss [<!ENTITY a "{"a" * 50_000}">]>' + rss("&a;" * 50_000),
+    "an external entity": '<!DOCTYPE rss [<!ENTITY x SYSTEM "file:///etc/passwd">]>' + rss(ITEM.replace("One", "&x;")),
+    "a parameter entity": '<!DOCTYPE rss [<!ENTITY % x SYSTEM "http://x.example/"> %x;]>' + rss(ITEM),
+    "a document type that hides its declarations": '<!DOCTYPE r SYSTEM ">" [<!ENTITY x "y">]>' + rss(ITEM),
+    "a declaration alone": '<!ENTITY x "y">' + rss(ITEM),
+    "two document types": '<!DOCTYPE rss><!DOCTYPE rss [<!ENTITY x "y">]>' + rss(ITEM),
+    "in small letters": '<!doctype rss [<!entity x "y">]>' + rss(ITEM),
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_declared_entities_are_refused_before_anything_is_expanded(name: str, encoding: str) -> None:
+    with pytest.raises(SourceMalformed, match="declares entities"):
+        read(f'<?xml version="1.0" encoding="{encoding}"?>{BOMBS[name]}'.encode(encoding))
+
+
+def test_an_entity_declared_after_the_root_is_none() -> None:
+    hidden = rss(f'<!DOCTYPE rss [<!ENTITY x "{"y" * 1_000}">]>' + ITEM.replace("One", "One &x;"))
+    assert element(hidden.encode()) == hidden.encode()
+    assert all("yyy" not in row.title for row in read(hidden) if isinstance(row, NewsItem))
+
+
+@pytest.mark.parametrize(
+    "bomb",
+    [
+        pytest.param(rss(ITEM.replace("</item>", "<description>" + "<b>" * 200_000)), id="nested"),
+        pytest.param(rss(ITEM.replace("</item>", "<a b='" * 100_000)), id="quotes"),
+    ],
+)
+def test_what_takes_feedparser_too_long_is_ended(bomb: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The limit of the process is shortened, in a copy of its script: the mechanism is what is tested."""
+    script = Path(feed_parser.__file__).read_text(encoding="utf-8")
+    shorter = tmp_path / "feed_parser.py"
+    shorter.write_text(script.replace("PARSE_CPU_SEC = 30", "PARSE_CPU_SEC = 2"), encoding="utf-8")
+    assert shorter.read_text(encoding="utf-8") != script
+    monkeypatch.setattr(feed_parser, "__file__", str(shorter))
+    with pytest.raises(FeedRefused, match="of processor time"):
+        feed_parser.parse(bomb.encode())
+
+
+def test_entries_beyond_the_limit_are_counted_and_left_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    script = Path(feed_parser.__file__).read_text(encoding="utf-8")
+    fewer = tmp_path / "feed_parser.py"
+    fewer.write_text(script.replace("ENTRIES_LIMIT = 10_000", "ENTRIES_LIMIT = 2"), encoding="utf-8")
+    monkeypatch.setattr(feed_parser, "__file__", str(fewer))
+    rows = read(rss(ITEM * 5))
+    assert [isinstance(row, NewsItem) for row in rows] == [True, True, False]
+    assert "3 entries are beyond the limit" in str(rows[-1])
+
+
+def test_a_gzip_bomb_is_given_up_at_the_limit() -> None:
+    packed = gzip.compress(b" " * (20 * FEED_LIMIT_BYTES))
+    assert len(packed) < FEED_LIMIT_BYTES
+    answer = httpx.Response(200, headers={"content-encoding": "gzip"}, stream=httpx.ByteStream(packed))
+    with pytest.raises(SourceTooLarge):
+        list(read_rss("https://n.example/feed", transport=httpx.MockTransport(lambda _: answer)))

@@ -255,7 +255,8 @@ class SumBook:
         if not ended:
             return
         for _, total in ended:
-            self._path(total).unlink(missing_ok=True)
+            if total is not None:
+                self._path(total).unlink(missing_ok=True)
         with writing_session(self._engine) as session:
             for name, _ in ended:
                 _row(session, name, to_change=True).total = None

@@ -29,6 +29,7 @@ from device_app.privacy.noise import NoiseSource, SystemNoise
 from device_app.settings import DeviceSettings, keeps_pool, with_overrides
 from device_app.shelves import Shelves
 from device_app.store.private_parameters import PrivateParameters
+from device_app.store.profile_lock import ProfileLock
 from device_app.store.towers import Towers
 from device_app.sync.front import FrontSync
 from device_app.sync.materials import MaterialSync
@@ -66,13 +67,18 @@ def build_device(
     clock: Callable[[], datetime] = utc_now,
     processes: ViewProcesses | None = None,
 ) -> Device:
-    """Open a device's store and put its parts together; no request is made yet. Raises StoreBroken.
+    """Open a device's store and put its parts together; no request is made yet. Raises ProfileInUse, StoreBroken.
 
     A fleet passes one `rack` (loaded models) and one `blob_folder` to all its devices, and a `transport` to a backend
     in the same process. `noise`, `chance`, `draw`, `clock` and `processes` are replaced in simulation and tests only.
     """
     noise = noise or SystemNoise()
-    shelves = Shelves(settings.database, blob_folder)
+    lock = ProfileLock(settings.home)
+    try:
+        shelves = Shelves(settings.database, blob_folder)
+    except BaseException:
+        lock.release()
+        raise
     privacy = with_overrides(settings.privacy, shelves.preferences.get(PRIVACY_CHANGES) or {})
     performance = settings.performance
     ledger = Ledger(shelves.ledger_book, privacy, clock)
@@ -179,6 +185,7 @@ def build_device(
             names=names,
             trainer=trainer,
             troubles=Troubles(clock),
+            lock=lock,
             clock=clock,
         ),
     )

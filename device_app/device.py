@@ -24,6 +24,7 @@ from device_app.privacy.budget import Ledger
 from device_app.settings import DeviceSettings, PrivacySettings, with_overrides
 from device_app.shelves import Shelves
 from device_app.store.opinions import ReactionKind, Stance, StanceKind
+from device_app.store.profile_lock import ProfileLock
 from device_app.store.searches import SavedSearch
 from device_app.sync.release import Release, current_release
 from device_app.syncing import Syncing
@@ -64,6 +65,7 @@ class Parts:
     searched: SearchedInterests
     trainer: Trainer
     troubles: Troubles
+    lock: ProfileLock
     clock: Callable[[], datetime]
 
 
@@ -92,12 +94,12 @@ class Device:
         except (NoRelease, ReleaseRefused) as trouble:
             return self._serving.offline(trouble)
 
-    def open(self, news_id: str, feed_id: str | None = None, *, found: bool = False) -> Article:
+    def open(self, news_id: str, feed_id: str | None = None, *, found: bool = False, clicked: bool = True) -> Article:
         """Commit the click, then give the story from this device alone; found: among the results of a search.
 
-        Raises UnknownNews.
+        clicked: whether the reader followed a link to it; if not, nothing is recorded. Raises UnknownNews.
         """
-        return self.parts.stories.open(news_id, feed_id, found=found)
+        return self.parts.stories.open(news_id, feed_id, found=found, clicked=clicked)
 
     def react(self, news_id: str, kind: ReactionKind) -> bool:
         """Like, less or save a story; the same again takes it back. Returns whether it stands. Raises UnknownNews."""
@@ -339,9 +341,10 @@ class Device:
             return self.parts.bodies.step()
 
     def close(self) -> None:
-        """Close connections and the database. Stop the background threads first."""
+        """Close connections and the database, and let go of the profile. Stop the background threads first."""
         self.parts.uplink.door.close()
         self._shelves.close()
+        self.parts.lock.release()
 
     def _interest(self, key: int) -> tuple[ClickedNews, ...]:
         return clicks_of(self._serving.profile(), key)

@@ -13,12 +13,16 @@ DeviceError
 ├── ProtectionTooWeak       a round asks for less protection than the reader accepts
 ├── NotEligible             the device can't train now, and why
 ├── SumAborted              this device leaves a secure sum: a message in it was not as an honest server's
+├── RoundTakenOver          another process of this profile has gone on with the round
 ├── UnknownNews             no such news on this device
+├── ProfileInUse            another process has this profile open
 ├── SettingsRefused         the file of settings can't be read
 └── StoreBroken             the device's database can't be opened or is of a newer version
 """
 
 from __future__ import annotations
+
+from pathlib import Path
 
 from device_app.wire.problems import Problem
 
@@ -119,6 +123,13 @@ class SumAborted(DeviceError):
         super().__init__(f"This device left the secure sum of {round_id}: {why}.")
 
 
+class RoundTakenOver(DeviceError):
+    """Another process of this profile, or an earlier one, has gone on with this round; this one sends nothing."""
+
+    def __init__(self, round_id: str) -> None:
+        super().__init__(f"Another process of this profile has gone on with {round_id}; this one sends nothing for it.")
+
+
 class UnknownNews(DeviceError):
     """No news of that id is on this device."""
 
@@ -131,6 +142,16 @@ class SettingsRefused(DeviceError):
 
     def __init__(self, why: str) -> None:
         super().__init__(f"{why}.")
+
+
+class ProfileInUse(DeviceError):
+    """Another process has this profile open."""
+
+    def __init__(self, home: Path, holder: str) -> None:
+        super().__init__(
+            f"The profile {home.name} is in use: {holder} has it open (in {home}). Stop that one first, or choose "
+            "another with --profile."
+        )
 
 
 class StoreBroken(DeviceError):

@@ -65,6 +65,13 @@ class Shelves:
         self.view_log = ViewLog(self.database)
         self.preferences = Preferences(self.database)
 
+    def check(self) -> None:
+        """Look through every page of both files. Raises StoreBroken."""
+        self.database.check()
+        searches = self.search_database.known()
+        if searches is not None:
+            searches.check()
+
     def erase(self) -> None:
         """Delete all that either view knows of its reader; see `Database.erase`."""
         self.search_database.erase()

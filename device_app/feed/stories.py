@@ -44,21 +44,23 @@ class Stories:
         self._wait_sec = wait_sec
         self._clock = clock
 
-    def open(self, news_id: str, feed_id: str | None, *, found: bool = False) -> Article:
+    def open(self, news_id: str, feed_id: str | None, *, found: bool = False, clicked: bool = True) -> Article:
         """Commit the click, then return the story. Raises UnknownNews, and then there is no click.
 
-        found: it was opened from the results of a search, which that view remembers as well.
+        found: it was opened from the results of a search, which that view remembers as well. clicked: whether the
+        reader followed a link to it; if not, nothing is recorded, and no text is asked for.
 
         Waits for its text only while the list it came with is being fetched, and at most `wait_sec`.
         """
         card = self._shelves.news.card(news_id)
-        self._shelves.clicks.add(news_id, feed_id, self._clock())
-        if found:
-            self._remember_found(news_id)
-        self._serving.changed()
+        if clicked:
+            self._shelves.clicks.add(news_id, feed_id, self._clock())
+            if found:
+                self._remember_found(news_id)
+            self._serving.changed()
         item = self._serving.item(feed_id, news_id)
         body = self._shelves.news.body(news_id)
-        if body is None:
+        if body is None and clicked:
             block = self._shelves.pool.block(news_id) if self._serving.desk.recall.found_here(news_id) else None
             if block is not None:
                 self._bodies.want_block(block)

@@ -72,13 +72,19 @@ def seal_report(
     same meaning, so that a life costs the law's epsilon times the distinct values of each codebook, whatever the number
     of reports; *when* the value changes is not covered.
     Charge, drawing and memo are kept in one transaction, on the disk before this returns: after a kill either all
-    exist or none, and the bytes have not left.
+    exist or none, and the bytes have not left. Where another process of this profile has put a report in use since this
+    one looked, that one is sent.
     """
     if ledger.settings.mode != reporter.name:
         raise ValueError(f"the reader's mode is {ledger.settings.mode!r}: no report of interests may be made")
     value, meaning = reporter.value(reader), reporter.meaning
     views = reader.views_of(reporter.name)
     with ledger.book.transaction():
+        other = memo.by_another_process()
+        if other is not None and other.release == release:
+            sealed = _again(other, limit, ledger.settings, None)
+            if sealed is not None:
+                return sealed
         before = None if value is None else drawn.get(reporter.name, meaning.name, value)
         if before is not None and value is not None:
             request = RecallRequest(release=short_release(release), limit=limit, report=_REPORT.validate_json(before))

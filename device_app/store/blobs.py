@@ -10,6 +10,7 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 
 from device_app.errors import StoreBroken
+from device_app.private_files import make_folder
 
 UNUSED_KEPT_SEC = 24 * 3600
 
@@ -35,7 +36,7 @@ class Blobs:
             return digest
         temporary: Path | None = None
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            make_folder(self.folder)
             with NamedTemporaryFile(dir=self.folder, prefix=".part-", delete=False) as part:
                 temporary = Path(part.name)
                 part.write(content)

@@ -13,6 +13,7 @@ from typing import Any, Self
 from urllib.parse import quote
 
 from device_app.errors import StoreBroken
+from device_app.private_files import make_file, make_folder
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 BUSY_TIMEOUT_SEC = 5.0
@@ -20,9 +21,10 @@ MIGRATION_WAIT_SEC = 30.0
 _MIGRATING = Lock()
 PAGE_CACHE_KIB = 4096
 _KEPT_BY_ERASE = frozenset(
-    {"charge", "pinned_key", "release", "encoder", "view_round", "report_meaning", "release_chain"}
+    {"charge", "pinned_key", "release", "encoder", "view_round", "report_meaning", "release_chain", "round_upload"}
 )
-_UNREADABLE = "file is not a database", "database disk image is malformed"
+EMPTY = "the file is there and is empty, where a database was kept"
+UNREADABLE = "file is not a database", "database disk image is malformed"
 
 
 class Database:
@@ -54,7 +56,7 @@ class Database:
         self._undone: list[Callable[[], None]] = []
         try:
             if migrations is not None:
-                path.parent.mkdir(parents=True, exist_ok=True)
+                make_folder(path.parent)
                 _migrate(path, migrations)
             self._connection = sqlite3.connect(
                 path, timeout=BUSY_TIMEOUT_SEC, isolation_level=None, check_same_thread=False, cached_statements=256
@@ -79,6 +81,12 @@ class Database:
         """Fold the log into the file and let go of it."""
         with self._lock:
             self._connection.close()
+
+    def check(self) -> None:
+        """Look through every page of the file. Raises StoreBroken, naming the first fault, if one is damaged."""
+        (found,) = self.row("PRAGMA quick_check(1)") or ("nothing could be checked",)
+        if found != "ok":
+            raise StoreBroken(self.path, f"a part of it is damaged ({found}); keep the file, it may be mended")
 
     def known(self) -> Database:
         """This one: it's there, where a `LateDatabase` may not be yet."""
@@ -147,13 +155,13 @@ class Database:
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """All rows of a query."""
-        with self._lock:
-            return self._run(sql, values).fetchall()
+        with self._lock, self._told():
+            return self._connection.execute(sql, values).fetchall()
 
     def row(self, sql: str, values: Sequence[Any] = ()) -> tuple[Any, ...] | None:
         """The first row of a query, or None."""
-        with self._lock:
-            found: tuple[Any, ...] | None = self._run(sql, values).fetchone()
+        with self._lock, self._told():
+            found: tuple[Any, ...] | None = self._connection.execute(sql, values).fetchone()
             return found
 
     def number(self, sql: str, values: Sequence[Any] = ()) -> int:
@@ -173,10 +181,8 @@ class Database:
         with self._lock:
             if not self._depth:
                 raise RuntimeError("write_many needs a transaction around it")
-            try:
+            with self._told():
                 self._connection.executemany(sql, rows)
-            except sqlite3.OperationalError as broken:
-                raise StoreBroken(self.path, _plain(broken)) from broken
 
     def erase(self) -> None:
         """Delete all that this device knows of its reader, overwrite it and give the space back.
@@ -199,6 +205,7 @@ class Database:
                         self.write(f"INSERT INTO {table} ({table}) VALUES ('rebuild')")
                 if self.row("SELECT 1 FROM sqlite_schema WHERE name = 'charge'"):
                     self.write("UPDATE charge SET subject = '', payload_sha256 = ''")
+                    self.write("UPDATE round_upload SET payload_sha256 = ''")
             self._forget_all()
             self._run("VACUUM")
             self._run("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -208,12 +215,18 @@ class Database:
             forget()
 
     def _run(self, sql: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
-        try:
+        with self._told():
             return self._connection.execute(sql, values)
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """What SQLite raises for a file that can't be read or written becomes StoreBroken."""
+        try:
+            yield
         except (sqlite3.OperationalError, sqlite3.ProgrammingError) as broken:
             raise StoreBroken(self.path, _plain(broken)) from broken
         except sqlite3.DatabaseError as broken:
-            if any(words in str(broken) for words in _UNREADABLE):
+            if any(words in str(broken) for words in UNREADABLE):
                 raise StoreBroken(self.path, _plain(broken)) from broken
             raise
 
@@ -225,11 +238,13 @@ def copy_of_new(new: Path, path: Path) -> None:
     Raises StoreBroken.
     """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         with _alone(path):
             if path.exists():
                 return
             part = path.with_name(path.name + ".part")
+            part.unlink(missing_ok=True)
+            make_file(part)
             with new.open("rb") as source, part.open("wb") as target:
                 shutil.copyfileobj(source, target)
                 target.flush()
@@ -244,6 +259,12 @@ def _migrate(path: Path, migrations: Path) -> None:
     known = {file.stem for file in migrations.glob("*.sql")}
     if not known:
         raise StoreBroken(path, f"the migrations are missing from this installation ({migrations.name})")
+    if not path.exists():
+        with _alone(path):
+            if not path.exists():
+                _create(path, migrations)
+    elif path.stat().st_size == 0:
+        raise StoreBroken(path, EMPTY)
     applied = _applied(path)
     if newer := sorted(applied - known):
         raise StoreBroken(path, f"it was written by a newer version of Ownfeed (migration {newer[0]})")
@@ -253,6 +274,18 @@ def _migrate(path: Path, migrations: Path) -> None:
         _run_yoyo(path, migrations)
     if missing := sorted(known - _applied(path)):
         raise StoreBroken(path, f"migration {missing[0]} could not be run")
+
+
+def _create(path: Path, migrations: Path) -> None:
+    """Make a new database under another name first: under its own name it is whole, or something is wrong with it."""
+    draft = path.with_name(path.name + ".part")
+    for left in (draft, draft.with_name(draft.name + "-journal")):
+        left.unlink(missing_ok=True)
+    make_file(draft)
+    _run_yoyo(draft, migrations)
+    with draft.open("rb") as written:
+        os.fsync(written.fileno())
+    draft.replace(path)
 
 
 def _run_yoyo(path: Path, migrations: Path) -> None:
@@ -270,7 +303,9 @@ def _alone(path: Path) -> Iterator[None]:
     Held on a database beside it, because yoyo's own lock is a row that stays behind when its process is killed.
     """
     with _MIGRATING:
-        lock = sqlite3.connect(path.with_name(path.name + ".lock"), timeout=MIGRATION_WAIT_SEC, isolation_level=None)
+        beside = path.with_name(path.name + ".lock")
+        make_file(beside)
+        lock = sqlite3.connect(beside, timeout=MIGRATION_WAIT_SEC, isolation_level=None)
         try:
             lock.execute("BEGIN EXCLUSIVE")
             yield
@@ -279,8 +314,6 @@ def _alone(path: Path) -> Iterator[None]:
 
 
 def _applied(path: Path) -> set[str]:
-    if not path.exists():
-        return set()
     connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_SEC)
     try:
         if not connection.execute("SELECT 1 FROM sqlite_schema WHERE name = '_yoyo_migration'").fetchone():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from device_app.errors import RoundTakenOver
 from device_app.store.database import Database
 from device_app.store.moment import from_us, to_us
 
@@ -32,12 +33,12 @@ class Participations:
         self._database = database
 
     def record(self, participation: Participation) -> None:
-        """Keep a round; one recorded before is replaced."""
+        """Keep a round that was just joined. Raises RoundTakenOver if it is known: a device has one part in a round."""
         with self._database.transaction():
-            self._database.write(
-                """INSERT OR REPLACE INTO participation
+            kept = self._database.write(
+                """INSERT INTO participation
                    (round, system, task, release, state, detail, sent_bytes, epsilon, joined_at, changed_at)
-                   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+                   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (round) DO NOTHING""",
                 (
                     participation.round,
                     participation.system,
@@ -51,6 +52,8 @@ class Participations:
                     to_us(participation.changed_at),
                 ),
             )
+            if kept.rowcount != 1:
+                raise RoundTakenOver(participation.round)
 
     def update(
         self,

@@ -48,6 +48,17 @@ class ReportMemo:
         """The report in use, whatever its release."""
         return self._latest.get()
 
+    def by_another_process(self) -> Memo | None:
+        """A report that another process of this profile put in use since this one last looked; None if none did.
+
+        Asked inside the transaction that would pay for a new one, so that two processes don't both pay.
+        """
+        remembered, stored = self._latest.get(), self._read()
+        if stored == remembered:
+            return None
+        self._latest.forget()
+        return stored
+
     def keep(self, memo: Memo) -> None:
         """Put a new report in use."""
         with self._database.transaction():

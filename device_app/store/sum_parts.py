@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from device_app.errors import RoundTakenOver
 from device_app.store.database import Database
 from device_app.store.moment import to_us
 
@@ -24,19 +25,39 @@ class SumPart:
 
 
 class SumParts:
-    """Sums by round; at most one is usually under way."""
+    """Sums by round; at most one is usually under way.
+
+    Every change names the state it comes from: a process that holds an older one changes nothing, and sends nothing.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def keep(self, part: SumPart, at: datetime) -> None:
-        """Keep a part, in the place of what stood there."""
+    def begin(self, part: SumPart, at: datetime) -> None:
+        """Keep the first state of a part. Raises RoundTakenOver if the round has one."""
         with self._database.transaction():
-            self._database.write(
-                """INSERT OR REPLACE INTO sum_part (round, offer, state, payload, sent, changed_at)
-                   VALUES (?, ?, ?, ?, ?, ?)""",
+            kept = self._database.write(
+                """INSERT INTO sum_part (round, offer, state, payload, sent, changed_at) VALUES (?, ?, ?, ?, ?, ?)
+                   ON CONFLICT (round) DO NOTHING""",
                 (part.round, part.offer, part.state, part.payload, int(part.sent), to_us(at)),
             )
+            if kept.rowcount != 1:
+                raise RoundTakenOver(part.round)
+
+    def go_on(self, before: SumPart, after: SumPart, at: datetime) -> None:
+        """Keep `after` in the place of `before`, if that is what still stands there. Raises RoundTakenOver if not.
+
+        Compared inside the transaction that writes (BEGIN IMMEDIATE), so that of several processes that come from one
+        state, one gets to the next; a state holds keys of its own, so no two of them are alike by chance.
+        """
+        with self._database.transaction():
+            kept = self._database.write(
+                """UPDATE sum_part SET offer = ?, state = ?, payload = ?, sent = ?, changed_at = ?
+                   WHERE round = ? AND state = ?""",
+                (after.offer, after.state, after.payload, int(after.sent), to_us(at), before.round, before.state),
+            )
+            if kept.rowcount != 1:
+                raise RoundTakenOver(before.round)
 
     def under_way(self) -> SumPart | None:
         """The part that waits to be gone on with, the oldest first."""
@@ -45,7 +66,9 @@ class SumParts:
         )
         return None if row is None else SumPart(row[0], row[1], row[2], row[3], bool(row[4]))
 
-    def drop(self, round_id: str) -> None:
-        """Forget a part, its keys and its vector."""
+    def drop(self, part: SumPart) -> None:
+        """Forget a part, its keys and its vector. Raises RoundTakenOver if it stands elsewhere by now."""
         with self._database.transaction():
-            self._database.write("DELETE FROM sum_part WHERE round = ?", (round_id,))
+            gone = self._database.write("DELETE FROM sum_part WHERE round = ? AND state = ?", (part.round, part.state))
+            if gone.rowcount != 1:
+                raise RoundTakenOver(part.round)

@@ -19,6 +19,7 @@ from device_app.privacy.updates import LaplaceProtection, NoisyUpdate, reseal
 from device_app.store.database import Database
 from device_app.store.outbox import Outbox, Parcel
 from device_app.store.participations import Participations
+from device_app.store.round_uploads import RoundUploads
 from device_app.training.participant import may_pass
 from device_app.uplink.server import Uplink, upload_path
 from device_app.wire.protections import LocalLaplace
@@ -53,16 +54,21 @@ class Delivery:
     ) -> None:
         self._database, self._outbox, self._participations = database, outbox, participations
         self._ledger, self._uplink, self._noise, self._clock = ledger, uplink, noise, clock
+        self._uploads = RoundUploads(database)
 
     def keep(
         self, offer: RoundOffer, law: LocalLaplace, clipped: Clipped, paid: Callable[[], None] | None = None
     ) -> Kept:
-        """Add noise, pay and keep in one transaction, and do what goes with the payment. Raises BudgetSpent."""
+        """Add noise, pay and keep in one transaction, and do what goes with the payment.
+
+        Raises BudgetSpent, and RoundTakenOver if the round has an upload of this device, whichever process made it.
+        """
         manifest, now = offer.manifest, self._clock()
         with self._database.transaction():
             sealed = LaplaceProtection(law).seal(
                 clipped, round_id=manifest.round, ledger=self._ledger, noise=self._noise
             )
+            self._uploads.bind(manifest.round, sealed.sha256, now)
             parcel = self._outbox.put(
                 subject=manifest.round,
                 method="PUT",

@@ -21,6 +21,7 @@ from device_app.errors import (
     NotEligible,
     OfferRefused,
     ProtectionTooWeak,
+    RoundTakenOver,
 )
 from device_app.training.eligibility import Readiness, Terms, check_clicks, check_offer, check_ready, check_task
 from device_app.training.tasks.task import Update
@@ -47,7 +48,7 @@ class Gather:
 
 @dataclass(frozen=True)
 class AskForPlace:
-    """Wanted: this check-in sent; the answer is an offer whose signature was verified, or None."""
+    """Wanted: this check-in sent; the answer is an offer, verified and noted as joined, or None."""
 
     message: CheckIn
 
@@ -141,6 +142,8 @@ def _take_part(readiness: Readiness, tasks: tuple[str, ...]) -> Generator[Wish, 
         offer = yield AskForPlace(CheckIn(protocol=PROTOCOL_VERSION, release=readiness.release, tasks=tasks))
     except (BackendUnreachable, BackendRefused, AnswerMalformed) as trouble:
         return _not_now(trouble)
+    except RoundTakenOver as elsewhere:
+        return Outcome("idle", str(elsewhere))
     except OfferRefused as refusal:
         return Outcome("declined", str(refusal))
     if offer is None:
@@ -156,6 +159,8 @@ def _take_part(readiness: Readiness, tasks: tuple[str, ...]) -> Generator[Wish, 
         update = yield Compute(offer)
         assert isinstance(update, Update)
         yield HandIn(offer, update)
+    except RoundTakenOver as elsewhere:
+        return Outcome("idle", str(elsewhere))
     except (NotEligible, ProtectionTooWeak, BudgetSpent) as refusal:
         return Outcome("declined", str(refusal), offer)
     except (BackendUnreachable, AnswerMalformed) as trouble:

@@ -19,6 +19,7 @@ from device_app.errors import (
     BackendUnreachable,
     BudgetSpent,
     NotEligible,
+    RoundTakenOver,
     SumAborted,
 )
 from device_app.privacy.budget import Ledger
@@ -28,6 +29,7 @@ from device_app.privacy.secagg import Contribution, Reply, Step, take_part
 from device_app.privacy.sum_state import SumState, begin_sum
 from device_app.store.database import Database
 from device_app.store.participations import Participations
+from device_app.store.round_uploads import RoundUploads
 from device_app.store.sum_parts import SumPart, SumParts
 from device_app.training.participant import Outcome, may_pass
 from device_app.uplink.server import Uplink
@@ -65,14 +67,15 @@ class Summing:
         self._database, self._participations, self._ledger = database, participations, ledger
         self._uplink, self._clock, self._contribution, self._threads = uplink, clock, contribution, threads
         self.parts = SumParts(database)
+        self._uploads = RoundUploads(database)
 
     def begin(self, offer: RoundOffer) -> None:
-        """Fresh keys for a round, kept before any leaves."""
+        """Fresh keys for a round, kept before any leaves. Raises RoundTakenOver if the round has keys."""
         assert offer.manifest.terms is not None
         state = begin_sum(offer.manifest.terms)
         with self._database.transaction():
             part = SumPart(offer.manifest.round, offer.model_dump_json(), state.model_dump_json())
-            self.parts.keep(part, self._clock())
+            self.parts.begin(part, self._clock())
             self._tell(part.round, "It has joined a secure sum.")
 
     def go_on(self) -> Outcome | None:
@@ -85,47 +88,59 @@ class Summing:
         if part is None:
             return None
         offer = RoundOffer.model_validate_json(part.offer)
+        while True:
+            try:
+                further = self._stage(part, offer)
+            except RoundTakenOver as elsewhere:
+                return self._wait(offer, str(elsewhere))  # the next step starts from where that one stands
+            if isinstance(further, Outcome):
+                return further
+            part = further
+
+    def _stage(self, part: SumPart, offer: RoundOffer) -> SumPart | Outcome:
+        """Send the stage's message, if that has not arrived, and go on to the next; or how this step ended."""
+        state = SumState.model_validate_json(part.state)
         try:
-            return self._go_on(part, offer)
+            if not part.sent:
+                part = self._send(part, state, offer)
+            if state.stage == "unmask":
+                return self._leave(part, offer, "uploaded", None)
+            answer = self._uplink.sum_answer(seal_look(offer, state.stage), state.stage)
+            return (
+                self._wait(offer, WAITS[state.stage]) if answer is None else self._advance(part, state, offer, answer)
+            )
         except (NotEligible, BudgetSpent, SumAborted) as refusal:
-            return self._leave(offer, "declined", refusal)
+            return self._leave(part, offer, "declined", refusal)
         except BackendRefused as refusal:
             if may_pass(refusal):
                 return self._wait(offer, str(refusal))
-            if self._stage(part.round) in PAID and refusal.problem.type.endswith("round-closed"):
+            if state.stage in PAID and refusal.problem.type.endswith("round-closed"):
                 # The others needed no more of it: what became of the round is asked for like that of any upload.
-                return self._leave(offer, "uploaded", None)
-            return self._leave(offer, "failed", refusal)
+                return self._leave(part, offer, "uploaded", None)
+            return self._leave(part, offer, "failed", refusal)
         except ValueError as fault:
             # A vector that can't be made or sealed won't be at the next try either; the fault itself is shown.
-            self._leave(offer, "failed", fault)
+            self._leave(part, offer, "failed", fault)
             raise
         except (BackendUnreachable, AnswerMalformed) as trouble:
             if self._clock() > offer.manifest.closes_at + timedelta(seconds=GRACE_SEC):
-                return self._leave(offer, "failed", trouble)
+                return self._leave(part, offer, "failed", trouble)
             return self._wait(offer, str(trouble))
 
-    def _go_on(self, part: SumPart, offer: RoundOffer) -> Outcome:
-        while True:
-            state = SumState.model_validate_json(part.state)
-            if not part.sent:
-                self._send(part, state, offer)
-            if state.stage == "unmask":
-                return self._leave(offer, "uploaded", None)
-            answer = self._uplink.sum_answer(seal_look(offer, state.stage), state.stage)
-            if answer is None:
-                return self._wait(offer, WAITS[state.stage])
-            part = self._advance(part, state, offer, answer)
-
-    def _send(self, part: SumPart, state: SumState, offer: RoundOffer) -> None:
+    def _send(self, part: SumPart, state: SumState, offer: RoundOffer) -> SumPart:
         step = next(self._take_part(state, _NOTHING, part))
         self._uplink.sum_message(offer, state.stage, step.sealed)
+        arrived = replace(part, sent=True)
         with self._database.transaction():
-            self.parts.keep(replace(part, sent=True), self._clock())
+            self.parts.go_on(part, arrived, self._clock())
             self._tell(part.round, WAITS[state.stage], sent_bytes=len(step.sealed.payload))
+        return arrived
 
     def _advance(self, part: SumPart, state: SumState, offer: RoundOffer, answer: Reply) -> SumPart:
-        """The next state; the masked vector, its price and the state that goes with it are one transaction."""
+        """The next state; the masked vector, its price and the state that goes with it are one transaction.
+
+        It is refused to all but one of several processes, and to a vector other than the one the round is bound to.
+        """
         contribution = self._contribution(offer) if state.stage == "shares" else _NOTHING
         way = self._take_part(state, contribution, part)
         next(way)
@@ -134,8 +149,10 @@ class Summing:
             masked = step.state.stage == "masked"
             payload = step.sealed.payload if masked else None
             after = SumPart(part.round, part.offer, step.state.model_dump_json(), payload)
-            self.parts.keep(after, self._clock())
+            self.parts.go_on(part, after, self._clock())
             if masked:
+                assert step.state.masked_sha256 is not None
+                self._uploads.bind(part.round, step.state.masked_sha256, self._clock())
                 words = "Its masked vector is paid for and about to be sent."
                 self._tell(part.round, words, epsilon=contribution.charge.epsilon)
                 if contribution.paid is not None:
@@ -158,12 +175,16 @@ class Summing:
         return Outcome("waiting", why, offer, again_sec=AGAIN_SEC)
 
     def _leave(
-        self, offer: RoundOffer, state: Literal["uploaded", "declined", "failed"], why: Exception | None
+        self,
+        part: SumPart,
+        offer: RoundOffer,
+        state: Literal["uploaded", "declined", "failed"],
+        why: Exception | None,
     ) -> Outcome:
         """Forget the keys; what was sent opens nothing by itself."""
         words = None if why is None else str(why)
         with self._database.transaction():
-            self.parts.drop(offer.manifest.round)
+            self.parts.drop(part)
             self._participations.update(offer.manifest.round, state=state, at=self._clock(), detail=words)
         return Outcome(state, words, offer)
 
@@ -174,10 +195,6 @@ class Summing:
         self._participations.update(
             round_id, state="summing", at=self._clock(), detail=words, sent_bytes=total, epsilon=epsilon
         )
-
-    def _stage(self, round_id: str) -> str | None:
-        part = self.parts.under_way()
-        return None if part is None or part.round != round_id else SumState.model_validate_json(part.state).stage
 
 
 _NOTHING = Contribution(np.zeros(0, dtype=ring_dtype(32)), Charge("training", "secure_sum"))

@@ -292,3 +292,12 @@ def test_every_table_is_described_in_the_readme(database: Database) -> None:
     ours = [table for table in tables if not table.startswith(("_yoyo", "yoyo", "sqlite_"))]
     assert len(ours) > 15
     assert [table for table in ours if f"| `{table}` |" not in readme] == []
+
+
+def test_an_empty_file_is_refused_and_no_fresh_ledger_is_made_of_it(tmp_path: Path) -> None:
+    path = tmp_path / "device.sqlite"
+    Database(path).close()
+    path.write_bytes(b"")
+    with pytest.raises(StoreBroken, match="the file is there and is empty"):
+        Database(path)
+    assert path.stat().st_size == 0

@@ -1,0 +1,64 @@
+"""Folders and files that nobody but their owner may open: 0700 and 0600, whatever the umask.
+
+The owner is the user that the device runs as. Another user of the machine, and whatever runs as one, reads nothing; the
+machine's administrator, and programs of the same user, are not kept out by this.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+FOLDER_MODE, FILE_MODE = 0o700, 0o600
+UMASK = 0o077
+
+
+def keep_new_files_private() -> None:
+    """Have this process, and those that it starts, make files for their owner only. Commands call it first."""
+    os.umask(UMASK)
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder, and what is missing above it, with mode 0700; one that is there keeps its mode."""
+    missing = [folder, *folder.parents]
+    for each in reversed([one for one in missing if not one.exists()]):
+        each.mkdir(mode=FOLDER_MODE, exist_ok=True)
+
+
+def make_file(path: Path) -> None:
+    """Make an empty file with mode 0600; one that is there stays as it is."""
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, FILE_MODE))
+
+
+def write_file(path: Path, content: str) -> None:
+    """Put a whole file of mode 0600 in the place of what was there; on the disk when this returns."""
+    draft = path.with_name(f"{path.name}.part")
+    draft.unlink(missing_ok=True)
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE), "w") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(path)
+
+
+def tighten(folder: Path) -> int:
+    """Take from a folder, and all in it, what others may do there; returns how many entries had to be changed.
+
+    Links are not followed. Raises PermissionError for what belongs to another user.
+    """
+    changed = _tighten(folder)
+    for inside, folders, files in os.walk(folder):
+        changed += sum(_tighten(Path(inside, name)) for name in (*folders, *files))
+    return changed
+
+
+def _tighten(path: Path) -> int:
+    try:
+        mode = path.lstat().st_mode
+        if stat.S_ISLNK(mode) or not stat.S_IMODE(mode) & 0o077:
+            return 0
+        path.chmod(stat.S_IMODE(mode) & 0o700)
+    except FileNotFoundError:
+        return 0  # a log of SQLite's, gone meanwhile
+    return 1

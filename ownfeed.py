@@ -57,17 +57,20 @@ def demo(
     import platformdirs
 
     from backend.demo import Crew, DemoPlan, single_demo, start_demo, watch
+    from backend.private_files import keep_new_files_private, tighten
     from backend.progress import TerminalSteps
 
+    keep_new_files_private()
     folder = data_dir or platformdirs.user_data_path("ownfeed", appauthor=False) / "demo"
     plan = DemoPlan(folder.absolute(), backend_port, device_port, devices, articles)
     stop_on_sigterm()
     with single_demo(plan):
+        tell_tightened(tighten(plan.data_dir), plan.data_dir)
         crew = Crew(plan.data_dir / "logs")
         try:
-            console_url = start_demo(plan, crew, TerminalSteps())
+            feed_url, console_url = start_demo(plan, crew, TerminalSteps())
             says.print("\n[bold]Ownfeed runs.[/bold] Ctrl-C stops everything.\n")
-            says.print(f"  Your feed   {plan.feed_url}", markup=False)
+            says.print(f"  Your feed   {feed_url}", markup=False)
             says.print(f"  Console     {console_url}", markup=False)
             says.print(f"  Logs        {crew.log_dir}\n", markup=False)
             says.print(
@@ -96,10 +99,13 @@ def serve(
 
     from backend.app import create_app
     from backend.prepare import prepare
+    from backend.private_files import keep_new_files_private, tighten
     from backend.progress import TerminalSteps
     from backend.settings import load_settings
 
+    keep_new_files_private()
     settings = load_settings(**chosen(data_dir=data_dir, host=host, port=port))
+    tell_tightened(tighten(settings.data_dir), settings.data_dir)
     prepare(settings, TerminalSteps())
     check_port(settings.host, settings.port)
     uvicorn.run(
@@ -122,9 +128,11 @@ def device(
     port: Annotated[int | None, typer.Option(min=0, max=65_535)] = None,
 ) -> None:
     """Run one reader's own app and open its pages on this machine."""
+    from device_app.private_files import keep_new_files_private, tighten
     from device_app.process import one_thread, settle
 
     one_thread()
+    keep_new_files_private()
 
     import uvicorn
 
@@ -133,8 +141,11 @@ def device(
 
     settings = DeviceSettings(**chosen(profile=profile, data_dir=data_dir, backend_url=backend, host=host, port=port))
     check_port(settings.host, settings.port)
-    says.print(f"The feed of {settings.profile} is at http://{settings.host}:{settings.port}/")
+    tell_tightened(tighten(settings.home), settings.home)
     served = create_app(settings)
+    link = served.state.page_key.link(settings.host)
+    says.print(f"The feed of {settings.profile} opens with {link}", markup=False)
+    says.print("Only who has this link can open it; this browser then remembers it.", markup=False)
     settle()
     uvicorn.run(served, host=settings.host, port=settings.port, access_log=False, log_level="warning")
 
@@ -155,9 +166,11 @@ def fleet(
     ] = None,
 ) -> None:
     """Run many simulated readers, each a real device without a browser."""
+    from device_app.private_files import keep_new_files_private, tighten
     from device_app.process import one_thread
 
     one_thread()
+    keep_new_files_private()
 
     from device_app.fleet.faults import FaultRates
     from device_app.fleet.run import run_fleet
@@ -168,6 +181,8 @@ def fleet(
     except ValueError as refused:
         raise typer.BadParameter(str(refused), param_hint="--fault") from None
     settings = DeviceSettings(**chosen(data_dir=data_dir, backend_url=backend))
+    folder = settings.home.parent
+    tell_tightened(tighten(folder), folder)
     stop_on_sigterm()
     run_fleet(settings, devices=devices, replay=replay, seed=seed, rounds=rounds, console=says, faults=faults)
 
@@ -198,6 +213,14 @@ def round_(
 
 
 app.command()(bench)
+
+
+@ingest_app.callback()
+def ingest() -> None:
+    """Bring news into the backend's pool. Repeating it changes nothing."""
+    from backend.private_files import keep_new_files_private
+
+    keep_new_files_private()
 
 
 @ingest_app.command("newsroom")
@@ -373,6 +396,15 @@ def operator(backend: str | None, data_dir: Path | None) -> Operator:
 def chosen(**options: Any) -> dict[str, Any]:
     """The options that were given; the rest is left to the settings."""
     return {name: value for name, value in options.items() if value is not None}
+
+
+def tell_tightened(changed: int, folder: Path) -> None:
+    """Say that a folder of an earlier version was open to other users of this machine, and no longer is."""
+    if changed:
+        says.print(
+            f"Other users of this machine could open {changed} files or folders in {folder}; now only you can.",
+            markup=False,
+        )
 
 
 def check_port(host: str, port: int) -> None:

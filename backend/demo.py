@@ -140,13 +140,15 @@ class Crew:
             if (code := process.poll()) is not None:
                 raise DemoRefused(f"The {name} ended with exit code {code}: {self._last_line(name)}")
 
-    def wait_until_served(self, name: str, url: str, *, within_sec: float = START_SEC) -> None:
-        """Wait until `url` answers 200. Raises DemoRefused if the process ends or the time is over."""
+    def wait_until_served(
+        self, name: str, url: str, *, answers: int = httpx.codes.OK, within_sec: float = START_SEC
+    ) -> None:
+        """Wait until `url` answers with that status. Raises DemoRefused if the process ends or the time is over."""
         deadline = time.monotonic() + within_sec
         while time.monotonic() < deadline:
             self.check()
             try:
-                if httpx.get(url, timeout=2.0, follow_redirects=True).status_code == httpx.codes.OK:
+                if httpx.get(url, timeout=2.0, follow_redirects=True).status_code == answers:
                     return
             except httpx.TransportError:
                 pass  # not listening yet; the deadline decides
@@ -193,8 +195,8 @@ DEMO_COUNTS = {"OWNFEED_BACKEND_COUNTS_EVERY_MINUTES": "5"}
 DEMO_ADDRESSES = {"OWNFEED_BACKEND_UNBOUNDED_ADDRESSES": '["127.0.0.0/8", "::1/128"]'}
 
 
-def start_demo(plan: DemoPlan, crew: Crew, steps: Steps) -> str:
-    """Prepare and start everything; return the console's address. The caller stops the crew."""
+def start_demo(plan: DemoPlan, crew: Crew, steps: Steps) -> tuple[str, str]:
+    """Prepare and start everything; return the links that open the feed and the console. The caller stops the crew."""
     settings = plan.backend_settings()
     device = {"OWNFEED_DEVICE_BACKEND_URL": plan.backend_url, **DEMO_READERS}
     home = str(plan.data_dir)
@@ -211,11 +213,17 @@ def start_demo(plan: DemoPlan, crew: Crew, steps: Steps) -> str:
         backend = {"OWNFEED_BACKEND_DATA_DIR": str(settings.data_dir), **DEMO_COUNTS, **DEMO_ADDRESSES}
         crew.start("backend", ["serve", "--host", LOOPBACK, "--port", str(plan.backend_port)], backend)
         crew.wait_until_served("backend", f"{plan.backend_url}/v1/health")
-        crew.wait_until_served("device", plan.feed_url)
+        crew.wait_until_served("device", plan.feed_url, answers=httpx.codes.FORBIDDEN)  # it asks for its key
     if plan.devices:
         crew.start("fleet", ["fleet", "--devices", str(plan.devices), "--data-dir", home], device)
     token = settings.admin_token_file.read_text(encoding="utf-8").strip()
-    return f"{plan.backend_url}/console?token={token}"
+    return link_of(plan.data_dir, plan.feed_url), f"{plan.backend_url}/console?token={token}"
+
+
+def link_of(data_dir: Path, pages: str, profile: str = "reader") -> str:
+    """The link that opens a device's pages: their address, with the key that the device keeps in its profile."""
+    key = (data_dir / "devices" / profile / "page.key").read_text(encoding="utf-8").strip()
+    return f"{pages}enter?key={key}"
 
 
 def watch(crew: Crew) -> None:

@@ -13,16 +13,27 @@ from device_app.composition import build_device
 from device_app.device import Device
 from device_app.settings import DeviceSettings
 from device_app.ui.guard import LocalGuard
+from device_app.ui.page_key import PageKey
 from device_app.ui.routes import router
+
+
+def _checked(device: Device) -> Device:
+    """The device, if its databases are whole; else it is closed. Raises StoreBroken."""
+    try:
+        device.parts.shelves.check()
+    except BaseException:
+        device.close()
+        raise
+    return device
 
 
 def create_app(settings: DeviceSettings | None = None, device: Device | None = None) -> FastAPI:
     """The app of one reader. A device that is handed in stays open at shutdown; its own is closed.
 
-    Raises StoreBroken if the reader's database can't be opened.
+    Raises StoreBroken if the reader's database can't be opened or is damaged, ProfileInUse.
     """
     mine = device is None
-    served = build_device(settings or DeviceSettings()) if device is None else device
+    served = _checked(build_device(settings or DeviceSettings())) if device is None else device
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -37,6 +48,7 @@ def create_app(settings: DeviceSettings | None = None, device: Device | None = N
 
     app = FastAPI(title="Ownfeed", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
     app.state.device = served
-    app.add_middleware(LocalGuard, port=served.settings.port)
+    app.state.page_key = PageKey.of_profile(served.settings.home, served.settings.port)
+    app.add_middleware(LocalGuard, port=served.settings.port, key=app.state.page_key)
     app.include_router(router(served))
     return app

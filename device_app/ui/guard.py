@@ -1,8 +1,9 @@
-"""Keeps other sites out of the reader's own pages.
+"""Keeps other sites, and other users of this machine, out of the reader's own pages.
 
-A page on 127.0.0.1 is reachable by every site the reader has open. Three doors are shut here: DNS rebinding (the Host
-must be this device's own), forged requests (whatever changes something must come from our own pages), and links or
-embeds from elsewhere (they would record clicks the reader never made, or feel out what is on this device).
+A page on 127.0.0.1 is reachable by every site the reader has open. Refused are DNS rebinding (the Host must be this
+device's own), forged requests (whatever changes something must come from our own pages), and links or embeds from
+elsewhere (they would feel out what is on this device). It is reachable by every user of the machine, too, so that
+nothing but static files is answered without the key (`page_key`).
 """
 
 from __future__ import annotations
@@ -11,12 +12,20 @@ from html import escape
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import HTMLResponse
+from starlette.responses import HTMLResponse, RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from device_app.ui.page_key import ENTER_PATH, PageKey
 
 SAFE_METHODS = frozenset({"GET", "HEAD"})
 CLICK_PATH = "/story/"
-"""Opening a page under this path records a click, so nothing but our own pages may open it."""
+"""Following a link of our own pages to a page under this path records a click; see `followed`."""
+STATIC_PATH = "/static/"
+"""Styles and scripts, the same for everybody: answered without the key."""
+ASKS_FOR_KEY = (
+    "These pages belong to one reader. Open them with the link that Ownfeed prints when it starts; "
+    "this browser then remembers it."
+)
 
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -59,15 +68,28 @@ def refusal(method: str, path: str, headers: Headers, hosts: frozenset[str]) -> 
     return None
 
 
-class LocalGuard:
-    """ASGI middleware: refuses what `refusal` refuses, and puts the security headers on every answer.
+def followed(headers: Headers) -> bool:
+    """Whether a GET follows a link of our own pages, which is what counts as a click.
 
-    Answers are `no-store` unless a route says otherwise: they show what somebody reads.
+    Only a browser says so (Sec-Fetch-Site can't be set by a page or in an address), and it says otherwise of a typed
+    address, a restored tab, another program's link, and what it loads ahead. Without the headers nothing is proven.
+    """
+    ahead = "prefetch" in headers.get("sec-purpose", headers.get("purpose", ""))
+    navigates = headers.get("sec-fetch-mode", "navigate") == "navigate"
+    return headers.get("sec-fetch-site") == "same-origin" and navigates and not ahead
+
+
+class LocalGuard:
+    """ASGI middleware: refuses what `refusal` refuses and who has not the key; puts the security headers on answers.
+
+    Answers are `no-store` unless a route says otherwise: they show what somebody reads. A refusal tells nothing of the
+    reader, not even which pages there are.
     """
 
-    def __init__(self, app: ASGIApp, *, port: int) -> None:
+    def __init__(self, app: ASGIApp, *, port: int, key: PageKey) -> None:
         self.app = app
         self.hosts = own_hosts(port)
+        self.key = key
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -83,13 +105,20 @@ class LocalGuard:
                     headers[name] = value
             await send(message)
 
-        why = refusal(scope["method"], scope["path"], Headers(scope=scope), self.hosts)
-        answer = self.app if why is None else HTMLResponse(_refused_page(why), status_code=403)
-        await answer(scope, receive, guarded)
+        await self._answer(scope)(scope, receive, guarded)
+
+    def _answer(self, scope: Scope) -> ASGIApp:
+        method, path, headers = scope["method"], scope["path"], Headers(scope=scope)
+        why = refusal(method, path, headers, self.hosts)
+        if why is None and path == ENTER_PATH and method in SAFE_METHODS and self.key.opens(scope["query_string"]):
+            return RedirectResponse("/", status_code=303, headers={"set-cookie": self.key.set_cookie()})
+        if why is None and not path.startswith(STATIC_PATH) and not self.key.in_cookies(headers.get("cookie", "")):
+            why = ASKS_FOR_KEY
+        return self.app if why is None else HTMLResponse(_refused_page(why), status_code=403)
 
 
 def _refused_page(why: str) -> str:
     return (
         '<!doctype html><html lang="en"><meta charset="utf-8"><title>Refused - Ownfeed</title>'
-        f'<main><h1>Refused</h1><p>{escape(why)}</p><p><a href="/">Open Ownfeed</a></p></main></html>'
+        f"<main><h1>Refused</h1><p>{escape(why)}</p></main></html>"
     )

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import Response
 
-from device_app.ui.press import Press, see_other
+from device_app.ui.press import Press, RowId, see_other
 
 
 def router(press: Press) -> APIRouter:
@@ -21,17 +21,17 @@ def router(press: Press) -> APIRouter:
         return press.page(request, "interests", clusters=clusters)
 
     @routes.post("/interests/{key}/name")
-    def rename(key: int, name: Annotated[str, Form(min_length=1, max_length=60)]) -> Response:
+    def rename(key: RowId, name: Annotated[str, Form(min_length=1, max_length=60)]) -> Response:
         device.rename(key, name)
         return see_other("/interests", "renamed")
 
     @routes.post("/interests/{key}/mute")
-    def mute(key: int, muted: Annotated[Literal["yes", "no"], Form()]) -> Response:
+    def mute(key: RowId, muted: Annotated[Literal["yes", "no"], Form()]) -> Response:
         device.mute(key, muted == "yes")
         return see_other("/interests", "muted" if muted == "yes" else "unmuted")
 
     @routes.post("/interests/{key}/forget")
-    def forget(key: int) -> Response:
+    def forget(key: RowId) -> Response:
         device.forget(key)
         return see_other("/interests", "forgotten")
 
@@ -44,7 +44,7 @@ def router(press: Press) -> APIRouter:
         return press.page(request, "history", history=device.history(q.strip(), page))
 
     @routes.post("/interests/history/{click_id}/delete")
-    def delete(click_id: int, back: Annotated[str, Form(max_length=600)] = "/interests/history") -> Response:
+    def delete(click_id: RowId, back: Annotated[str, Form(max_length=600)] = "/interests/history") -> Response:
         device.delete_click(click_id)
         return see_other(back, "deleted")
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Coroutine, Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from html import escape
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import quote, urlsplit
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Path, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from fastapi.routing import APIRoute
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.concurrency import run_in_threadpool
 
-from device_app.errors import DeviceError, UnknownNews
+from device_app.errors import DeviceError, StoreBroken, UnknownNews
 from device_app.ui import figures
 from device_app.ui.assets import read_assets, web_folder
 from device_app.ui.inks import section_hue
@@ -42,6 +43,9 @@ SAID = {
     "erased": "Everything about you on this device is erased.",
 }
 """What a page may say after a form was posted; the key travels in the address, so only these can be shown."""
+
+RowId = Annotated[int, Path(ge=1, le=2**63 - 1)]
+"""An id in the device's database, as part of an address: SQLite counts in 64 bits."""
 
 _TONES = {"green": "good", "amber": "due", "red": "bad"}
 
@@ -96,8 +100,12 @@ class Press:
         return APIRouter(route_class=PageRoute)
 
     def problem(self, request: Request, status_code: int, title: str, words: str) -> HTMLResponse:
-        """A page that says what happened."""
-        return self.page(request, "problem", status_code=status_code, title=title, words=words)
+        """A page that says what happened; a bare one where not even the page's own figures can be read."""
+        try:
+            return self.page(request, "problem", status_code=status_code, title=title, words=words)
+        except StoreBroken as broken:
+            bare = f"<main><h1>{escape(title)}</h1><p>{escape(str(broken))}</p></main>"
+            return HTMLResponse(f'<!doctype html><html lang="en"><title>Ownfeed</title>{bare}</html>', status_code=503)
 
     def page(self, request: Request, template: str, *, status_code: int = 200, **values: Any) -> HTMLResponse:
         """A whole page from `web/templates/device/<template>.html`."""

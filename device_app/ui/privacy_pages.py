@@ -12,7 +12,7 @@ from fastapi.responses import JSONResponse, Response
 from pydantic import ValidationError
 
 from device_app.settings import Mode
-from device_app.ui.press import Press, see_other
+from device_app.ui.press import Press, RowId, see_other
 from device_app.views.privacy import PrivacyView, ReportPair
 from device_app.views.traffic import Shown
 
@@ -43,7 +43,7 @@ def router(press: Press) -> APIRouter:
 
     @routes.get("/privacy/looks/{oldest_id}/{newest_id}")
     def looks(
-        request: Request, oldest_id: int, newest_id: int, page: Annotated[int, Query(ge=1, le=100_000)] = 1
+        request: Request, oldest_id: RowId, newest_id: RowId, page: Annotated[int, Query(ge=1, le=100_000)] = 1
     ) -> Response:
         found = device.looks(oldest_id, newest_id, page)
         if found is None:
@@ -51,7 +51,7 @@ def router(press: Press) -> APIRouter:
         return press.page(request, "looks", looks=found)
 
     @routes.get("/privacy/requests/{entry_id}")
-    def one_request(request: Request, entry_id: int) -> Response:
+    def one_request(request: Request, entry_id: RowId) -> Response:
         traffic = device.traffic(entry_id)
         if traffic is None:
             return press.problem(request, 404, "No such request", f"No request {entry_id} is in this device's log.")
@@ -62,7 +62,7 @@ def router(press: Press) -> APIRouter:
         )  # fmt: skip
 
     @routes.get("/privacy/requests/{entry_id}/body")
-    def body(entry_id: int) -> Response:
+    def body(entry_id: RowId) -> Response:
         traffic = device.traffic(entry_id)
         if traffic is None:
             raise HTTPException(404, f"no request {entry_id}")

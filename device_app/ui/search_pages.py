@@ -10,7 +10,7 @@ from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import Response
 
 from device_app.store.searches import WORDS_LIMIT_CHARS
-from device_app.ui.press import Press, see_other
+from device_app.ui.press import Press, RowId, see_other
 from device_app.wire.news import NewsCard
 
 TOPICS_OFFERED = 3
@@ -55,7 +55,7 @@ def router(press: Press) -> APIRouter:
         return see_other(back, "search_saved")
 
     @routes.post("/searches/{search_id}/delete")
-    def delete(search_id: int, back: Annotated[str, Form(max_length=600)] = "/searches") -> Response:
+    def delete(search_id: RowId, back: Annotated[str, Form(max_length=600)] = "/searches") -> Response:
         device.delete_search(search_id)
         return see_other(back, "search_deleted")
 

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import Response
 
 from device_app.ui.figures import reading_minutes
+from device_app.ui.guard import followed
 from device_app.ui.press import Press, answer_form
 from device_app.wire.ids import NewsId
 
@@ -25,7 +26,7 @@ def router(press: Press) -> APIRouter:
         feed: Annotated[str | None, Query(max_length=80)] = None,
         found: Annotated[str | None, Query(max_length=200)] = None,
     ) -> Response:
-        article = device.open(news_id, feed, found=found is not None)
+        article = device.open(news_id, feed, found=found is not None, clicked=followed(request.headers))
         card = article.card
         stances = device.stances()
         choices = [

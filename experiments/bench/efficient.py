@@ -51,9 +51,9 @@ def run(data: Path) -> list[Table]:
     with tempfile.TemporaryDirectory() as made:
         home = Path(made)
         with running_backend(_folder(home / "backend")) as backend:
-            url = start_device(backend, home, EVERY_CLICK_REPORTS)
+            link = start_device(backend, home, EVERY_CLICK_REPORTS)
             pages = home / "pages.txt"
-            command = [sys.executable, "-m", "experiments.bench.feed_pace", url, str(pages)]
+            command = [sys.executable, "-m", "experiments.bench.feed_pace", link, str(pages)]
             rows: list[tuple[Cell, ...]] = []
             spans: dict[str, tuple[float, float]] = {}
             failures: list[str] = []

@@ -1,4 +1,4 @@
-"""One reader at a browser, as a process: `python -m experiments.bench.feed_pace URL FILE` clicks and loads the feed.
+"""One reader at a browser, as a process: `python -m experiments.bench.feed_pace LINK FILE` clicks and loads the feed.
 
 Every line of FILE is the moment (time.time()) and the milliseconds of one feed page after a click; it ends when killed.
 """
@@ -11,17 +11,17 @@ import sys
 import time
 from pathlib import Path
 
-import httpx
+from experiments.bench.reader_browser import reader_browser
 
 PAUSE_SEC = 0.1
 STORY = re.compile(r'href="(/story/[^"]+)"')
 
 
-def read(url: str, path: Path) -> None:
+def read(link: str, path: Path) -> None:
     """Read until killed."""
     dice = random.Random(7)
-    with httpx.Client(base_url=url, timeout=30.0, follow_redirects=True) as browser, path.open("w") as file:
-        browser.post("/welcome", headers={"origin": url})
+    with reader_browser(link) as browser, path.open("w") as file:
+        browser.post("/welcome")
         page = browser.get("/").raise_for_status().text
         while True:
             stories = sorted(set(STORY.findall(page)))

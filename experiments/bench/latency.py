@@ -21,6 +21,7 @@ import psutil
 from device_app.shelves import Shelves
 from device_app.wire.timing import DEVICE_STAGES, SERVER_STAGES
 from experiments.bench.newspaper import ARTICLES, running_backend, start_device
+from experiments.bench.reader_browser import reader_browser
 from experiments.bench.table import Cell, Table
 
 CLICKS = 200
@@ -49,9 +50,9 @@ def _measured(mode: str) -> list[Table]:
     dice = random.Random(7)
     page_ms, open_ms = [], []
     with running_backend() as backend, tempfile.TemporaryDirectory() as home:
-        url = start_device(backend, Path(home), EVERY_CLICK_REPORTS | {"OWNFEED_DEVICE_PRIVACY__MODE": mode})
-        with httpx.Client(base_url=url, timeout=30.0, follow_redirects=True) as browser:
-            browser.post("/welcome", headers={"origin": url})
+        link = start_device(backend, Path(home), EVERY_CLICK_REPORTS | {"OWNFEED_DEVICE_PRIVACY__MODE": mode})
+        with reader_browser(link) as browser:
+            browser.post("/welcome")
             page = _get(browser, "/")
             for click in range(WARM_UP + CLICKS):
                 stories = sorted(set(STORY.findall(page)))

@@ -9,9 +9,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import httpx
 import platformdirs
 
-from backend.demo import DEMO_ADDRESSES, DEMO_READERS, LOOPBACK, Crew
+from backend.demo import DEMO_ADDRESSES, DEMO_READERS, LOOPBACK, Crew, link_of
 from backend.prepare import prepare, refresh_newsroom
 from backend.progress import TerminalSteps
 from backend.settings import BackendSettings, load_settings
@@ -60,13 +61,13 @@ def running_backend(settings: BackendSettings | None = None) -> Iterator[Running
 
 
 def start_device(backend: RunningBackend, home: Path, environment: dict[str, str]) -> str:
-    """Start `ownfeed device` against it as one of the crew; returns the address of its pages."""
+    """Start `ownfeed device` against it as one of the crew; returns the link that opens its pages."""
     port = free_port()
     known = {"OWNFEED_DEVICE_BACKEND_URL": backend.url, **DEMO_READERS, **environment}
     backend.crew.start("device", ["device", "--data-dir", str(home), "--port", str(port)], known)
-    url = f"http://{LOOPBACK}:{port}"
-    backend.crew.wait_until_served("device", f"{url}/latency")
-    return url
+    pages = f"http://{LOOPBACK}:{port}/"
+    backend.crew.wait_until_served("device", pages, answers=httpx.codes.FORBIDDEN)  # it asks for its key
+    return link_of(home, pages)
 
 
 def free_port() -> int:

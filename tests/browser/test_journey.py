@@ -21,6 +21,7 @@ from device_app.composition import build_device
 from device_app.device import Device
 from device_app.settings import PerformanceSettings
 from device_app.store.byte_log import Traffic
+from device_app.ui.page_key import PageKey
 from tests.browser.conftest import Serve
 from tests.doubles import small_world
 from tests.doubles.small_world import World
@@ -119,8 +120,11 @@ def test_from_the_first_visit_to_a_release_the_reader_helped_to_make(
     page, watch = watched
     device, home = reader
 
-    page.goto(home + "/")
-    assert page.url == home + "/welcome"
+    asked = page.goto(home + "/")
+    assert asked is not None
+    assert asked.status == 403, "without the link"
+    page.goto(PageKey.of_profile(device.settings.home, device.settings.port).link("127.0.0.1"))
+    assert page.url == home + "/welcome", "the key is no longer in the address"
     until(page, lambda: page.get_by_role("checkbox").count() == 6, "the sections of the common list")
     page.get_by_label("Sport").check()
     page.get_by_role("button", name="Make my feed").click()
@@ -213,5 +217,6 @@ def test_from_the_first_visit_to_a_release_the_reader_helped_to_make(
     page.get_by_role("button", name="Make it anew").click()
     assert "release r2" in page.inner_text("section.thin-line")
     assert len(stories(page)) >= 25
+    refused = "Failed to load resource: the server responded with a status of 403 (Forbidden)"
     asked_to_sign_in = "Failed to load resource: the server responded with a status of 401 (Unauthorized)"
-    assert watch.found == [asked_to_sign_in], "Chromium says so of the console's sign-in page; nothing else went wrong"
+    assert watch.found == [refused, asked_to_sign_in], "Chromium says so of the pages that ask for key and token"

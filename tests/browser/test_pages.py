@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from urllib.parse import urlsplit
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from fastapi import FastAPI
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, BrowserContext, Page
 
 from device_app.ui.guard import LocalGuard
 from device_app.ui.routes import router
 from tests.browser.conftest import Serve
 from tests.doubles.pages_device import PagesDevice
+from tests.doubles.pages_reader import page_key
 
 pytestmark = pytest.mark.browser
 
@@ -46,7 +48,7 @@ class Standing:
         def make(port: int) -> FastAPI:
             app = FastAPI(openapi_url=None)
             app.include_router(router(device))  # type: ignore[arg-type]
-            app.add_middleware(LocalGuard, port=port)
+            app.add_middleware(LocalGuard, port=port, key=page_key(port))
             return app
 
         return make
@@ -56,6 +58,13 @@ class Standing:
 def standing(serve: Serve) -> Standing:
     """Devices by kind, started when first asked for."""
     return Standing(serve)
+
+
+def enter(context: BrowserContext, home: str) -> None:
+    """Open the link that the device would print."""
+    port = urlsplit(home).port
+    assert port is not None
+    assert context.request.get(page_key(port).link("127.0.0.1")).ok
 
 
 class Watched:
@@ -75,6 +84,7 @@ def desk(chromium: Browser, standing: Standing) -> Iterator[Watched]:
     """A typical device at a desk's width, in light."""
     context = chromium.new_context(viewport={"width": 1440, "height": 900}, color_scheme="light")
     home = standing.address("typical")
+    enter(context, home)
     yield Watched(context.new_page(), home)
     context.close()
 
@@ -100,6 +110,7 @@ def test_no_page_breaks_an_axe_rule_calls_a_stranger_logs_an_error_or_scrolls_si
         reduced_motion="reduce",
     )
     home = standing.address(kind)
+    enter(context, home)
     watched = Watched(context.new_page(), home)
     found: list[str] = []
     for path in PAGES if kind == "typical" else FEWER_PAGES:
@@ -185,6 +196,7 @@ def test_a_refused_like_is_taken_back_and_says_so(desk: Watched) -> None:
 def test_without_scripts_every_form_still_works(chromium: Browser, standing: Standing) -> None:
     home = standing.address("typical")
     context = chromium.new_context(java_script_enabled=False, viewport={"width": 390, "height": 844})
+    enter(context, home)
     page = context.new_page()
     page.goto(home + "/story/newsroom:0010?feed=feed-1")
     page.get_by_role("button", name="More like this").click()

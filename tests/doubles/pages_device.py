@@ -155,11 +155,11 @@ class PagesDevice:
             return Reason("developing", "Several publishers follow this story.")
         return Reason("interest", "You read three stories on ports.", "Ports and ships", self.cards[17:20])
 
-    def open(self, news_id: str, feed_id: str | None = None, *, found: bool = False) -> Article:
+    def open(self, news_id: str, feed_id: str | None = None, *, found: bool = False, clicked: bool = True) -> Article:
         """Note the click and give the story."""
         card = self.card(news_id)
-        self.found += [news_id] if found else []
-        self.opened.append((news_id, feed_id))
+        self.found += [news_id] if found and clicked else []
+        self.opened += [(news_id, feed_id)] if clicked else []
         text = () if card.topic == "trams" else _TEXTS["paragraphs"] * (12 if self.kind == "overfull" else 2)
         related = tuple(other for other in self.cards if other.section == card.section and other.id != news_id)[:4]
         reacted = frozenset(self.reacted.get(news_id, set()))

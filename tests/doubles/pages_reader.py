@@ -6,11 +6,25 @@ from fastapi import FastAPI
 from starlette.testclient import TestClient
 
 from device_app.ui.guard import LocalGuard
+from device_app.ui.page_key import PageKey
 from device_app.ui.routes import router
 from tests.doubles.pages_device import PagesDevice
 
 HOME = "http://127.0.0.1:8401"
 OURS = {"origin": HOME, "sec-fetch-site": "same-origin"}
+FOLLOWS_A_LINK = {"sec-fetch-site": "same-origin", "sec-fetch-mode": "navigate"}
+"""What a browser sends when the reader follows a link of our own pages."""
+
+
+def page_key(port: int = 8401) -> PageKey:
+    """A key as a profile has one."""
+    return PageKey("a key of thirty-two bytes or more", port)
+
+
+def enter(client: TestClient, key: PageKey) -> TestClient:
+    """Open the printed link: from then on the client has the cookie."""
+    assert client.get(key.link("127.0.0.1"), follow_redirects=False).status_code == 303
+    return client
 
 
 class Reader:
@@ -20,8 +34,9 @@ class Reader:
         self.device = PagesDevice(kind)  # type: ignore[arg-type]
         app = FastAPI(openapi_url=None)
         app.include_router(router(self.device))  # type: ignore[arg-type]
-        app.add_middleware(LocalGuard, port=8401)
-        self.client = TestClient(app, base_url=HOME, follow_redirects=False)
+        app.add_middleware(LocalGuard, port=8401, key=page_key())
+        self.client = TestClient(app, base_url=HOME, follow_redirects=False, headers=FOLLOWS_A_LINK)
+        enter(self.client, page_key())
 
     def get(self, path: str) -> str:
         answer = self.client.get(path)

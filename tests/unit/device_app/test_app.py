@@ -20,6 +20,7 @@ from device_app.composition import build_device
 from device_app.device import Device
 from device_app.settings import DeviceSettings, PerformanceSettings
 from tests.doubles.backend import FakeBackend
+from tests.doubles.pages_reader import FOLLOWS_A_LINK, enter
 
 HEAVY = ("torch", "transformers", "onnx", "onnxscript", "faiss", "sqlalchemy", "backend", "models", "exporters", "yoyo")
 
@@ -133,7 +134,10 @@ def test_the_first_look_for_a_round_comes_a_drawn_while_after_the_first_sync(dev
 def test_the_pages_serve_between_start_and_stop(device: Device, backend: FakeBackend) -> None:
     device.choose_sections(())
     port = device.settings.port
-    with TestClient(create_app(device=device), base_url=f"http://127.0.0.1:{port}") as browser:
+    app = create_app(device=device)
+    with TestClient(app, base_url=f"http://127.0.0.1:{port}", headers=FOLLOWS_A_LINK) as browser:
+        assert browser.get("/").status_code == 403, "without the key"
+        enter(browser, app.state.page_key)
         page = browser.get("/")
         assert page.status_code == 200
         assert "Headline n" in page.text

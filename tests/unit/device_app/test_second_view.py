@@ -31,6 +31,7 @@ from tests.doubles.backend import FakeBackend
 from tests.doubles.clock import StillClock
 from tests.doubles.journey import click_on
 from tests.doubles.news import NOW, synthetic_pool
+from tests.doubles.pages_reader import FOLLOWS_A_LINK, enter, page_key
 
 TOPIC, WANTED = "section2 topic1", "section5 topic0"
 WORDS = "axolotl quagga"
@@ -327,8 +328,8 @@ def test_the_pages_search_save_open_and_list_on_a_whole_device(make: Make, backe
     asked = len(backend.heard)
     app = FastAPI(openapi_url=None)
     app.include_router(router(device))
-    app.add_middleware(LocalGuard, port=device.settings.port)
-    reader = TestClient(app, base_url=home)
+    app.add_middleware(LocalGuard, port=device.settings.port, key=page_key(device.settings.port))
+    reader = enter(TestClient(app, base_url=home, headers=FOLLOWS_A_LINK), page_key(device.settings.port))
     found = device.search(WORDS)
     results = reader.get("/search", params={"q": WORDS})
     assert f"{len(found)} stories for" in results.text

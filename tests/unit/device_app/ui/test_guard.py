@@ -10,6 +10,7 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from device_app.ui.guard import LocalGuard, own_hosts, refusal
+from tests.doubles.pages_reader import enter, page_key
 
 HOSTS = own_hosts(8401)
 HOME = "127.0.0.1:8401"
@@ -72,8 +73,8 @@ def test_a_browser_that_fetches_ahead_records_no_click() -> None:
 
 def test_every_answer_even_a_refusal_forbids_storing_and_outside_resources() -> None:
     app = Starlette(routes=[Route("/", lambda _: PlainTextResponse("news"))])
-    app.add_middleware(LocalGuard, port=8401)
-    client = TestClient(app, base_url=f"http://{HOME}")
+    app.add_middleware(LocalGuard, port=8401, key=page_key())
+    client = enter(TestClient(app, base_url=f"http://{HOME}"), page_key())
     for answer in (client.get("/"), client.get("/", headers={"sec-fetch-site": "cross-site"}), client.get("/none")):
         assert answer.headers["cache-control"] == "no-store"
         assert answer.headers["referrer-policy"] == "no-referrer"
@@ -86,5 +87,6 @@ def test_every_answer_even_a_refusal_forbids_storing_and_outside_resources() -> 
 def test_a_route_may_let_its_answer_be_kept() -> None:
     kept = PlainTextResponse("style", headers={"cache-control": "private, max-age=60"})
     app = Starlette(routes=[Route("/", lambda _: kept)])
-    app.add_middleware(LocalGuard, port=8401)
-    assert TestClient(app, base_url=f"http://{HOME}").get("/").headers["cache-control"] == "private, max-age=60"
+    app.add_middleware(LocalGuard, port=8401, key=page_key())
+    client = enter(TestClient(app, base_url=f"http://{HOME}"), page_key())
+    assert client.get("/").headers["cache-control"] == "private, max-age=60"

@@ -1,0 +1,237 @@
+"""A neighbour: another user of the reader's machine, who may open any file and connect to any port that he can.
+
+As root the tests become another user for good measure; else they check modes and answers, and say what was left out.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from fastapi import FastAPI
+from fastapi.routing import APIRoute
+from starlette.routing import BaseRoute
+from starlette.testclient import TestClient
+
+from backend.composition import load_or_create_token
+from backend.private_files import tighten as tighten_backend
+from device_app.app import create_app
+from device_app.composition import build_device
+from device_app.device import Device
+from device_app.private_files import tighten
+from device_app.settings import DeviceSettings
+from device_app.ui.page_key import KEY_NAME, PageKey
+from tests.doubles.backend import FakeBackend
+
+NOBODY = 65_534
+PORT = 8401
+HOME = f"http://127.0.0.1:{PORT}"
+SAME_ORIGIN = {"origin": HOME, "sec-fetch-site": "same-origin", "sec-fetch-mode": "navigate"}
+SPY = 'for one; do if ls "$one/" >/dev/null 2>&1 || head -c 1 "$one" >/dev/null 2>&1; then echo "$one"; fi; done'
+"""Prints what of its arguments this user can list or read."""
+
+
+@pytest.fixture(params=[0o022, 0o000], ids=["umask 022", "umask 000"])
+def umask(request: pytest.FixtureRequest) -> Iterator[None]:
+    before = os.umask(request.param)
+    yield
+    os.umask(before)
+
+
+@pytest.fixture
+def device(tmp_path: Path, umask: None) -> Iterator[Device]:
+    """A device that has read, searched and reported, with every file that one has."""
+    backend = FakeBackend()
+    made = build_device(DeviceSettings(profile="anna", data_dir=tmp_path / "data"), transport=backend.transport())
+    made.sync()
+    made.open(made.feed().items[0].card.id)
+    made.save_search("axolotl")
+    while made.prefetch_step():
+        pass
+    PageKey.of_profile(made.settings.home, PORT)
+    yield made
+    made.close()
+
+
+def open_to_others(folder: Path) -> list[str]:
+    """Everything in a folder, itself included, that somebody else may read, write or enter."""
+    return [str(path) for path in (folder, *folder.rglob("*")) if stat.S_IMODE(path.lstat().st_mode) & 0o077]
+
+
+def test_whatever_the_umask_no_file_of_a_profile_is_open_to_others(device: Device) -> None:
+    home = device.settings.home
+    names = {path.name for path in home.rglob("*")}
+    assert {"device.sqlite", "device.sqlite-wal", "device.sqlite-shm", "searches.sqlite", KEY_NAME} <= names
+    assert len(list((home / "blobs").iterdir())) > 2
+    assert open_to_others(home) == []
+
+
+def test_a_profile_of_an_earlier_version_is_tightened(device: Device) -> None:
+    home = device.settings.home
+    for path in (home, *home.rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    assert tighten(home) == len([home, *home.rglob("*")])
+    assert open_to_others(home) == []
+    assert tighten(home) == 0
+    device.open(device.feed().items[1].card.id)
+    assert open_to_others(home) == [], "what SQLite makes anew takes the database's mode"
+
+
+def test_a_backends_folder_of_an_earlier_version_is_tightened_and_links_are_left_alone(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.write_text("another's")
+    outside.chmod(0o644)
+    data = tmp_path / "backend"
+    load_or_create_token(data / "admin.token")
+    (data / "sums").mkdir(mode=0o755)
+    (data / "sums" / "round-1.sum").write_bytes(b"sum")
+    (data / "sums" / "round-1.sum").chmod(0o644)
+    (data / "link").symlink_to(outside)
+    data.chmod(0o755)
+    assert tighten_backend(data) == 3
+    assert [path for path in open_to_others(data) if not Path(path).is_symlink()] == []
+    assert stat.S_IMODE(outside.stat().st_mode) == 0o644
+
+
+@pytest.mark.skipif(
+    os.name != "posix" or os.geteuid() != 0, reason="only root can become another user: files not tried"
+)
+def test_another_user_id_opens_no_file_of_the_profile(device: Device, tmp_path: Path) -> None:
+    for folder in (tmp_path, *tmp_path.parents):
+        if str(folder) != "/" and not folder.stat().st_mode & 0o001:
+            folder.chmod(
+                folder.stat().st_mode | 0o011
+            )  # the way there is open: only the profile's own modes protect it
+    home = device.settings.home
+    home.parent.parent.chmod(0o755)
+    names = [str(path) for path in (home, *home.rglob("*"))]
+    control = tmp_path / "control"
+    control.write_text("anybody's")
+    control.chmod(0o644)
+    spy = subprocess.run(
+        ["/bin/sh", "-c", SPY, "sh", *names, str(control)],
+        cwd="/",
+        user=NOBODY,
+        group=NOBODY,
+        extra_groups=[],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert len(names) > 8
+    assert spy.stdout.splitlines() == [str(control)], "the spy works, and reads nothing of the profile"
+
+
+@pytest.fixture
+def pages(device: Device) -> FastAPI:
+    return create_app(device=device)
+
+
+def every_route(routes: Sequence[BaseRoute]) -> Iterator[APIRoute]:
+    for route in routes:
+        if isinstance(route, APIRoute):
+            yield route
+        else:
+            yield from every_route(route.original_router.routes)  # type: ignore[attr-defined]
+
+
+def addresses(pages: FastAPI, device: Device) -> Iterator[tuple[str, str]]:
+    """Every method and path of the device's app, with something real in the places of its parameters."""
+    story = device.feed().items[0].card.id
+    real = {"news_id": story, "section": "section1", "entry_id": "1", "oldest_id": "1", "newest_id": "1", "key": "1",
+            "search_id": "1", "click_id": "1", "version": "1", "name": "x"}  # fmt: skip
+    for route in every_route(pages.routes):
+        for method in sorted(route.methods):
+            yield method, route.path.replace(":path", "").format(**real)
+
+
+def test_without_the_key_every_route_answers_the_same_403_and_does_nothing(pages: FastAPI, device: Device) -> None:
+    neighbour = TestClient(pages, base_url=HOME, follow_redirects=False)
+    tries = list(addresses(pages, device))
+    before = device.export()["tables"]
+    answers = set()
+    tried = 0
+    for method, path in tries:
+        if path.startswith("/static/"):
+            continue
+        answer = neighbour.request(
+            method, path, headers=SAME_ORIGIN, data={"confirm": "erase"} if method == "POST" else {}
+        )
+        assert answer.status_code == 403, f"{method} {path}"
+        answers.add(answer.text)
+        tried += 1
+    assert neighbour.get("/no/such/page", headers=SAME_ORIGIN).text in answers
+    assert tried > 25
+    (page,) = answers
+    assert "the link that Ownfeed prints when it starts" in page
+    assert "anna" not in page
+    after = device.export()["tables"]
+    for table in ("click", "impression", "reaction", "preference", "charge"):
+        assert after[table] == before[table], table
+
+
+@pytest.mark.parametrize(
+    "tried",
+    [
+        "/enter",
+        "/enter?key=",
+        "/enter?key=%00",
+        "/enter?key=" + "A" * 43,
+        "/enter?key=a&key=b",
+        "/enter?KEY=x",
+        "/enter/?key=x",
+        "//enter?key=x",
+    ],
+)
+def test_a_guessed_link_opens_nothing_and_sets_no_cookie(pages: FastAPI, tried: str) -> None:
+    answer = TestClient(pages, base_url=HOME, follow_redirects=False).get(tried)
+    assert answer.status_code == 403
+    assert "set-cookie" not in answer.headers
+
+
+def test_the_link_sets_a_cookie_of_this_port_and_takes_the_key_out_of_the_address(pages: FastAPI) -> None:
+    key: PageKey = pages.state.page_key
+    reader = TestClient(pages, base_url=HOME, follow_redirects=False)
+    answer = reader.get(key.link("127.0.0.1"))
+    assert (answer.status_code, answer.headers["location"]) == (303, "/")
+    cookie = answer.headers["set-cookie"]
+    assert cookie.startswith(f"ownfeed_{PORT}=")
+    assert {"HttpOnly", "SameSite=Strict", "Path=/"} <= set(cookie.split("; "))
+    secret = key.link("127.0.0.1").partition("key=")[2]
+    assert secret not in cookie
+    assert reader.get("/privacy").status_code == 200
+    assert reader.get("/privacy/export").status_code == 200
+    other_port = {"cookie": cookie.partition(";")[0].replace(f"ownfeed_{PORT}", "ownfeed_8402")}
+    assert TestClient(pages, base_url=HOME).get("/privacy", headers=other_port).status_code == 403
+    assert reader.get(key.link("127.0.0.1"), headers={"sec-fetch-site": "cross-site"}).status_code == 403
+
+
+def test_the_key_stays_over_restarts_and_is_one_of_256_bits(tmp_path: Path) -> None:
+    first, again = PageKey.of_profile(tmp_path, PORT), PageKey.of_profile(tmp_path, PORT)
+    assert first.link("localhost") == again.link("localhost")
+    kept = (tmp_path / KEY_NAME).read_text()
+    assert len(kept) == 43
+    assert PageKey.of_profile(tmp_path / "other", PORT).link("localhost") != first.link("localhost")
+
+
+def test_an_address_without_a_browsers_proof_shows_a_story_and_records_no_click(pages: FastAPI, device: Device) -> None:
+    reader = TestClient(pages, base_url=HOME)
+    reader.get(pages.state.page_key.link("127.0.0.1"))
+    story = device.feed().items[2].card
+    clicks, path = device.status().clicks, f"/story/{story.id}"
+    for headers in (
+        {},
+        {"sec-fetch-site": "none", "sec-fetch-mode": "navigate"},
+        {"sec-fetch-site": "same-origin", "sec-fetch-mode": "no-cors"},
+    ):
+        assert reader.get(path, headers=headers).status_code == 200
+    assert reader.get(path, headers={"sec-fetch-site": "cross-site"}).status_code == 403
+    assert reader.get(path, headers=SAME_ORIGIN | {"sec-purpose": "prefetch"}).status_code == 403
+    assert reader.head(path, headers=SAME_ORIGIN).status_code == 405
+    assert device.status().clicks == clicks
+    assert reader.get(path, headers=SAME_ORIGIN).status_code == 200
+    assert device.status().clicks == clicks + 1

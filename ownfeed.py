@@ -95,12 +95,11 @@ def serve(
     port: Annotated[int | None, typer.Option(min=0, max=65_535)] = None,
 ) -> None:
     """Run the backend: news pool, recall and training rounds."""
-    import uvicorn
-
     from backend.app import create_app
     from backend.prepare import prepare
     from backend.private_files import keep_new_files_private, tighten
     from backend.progress import TerminalSteps
+    from backend.server import serve_until_stopped
     from backend.settings import load_settings
 
     keep_new_files_private()
@@ -108,15 +107,7 @@ def serve(
     tell_tightened(tighten(settings.data_dir), settings.data_dir)
     prepare(settings, TerminalSteps())
     check_port(settings.host, settings.port)
-    uvicorn.run(
-        create_app(settings),
-        host=settings.host,
-        port=settings.port,
-        access_log=False,
-        log_level="warning",
-        # uvicorn would believe X-Forwarded-For from this machine; the server has its own setting for proxies.
-        proxy_headers=False,
-    )
+    serve_until_stopped(create_app(settings), settings)
 
 
 @app.command()

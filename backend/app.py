@@ -9,19 +9,23 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from logging.handlers import RotatingFileHandler
 
+from anyio.to_thread import current_default_thread_limiter
 from fastapi import FastAPI
 
+from backend.admission import Admission
 from backend.api import admin, health, news, recall, releases, rounds, sums
 from backend.composition import Services, build_services
 from backend.console.routes import router as console_router
 from backend.federation.coordinator import Coordinator
-from backend.guard import Guard
+from backend.guard import BodyTimes, Guard
 from backend.problems import install_problems
 from backend.settings import BackendSettings, load_settings
 
 LOG_FILE = "server.log"
 LOG_FILE_LIMIT_BYTES = 5_000_000
 LOG_FILES = 3
+READ_WAIT_SEC = 2.0
+"""A request that has waited longer for a thread is refused."""
 
 _log = logging.getLogger(__name__)
 
@@ -36,6 +40,7 @@ def create_app(settings: BackendSettings | None = None, services: Services | Non
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        current_default_thread_limiter().total_tokens = parts.settings.worker_threads
         with _server_log(parts.settings):
             parts.keeper.start()
             rounds_clock = asyncio.create_task(_run_rounds(parts.coordinator, parts.settings.round_tick_sec))
@@ -52,7 +57,14 @@ def create_app(settings: BackendSettings | None = None, services: Services | Non
         app.include_router(each.router(parts))
     app.include_router(console_router(parts))
     install_problems(app)
-    app.add_middleware(Guard)
+    app.add_middleware(
+        Guard,
+        recall=parts.recall_admission,
+        reads=Admission(
+            running=parts.settings.worker_threads, waiting=parts.settings.requests_waiting, wait_sec=READ_WAIT_SEC
+        ),
+        times=BodyTimes(parts.settings.body_wait_sec, parts.settings.body_bytes_per_sec, parts.settings.body_limit_sec),
+    )
     return app
 
 

@@ -11,6 +11,8 @@ from pathlib import Path
 
 from sqlalchemy import Engine
 
+from backend.admission import Admission
+from backend.api.uploads import Uploads
 from backend.counting.book import CountBook
 from backend.db.engine import migrate, open_engine
 from backend.federation.client_addresses import AddressRules, ClientAddresses, load_or_create_address_key
@@ -27,6 +29,7 @@ from backend.recall.catalogue import LiveCatalogue, build_catalogue
 from backend.recall.desk import RecallDesk
 from backend.recall.indexing import IndexRules
 from backend.recall.keeper import CatalogueKeeper, TitleEncoder
+from backend.recall.kept_answers import KeptAnswers
 from backend.recall.prototype_lists import ListShelf
 from backend.recall.served import ServedReleases
 from backend.releases.errors import NothingPublished
@@ -57,12 +60,15 @@ class Services:
     counts: CountBook
     latency: LatencyLog
     recall_threads: ThreadPoolExecutor
+    recall_admission: Admission
+    uploads: Uploads
     admin_token: str
 
     def close(self) -> None:
         """Stop the background work, let the requests under way end, and close the database."""
         self.keeper.stop()
         self.recall_threads.shutdown()
+        self.uploads.close()
         self.engine.dispose()
 
 
@@ -91,7 +97,9 @@ def build_services(settings: BackendSettings) -> Services:
         build_catalogue(pool, encoder, datetime.now(UTC), settings.index_dir, rules=rules, counts=counts)
     )
 
-    desk = RecallDesk(served, live, ListShelf(threads=settings.search_threads))
+    desk = RecallDesk(
+        served, live, ListShelf(threads=settings.search_threads), KeptAnswers(settings.answers_kept_bytes)
+    )
     desk.prepare(live.current)
 
     gate = Gate(tolerance=settings.gate_tolerance, confidence=settings.gate_confidence)
@@ -142,6 +150,17 @@ def build_services(settings: BackendSettings) -> Services:
         counts=counts,
         latency=LatencyLog(settings.latency_window),
         recall_threads=ThreadPoolExecutor(settings.recall_workers, thread_name_prefix="recall"),
+        recall_admission=Admission(
+            running=settings.recall_workers,
+            waiting=settings.recall_waiting,
+            wait_sec=settings.recall_wait_ms / 1_000,
+        ),
+        uploads=Uploads(
+            settings.data_dir / "uploads",
+            threads=settings.round_threads,
+            limit=settings.uploads_limit,
+            limit_bytes=settings.uploads_limit_bytes,
+        ),
         admin_token=load_or_create_token(settings.admin_token_file),
     )
 

@@ -6,12 +6,15 @@ OwnfeedError
 │   ├── InvalidRequest           422  a field breaks its limit; names both
 │   ├── UnsupportedMediaType     415  the body has another content type than the route takes
 │   ├── BodyTooLarge             413  refused before the whole body is read
+│   ├── BodyTooSlow              408  the body did not come in time
+│   ├── UploadReplaced           409  a later upload of the same place came while this one was coming
 │   ├── ProtocolDiffers          400  device and server don't speak the same version of the wire
 │   ├── NotSignedIn              401  the operator's token is missing or wrong
 │   ├── NotFound                 404  nothing at this address
 │   └── MethodNotAllowed         405
 ├── ReleaseNotAnswered           409  recall was asked under a release that was never published here
 │   └── ReleaseRetired           410  ... or that is too old by now
+├── OverCapacity                 503  too many requests at once; refused before any work on this one
 ├── CatalogueBehind              503  the current release's news vectors are still being made
 ├── IndexBroken                  500  a stored index can't be used; rebuilt from the vectors
 └── SettingsRefused              500  a setting makes no sense; ends the start
@@ -35,6 +38,8 @@ class OwnfeedError(Exception):
     code: ClassVar[str] = "unexpected"
     status: ClassVar[int] = 500
     title: ClassVar[str] = "Something broke on the server"
+    retry_after_sec: ClassVar[int | None] = None
+    """Sent as Retry-After where the same request may be answered later."""
 
     def __init__(
         self, detail: str, *, field: str | None = None, limit: str | None = None, **facts: str | int | float
@@ -104,6 +109,24 @@ class BodyTooLarge(RequestRefused):
         )
 
 
+class BodyTooSlow(RequestRefused):
+    """The body stalled or came too slowly; nothing of it was used."""
+
+    code, status, title = "body-too-slow", 408, "The body came too slowly"
+
+    def __init__(self, limit: str) -> None:
+        super().__init__(f"The body did not come in time: {limit}.", field="body", limit=limit)
+
+
+class UploadReplaced(RequestRefused):
+    """Another upload of the same place began while this one was coming in; only the later one counts."""
+
+    code, status, title = "upload-replaced", 409, "A later upload has replaced this one"
+
+    def __init__(self) -> None:
+        super().__init__("A later upload of the same place came while this one was coming in.", field="body")
+
+
 class ProtocolDiffers(RequestRefused):
     """A device of another version; what it sends might be read as something else here."""
 
@@ -162,6 +185,15 @@ class ReleaseRetired(ReleaseNotAnswered):
     """Recall was asked under a release that is too old, or whose vectors come from another encoder."""
 
     code, status, title = "release-retired", 410, "The release is retired"
+
+
+class OverCapacity(OwnfeedError):
+    """Too many requests at once; this one was refused before any work on it. Nothing is wrong with it."""
+
+    code, status, title, retry_after_sec = "over-capacity", 503, "The server has too much to do", 2
+
+    def __init__(self) -> None:
+        super().__init__("The server has too much to do at the moment; try again after the time in Retry-After.")
 
 
 class CatalogueBehind(OwnfeedError):

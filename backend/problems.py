@@ -17,6 +17,7 @@ from backend.errors import (
     MalformedJson,
     MethodNotAllowed,
     NotFound,
+    OverCapacity,
     OwnfeedError,
     RequestRefused,
 )
@@ -49,7 +50,12 @@ def problem_response(error: OwnfeedError, headers: Mapping[str, str] | None = No
     return Response(
         problem_of(error).model_dump_json(exclude_none=True),
         status_code=error.status,
-        headers={"Cache-Control": "no-store", **(_BEARER if error.status == 401 else {}), **(headers or {})},
+        headers={
+            "Cache-Control": "no-store",
+            **(_BEARER if error.status == 401 else {}),
+            **({"Retry-After": str(error.retry_after_sec)} if error.retry_after_sec is not None else {}),
+            **(headers or {}),
+        },
         media_type=PROBLEM_MEDIA_TYPE,
     )
 
@@ -82,7 +88,7 @@ def install_problems(app: FastAPI) -> None:
 
     async def ours(_: Request, error: Exception) -> Response:
         assert isinstance(error, OwnfeedError)
-        if error.status >= 500:
+        if error.status >= 500 and not isinstance(error, OverCapacity):
             _log.error("%s: %s", error.code, error.detail)
         return problem_response(error)
 

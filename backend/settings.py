@@ -138,6 +138,90 @@ class BackendSettings(BaseSettings):
     recall_workers: int = Field(
         default=2, ge=1, le=256, description="Recall requests computed at the same time, each in its own thread."
     )
+    recall_waiting: int = Field(
+        default=32,
+        ge=1,
+        le=10_000,
+        description="Recall requests that wait behind those; every further one is answered 503 with Retry-After at "
+        "once, before its body is read.",
+    )
+    recall_wait_ms: float = Field(
+        default=50.0,
+        gt=0,
+        le=60_000,
+        description="A recall request that has waited longer is answered 503, since its answer would come late.",
+    )
+    answers_kept_bytes: int = Field(
+        default=64 * 1024 * 1024,
+        ge=0,
+        le=16 * 1024**3,
+        description="Memory for recall's answers to reports by code, which are the same for everybody until the "
+        "catalogue changes.",
+    )
+    worker_threads: int = Field(
+        default=10,
+        ge=2,
+        le=256,
+        description="Threads for requests that read the database or a file. With those of rounds they should stay "
+        "below the 15 connections that the database's pool opens.",
+    )
+    requests_waiting: int = Field(
+        default=256,
+        ge=1,
+        le=100_000,
+        description="Requests that wait for such a thread, for 2 s at most; every further one is answered 503.",
+    )
+    round_threads: int = Field(
+        default=3,
+        ge=1,
+        le=64,
+        description="Threads that check and store what devices send to rounds, kept apart so that a busy round can't "
+        "hold up the news.",
+    )
+    uploads_limit: int = Field(
+        default=128, ge=1, le=10_000, description="Uploads to rounds that may come in at the same time."
+    )
+    uploads_limit_bytes: int = Field(
+        default=1024**3,
+        ge=64 * 1024 * 1024,
+        le=1024**4,
+        description="Bytes of disk that uploads still coming in may take together.",
+    )
+    connections_limit: int = Field(
+        default=2_000,
+        ge=10,
+        le=1_000_000,
+        description="Open connections. Fewer where the process may not open so many files: 320 stay reserved. Beyond, "
+        "the one that has waited longest for its headers is closed; where none does, the new one gets 503.",
+    )
+    header_sec: float = Field(
+        default=10.0,
+        gt=0,
+        le=600,
+        description="A request's headers must be complete so long after connecting or after their first byte.",
+    )
+    idle_sec: int = Field(
+        default=15, ge=1, le=600, description="A connection without a request is closed after so many seconds."
+    )
+    unread_sec: float = Field(
+        default=20.0,
+        gt=0,
+        le=600,
+        description="A connection that reads nothing of its answer for so long is closed.",
+    )
+    body_wait_sec: float = Field(
+        default=10.0,
+        gt=0,
+        le=600,
+        description="How long a body may keep the server waiting in all, besides a second for every "
+        "body_bytes_per_sec that have come.",
+    )
+    body_bytes_per_sec: int = Field(
+        default=4_096, ge=1, le=10**9, description="The slowest a body may come once that wait is used up."
+    )
+    body_limit_sec: float = Field(
+        default=600.0, gt=0, le=86_400, description="The longest a body may keep the server waiting, however it comes."
+    )
     rankers: tuple[RankerName, ...] = Field(
         default=(),
         description="The papers' rankers that releases carry besides the two small ones: 'nrms', 'naml', 'lstur', "

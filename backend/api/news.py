@@ -31,15 +31,17 @@ def router(services: Services) -> APIRouter:
         return gzip.compress(answer, GZIP_LEVEL)
 
     @routes.get("/v1/news/front")
-    def front(request: Request, limit: Annotated[int, Query(ge=1, le=CANDIDATES_LIMIT)] = FRONT_DEFAULT) -> Response:
+    async def front(
+        request: Request, limit: Annotated[int, Query(ge=1, le=CANDIDATES_LIMIT)] = FRONT_DEFAULT
+    ) -> Response:
         started = time.perf_counter()
-        answer, name = services.desk.front(limit)
-        etag = f'"{name}"'
+        etag = f'"{services.desk.front_name(limit)}"'
         headers = {"ETag": etag, "Cache-Control": "no-cache", "Vary": "Accept-Encoding"}
         if etag in _etags(request.headers.get("if-none-match", "")):
             return Response(status_code=304, headers=headers)
+        answer = services.desk.kept_front(limit) or await run_in_threadpool(services.desk.front, limit)
         if _takes_gzip(request):
-            answer = compressed(answer)
+            answer = await run_in_threadpool(compressed, answer)
             headers["Content-Encoding"] = "gzip"
         services.latency.record("front", {}, (time.perf_counter() - started) * 1_000)
         return Response(answer, media_type=JSON, headers=headers)

@@ -19,30 +19,35 @@ if TYPE_CHECKING:
 def router(services: Services) -> APIRouter:
     """The recall route.
 
-    The event loop reads the body and hands it to a small pool of threads kept for recall: one hop for all five stages.
-    FAISS and NumPy release the interpreter there, so the loop goes on; a slow upload or console page, which run in the
-    framework's own pool, can't take recall's threads.
+    The event loop reads the body, has the request wait its turn, and answers what it has answered before itself. All
+    else goes to a small pool of threads kept for recall: one hop for all five stages. FAISS and NumPy release the
+    interpreter there, so the loop goes on; a slow upload or console page, which run in other pools, can't take recall's
+    threads. Who finds the line full is refused before the body is read (`backend.guard`).
     """
     routes = APIRouter()
-
-    def compute(body: bytes) -> tuple[bytes, Stopwatch]:
-        watch = Stopwatch()
-        with watch.stage("decode"):
-            request = parse(RecallRequest, body)
-        return services.desk.answer(request, watch), watch
 
     @routes.post("/v1/recall")
     async def recall(request: Request) -> Response:
         require_media_type(request, JSON)
         body = await request.body()
-        started = time.perf_counter()
-        answer, watch = await asyncio.get_running_loop().run_in_executor(services.recall_threads, compute, body)
-        response = Response(
+        async with services.recall_admission.place():
+            started, watch = time.perf_counter(), Stopwatch()
+            with watch.stage("decode"):
+                wanted = parse(RecallRequest, body)
+            with watch.stage("aggregate"):
+                answer = services.desk.kept(wanted)
+            if answer is not None:
+                watch.stages_ms |= {"search": 0.0, "encode": 0.0}  # neither was needed
+            else:
+                answer = await asyncio.get_running_loop().run_in_executor(
+                    services.recall_threads, services.desk.answer, wanted, watch
+                )
+            total_ms = (time.perf_counter() - started) * 1_000
+        services.latency.record("recall", watch.stages_ms, total_ms)
+        return Response(
             answer,
             media_type=JSON,
             headers={"Server-Timing": server_timing(watch.stages_ms), "Cache-Control": "no-store"},
         )
-        services.latency.record("recall", watch.stages_ms, (time.perf_counter() - started) * 1_000)
-        return response
 
     return routes

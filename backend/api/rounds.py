@@ -6,10 +6,10 @@ import math
 from typing import TYPE_CHECKING, Annotated
 
 from fastapi import APIRouter, Path, Request, Response
-from starlette.concurrency import run_in_threadpool
 
 from backend.api.reading import JSON, parse, require_media_type
-from backend.errors import BodyTooLarge, ProtocolDiffers
+from backend.api.uploads import Upload
+from backend.errors import BodyTooLarge, InvalidRequest, ProtocolDiffers
 from backend.federation.client_addresses import ClientAddresses
 from backend.federation.errors import CheckInsTooOften
 from backend.problems import problem_response
@@ -18,6 +18,7 @@ from device_app.wire.rounds import CheckIn, RoundStatus, UploadReceipt
 
 if TYPE_CHECKING:
     from backend.composition import Services
+    from backend.federation.coordinator import Coordinator
 
 TENSORS_MEDIA_TYPE = "application/vnd.safetensors"
 
@@ -25,7 +26,7 @@ TENSORS_MEDIA_TYPE = "application/vnd.safetensors"
 def router(services: Services) -> APIRouter:
     """The round routes."""
     routes = APIRouter()
-    coordinator = services.coordinator
+    coordinator, uploads = services.coordinator, services.uploads
 
     @routes.get("/v1/rounds/current", response_model=None)
     def current() -> Response:
@@ -39,7 +40,7 @@ def router(services: Services) -> APIRouter:
         if message.protocol != PROTOCOL_VERSION:
             raise ProtocolDiffers
         try:
-            offer = await run_in_threadpool(coordinator.check_in, message, source_of(request, coordinator.addresses))
+            offer = await uploads.run(coordinator.check_in, message, source_of(request, coordinator.addresses))
         except CheckInsTooOften as refused:
             return problem_response(refused, headers={"Retry-After": str(math.ceil(refused.wait_sec))})
         return _message_or_nothing(None if offer is None else services.releases.sign_offer(offer))
@@ -49,9 +50,10 @@ def router(services: Services) -> APIRouter:
         request: Request, round_id: Annotated[RoundId, Path()], pseudonym: Annotated[Pseudonym, Path()]
     ) -> UploadReceipt:
         require_media_type(request, TENSORS_MEDIA_TYPE)
-        limit_bytes = await run_in_threadpool(coordinator.plain.limit_bytes, round_id, pseudonym)
-        content = await read_body(request, limit_bytes)
-        return await run_in_threadpool(coordinator.plain.accept, round_id, pseudonym, content)
+        limit_bytes = await uploads.run(coordinator.plain.limit_bytes, round_id, pseudonym, declared_bytes(request))
+        refuse_declared(request, limit_bytes)
+        async with uploads.receive(request, (round_id, pseudonym), limit_bytes) as upload:
+            return await uploads.run(_accept, coordinator, round_id, pseudonym, upload)
 
     @routes.get("/v1/rounds/{round_id}")
     def status(round_id: Annotated[RoundId, Path()]) -> RoundStatus:
@@ -68,11 +70,25 @@ def source_of(request: Request, addresses: ClientAddresses | None) -> str | None
     return addresses.source(peer, request.headers.getlist("x-forwarded-for"))
 
 
+def declared_bytes(request: Request) -> int | None:
+    """How long the body says it is; None for one that comes in chunks."""
+    declared = request.headers.get("content-length", "")
+    return int(declared) if declared.isdecimal() and declared.isascii() else None
+
+
 def refuse_declared(request: Request, limit_bytes: int) -> None:
     """Raises BodyTooLarge for a body that says itself that it passes the limit."""
-    declared = request.headers.get("content-length", "")
-    if declared.isdigit() and int(declared) > limit_bytes:
+    declared = declared_bytes(request)
+    if declared is not None and declared > limit_bytes:
         raise BodyTooLarge(limit_bytes)
+
+
+def require_length(request: Request, size_bytes: int) -> None:
+    """Raises BodyTooLarge or InvalidRequest for a body that says itself that it isn't of this very size."""
+    refuse_declared(request, size_bytes)
+    if declared_bytes(request) not in (None, size_bytes):
+        limit = f"exactly {size_bytes} bytes"
+        raise InvalidRequest(f"Content-Length: {limit}.", field="Content-Length", limit=limit)
 
 
 async def read_body(request: Request, limit_bytes: int) -> bytes:
@@ -84,6 +100,10 @@ async def read_body(request: Request, limit_bytes: int) -> bytes:
         if len(parts) > limit_bytes:
             raise BodyTooLarge(limit_bytes)
     return bytes(parts)
+
+
+def _accept(coordinator: Coordinator, round_id: RoundId, pseudonym: Pseudonym, upload: Upload) -> UploadReceipt:
+    return coordinator.plain.accept(round_id, pseudonym, upload.path.read_bytes())
 
 
 def _message_or_nothing(message: Message | None) -> Response:

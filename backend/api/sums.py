@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING, Annotated
 
-import anyio.from_thread
 from fastapi import APIRouter, Path, Request, Response
-from starlette.concurrency import run_in_threadpool
 
 from backend.api.reading import JSON, parse, require_media_type
-from backend.api.rounds import read_body, refuse_declared
+from backend.api.rounds import read_body, require_length
 from backend.federation.secure_rounds import MESSAGES
 from device_app.wire.ids import Pseudonym, RoundId
 from device_app.wire.rounds import SumStage, UploadReceipt
@@ -26,7 +23,10 @@ RETRY_AFTER_SEC = 1
 def router(services: Services) -> APIRouter:
     """Routes of the stages."""
     routes = APIRouter()
-    sums = services.coordinator.sums
+    sums, uploads = services.coordinator.sums, services.uploads
+
+    def _receive(round_id: RoundId, stage: SumStage, pseudonym: Pseudonym, body: bytes) -> UploadReceipt:
+        return sums.receive(round_id, stage, pseudonym, parse(MESSAGES[stage], body), body)
 
     def take(stage: SumStage) -> None:
         @routes.put(f"/v1/rounds/{{round_id}}/{stage}/{{pseudonym}}")
@@ -34,10 +34,9 @@ def router(services: Services) -> APIRouter:
             request: Request, round_id: Annotated[RoundId, Path()], pseudonym: Annotated[Pseudonym, Path()]
         ) -> UploadReceipt:
             require_media_type(request, JSON)
-            limit_bytes = await run_in_threadpool(sums.limit_bytes, round_id, stage, pseudonym)
+            limit_bytes = await uploads.run(sums.limit_bytes, round_id, stage, pseudonym)
             body = await read_body(request, limit_bytes)
-            read = parse(MESSAGES[stage], body)
-            return await run_in_threadpool(sums.receive, round_id, stage, pseudonym, read, body)
+            return await uploads.run(_receive, round_id, stage, pseudonym, body)
 
     def tell(stage: SumStage) -> None:
         @routes.get(f"/v1/rounds/{{round_id}}/{stage}/{{pseudonym}}", response_model=None)
@@ -58,17 +57,9 @@ def router(services: Services) -> APIRouter:
         request: Request, round_id: Annotated[RoundId, Path()], pseudonym: Annotated[Pseudonym, Path()]
     ) -> UploadReceipt:
         require_media_type(request, VECTOR_MEDIA_TYPE)
-        refuse_declared(request, await run_in_threadpool(sums.limit_bytes, round_id, "masked", pseudonym))
-        return await run_in_threadpool(sums.receive_masked, round_id, pseudonym, _chunks(request.stream()))
+        size_bytes = await uploads.run(sums.limit_bytes, round_id, "masked", pseudonym)
+        require_length(request, size_bytes)
+        async with uploads.receive(request, (round_id, pseudonym), size_bytes) as upload:
+            return await uploads.run(sums.receive_masked, round_id, pseudonym, upload.path, upload.sha256)
 
     return routes
-
-
-def _chunks(stream: AsyncIterator[bytes]) -> Iterator[bytes]:
-    """A body as it comes in, for a worker thread: never more of it in memory than one chunk."""
-
-    async def following() -> bytes | None:
-        return await anext(stream, None)
-
-    while (chunk := anyio.from_thread.run(following)) is not None:
-        yield chunk

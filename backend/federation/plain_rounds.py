@@ -35,10 +35,10 @@ class PlainRounds:
         with reading_session(self._engine) as session:
             self._inbox.sweep([f"round-{row.number}" for row in under_way(session)])
 
-    def limit_bytes(self, round_id: RoundId, pseudonym: Pseudonym) -> int:
-        """The largest body this place may send, asked before the body is read.
+    def limit_bytes(self, round_id: RoundId, pseudonym: Pseudonym, declared: int | None = None) -> int:
+        """The largest body this place may send, asked before the body is read; declared is how long it says it is.
 
-        Raises UnknownRound, UnknownPseudonym or RoundClosed.
+        Raises UnknownRound, UnknownPseudonym, RoundClosed, or UpdateConflict after an update of another length.
         """
         with reading_session(self._engine) as session:
             row = find_round(session, round_id)
@@ -46,6 +46,8 @@ class PlainRounds:
             _check_takes_updates(row)
             if mine.sha256 is None:
                 self._check_open(session, row)
+            elif declared is not None and declared != mine.size_bytes:
+                raise UpdateConflict
             return self._rules_of(row).limit_bytes
 
     def accept(self, round_id: RoundId, pseudonym: Pseudonym, content: bytes) -> UploadReceipt:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -67,9 +68,12 @@ class SecureRounds:
     def limit_bytes(self, round_id: RoundId, stage: SumStage, pseudonym: Pseudonym) -> int:
         """The largest body this place may send at this stage, asked before the body is read.
 
-        Raises UnknownRound, UnknownPseudonym, UnknownSum or RoundClosed.
+        Raises UnknownRound, UnknownPseudonym, UnknownSum or RoundClosed; and as the message itself would, had it come,
+        where its stage isn't open or this member has nothing to send.
         """
         terms = self._terms(round_id, pseudonym)
+        with self._told_of_the_round(round_id, pseudonym):
+            self._book.check_due(round_id, stage, pseudonym)
         if stage == "masked":
             return terms.vector_bytes
         if stage in ("shares", "unmask"):
@@ -101,8 +105,8 @@ class SecureRounds:
                     raise TypeError(f"message: {type(message).__name__} is of no stage")
         return UploadReceipt(round=round_id, sha256=digest(body), duplicate=again)
 
-    def receive_masked(self, round_id: RoundId, pseudonym: Pseudonym, chunks: Iterable[bytes]) -> UploadReceipt:
-        """Take a masked vector as it streams in; raises as `receive`.
+    def receive_masked(self, round_id: RoundId, pseudonym: Pseudonym, coming: Path, sha256: str) -> UploadReceipt:
+        """Take a masked vector from the file it came into; raises as `receive`.
 
         Formal guarantees: those of `SumBook` and `SecureSum`: it's added to the running sum and kept nowhere else.
         """
@@ -112,7 +116,7 @@ class SecureRounds:
             mine.uploaded_at, mine.sha256 = self._clock(), sha256
 
         with self._told_of_the_round(round_id, pseudonym):
-            sha256, again = self._book.add_masked(round_id, pseudonym, chunks, note)
+            again = self._book.add_received(round_id, pseudonym, coming, sha256, note)
         return UploadReceipt(round=round_id, sha256=sha256, duplicate=again)
 
     def answer(self, round_id: RoundId, stage: SumStage, pseudonym: Pseudonym) -> Message | None:

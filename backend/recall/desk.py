@@ -7,21 +7,46 @@ from collections.abc import Sequence
 from backend.errors import CatalogueBehind, ReleaseRetired
 from backend.recall.catalogue import Catalogue, LiveCatalogue
 from backend.recall.compose import Coded, Interests, Weighted, compose
+from backend.recall.kept_answers import Asked, KeptAnswers
 from backend.recall.merge import merge
 from backend.recall.prototype_lists import SHARPNESS, ListShelf
 from backend.recall.served import ServedRelease, ServedReleases
 from backend.releases.errors import NothingPublished
 from device_app.wire.ids import short_release
-from device_app.wire.recall import RecallRequest
+from device_app.wire.recall import CodeReport, RecallRequest
 from device_app.wire.timing import Stopwatch
+
+FRONT = ""
+"""Stands where an answer by code has its codebook's name."""
 
 
 class RecallDesk:
     """The whole of recall over one live catalogue. Keeps nothing about anybody who asks."""
 
-    def __init__(self, releases: ServedReleases, live: LiveCatalogue, lists: ListShelf | None = None) -> None:
+    def __init__(
+        self,
+        releases: ServedReleases,
+        live: LiveCatalogue,
+        lists: ListShelf | None = None,
+        answers: KeptAnswers | None = None,
+    ) -> None:
         self._releases, self._live = releases, live
         self._lists = lists or ListShelf()
+        self._answers = answers or KeptAnswers(0)
+
+    def kept(self, request: RecallRequest) -> bytes | None:
+        """The answer to a report by code, if it was given before: it costs no search, so it needs no thread.
+
+        Raises as `answer`.
+        """
+        if not isinstance(request.report, CodeReport):
+            return None
+        release = self._releases.answered(request.release)
+        codebook = release.codebooks.get(request.report.codebook)
+        if codebook is None:
+            return None
+        asked = Asked(release.release, codebook.name, request.report.code, request.limit)
+        return self._answers.get(self._catalogue_of(release), asked)
 
     def answer(self, request: RecallRequest, watch: Stopwatch) -> bytes:
         """A RecallAnswer as JSON bytes. A report about nothing is answered by the front list.
@@ -35,19 +60,35 @@ class RecallDesk:
             wanted = compose(request.report, release)
         rows = self._found(wanted, catalogue, request.limit, watch)
         with watch.stage("encode"):
-            return catalogue.encode(rows, release.release)
+            answer = catalogue.encode(rows, release.release)
+        if isinstance(wanted, Coded):
+            asked = Asked(release.release, wanted.codebook.name, wanted.code, request.limit)
+            self._answers.keep(catalogue, asked, answer)
+        return answer
 
-    def front(self, limit: int) -> tuple[bytes, str]:
-        """The front list as a RecallAnswer in JSON bytes, and a name of exactly this list for an ETag.
+    def front_name(self, limit: int) -> str:
+        """A name of exactly the list that `front` gives now, for an ETag.
+
+        Raises NothingPublished or CatalogueBehind.
+        """
+        catalogue, release = self._front_of()
+        version = f"{catalogue.pool_version}-{catalogue.counted}-{catalogue.built_at.timestamp():.6f}"
+        return f"{short_release(release.release)}-{version}-{limit}"
+
+    def kept_front(self, limit: int) -> bytes | None:
+        """The front list, if it was made before: it costs nothing, so it needs no thread. Raises as `front_name`."""
+        catalogue, release = self._front_of()
+        return self._answers.get(catalogue, Asked(release.release, FRONT, 0, limit))
+
+    def front(self, limit: int) -> bytes:
+        """The front list as a RecallAnswer in JSON bytes. Raises as `front_name`.
 
         While the catalogue is still an older encoder's, the list is of the newest release of that encoder.
         """
-        catalogue = self._live.current
-        release = self._releases.newest_of(catalogue.encoder) or self._releases.current
-        if release.encoder != catalogue.encoder:
-            raise CatalogueBehind(release.release)
-        version = f"{catalogue.pool_version}-{catalogue.counted}-{catalogue.built_at.timestamp():.6f}"
-        return catalogue.encode(catalogue.front[:limit], release.release), f"{release.release}-{version}-{limit}"
+        catalogue, release = self._front_of()
+        answer = catalogue.encode(catalogue.front[:limit], release.release)
+        self._answers.keep(catalogue, Asked(release.release, FRONT, 0, limit), answer)
+        return answer
 
     def prepare(self, catalogue: Catalogue) -> None:
         """Make the current release's lists over a catalogue that is about to serve."""
@@ -57,6 +98,13 @@ class RecallDesk:
             return
         if release.encoder == catalogue.encoder:
             self._lists.prepare(catalogue, release.codebooks.values())
+
+    def _front_of(self) -> tuple[Catalogue, ServedRelease]:
+        catalogue = self._live.current
+        release = self._releases.newest_of(catalogue.encoder) or self._releases.current
+        if release.encoder != catalogue.encoder:
+            raise CatalogueBehind(release.release)
+        return catalogue, release
 
     def _found(
         self, wanted: Interests | Coded | Weighted, catalogue: Catalogue, limit: int, watch: Stopwatch

@@ -17,6 +17,7 @@ from fastapi import FastAPI
 from sqlalchemy import Engine
 
 from backend.api import admin, releases, rounds, sums
+from backend.api.uploads import Uploads
 from backend.counting.book import CountBook
 from backend.federation.coordinator import Coordinator
 from backend.federation.systems import SYSTEMS
@@ -128,6 +129,7 @@ class BackendRig:
             admin_token=TOKEN,
             live=SimpleNamespace(current=SimpleNamespace(encoder=ENCODER)),
             counts=CountBook(engine, half_life_hours=24.0),
+            uploads=Uploads(folder / "uploads", threads=1, limit=64, limit_bytes=2**30),
             settings=SimpleNamespace(index_dir=folder / "index"),
         )
         app = FastAPI()

@@ -343,12 +343,14 @@ def small_world(first: Path, folder: Path) -> Iterator[World]:
 
 
 SERVE = """
-import sys, uvicorn
+import sys
 from backend.app import create_app
+from backend.server import serve_until_stopped
 from backend.settings import load_settings
-settings = load_settings(data_dir=sys.argv[1], round_tick_sec=0.05, gate=False, unbounded_addresses=("127.0.0.0/8",))
-uvicorn.run(create_app(settings), host="127.0.0.1", port=int(sys.argv[2]), access_log=False, log_level="error",
-            proxy_headers=False)
+settings = load_settings(
+    data_dir=sys.argv[1], port=int(sys.argv[2]), round_tick_sec=0.05, gate=False, unbounded_addresses=("127.0.0.0/8",)
+)
+serve_until_stopped(create_app(settings), settings)
 """
 
 

@@ -21,6 +21,7 @@ from backend.db.sessions import reading_session, writing_session
 from backend.db.tables_federation import SecureSumRow
 from backend.federation.secagg.errors import SumFailed, SumMessageRefused, UnknownSum
 from backend.federation.secagg.members import Members
+from backend.federation.secagg.messages import MessageStage
 from backend.federation.secagg.record import ENDED, ServerStage, SumRecord
 from backend.federation.secagg.rows import SumRows
 from backend.federation.secagg.secure_sum import OpenedSum, SecureSum
@@ -161,13 +162,29 @@ class SumBook:
                     hashed.update(chunk)
                     file.write(chunk)
             received = hashed.hexdigest()
-            with self._turn(name, with_total=True) as (session, _, one):
-                again = one.add_masked(pseudonym, _chunks(coming))
-                if note is not None and not again:
-                    note(session, received)
-            return received, again
+            return received, self.add_received(name, pseudonym, coming, received, note)
         finally:
             coming.unlink(missing_ok=True)
+
+    def add_received(
+        self,
+        name: str,
+        pseudonym: str,
+        coming: Path,
+        received: str,
+        note: Callable[[Session, str], None] | None = None,
+    ) -> bool:
+        """Stage masked, of a body that lies whole in a file and has this SHA-256: whether it had come before."""
+        with self._turn(name, with_total=True) as (session, _, one):
+            again = one.add_masked(pseudonym, _chunks(coming))
+            if note is not None and not again:
+                note(session, received)
+        return again
+
+    def check_due(self, name: str, stage: MessageStage, pseudonym: str) -> None:
+        """Whether a message may come now, before it is read: raises as the message would."""
+        with reading_session(self._engine) as session:
+            self._restore(session, _row(session, name)).check_due(stage, pseudonym)
 
     def agree(self, name: str, pseudonym: str, agreement: Agreement, note: Note = nothing) -> bool:
         """Stage agree."""

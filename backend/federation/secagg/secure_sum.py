@@ -123,13 +123,26 @@ class SecureSum:
         self.messages.add(Entry("shares", member, pseudonym, received, pack_shared(shared)))
         return False
 
+    def check_due(self, stage: MessageStage, pseudonym: str) -> None:
+        """Whether a message of this stage may come from this member, before it is read: a first one while the stage is
+        open and the member has come so far, or the same again at any time. Raises as the message would."""
+        if stage == "keys":
+            if self.messages.number(pseudonym) is None:
+                self.members.at("keys")
+            return
+        member = self.members.number(pseudonym)
+        if self.messages.sha256(stage, member) is not None:
+            return
+        self.members.at(stage)
+        if stage == "masked" and self.messages.sha256("shares", member) is None:
+            raise SumMessageRefused("This member has shared no keys.", field="pseudonym")
+        if stage in ("agree", "unmask"):
+            self.members.check_survivor(member)
+
     def add_masked(self, pseudonym: str, chunks: Iterable[bytes]) -> bool:
         """Stage masked: one vector, streamed; added when whole, then forgotten. Half a vector changes nothing."""
+        self.check_due("masked", pseudonym)
         member = self.members.number(pseudonym)
-        if self.messages.sha256("masked", member) is None:
-            self.members.at("masked")
-            if self.messages.sha256("shares", member) is None:
-                raise SumMessageRefused("This member has shared no keys.", field="pseudonym")
         masked, received = self._read(chunks)
         if self._again("masked", member, received):
             return True

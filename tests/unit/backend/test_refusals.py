@@ -99,10 +99,10 @@ def test_an_unexpected_error_shows_no_internals_and_logs_no_message(caplog: pyte
 def test_limits_differ_by_route() -> None:
     assert body_limit_bytes("POST", "/v1/recall") == 64 * 1024
     assert body_limit_bytes("PUT", "/v1/rounds/round-3/updates/abc") == 64 * 1024 * 1024
-    assert body_limit_bytes("POST", "/v1/news/bodies") == 1024 * 1024
+    assert body_limit_bytes("POST", "/v1/news/bodies") == 128 * 1024
 
 
-@pytest.mark.parametrize(("size", "status"), [(1024 * 1024, 200), (1024 * 1024 + 1, 413)])
+@pytest.mark.parametrize(("size", "status"), [(128 * 1024, 200), (128 * 1024 + 1, 413)])
 def test_a_body_may_reach_its_limit_and_not_pass_it(size: int, status: int) -> None:
     client = TestClient(app())
     declared = client.post("/v1/echo", content=b"x" * size)

@@ -22,6 +22,11 @@ from tests.doubles.recall_app import Running, running
 from tests.doubles.recall_world import ENCODER, clustered_vectors, items, publish, settings_in
 
 
+@pytest.fixture(autouse=True)
+def _a_slow_machine_has_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool_codes, "MADE_WITHIN_SEC", 120)
+
+
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     with running(tmp_path_factory.mktemp("codes"), news=700, pool_poll_sec=3_600) as started:

@@ -144,7 +144,7 @@ def test_more_than_the_pool_holds_gives_the_whole_pool_once(pool: NewsPool, sett
 def test_no_report_is_answered_by_the_front_list(pool: NewsPool, settings: BackendSettings) -> None:
     publish(settings)
     desk, _ = answered(settings, built(pool, settings))
-    assert desk.answer(request(kind="none", limit=50), Stopwatch()) == desk.front(50)[0]
+    assert desk.answer(request(kind="none", limit=50), Stopwatch()) == desk.front(50)
 
 
 def test_an_empty_pool_answers_with_an_empty_list(settings: BackendSettings) -> None:
@@ -191,14 +191,14 @@ def test_a_release_of_a_new_encoder_waits_for_its_vectors_and_retires_the_old_on
     with pytest.raises(CatalogueBehind):
         desk.answer(request("r2"), Stopwatch())
     assert desk.answer(request("r1"), Stopwatch()), "until then the old one serves"
-    assert RecallAnswer.model_validate_json(desk.front(50)[0]).release == "r1"
+    assert RecallAnswer.model_validate_json(desk.front(50)).release == "r1"
 
     ids, vectors = pool.vectors(ENCODER)
     pool.store_vectors("next-encoder", ids, vectors)
     swapped = build_catalogue(pool, "next-encoder", datetime.now(UTC), settings.index_dir)
     desk, _ = answered(settings, swapped)
     assert desk.answer(request("r2"), Stopwatch())
-    assert RecallAnswer.model_validate_json(desk.front(50)[0]).release == "r2"
+    assert RecallAnswer.model_validate_json(desk.front(50)).release == "r2"
     with pytest.raises(ReleaseRetired):
         desk.answer(request("r1"), Stopwatch())
 

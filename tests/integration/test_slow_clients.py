@@ -1,0 +1,377 @@
+"""Clients that stall, against the real server on a real port: everybody else goes on reading."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+
+from backend.app import create_app
+from backend.composition import Services, build_services
+from backend.federation.systems import SYSTEMS
+from backend.server import connections_limit, http_server
+from device_app.privacy.sum_state import begin_sum
+from device_app.uplink.server import stage_path, upload_path
+from device_app.wire.ids import PROTOCOL_VERSION
+from device_app.wire.rounds import CheckIn, RoundOffer, SumStage
+from device_app.wire.secagg import Roster, Shares, SumTerms
+from device_app.wire.tensors import pack
+from tests.doubles.recall_world import fill, publish, report, settings_in
+from tests.doubles.secure_sums import Device, random_vector
+from tests.doubles.slow_clients import PATIENCE_SEC, answer_of, begun, connected, is_closed_by_the_server
+
+TENSORS, RING, JSON = "application/vnd.safetensors", "application/octet-stream", "application/json"
+SLOW = 60
+"""More than the 40 threads that a server has for everything else unless it is told otherwise."""
+
+
+class Served:
+    """A running backend."""
+
+    def __init__(self, url: str, services: Services) -> None:
+        self.url, self.services = url, services
+        self.client = httpx.Client(base_url=url, timeout=PATIENCE_SEC)
+
+    def offers(self, system: str, wanted: int) -> list[RoundOffer]:
+        """Places in a round that has just so many."""
+        coordinator = self.services.coordinator
+        coordinator.open_round(system, cohort=wanted, cohort_minimum=wanted, seconds=3_600)
+        message = CheckIn(protocol=PROTOCOL_VERSION, release="r1", tasks=(SYSTEMS[system].task,))
+        found = [coordinator.check_in(message) for _ in range(wanted)]
+        return [offer for offer in found if offer is not None]
+
+    def everybody_else(self) -> None:
+        """What readers ask for; each answer comes."""
+        code = {"kind": "code", "codebook": 16, "code": 3}
+        for _ in range(2):
+            for path in ("/v1/releases/current", "/v1/news/front", "/v1/rounds/current", "/v1/releases/r1/vectors"):
+                answer = self.client.get(path)
+                assert answer.status_code in (200, 204), f"{path}: {answer.text}"
+            for asked in (report(), code):
+                answer = self.client.post("/v1/recall", json={"release": "r1", "limit": 40, "report": asked})
+                assert answer.status_code == 200, answer.text
+
+
+@contextmanager
+def serving(folder: Path, **changes: Any) -> Iterator[Served]:
+    settings = settings_in(folder, host="127.0.0.1", port=0, **changes)
+    fill(settings, 60)
+    publish(settings)
+    services = build_services(settings)
+    server = http_server(create_app(services=services), settings)
+    listener = socket.create_server(("127.0.0.1", 0))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+    thread.start()
+    served = Served(f"http://127.0.0.1:{listener.getsockname()[1]}", services)
+    try:
+        served.everybody_else()  # its connections queue until it listens
+        yield served
+    finally:
+        served.client.close()
+        server.should_exit = True
+        thread.join(PATIENCE_SEC)
+        services.close()
+        listener.close()
+
+
+@pytest.fixture(scope="module")
+def served_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with serving(tmp_path_factory.mktemp("served")) as served:
+        yield served
+
+
+def test_slow_uploads_of_updates_stop_nobody(tmp_path: Path) -> None:
+    with serving(tmp_path) as served, ExitStack() as held:
+        for offer in served.offers("private_counts_local", SLOW):
+            held.enter_context(half_an_update(served, offer))
+        wait_until(lambda: served.services.uploads.under_way == SLOW)
+        served.everybody_else()
+
+
+def test_masked_vectors_that_are_sent_too_early_are_refused_before_they_come(tmp_path: Path) -> None:
+    with serving(tmp_path) as served, ExitStack() as held:
+        offers = served.offers("private_counts", SLOW)
+        clients = [
+            held.enter_context(
+                begun(served.url, "PUT", stage_path(offer, "masked"), RING, size_of(offer), b"half of it")
+            )
+            for offer in offers
+        ]
+        served.everybody_else()
+        for client in clients:
+            status, problem = answer_of(client)
+            assert (status, problem_code(problem)) == (403, "unknown-pseudonym")  # not a member before its keys
+
+
+def test_slow_uploads_of_masked_vectors_stop_nobody_and_count_once_whole(tmp_path: Path) -> None:
+    with serving(tmp_path, worker_threads=2, round_threads=1) as served, ExitStack() as held:
+        offers = served.offers("private_counts", 10)
+        devices = [
+            Device(offer.pseudonym, begin_sum(terms_of(offer)), random_vector(terms_of(offer).length))
+            for offer in offers
+        ]
+        send_stage(served, offers, devices, "keys")
+        send_stage(served, offers, devices, "shares")
+        halves = []
+        for offer, device in zip(offers, devices, strict=True):
+            device.hear(Shares.model_validate_json(answer_to(served, offer, "shares")))
+            assert device.step is not None
+            payload = device.step.sealed.payload
+            half = len(payload) // 2
+            path = stage_path(offer, "masked")
+            client = held.enter_context(begun(served.url, "PUT", path, RING, len(payload), payload[:half]))
+            halves.append((client, payload[half:]))
+        served.everybody_else()
+        for client, rest in halves:
+            client.sendall(rest)
+            assert answer_of(client)[0] == 200
+        status = served.client.get(f"/v1/rounds/{offers[0].manifest.round}").json()
+        assert status["uploaded"] == len(offers)
+
+
+def test_a_later_upload_of_the_same_place_replaces_one_that_has_stalled(tmp_path: Path) -> None:
+    with serving(tmp_path) as served:
+        (offer, *_) = served.offers("private_counts_local", 10)
+        update = update_of(offer)
+        with half_an_update(served, offer) as stalled:
+            wait_until(lambda: served.services.uploads.under_way == 1)
+            answer = served.client.put(upload_path(offer), content=update, headers={"content-type": TENSORS})
+            assert answer.status_code == 200, answer.text
+            status, problem = answer_of(stalled)
+        assert (status, problem_code(problem)) == (409, "upload-replaced")
+
+
+def test_uploads_beyond_the_limit_are_refused_before_they_come_and_go_in_later(tmp_path: Path) -> None:
+    with serving(tmp_path, uploads_limit=2) as served:
+        offers = served.offers("private_counts_local", 10)
+        with ExitStack() as held:
+            for offer in offers[:2]:
+                held.enter_context(half_an_update(served, offer))
+            wait_until(lambda: served.services.uploads.under_way == 2)
+            third = held.enter_context(half_an_update(served, offers[2]))
+            status, problem = answer_of(third)
+            assert (status, problem_code(problem)) == (503, "over-capacity")
+        wait_until(lambda: served.services.uploads.under_way == 0)
+        again = served.client.put(upload_path(offers[2]), content=b"x", headers={"content-type": TENSORS})
+        assert problem_code(again.content) == "update-refused", "it was read"
+
+
+@pytest.mark.parametrize(
+    ("system", "stage", "length", "refused"),
+    [
+        ("private_counts_local", "masked", 100, (404, "unknown-sum")),
+        ("private_counts", "shares", 100, (403, "unknown-pseudonym")),
+        ("private_counts", "unmask", 100, (403, "unknown-pseudonym")),
+        ("private_counts", "updates", 100, (409, "round-closed")),
+        ("private_counts", "keys", 1_000_000, (413, "body-too-large")),
+        ("private_counts_local", "updates", 60_000_000, (413, "body-too-large")),
+    ],
+)
+def test_what_may_not_come_is_refused_before_its_body(
+    served_once: Served, system: str, stage: str, length: int, refused: tuple[int, str]
+) -> None:
+    (offer, *_) = served_once.offers(system, 10)
+    path = f"/v1/rounds/{offer.manifest.round}/{stage}/{offer.pseudonym}"
+    media_type = {"updates": TENSORS, "masked": RING}.get(stage, JSON)
+    try:
+        with begun(served_once.url, "PUT", path, media_type, length) as client:
+            status, problem = answer_of(client)
+        assert (status, problem_code(problem)) == refused
+    finally:
+        served_once.services.coordinator.cancel(offer.manifest.round)
+
+
+def test_a_second_upload_of_another_size_is_refused_before_its_body(tmp_path: Path) -> None:
+    with serving(tmp_path) as served:
+        (offer, *_) = served.offers("private_counts_local", 10)
+        update = update_of(offer)
+        headers = {"content-type": TENSORS}
+        assert served.client.put(upload_path(offer), content=update, headers=headers).status_code == 200
+        with begun(served.url, "PUT", upload_path(offer), TENSORS, len(update) - 1) as other:
+            status, problem = answer_of(other)
+        assert (status, problem_code(problem)) == (409, "update-conflict")
+        assert served.client.put(upload_path(offer), content=update, headers=headers).json()["duplicate"] is True
+
+
+@pytest.mark.parametrize("path", ["/v1/recall", "/v1/news/bodies", "/v1/rounds/check-in"])
+@pytest.mark.parametrize("length", [50, None])
+def test_a_body_that_stalls_is_given_up(tmp_path: Path, path: str, length: int | None) -> None:
+    with serving(tmp_path, body_wait_sec=0.2) as served, begun(served.url, "POST", path, JSON, length) as stalled:
+        status, problem = answer_of(stalled)
+        assert (status, problem_code(problem)) == (408, "body-too-slow")
+        assert is_closed_by_the_server(stalled)
+
+
+def test_headers_that_never_end_are_given_up_however_they_drip(tmp_path: Path) -> None:
+    with serving(tmp_path, header_sec=0.2) as served:
+        with connected(served.url) as silent, connected(served.url) as begun_only:
+            begun_only.sendall(b"GET /v1/health HTTP/1.1\r\nhost: backend\r\n")
+            with suppress(ConnectionError):
+                for _ in range(10_000):  # far longer than the limit: each line is in time, the headers aren't
+                    begun_only.sendall(b"x-more: 1\r\n")
+                    if not threading.Event().wait(0.02) and is_at_an_end(begun_only):
+                        break
+            assert is_closed_by_the_server(begun_only)
+            assert is_closed_by_the_server(silent)
+        served.everybody_else()
+
+
+def test_a_second_request_that_drips_on_a_used_connection_is_given_up_too(tmp_path: Path) -> None:
+    with serving(tmp_path, header_sec=0.2, idle_sec=600) as served, connected(served.url) as client:
+        client.sendall(b"GET /v1/health HTTP/1.1\r\nhost: backend\r\n\r\n")
+        assert answer_of(client)[0] == 200
+        client.sendall(b"GET /v1/health HTTP/1.1\r\n")
+        assert is_closed_by_the_server(client)
+
+
+def test_an_idle_connection_is_closed(tmp_path: Path) -> None:
+    with serving(tmp_path, idle_sec=1) as served, connected(served.url) as client:
+        client.sendall(b"GET /v1/health HTTP/1.1\r\nhost: backend\r\n\r\n")
+        assert answer_of(client)[0] == 200
+        assert is_closed_by_the_server(client)
+
+
+def test_who_does_not_read_its_answer_is_cut_off(tmp_path: Path) -> None:
+    with serving(tmp_path, unread_sec=0.2) as served:
+        client = socket.socket()
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+        with client:
+            client.connect(address_of(served.url))
+            ask = b"GET /v1/news/front?limit=1000 HTTP/1.1\r\nhost: backend\r\n\r\n"
+            wait_until(lambda: was_cut_off(client, ask))
+        served.everybody_else()
+
+
+def test_stuck_connections_make_room_for_those_that_ask(tmp_path: Path) -> None:
+    with serving(tmp_path, connections_limit=10) as served, ExitStack() as held:
+        stuck = [held.enter_context(connected(served.url)) for _ in range(40)]
+        for client in stuck:
+            with suppress(ConnectionError):
+                client.sendall(b"GET /v1/health HTTP/1.1\r\n")
+        served.client.close()
+        served.client = httpx.Client(base_url=served.url, timeout=PATIENCE_SEC)
+        served.everybody_else()
+        assert is_closed_by_the_server(stuck[0])
+
+
+def test_where_everybody_is_served_a_further_connection_gets_503_and_a_time(tmp_path: Path) -> None:
+    with serving(tmp_path, connections_limit=10) as served:
+        offers = served.offers("private_counts_local", 10)
+        served.client.close()
+        with ExitStack() as held:
+            for offer in offers:
+                held.enter_context(half_an_update(served, offer))
+            wait_until(lambda: served.services.uploads.under_way == 10)
+            further = held.enter_context(connected(served.url))
+            status, problem = answer_of(further)
+            assert (status, problem_code(problem)) == (503, "over-capacity")
+        served.client = httpx.Client(base_url=served.url, timeout=PATIENCE_SEC)
+
+
+def test_files_stay_reserved_below_the_systems_limit() -> None:
+    assert connections_limit(2_000, 1_024) == 704
+    assert connections_limit(2_000, 256) == 128
+    assert connections_limit(100, 1_024) == 100
+    assert connections_limit(2_000, None) == 2_000
+
+
+def send_stage(served: Served, offers: Sequence[RoundOffer], devices: Sequence[Device], stage: SumStage) -> None:
+    """All devices' messages of a stage, and its end."""
+    for offer, device in zip(offers, devices, strict=True):
+        if stage == "keys":
+            device.start()
+        else:
+            device.hear(Roster.model_validate_json(answer_to(served, offer, "keys")))
+        assert device.step is not None
+        body = device.step.sealed.payload
+        answer = served.client.put(stage_path(offer, stage), content=body, headers={"content-type": JSON})
+        assert answer.status_code == 200, answer.text
+
+
+def answer_to(served: Served, offer: RoundOffer, stage: SumStage) -> bytes:
+    """What a stage came to, once the server has closed it."""
+    found = b""
+
+    def told() -> bool:
+        nonlocal found
+        answer = served.client.get(stage_path(offer, stage))
+        found = answer.content
+        return answer.status_code == 200
+
+    wait_until(told)
+    return found
+
+
+def update_of(offer: RoundOffer) -> bytes:
+    """An update of nothing."""
+    return pack({name: np.zeros(shape, np.float32) for name, shape in offer.manifest.shapes.items()})
+
+
+def half_an_update(served: Served, offer: RoundOffer) -> socket.socket:
+    """An upload that may come and doesn't end."""
+    update = update_of(offer)
+    return begun(served.url, "PUT", upload_path(offer), TENSORS, len(update), update[: len(update) // 2])
+
+
+def terms_of(offer: RoundOffer) -> SumTerms:
+    """Of its secure sum."""
+    assert offer.manifest.terms is not None
+    return offer.manifest.terms
+
+
+def size_of(offer: RoundOffer) -> int:
+    """Bytes of its masked vector."""
+    return terms_of(offer).vector_bytes
+
+
+def problem_code(content: bytes) -> str:
+    """The last part of a problem's type."""
+    return str(json.loads(content)["type"]).rsplit(":", 1)[1]
+
+
+def address_of(url: str) -> tuple[str, int]:
+    """Host and port."""
+    host, port = url.removeprefix("http://").split(":")
+    return host, int(port)
+
+
+def is_at_an_end(client: socket.socket) -> bool:
+    """Whether the server has closed the connection, without waiting for it."""
+    client.setblocking(False)
+    try:
+        return client.recv(1, socket.MSG_PEEK) == b""
+    except BlockingIOError:
+        return False
+    except ConnectionError:
+        return True
+    finally:
+        client.settimeout(PATIENCE_SEC)
+
+
+def was_cut_off(client: socket.socket, ask: bytes) -> bool:
+    """Whether a further request finds the connection gone. Nothing is ever read."""
+    client.settimeout(0.05)
+    try:
+        client.sendall(ask)
+    except TimeoutError:
+        return False
+    except ConnectionError:
+        return True
+    return False
+
+
+def wait_until(true: Callable[[], bool]) -> None:
+    """Until it is so; far longer than a slow machine needs."""
+    end = time.monotonic() + PATIENCE_SEC
+    while not true():
+        assert time.monotonic() < end, "it never became so"
+        time.sleep(0.02)

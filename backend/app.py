@@ -14,6 +14,7 @@ from fastapi import FastAPI
 
 from backend.admission import Admission
 from backend.api import admin, health, news, recall, releases, rounds, sums
+from backend.api.openapi import document
 from backend.composition import Services, build_services
 from backend.console.routes import router as console_router
 from backend.federation.coordinator import Coordinator
@@ -57,6 +58,7 @@ def create_app(settings: BackendSettings | None = None, services: Services | Non
         app.include_router(each.router(parts))
     app.include_router(console_router(parts))
     install_problems(app)
+    app.openapi = lambda: document(app)  # type: ignore[method-assign]
     app.add_middleware(
         Guard,
         recall=parts.recall_admission,

@@ -10,6 +10,7 @@ from fastapi import APIRouter, Depends, Path, Request
 from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 
+from backend.api.openapi import WITH_BODY, answers, takes
 from backend.api.reading import JSON, parse, require_media_type
 from backend.errors import NotSignedIn
 from backend.federation.orders import COHORT_LIMIT, SECONDS_LIMIT
@@ -66,10 +67,10 @@ def router(services: Services) -> APIRouter:
         if not is_operator(request.headers.get("authorization", ""), services.admin_token):
             raise NotSignedIn
 
-    routes = APIRouter(prefix="/v1/admin", dependencies=[Depends(signed_in)])
+    routes = APIRouter(prefix="/v1/admin", dependencies=[Depends(signed_in)], responses=answers(401))
     coordinator = services.coordinator
 
-    @routes.post("/rounds", status_code=201)
+    @routes.post("/rounds", status_code=201, responses=answers(*WITH_BODY, 404, 409), openapi_extra=takes(OpenRound))
     async def open_round(request: Request) -> RoundStatus:
         require_media_type(request, JSON)
         wish = parse(OpenRound, await request.body())
@@ -82,7 +83,7 @@ def router(services: Services) -> APIRouter:
             admission=wish.admission,
         )
 
-    @routes.post("/rounds/{round_id}/cancel")
+    @routes.post("/rounds/{round_id}/cancel", responses=answers(404, 409, 422))
     def cancel(round_id: Annotated[RoundId, Path()]) -> RoundStatus:
         return coordinator.cancel(round_id)
 
@@ -102,7 +103,7 @@ def router(services: Services) -> APIRouter:
     def resume() -> dict[str, Any]:
         return asdict(coordinator.timetable.resume())
 
-    @routes.put("/timetable/schedule")
+    @routes.put("/timetable/schedule", responses=answers(*WITH_BODY, 404, 409), openapi_extra=takes(SetSchedule))
     async def schedule(request: Request) -> dict[str, Any]:
         require_media_type(request, JSON)
         wish = parse(SetSchedule, await request.body())

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 from fastapi import APIRouter
 from pydantic import BaseModel
 
+from backend.api.openapi import answers
 from backend.releases.errors import NothingPublished
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def router(services: Services) -> APIRouter:
     """The health route; it reads memory only, so a busy database can't make a living server look dead."""
     routes = APIRouter()
 
-    @routes.get("/v1/health")
+    @routes.get("/v1/health", responses=answers())
     async def health() -> Health:
         catalogue = services.live.current
         try:

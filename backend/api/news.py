@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 from fastapi import APIRouter, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
 
+from backend.api.openapi import WITH_BODY, answers, takes
 from backend.api.reading import JSON, parse, require_media_type
 from device_app.wire.news import BodiesAnswer, BodiesRequest, NewsBody
-from device_app.wire.recall import CANDIDATES_LIMIT
+from device_app.wire.recall import CANDIDATES_LIMIT, RecallAnswer
 
 if TYPE_CHECKING:
     from backend.composition import Services
@@ -30,7 +31,7 @@ def router(services: Services) -> APIRouter:
     def compressed(answer: bytes) -> bytes:
         return gzip.compress(answer, GZIP_LEVEL)
 
-    @routes.get("/v1/news/front")
+    @routes.get("/v1/news/front", response_class=Response, responses=answers(422, also={200: RecallAnswer, 304: None}))
     async def front(
         request: Request, limit: Annotated[int, Query(ge=1, le=CANDIDATES_LIMIT)] = FRONT_DEFAULT
     ) -> Response:
@@ -46,7 +47,12 @@ def router(services: Services) -> APIRouter:
         services.latency.record("front", {}, (time.perf_counter() - started) * 1_000)
         return Response(answer, media_type=JSON, headers=headers)
 
-    @routes.post("/v1/news/bodies")
+    @routes.post(
+        "/v1/news/bodies",
+        response_class=Response,
+        responses=answers(*WITH_BODY, also={200: BodiesAnswer}),
+        openapi_extra=takes(BodiesRequest),
+    )
     async def bodies(request: Request) -> Response:
         require_media_type(request, JSON)
         wanted = parse(BodiesRequest, await request.body())

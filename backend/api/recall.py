@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, Request, Response
 
+from backend.api.openapi import WITH_BODY, answers, takes
 from backend.api.reading import JSON, parse, require_media_type
-from device_app.wire.recall import RecallRequest
+from device_app.wire.recall import RecallAnswer, RecallRequest
 from device_app.wire.timing import Stopwatch, server_timing
 
 if TYPE_CHECKING:
@@ -26,7 +27,12 @@ def router(services: Services) -> APIRouter:
     """
     routes = APIRouter()
 
-    @routes.post("/v1/recall")
+    @routes.post(
+        "/v1/recall",
+        response_class=Response,
+        responses=answers(*WITH_BODY, 409, 410, also={200: RecallAnswer}),
+        openapi_extra=takes(RecallRequest),
+    )
     async def recall(request: Request) -> Response:
         require_media_type(request, JSON)
         body = await request.body()

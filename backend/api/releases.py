@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import FileResponse
+from pydantic import BaseModel, RootModel
 
+from backend.api.openapi import answers
 from backend.api.reading import JSON
 from backend.errors import CatalogueBehind, InvalidRequest, ReleaseRetired
 from backend.recall.pool_codes import CodesShelf
@@ -14,9 +16,11 @@ from backend.recall.shards import ShardShelf
 from backend.recall.told_popularity import PopularityShelf
 from backend.releases.errors import NothingPublished
 from backend.releases.rotation import key_history
+from device_app.wire.broadcast import PoolCodes
 from device_app.wire.chain import LENGTHS, ReleaseChain
-from device_app.wire.ids import ReleaseId, Sha256, ShardName, ShortRelease, short_release
-from device_app.wire.releases import ReleaseManifest, ShardList
+from device_app.wire.ids import NewsId, ReleaseId, Sha256, ShardName, ShortRelease, short_release
+from device_app.wire.popularity import Popularity
+from device_app.wire.releases import ReleaseManifest, ShardList, SignedManifest
 from device_app.wire.rotations import KeyHistory
 
 if TYPE_CHECKING:
@@ -34,7 +38,9 @@ def router(services: Services) -> APIRouter:
     codes = CodesShelf(services.live, services.settings.index_dir)
     popular = PopularityShelf(services.live, services.counts)
 
-    @routes.get("/v1/releases/current")
+    @routes.get(
+        "/v1/releases/current", response_class=Response, responses=answers(404, also={200: SignedManifest, 304: None})
+    )
     def current(request: Request) -> Response:
         """The newest release that the live catalogue has vectors for: a device never swaps to one it can't ask with."""
         signed = services.releases.newest_with(services.live.current.encoder) or services.releases.current()
@@ -43,13 +49,13 @@ def router(services: Services) -> APIRouter:
         release = ReleaseManifest.model_validate_json(signed.manifest).release
         return _tagged(request, signed.model_dump_json().encode(), str(short_release(release)), JSON)
 
-    @routes.get("/v1/keys")
+    @routes.get("/v1/keys", responses=answers(404))
     def keys(response: Response) -> KeyHistory:
         """The key that signs releases, and the rotations by which a device that trusts an older one comes to it."""
         response.headers["Cache-Control"] = "no-cache"
         return key_history(services.releases)
 
-    @routes.get("/v1/releases/chain")
+    @routes.get("/v1/releases/chain", responses=answers(404, 422))
     def chain(
         response: Response,
         last: Annotated[int, Query(description="So many last releases: 16, 256, 4096 or 65536.", examples=[16])] = 16,
@@ -63,7 +69,7 @@ def router(services: Services) -> APIRouter:
         response.headers["Cache-Control"] = "no-cache"
         return services.releases.chain(last)
 
-    @routes.get("/v1/blobs/{sha256}")
+    @routes.get("/v1/blobs/{sha256}", response_class=Response, responses=answers(404, 422, also={200: BLOB_MEDIA_TYPE}))
     def blob(sha256: Annotated[Sha256, Path()]) -> Response:
         headers = {"Cache-Control": IMMUTABLE, "ETag": f'"{sha256}"'}
         for cut in (shelf.by_hash(sha256), codes.by_hash(sha256)):
@@ -71,27 +77,31 @@ def router(services: Services) -> APIRouter:
                 return Response(cut, media_type=BLOB_MEDIA_TYPE, headers=headers)
         return FileResponse(services.releases.blob_path(sha256), media_type=BLOB_MEDIA_TYPE, headers=headers)
 
-    @routes.get("/v1/releases/{short}/codes")
+    @routes.get("/v1/releases/{short}/codes", response_class=Response, responses=_of_a_release(PoolCodes))
     def pool_codes(request: Request, short: Annotated[ShortRelease, Path()]) -> Response:
         """A PoolCodes; its blobs are immutable, so what a device has of an earlier listing it needn't take again."""
         release = _of_live_encoder(services, short, services.live.current.encoder)
         content, etag = codes.listing(release)
         return _tagged(request, content, etag, JSON)
 
-    @routes.get("/v1/releases/{short}/popularity")
+    @routes.get("/v1/releases/{short}/popularity", response_class=Response, responses=_of_a_release(Popularity))
     def popularity(request: Request, short: Annotated[ShortRelease, Path()]) -> Response:
         """A Popularity: what private counts say of the pool's news, the same for everybody."""
         release = _of_live_encoder(services, short, services.live.current.encoder)
         content, etag = popular.answer(release)
         return _tagged(request, content, etag, JSON)
 
-    @routes.get("/v1/releases/{short}/vectors")
+    @routes.get("/v1/releases/{short}/vectors", responses=answers(404, 409, 410, 422))
     def vectors(short: Annotated[ShortRelease, Path()]) -> ShardList:
         encoder, shards = shelf.list()
         release = _of_live_encoder(services, short, encoder)
         return ShardList(release=release, encoder=encoder, shards=shards)
 
-    @routes.get("/v1/releases/{short}/vectors/{shard}")
+    @routes.get(
+        "/v1/releases/{short}/vectors/{shard}",
+        response_class=Response,
+        responses=_of_a_release(TENSORS_MEDIA_TYPE),
+    )
     def shard_vectors(
         request: Request, short: Annotated[ShortRelease, Path()], shard: Annotated[ShardName, Path()]
     ) -> Response:
@@ -99,7 +109,7 @@ def router(services: Services) -> APIRouter:
         ref, content = shelf.blob(shard)
         return _tagged(request, content, ref.blob.sha256, TENSORS_MEDIA_TYPE)
 
-    @routes.get("/v1/releases/{short}/vectors/{shard}/ids")
+    @routes.get("/v1/releases/{short}/vectors/{shard}/ids", response_class=Response, responses=_of_a_release(_Ids))
     def shard_ids(
         request: Request, short: Annotated[ShortRelease, Path()], shard: Annotated[ShardName, Path()]
     ) -> Response:
@@ -119,6 +129,14 @@ def _of_live_encoder(services: Services, short: int, encoder: str) -> ReleaseId:
         newest = services.releases.require_current().release
         raise CatalogueBehind(manifest.release) if manifest.release == newest else ReleaseRetired(short, newest)
     return manifest.release
+
+
+class _Ids(RootModel[list[NewsId]]):
+    """Of a shard's rows, in their order."""
+
+
+def _of_a_release(content: type[BaseModel] | str) -> dict[int | str, Any]:
+    return answers(404, 409, 410, 422, also={200: content, 304: None})
 
 
 def _tagged(request: Request, content: bytes, tag: str, media_type: str) -> Response:

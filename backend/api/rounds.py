@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from fastapi import APIRouter, Path, Request, Response
 
+from backend.api.openapi import WITH_BODY, answers, takes
 from backend.api.reading import JSON, parse, require_media_type
 from backend.api.uploads import Upload
 from backend.errors import BodyTooLarge, InvalidRequest, ProtocolDiffers
@@ -14,6 +15,7 @@ from backend.federation.client_addresses import ClientAddresses
 from backend.federation.errors import CheckInsTooOften
 from backend.problems import problem_response
 from device_app.wire.ids import PROTOCOL_VERSION, Message, Pseudonym, RoundId
+from device_app.wire.offers import SignedOffer
 from device_app.wire.rounds import CheckIn, RoundStatus, UploadReceipt
 
 if TYPE_CHECKING:
@@ -28,12 +30,23 @@ def router(services: Services) -> APIRouter:
     routes = APIRouter()
     coordinator, uploads = services.coordinator, services.uploads
 
-    @routes.get("/v1/rounds/current", response_model=None)
+    @routes.get(
+        "/v1/rounds/current",
+        response_class=Response,
+        response_model=None,
+        responses=answers(also={200: RoundStatus, 204: None}),
+    )
     def current() -> Response:
         coordinator.looks.note()
         return _message_or_nothing(coordinator.current())
 
-    @routes.post("/v1/rounds/check-in", response_model=None)
+    @routes.post(
+        "/v1/rounds/check-in",
+        response_class=Response,
+        response_model=None,
+        responses=answers(*WITH_BODY, 429, also={200: SignedOffer, 204: None}),
+        openapi_extra=takes(CheckIn),
+    )
     async def check_in(request: Request) -> Response:
         require_media_type(request, JSON)
         message = parse(CheckIn, await request.body())
@@ -45,7 +58,11 @@ def router(services: Services) -> APIRouter:
             return problem_response(refused, headers={"Retry-After": str(math.ceil(refused.wait_sec))})
         return _message_or_nothing(None if offer is None else services.releases.sign_offer(offer))
 
-    @routes.put("/v1/rounds/{round_id}/updates/{pseudonym}")
+    @routes.put(
+        "/v1/rounds/{round_id}/updates/{pseudonym}",
+        responses=answers(*WITH_BODY, 403, 404, 409),
+        openapi_extra=takes(TENSORS_MEDIA_TYPE),
+    )
     async def upload(
         request: Request, round_id: Annotated[RoundId, Path()], pseudonym: Annotated[Pseudonym, Path()]
     ) -> UploadReceipt:
@@ -55,7 +72,7 @@ def router(services: Services) -> APIRouter:
         async with uploads.receive(request, (round_id, pseudonym), limit_bytes) as upload:
             return await uploads.run(_accept, coordinator, round_id, pseudonym, upload)
 
-    @routes.get("/v1/rounds/{round_id}")
+    @routes.get("/v1/rounds/{round_id}", responses=answers(404, 422))
     def status(round_id: Annotated[RoundId, Path()]) -> RoundStatus:
         return coordinator.status(round_id)
 

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated
 
 from fastapi import APIRouter, Path, Request, Response
 
+from backend.api.openapi import WITH_BODY, answers, takes
 from backend.api.reading import JSON, parse, require_media_type
 from backend.api.rounds import read_body, require_length
 from backend.federation.secure_rounds import MESSAGES
-from device_app.wire.ids import Pseudonym, RoundId
+from device_app.wire.ids import Message, Pseudonym, RoundId
 from device_app.wire.rounds import SumStage, UploadReceipt
+from device_app.wire.secagg import Agreements, Roster, Shares, Survivors
 
 if TYPE_CHECKING:
     from backend.composition import Services
 
 VECTOR_MEDIA_TYPE = "application/octet-stream"
-ANSWERED: tuple[SumStage, ...] = ("keys", "shares", "masked", "agree")
+ANSWERED: Mapping[SumStage, type[Message]] = {
+    "keys": Roster,
+    "shares": Shares,
+    "masked": Survivors,
+    "agree": Agreements,
+}
 RETRY_AFTER_SEC = 1
 
 
@@ -29,7 +37,11 @@ def router(services: Services) -> APIRouter:
         return sums.receive(round_id, stage, pseudonym, parse(MESSAGES[stage], body), body)
 
     def take(stage: SumStage) -> None:
-        @routes.put(f"/v1/rounds/{{round_id}}/{stage}/{{pseudonym}}")
+        @routes.put(
+            f"/v1/rounds/{{round_id}}/{stage}/{{pseudonym}}",
+            responses=answers(*WITH_BODY, 403, 404, 409),
+            openapi_extra=takes(MESSAGES[stage]),
+        )
         async def message(
             request: Request, round_id: Annotated[RoundId, Path()], pseudonym: Annotated[Pseudonym, Path()]
         ) -> UploadReceipt:
@@ -39,7 +51,12 @@ def router(services: Services) -> APIRouter:
             return await uploads.run(_receive, round_id, stage, pseudonym, body)
 
     def tell(stage: SumStage) -> None:
-        @routes.get(f"/v1/rounds/{{round_id}}/{stage}/{{pseudonym}}", response_model=None)
+        @routes.get(
+            f"/v1/rounds/{{round_id}}/{stage}/{{pseudonym}}",
+            response_class=Response,
+            response_model=None,
+            responses=answers(403, 404, 409, 422, also={200: ANSWERED[stage], 204: None}),
+        )
         def answer(round_id: Annotated[RoundId, Path()], pseudonym: Annotated[Pseudonym, Path()]) -> Response:
             found = sums.answer(round_id, stage, pseudonym)
             headers = {"Cache-Control": "no-store"}
@@ -52,7 +69,11 @@ def router(services: Services) -> APIRouter:
     for stage in ANSWERED:
         tell(stage)
 
-    @routes.put("/v1/rounds/{round_id}/masked/{pseudonym}")
+    @routes.put(
+        "/v1/rounds/{round_id}/masked/{pseudonym}",
+        responses=answers(*WITH_BODY, 403, 404, 409),
+        openapi_extra=takes(VECTOR_MEDIA_TYPE),
+    )
     async def masked(
         request: Request, round_id: Annotated[RoundId, Path()], pseudonym: Annotated[Pseudonym, Path()]
     ) -> UploadReceipt:

@@ -73,7 +73,7 @@ class RecallDesk:
         """
         catalogue, release = self._front_of()
         version = f"{catalogue.pool_version}-{catalogue.counted}-{catalogue.built_at.timestamp():.6f}"
-        return f"{short_release(release.release)}-{version}-{limit}"
+        return f"{release.release}-{version}-{limit}"
 
     def kept_front(self, limit: int) -> bytes | None:
         """The front list, if it was made before: it costs nothing, so it needs no thread. Raises as `front_name`."""

@@ -10,9 +10,9 @@ from datetime import datetime, timedelta
 
 import numpy as np
 
-from device_app.errors import BackendUnreachable
+from device_app.errors import BackendRefused, BackendUnreachable
 from device_app.feed.blocked import allowed
-from device_app.feed.candidates import Candidates
+from device_app.feed.candidates import Candidates, nothing
 from device_app.feed.freshness import age_hours
 from device_app.feed.front import FrontList
 from device_app.feed.item import Feed, FeedItem
@@ -20,7 +20,7 @@ from device_app.feed.kept import KeptFeeds
 from device_app.feed.models import ServingModels
 from device_app.feed.popular import Popular
 from device_app.feed.reasons import reasons
-from device_app.feed.recall import Recall
+from device_app.feed.recall import Found, Recall
 from device_app.feed.scores import adjusted
 from device_app.feed.seen import unseen
 from device_app.feed.situation import situation
@@ -60,7 +60,7 @@ def build_feed(desk: FeedDesk, models: ServingModels) -> Feed:
     """Build, save and return a feed: nothing is shown that was not recorded as shown.
 
     clicks -> interest clusters -> report (the one in use, or a fresh one) -> recall -> filters -> local ranking ->
-    variety -> slots. When the backend does not answer, the last feed comes back in mode 'offline'.
+    variety -> slots. When the backend does not answer or has too much to do, the last feed comes back, mode 'offline'.
     """
     now, watch = desk.clock(), Stopwatch()
 
@@ -79,6 +79,11 @@ def build_feed(desk: FeedDesk, models: ServingModels) -> Feed:
         found = desk.recall.find(models, tastes.click_vectors, contexts, labels, watch)
     except BackendUnreachable as unreachable:
         return desk.kept.offline(unreachable)
+    except BackendRefused as busy:
+        if desk.kept.last() is not None:
+            return desk.kept.offline(busy)
+        words = f"{busy} This feed was ranked from the common list."
+        found = Found(nothing(models.encoder, models.dimensions), "front", words)
 
     with watch.stage("rank"):
         offered = desk.recall.joined(found.candidates, front)

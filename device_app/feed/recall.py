@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -50,6 +51,10 @@ NO_CODEBOOK = (
 )
 
 
+BUSY = (429, 503)
+BUSY_RETRY_SEC = 5.0
+"""Where a backend that has too much to do doesn't say when to come back."""
+_CHANCE = random.SystemRandom()
 RELEASES_ANSWERED = 5
 """So many releases back the server answers a report, the one in use counted."""
 
@@ -122,6 +127,8 @@ class Recall:
         self._clock = clock
         self._columns = CardColumns()
         self._kept: _Kept | None = None
+        self._busy: BackendRefused | None = None
+        self._busy_until_sec = 0.0
         self._joined: tuple[Candidates, Candidates, Candidates] | None = None
         self._unfetched: tuple[RecallAnswer, NDArray[np.float32]] | None = None
 
@@ -135,7 +142,8 @@ class Recall:
     ) -> Found:
         """Candidates for the reader's interests; clicks, contexts [H, D] and labels [H] are of the recent clicks.
 
-        Raises BackendUnreachable. A refusal, a malformed answer or a spent budget gives candidates found here where
+        Raises BackendUnreachable; BackendRefused by a backend that has too much to do, where no answer of it is kept.
+        Any other refusal, a malformed answer or a spent budget gives candidates found here where
         this device keeps the pool's codes, else mode 'front', with a notice.
         """
         empty = nothing(models.encoder, models.dimensions)
@@ -168,8 +176,12 @@ class Recall:
         if kept is not None:
             return Found(kept, "personal", notice)
         try:
+            if self._busy is not None and time.monotonic() < self._busy_until_sec:
+                raise self._busy
             return self._asked(report, models, notice, watch)
         except BackendRefused as refused:
+            if refused.problem.status in BUSY:
+                return self._meanwhile(report, models, refused)
             if report.message.release != short_release(models.release):
                 self.memo.clear()  # the backend no longer knows the release it was made under
             return Found(empty, "front", f"The backend refused the report ({refused}); this is the common list.")
@@ -203,7 +215,7 @@ class Recall:
 
     def forget(self) -> None:
         """Drop the kept answer."""
-        self._kept = self._joined = self._unfetched = None
+        self._kept = self._joined = self._unfetched = self._busy = None
         self.broadcast.forget()
         self._columns.forget()
         self._uplink.forget()
@@ -313,6 +325,19 @@ class Recall:
             return None
         return Found(found, "personal", notice)
 
+    def _meanwhile(self, report: Sealed[RecallRequest], models: ServingModels, busy: BackendRefused) -> Found:
+        """What there is while the backend can't answer: the last answer to this report, however old. Nothing is wrong
+        with the report, so it stays in use. Raises BackendRefused where no answer is kept: the last feed serves then.
+        """
+        if busy is not self._busy:
+            # Devices that were refused together don't come back together.
+            wait_sec = (busy.retry_after_sec or BUSY_RETRY_SEC) * (1 + _CHANCE.random())
+            self._busy, self._busy_until_sec = busy, time.monotonic() + wait_sec
+        kept = self._kept
+        if kept is None or kept.payload_sha256 != report.sha256 or kept.encoder != models.encoder:
+            raise busy
+        return Found(kept.found, "personal", f"{busy} This feed was ranked from the last answer.")
+
     def _young(self, report: Sealed[RecallRequest], models: ServingModels) -> Candidates | None:
         kept = self._kept
         if kept is None or kept.payload_sha256 != report.sha256 or kept.encoder != models.encoder:
@@ -335,6 +360,7 @@ class Recall:
             return Found(nothing(models.encoder, models.dimensions), "front", words, server_ms)
         with watch.stage("decode"):
             found = self._candidates(answer, models.dimensions)
+        self._busy = None
         self._kept = _Kept(report.sha256, models.encoder, time.monotonic(), answer, found)
         self._unfetched = (answer, found.vectors)
         return Found(found, "personal", notice, server_ms)

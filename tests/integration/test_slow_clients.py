@@ -53,11 +53,11 @@ class Served:
         """What readers ask for; each answer comes."""
         code = {"kind": "code", "codebook": 16, "code": 3}
         for _ in range(2):
-            for path in ("/v1/releases/current", "/v1/news/front", "/v1/rounds/current", "/v1/releases/r1/vectors"):
+            for path in ("/v1/releases/current", "/v1/news/front", "/v1/rounds/current", "/v1/releases/1/vectors"):
                 answer = self.client.get(path)
                 assert answer.status_code in (200, 204), f"{path}: {answer.text}"
             for asked in (report(), code):
-                answer = self.client.post("/v1/recall", json={"release": "r1", "limit": 40, "report": asked})
+                answer = self.client.post("/v1/recall", json={"release": 1, "limit": 40, "report": asked})
                 assert answer.status_code == 200, answer.text
 
 

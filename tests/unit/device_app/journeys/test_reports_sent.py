@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from pydantic import ValidationError
 
+from device_app.feed import recall
 from device_app.feed.recall import RELEASES_ANSWERED
 from device_app.settings import PrivacySettings
 from device_app.wire.news import BodiesRequest
@@ -182,12 +185,56 @@ def test_a_refused_report_gives_the_common_list_and_the_reason(
 ) -> None:
     device = make()
     device.feed()
-    backend.refuse_recall = Problem(type="urn:x", title="Too many", status=429, detail="slow down")
+    backend.refuse_recall = Problem(type="urn:x", title="Bad report", status=422, detail="too short")
     click_on(device, backend, TOPIC, 3, clock)
     feed = device.feed()
     assert feed.mode == "front"
-    assert "Too many: slow down" in (feed.notice or "")
+    assert "Bad report: too short" in (feed.notice or "")
     assert len(feed.items) == 30
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_backend_with_too_much_to_do_costs_neither_the_last_feed_nor_a_report(
+    make: Make, backend: FakeBackend, clock: StillClock, status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    device, now = make(), SimpleNamespace(sec=1_000.0)
+    monkeypatch.setattr(recall, "time", SimpleNamespace(monotonic=lambda: now.sec))
+    before = device.feed()
+    backend.refuse_recall = Problem(type="urn:x", title="Too much", status=status, detail="come later")
+    click_on(device, backend, TOPIC, 3, clock)
+    feed = device.feed()
+    assert (feed.mode, feed.feed_id) == ("offline", before.feed_id)
+    assert "Too much: come later" in (feed.notice or "")
+    assert "your last feed" in (feed.notice or "")
+    spent = device.privacy().budgets[0].spent_today
+    device.feed(refresh=True)
+    assert backend.paths().count("/v1/recall") == 1, "asked to wait, it waits"
+    backend.refuse_recall, now.sec = None, now.sec + 2 * recall.BUSY_RETRY_SEC
+    feed = device.feed(refresh=True)
+    assert feed.mode == "personal"
+    asked = [body for _, path, body in backend.requests if path == "/v1/recall"]
+    assert len(asked) == 2
+    assert asked[0] == asked[1], "the same report, paid for once"
+    assert device.privacy().budgets[0].spent_today == spent
+
+    now.sec += 3_600
+    backend.refuse_recall = Problem(type="urn:x", title="Too much", status=status, detail="come later")
+    feed = device.feed(refresh=True)
+    assert (feed.mode, "from the last answer" in (feed.notice or "")) == ("personal", True)
+    assert len(feed.items) == 30
+
+
+def test_without_any_feed_a_backend_with_too_much_to_do_leaves_the_common_list(
+    make: Make, backend: FakeBackend, clock: StillClock
+) -> None:
+    device = make()
+    device.feed()
+    click_on(device, backend, TOPIC, 3, clock)
+    device.parts.shelves.database.write("DELETE FROM feeds")
+    backend.refuse_recall = Problem(type="urn:x", title="Too much", status=503, detail="come later")
+    feed = device.feed(refresh=True)
+    assert (feed.mode, len(feed.items)) == ("front", 30)
+    assert "Too much: come later" in (feed.notice or "")
 
 
 def test_a_new_release_does_not_cost_a_new_report(make: Make, backend: FakeBackend, clock: StillClock) -> None:

@@ -1,0 +1,93 @@
+"""What FastAPI can't know of our routes: bodies that they read themselves, and refusals as problem+json."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from pydantic import BaseModel
+
+from device_app.wire.ids import Message
+from device_app.wire.problems import PROBLEM_MEDIA_TYPE, Problem
+
+REFERENCE = "#/components/schemas/{model}"
+MEANINGS: Mapping[int, str] = {
+    204: "Nothing now.",
+    304: "The client has it already.",
+    400: "The request can't be read, or is of another version of the protocol.",
+    401: "The operator's token is needed.",
+    403: "No place in the round.",
+    404: "No such thing here.",
+    408: "The body came too slowly.",
+    409: "It doesn't fit what is under way or came before.",
+    410: "Too old by now.",
+    413: "The body is too large.",
+    415: "The body has the wrong content type.",
+    422: "A field breaks its limit.",
+    429: "This address asks too often.",
+    503: "Not now: too much to do, or still being made.",
+}
+EVERYWHERE = (400, 503)
+"""Another version of the protocol, or too many requests at once."""
+WITH_BODY = (408, 413, 415, 422)
+_BINARY = {"type": "string", "format": "binary"}
+
+
+def answers(*refusals: int, also: Mapping[int, type[BaseModel] | str | None] | None = None) -> dict[int | str, Any]:
+    """A route's `responses`: a problem for each refusal's status and what may happen on every route; and `also` what
+    else it answers by status: a message, bytes of a media type, or nothing."""
+    found: dict[int | str, Any] = {}
+    for status, content in (also or {}).items():
+        found[status] = {"description": MEANINGS.get(status, "The answer.")}
+        if isinstance(content, str):
+            found[status]["content"] = {content: {"schema": _BINARY}}
+        elif content is not None:
+            found[status]["model"] = content
+    problem = {"schema": {"$ref": REFERENCE.format(model=Problem.__name__)}}
+    for status in sorted({*refusals, *EVERYWHERE}):
+        found[status] = {"description": MEANINGS[status], "content": {PROBLEM_MEDIA_TYPE: problem}}
+    return found
+
+
+def takes(kind: type[Message] | str) -> dict[str, Any]:
+    """A route's `openapi_extra`: a body that is this message as JSON, or bytes of this media type."""
+    if isinstance(kind, str):
+        content = {kind: {"schema": _BINARY}}
+    else:
+        content = {"application/json": {"schema": {"$ref": REFERENCE.format(model=kind.__name__)}}}
+        _TAKEN[kind.__name__] = kind
+    return {"requestBody": {"required": True, "content": content}}
+
+
+def document(app: FastAPI) -> dict[str, Any]:
+    """The OpenAPI of an app with all messages that its routes name."""
+    made = get_openapi(title=app.title, version=app.version, routes=app.routes)
+    schemas = made.setdefault("components", {}).setdefault("schemas", {})
+    kinds: list[type[BaseModel]] = [*_TAKEN.values(), Problem]
+    for kind in kinds:
+        schema = kind.model_json_schema(ref_template=REFERENCE)
+        for name, part in schema.pop("$defs", {}).items():
+            schemas.setdefault(name, part)
+        schemas.setdefault(kind.__name__, schema)
+    _count_characters(schemas)
+    return made
+
+
+def _count_characters(schema: Any) -> None:
+    """Pydantic limits bytes fields in bytes; in JSON they are base64, whose characters the lengths of a schema mean."""
+    if isinstance(schema, dict):
+        if schema.get("contentEncoding") == "base64":
+            if "minLength" in schema:
+                schema["minLength"] = -(-schema["minLength"] * 4 // 3)  # without padding
+            if "maxLength" in schema:
+                schema["maxLength"] = -(-schema["maxLength"] // 3) * 4
+        for part in schema.values():
+            _count_characters(part)
+    elif isinstance(schema, list):
+        for part in schema:
+            _count_characters(part)
+
+
+_TAKEN: dict[str, type[Message]] = {}

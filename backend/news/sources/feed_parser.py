@@ -9,6 +9,7 @@ This file is both sides: `parse` runs it as a script, in which nothing of Ownfee
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 import tempfile
@@ -22,6 +23,8 @@ PARSE_WALL_SEC = 600
 PARSE_MEMORY_BYTES = 2 * 1024**3
 ANSWER_LIMIT_BYTES = 100 * 1024 * 1024
 ENTRIES_LIMIT = 10_000
+OUT_OF_MEMORY, ANSWER_TOO_LONG = 3, 4
+"""Exit codes of the parsing process for limits that Python meets as an exception; 1 is a crash."""
 
 
 class FeedRefused(ValueError):
@@ -61,14 +64,25 @@ def parse(data: bytes, *, content_type: str = "", base: str = "") -> ParsedFeed:
         answer.seek(0)
         said = answer.read()
     if done.returncode != 0:
-        raise FeedRefused(
-            f"can't be read within {PARSE_CPU_SEC} s of processor time and "
-            f"{PARSE_MEMORY_BYTES // 1024**2:,} MiB of memory"
-        )
+        raise FeedRefused(_broken_off(done.returncode))
     found = json.loads(said)
     if "refused" in found:
         raise FeedRefused(found["refused"])
     return ParsedFeed(**found)
+
+
+def _broken_off(code: int) -> str:
+    """Why the process ended without an answer; a negative code is the signal that ended it."""
+    ended_by = signal.Signals(-code).name if code < 0 else ""
+    if ended_by in ("SIGXCPU", "SIGKILL"):
+        return f"can't be read within {PARSE_CPU_SEC} s of processor time"
+    if code == OUT_OF_MEMORY:
+        return f"can't be read within {PARSE_MEMORY_BYTES // 1024**2:,} MiB of memory"
+    if code == ANSWER_TOO_LONG:
+        return f"says more than {ANSWER_LIMIT_BYTES // 1024**2:,} MiB once it is read"
+    return (
+        f"made the parser fail ({ended_by or f'exit code {code}'}), which is a defect of Ownfeed's or of feedparser's"
+    )
 
 
 def element(data: bytes) -> bytes:
@@ -164,7 +178,13 @@ def _main() -> None:
         found = _read(sys.stdin.buffer.read(), sys.argv[1], sys.argv[2])
     except FeedRefused as refused:
         found = {"refused": str(refused)}
-    sys.stdout.buffer.write(json.dumps(found).encode())
+    except MemoryError:
+        sys.exit(OUT_OF_MEMORY)
+    try:
+        sys.stdout.buffer.write(json.dumps(found).encode())
+        sys.stdout.buffer.flush()
+    except OSError:  # Python ignores SIGXFSZ, so that a file at its limit is an error of writing
+        sys.exit(ANSWER_TOO_LONG)
 
 
 if __name__ == "__main__":

@@ -6,8 +6,13 @@ A feed is read as far as it can be; an entry that is at fault is refused by itse
 from __future__ import annotations
 
 import gzip
+import signal
+import subprocess
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import httpx
 import pytest
@@ -234,3 +239,27 @@ def test_a_gzip_bomb_is_given_up_at_the_limit() -> None:
     answer = httpx.Response(200, headers={"content-encoding": "gzip"}, stream=httpx.ByteStream(packed))
     with pytest.raises(SourceTooLarge):
         list(read_rss("https://n.example/feed", transport=httpx.MockTransport(lambda _: answer)))
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (-signal.SIGKILL, "of processor time"),
+        (feed_parser.OUT_OF_MEMORY, "of memory"),
+        (feed_parser.ANSWER_TOO_LONG, "once it is read"),
+        (-signal.SIGSEGV, "SIGSEGV.*defect"),
+        (1, "exit code 1.*defect"),
+    ],
+)
+def test_a_parser_that_ended_without_an_answer_says_which_limit_or_that_it_failed(
+    monkeypatch: pytest.MonkeyPatch, code: int, words: str
+) -> None:
+    program = f"import os; os.kill(os.getpid(), {-code})" if code < 0 else f"raise SystemExit({code})"
+
+    def ended(_: object, **streams: Any) -> subprocess.CompletedProcess[bytes]:
+        return subprocess.CompletedProcess([], subprocess.run([sys.executable, "-c", program], check=False).returncode)
+
+    its_own = SimpleNamespace(run=ended, TimeoutExpired=subprocess.TimeoutExpired, DEVNULL=subprocess.DEVNULL)
+    monkeypatch.setattr(feed_parser, "subprocess", its_own)
+    with pytest.raises(FeedRefused, match=words):
+        feed_parser.parse(b"<rss/>")

@@ -291,6 +291,9 @@ class World:
 
     def device(self, profile: str = "reader", **changes: object) -> Device:
         """A device, closed with the world; call it again for the same profile to restart that device."""
+        for former in [one for one in self.devices if one.settings.profile == profile]:
+            former.close()
+            self.devices.remove(former)
         made = build_device(self.device_settings(profile, **changes))
         self.devices.append(made)
         return made

@@ -17,6 +17,7 @@ BENCHES = {
     "endpoint": "experiments.bench.recall_endpoint",
     "recall": "experiments.bench.recall",
     "latency": "experiments.bench.latency",
+    "overload": "experiments.bench.overload",
     "round": "experiments.bench.round",
     "secagg": "experiments.bench.secagg",
     "efficient": "experiments.bench.efficient",

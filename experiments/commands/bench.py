@@ -20,6 +20,7 @@ class Bench(StrEnum):
     endpoint = "endpoint"
     recall = "recall"
     latency = "latency"
+    overload = "overload"
     round = "round"
     secagg = "secagg"
     efficient = "efficient"

@@ -13,6 +13,7 @@ import random
 import resource
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -55,16 +56,16 @@ async def _measured(backend: RunningBackend) -> list[Table]:
     }
     for _, requests in reads.values():
         for request in requests:
-            await offer(port, lambda request=request: request, rate=1, seconds=1)
+            await offer(port, partial(random.choice, [request]), rate=1, seconds=1)
     rows = [
-        _row(f"recall, {rate} a second", await offer(port, lambda: random.choice(reports), rate=rate, seconds=SECONDS))
+        _row(f"recall, {rate} a second", await offer(port, partial(random.choice, reports), rate=rate, seconds=SECONDS))
         for rate in RATES
     ]
     held = await _slow_uploads(backend, port, current)
     stuck = asyncio.create_task(_stuck_headers(port, held))
     names, offers = zip(*reads.items(), strict=True)
     found = await asyncio.gather(
-        *(offer(port, lambda sent=sent: random.choice(sent), rate=rate, seconds=SECONDS) for rate, sent in offers)
+        *(offer(port, partial(random.choice, sent), rate=rate, seconds=SECONDS) for rate, sent in offers)
     )
     await stuck
     stalled = [_row(name, answers) for name, answers in zip(names, found, strict=True)]

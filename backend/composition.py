@@ -124,6 +124,7 @@ def build_services(settings: BackendSettings) -> Services:
             ),
             load_or_create_address_key(settings.data_dir / ADDRESS_KEY_FILE),
         ),
+        retries=settings.round_retries,
     )
     schedule_counts(coordinator, settings)
     return Services(

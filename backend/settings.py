@@ -267,6 +267,14 @@ class BackendSettings(BaseSettings):
         description="Networks without these bounds, such as '127.0.0.0/8' for a fleet on this machine; the demo sets "
         "that. None by default.",
     )
+    round_retries: int = Field(
+        default=2,
+        ge=0,
+        le=10,
+        description="How often a round that its members made fail, by lies or by leaving after their keys, is opened "
+        "again by itself, without the addresses of those who are known to have lied; once where nobody is; 0: never. "
+        "Devices that had paid in the failed round pay again, within their own budget.",
+    )
     popularity_half_life_hours: float = Field(
         default=24.0,
         gt=0,

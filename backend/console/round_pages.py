@@ -114,15 +114,17 @@ def router(room: Room) -> APIRouter:
 
 
 def refused_words(coordinator: Coordinator, status: RoundStatus) -> str:
-    """What became of check-ins from addresses that had their share of a round's places; empty where there were none."""
+    """What became of check-ins from addresses that had their share of a round's places, or get none in a retry; empty
+    where there were none."""
     refused = coordinator.places_refused(status.round)
     if not refused or coordinator.addresses is None:
         return ""
     rules = coordinator.addresses.rules
     hint = "" if rules.proxies else " Behind a proxy all devices look like one address: name it in trusted_proxies."
+    lied = f" or a member from there lied in {status.follows}" if status.follows else ""
     return (
         f"{refused:,} check-ins got no place, since their address had {rules.places:,} already (setting "
-        f"places_per_address).{hint}"
+        f"places_per_address){lied}.{hint}"
     )
 
 

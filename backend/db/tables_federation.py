@@ -45,8 +45,8 @@ class Round(Base):
 
     The states are those of `backend.federation.round`; while a secure sum is under way the row says `open`, and the
     stage is the sum's own (`SecureSumRow`), so that there is one truth. survivors, epsilon and delta: of an opened sum.
-    follows: the round whose conclusion ordered this one. facts: what the round came to, says: in a sentence.
-    memory: of its optimizer. places_refused: to addresses that had as many as one may have.
+    follows: the round whose end ordered this one. facts: what the round came to, says: in a sentence.
+    memory: of its optimizer. places_refused: to addresses that had as many as one may have, or get none (`retries`).
     """
 
     __tablename__ = "rounds"
@@ -80,9 +80,11 @@ class Round(Base):
 
 
 class RoundOrderRow(Base):
-    """A round that another one's conclusion has ordered, written in that conclusion's transaction.
+    """A round that another one's end has ordered, written in that end's transaction.
 
-    Neither opened nor a reason: it's still to be opened. reason: why it can't be.
+    Neither opened nor a reason: it's still to be opened. reason: why it can't be. retries: 0 for what a conclusion
+    orders; the n-th time that a failed round is opened again, n. refused_sources: get no place in it (`Participation`),
+    erased when it has ended.
     """
 
     __tablename__ = "round_orders"
@@ -91,6 +93,8 @@ class RoundOrderRow(Base):
     order: Mapped[str] = mapped_column(Text)
     opened: Mapped[int | None] = mapped_column(ForeignKey("rounds.number"))
     reason: Mapped[str | None] = mapped_column(String(500))
+    retries: Mapped[int] = mapped_column(default=0, server_default="0")
+    refused_sources: Mapped[list[str] | None] = mapped_column(JSON(none_as_null=True))
 
 
 class TimetableRow(Base):

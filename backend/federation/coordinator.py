@@ -35,6 +35,7 @@ from backend.federation.records import (
     round_status,
     under_way,
 )
+from backend.federation.retries import failure_of, forget_refused, is_refused
 from backend.federation.round import UNDER_WAY, advance
 from backend.federation.scores import Score, scores
 from backend.federation.secagg.book import SumBook
@@ -70,6 +71,7 @@ class Coordinator:
         clock: the time, in UTC; tests bring their own.
         held_out: share of their samples that devices leave to the release gate; 0 while there is none.
         addresses: bounds what one network address may take of a round; None bounds nothing.
+        retries: how often a round that its members made fail is opened again (`retries`); 0: never.
     """
 
     def __init__(
@@ -81,9 +83,10 @@ class Coordinator:
         clock: Callable[[], datetime] = utc_now,
         held_out: float = 0.0,
         addresses: ClientAddresses | None = None,
+        retries: int = 0,
     ) -> None:
         self._engine = engine
-        self.addresses = addresses
+        self.addresses, self._retries = addresses, retries
         self._systems = systems
         self._clock = clock
         self._room = Stockroom(engine, releases, clock, data_dir, held_out)
@@ -137,12 +140,15 @@ class Coordinator:
         return None
 
     def _has_places_for(self, session: Session, row: Round, source: str | None) -> bool:
-        """Whether the source has fewer places in this round than one source may have."""
+        """Whether the source has fewer places in this round than it may have."""
+        if is_refused(session, row, source):
+            return False
         limit = 0 if self.addresses is None else self.addresses.rules.places
         return source is None or not limit or count_joined(session, row, source) < limit
 
     def places_refused(self, round_id: RoundId) -> int:
-        """How many check-ins found no place since their address had as many as it may have. Raises UnknownRound."""
+        """How many check-ins found no place since their address had as many as it may have, or a member from there
+        lied in the round that this one repeats. Raises UnknownRound."""
         with reading_session(self._engine) as session:
             return find_round(session, round_id).places_refused
 
@@ -185,7 +191,7 @@ class Coordinator:
     def step(self) -> RoundStatus | None:
         """End the round under way if its time has come: complete, or past its deadline. Returns it if it was ended.
 
-        What its conclusion orders is opened at once, what a server was killed before opening first of all, and what is
+        What its end orders is opened at once, what a server was killed before opening first of all, and what is
         scheduled at a tick of its own. A round whose updates can't be applied becomes failed, with the reason; anything
         unforeseen is raised besides.
         """
@@ -232,11 +238,12 @@ class Coordinator:
                 .where(Participation.source.is_not(None), Participation.round.in_(ended))
                 .values(source=None)
             )
+            forget_refused(session)
 
     def _give_up(self, round_id: RoundId, reason: str) -> None:
         """Fail a round unless it has ended meanwhile, by the operator's hand: that reason stays then."""
         with suppress(IllegalTransition):
-            self._fail(round_id, reason)
+            self._fail(round_id, reason, self._retries)
         self._forget(round_id, reason)
 
     def _forget(self, round_id: RoundId, reason: str) -> None:
@@ -248,16 +255,28 @@ class Coordinator:
         else:
             self.plain.forget(round_id)
 
-    def _fail(self, round_id: RoundId, reason: str) -> RoundStatus:
+    def _fail(self, round_id: RoundId, reason: str, retries: int = 0) -> RoundStatus:
+        """retries: how often it may be opened again, if its members have made it fail."""
         with reading_session(self._engine) as session:
             row = find_round(session, round_id)
+            # A sum that has failed stays as it is, so what is read here holds in the transaction below.
+            failure = failure_of(session, row, retries)
 
         def mark(session: Session, published: ReleaseId | None) -> None:
             mine = find_round(session, round_id, to_change=True)
             mine.state = advance(cast(RoundState, mine.state), "failed")
             mine.reason, mine.finished_at = reason[:500], self._clock()
             mine.published = None if published is None else release_number(published)
+            if failure is not None:
+                mine.says = failure.says
+                if failure.retry is not None:
+                    session.add(failure.retry.row(mine.number))
 
+        if failure is not None and failure.retry is not None:
+            # What a failure does to the release waits for the last of the retries.
+            with writing_session(self._engine) as session:
+                mark(session, None)
+            return self.status(round_id)
         stock = self._room.stock_of(row)
         end_unfinished(self._systems.get(row.system), self._room, stock, f"{round_id}: {reason}", mark)
         return self.status(round_id)

@@ -1,4 +1,4 @@
-"""Opening rounds: those asked for now, and those that another round's conclusion has ordered."""
+"""Opening rounds: those asked for now, and those that another round's end has ordered."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class OrderBook:
         return judge.why_not(spec, self._room.engine, devices) if isinstance(judge, JudgesItsWorth) else None
 
     def open_waiting(self) -> RoundStatus | None:
-        """Open what the last conclusion has ordered, if nothing is under way: once, however often the server is killed.
+        """Open what the last end has ordered, if nothing is under way: once, however often the server is killed.
 
         What can't be opened is given up, with the reason in its row; anything unforeseen is raised besides.
         """
@@ -154,7 +154,8 @@ class OrderBook:
 
     def _give_up(self, after: int, order: RoundOrder, reason: str) -> None:
         def mark(session: Session, published: ReleaseId | None) -> None:
-            session.get_one(RoundOrderRow, after).reason = reason[:500]
+            given_up = session.get_one(RoundOrderRow, after)
+            given_up.reason, given_up.refused_sources = reason[:500], None
 
         stock = self._room.stock(self._room.releases.require_current(), order, after)
         end_unfinished(self._systems.get(order.system), self._room, stock, reason, mark)

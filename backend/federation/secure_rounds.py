@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from sqlalchemy import select
@@ -12,12 +12,12 @@ from sqlalchemy.orm import Session
 
 from backend.db.sessions import reading_session
 from backend.db.tables_federation import Participation, Round, SecureSumRow
-from backend.federation.errors import RoundClosed, RoundImpossible, UnknownPseudonym, UnknownRound
-from backend.federation.gathering import gather_sum
+from backend.federation.errors import RoundClosed, RoundImpossible, UnknownPseudonym, UnknownRound, UpdateRefused
+from backend.federation.gathering import Gathered, gather_sum
 from backend.federation.records import place, round_number
 from backend.federation.round import UNDER_WAY
 from backend.federation.secagg.book import SumBook
-from backend.federation.secagg.errors import SumStageClosed, UnknownSum
+from backend.federation.secagg.errors import SharesAwaited, SumStageClosed, UnknownSum
 from backend.federation.secagg.record import ENDED
 from backend.federation.settlement import settle
 from backend.federation.stockroom import Stockroom
@@ -150,9 +150,18 @@ class SecureRounds:
             return seen.reason
         if seen.is_due and seen.stage == "unmask":
             manifest = RoundManifest.model_validate_json(row.manifest)
-            settle(lambda: gather_sum(self._book, manifest), self._systems[row.system], self._room, row)
-            self._book.clear()
+            with suppress(SharesAwaited):
+                settle(lambda: self._gather(manifest), self._systems[row.system], self._room, row)
+                self._book.clear()
         return None
+
+    def _gather(self, manifest: RoundManifest) -> Gathered:
+        """`gather_sum`; a sum that honest members can't give has failed by their doing, and its record says so."""
+        try:
+            return gather_sum(self._book, manifest)
+        except UpdateRefused as refused:
+            self._book.fail(manifest.round, str(refused), by_members=True)
+            raise
 
     def fail(self, round_id: RoundId, reason: str) -> None:
         """End the sum of a round that ends without it; nothing is opened any more."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from sqlalchemy import Engine, select
 
 from backend.db.sessions import reading_session
-from backend.db.tables_federation import Round
+from backend.db.tables_federation import Round, RoundOrderRow
 from backend.federation.optimizers import Memory
 from backend.federation.strategies.strategy import Past, RoundOrder, Stock
 from backend.releases.store import ReleaseStore
@@ -50,9 +50,13 @@ class Stockroom:
         """For a round under way."""
         return self.stock(self.releases.manifest(f"r{row.release}"), order_of(row), row.follows)
 
-    def _past(self, number: int) -> Past:
+    def _past(self, number: int) -> Past | None:
+        """The round of this number; if it failed and is opened again, the one that it followed, if it followed any."""
         with reading_session(self.engine) as session:
             row = session.get_one(Round, number)
+            order = session.get(RoundOrderRow, number)
+            if order is not None and order.retries:
+                return None if row.follows is None else self._past(row.follows)
             return Past(
                 order=order_of(row),
                 manifest=RoundManifest.model_validate_json(row.manifest),

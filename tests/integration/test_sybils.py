@@ -64,15 +64,25 @@ def server(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Server]:
     settings = BackendSettings(data_dir=tmp_path, **getattr(request, "param", {}))
     services = build_services(settings)
     publish_nothing_much(services.releases)
-    addresses = services.coordinator.addresses
-    services.coordinator = Coordinator(
-        services.engine, services.releases, summing_systems(LENGTH), tmp_path, clock, addresses=addresses
-    )
+    services.coordinator = coordinator_of(services, clock)
     # Nobody ticks: the test says when the server looks at its clock.
     services.settings = services.settings.model_copy(update={"round_tick_sec": 3_600.0})
     with serving(create_app(services=services)) as url, httpx.Client(base_url=url, timeout=60.0) as http:
         yield Server(services, url, http, clock)
     services.close()
+
+
+def coordinator_of(services: Services, clock: StillClock) -> Coordinator:
+    """What a process starts with, but for its systems and clock; again for a restart."""
+    return Coordinator(
+        services.engine,
+        services.releases,
+        summing_systems(LENGTH),
+        services.settings.data_dir,
+        clock,
+        addresses=services.coordinator.addresses,
+        retries=services.settings.round_retries,
+    )
 
 
 BEHIND_A_PROXY = {"trusted_proxies": ("127.0.0.0/8",)}

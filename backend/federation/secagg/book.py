@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -19,7 +19,7 @@ from sqlalchemy.orm import Session
 
 from backend.db.sessions import reading_session, writing_session
 from backend.db.tables_federation import SecureSumRow
-from backend.federation.secagg.errors import SumFailed, SumMessageRefused, UnknownSum
+from backend.federation.secagg.errors import SharesAwaited, SumFailed, SumMessageRefused, UnknownSum
 from backend.federation.secagg.members import Members
 from backend.federation.secagg.messages import MessageStage
 from backend.federation.secagg.record import ENDED, ServerStage, SumRecord
@@ -237,7 +237,8 @@ class SumBook:
     def opened(self, name: str) -> OpenedSum:
         """The sum without its masks; what is stored stays as it is until `finish`.
 
-        Raises SumFailed, after which the sum is `failed`, or SumStageClosed at another stage than unmask.
+        Raises SumFailed, after which the sum is `failed`; SharesAwaited if shares are false and more may come, after
+        which the sum is due when all have come or its time is over; or SumStageClosed at another stage than unmask.
         """
         try:
             with reading_session(self._engine) as session:
@@ -245,7 +246,9 @@ class SumBook:
                 left = one.leftover()
             return one.unmask(left, threads=self._threads)
         except SumFailed as failed:
-            self.fail(name, failed.detail)
+            if failed.by_members and self._waits_for_all(name):
+                raise SharesAwaited from failed
+            self.fail(name, failed.detail, by_members=failed.by_members, liars=failed.liars)
             raise
 
     def finish(self, session: Session, name: str) -> None:
@@ -278,11 +281,19 @@ class SumBook:
             for name, _ in ended:
                 _row(session, name, to_change=True).total = None
 
-    def fail(self, name: str, reason: str) -> None:
-        """End a sum that isn't ended; nothing of it is left on disk."""
+    def fail(self, name: str, reason: str, *, by_members: bool = False, liars: Sequence[int] = ()) -> None:
+        """End a sum that isn't ended; nothing of it is left on disk. The arguments: as of `SumFailed`."""
         with self._turn(name) as (_, _, one):
             if one.stage not in ENDED:
-                one.fail(reason)
+                one.fail(reason, by_members=by_members, liars=liars)
+
+    def _waits_for_all(self, name: str) -> bool:
+        """Have stage unmask wait for the shares of every survivor; False if they are all there, or it's too late."""
+        with self._turn(name) as (_, row, one):
+            if one.stage != "unmask" or self._clock() >= row.closes_at:
+                return False
+            one.record.needs_all = True
+            return not one.complete
 
     def under_way(self) -> list[str]:
         """Names of sums that have not ended."""

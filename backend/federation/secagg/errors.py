@@ -5,10 +5,13 @@ OwnfeedError
 ├── SumMessageRefused     422  the message is not what its stage takes
 ├── SumMessageConflict    409  another message of this stage came before from the same place
 ├── SumStageClosed        409  early or late: the sum is at another stage
-└── SumFailed             409  too few members, or their shares are false; nothing was opened
+├── SumFailed             409  too few members, or their shares are false; nothing was opened
+└── SharesAwaited         409  some shares are false, and more may come
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from backend.errors import OwnfeedError
 
@@ -48,6 +51,25 @@ class SumStageClosed(OwnfeedError):
 
 
 class SumFailed(OwnfeedError):
-    """Too few members, or their shares are false; nothing was opened."""
+    """Too few members, or their shares are false; nothing was opened.
+
+    Args:
+        detail: what is wrong.
+        by_members: too few of them, or something false from one, and no fault of the server's disk.
+        liars: members who are known to have shared a false secret.
+    """
 
     code, status, title = "sum-failed", 409, "The secure sum can't be opened"
+
+    def __init__(self, detail: str, *, by_members: bool = False, liars: Sequence[int] = ()) -> None:
+        super().__init__(detail)
+        self.by_members, self.liars = by_members, tuple(liars)
+
+
+class SharesAwaited(OwnfeedError):
+    """Some shares are false, and the members who haven't sent theirs have time left to."""
+
+    code, status, title = "shares-awaited", 409, "The secure sum waits for more shares"
+
+    def __init__(self) -> None:
+        super().__init__("Some shares are false; the sum waits for those of the other members.")

@@ -55,6 +55,9 @@ class Messages(Protocol):
     def bodies(self, stage: MessageStage, among: Collection[int] | None = None) -> Iterable[tuple[int, bytes]]:
         """Member and body of each message, ascending, one after the other."""
 
+    def pseudonyms(self, members: Collection[int]) -> tuple[str, ...]:
+        """Of these members."""
+
     def forget(self) -> None:
         """Erase everything."""
 
@@ -106,6 +109,10 @@ class HeldMessages:
         """As `Messages`."""
         come = self.entries.get(stage, {})
         return ((member, come[member].body) for member in self.members(stage, among))
+
+    def pseudonyms(self, members: Collection[int]) -> tuple[str, ...]:
+        """As `Messages`."""
+        return tuple(name for name, member in self.numbers.items() if member in members)
 
     def forget(self) -> None:
         """As `Messages`."""

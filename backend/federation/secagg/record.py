@@ -19,6 +19,9 @@ class SumRecord(BaseModel):
 
     members, degree and circle are the graph, and threshold is t, once stage keys is closed. It changes when a stage
     closes and at no message; all but two bytes a member of the sparse graph is of constant size.
+
+    reason: why it failed; by_members: since too few of them went on, or one sent something false. liars: pseudonyms of
+    those who are known to have lied (`unmask`). needs_all: false shares came, so stage unmask waits for every member's.
     """
 
     model_config = ConfigDict(extra="forbid", ser_json_bytes="base64", val_json_bytes="base64")
@@ -27,6 +30,9 @@ class SumRecord(BaseModel):
     wanted_threshold: int | None = None
     stage: ServerStage = "keys"
     reason: str | None = None
+    by_members: bool = False
+    liars: tuple[str, ...] = ()
+    needs_all: bool = False
     members: int = 0
     degree: int = 0
     circle: bytes = b""

@@ -80,6 +80,11 @@ class SumRows:
             if len(page) < AT_ONCE:
                 return
 
+    def pseudonyms(self, members: Collection[int]) -> tuple[str, ...]:
+        """As `Messages`."""
+        found = select(SumMessageRow.pseudonym).where(*self._of("keys"), *self._among(members))
+        return tuple(self._session.scalars(found.order_by(SumMessageRow.member)))
+
     def forget(self) -> None:
         """As `Messages`."""
         self._session.execute(delete(SumMessageRow).where(SumMessageRow.sum == self._name))

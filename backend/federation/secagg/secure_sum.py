@@ -7,7 +7,7 @@ together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -191,6 +191,8 @@ class SecureSum:
             return messages.count("masked") >= messages.count("shares")
         if stage == "agree":
             return messages.count("agree") >= messages.count("masked")
+        if stage == "unmask" and self.record.needs_all:
+            return messages.count("unmask") >= messages.count("masked")
         if stage == "unmask" and messages.count("unmask") >= self.record.threshold:
             return self.record.graph.fewest(messages.members("unmask")) >= self.record.threshold
         return False
@@ -214,7 +216,8 @@ class SecureSum:
             else:
                 raise SumStageClosed("one that ends without opening", record.stage)
         except SumFailed as failed:
-            self.fail(failed.detail)
+            # That nobody turned up is no failure of members: there are none yet.
+            self.fail(failed.detail, by_members=record.stage != "keys")
             raise
         return record.stage
 
@@ -223,7 +226,7 @@ class SecureSum:
         try:
             left = self.leftover()
         except SumFailed as failed:
-            self.fail(failed.detail)
+            self.fail(failed.detail, by_members=failed.by_members, liars=failed.liars)
             raise
         self.finish()
         return self.unmask(left, threads=threads)
@@ -244,9 +247,10 @@ class SecureSum:
         self.messages.forget()
         self.record.stage = "opened"
 
-    def fail(self, reason: str) -> None:
-        """End the sum; what it holds is forgotten."""
-        self.record.stage, self.record.reason = "failed", reason
+    def fail(self, reason: str, *, by_members: bool = False, liars: Sequence[int] = ()) -> None:
+        """End the sum; what it holds is forgotten, but for who has lied. The arguments: as of `SumFailed`."""
+        self.record.stage, self.record.reason, self.record.by_members = "failed", reason, by_members
+        self.record.liars = self.messages.pseudonyms(liars) if liars else ()
         self.messages.forget()
         if self._total is not None:
             self._total[:] = 0

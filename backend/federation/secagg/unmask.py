@@ -3,22 +3,39 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
+from backend.federation.secagg.decoding import decode, tolerated
 from backend.federation.secagg.errors import SumFailed
 from backend.federation.secagg.members import Members
 from backend.federation.secagg.packing import commitment_of, revealed_rows
 from device_app.wire.pairing import pair_seed, seed_commitment
-from device_app.wire.shamir import SHARE_BYTES, LagrangeBasis, SharingError, join_bytes
+from device_app.wire.shamir import SECRET_BYTES, SHARE_BYTES, LagrangeBasis, SharingError, join_bytes
 
 TRIES = 64
 """Sets of holders tried for one secret, where some of them send false shares."""
+DECODED = 16
+"""Secrets of one sum that are decoded, and shares of each: that takes a time that grows with these squared."""
+DECODED_SHARES = 256
 BASES_KEPT = 64
 """Of a sparse graph nearly every secret has holders of its own, and a basis of each would fill memory for nothing."""
 _NUMBER_BYTES = 4
+
+
+class FalseSecret(Exception):
+    """Shares that don't give the secret; `leftover_masks` makes a SumFailed of it.
+
+    suspects: how many of their holders may have lied while it's all the same the fault of whoever shared it; 0: nothing
+    is known.
+    """
+
+    def __init__(self, detail: str, suspects: int) -> None:
+        super().__init__(detail)
+        self.detail, self.suspects = detail, suspects
 
 
 @dataclass(frozen=True)
@@ -39,18 +56,24 @@ class Joiner:
         # Which holders are tried is no secret and costs no privacy: a repeatable choice is good enough.
         self._order = random.Random(0)
         self._trusted: list[int] = []
+        self._left = DECODED
 
     def join(self, name: str, shares: Mapping[int, bytes], fits: Callable[[bytes], bool]) -> bytes:
         """The secret that `fits`, from the first set of holders that gives it.
 
-        Raises SumFailed, with the secret's name, if there are fewer shares than the threshold, or no set that was tried
-        gives a fitting secret.
+        Raises SumFailed, with the secret's name, if there are fewer shares than the threshold, and FalseSecret if no
+        set that was tried gives a fitting secret.
         """
         if len(shares) < self._threshold:
-            raise SumFailed(f"{len(shares)} of the {self._threshold} shares of {name} have come.")
+            raise SumFailed(f"{len(shares)} of the {self._threshold} shares of {name} have come.", by_members=True)
         holders = [one for one in self._trusted if one in shares]
         holders += sorted(shares.keys() - set(holders))
-        for _ in range(TRIES):
+        is_decoded = False
+        for attempt in range(TRIES):
+            if attempt == 1 and self._can_decode(shares):
+                is_decoded = True
+                if (decoded := self._decoded(shares, fits)) is not None:
+                    return decoded
             chosen = tuple(sorted(holders[: self._threshold]))
             try:
                 secret = join_bytes(self._basis(chosen), shares)
@@ -62,7 +85,23 @@ class Joiner:
             if len(shares) == self._threshold:
                 break
             self._order.shuffle(holders)
-        raise SumFailed(f"The shares of {name} do not give it: some of their holders sent false ones.")
+        suspects = tolerated(len(shares), self._threshold) if is_decoded else 0
+        raise FalseSecret(f"The shares of {name} do not give it: some are false.", suspects)
+
+    def _can_decode(self, shares: Mapping[int, bytes]) -> bool:
+        return bool(self._left and len(shares) <= DECODED_SHARES and tolerated(len(shares), self._threshold))
+
+    def _decoded(self, shares: Mapping[int, bytes], fits: Callable[[bytes], bool]) -> bytes | None:
+        """The fitting secret, if all but `tolerated` shares lie on its polynomial."""
+        self._left -= 1
+        found = decode({holder: int.from_bytes(share, "big") for holder, share in shares.items()}, self._threshold)
+        if found is None or found.secret >> (8 * SECRET_BYTES):
+            return None
+        secret = found.secret.to_bytes(SECRET_BYTES, "big")
+        if not fits(secret):
+            return None
+        self._trusted = sorted(found.agreeing)
+        return secret
 
     def _basis(self, holders: tuple[int, ...]) -> LagrangeBasis:
         if holders not in self._bases:
@@ -75,7 +114,10 @@ class Joiner:
 def leftover_masks(members: Members) -> LeftoverMasks:
     """What is still on the sum of U3: every survivor's self mask, and the pair masks between U3 and U2 without U3.
 
-    Raises SumFailed where a secret can't be joined.
+    Raises SumFailed where a secret can't be joined. It names who shared a false one, a seed or a key that is not the
+    one it committed to: nobody else, as long as at most k of the r members that hold shares of it and answered are
+    liars, k = floor((r - t) / 2). Up to k false shares are corrected. Where more than k secrets are false, more than k
+    members have lied, in sharing or in answering; which of the two nobody can tell, and nobody is named.
     """
     messages, record = members.messages, members.record
     context = record.terms.digest()
@@ -85,6 +127,7 @@ def leftover_masks(members: Members) -> LeftoverMasks:
     seed_shares, key_shares = _gathered(members)
     minus: list[bytes] = []
     gone: list[int] = []
+    false = _FalseSecrets()
     for member, body in messages.bodies("shares"):
         if member not in alive:
             gone.append(member)
@@ -94,7 +137,8 @@ def leftover_masks(members: Members) -> LeftoverMasks:
         def seed_fits(secret: bytes, member: int = member, commitment: bytes = commitment) -> bool:
             return seed_commitment(context, member, secret) == commitment
 
-        minus.append(joiner.join(f"member {member}'s seed", _shares(seed_shares, member), seed_fits))
+        with false.of(member):
+            minus.append(joiner.join(f"member {member}'s seed", _shares(seed_shares, member), seed_fits))
     plus: list[bytes] = []
     for member in gone:
         left = members.alive(member)
@@ -105,13 +149,48 @@ def leftover_masks(members: Members) -> LeftoverMasks:
         def key_fits(secret: bytes, public: bytes = keys[member].mask_key) -> bool:
             return X25519PrivateKey.from_private_bytes(secret).public_key().public_bytes_raw() == public
 
-        joined = joiner.join(f"member {member}'s key", _shares(key_shares, member), key_fits)
+        with false.of(member):
+            joined = joiner.join(f"member {member}'s key", _shares(key_shares, member), key_fits)
+        if member in false.members:
+            continue
         secret = X25519PrivateKey.from_private_bytes(joined)
         for one in left:
             seed = pair_seed(context, secret, keys[one].mask_key, (one, member))
             # The lower member added this mask, the higher took it off.
             (minus if one < member else plus).append(seed)
+    false.check()
     return LeftoverMasks(plus, minus, survivors)
+
+
+@dataclass
+class _FalseSecrets:
+    """Members whose secrets could not be joined. fewest: of the liars that each can bear among those who answered."""
+
+    members: list[int] = field(default_factory=list)
+    fewest: int = 0
+    first: FalseSecret | None = None
+
+    @contextmanager
+    def of(self, member: int) -> Iterator[None]:
+        """Joins a secret of this member. Once too many are false to name anybody, there is no use in going on."""
+        try:
+            yield
+        except FalseSecret as false:
+            self.fewest = false.suspects if self.first is None else min(self.fewest, false.suspects)
+            self.first = self.first or false
+            self.members.append(member)
+            if len(self.members) > self.fewest:
+                raise self._failed() from false
+
+    def check(self) -> None:
+        """Raises SumFailed if there is any."""
+        if self.first is not None:
+            raise self._failed() from self.first
+
+    def _failed(self) -> SumFailed:
+        assert self.first is not None
+        liars = self.members if len(self.members) <= self.fewest else []
+        return SumFailed(self.first.detail, by_members=True, liars=liars)
 
 
 def _gathered(members: Members) -> tuple[dict[int, bytearray], dict[int, bytearray]]:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RoundOrder:
-    """A round to be opened: by the operator, by the schedule, or by the conclusion of another."""
+    """A round to be opened: by the operator, by the schedule, or by the end of another."""
 
     system: str
     cohort: int

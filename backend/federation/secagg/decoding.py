@@ -1,0 +1,107 @@
+"""Shamir shares of which some are false: Reed-Solomon decoding by Gao's algorithm (2003, "A new algorithm for decoding
+Reed-Solomon codes"). Polynomials are lists of coefficients, the lowest first, without noughts at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from device_app.wire.shamir import PRIME
+
+Polynomial = list[int]
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """The secret of the polynomial that most shares lie on, and the holders whose shares do."""
+
+    secret: int
+    agreeing: frozenset[int]
+
+
+def tolerated(shares: int, threshold: int) -> int:
+    """How many of so many shares may be false while the true polynomial is still the only one that can be meant."""
+    return max(0, (shares - threshold) // 2)
+
+
+def decode(shares: Mapping[int, int], threshold: int, prime: int = PRIME) -> Decoded | None:
+    """The polynomial of degree below `threshold` that all but at most `tolerated` shares lie on; None if there is none.
+
+    shares: values by holder, holders distinct and in 1 .. prime - 1. Time grows with their number squared.
+
+    At most one polynomial is so: two would agree on len(shares) - 2 tolerated >= threshold points.
+    """
+    points = list(shares)
+    above, below = _vanishing(points, prime), _interpolated(shares, prime)
+    before: Polynomial = []
+    factor: Polynomial = [1]
+    while 2 * (len(below) - 1) >= len(points) + threshold:
+        quotient, rest = _divided(above, below, prime)
+        above, below = below, rest
+        before, factor = factor, _minus(before, _times(quotient, factor, prime), prime)
+    found, rest = _divided(below, factor, prime)
+    if rest or len(found) > threshold:
+        return None
+    agreeing = frozenset(point for point in points if _value(found, point, prime) == shares[point] % prime)
+    if len(agreeing) < len(points) - tolerated(len(points), threshold):
+        return None
+    return Decoded(found[0] if found else 0, agreeing)
+
+
+def _vanishing(points: list[int], prime: int) -> Polynomial:
+    product = [1]
+    for point in points:
+        product = _times(product, [-point % prime, 1], prime)
+    return product
+
+
+def _interpolated(shares: Mapping[int, int], prime: int) -> Polynomial:
+    """Newton's form, multiplied out."""
+    total: Polynomial = []
+    basis: Polynomial = [1]
+    for point, value in shares.items():
+        step = (value - _value(total, point, prime)) * pow(_value(basis, point, prime), -1, prime) % prime
+        total = _minus(total, [-step * each % prime for each in basis], prime)
+        basis = _times(basis, [-point % prime, 1], prime)
+    return total
+
+
+def _value(polynomial: Polynomial, point: int, prime: int) -> int:
+    value = 0
+    for coefficient in reversed(polynomial):
+        value = (value * point + coefficient) % prime
+    return value
+
+
+def _times(one: Polynomial, other: Polynomial, prime: int) -> Polynomial:
+    if not one or not other:
+        return []
+    product = [0] * (len(one) + len(other) - 1)
+    for place, left in enumerate(one):
+        for shift, right in enumerate(other):
+            product[place + shift] += left * right
+    return _trimmed([each % prime for each in product])
+
+
+def _minus(one: Polynomial, other: Polynomial, prime: int) -> Polynomial:
+    length = max(len(one), len(other))
+    padded, taken = one + [0] * (length - len(one)), other + [0] * (length - len(other))
+    return _trimmed([(left - right) % prime for left, right in zip(padded, taken, strict=True)])
+
+
+def _divided(one: Polynomial, by: Polynomial, prime: int) -> tuple[Polynomial, Polynomial]:
+    """Quotient and rest; `by` is not nought."""
+    rest, quotient = list(one), [0] * max(0, len(one) - len(by) + 1)
+    lead = pow(by[-1], -1, prime)
+    for place in reversed(range(len(quotient))):
+        factor = rest[place + len(by) - 1] * lead % prime
+        quotient[place] = factor
+        for shift, coefficient in enumerate(by):
+            rest[place + shift] = (rest[place + shift] - factor * coefficient) % prime
+    return _trimmed(quotient), _trimmed(rest)
+
+
+def _trimmed(polynomial: Polynomial) -> Polynomial:
+    while polynomial and not polynomial[-1]:
+        polynomial.pop()
+    return polynomial

@@ -1,0 +1,68 @@
+"""Members of a secure sum that lie, over HTTP: keys and signatures are real, one message is the attacker's."""
+
+from __future__ import annotations
+
+import httpx
+
+from device_app.wire.secagg import Box, RevealedShare, RevealedShares, SharedKeys
+from experiments.bench.secagg_clients import WireClient
+
+
+class LyingMember(WireClient):
+    """Sends what `lie` makes of each message, and goes on as if it had sent its own."""
+
+    def send(self) -> httpx.Response:
+        sealed = self._step.sealed
+        forged = self.lie(self.stage, sealed.payload)
+        answer = self.http.put(self._path(), content=forged, headers={"Content-Type": sealed.content_type})
+        self._is_sent = self._is_sent or answer.is_success
+        return answer
+
+    def lie(self, stage: str, payload: bytes) -> bytes:
+        """The bytes to send at this stage."""
+        raise NotImplementedError
+
+
+class FalseSeed(LyingMember):
+    """Commits to another seed than the one that it shares and masks with."""
+
+    def lie(self, stage: str, payload: bytes) -> bytes:
+        if stage != "shares":
+            return payload
+        shared = SharedKeys.model_validate_json(payload)
+        return shared.model_copy(update={"seed_commitment": bytes(32)}).model_dump_json().encode()
+
+
+class FalseShares(LyingMember):
+    """Answers with noughts in place of the others' shares."""
+
+    def lie(self, stage: str, payload: bytes) -> bytes:
+        if stage != "unmask":
+            return payload
+        revealed = RevealedShares.model_validate_json(payload)
+        seeds = tuple(RevealedShare(member=one.member, share=bytes(33)) for one in revealed.seeds)
+        return RevealedShares(seeds=seeds, keys=revealed.keys).model_dump_json().encode()
+
+
+class BadBoxes(LyingMember):
+    """Sends each member the box of another, which it can't open."""
+
+    def lie(self, stage: str, payload: bytes) -> bytes:
+        if stage != "shares":
+            return payload
+        shared = SharedKeys.model_validate_json(payload)
+        moved = (*shared.boxes[1:], shared.boxes[0])
+        boxes = tuple(Box(member=one.member, box=other.box) for one, other in zip(shared.boxes, moved, strict=True))
+        return shared.model_copy(update={"boxes": boxes}).model_dump_json().encode()
+
+
+class Garbage(LyingMember):
+    """Adds a quarter of the ring to every number that it sends."""
+
+    def lie(self, stage: str, payload: bytes) -> bytes:
+        if stage != "masked":
+            return payload
+        forged = bytearray(payload)
+        for place in range(3, len(forged), 4):
+            forged[place] = (forged[place] + 0x40) % 256
+        return bytes(forged)

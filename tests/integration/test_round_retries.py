@@ -1,0 +1,185 @@
+"""A member lies, and its round fails: the round is opened again, without the liar where it is known.
+
+Real routes, coordinator and database over HTTP; where a request comes from is what a proxy on this machine says. Nobody
+ticks but the test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+import httpx
+import pytest
+from sqlalchemy import select
+
+from backend.app import create_app
+from backend.composition import build_services
+from backend.db.sessions import reading_session
+from backend.db.tables_federation import Participation, RoundOrderRow
+from backend.settings import BackendSettings
+from device_app.errors import SumAborted
+from device_app.wire.rounds import RoundStatus
+from experiments.bench.secagg_clients import WireClient
+from experiments.bench.secagg_server import SUMMING, publish_nothing_much
+from tests.doubles.clock import StillClock
+from tests.doubles.lying_members import BadBoxes, FalseSeed, FalseShares, Garbage
+from tests.doubles.small_world import serving
+from tests.integration.test_secure_clients import numbers
+from tests.integration.test_sybils import BEHIND_A_PROXY, Server, coordinator_of
+
+COHORT, MINIMUM = 12, 10
+LIAR = "203.0.113.9"
+STAGE_SEC = 300.0
+"""More than any stage of these rounds lasts."""
+
+
+@pytest.fixture
+def server(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Server]:
+    clock = StillClock()
+    services = build_services(BackendSettings(data_dir=tmp_path, **BEHIND_A_PROXY, **getattr(request, "param", {})))
+    publish_nothing_much(services.releases)
+    services.coordinator = coordinator_of(services, clock)
+    services.settings = services.settings.model_copy(update={"round_tick_sec": 3_600.0})
+    with serving(create_app(services=services)) as url, httpx.Client(base_url=url, timeout=60.0) as http:
+        server = Server(services, url, http, clock)
+        services.coordinator.open_round(SUMMING, cohort=COHORT, cohort_minimum=MINIMUM, seconds=600)
+        yield server
+    services.close()
+
+
+def joining(server: Server, kind: type[WireClient], place: int, address: str) -> WireClient | None:
+    with httpx.Client(base_url=server.url, headers={"X-Forwarded-For": address}, timeout=60.0) as http:
+        found = kind.joining(http, "r1", SUMMING, partial(numbers, place))
+    if found is not None:
+        found.http = server.http
+    return found
+
+
+def everybody(server: Server, liar: type[WireClient]) -> list[WireClient]:
+    """The liar first, then honest members, as far as there are places."""
+    honest = [joining(server, WireClient, at, f"198.51.100.{at}") for at in range(1, COHORT)]
+    return [one for one in (joining(server, liar, 0, LIAR), *honest) if one is not None]
+
+
+def play(server: Server, members: Sequence[WireClient], steps: int = 5) -> RoundStatus:
+    """Everybody goes as far as it can, and the server's time goes on; how the members' round ends."""
+    name = members[0].offer.manifest.round
+    for _ in range(steps):
+        for one in members:
+            with suppress(SumAborted, httpx.HTTPStatusError):
+                one.go_on()
+        server.clock.go_on(STAGE_SEC)
+        server.step()
+        status = server.services.coordinator.status(name)
+        if status.finished_at is not None:
+            break
+    return status
+
+
+def test_who_shared_a_false_seed_is_kept_from_the_round_that_is_opened_in_its_place(server: Server) -> None:
+    members = everybody(server, FalseSeed)
+    failed = play(server, members)
+    assert (failed.state, failed.followed_by) == ("failed", "round-2"), failed.reason
+    assert failed.says == ("Members known to have lied: 1. It is opened again without the addresses they came from: 1.")
+
+    assert joining(server, FalseSeed, 0, LIAR) is None
+    assert server.services.coordinator.places_refused("round-2") == 1
+    honest = everybody(server, FalseSeed)
+    assert len(honest) == COHORT - 1
+    applied = play(server, honest)
+    assert (applied.state, applied.survivors, applied.follows) == ("applied", COHORT - 1, "round-1"), applied.reason
+
+
+def test_the_liars_source_is_erased_when_the_retry_has_ended(server: Server) -> None:
+    play(server, everybody(server, FalseSeed))
+    with reading_session(server.services.engine) as session:
+        refused = session.get_one(RoundOrderRow, 1).refused_sources
+        kept = list(session.scalars(select(Participation.source).where(Participation.source.is_not(None))))
+    assert refused is not None
+    assert (len(refused), kept) == (1, [])
+    play(server, everybody(server, FalseSeed))
+    with reading_session(server.services.engine) as session:
+        assert session.get_one(RoundOrderRow, 1).refused_sources is None
+
+
+def test_a_server_killed_after_the_failure_opens_the_retry_once_and_still_refuses_the_liar(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    members = everybody(server, FalseSeed)
+    with monkeypatch.context() as patch:
+        # Killed between the transaction that ends the round and the one that opens the next.
+        patch.setattr(server.services.coordinator._orders, "open_waiting", lambda: None)
+        failed = play(server, members)
+    assert (failed.state, failed.followed_by) == ("failed", None)
+    assert failed.orders == SUMMING
+    server.services.coordinator = coordinator_of(server.services, server.clock)
+    for _ in range(3):
+        server.step()
+    assert [one.round for one in server.services.coordinator.history()] == ["round-2", "round-1"]
+    assert joining(server, FalseSeed, 0, LIAR) is None
+
+
+def test_one_answer_of_false_shares_does_not_end_the_round(server: Server) -> None:
+    """Red before: the sum was opened with the first seven answers, the false one among them, and failed."""
+    members = everybody(server, FalseShares)
+    for _ in ("keys", "shares", "masked"):
+        for one in members:
+            one.go_on()
+        server.step()
+    for one in members[:7]:
+        one.go_on()
+    server.step()
+    assert server.services.coordinator.status("round-1").state == "unmask", "it waits for those who are still to answer"
+    for one in members[7:]:
+        one.go_on()
+    server.step()
+    status = server.services.coordinator.status("round-1")
+    assert (status.state, status.survivors) == ("applied", COHORT), status.reason
+
+
+@pytest.mark.parametrize("liar", [Garbage, BadBoxes])
+def test_a_round_whose_liar_nobody_knows_is_opened_again_once(server: Server, liar: type[WireClient]) -> None:
+    first = play(server, everybody(server, liar))
+    assert (first.state, first.followed_by) == ("failed", "round-2"), first.reason
+    assert first.says == (
+        "Nobody can tell which member lied or left. It is opened again once, and the same members may take part."
+    )
+    second = play(server, everybody(server, liar))
+    assert (second.state, second.orders) == ("failed", None), second.reason
+    assert second.says == (
+        "Nobody can tell which member lied or left. It is not opened again, since the same members could take part."
+    )
+    assert server.services.coordinator.current() is None
+
+
+def test_new_liars_are_kept_out_until_the_retries_are_used_up(server: Server) -> None:
+    for number in (1, 2, 3):
+        members = [joining(server, FalseSeed, 0, f"203.0.113.{number}"), *everybody(server, WireClient)[1:]]
+        status = play(server, [one for one in members if one is not None])
+        assert status.round == f"round-{number}"
+        assert status.state == "failed"
+    assert status.orders is None
+    assert "as often as the setting round_retries allows (2)" in (status.says or "")
+
+
+def test_nobody_coming_and_the_operators_hand_are_no_reasons_to_open_again(server: Server) -> None:
+    server.clock.go_on(STAGE_SEC)
+    server.step()
+    nobody = server.services.coordinator.status("round-1")
+    assert (nobody.state, nobody.orders, nobody.says) == ("failed", None, None)
+    server.open()
+    members = everybody(server, FalseSeed)
+    assert members
+    server.services.coordinator.cancel("round-2")
+    assert server.services.coordinator.current() is None
+    server.step()
+    assert server.services.coordinator.current() is None
+
+
+@pytest.mark.parametrize("server", [{"round_retries": 0}], indirect=True)
+def test_an_operator_who_wants_no_retries_gets_none(server: Server) -> None:
+    failed = play(server, everybody(server, FalseSeed))
+    assert (failed.state, failed.orders, failed.says) == ("failed", None, None)

@@ -1,0 +1,92 @@
+"""Decoding Shamir shares of which some are false. Oracle: the secret that was split."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from backend.federation.secagg.decoding import decode, tolerated
+from backend.federation.secagg.errors import SumFailed
+from backend.federation.secagg.secure_sum import SecureSum
+from device_app.wire.secagg import RevealedShare, RevealedShares, SharedKeys
+from device_app.wire.shamir import PRIME, split
+from tests.doubles.secure_sums import Device, answer, cohort, deliver, restored, terms
+
+THRESHOLD = 7
+
+
+@pytest.mark.parametrize("holders", [7, 8, 9, 12, 13])
+@pytest.mark.parametrize("secret", [0, 1, PRIME - 1, 2**200 + 17])
+def test_as_many_false_shares_as_are_tolerated_are_found(holders: int, secret: int) -> None:
+    chance = random.Random(holders)
+    false = set(chance.sample(range(1, holders + 1), tolerated(holders, THRESHOLD)))
+    shares = split(secret, THRESHOLD, range(1, holders + 1))
+    told = {one: chance.randrange(PRIME) if one in false else share for one, share in shares.items()}
+    found = decode(told, THRESHOLD)
+    assert found is not None
+    assert (found.secret, found.agreeing) == (secret, frozenset(shares) - false)
+
+
+def test_one_false_share_more_is_no_secret() -> None:
+    shares = split(5, THRESHOLD, range(1, 13))
+    assert tolerated(12, THRESHOLD) == 2
+    assert decode(shares | {1: 3, 5: 1, 9: 2}, THRESHOLD) is None
+
+
+def answered(size: int, false_seeds: frozenset[int], false_shares: frozenset[int], about: frozenset[int]) -> SecureSum:
+    """A sum at its end. false_seeds: members who committed to another seed. false_shares: members who answer with false
+    shares of those in `about`."""
+    server, devices = cohort(terms(size))
+    for stage in ("keys", "shares", "masked", "unmask"):
+        for number, device in enumerate(devices, 1):
+            device.start() if stage == "keys" else device.hear(answer(server, device))
+            if stage == "shares" and number in false_seeds:
+                lie_about_seed(server, device)
+            elif stage == "unmask" and number in false_shares:
+                lie_about(server, device, about)
+            else:
+                deliver(server, device)
+        if stage != "unmask":
+            server.close()
+    return restored(server)
+
+
+def lie_about_seed(server: SecureSum, device: Device) -> None:
+    assert device.state.shared is not None
+    lie: SharedKeys = device.state.shared.model_copy(update={"seed_commitment": bytes(32)})
+    server.share(device.pseudonym, lie)
+
+
+def lie_about(server: SecureSum, device: Device, about: frozenset[int]) -> None:
+    revealed = device.state.revealed
+    assert revealed is not None
+    seeds = tuple(
+        RevealedShare(member=one.member, share=bytes(33)) if one.member in about else one for one in revealed.seeds
+    )
+    server.reveal(device.pseudonym, RevealedShares(seeds=seeds, keys=revealed.keys))
+
+
+NOBODY: frozenset[int] = frozenset()
+ALL = frozenset(range(1, 13))
+
+
+@pytest.mark.parametrize("liars", [frozenset({4}), frozenset({1, 12})])
+def test_who_committed_to_another_seed_is_named_though_others_answer_falsely(liars: frozenset[int]) -> None:
+    server = answered(12, liars, frozenset({2, 3}), ALL)
+    pseudonyms = server.messages.pseudonyms(liars)
+    with pytest.raises(SumFailed, match="false"):
+        server.open()
+    assert (server.record.by_members, server.record.liars) == (True, pseudonyms)
+
+
+def test_holders_who_lie_about_one_member_cannot_have_it_named() -> None:
+    server = answered(12, NOBODY, frozenset({2, 3}), frozenset({7}))
+    assert server.open().survivors == tuple(range(1, 13))
+
+
+def test_nobody_is_named_where_more_have_lied_than_can_be_told_apart() -> None:
+    for server in (answered(12, NOBODY, frozenset(range(1, 7)), ALL), answered(12, frozenset({1, 2, 3}), NOBODY, ALL)):
+        with pytest.raises(SumFailed, match="false"):
+            server.open()
+        assert (server.record.by_members, server.record.liars) == (True, ())

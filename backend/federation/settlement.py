@@ -29,6 +29,8 @@ GATE: Final = "release_gate"
 """The system that scores releases."""
 GATE_COHORT_LIMIT: Final = 1_000
 """Votes that its sum has room for."""
+GATE_SEC: Final = 90.0
+"""The shortest time for its votes, since devices have to take the new release before they can score it."""
 
 
 def settle(gather: Callable[[], Gathered], spec: SystemSpec, room: Stockroom, row: Round) -> None:
@@ -131,7 +133,8 @@ def _gate(conclusion: Conclusion, stock: Stock) -> RoundOrder | None:
         return None
     cohort = min(stock.order.cohort, GATE_COHORT_LIMIT)
     minimum = min(max(2, stock.order.cohort_minimum), cohort)
-    return replace(stock.order, system=GATE, cohort=cohort, cohort_minimum=minimum)
+    seconds = max(stock.order.seconds, GATE_SEC)
+    return replace(stock.order, system=GATE, cohort=cohort, cohort_minimum=minimum, seconds=seconds)
 
 
 def _change(conclusion: Conclusion, stock: Stock) -> float:

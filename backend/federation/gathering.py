@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,8 +16,9 @@ from backend.db.tables_federation import Participation, Round
 from backend.federation.aggregate import Aggregate
 from backend.federation.errors import RoundClosed, UpdateRefused
 from backend.federation.inbox import Inbox, UpdateDamaged
-from backend.federation.robust import Centre, Stacked
+from backend.federation.robust import Centre, MedianOfSums, Stacked
 from backend.federation.secagg.book import SumBook
+from backend.federation.secagg.errors import SumFailed
 from backend.federation.secagg.secure_sum import OpenedSum
 from backend.federation.sum_bounds import check_sum, noise_reach
 from backend.federation.uploads import UploadRules
@@ -66,52 +67,99 @@ def gather_updates(
     return Gathered(total, f"{total.count} updates", facts, lambda session, mine: None)
 
 
-def gather_sum(book: SumBook, manifest: RoundManifest) -> Gathered:
-    """Open a round's secure sum; a server killed before the round is concluded opens the same sum again.
+def gather_sum(book: SumBook, manifest: RoundManifest, join: MedianOfSums | None = None) -> Gathered:
+    """Open a round's secure sum, or those of its groups; a server killed before the round is concluded opens the same.
 
     Raises SumFailed if the sum can't be opened, and UpdateRefused if it's more than honest devices and their noise can
-    give (`sum_bounds`).
+    give (`sum_bounds`). A group of which either is true is left out instead, and UpdateRefused says that too few
+    groups remain.
 
-    Formal guarantees: nothing is read but the opened sum of all survivors, at least `cohort_minimum` of them. epsilon,
-    with the noise shares that survived and nobody colluding, is `account.spent_on` for this one opening.
+    Formal guarantees: nothing is read but the opened sum of all survivors, at least `cohort_minimum` of them, of the
+    cohort or of each group of it; no device is in two groups. epsilon, with the noise shares that survived and nobody
+    colluding, is `account.spent_on` for the one opening that a device is in, by the fewest survivors of any that was
+    opened.
     """
     law, terms = manifest.protection, manifest.terms
     assert isinstance(law, SUMMED)
     assert terms is not None
-    sums, survivors = _read(law, manifest.shapes, terms, book.opened(manifest.round))
+    if join is not None and (parts := book.parts(manifest.round)):
+        assert isinstance(law, SecureSum)
+        return _gather_parts(book, parts, manifest, law, terms, join)
+    opened = book.opened(manifest.round)
+    sums, survivors = _passed(law, manifest.shapes, terms, opened), len(opened.survivors)
+    facts = {"survivors": survivors, "weight": sums.samples}
+    radius = law.clip if isinstance(law, SecureSum) else None
+    words = f"a secure sum of {survivors} devices"
+    return _gathered(book, manifest, law, Aggregate.of_opened(sums, radius), words, survivors, facts)
+
+
+def _gather_parts(
+    book: SumBook,
+    parts: Sequence[str],
+    manifest: RoundManifest,
+    law: SecureSum,
+    terms: SumTerms,
+    join: MedianOfSums,
+) -> Gathered:
+    sizes: list[int] = []
+    passed: list[WeightedSum] = []
+    refusals: list[str] = []
+    for part in parts:
+        try:
+            opened = book.opened(part)
+            sizes.append(len(opened.survivors))
+            passed.append(_passed(law, manifest.shapes, terms, opened))
+        except (SumFailed, UpdateRefused) as refused:
+            refusals.append(str(refused))
+    if len(passed) < join.left:
+        raise UpdateRefused(
+            f"{len(passed)} groups are left; {join.left} are needed. The first that was refused: {refusals[0]}",
+            field="body",
+            limit=str(join.left),
+        )
+    total = join.join(passed, law.clip)
+    facts = {"survivors": sum(sizes), "weight": total.count, "groups": sizes, "groups_joined": len(passed)}
+    words = f"the median of {len(passed)} secure sums of at least {min(sizes)} devices"
+    return _gathered(book, manifest, law, total, words, min(sizes), facts)
+
+
+def _gathered(
+    book: SumBook,
+    manifest: RoundManifest,
+    law: SecureSum | UnionMarks,
+    total: Aggregate,
+    words: str,
+    survivors: int,
+    facts: Mapping[str, Any],
+) -> Gathered:
+    """survivors: of the smallest sum that was opened."""
+    epsilon = _epsilon(law, survivors, sum(math.prod(shape) for shape in manifest.shapes.values()))
+    delta = None if epsilon is None else law.delta
+
+    def finish(session: Session, mine: Round) -> None:
+        mine.survivors, mine.epsilon, mine.delta = survivors, epsilon, delta
+        book.finish(session, manifest.round)
+
+    return Gathered(total, words, {**facts, "epsilon": epsilon, "delta": delta}, finish)
+
+
+def _passed(
+    law: SecureSum | UnionMarks, shapes: Mapping[str, tuple[int, ...]], terms: SumTerms, opened: OpenedSum
+) -> WeightedSum:
+    """The sum as numbers; the ring's vector is not kept. Raises UpdateRefused beyond the bounds."""
+    survivors = len(opened.survivors)
+    try:
+        if isinstance(law, UnionMarks):
+            sums = law.layout(shapes, terms).sums(opened.vector, survivors)
+        else:
+            sums = law.layout(shapes, terms).sums(opened.vector)
+    except ValueError as broken:
+        raise UpdateRefused(f"The opened sum is no sum of updates: {broken}.", field="body") from broken
     if isinstance(law, UnionMarks):
         _check_owners(law, sums, survivors)
     else:
         check_sum(law, sums, survivors)
-    epsilon = _epsilon(law, survivors, sum(each.size for each in sums.tensors.values()))
-
-    def finish(session: Session, mine: Round) -> None:
-        mine.survivors = survivors
-        if epsilon is not None:
-            mine.epsilon, mine.delta = epsilon, law.delta
-        book.finish(session, manifest.round)
-
-    facts = {
-        "survivors": survivors,
-        "weight": sums.samples,
-        "epsilon": epsilon,
-        "delta": None if epsilon is None else law.delta,
-    }
-    radius = law.clip if isinstance(law, SecureSum) else None
-    return Gathered(Aggregate.of_opened(sums, radius), f"a secure sum of {survivors} devices", facts, finish)
-
-
-def _read(
-    law: SecureSum | UnionMarks, shapes: Mapping[str, tuple[int, ...]], terms: SumTerms, opened: OpenedSum
-) -> tuple[WeightedSum, int]:
-    """The sum as numbers, and its survivors; the ring's vector is gone with this call."""
-    survivors = len(opened.survivors)
-    try:
-        if isinstance(law, UnionMarks):
-            return law.layout(shapes, terms).sums(opened.vector, survivors), survivors
-        return law.layout(shapes, terms).sums(opened.vector), survivors
-    except ValueError as broken:
-        raise UpdateRefused(f"The opened sum is no sum of updates: {broken}.", field="body") from broken
+    return sums
 
 
 def _check_owners(law: UnionMarks, sums: WeightedSum, survivors: int) -> None:

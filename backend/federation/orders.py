@@ -140,7 +140,7 @@ class OrderBook:
             session.add(row)
             session.flush()
             if manifest.terms is not None:
-                self._sums.begin(session, manifest.terms, order.seconds)
+                self._sums.begin(session, manifest.terms, order.seconds, spec.join)
             if follows is not None:
                 session.get_one(RoundOrderRow, follows).opened = number
             session.flush()

@@ -62,6 +62,35 @@ class Trimmed:
         return np.asarray(ordered[cut : len(stack) - cut].mean(axis=0))
 
 
+@dataclass(frozen=True)
+class MedianOfSums:
+    """A cohort in groups drawn by chance, each with a secure sum and noise of its own, joined by the coordinate median.
+
+    A cohort that doesn't hold that many groups remains one sum.
+
+    Args:
+        members: the fewest survivors of a group, or the round's cohort_minimum if that is more.
+        groups: the fewest that make a median; of three one may lie.
+        left: groups whose sums must open and pass their bounds. A liar who is found out takes its group with it, so
+            that with two left of five three have spent themselves.
+    """
+
+    members: int = 10
+    groups: int = 3
+    left: int = 2
+
+    def __post_init__(self) -> None:
+        if not (self.members >= 2 and 1 <= self.left <= self.groups and self.groups >= 3):
+            raise ValueError(
+                f"members, groups, left: at least 2, at least 3, and 1 to the groups; got {self.members}, "
+                f"{self.groups} and {self.left}"
+            )
+
+    def join(self, sums: Sequence[WeightedSum], radius: float | None) -> JoinedSums:
+        """Of the groups that passed."""
+        return JoinedSums(sums, Median(), radius)
+
+
 class JoinedSums(Aggregate):
     """Secure sums of the groups of a cohort; `mean` is the centre of the groups' means, coordinate by coordinate.
 
@@ -87,11 +116,13 @@ class JoinedSums(Aggregate):
         """What the updates would sum up to if each were the centre of the groups' means."""
         return {name: self.count * each for name, each in self._joined().items()}
 
+    def means_of_groups(self, name: str) -> NDArray[np.float64]:
+        """One tensor's mean in each group [groups, ...]."""
+        return np.stack([each.tensors[name] / each.samples for each in self._parts])
+
     def _joined(self) -> dict[str, NDArray[np.float64]]:
         names = self._parts[0].tensors
-        return {
-            name: self._centre(np.stack([each.tensors[name] / each.samples for each in self._parts])) for name in names
-        }
+        return {name: self._centre(self.means_of_groups(name)) for name in names}
 
 
 class Stacked(Aggregate):

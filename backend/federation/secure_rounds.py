@@ -15,9 +15,11 @@ from backend.db.tables_federation import Participation, Round, SecureSumRow
 from backend.federation.errors import RoundClosed, RoundImpossible, UnknownPseudonym, UnknownRound, UpdateRefused
 from backend.federation.gathering import Gathered, gather_sum
 from backend.federation.records import place, round_number
+from backend.federation.robust import MedianOfSums
 from backend.federation.round import UNDER_WAY
 from backend.federation.secagg.book import SumBook
 from backend.federation.secagg.errors import SharesAwaited, SumStageClosed, UnknownSum
+from backend.federation.secagg.parts import Split
 from backend.federation.secagg.record import ENDED
 from backend.federation.settlement import settle
 from backend.federation.stockroom import Stockroom
@@ -52,13 +54,14 @@ class SecureRounds:
         self._engine, self._clock = room.engine, room.clock
         self._end_left_over()
 
-    def begin(self, session: Session, terms: SumTerms, seconds: float) -> None:
+    def begin(self, session: Session, terms: SumTerms, seconds: float, join: MedianOfSums | None = None) -> None:
         """The sum of a round that opens, in its transaction. Raises RoundImpossible for a vector no upload may have."""
         if terms.vector_bytes > UPLOAD_LIMIT_BYTES:
             raise RoundImpossible("The model is too large.", field="system", limit=f"{UPLOAD_LIMIT_BYTES} bytes")
         stages = 4 if terms.mode == "active" else 3
         stage_sec = seconds * (1 - KEYS_SHARE) / stages
-        self._book.begin_within(session, terms, stage_sec=stage_sec, keys_sec=seconds * KEYS_SHARE)
+        split = None if join is None else Split(members=join.members, parts=join.groups, left=join.left)
+        self._book.begin_within(session, terms, stage_sec=stage_sec, keys_sec=seconds * KEYS_SHARE, split=split)
 
     def takes_devices(self, session: Session, round_id: RoundId) -> bool:
         """Whether places may still be given: only who advertises keys in time is a member."""
@@ -150,15 +153,16 @@ class SecureRounds:
             return seen.reason
         if seen.is_due and seen.stage == "unmask":
             manifest = RoundManifest.model_validate_json(row.manifest)
+            spec = self._systems[row.system]
             with suppress(SharesAwaited):
-                settle(lambda: self._gather(manifest), self._systems[row.system], self._room, row)
+                settle(lambda: self._gather(manifest, spec.join), spec, self._room, row)
                 self._book.clear()
         return None
 
-    def _gather(self, manifest: RoundManifest) -> Gathered:
+    def _gather(self, manifest: RoundManifest, join: MedianOfSums | None) -> Gathered:
         """`gather_sum`; a sum that honest members can't give has failed by their doing, and its record says so."""
         try:
-            return gather_sum(self._book, manifest)
+            return gather_sum(self._book, manifest, join)
         except UpdateRefused as refused:
             self._book.fail(manifest.round, str(refused), by_members=True)
             raise
@@ -196,7 +200,7 @@ class SecureRounds:
             self._terms(round_id, pseudonym)
             if reason := self._book.look(round_id).reason:
                 raise RoundClosed(f"The round has failed: {reason}", field="round") from None
-            raise
+            raise RoundClosed("The sum of this device's group has failed; the round goes on without it.") from None
 
     def _terms(self, round_id: RoundId, pseudonym: Pseudonym) -> SumTerms:
         number = round_number(round_id)

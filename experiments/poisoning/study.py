@@ -6,7 +6,6 @@ masks. Sums are of a whole cohort, or of its groups, joined by a median.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -19,9 +18,9 @@ from rich.console import Console
 from backend.federation.aggregate import PREFIX, Aggregate
 from backend.federation.errors import UpdateRefused
 from backend.federation.optimizers import Memory
-from backend.federation.robust import JoinedSums, Median
+from backend.federation.robust import MedianOfSums
 from backend.federation.strategies.fedavg import FedAvg
-from backend.federation.strategies.gate import Gate, judge
+from backend.federation.strategies.gate import Gate, judge_sums
 from backend.federation.sum_bounds import check_sum, noise_deviation, noise_reach
 from backend.federation.systems.release_gate import RELEASE_GATE
 from backend.federation.systems.small_ranker_secure import SMALL_RANKER_SECURE
@@ -47,12 +46,8 @@ from models.shapes import NEWS_DIM
 VOTED_DOWN: Final = "honest releases voted down"
 """Liars that only vote."""
 BARS: Final = {1: 0.005, 3: 0.01}
-GROUP: Final = 12
-"""Devices of a group whose sum is opened by itself; ten must survive."""
-JOINED_LEAST: Final = 2
-"""Groups whose sums must pass; one that is refused is left out, and with it its liar."""
+JOIN: Final = MedianOfSums()
 FORMS: Final = {"one sum": 1, "median of five sums": 5}
-WIDENED: Final = math.sqrt(math.pi / 2)
 
 Weights = Mapping[str, NDArray[np.float32]]
 Floats = NDArray[np.float64]
@@ -185,7 +180,7 @@ class Rehearsal:
             opened.append(sums)
         if groups == 1:
             return Aggregate.of_opened(opened[0], self._law.clip) if opened else None
-        return JoinedSums(opened, Median(), self._law.clip) if len(opened) >= JOINED_LEAST else None
+        return JOIN.join(opened, self._law.clip) if len(opened) >= JOIN.left else None
 
     def _clipped(self, weights: Weights, reader: int, number: int) -> Mapping[str, Floats]:
         rng = np.random.default_rng((reader, number))
@@ -218,19 +213,10 @@ class Rehearsal:
             except UpdateRefused:
                 continue
             opened.append(sums)
-        if len(opened) < min(groups, JOINED_LEAST):
+        if len(opened) < min(groups, JOIN.left):
             return True
-        total = Aggregate.of_opened(opened[0]) if groups == 1 else JoinedSums(opened, Median())
-        widened = 1.0 if groups == 1 else WIDENED
-        verdict = judge(
-            total.sums(),
-            total.count,
-            noise_deviation(law, total.count),
-            tolerance=rule.tolerance,
-            confidence=rule.confidence,
-            widened=widened,
-        )
-        return verdict.falls
+        total = Aggregate.of_opened(opened[0]) if groups == 1 else JOIN.join(opened, None)
+        return judge_sums(total, law, tolerance=rule.tolerance, confidence=rule.confidence).falls
 
 
 def run(sizes: Sizes | None = None, console: Console | None = None) -> Table:

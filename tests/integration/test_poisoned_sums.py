@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from starlette.types import Receive, Scope, Send
 
 from backend.db.sessions import reading_session
 from backend.db.tables import News
@@ -85,7 +86,7 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 
 @contextmanager
-def made_world(folder: Path) -> Iterator[World]:
+def made_world(folder: Path, allows: PrivacySettings = ALLOWS) -> Iterator[World]:
     (folder / "backend").mkdir(parents=True)
     backend = BackendRig.make(folder / "backend", StillClock(NOW + timedelta(days=1)))
     news = [
@@ -101,8 +102,13 @@ def made_world(folder: Path) -> Iterator[World]:
     NewsPool(backend.engine).add(news, source="test")
     pool = synthetic_pool(240, dim=DIM)
     first = folder / "first.sqlite"
+
+    async def served(scope: Scope, receive: Receive, send: Send) -> None:
+        """Whatever server process runs now."""
+        await world.backend.app(scope, receive, send)
+
     with ExitStack() as stack:
-        network = InProcess(backend.app)
+        network = InProcess(served)
         stack.callback(network.close)
         world = World(backend, AddsToMasked(network))
         for number in range(DEVICES):
@@ -113,7 +119,7 @@ def made_world(folder: Path) -> Iterator[World]:
                 path,
                 backend.clock,
                 network if number else world.liar,
-                ALLOWS,
+                allows,
                 seed=number,
                 blob_folder=folder / "blobs",
             )

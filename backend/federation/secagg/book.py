@@ -4,30 +4,27 @@ from __future__ import annotations
 
 import os
 import secrets
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
 from typing import TypeVar
 
-import numpy as np
 from sqlalchemy import Engine, select
 from sqlalchemy.orm import Session
 
 from backend.db.sessions import reading_session, writing_session
 from backend.db.tables_federation import SecureSumRow
-from backend.federation.secagg.errors import SharesAwaited, SumFailed, SumMessageRefused, UnknownSum
+from backend.federation.errors import UnknownPseudonym
+from backend.federation.secagg.errors import SharesAwaited, SumFailed, SumMessageRefused, SumStageClosed
 from backend.federation.secagg.members import Members
 from backend.federation.secagg.messages import MessageStage
-from backend.federation.secagg.record import ENDED, ServerStage, SumRecord
-from backend.federation.secagg.rows import SumRows
+from backend.federation.secagg.parts import Split
+from backend.federation.secagg.record import ENDED, STAGES, ServerStage, SumRecord
 from backend.federation.secagg.secure_sum import OpenedSum, SecureSum
-from backend.federation.secagg.vectors import zero_vector
-from backend.releases.blobs import write_durably
-from device_app.wire.ring import RingVector, ring_dtype
+from backend.federation.secagg.stored import Stored, StoredSums
 from device_app.wire.secagg import (
     AdvertisedKeys,
     Agreement,
@@ -41,7 +38,6 @@ from device_app.wire.secagg import (
 )
 
 CHUNK_BYTES = 64 * 1024
-SWEEP_AGE_SEC = 3_600.0
 TERMS_KEPT = 16
 """Of sums that were asked for last; one or two are under way."""
 T = TypeVar("T")
@@ -64,7 +60,9 @@ class SumLook:
 class SumBook:
     """All secure sums of a server, by name (the `round` of their terms).
 
-    A message reads and writes its own row and the sum's: what it costs doesn't grow with the cohort.
+    A message reads and writes its own row and the sum's: what it costs doesn't grow with the cohort. A sum begun with
+    `split` becomes several when stage keys closes (`parts`): who sends and asks by the name of the whole is led to the
+    part it's a member of, and the whole stands where its slowest part does.
 
     Formal guarantees: a message has its row and, if it's a masked vector, is in the running sum, or neither is so,
     whenever the server is killed; none is counted twice. A sum is opened from stored state without changing it, so a
@@ -85,8 +83,8 @@ class SumBook:
         *,
         threads: int | None = None,
     ) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
         self._engine, self._folder, self._clock = engine, folder, clock
+        self._stored = StoredSums(engine, folder)
         self._threads = threads or os.cpu_count() or 1
         self._terms: dict[str, SumTerms] = {}
         self.sweep()
@@ -97,12 +95,19 @@ class SumBook:
             self.begin_within(session, terms, stage_sec=stage_sec, keys_sec=stage_sec, threshold=threshold)
 
     def begin_within(
-        self, session: Session, terms: SumTerms, *, stage_sec: float, keys_sec: float, threshold: int | None = None
+        self,
+        session: Session,
+        terms: SumTerms,
+        *,
+        stage_sec: float,
+        keys_sec: float,
+        threshold: int | None = None,
+        split: Split | None = None,
     ) -> None:
         """The same in the transaction of a round that opens; stage keys, for which devices wait, has its own time."""
         if not (stage_sec > 0 and keys_sec > 0):
             raise ValueError(f"stage_sec: must be above 0, got {stage_sec} and {keys_sec} for the keys")
-        fresh = SumRecord(terms=terms, wanted_threshold=threshold)
+        fresh = SumRecord(terms=terms, wanted_threshold=threshold, split=split)
         if session.get(SecureSumRow, terms.round) is not None:
             raise ValueError(f"terms.round: there is a secure sum {terms.round} already")
         session.add(
@@ -121,7 +126,7 @@ class SumBook:
         known = self._terms.get(name)
         if known is None:
             with reading_session(self._engine) as session:
-                known = SumRecord.model_validate_json(_row(session, name).record).terms
+                known = self._stored.read(session, name)[1].record.terms
             if len(self._terms) >= TERMS_KEPT:
                 self._terms.clear()
             self._terms[name] = known
@@ -130,19 +135,23 @@ class SumBook:
     def stage(self, name: str) -> tuple[ServerStage, datetime]:
         """The stage of a sum and when it closes. Raises UnknownSum."""
         with reading_session(self._engine) as session:
-            row = _row(session, name)
-            return SumRecord.model_validate_json(row.record).stage, row.closes_at
+            row, one = self._stored.read(session, name)
+            return one.stage, row.closes_at
 
     def advertise(self, name: str, pseudonym: str, keys: AdvertisedKeys, note: Note = nothing) -> bool:
         """Stage keys. This and the next: as `SecureSum` does, and UnknownSum.
 
         `note` writes what else is to be known of a message that had not come before, in its transaction.
         """
-        return self._take(name, lambda one: one.advertise(pseudonym, keys), note)
+        try:
+            return self._take(name, pseudonym, lambda one: one.advertise(pseudonym, keys), note)
+        except UnknownPseudonym:
+            # Only a sum that is split knows its members before it reads the message.
+            raise SumStageClosed("keys", self.stage(name)[0]) from None
 
     def share(self, name: str, pseudonym: str, shared: SharedKeys, note: Note = nothing) -> bool:
         """Stage shares."""
-        return self._take(name, lambda one: one.share(pseudonym, shared), note)
+        return self._take(name, pseudonym, lambda one: one.share(pseudonym, shared), note)
 
     def add_masked(
         self, name: str, pseudonym: str, chunks: Iterable[bytes], note: Callable[[Session, str], None] | None = None
@@ -175,7 +184,7 @@ class SumBook:
         note: Callable[[Session, str], None] | None = None,
     ) -> bool:
         """Stage masked, of a body that lies whole in a file and has this SHA-256: whether it had come before."""
-        with self._turn(name, with_total=True) as (session, _, one):
+        with self._turn(name, pseudonym, with_total=True) as (session, one):
             again = one.add_masked(pseudonym, _chunks(coming))
             if note is not None and not again:
                 note(session, received)
@@ -184,31 +193,37 @@ class SumBook:
     def check_due(self, name: str, stage: MessageStage, pseudonym: str) -> None:
         """Whether a message may come now, before it is read: raises as the message would."""
         with reading_session(self._engine) as session:
-            self._restore(session, _row(session, name)).check_due(stage, pseudonym)
+            try:
+                one = self._stored.read_for(session, name, pseudonym)[1]
+            except UnknownPseudonym:
+                if stage == "keys":
+                    raise SumStageClosed("keys", self._stored.read(session, name)[1].stage) from None
+                raise
+            one.check_due(stage, pseudonym)
 
     def agree(self, name: str, pseudonym: str, agreement: Agreement, note: Note = nothing) -> bool:
         """Stage agree."""
-        return self._take(name, lambda one: one.agree(pseudonym, agreement), note)
+        return self._take(name, pseudonym, lambda one: one.agree(pseudonym, agreement), note)
 
     def reveal(self, name: str, pseudonym: str, revealed: RevealedShares, note: Note = nothing) -> bool:
         """Stage unmask."""
-        return self._take(name, lambda one: one.reveal(pseudonym, revealed), note)
+        return self._take(name, pseudonym, lambda one: one.reveal(pseudonym, revealed), note)
 
     def roster(self, name: str, pseudonym: str) -> Roster:
         """Answer of stage keys."""
-        return self._tell(name, lambda members: members.roster(pseudonym))
+        return self._tell(name, pseudonym, lambda members: members.roster(pseudonym))
 
     def shares(self, name: str, pseudonym: str) -> Shares:
         """Answer of stage shares."""
-        return self._tell(name, lambda members: members.shares(pseudonym))
+        return self._tell(name, pseudonym, lambda members: members.shares(pseudonym))
 
     def survivors(self, name: str, pseudonym: str) -> Survivors:
         """Answer of stage masked."""
-        return self._tell(name, lambda members: members.survivors(pseudonym))
+        return self._tell(name, pseudonym, lambda members: members.survivors(pseudonym))
 
     def agreements(self, name: str, pseudonym: str) -> Agreements:
         """Answer of stage agree."""
-        return self._tell(name, lambda members: members.agreements(pseudonym))
+        return self._tell(name, pseudonym, lambda members: members.agreements(pseudonym))
 
     def step(self, name: str) -> ServerStage:
         """Close the present stage if it's complete or its time is over; returns the stage there is then.
@@ -216,23 +231,42 @@ class SumBook:
         A sum with too few members becomes failed, and its record says why. Stage unmask is left to `opened`: it stays
         until the deadline or until every secret has its shares, which `look` tells.
         """
-        with self._turn(name) as (_, row, one):
-            if one.stage in (*ENDED, "unmask") or not self._is_due(row, one):
+        with self._stored.writing() as session:
+            whole = self._stored.read(session, name, to_change=True)
+            one = whole[1]
+            if one.stage in ENDED:
                 return one.stage
-            try:
-                one.close()
-            except SumFailed:
-                return one.stage
-            row.closes_at = self._clock() + timedelta(seconds=row.stage_sec)
+            if parts := self._stored.parts(session, whole, to_change=True):
+                for each in parts:
+                    self._close(session, each)
+                self._follow(session, whole, parts)
+            elif one.stage == "keys" and self._is_due(whole) and (count := _parts_due(one)):
+                self._stored.split(session, whole, count, self._clock() + timedelta(seconds=whole[0].stage_sec))
+            else:
+                self._close(session, whole)
             return one.stage
 
     def look(self, name: str) -> SumLook:
         """Where the sum stands, found out in one read. Raises UnknownSum."""
         with reading_session(self._engine) as session:
-            row = _row(session, name)
-            one = self._restore(session, row)
-            is_due = one.stage not in ENDED and self._is_due(row, one)
+            whole = self._stored.read(session, name)
+            parts = [each for each in self._stored.parts(session, whole) if each[1].stage not in ENDED]
+            one = whole[1]
+            if one.stage in ENDED:
+                is_due = False
+            elif not parts:
+                is_due = self._is_due(whole)
+            elif early := [each for each in parts if each[1].stage != "unmask"]:
+                is_due = any(self._is_due(each) for each in early)
+            else:
+                is_due = all(self._is_due(each) for each in parts)
             return SumLook(one.stage, is_due, one.record.reason)
+
+    def parts(self, name: str) -> tuple[str, ...]:
+        """Names of the parts of a sum that haven't failed; none if it isn't split. Raises UnknownSum."""
+        with reading_session(self._engine) as session:
+            parts = self._stored.parts(session, self._stored.read(session, name))
+            return tuple(row.name for row, part in parts if part.stage != "failed")
 
     def opened(self, name: str) -> OpenedSum:
         """The sum without its masks; what is stored stays as it is until `finish`.
@@ -242,7 +276,7 @@ class SumBook:
         """
         try:
             with reading_session(self._engine) as session:
-                one = self._restore(session, _row(session, name), with_total=True)
+                _, one = self._stored.read(session, name, with_total=True)
                 left = one.leftover()
             return one.unmask(left, threads=self._threads)
         except SumFailed as failed:
@@ -252,47 +286,42 @@ class SumBook:
             raise
 
     def finish(self, session: Session, name: str) -> None:
-        """Mark a sum as opened, within the transaction that applies it; what only it needed is forgotten.
+        """Mark a sum and its parts as opened, within the transaction that applies them; what only they needed is
+        forgotten.
 
-        Its running sum is on disk until `clear`, since the transaction may yet be undone.
+        Running sums are on disk until `clear`, since the transaction may yet be undone.
         """
-        row = _row(session, name, to_change=True)
-        one = self._restore(session, row)
-        one.finish()
-        row.stage, row.record = one.stage, one.record.model_dump_json()
+        whole = self._stored.read(session, name, to_change=True)
+        for part in self._stored.parts(session, whole, to_change=True):
+            if part[1].stage not in ENDED:
+                part[1].finish()
+                self._stored.write(session, part)
+        whole[1].finish()
+        self._stored.write(session, whole)
 
     def clear(self) -> None:
         """Remove the running sums of all that have ended, whichever process ended them.
 
         A sum's row names its file until the file is gone, so a kill at any point leaves it to the next call.
         """
-        with reading_session(self._engine) as session:
-            ended = session.execute(
-                select(SecureSumRow.name, SecureSumRow.total)
-                .where(SecureSumRow.stage.in_(ENDED))
-                .where(SecureSumRow.total.is_not(None))
-            ).all()
-        if not ended:
-            return
-        for _, total in ended:
-            if total is not None:
-                self._path(total).unlink(missing_ok=True)
-        with writing_session(self._engine) as session:
-            for name, _ in ended:
-                _row(session, name, to_change=True).total = None
+        self._stored.clear()
 
     def fail(self, name: str, reason: str, *, by_members: bool = False, liars: Sequence[int] = ()) -> None:
-        """End a sum that isn't ended; nothing of it is left on disk. The arguments: as of `SumFailed`."""
-        with self._turn(name) as (_, _, one):
-            if one.stage not in ENDED:
-                one.fail(reason, by_members=by_members, liars=liars)
+        """End a sum that isn't ended, and its parts; nothing of it stays on disk. The arguments: as of `SumFailed`."""
+        with self._stored.writing() as session:
+            whole = self._stored.read(session, name, to_change=True)
+            parts = self._stored.parts(session, whole, to_change=True)
+            self._stored.fail(session, whole, parts, reason, by_members=by_members, liars=liars)
 
     def _waits_for_all(self, name: str) -> bool:
         """Have stage unmask wait for the shares of every survivor; False if they are all there, or it's too late."""
-        with self._turn(name) as (_, row, one):
+        with self._stored.writing() as session:
+            mine = self._stored.read(session, name, to_change=True)
+            row, one = mine
             if one.stage != "unmask" or self._clock() >= row.closes_at:
                 return False
             one.record.needs_all = True
+            self._stored.write(session, mine)
             return not one.complete
 
     def under_way(self) -> list[str]:
@@ -300,80 +329,61 @@ class SumBook:
         with reading_session(self._engine) as session:
             return list(session.scalars(select(SecureSumRow.name).where(SecureSumRow.stage.not_in(ENDED))))
 
-    def _is_due(self, row: SecureSumRow, one: SecureSum) -> bool:
-        return one.complete or self._clock() >= row.closes_at
+    def _is_due(self, stored: Stored) -> bool:
+        return stored[1].complete or self._clock() >= stored[0].closes_at
 
-    def _tell(self, name: str, ask: Callable[[Members], T]) -> T:
+    def _close(self, session: Session, stored: Stored) -> None:
+        """If it's due, and at no stage that `opened` ends."""
+        row, one = stored
+        if one.stage in (*ENDED, "unmask") or not self._is_due(stored):
+            return
+        with suppress(SumFailed):
+            one.close()
+            row.closes_at = self._clock() + timedelta(seconds=row.stage_sec)
+        self._stored.write(session, stored)
+
+    def _follow(self, session: Session, whole: Stored, parts: list[Stored]) -> None:
+        """The whole stands where its slowest part does, and fails with too few of them."""
+        row, one = whole
+        assert one.record.split is not None
+        left, least = [each for each in parts if each[1].stage not in ENDED], one.record.split.left
+        if len(left) < least:
+            why = next((part.record.reason for _, part in parts if part.record.reason), "")
+            reason = f"{len(left)} of {len(parts)} groups are left; {least} are needed. The first that failed: {why}"
+            self._stored.fail(session, whole, parts, reason, by_members=True)
+            return
+        one.record.stage = min((part.stage for _, part in left), key=STAGES.index)
+        row.closes_at = max(part_row.closes_at for part_row, part in left if part.stage == one.stage)
+        self._stored.write(session, whole)
+
+    def _tell(self, name: str, pseudonym: str, ask: Callable[[Members], T]) -> T:
         with reading_session(self._engine) as session:
-            return ask(self._restore(session, _row(session, name)).members)
+            return ask(self._stored.read_for(session, name, pseudonym)[1].members)
 
-    def _take(self, name: str, take: Callable[[SecureSum], bool], note: Note) -> bool:
-        with self._turn(name) as (session, _, one):
+    def _take(self, name: str, pseudonym: str, take: Callable[[SecureSum], bool], note: Note) -> bool:
+        with self._turn(name, pseudonym) as (session, one):
             if again := take(one):
                 return again
             note(session)
             return again
 
     @contextmanager
-    def _turn(self, name: str, *, with_total: bool = False) -> Iterator[tuple[Session, SecureSumRow, SecureSum]]:
-        """A sum to change; stored when the block ends well, untouched when it raises."""
-        with writing_session(self._engine) as session:
-            row = _row(session, name, to_change=True)
-            before = row.total
-            one = self._restore(session, row, with_total=with_total)
-            yield session, row, one
-            row.stage, row.record = one.stage, one.record.model_dump_json()
-            if with_total and one.stage != "failed":
-                row.total = self._keep(one.total)
-            after, failed = row.total, one.stage == "failed"
-        # The transaction is committed: nobody needs the sum of before.
-        if before is not None and before != after:
-            self._path(before).unlink(missing_ok=True)
-        if failed:
-            self.clear()
-
-    def _restore(self, session: Session, row: SecureSumRow, *, with_total: bool = False) -> SecureSum:
-        record = SumRecord.model_validate_json(row.record)
-        total = self._total(row.total, record.terms) if with_total and row.total is not None else None
-        return SecureSum(record, SumRows(session, row.name), total)
-
-    def _keep(self, total: RingVector) -> str:
-        name = sha256(total.data).hexdigest()
-        if not self._path(name).exists():
-            write_durably(self._path(name), total.data)
-        return name
-
-    def _total(self, name: str, terms: SumTerms) -> RingVector:
-        total = zero_vector(terms.length, ring_dtype(terms.bits))
-        try:
-            with self._path(name).open("rb") as file:
-                file.readinto(total.view(np.uint8).data)
-        except FileNotFoundError as missing:
-            raise SumFailed("The running sum is missing on disk.") from missing
-        if sha256(total.data).hexdigest() != name:
-            raise SumFailed("The running sum is damaged on disk.")
-        return total
-
-    def _path(self, name: str) -> Path:
-        return self._folder / f"{name}.sum"
+    def _turn(self, name: str, pseudonym: str, *, with_total: bool = False) -> Iterator[tuple[Session, SecureSum]]:
+        """This member's sum to change; stored when the block ends well, untouched when it raises."""
+        with self._stored.writing() as session:
+            mine = self._stored.read_for(session, name, pseudonym, to_change=True, with_total=with_total)
+            yield session, mine[1]
+            self._stored.write(session, mine, with_total=with_total)
 
     def sweep(self) -> None:
         """Remove what a kill left behind: sums that have ended, and from an hour ago or earlier uploads that broke off
         and sums that no row names."""
-        self.clear()
-        with reading_session(self._engine) as session:
-            named = {f"{total}.sum" for total in session.scalars(select(SecureSumRow.total)) if total}
-        for path in self._folder.iterdir():
-            # Younger files may be another worker's, between its disk and its commit.
-            if path.name not in named and time.time() - path.stat().st_mtime > SWEEP_AGE_SEC:
-                path.unlink(missing_ok=True)
+        self._stored.sweep()
 
 
-def _row(session: Session, name: str, *, to_change: bool = False) -> SecureSumRow:
-    row = session.get(SecureSumRow, name, with_for_update=to_change)
-    if row is None:
-        raise UnknownSum
-    return row
+def _parts_due(one: SecureSum) -> int:
+    split = one.record.split
+    return 0 if split is None else split.parts_of(one.messages.count("keys"), one.record.terms)
 
 
 def _chunks(path: Path) -> Iterator[bytes]:

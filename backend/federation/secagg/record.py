@@ -7,6 +7,7 @@ from typing import Literal, get_args
 from pydantic import BaseModel, ConfigDict
 
 from backend.federation.secagg.graph import MaskGraph
+from backend.federation.secagg.parts import Split
 from device_app.wire.secagg import SumTerms
 
 ServerStage = Literal["keys", "shares", "masked", "agree", "unmask", "opened", "failed"]
@@ -18,7 +19,8 @@ class SumRecord(BaseModel):
     """The state of one secure sum but its messages (`messages`) and its running sum.
 
     members, degree and circle are the graph, and threshold is t, once stage keys is closed. It changes when a stage
-    closes and at no message; all but two bytes a member of the sparse graph is of constant size.
+    closes and at no message; all but two bytes a member of the sparse graph is of constant size. split: how the cohort
+    is to be split when stage keys closes, and parts: into how many it was; the stage is then that of the slowest part.
 
     reason: why it failed; by_members: since too few of them went on, or one sent something false. liars: pseudonyms of
     those who are known to have lied (`unmask`). needs_all: false shares came, so stage unmask waits for every member's.
@@ -37,6 +39,8 @@ class SumRecord(BaseModel):
     degree: int = 0
     circle: bytes = b""
     threshold: int = 0
+    split: Split | None = None
+    parts: int = 0
 
     @property
     def graph(self) -> MaskGraph:

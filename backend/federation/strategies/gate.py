@@ -12,6 +12,10 @@ from (z + .84) e on, which is told with every verdict. With 60 devices and the n
 makes e .0036, so falls below about .009 are seldom found. Small falls of many releases in a
 row can each stay below the rule: the gate is a fuse, and no proof of progress. Errors of both sorts are the operator's
 to weigh (`gate_tolerance`, `gate_confidence`); a wrong rollback costs the work of one round.
+
+Where groups of the cohort are summed apart (`robust.JoinedSums`), m, s and the level are medians of the groups', e is
+sqrt(pi / 2) times as large, and four groups of five must each have fallen by more than the tolerance. So one liar
+decides nothing, and three who are in three of five groups need an honest one's noise on their side.
 """
 
 from __future__ import annotations
@@ -30,8 +34,10 @@ from sqlalchemy.orm import Session
 from backend.db.tables_federation import Round
 from backend.federation.aggregate import Aggregate
 from backend.federation.errors import RoundImpossible
+from backend.federation.robust import JoinedSums
 from backend.federation.scores import scores
 from backend.federation.strategies.strategy import Conclusion, Plan, Stock
+from backend.federation.sum_bounds import noise_deviation
 from backend.releases.store import ReleaseDraft
 from device_app.wire.evaluation import ASIDE, GAIN, LEVEL, REACH, SHAPES, SQUARE
 from device_app.wire.ids import release_number
@@ -43,6 +49,10 @@ if TYPE_CHECKING:
     from backend.federation.systems.system import SystemSpec
 
 POWER = 0.8
+WIDENED = math.sqrt(math.pi / 2)
+"""A median's standard deviation over a mean's, for many groups with normal noise; for few it is less."""
+FALLING_SHARE = 0.8
+"""Of the groups, rounded down but at least two, that must each show a fall."""
 
 
 @dataclass(frozen=True)
@@ -69,9 +79,10 @@ def judge(
     tolerance: float,
     confidence: float,
     widened: float = 1.0,
+    gains: NDArray[np.float64] | None = None,
 ) -> Verdict:
     """Apply the rule. noise: standard deviation of the noise in each opened sum, 0 for none. widened: how much larger
-    the error is than a sum's own, where sums of groups are joined (`robust.JoinedSums`).
+    the error is than a sum's own, and gains: the mean of GAIN in each group, where sums of groups are joined.
 
     Numbers beyond what votes can come to are brought back to it.
     """
@@ -86,8 +97,30 @@ def judge(
         auc=(_within(float(sums[LEVEL][0]) / devices / ASIDE, 1.0) + 1) / 2,
         devices=devices,
         found_from=max(tolerance, REACH * error * z) + REACH * error * NormalDist().inv_cdf(POWER),
-        falls=REACH * gain < -max(tolerance, z * REACH * error),
+        falls=REACH * gain < -max(tolerance, z * REACH * error) and _seen_by_groups(gains, tolerance),
     )
+
+
+def judge_sums(total: Aggregate, law: SecureSum, *, tolerance: float, confidence: float) -> Verdict:
+    """The rule for votes in one sum, or in the joined sums of groups."""
+    noise = noise_deviation(law, total.count)
+    if not isinstance(total, JoinedSums):
+        return judge(total.sums(), total.count, noise, tolerance=tolerance, confidence=confidence)
+    return judge(
+        total.sums(),
+        total.count,
+        noise,
+        tolerance=tolerance,
+        confidence=confidence,
+        widened=WIDENED,
+        gains=total.means_of_groups(GAIN),
+    )
+
+
+def _seen_by_groups(gains: NDArray[np.float64] | None, tolerance: float) -> bool:
+    if gains is None:
+        return True
+    return int((REACH * gains < -tolerance).sum()) >= max(2, math.floor(FALLING_SHARE * len(gains)))
 
 
 @dataclass(frozen=True)
@@ -118,8 +151,7 @@ class Gate:
         """The verdict, and the rollback if it's due; the undone round's optimizer memory is forgotten with it."""
         law, before, release = manifest.protection, _predecessor(stock), manifest.release
         assert isinstance(law, SecureSum)
-        noise = law.sigma * 2.0**-law.fraction_bits * math.sqrt(total.count)
-        verdict = judge(total.sums(), total.count, noise, tolerance=self.tolerance, confidence=self.confidence)
+        verdict = judge_sums(total, law, tolerance=self.tolerance, confidence=self.confidence)
         facts = {"gate": asdict(verdict) | {"model": manifest.model, "release": release, "before": before.release}}
         says = (
             f"{release} scores {verdict.gain:+.4f} AUC against {before.release} on clicks held out by "

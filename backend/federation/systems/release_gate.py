@@ -8,6 +8,7 @@ round may be opened with 10: a day's budget of 8 pays for a round of `small_rank
 
 from __future__ import annotations
 
+from backend.federation.robust import MedianOfSums
 from backend.federation.strategies.gate import Gate, take_back_unscored
 from backend.federation.systems.system import SystemSpec
 from device_app.wire.evaluation import BOUND
@@ -18,6 +19,7 @@ RELEASE_GATE = SystemSpec(
     task="evaluate",
     protection=SecureSum(clip=BOUND, sigma=61_000),
     strategy=Gate(),
+    join=MedianOfSums(),
     graph="score",
     negatives=16,
     samples_limit=64,

@@ -6,6 +6,11 @@ survivors carries noise of 0.58, the mean 0.0097 a coordinate, and a round costs
 1e-6 (4.33 with 10 survivors, which a device charges where a round may be opened with so few). Under local noise
 (`small_ranker`) it is 0.018 a coordinate and 52.4.
 
+A cohort that makes three groups of twelve or more is summed in such groups, joined by a coordinate median
+(`robust.MedianOfSums`), so that one liar spoils one group. A device is then in a sum of ten to twelve or so, and the
+round is told at that price, 3.9 for twelve; what it charges is 4.33 either way. A round whose cohort_minimum leaves no
+three groups is one sum.
+
 `small_ranker_exact` is Efficient-FedRec's form (ALGORITHMS 3.2): no noise, devices weighed by n_u. What the exact sum
 of a cohort tells of one reader is bounded by no epsilon, and devices decline it unless their readers allow it.
 
@@ -19,6 +24,7 @@ Fixed point: 16 fraction bits in a ring of 32. n C n_u 2^16 < 2^31 for 1,000 dev
 from __future__ import annotations
 
 from backend.federation.optimizers import Sgd
+from backend.federation.robust import MedianOfSums
 from backend.federation.strategies.fedavg import FedAvg
 from backend.federation.systems.system import SystemSpec
 from device_app.wire.protections import SecureSum
@@ -30,6 +36,7 @@ SMALL_RANKER_SECURE = SystemSpec(
     task="full_gradient",
     protection=SecureSum(clip=0.1, sigma=4_900),
     strategy=FedAvg(),
+    join=MedianOfSums(),
     optimizer=Sgd(learning_rate=0.1),
     negatives=4,
     samples_limit=32,

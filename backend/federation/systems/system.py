@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from backend.federation.optimizers import MemoryOptimizer
-from backend.federation.robust import Centre
+from backend.federation.robust import Centre, MedianOfSums
 from backend.federation.strategies.strategy import IfFailed, Strategy
-from device_app.wire.protections import SUMMED, Protection
+from device_app.wire.protections import SUMMED, Protection, SecureSum
 
 OFFERS_OF_SUMS = 1.3
 
@@ -29,6 +29,7 @@ class SystemSpec:
         samples_limit: most samples of one device in one round.
         begins_with: the system whose round comes first and orders this one's; who asks for this one opens that.
         centre: a robust mean, where updates come under local noise; None for the mean itself.
+        join: how groups of the cohort are summed apart and joined; None for one sum.
         over_selection: offers for each wanted update; None for what the protection makes harmless (`offers`).
         if_failed: what becomes of the release where such a round fails or can't be opened; None: nothing.
     """
@@ -45,12 +46,15 @@ class SystemSpec:
     samples_limit: int = 32
     begins_with: str | None = None
     centre: Centre | None = None
+    join: MedianOfSums | None = None
     over_selection: float | None = None
     if_failed: IfFailed | None = None
 
     def __post_init__(self) -> None:
         if self.centre is not None and isinstance(self.protection, SUMMED):
             raise ValueError("centre: nobody sees the updates of a secure sum, so there is no robust mean of them")
+        if self.join is not None and not isinstance(self.protection, SecureSum):
+            raise ValueError("join: only secure sums of clipped vectors have bounds that a group's sum is held to")
 
     @property
     def offers(self) -> float:

@@ -19,9 +19,10 @@ from sqlalchemy import Engine, event, text
 from backend.db.engine import migrate, open_engine, scripts, writing
 from backend.db.sessions import reading_session, writing_session
 from backend.db.tables_federation import SecureSumRow
-from backend.federation.secagg import book as book_module
-from backend.federation.secagg.book import SWEEP_AGE_SEC, SumBook
+from backend.federation.secagg import stored as stored_module
+from backend.federation.secagg.book import SumBook
 from backend.federation.secagg.errors import SumFailed, SumMessageRefused, SumStageClosed, UnknownSum
+from backend.federation.secagg.stored import SWEEP_AGE_SEC
 from backend.releases.blobs import write_durably
 from device_app.privacy.secagg import Reply
 from device_app.wire.secagg import AdvertisedKeys, Agreement, RevealedShares, SharedKeys, SumTerms
@@ -150,7 +151,7 @@ def test_a_kill_between_the_sums_file_and_its_commit_counts_the_vector_once(
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(book_module, "write_durably", killed)
+        patch.setattr(stored_module, "write_durably", killed)
         with pytest.raises(Killed):
             deliver(book, devices[1])
     assert rig.files() == [".sum", ".sum"], "one of them nobody names"

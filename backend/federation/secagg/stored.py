@@ -1,0 +1,174 @@
+"""Secure sums on disk: a row each, and a file for the running sum, named by its SHA-256."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+from sqlalchemy import Engine, select
+from sqlalchemy.orm import Session
+
+from backend.db.sessions import reading_session, writing_session
+from backend.db.tables_federation import SecureSumRow
+from backend.federation.secagg.errors import SumFailed, UnknownSum
+from backend.federation.secagg.parts import deal, part_of, part_rows
+from backend.federation.secagg.record import ENDED, SumRecord
+from backend.federation.secagg.rows import SumRows
+from backend.federation.secagg.secure_sum import SecureSum
+from backend.federation.secagg.vectors import zero_vector
+from backend.releases.blobs import write_durably
+from device_app.wire.ring import RingVector, ring_dtype
+from device_app.wire.secagg import SumTerms
+
+SWEEP_AGE_SEC = 3_600.0
+_GONE, _FAILED = "running sums that nothing names any more", "a sum has failed"
+Stored = tuple[SecureSumRow, SecureSum]
+
+
+class StoredSums:
+    """Reads sums of rows and files, and writes them back."""
+
+    def __init__(self, engine: Engine, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._engine, self.folder = engine, folder
+
+    @contextmanager
+    def writing(self) -> Iterator[Session]:
+        """A transaction, after which files that nothing names any more are gone."""
+        with writing_session(self._engine) as session:
+            yield session
+            gone: list[Path] = session.info.get(_GONE, [])
+            failed = _FAILED in session.info
+        for path in gone:
+            path.unlink(missing_ok=True)
+        if failed:
+            self.clear()
+
+    def read(self, session: Session, name: str, *, to_change: bool = False, with_total: bool = False) -> Stored:
+        """Raises UnknownSum."""
+        row = self.row(session, name, to_change=to_change)
+        return row, self.restore(session, row, with_total=with_total)
+
+    def read_for(
+        self, session: Session, name: str, pseudonym: str, *, to_change: bool = False, with_total: bool = False
+    ) -> Stored:
+        """The sum that this pseudonym is a member of: the one of that name, or a part of it. Raises as `part_of`."""
+        whole = self.read(session, name, to_change=to_change, with_total=with_total)
+        parts = whole[1].record.parts
+        if not parts or whole[1].stage in ENDED:
+            return whole
+        mine = part_of(session, name, parts, pseudonym)
+        return self.read(session, mine, to_change=to_change, with_total=with_total)
+
+    def parts(self, session: Session, whole: Stored, *, to_change: bool = False) -> list[Stored]:
+        """Of a sum that is split; none of another."""
+        row, one = whole
+        rows = part_rows(session, row.name, one.record.parts, to_change=to_change)
+        return [(each, self.restore(session, each)) for each in rows]
+
+    def row(self, session: Session, name: str, *, to_change: bool = False) -> SecureSumRow:
+        """Raises UnknownSum."""
+        row = session.get(SecureSumRow, name, with_for_update=to_change)
+        if row is None:
+            raise UnknownSum
+        return row
+
+    def restore(self, session: Session, row: SecureSumRow, *, with_total: bool = False) -> SecureSum:
+        """with_total: with its running sum. Raises SumFailed if that is lost or damaged."""
+        record = SumRecord.model_validate_json(row.record)
+        total = self._total(row.total, record.terms) if with_total and row.total is not None else None
+        return SecureSum(record, SumRows(session, row.name), total)
+
+    def write(self, session: Session, stored: Stored, *, with_total: bool = False) -> None:
+        """The record, and the running sum if asked and it hasn't failed."""
+        row, one = stored
+        before = row.total
+        row.stage, row.record = one.stage, one.record.model_dump_json()
+        if one.stage == "failed":
+            session.info[_FAILED] = True
+        elif with_total:
+            row.total = self._keep(one.total)
+        if before is not None and before != row.total:
+            session.info.setdefault(_GONE, []).append(self._path(before))
+
+    def split(self, session: Session, whole: Stored, count: int, closes_at: datetime) -> None:
+        """Deal the cohort into parts, which go on at stage shares, in the transaction that closes the whole's keys."""
+        row, one = whole
+        blank = SumRecord(terms=one.record.terms).model_dump_json()
+        for part_row in deal(session, row, one.messages.count("keys"), count, blank):
+            part = self.restore(session, part_row)
+            part.close()
+            part_row.closes_at = closes_at
+            self.write(session, (part_row, part))
+        row.closes_at, one.record.parts, one.record.stage = closes_at, count, "shares"
+        self.write(session, whole)
+
+    def fail(
+        self,
+        session: Session,
+        whole: Stored,
+        parts: list[Stored],
+        reason: str,
+        *,
+        by_members: bool = False,
+        liars: Sequence[int] = (),
+    ) -> None:
+        """End those of them that aren't ended. liars: of a sum without parts; what its parts know of theirs the whole knows too."""
+        for each in (*parts, whole):
+            if each[1].stage not in ENDED:
+                each[1].fail(reason, by_members=by_members, liars=liars)
+                if parts and each is whole:
+                    each[1].record.liars = tuple(liar for _, part in parts for liar in part.record.liars)
+                self.write(session, each)
+
+    def clear(self) -> None:
+        """As `SumBook`."""
+        with reading_session(self._engine) as session:
+            ended = session.execute(
+                select(SecureSumRow.name, SecureSumRow.total)
+                .where(SecureSumRow.stage.in_(ENDED))
+                .where(SecureSumRow.total.is_not(None))
+            ).all()
+        if not ended:
+            return
+        for _, total in ended:
+            if total is not None:
+                self._path(total).unlink(missing_ok=True)
+        with writing_session(self._engine) as session:
+            for name, _ in ended:
+                self.row(session, name, to_change=True).total = None
+
+    def sweep(self) -> None:
+        """As `SumBook`."""
+        self.clear()
+        with reading_session(self._engine) as session:
+            named = {f"{total}.sum" for total in session.scalars(select(SecureSumRow.total)) if total}
+        for path in self.folder.iterdir():
+            # Younger files may be another worker's, between its disk and its commit.
+            if path.name not in named and time.time() - path.stat().st_mtime > SWEEP_AGE_SEC:
+                path.unlink(missing_ok=True)
+
+    def _keep(self, total: RingVector) -> str:
+        name = sha256(total.data).hexdigest()
+        if not self._path(name).exists():
+            write_durably(self._path(name), total.data)
+        return name
+
+    def _total(self, name: str, terms: SumTerms) -> RingVector:
+        total = zero_vector(terms.length, ring_dtype(terms.bits))
+        try:
+            with self._path(name).open("rb") as file:
+                file.readinto(total.view(np.uint8).data)
+        except FileNotFoundError as missing:
+            raise SumFailed("The running sum is missing on disk.") from missing
+        if sha256(total.data).hexdigest() != name:
+            raise SumFailed("The running sum is damaged on disk.")
+        return total
+
+    def _path(self, name: str) -> Path:
+        return self.folder / f"{name}.sum"

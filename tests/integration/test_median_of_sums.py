@@ -1,0 +1,221 @@
+"""A live round whose cohort is three groups with a secure sum each, joined by a median: one liar spoils one group.
+
+The world of `test_poisoned_sums`, thirteen devices of which the first one's network is the attacker's; groups of three
+survivors instead of ten, so that thirteen make three.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sqlalchemy import select
+
+from backend.db.sessions import reading_session
+from backend.db.tables_federation import Participation, Round, SecureSumRow
+from backend.federation.robust import MedianOfSums
+from backend.federation.secagg.stored import StoredSums
+from backend.federation.spending import spending
+from backend.federation.systems import SYSTEMS
+from device_app.wire.rounds import RoundStatus
+from tests.doubles.round_rig import BackendRig
+from tests.integration.test_poisoned_sums import (
+    ALLOWS,
+    COORDINATES,
+    DEVICES,
+    RATE,
+    World,
+    law_of,
+    made_world,
+    weight_lie,
+)
+
+SYSTEM = "small_ranker_groups_of_three"
+STAGES = ("keys", "shares", "masked", "agree", "unmask")
+TURNED = np.array([0.0, -1.0, 1.0])
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    spec = replace(SYSTEMS["small_ranker_secure"], name=SYSTEM, join=MedianOfSums(members=3))
+    one_sum = replace(SYSTEMS["small_ranker_secure"], name="small_ranker_one_sum", join=None)
+    monkeypatch.setitem(SYSTEMS, spec.name, spec)
+    monkeypatch.setitem(SYSTEMS, one_sum.name, one_sum)
+    with made_world(tmp_path, ALLOWS.model_copy(update={"epsilon_per_sum": 50.0})) as world:
+        yield world
+
+
+def facts(world: World, number: int = 1) -> dict[str, object]:
+    with reading_session(world.backend.engine) as session:
+        return dict(session.get_one(Round, number).facts or {})
+
+
+def sums(world: World) -> dict[str, tuple[str, str | None]]:
+    """Stage and running sum of every secure sum of the server."""
+    with reading_session(world.backend.engine) as session:
+        rows = session.scalars(select(SecureSumRow).order_by(SecureSumRow.name)).all()
+        return {row.name: (row.stage, row.total) for row in rows}
+
+
+def files(world: World) -> list[str]:
+    return sorted(path.name for path in (world.backend.folder / "sums").iterdir())
+
+
+def groups(world: World, number: int = 1) -> dict[int, str]:
+    """Which part each device is in, by what the server's messages say. Devices have asked for their places in order."""
+    stored = StoredSums(world.backend.engine, world.backend.folder / "sums")
+    with reading_session(world.backend.engine) as session:
+        wanted = select(Participation.pseudonym).where(Participation.round == number).order_by(Participation.number)
+        names = [stored.read_for(session, f"round-{number}", each)[0].name for each in session.scalars(wanted)]
+    assert len(names) == DEVICES
+    return dict(enumerate(names))
+
+
+def opened(world: World, seconds: float = 60.0) -> RoundStatus:
+    return world.backend.coordinator.open_round(SYSTEM, cohort=DEVICES, cohort_minimum=3, seconds=seconds)
+
+
+def steps(world: World, which: list[int] | None = None) -> None:
+    for number in range(DEVICES) if which is None else which:
+        world.devices[number].trainer.step()
+    world.backend.coordinator.step()
+
+
+def moved(world: World) -> float:
+    return float(np.linalg.norm(world.weights(world.backend.releases.require_current().release) - world.weights("r1")))
+
+
+def test_one_liar_that_fails_a_round_of_one_sum_costs_a_round_of_groups_its_own_group(world: World) -> None:
+    """Red before: every round with this liar in it came to nothing."""
+    lie = weight_lie(32_000.0, TURNED)
+    assert world.run("small_ranker_one_sum", lie, minimum=3).state == "failed"
+
+    world.liar.told = 0
+    status = world.run(SYSTEM, lie, minimum=3)
+    assert (status.state, status.published, status.uploaded) == ("applied", "r2", DEVICES), status.reason
+    assert 0 < moved(world) <= RATE * law_of(SYSTEM).clip * (1 + 1e-5)
+    told = facts(world, 2)
+    assert (sorted(told["groups"]), told["groups_joined"]) == ([4, 4, 5], 2)  # type: ignore[call-overload]
+    for device in world.devices[1:]:
+        device.trainer.step()
+        mine = device.shelves.participations.get("round-2")
+        assert mine is not None
+        assert mine.state == "applied"
+
+
+def test_what_a_round_of_groups_has_cost_is_told_by_the_noise_of_the_smallest(world: World) -> None:
+    status = world.run(SYSTEM, None, minimum=3)
+    assert (status.state, status.survivors, status.uploaded) == ("applied", 4, DEVICES), status.reason
+    assert status.epsilon == pytest.approx(law_of(SYSTEM).epsilon(4, COORDINATES), rel=0.02)
+    (line,) = spending(world.backend.engine).rounds
+    assert (line.survivors, line.rho) == (4, law_of(SYSTEM).rho(4, COORDINATES))
+    for device in world.devices:
+        paid = device.shelves.ledger_book.total("training")
+        assert paid == pytest.approx(law_of(SYSTEM).epsilon(3, COORDINATES)), "a device pays for the fewest"
+    assert {stage for stage, _ in sums(world).values()} == {"opened"}
+    assert len(sums(world)) == 4, "the whole and its three groups"
+    assert files(world) == [], "running sums go with the round"
+
+
+def test_a_lie_within_a_groups_bounds_moves_the_mean_no_further_than_honest_groups_can(world: World) -> None:
+    """Of three groups the median lies between the two honest ones, whatever the third says."""
+    status = world.run(SYSTEM, weight_lie(4.0, TURNED), minimum=3)
+    assert status.state == "applied", status.reason
+    assert moved(world) <= RATE * law_of(SYSTEM).clip * (1 + 1e-5)
+
+
+def test_too_few_devices_for_three_groups_are_one_sum(world: World) -> None:
+    opened(world)
+    most = list(range(11))
+    steps(world, most)
+    world.backend.clock.go_on(31)
+    world.backend.coordinator.step()
+    for _ in STAGES[1:]:
+        steps(world, most)
+    status = world.backend.coordinator.status("round-1")
+    assert (status.state, status.survivors) == ("applied", 11), status.reason
+    assert list(sums(world)) == ["round-1"]
+
+
+def test_members_that_vanish_cost_a_noisy_share_and_too_many_of_one_group_cost_that_group(world: World) -> None:
+    opened(world)
+    steps(world)
+    where = groups(world)
+    by_group = {name: [one for one in where if where[one] == name] for name in set(where.values())}
+    assert sorted(len(each) for each in by_group.values()) == [4, 4, 5]
+    first, second, third = (by_group[name] for name in sorted(by_group))
+    gone = {first[0], second[0], second[1]}
+    alive = [one for one in range(DEVICES) if one not in gone]
+    steps(world)  # shares
+    assert world.backend.coordinator.status("round-1").state == "masked"
+    steps(world, alive)
+    steps(world, alive)  # the third group is complete, and a stage ahead
+    world.backend.clock.go_on(8)
+    world.backend.coordinator.step()  # the deadline of stage masked: the second group has failed
+    assert sums(world)["round-1.2"] == ("failed", None)
+    for _ in STAGES[2:]:
+        steps(world, alive)
+    status = world.backend.coordinator.status("round-1")
+    assert (status.state, status.survivors) == ("applied", len(first) - 1), status.reason
+    told = facts(world)
+    assert (told["groups"], told["groups_joined"]) == ([len(first) - 1, len(third)], 2)
+    left = world.devices[second[2]].shelves.participations.get("round-1")
+    assert left is not None
+    assert left.state == "applied", "who was in the group that failed is let go with the round"
+    assert files(world) == []
+
+
+def test_a_round_of_groups_fails_when_fewer_are_left_than_it_needs(world: World) -> None:
+    opened(world)
+    steps(world)
+    where = groups(world)
+    gone = [one for name in ("round-1.1", "round-1.3") for one in [each for each in where if where[each] == name][:3]]
+    steps(world)
+    alive = [one for one in range(DEVICES) if one not in gone]
+    steps(world, alive)
+    steps(world, alive)
+    world.backend.clock.go_on(8)
+    world.backend.coordinator.step()
+    status = world.backend.coordinator.status("round-1")
+    assert status.state == "failed"
+    assert "1 of 3 groups are left; 2 are needed" in (status.reason or "")
+    assert {stage for stage, _ in sums(world).values()} == {"failed"}
+    assert files(world) == []
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_server_that_ends_at_any_stage_goes_on_with_the_same_groups(world: World, stage: str) -> None:
+    opened(world)
+    before: dict[int, str] | None = None
+    for at in STAGES:
+        for device in world.devices:
+            device.trainer.step()
+        if at == stage:
+            old = world.backend
+            # Between the last message of the stage and its end, and once more after it.
+            new = BackendRig.over(old.engine, old.releases, old.folder, old.clock)
+            new.coordinator.step()
+            world.backend = BackendRig.over(old.engine, old.releases, old.folder, old.clock)
+        else:
+            world.backend.coordinator.step()
+        if at == "keys":
+            before = groups(world)
+        elif at != "unmask":
+            assert groups(world) == before
+    status = world.backend.coordinator.status("round-1")
+    assert (status.state, status.published, status.survivors) == ("applied", "r2", 4), status.reason
+
+
+def test_the_groups_are_drawn_anew_for_every_round(world: World) -> None:
+    drawn = set()
+    for number in range(1, 4):
+        opened(world)
+        steps(world)
+        drawn.add(tuple(name.split(".")[1] for name in groups(world, number).values()))
+        world.backend.coordinator.cancel(f"round-{number}")
+        assert {stage for stage, _ in sums(world).values()} == {"failed"}
+        steps(world)  # devices hear of it
+    assert len(drawn) > 1

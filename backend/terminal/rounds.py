@@ -60,4 +60,6 @@ def _opened(status: RoundStatus) -> str:
         if status.epsilon is None
         else f"epsilon {status.epsilon:.3g} at delta {status.delta:g} for each of them"
     )
+    if (status.survivors or 0) < status.uploaded:
+        return f"Opened: sums of groups of at least {status.survivors} devices and nothing else; {cost}."
     return f"Opened: the sum of {status.survivors} devices and nothing else; {cost}."

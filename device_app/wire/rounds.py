@@ -105,7 +105,9 @@ class RoundStatus(Message):
     opened_at: AwareDatetime
     closes_at: AwareDatetime
     finished_at: AwareDatetime | None = None
-    survivors: int | None = Field(default=None, description="Devices whose vectors are in the opened secure sum.")
+    survivors: int | None = Field(
+        default=None, description="Devices in the opened secure sum; the smallest, if groups."
+    )
     epsilon: float | None = Field(
         default=None,
         description="What the opened sum cost a device in it, at delta, by the survivors' noise; null: no noise in it.",

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
@@ -118,7 +117,7 @@ class StoredSums:
         by_members: bool = False,
         liars: Sequence[int] = (),
     ) -> None:
-        """End those of them that aren't ended. liars: of a sum without parts; what its parts know of theirs the whole knows too."""
+        """End those of them that aren't ended. liars: as of `SumFailed`; what parts know of theirs the whole knows too."""
         for each in (*parts, whole):
             if each[1].stage not in ENDED:
                 each[1].fail(reason, by_members=by_members, liars=liars)
@@ -150,8 +149,9 @@ class StoredSums:
             named = {f"{total}.sum" for total in session.scalars(select(SecureSumRow.total)) if total}
         for path in self.folder.iterdir():
             # Younger files may be another worker's, between its disk and its commit.
-            if path.name not in named and time.time() - path.stat().st_mtime > SWEEP_AGE_SEC:
-                path.unlink(missing_ok=True)
+            with suppress(FileNotFoundError):
+                if path.name not in named and time.time() - path.stat().st_mtime > SWEEP_AGE_SEC:
+                    path.unlink()
 
     def _keep(self, total: RingVector) -> str:
         name = sha256(total.data).hexdigest()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from hashlib import sha256
@@ -117,7 +118,7 @@ class StoredSums:
         by_members: bool = False,
         liars: Sequence[int] = (),
     ) -> None:
-        """End those of them that aren't ended. liars: as of `SumFailed`; what parts know of theirs the whole knows too."""
+        """End those that aren't ended. liars: as of `SumFailed`; what parts know of theirs the whole knows too."""
         for each in (*parts, whole):
             if each[1].stage not in ENDED:
                 each[1].fail(reason, by_members=by_members, liars=liars)

@@ -166,6 +166,7 @@ def test_reports_switched_off_send_no_report_and_stay_off(make: Make, backend: F
     assert (feed.mode, "switched off" in (feed.notice or "")) == ("front", True)
     assert share(feed, TOPIC) >= 0.2
     device.erase()
+    device.close()  # a profile is one process's at a time
     again = make()
     assert again.privacy().settings.mode == "none"
     assert "/v1/recall" not in backend.paths()
@@ -177,6 +178,7 @@ def test_a_privacy_setting_out_of_bounds_changes_nothing(make: Make) -> None:
         device.set_privacy(clicks_per_report=0, training=True)
     assert device.privacy().settings == PrivacySettings()
     device.set_privacy(clicks_per_report=9)
+    device.close()
     assert make().privacy().settings.clicks_per_report == 9
 
 
@@ -230,7 +232,8 @@ def test_without_any_feed_a_backend_with_too_much_to_do_leaves_the_common_list(
     device = make()
     device.feed()
     click_on(device, backend, TOPIC, 3, clock)
-    device.parts.shelves.database.write("DELETE FROM feeds")
+    with device.parts.shelves.database.transaction():
+        device.parts.shelves.database.write("DELETE FROM feed")
     backend.refuse_recall = Problem(type="urn:x", title="Too much", status=503, detail="come later")
     feed = device.feed(refresh=True)
     assert (feed.mode, len(feed.items)) == ("front", 30)

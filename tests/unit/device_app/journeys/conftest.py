@@ -33,6 +33,8 @@ def make(tmp_path: Path, backend: FakeBackend, clock: StillClock) -> Iterator[Ma
     made: list[Device] = []
 
     def build(*, front_limit: int = 600, **privacy: object) -> Device:
+        while made:  # a profile is one process's at a time; one that was killed has let go of it
+            made.pop().close()
         device = build_device(
             DeviceSettings(
                 data_dir=tmp_path,

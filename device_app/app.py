@@ -13,6 +13,7 @@ from device_app.composition import build_device
 from device_app.device import Device
 from device_app.settings import DeviceSettings
 from device_app.ui.guard import LocalGuard
+from device_app.ui.openapi import document
 from device_app.ui.page_key import PageKey
 from device_app.ui.routes import router
 
@@ -51,4 +52,5 @@ def create_app(settings: DeviceSettings | None = None, device: Device | None = N
     app.state.page_key = PageKey.of_profile(served.settings.home, served.settings.port)
     app.add_middleware(LocalGuard, port=served.settings.port, key=app.state.page_key)
     app.include_router(router(served))
+    app.openapi = lambda: document(app)  # type: ignore[method-assign]
     return app

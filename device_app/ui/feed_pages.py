@@ -11,7 +11,8 @@ from fastapi import APIRouter, Form, Request
 from fastapi.responses import Response
 
 from device_app.feed.item import Feed, FeedItem
-from device_app.ui.press import Press, see_other
+from device_app.ui.openapi import form, page
+from device_app.ui.press import Press, SectionName, see_other
 from device_app.wire.news import NewsCard
 
 FRESH_SHOWN = 90
@@ -24,7 +25,7 @@ def router(press: Press) -> APIRouter:
     device = press.device
     routes = press.router()
 
-    @routes.get("/")
+    @routes.get("/", **page(303))
     def for_you(request: Request) -> Response:
         status = device.status()
         if status.chosen_sections is None and status.clicks == 0:
@@ -32,30 +33,30 @@ def router(press: Press) -> APIRouter:
         feed = device.feed()
         return press.page(request, "for_you", feed=feed, reactions=device.reactions(), **_columns(feed))
 
-    @routes.post("/feed/refresh")
+    @routes.post("/feed/refresh", **form())
     def refresh() -> Response:
         feed = device.feed(refresh=True)
         return see_other("/", None if feed.mode == "offline" else "refreshed")
 
-    @routes.get("/fresh")
+    @routes.get("/fresh", **page())
     def fresh(request: Request) -> Response:
         cards = {card.id: card for shelf in device.explore() if shelf.stance != "block" for card in shelf.cards}
         newest = sorted(cards.values(), key=lambda card: card.published_at, reverse=True)[:FRESH_SHOWN]
         spans = by_span(newest, datetime.now(UTC))
         return press.page(request, "fresh", spans=spans, reactions=device.reactions())
 
-    @routes.get("/popular")
+    @routes.get("/popular", **page())
     def popular(request: Request) -> Response:
         cards = device.popular() if device.release() is not None else ()
         counted_at = device.popular_since()
         return press.page(request, "popular", cards=cards, counted_at=counted_at, reactions=device.reactions())
 
-    @routes.get("/explore")
+    @routes.get("/explore", **page())
     def explore(request: Request) -> Response:
         return press.page(request, "explore", shelves=device.explore(), only=None, reactions=device.reactions())
 
-    @routes.get("/explore/{section}")
-    def explore_section(request: Request, section: str) -> Response:
+    @routes.get("/explore/{section}", **page(404))
+    def explore_section(request: Request, section: SectionName) -> Response:
         shelves = [shelf for shelf in device.explore() if shelf.section == section]
         return press.page(
             request,
@@ -66,22 +67,22 @@ def router(press: Press) -> APIRouter:
             status_code=200 if shelves else 404,
         )
 
-    @routes.get("/following")
+    @routes.get("/following", **page())
     def following(request: Request) -> Response:
         items = device.following() if device.release() is not None else ()
         return press.page(request, "following", items=items, reactions=device.reactions(), feed_id=None)
 
-    @routes.get("/saved")
+    @routes.get("/saved", **page())
     def saved(request: Request) -> Response:
         return press.page(request, "saved", cards=device.saved(), reactions=device.reactions())
 
-    @routes.get("/welcome")
+    @routes.get("/welcome", **page())
     def welcome(request: Request) -> Response:
         chosen = device.status().chosen_sections or ()
         sections = sorted({shelf.section for shelf in device.explore()} | set(chosen))
         return press.page(request, "welcome", sections=sections, chosen=chosen)
 
-    @routes.post("/welcome")
+    @routes.post("/welcome", **form())
     def choose(
         section: Annotated[list[str], Form(max_length=200)] = [],  # noqa: B006
         skip: Annotated[str, Form()] = "",

@@ -114,7 +114,10 @@ class LocalGuard:
             return RedirectResponse("/", status_code=303, headers={"set-cookie": self.key.set_cookie()})
         if why is None and not path.startswith(STATIC_PATH) and not self.key.in_cookies(headers.get("cookie", "")):
             why = ASKS_FOR_KEY
-        return self.app if why is None else HTMLResponse(_refused_page(why), status_code=403)
+        if why is not None:
+            return HTMLResponse(_refused_page(why), status_code=403)
+        # An old link, in a browser that has the cookie already, needn't open anything to lead to the pages.
+        return RedirectResponse("/", status_code=303) if path == ENTER_PATH else self.app
 
 
 def _refused_page(why: str) -> str:

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import Response
 
+from device_app.ui.openapi import form, page
 from device_app.ui.press import Press, RowId, see_other
 
 
@@ -15,27 +16,27 @@ def router(press: Press) -> APIRouter:
     device = press.device
     routes = press.router()
 
-    @routes.get("/interests")
+    @routes.get("/interests", **page())
     def interests(request: Request) -> Response:
         clusters = device.interests() if device.release() is not None else ()
         return press.page(request, "interests", clusters=clusters)
 
-    @routes.post("/interests/{key}/name")
+    @routes.post("/interests/{key}/name", **form())
     def rename(key: RowId, name: Annotated[str, Form(min_length=1, max_length=60)]) -> Response:
         device.rename(key, name)
         return see_other("/interests", "renamed")
 
-    @routes.post("/interests/{key}/mute")
+    @routes.post("/interests/{key}/mute", **form())
     def mute(key: RowId, muted: Annotated[Literal["yes", "no"], Form()]) -> Response:
         device.mute(key, muted == "yes")
         return see_other("/interests", "muted" if muted == "yes" else "unmuted")
 
-    @routes.post("/interests/{key}/forget")
+    @routes.post("/interests/{key}/forget", **form())
     def forget(key: RowId) -> Response:
         device.forget(key)
         return see_other("/interests", "forgotten")
 
-    @routes.get("/interests/history")
+    @routes.get("/interests/history", **page())
     def history(
         request: Request,
         q: Annotated[str, Query(max_length=200)] = "",
@@ -43,7 +44,7 @@ def router(press: Press) -> APIRouter:
     ) -> Response:
         return press.page(request, "history", history=device.history(q.strip(), page))
 
-    @routes.post("/interests/history/{click_id}/delete")
+    @routes.post("/interests/history/{click_id}/delete", **form())
     def delete(click_id: RowId, back: Annotated[str, Form(max_length=600)] = "/interests/history") -> Response:
         device.delete_click(click_id)
         return see_other(back, "deleted")

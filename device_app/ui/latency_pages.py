@@ -8,6 +8,7 @@ from fastapi import APIRouter, Request
 from fastapi.encoders import jsonable_encoder
 from fastapi.responses import JSONResponse, Response
 
+from device_app.ui.openapi import page
 from device_app.ui.press import Press
 
 
@@ -16,7 +17,7 @@ def router(press: Press) -> APIRouter:
     device = press.device
     routes = press.router()
 
-    @routes.get("/latency")
+    @routes.get("/latency", **page())
     def latency(request: Request) -> Response:
         return press.page(request, "latency", latency=device.latency())
 

@@ -15,11 +15,13 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from fastapi.routing import APIRoute
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 
 from device_app.errors import DeviceError, StoreBroken, UnknownNews
 from device_app.ui import figures
 from device_app.ui.assets import read_assets, web_folder
 from device_app.ui.inks import section_hue
+from device_app.ui.openapi import refusals
 from device_app.ui.stages import stage_words
 from device_app.views.status import StatusView
 from device_app.wire.news import NewsCard
@@ -46,6 +48,8 @@ SAID = {
 
 RowId = Annotated[int, Path(ge=1, le=2**63 - 1)]
 """An id in the device's database, as part of an address: SQLite counts in 64 bits."""
+SectionName = Annotated[str, Path(max_length=80)]
+"""A section as part of an address, no longer than a card's."""
 
 _TONES = {"green": "good", "amber": "due", "red": "bad"}
 
@@ -79,8 +83,12 @@ class Press:
         class PageRoute(APIRoute):
             """One route of the reader's pages."""
 
+            def __init__(self, *args: Any, **kwargs: Any) -> None:
+                super().__init__(*args, **kwargs)
+                self.responses = refusals(self) | self.responses
+
             def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-                """Answer, and turn a DeviceError or a wrong form into a page."""
+                """Answer, and turn a DeviceError, a wrong form or a thing that isn't there into a page."""
                 answer = super().get_route_handler()
 
                 async def handle(request: Request) -> Response:
@@ -94,6 +102,10 @@ class Press:
                         first = wrong.errors()[0]
                         words = f"{first['loc'][-1]}: {first['msg']}."
                         return await run_in_threadpool(press.problem, request, 422, "That can't be taken", words)
+                    except HTTPException as refused:
+                        title = "Not on this device" if refused.status_code == 404 else "That can't be read"
+                        words = f"{refused.detail}."
+                        return await run_in_threadpool(press.problem, request, refused.status_code, title, words)
 
                 return handle
 

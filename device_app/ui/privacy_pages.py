@@ -12,11 +12,13 @@ from fastapi.responses import JSONResponse, Response
 from pydantic import ValidationError
 
 from device_app.settings import Mode
+from device_app.ui.openapi import bytes_of, form, page
 from device_app.ui.press import Press, RowId, see_other
 from device_app.views.privacy import PrivacyView, ReportPair
 from device_app.views.traffic import Shown
 
 ERASE_WORD = "erase"
+BYTES = "application/octet-stream"
 LABELS = {"topics": "Topics", "direction": "Direction"}
 SHOWN_BYTES = 60_000
 """Most of a request's body shown on the page; the download always has all of it."""
@@ -33,7 +35,7 @@ def router(press: Press) -> APIRouter:
             day_ends=day_ends(datetime.now(UTC)), status_code=422 if problem else 200,
         )  # fmt: skip
 
-    @routes.get("/privacy")
+    @routes.get("/privacy", **page())
     def privacy(
         request: Request,
         page: Annotated[int, Query(ge=1, le=100_000)] = 1,
@@ -41,7 +43,7 @@ def router(press: Press) -> APIRouter:
     ) -> Response:
         return whole(request, device.privacy(page, show))
 
-    @routes.get("/privacy/looks/{oldest_id}/{newest_id}")
+    @routes.get("/privacy/looks/{oldest_id}/{newest_id}", **page(404))
     def looks(
         request: Request, oldest_id: RowId, newest_id: RowId, page: Annotated[int, Query(ge=1, le=100_000)] = 1
     ) -> Response:
@@ -50,7 +52,7 @@ def router(press: Press) -> APIRouter:
             return press.problem(request, 404, "No such requests", f"No request {newest_id} is in this device's log.")
         return press.page(request, "looks", looks=found)
 
-    @routes.get("/privacy/requests/{entry_id}")
+    @routes.get("/privacy/requests/{entry_id}", **page(404))
     def one_request(request: Request, entry_id: RowId) -> Response:
         traffic = device.traffic(entry_id)
         if traffic is None:
@@ -61,18 +63,18 @@ def router(press: Press) -> APIRouter:
             cut=len(body) > SHOWN_BYTES,
         )  # fmt: skip
 
-    @routes.get("/privacy/requests/{entry_id}/body")
+    @routes.get("/privacy/requests/{entry_id}/body", response_class=Response, responses=bytes_of(BYTES, 404))
     def body(entry_id: RowId) -> Response:
         traffic = device.traffic(entry_id)
         if traffic is None:
             raise HTTPException(404, f"no request {entry_id}")
         return Response(
             traffic.request_body,
-            media_type="application/octet-stream",
+            media_type=BYTES,
             headers={"content-disposition": f'attachment; filename="request-{entry_id}.bin"'},
         )
 
-    @routes.post("/privacy/switches")
+    @routes.post("/privacy/switches", **form())
     def switches(
         request: Request,
         mode: Annotated[Mode, Form()],
@@ -123,7 +125,7 @@ def router(press: Press) -> APIRouter:
             headers={"content-disposition": 'attachment; filename="ownfeed-everything.json"'},
         )
 
-    @routes.post("/privacy/erase")
+    @routes.post("/privacy/erase", **form())
     def erase(request: Request, confirm: Annotated[str, Form(max_length=40)] = "") -> Response:
         if confirm.strip().lower() != ERASE_WORD:
             return whole(request, device.privacy(), f"Nothing was erased: type {ERASE_WORD} to confirm.")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from fastapi import APIRouter, HTTPException, Query
+from fastapi import APIRouter, HTTPException, Path, Query
 from fastapi.responses import Response
 
 from device_app.ui import (
@@ -17,6 +17,7 @@ from device_app.ui import (
     story_pages,
     training_pages,
 )
+from device_app.ui.openapi import ANYTHING, JSON, answers, bytes_of
 from device_app.ui.press import Press
 from device_app.wire.ids import NewsId
 
@@ -24,12 +25,14 @@ if TYPE_CHECKING:
     from device_app.device import Device
 
 KEEP_A_YEAR = "private, max-age=31536000, immutable"
+SVG = "image/svg+xml"
 
 
 def router(device: Device) -> APIRouter:
     """Every route of the device's pages. Put `guard.LocalGuard` before them."""
     press = Press(device)
-    routes = APIRouter(include_in_schema=False)
+    routes = APIRouter()
+    pictures = press.router()
     for pages in (
         feed_pages,
         search_pages,
@@ -41,15 +44,20 @@ def router(device: Device) -> APIRouter:
     ):
         routes.include_router(pages.router(press))
 
-    @routes.get("/static/{version}/{name:path}")
-    def static(version: str, name: str) -> Response:
+    @routes.get(
+        "/static/{version}/{name:path}",
+        response_class=Response,
+        responses=bytes_of(ANYTHING) | answers(404, 422, media_type=JSON),
+    )
+    def static(version: Annotated[str, Path(max_length=64)], name: Annotated[str, Path(max_length=200)]) -> Response:
         asset = press.assets.get(version, name)
         if asset is None:
             raise HTTPException(404, "no such file")
         return Response(asset.payload, media_type=asset.media_type, headers={"cache-control": KEEP_A_YEAR})
 
-    @routes.get("/art/{news_id}.svg")
+    @pictures.get("/art/{news_id}.svg", response_class=Response, responses=bytes_of(SVG))
     def picture(news_id: NewsId, section: str = Query(max_length=80)) -> Response:
-        return Response(art.draw(section, news_id), media_type="image/svg+xml", headers={"cache-control": KEEP_A_YEAR})
+        return Response(art.draw(section, news_id), media_type=SVG, headers={"cache-control": KEEP_A_YEAR})
 
+    routes.include_router(pictures)
     return routes

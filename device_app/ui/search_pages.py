@@ -10,6 +10,7 @@ from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import Response
 
 from device_app.store.searches import WORDS_LIMIT_CHARS
+from device_app.ui.openapi import form, page
 from device_app.ui.press import Press, RowId, see_other
 from device_app.wire.news import NewsCard
 
@@ -22,7 +23,7 @@ def router(press: Press) -> APIRouter:
     device = press.device
     routes = press.router()
 
-    @routes.get("/search")
+    @routes.get("/search", **page())
     def search(request: Request, q: Annotated[str, Query(max_length=WORDS_LIMIT_CHARS)] = "") -> Response:
         query = " ".join(q.split())
         found = device.search(query) if query else []
@@ -38,11 +39,11 @@ def router(press: Press) -> APIRouter:
             reactions=device.reactions(),
         )
 
-    @routes.get("/searches")
+    @routes.get("/searches", **page())
     def searches(request: Request) -> Response:
         return press.page(request, "searches", kept=device.searches())
 
-    @routes.post("/searches")
+    @routes.post("/searches", **form())
     def save(
         request: Request,
         words: Annotated[str, Form(max_length=WORDS_LIMIT_CHARS)],
@@ -54,7 +55,7 @@ def router(press: Press) -> APIRouter:
             return press.problem(request, 422, "That search is not saved", f"{refused}.")
         return see_other(back, "search_saved")
 
-    @routes.post("/searches/{search_id}/delete")
+    @routes.post("/searches/{search_id}/delete", **form())
     def delete(search_id: RowId, back: Annotated[str, Form(max_length=600)] = "/searches") -> Response:
         device.delete_search(search_id)
         return see_other(back, "search_deleted")

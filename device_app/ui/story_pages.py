@@ -10,6 +10,7 @@ from fastapi.responses import Response
 
 from device_app.ui.figures import reading_minutes
 from device_app.ui.guard import followed
+from device_app.ui.openapi import form, page
 from device_app.ui.press import Press, answer_form
 from device_app.wire.ids import NewsId
 
@@ -19,7 +20,7 @@ def router(press: Press) -> APIRouter:
     device = press.device
     routes = press.router()
 
-    @routes.get("/story/{news_id}")
+    @routes.get("/story/{news_id}", **page(404))
     def story(
         request: Request,
         news_id: NewsId,
@@ -45,7 +46,7 @@ def router(press: Press) -> APIRouter:
             back_words="Back to the feed" if found is None else "Back to the results",
         )
 
-    @routes.post("/story/{news_id}/react")
+    @routes.post("/story/{news_id}/react", **form(204, 404))
     def react(
         request: Request,
         news_id: NewsId,
@@ -55,7 +56,7 @@ def router(press: Press) -> APIRouter:
         device.react(news_id, kind)
         return answer_form(request, back)
 
-    @routes.post("/stance")
+    @routes.post("/stance", **form(204))
     def stance(
         request: Request,
         kind: Annotated[Literal["topic", "section", "publisher"], Form()],

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Form, Request
 from fastapi.responses import JSONResponse, Response
 
 from device_app.ui.figures import size
+from device_app.ui.openapi import form, page
 from device_app.ui.press import Press, see_other
 from device_app.views.training import TrainingView
 
@@ -17,7 +18,7 @@ def router(press: Press) -> APIRouter:
     device = press.device
     routes = press.router()
 
-    @routes.get("/training")
+    @routes.get("/training", **page())
     def training(request: Request) -> Response:
         view = device.training()
         return press.page(request, "training", training=view, steps=steps(view))
@@ -41,12 +42,12 @@ def router(press: Press) -> APIRouter:
             }
         )
 
-    @routes.post("/training/pause")
+    @routes.post("/training/pause", **form())
     def pause(paused: Annotated[Literal["yes", "no"], Form()]) -> Response:
         device.pause_training(paused == "yes")
         return see_other("/training", "paused" if paused == "yes" else "resumed")
 
-    @routes.post("/training/switch")
+    @routes.post("/training/switch", **form())
     def switch(training: Annotated[Literal["on", "off"], Form()]) -> Response:
         device.set_privacy(training=training == "on")
         return see_other("/training", "settings")

@@ -53,6 +53,7 @@ def fuzz(
     headers: Mapping[str, str] | None = None,
     known: Sequence[Mapping[str, Any]] = (),
     bodies: Mapping[str, Sequence[Any]] | None = None,
+    examples: int | None = None,
 ) -> Counter[str]:
     """Send every operation of `document` to the ASGI app and count answers by "METHOD /path status".
 
@@ -63,10 +64,11 @@ def fuzz(
         headers: of every request, such as a token.
         known: path parameters of things that exist; half of the requests take theirs from here.
         bodies: by "METHOD /path", bodies that mean something here, sent beside the generated ones.
+        examples: of each operation and kind, whatever the variable says.
     """
     schema = schemathesis.openapi.from_dict(dict(document))
     operations = [found.ok() for found in schema.get_all_operations()]
-    examples = _examples(sum(_takes_something(operation) for operation in operations))
+    examples = examples or _examples(sum(_takes_something(operation) for operation in operations))
     client, answers, failures = ASGIClient(app), Counter[str](), list[str]()
     for operation in operations:
         for kind in KINDS if _takes_something(operation) else KINDS[:1]:
@@ -76,6 +78,20 @@ def fuzz(
                 failures.append(f"{operation.label}, {kind.name.lower()} requests: {failed}")
     assert not failures, "\n\n".join(failures)
     return answers
+
+
+def shares(answers: Mapping[str, int]) -> str:
+    """A table for people: of each operation's requests, how many, and the share of each status."""
+    by_operation: dict[str, dict[str, int]] = {}
+    for answer, times in sorted(answers.items()):
+        operation, status = answer.rsplit(" ", 1)
+        by_operation.setdefault(operation, {})[status] = times
+    lines = [f"{sum(answers.values()):,} requests to {len(by_operation)} operations"]
+    for operation, statuses in by_operation.items():
+        total = sum(statuses.values())
+        told = ", ".join(f"{status} {times / total:.0%}" for status, times in statuses.items())
+        lines.append(f"{total:>7,}  {operation}: {told}")
+    return "\n".join(lines)
 
 
 def _examples(operations: int) -> int:

@@ -1,0 +1,158 @@
+"""Requests generated from the OpenAPI of the reader's pages, valid and broken: no server error, no undocumented answer.
+
+The device is whole: its stores, its feed and its requests to a backend in memory.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fastapi import FastAPI
+from starlette.testclient import TestClient
+
+from device_app.app import create_app
+from device_app.composition import build_device
+from device_app.device import Device
+from device_app.settings import DeviceSettings
+from device_app.ui.assets import read_assets
+from device_app.ui.openapi import document
+from tests.doubles.backend import FakeBackend
+from tests.doubles.openapi_fuzz import EXAMPLES_VARIABLE, fuzz, shares
+from tests.doubles.pages_reader import FOLLOWS_A_LINK, enter
+
+STORIES_READ = 12
+ERASE = "/privacy/erase"
+SCRIPTED = ("/stance", "/story/{news_id}/react")
+"""Forms that a script posts, too, and that answer it with 204."""
+
+
+@pytest.fixture
+def device(tmp_path: Path) -> Iterator[Device]:
+    """A device that has synced, read, searched and reported, with interests to name."""
+    settings = DeviceSettings(profile="anna", data_dir=tmp_path / "data")
+    made = build_device(settings, transport=FakeBackend().transport())
+    made.sync()
+    made.choose_sections(("section1",))
+    for item in made.feed().items[:STORIES_READ]:
+        made.open(item.card.id)
+    made.save_search("axolotl")
+    made.feed(refresh=True)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def pages(device: Device) -> FastAPI:
+    return create_app(device=device)
+
+
+@pytest.fixture
+def browser(pages: FastAPI, device: Device) -> TestClient:
+    """A browser that has the cookie."""
+    home = f"http://127.0.0.1:{device.settings.port}"
+    return enter(TestClient(pages, base_url=home, follow_redirects=False, headers=FOLLOWS_A_LINK), pages.state.page_key)
+
+
+def headers_of(browser: TestClient) -> dict[str, str]:
+    cookies = "; ".join(f"{cookie.name}={cookie.value}" for cookie in browser.cookies.jar)
+    return {"Host": browser.base_url.netloc.decode(), "Cookie": cookies, **FOLLOWS_A_LINK}
+
+
+def known(device: Device) -> list[dict[str, object]]:
+    """Things that exist, by the names that paths give them."""
+    clicks = device.history().entries
+    lines = device.privacy().log.lines
+    interests = device.interests()
+    assert len(clicks) > 2
+    assert interests
+    oldest, newest = lines[-1].oldest_id, lines[0].entry_id
+    return [
+        {
+            "news_id": item.card.id,
+            "section": item.card.section,
+            "key": interests[at % len(interests)].key,
+            "search_id": 1,
+            "click_id": clicks[at].click_id,
+            "entry_id": newest - at,
+            "oldest_id": oldest,
+            "newest_id": newest,
+            "version": read_assets().version,
+            "name": "css/tokens.css",
+        }
+        for at, item in enumerate(device.feed().items[:3])
+    ]
+
+
+def forms() -> dict[str, list[object]]:
+    """What a generator would hardly hit."""
+    switches = {
+        "mode": "code",
+        "epsilon_per_day_reports": "8",
+        "epsilon_per_day_training": "2",
+        "clicks_per_report": "5",
+        "training": "on",
+        "counting": ["off", "on"],
+        "epsilon_per_sum_alone": "24",
+    }
+    return {
+        "POST /welcome": [{"section": ["section1", "section2"]}, {"skip": "yes"}],
+        "POST /searches": [{"words": "harbour", "back": "/search?q=harbour"}, {"words": " "}],
+        "POST /story/{news_id}/react": [{"kind": "save", "back": "/saved"}, {"kind": "like", "back": "//evil.example"}],
+        "POST /stance": [{"kind": "section", "name": "section1", "stance": "follow"}],
+        "POST /interests/{key}/name": [{"name": "Ports"}],
+        "POST /interests/{key}/mute": [{"muted": "yes"}, {"muted": "no"}],
+        "POST /privacy/switches": [switches, switches | {"epsilon_per_report": "-1"}],
+        "POST /privacy/erase": [{"confirm": "erase"}, {"confirm": "no"}],
+    }
+
+
+def test_every_answer_of_the_pages_is_documented_and_none_is_an_error(
+    pages: FastAPI, device: Device, browser: TestClient
+) -> None:
+    described = pages.openapi()
+    paths = described["paths"]
+    paths[ERASE] = paths.pop(ERASE)  # last: all that comes after would find nothing
+    answers = fuzz(pages, described, headers=headers_of(browser), known=known(device), bodies=forms())
+    print(shares(answers))  # noqa: T201
+    assert not {answer for answer in answers if answer.rsplit(" ", 1)[1].startswith("5")}
+    operations = {f"{method.upper()} {path}" for path, each in paths.items() for method in each}
+    assert {answer.rsplit(" ", 1)[0] for answer in answers} == operations
+    done = {answer.rsplit(" ", 1)[0] for answer in answers if answer.rsplit(" ", 1)[1][0] in "23"}
+    assert done == operations, "valid requests are among them"
+    assert answers.total() >= int(os.environ.get(EXAMPLES_VARIABLE, "500"))
+
+
+def test_a_scripts_forms_are_answered_as_documented(pages: FastAPI, device: Device, browser: TestClient) -> None:
+    described = pages.openapi()
+    described["paths"] = {path: described["paths"][path] for path in SCRIPTED}
+    headers = headers_of(browser) | {"Accept": "application/json"}
+    answers = fuzz(pages, described, headers=headers, known=known(device), bodies=forms())
+    assert all(answers[f"POST {path} 204"] for path in SCRIPTED)
+
+
+def test_a_form_that_cannot_be_read_is_answered_with_a_page(browser: TestClient) -> None:
+    broken = {"content-type": "multipart/form-data", "origin": str(browser.base_url)}
+    answer = browser.post("/stance", content=b"--x\r\nnothing", headers=broken)
+    assert (answer.status_code, answer.headers["content-type"]) == (400, "text/html; charset=utf-8")
+    assert "be read</h1>" in answer.text
+    missing = browser.get("/privacy/requests/999999/body")
+    assert (missing.status_code, missing.headers["content-type"]) == (404, "text/html; charset=utf-8")
+
+
+def test_the_document_is_served_to_nobody_and_holds_no_reader(pages: FastAPI, browser: TestClient) -> None:
+    for path in ("/openapi.json", "/docs", "/redoc"):
+        assert browser.get(path).status_code == 404
+    assert "anna" not in str(document(pages))
+
+
+def test_without_the_key_every_documented_operation_answers_the_documented_403(
+    pages: FastAPI, browser: TestClient
+) -> None:
+    stranger = headers_of(browser) | {"Cookie": "ownfeed=none"}
+    described = pages.openapi()
+    described["paths"] = {path: each for path, each in described["paths"].items() if not path.startswith("/static/")}
+    answers = fuzz(pages, described, headers=stranger, examples=2)
+    assert {answer.rsplit(" ", 1)[1] for answer in answers} == {"403"}

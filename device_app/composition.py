@@ -119,7 +119,7 @@ def build_device(
     serving = Serving(
         desk, shelves.releases, rack or ModelRack(ranker=settings.feed.ranker, threads=performance.threads)
     )
-    pinned_key = bytes.fromhex(settings.backend_key) if settings.backend_key else None
+    pinned_key = settings.pinned_key
     syncing = Syncing(
         ReleaseSync(door, shelves.releases, clock, pinned_key),
         VectorSync(door, shelves.news, shelves.pulled_shards, shelves.releases, clock),

@@ -234,6 +234,7 @@ class Device:
             frozenset(self._shelves.preferences.get(PRIVACY_CHANGES) or {}),
             page,
             shown,
+            self._shelves.releases.trusted_key(self.settings.pinned_key),
         )
 
     def traffic(self, entry_id: int) -> Traffic | None:

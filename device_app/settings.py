@@ -306,6 +306,11 @@ class DeviceSettings(BaseSettings):
     feed: FeedSettings = Field(default_factory=FeedSettings, description="What the local ranking weighs.")
 
     @property
+    def pinned_key(self) -> bytes | None:
+        """The reader's own choice of `backend_key`, as bytes."""
+        return bytes.fromhex(self.backend_key) if self.backend_key else None
+
+    @property
     def home(self) -> Path:
         """The folder of this profile."""
         return self.data_dir / "devices" / self.profile

@@ -12,6 +12,7 @@ from device_app.privacy.reporters import MadeReport
 from device_app.privacy.reports import clicks_until_due
 from device_app.settings import PrivacySettings
 from device_app.shelves import Shelves
+from device_app.store.release_shelf import TrustedKey
 from device_app.store.report_memo import Memo
 from device_app.views.modes import MechanismFacts, ModeFacts, PoolFacts, mechanism_facts, mode_facts
 from device_app.views.sources import SourcesView, sources_view
@@ -29,6 +30,7 @@ from device_app.wire.recall import (
     TopicsReport,
 )
 from device_app.wire.releases import RecallProtocol
+from device_app.wire.rotations import fingerprint
 
 COUNTS_SHOWN = 10
 
@@ -91,10 +93,16 @@ class CountFacts:
 
 @dataclass(frozen=True)
 class ChainHead:
-    """The newest release of the chain that this device has used, and the chain's head in a form to read aloud."""
+    """The newest release of the chain that this device has used, and the chain's head in a form to read aloud.
+
+    key: fingerprint of the key that must have signed releases and offers, as `ownfeed keys show` prints it. rotated:
+    whether this device came to it from an earlier one.
+    """
 
     release: str
     head: str
+    key: str
+    rotated: bool
 
 
 @dataclass(frozen=True)
@@ -131,8 +139,12 @@ def privacy_view(
     set_by_reader: frozenset[str],
     page: int,
     shown: Shown | None,
+    trusted: TrustedKey | None,
 ) -> PrivacyView:
-    """The privacy page; names are today's interests, largest first, and page counts lines of the log from 1."""
+    """The privacy page; names are today's interests, largest first, and page counts lines of the log from 1.
+
+    trusted: the key by which releases are checked now.
+    """
     settings = ledger.settings
     memo = shelves.report_memo.latest()
     kept = shelves.pool.current()
@@ -165,14 +177,16 @@ def privacy_view(
         clicks_until_report=max(0, clicks_until_due(memo, settings) - new_clicks) if memo else 0,
         alone=alone_view(ledger),
         counts=_counts(shelves),
-        chain=_chain(shelves),
+        chain=_chain(shelves, trusted),
         sources=sources_view(shelves, settings),
     )
 
 
-def _chain(shelves: Shelves) -> ChainHead | None:
+def _chain(shelves: Shelves, trusted: TrustedKey | None) -> ChainHead | None:
     link = shelves.releases.chained()
-    return None if link is None else ChainHead(f"r{link.number}", readable(link.head))
+    if link is None or trusted is None:
+        return None
+    return ChainHead(f"r{link.number}", readable(link.head), fingerprint(trusted.public_key), trusted.rotation > 0)
 
 
 def _counts(shelves: Shelves) -> tuple[CountFacts, ...]:

@@ -10,7 +10,7 @@ from device_app.ranking.groups import OwnGroup
 from device_app.settings import PrivacySettings
 from device_app.views.latency import LatencyView, latency_view, waterfall
 from device_app.views.modes import PoolFacts, mechanism_facts, mode_facts
-from device_app.views.privacy import BudgetView, CountFacts, LedgerDay, PrivacyView, ReportPair
+from device_app.views.privacy import BudgetView, ChainHead, CountFacts, LedgerDay, PrivacyView, ReportPair
 from device_app.views.sources import SourceFacts, SourcesView
 from device_app.views.sums import AloneView, SumCost
 from device_app.views.traffic import Shown
@@ -93,6 +93,7 @@ def privacy_view(kind: Kind, settings: PrivacySettings, now: datetime, page: int
                 "round-4", now - timedelta(hours=50), now - timedelta(hours=26), 32, 5, SumCost(1e-6, 1.98, 21.05)
             ),
         ),
+        chain=None if empty else ChainHead("r3", "1f0a 77c2 9be4 03d8 5a61", "0d4e 9a13 c7b2 58f6", True),
         new_clicks=2,
         clicks_until_report=3,
         sources=SourcesView(

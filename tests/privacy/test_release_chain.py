@@ -9,6 +9,7 @@ import pytest
 
 from device_app.device import Device
 from device_app.errors import ReleaseForked, ReleaseRefused
+from device_app.wire.rotations import fingerprint
 from tests.doubles.clock import StillClock
 from tests.doubles.lying_codebooks import LyingServer, default_device, read
 from tests.doubles.news import NOW
@@ -176,3 +177,21 @@ def test_a_release_for_each_of_64_devices_is_a_mark_of_four_bits_at_most(tmp_pat
         assert not any(str(number) in path for path in server.paths()), "nor does any other request name it"
     assert len(asked) == 16
     assert len(rest) == 1, "and otherwise they are the same bytes"
+
+
+def test_two_readers_who_trust_different_keys_see_different_fingerprints(
+    server: LyingServer, device: Device, clock: StillClock, tmp_path: Path
+) -> None:
+    device.sync()
+    impostor = LyingServer(refuse_old=False)
+    other = default_device(impostor, tmp_path / "other", clock)
+    other.sync()
+    shown = []
+    for each, asked in ((device, server), (other, impostor)):
+        chain = each.privacy().chain
+        assert chain is not None
+        assert chain.key == fingerprint(asked.signed.public_key), "what `ownfeed keys show` prints"
+        assert not chain.rotated
+        shown.append(chain.key)
+    other.close()
+    assert shown[0] != shown[1]

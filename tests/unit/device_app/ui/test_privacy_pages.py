@@ -165,3 +165,11 @@ def test_the_privacy_page_names_both_views_what_they_hold_and_what_they_told_eac
     ):
         assert words in text, words
     assert "takes no part in such rounds" in Reader("offline").get("/privacy")
+
+
+def test_the_privacy_page_shows_what_two_readers_can_compare(reader: Reader) -> None:
+    text = reader.get("/privacy")
+    assert "<code>1f0a 77c2 9be4 03d8 5a61</code>" in text, "the head of the chain of releases"
+    assert "<code>0d4e 9a13 c7b2 58f6</code>, for which an earlier key has signed." in text
+    assert "ownfeed keys show" in text
+    assert 'id="key"' not in Reader("empty").get("/privacy")

@@ -42,6 +42,10 @@ says = Console(stderr=True, highlight=False, soft_wrap=True)
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON on standard output.")]
 BackendDir = Annotated[Path | None, typer.Option("--data-dir", help="The backend's folder [from the settings].")]
 DeviceDir = Annotated[Path | None, typer.Option("--data-dir", help="Where profiles live [from the settings].")]
+CohortMinimum = Annotated[
+    int | None,
+    typer.Option(min=1, help="Below this a round fails, and nothing is opened [10, or all of a smaller cohort]."),
+]
 BackendUrl = Annotated[str | None, typer.Option("--backend", help="The backend's address [from the settings].")]
 
 
@@ -185,7 +189,7 @@ def round_(
         typer.Option(help="What to do, and how: small_ranker_secure, uni_fedrec (recall), efficient_fedrec, ..."),
     ] = "small_ranker_secure",
     cohort: Annotated[int, typer.Option(min=1, help="Updates wanted; the round closes when it has them.")] = 60,
-    cohort_minimum: Annotated[int, typer.Option(min=1, help="Below this the round fails and nothing is opened.")] = 10,
+    cohort_minimum: CohortMinimum = None,
     seconds: Annotated[float, typer.Option(min=1, help="Deadline.")] = 60.0,
     watch: Annotated[
         bool, typer.Option("--watch", help="Show stages, survivors, bytes and seconds as they come.")
@@ -198,7 +202,12 @@ def round_(
     from backend.terminal.rounds import follow_all
 
     asked = operator(backend, data_dir)
-    opened = asked.open_round(system, cohort=cohort, cohort_minimum=min(cohort_minimum, cohort), seconds=seconds)
+    opened = asked.open_round(
+        system,
+        cohort=cohort,
+        cohort_minimum=None if cohort_minimum is None else min(cohort_minimum, cohort),
+        seconds=seconds,
+    )
     if not follow_all(asked, opened, watch=watch, as_json=as_json, console=says):
         raise typer.Exit(1)
 
@@ -321,7 +330,7 @@ def schedule(
     waiting: Annotated[int | None, typer.Option(help="Devices that must be waiting.")] = None,
     system: Annotated[str, typer.Option(help="What to do, and how.")] = "small_ranker_secure",
     cohort: Annotated[int, typer.Option(min=1, help="Updates wanted.")] = 60,
-    cohort_minimum: Annotated[int, typer.Option(min=1, help="Below this a round fails.")] = 10,
+    cohort_minimum: CohortMinimum = None,
     seconds: Annotated[float, typer.Option(min=1, help="Deadline of each round.")] = 60.0,
     backend: BackendUrl = None,
     data_dir: BackendDir = None,
@@ -333,7 +342,7 @@ def schedule(
     timings = operator(backend, data_dir).schedule(
         system,
         cohort=cohort,
-        cohort_minimum=min(cohort_minimum, cohort),
+        cohort_minimum=None if cohort_minimum is None else min(cohort_minimum, cohort),
         seconds=seconds,
         every_minutes=every,
         waiting=waiting,

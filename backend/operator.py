@@ -44,7 +44,7 @@ class Operator:
         self._url = url
         self._headers = {"Authorization": f"Bearer {token}"}
 
-    def open_round(self, system: str, *, cohort: int, cohort_minimum: int, seconds: float) -> RoundStatus:
+    def open_round(self, system: str, *, cohort: int, cohort_minimum: int | None = None, seconds: float) -> RoundStatus:
         """Open a round. Raises OperatorRefused, for example while another one runs."""
         wish = {"system": system, "cohort": cohort, "cohort_minimum": cohort_minimum, "seconds": seconds}
         return RoundStatus.model_validate_json(self._send("POST", "/v1/admin/rounds", wish))
@@ -106,7 +106,7 @@ class Operator:
         system: str,
         *,
         cohort: int,
-        cohort_minimum: int,
+        cohort_minimum: int | None = None,
         seconds: float,
         every_minutes: float | None,
         waiting: int | None,

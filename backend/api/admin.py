@@ -13,7 +13,7 @@ from starlette.concurrency import run_in_threadpool
 from backend.api.openapi import WITH_BODY, answers, takes
 from backend.api.reading import JSON, parse, require_media_type
 from backend.errors import NotSignedIn
-from backend.federation.orders import COHORT_LIMIT, SECONDS_LIMIT
+from backend.federation.orders import COHORT_LIMIT, SECONDS_LIMIT, minimum_of
 from backend.federation.strategies.strategy import RoundOrder
 from backend.federation.timetable import EVERY_MINUTES_LIMIT, Schedule
 from device_app.wire.ids import Message, RoundId
@@ -26,7 +26,7 @@ SCHEME = "bearer"
 
 
 class OpenRound(Message):
-    """POST /v1/admin/rounds. Without a minimum, half of the cohort is enough at the deadline."""
+    """POST /v1/admin/rounds. Without a minimum, 10 updates, or all of a smaller cohort, are enough at the deadline."""
 
     system: str = Field(max_length=80)
     cohort: int = Field(ge=1, le=COHORT_LIMIT)
@@ -36,7 +36,7 @@ class OpenRound(Message):
 
     def minimum(self) -> int:
         """The cohort minimum that counts."""
-        return (self.cohort + 1) // 2 if self.cohort_minimum is None else self.cohort_minimum
+        return minimum_of(self.cohort, self.cohort_minimum)
 
 
 class SetSchedule(Message):
@@ -51,7 +51,7 @@ class SetSchedule(Message):
 
     def minimum(self) -> int:
         """The cohort minimum that counts."""
-        return (self.cohort + 1) // 2 if self.cohort_minimum is None else self.cohort_minimum
+        return minimum_of(self.cohort, self.cohort_minimum)
 
 
 def is_operator(authorization: str, token: str) -> bool:

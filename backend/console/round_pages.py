@@ -11,7 +11,7 @@ from backend.console import figures
 from backend.console.room import Room, Values
 from backend.federation.coordinator import Coordinator
 from backend.federation.errors import RoundImpossible
-from backend.federation.orders import COHORT_LIMIT, SECONDS_LIMIT
+from backend.federation.orders import COHORT_DEFAULT, COHORT_LIMIT, SECONDS_LIMIT, minimum_of
 from backend.federation.round import UNDER_WAY
 from backend.federation.strategies.strategy import RoundOrder
 from backend.federation.systems import SYSTEMS
@@ -37,6 +37,8 @@ def router(room: Room) -> APIRouter:
             return {
                 "systems": SYSTEMS,
                 "cohort_limit": COHORT_LIMIT,
+                "cohort_default": COHORT_DEFAULT,
+                "minimum_default": minimum_of(COHORT_DEFAULT, None),
                 "seconds_limit": SECONDS_LIMIT,
                 "current": current,
                 "refused": "" if current is None else refused_words(coordinator, current),

@@ -29,6 +29,10 @@ from device_app.wire.rounds import MATERIALS_LIMIT_BYTES, UPLOAD_LIMIT_BYTES, Ro
 from device_app.wire.secagg import SumTerms
 
 COHORT_LIMIT = 100_000
+COHORT_DEFAULT = 60
+MINIMUM_DEFAULT = 10
+"""Updates without which a round fails, where nobody says another number. It's what a group of a cohort needs as well
+(`robust.MedianOfSums`): half of a cohort instead would make every round one sum, whoever opens it."""
 SECONDS_LIMIT = 7 * 24 * 3_600.0
 OPENING = "open a round"
 
@@ -170,6 +174,11 @@ class OrderBook:
                     name for name, each in self._systems.items() if each.model is not None and _has_model(release, each)
                 ),
             )
+
+
+def minimum_of(cohort: int, wanted: int | None) -> int:
+    """The cohort minimum that counts: the one wanted, else the default, or all of a cohort that is smaller."""
+    return min(MINIMUM_DEFAULT, cohort) if wanted is None else wanted
 
 
 def _waiting(session: Session) -> RoundOrderRow | None:

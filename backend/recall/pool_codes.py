@@ -14,7 +14,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock, Thread
+from threading import Lock, Semaphore, Thread
 from typing import Any
 
 import numpy as np
@@ -51,6 +51,9 @@ newsroom's 5,674 news 100 steps of a news model at 5e-5 came to 1.045, 30 to 1.0
 LISTINGS_KEPT = 2
 MADE_WITHIN_SEC = 2.0
 """So long a request waits for codes that are being made: about a second for 6,000 news, ten for 100,000."""
+WAITING_LIMIT = 2
+"""Requests that may wait at a time, since each holds a worker: all others take the listing before, or are told to come
+again."""
 
 _log = logging.getLogger(__name__)
 
@@ -70,7 +73,8 @@ class _Cut:
 class CodesShelf:
     """Cuts the pool's codes when they are first asked for; the blobs of the last two catalogues stay in memory.
 
-    They are made in a thread of their own. Until then the listing before is served, or CatalogueBehind raised.
+    They are made in a thread of their own, for which few requests wait a little. To all others the listing before is
+    served, or CatalogueBehind raised.
     """
 
     def __init__(self, live: LiveCatalogue, folder: Path) -> None:
@@ -78,6 +82,7 @@ class CodesShelf:
         self._cuts: tuple[_Cut, ...] = ()
         self._cards: dict[bytes, bytes] = {}
         self._starting, self._working = Lock(), Lock()
+        self._waiting = Semaphore(WAITING_LIMIT)
         self._making: tuple[Catalogue, Future[None]] | None = None
 
     def listing(self, release: ReleaseId) -> tuple[bytes, str]:
@@ -103,8 +108,13 @@ class CodesShelf:
     def _newest(self, release: ReleaseId) -> _Cut:
         catalogue = self._live.current
         if not self._cuts or self._cuts[-1].catalogue is not catalogue:
-            with suppress(TimeoutError):  # the listing before serves meanwhile
-                self._begun(catalogue).result(MADE_WITHIN_SEC)
+            making = self._begun(catalogue)
+            if self._waiting.acquire(blocking=False):
+                try:
+                    with suppress(TimeoutError):  # the listing before serves meanwhile
+                        making.result(MADE_WITHIN_SEC)
+                finally:
+                    self._waiting.release()
         if not self._cuts or self._cuts[-1].catalogue.encoder != catalogue.encoder:
             raise CatalogueBehind(release)
         return self._cuts[-1]

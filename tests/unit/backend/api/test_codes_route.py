@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -167,6 +168,32 @@ def test_while_codes_are_being_made_nobody_waits_long(
     may_go_on.set()
     monkeypatch.setattr(pool_codes, "MADE_WITHIN_SEC", 30)
     assert PoolCodes.model_validate_json(shelf.listing("r1")[0]).version == live.current.pool_version
+
+
+def test_no_more_requests_than_a_few_wait_for_codes_that_are_being_made(
+    server: Running, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    may_end, begun = threading.Event(), threading.Semaphore(0)
+    monkeypatch.setattr(pool_codes, "MADE_WITHIN_SEC", 3_600)  # whoever waits, waits for the codes
+    monkeypatch.setattr(pool_codes, "train_book", lambda *about: (may_end.wait(), train_book(*about))[1])
+
+    class Watched(Future[None]):
+        def result(self, timeout: float | None = None) -> None:
+            begun.release()
+            super().result(timeout)
+
+    monkeypatch.setattr(pool_codes, "Future", Watched)
+    shelf = pool_codes.CodesShelf(LiveCatalogue(server.services.live.current), tmp_path)
+    with ThreadPoolExecutor(pool_codes.WAITING_LIMIT) as threads:
+        waiting = [threads.submit(shelf.listing, "r1") for _ in range(pool_codes.WAITING_LIMIT)]
+        for _ in waiting:
+            begun.acquire()
+        for _ in range(20):
+            with pytest.raises(CatalogueBehind, match="r1"):
+                shelf.listing("r1")
+        assert not any(each.done() for each in waiting)
+        may_end.set()
+    assert {each.result() for each in waiting} == {shelf.listing("r1")}
 
 
 def test_codes_that_can_not_be_made_are_tried_again(

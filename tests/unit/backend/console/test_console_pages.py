@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import math
+import re
 
 import pytest
 from fastapi import FastAPI
 from starlette.testclient import TestClient
 
+from backend.api.admin import OpenRound, SetSchedule
 from backend.console.declared import report_cost, sum_costs
 from backend.console.door import COOKIE, pass_of
 from backend.console.routes import router
 from backend.console.troubles import troubles
+from backend.federation.secagg.parts import Split
+from backend.federation.systems import SYSTEMS
+from device_app.wire.protections import SecureSum
 from device_app.wire.releases import RecallProtocol
 from tests.doubles.console_services import TOKEN, StandInCatalogue, StandInLive, StandInServices, fresh_services
 
@@ -183,6 +188,22 @@ def test_the_page_of_rounds_offers_the_secure_ranker_first_and_keeps_the_account
     assert '<option value="small_ranker_secure" selected>' in page
     assert "epsilon 3 at a delta of 1e-06 for all 2 together" in page
     assert "exact sums (1 in all), which no epsilon bounds" in page
+
+
+def test_the_console_the_command_and_the_api_begin_with_one_minimum_and_it_makes_groups() -> None:
+    page = client_of(fresh_services()).get("/console/rounds").text
+    minima = re.findall(r'name="cohort_minimum" value="(\d+)"', page)
+    cohorts = re.findall(r'name="cohort" value="(\d+)"', page)
+    assert (set(minima), set(cohorts)) == ({"10"}, {"60"})
+    wish = OpenRound(system="small_ranker_secure", cohort=60, seconds=60.0)  # what the command sends, too
+    assert wish.minimum() == SetSchedule(system="x", cohort=60, seconds=60.0, waiting=1).minimum() == int(minima[0])
+    assert OpenRound(system="x", cohort=4, seconds=60.0).minimum() == 4
+    spec = SYSTEMS["small_ranker_secure"]
+    assert isinstance(spec.protection, SecureSum)
+    assert spec.join is not None
+    terms = spec.protection.terms("round-1", cohort=60, cohort_minimum=wish.minimum(), coordinates=4)
+    split = Split(members=spec.join.members, parts=spec.join.groups, left=spec.join.left)
+    assert split.parts_of(60, terms) == 5
 
 
 def test_live_figures_are_those_of_the_round_under_way() -> None:

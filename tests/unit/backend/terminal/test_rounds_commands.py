@@ -57,6 +57,10 @@ def test_a_schedule_is_set_told_and_taken_away(rig: BackendRig, run: Run) -> Non
     plan = rig.coordinator.timetable.timings().schedule
     assert plan is not None
     assert (plan.every_minutes, plan.waiting, plan.order.cohort, plan.order.cohort_minimum) == (30.0, 5, 8, 8)
+    run("schedule", "--every", "30", "--system", "uni_fedrec")
+    plan = rig.coordinator.timetable.timings().schedule
+    assert plan is not None
+    assert (plan.order.cohort, plan.order.cohort_minimum) == (60, 10)
     assert json.loads(run("unschedule", "--json")[0])["schedule"] is None
     assert rig.coordinator.timetable.timings().schedule is None
 

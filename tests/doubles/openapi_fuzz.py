@@ -24,6 +24,7 @@ from schemathesis.specs.openapi.checks import (
     response_schema_conformance,
     status_code_conformance,
 )
+from schemathesis.transport.serialization import serialize_binary
 
 EXAMPLES_VARIABLE = "OWNFEED_OPENAPI_EXAMPLES"
 A_FEW = 16
@@ -38,9 +39,9 @@ CHECKS = (
 
 
 @schemathesis.serializer("application/vnd.safetensors")
-def _tensors(context: Any, value: Any) -> dict[str, Any]:
+def _tensors(context: Any, value: Any) -> bytes:
     """Schemathesis sends bytes as they are only of media types that it knows."""
-    return {"data": value if isinstance(value, bytes) else getattr(value, "data", str(value).encode())}
+    return serialize_binary(value)
 
 
 KINDS = (schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE)

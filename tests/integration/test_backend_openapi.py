@@ -2,20 +2,44 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+from fastapi import FastAPI
+from starlette.testclient import TestClient
 
+from backend.app import create_app
 from backend.console.door import COOKIE, pass_of
+from backend.federation.coordinator import Coordinator
+from backend.settings import BackendSettings
 from device_app.wire.ids import PROTOCOL_VERSION
-from device_app.wire.rounds import CheckIn
-from tests.doubles.openapi_fuzz import EXAMPLES_VARIABLE, fuzz
+from device_app.wire.rounds import CheckIn, SumStage
+from device_app.wire.tensors import pack
+from experiments.bench.secagg_clients import ANSWERS, WireClient
+from experiments.bench.secagg_server import ACTIVE, SUMMING, summing_services, summing_systems
+from tests.doubles.clock import StillClock
+from tests.doubles.openapi_fuzz import A_FEW, EXAMPLES_VARIABLE, fuzz, shares
 from tests.doubles.recall_app import Running, running
 from tests.doubles.recall_world import BASIS_SIZE, report
 
 ROUNDS = ("private_counts_local", "private_counts")
+LENGTH, MEMBERS = 65, 5
+STAGES: tuple[SumStage, ...] = ("keys", "shares", "masked", "agree", "unmask")
+ROUND_OPENED = "/v1/admin/rounds"
+PUT_UPDATE = "PUT /v1/rounds/{round_id}/updates/{pseudonym}"
+OF_A_ROUND_UNDER_WAY = {
+    PUT_UPDATE,
+    *(f"PUT /v1/rounds/{{round_id}}/{stage}/{{pseudonym}}" for stage in STAGES),
+    *(f"GET /v1/rounds/{{round_id}}/{stage}/{{pseudonym}}" for stage in STAGES[:-1]),
+}
+"""What means something only to a member at its stage: see the tests of rounds."""
 
 
 @pytest.fixture(scope="module")
@@ -59,9 +83,12 @@ def test_every_answer_is_documented_and_none_is_an_error_of_the_server(server: R
             coordinator.cancel(offer.manifest.round)
     shards = server.client.get("/v1/releases/2/vectors").json()["shards"]
     known += [{"short": 2, "shard": each["name"], "sha256": each["blob"]["sha256"]} for each in shards[:2]]
+    document = server.app.openapi()
+    paths = document["paths"]
+    paths[ROUND_OPENED] = paths.pop(ROUND_OPENED)  # last, when the round under way has been cancelled
     answers = fuzz(
         server.app,
-        server.app.openapi(),
+        document,
         headers={"Authorization": f"Bearer {server.services.admin_token}"},
         known=known,
         bodies=bodies(),
@@ -74,10 +101,82 @@ def test_every_answer_is_documented_and_none_is_an_error_of_the_server(server: R
     assert set(served) == {
         f"{method.upper()} {path}" for path, each in server.app.openapi()["paths"].items() for method in each
     }
+    print(shares(answers))  # noqa: T201
     assert answers["POST /v1/recall 200"] > 5, "valid bodies are among them"
-    wanted = int(os.environ.get(EXAMPLES_VARIABLE, "500"))
-    print(f"{answers.total():,} requests, {len(served)} operations, {dict(sorted(answers.items()))}")  # noqa: T201
-    assert answers.total() >= wanted
+    done = {answer.rsplit(" ", 1)[0] for answer in answers if answer.rsplit(" ", 1)[1][0] == "2"}
+    assert set(served) - done == OF_A_ROUND_UNDER_WAY, "valid requests of all others are among them"
+    assert answers.total() >= int(os.environ.get(EXAMPLES_VARIABLE, "500"))
+
+
+def test_every_answer_to_a_plain_update_is_documented_and_a_true_one_is_taken(server: Running) -> None:
+    coordinator = server.services.coordinator
+    for one in coordinator.history():
+        if one.state not in ("applied", "failed"):
+            coordinator.cancel(one.round)
+    coordinator.open_round(ROUNDS[0], cohort=10, cohort_minimum=2, seconds=3_600)
+    offer = coordinator.check_in(CheckIn(protocol=PROTOCOL_VERSION, release="r2", tasks=("count",)))
+    assert offer is not None
+    update = pack({name: np.zeros(shape, dtype=np.float32) for name, shape in offer.manifest.shapes.items()})
+    document = only(server.app, "/v1/rounds/{round_id}/updates/{pseudonym}")
+    known = [{"round_id": offer.manifest.round, "pseudonym": offer.pseudonym}]
+    answers = fuzz(server.app, document, known=known, bodies={PUT_UPDATE: [update]}, examples=examples())
+    print(shares(answers))  # noqa: T201
+    assert answers[f"{PUT_UPDATE} 200"] >= 1
+    assert coordinator.status(offer.manifest.round).uploaded == 1
+
+
+def test_every_answer_at_every_stage_of_a_secure_sum_is_documented_and_the_sum_comes_out(tmp_path: Path) -> None:
+    """Each stage is asked while one member has sent its true message, and again with the answers of those before."""
+    services = summing_services(BackendSettings(data_dir=tmp_path, round_tick_sec=60.0), LENGTH)
+    clock = StillClock()
+    services.coordinator = Coordinator(services.engine, services.releases, summing_systems(LENGTH), tmp_path, clock)
+    app = create_app(services=services)
+    taken, total = set[str](), Counter[str]()
+    with TestClient(app) as http:
+        services.coordinator.open_round(ACTIVE, cohort=MEMBERS, cohort_minimum=3, seconds=600)
+        clients = [
+            joined
+            for place in range(MEMBERS)
+            if (joined := WireClient.joining(http, "r1", SUMMING, partial(np.full, fill_value=float(place))))
+        ]
+        assert len(clients) == MEMBERS
+        known = [{"round_id": "round-1", "pseudonym": clients[0].offer.pseudonym}]
+        for stage in STAGES:
+            assert [client.stage for client in clients] == [stage] * MEMBERS
+            path = f"/v1/rounds/{{round_id}}/{stage}/{{pseudonym}}"
+            sealed = clients[0]._step.sealed
+            true = sealed.payload if stage == "masked" else json.loads(sealed.payload)
+            for client in clients:
+                client.send().raise_for_status()
+            answers = fuzz(app, only(app, path), known=known, bodies={f"PUT {path}": [true]}, examples=examples())
+            services.coordinator.step()
+            if stage != "unmask":
+                for client in clients:
+                    client.hear(ANSWERS[stage].model_validate_json(client.ask().raise_for_status().content))
+                told = only(app, path)
+                del told["paths"][path]["put"]
+                answers += fuzz(app, told, known=known, examples=examples())
+                assert answers[f"GET {path} 204"] >= 1
+                assert answers[f"GET {path} 200"] >= 1
+            assert answers[f"PUT {path} 200"] >= 1, "the same message once more"
+            taken |= {f"PUT {path}"} | ({f"GET {path}"} if stage != "unmask" else set())
+            total += answers
+        print(shares(total))  # noqa: T201
+        status = services.coordinator.status("round-1")
+        assert (status.state, status.survivors) == ("applied", MEMBERS), status.reason
+    services.close()
+    assert taken | {PUT_UPDATE} == OF_A_ROUND_UNDER_WAY | {PUT_UPDATE}
+
+
+def only(app: FastAPI, path: str) -> dict[str, Any]:
+    """The document of one path."""
+    document: dict[str, Any] = app.openapi()
+    return document | {"paths": {path: document["paths"][path]}}
+
+
+def examples() -> int:
+    """Of each kind to an operation of a round under way."""
+    return A_FEW if EXAMPLES_VARIABLE not in os.environ else 100
 
 
 @pytest.mark.parametrize("number", ["9" * 18, "9" * 19, "9" * 20, "9" * 400, "-1", str(2**63), str(2**64), "1e400"])

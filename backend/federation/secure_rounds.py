@@ -26,7 +26,7 @@ from backend.federation.stockroom import Stockroom
 from backend.federation.systems.system import SystemSpec
 from backend.releases.blobs import digest
 from device_app.wire.ids import Message, Pseudonym, RoundId
-from device_app.wire.rounds import UPLOAD_LIMIT_BYTES, RoundManifest, SumStage, UploadReceipt
+from device_app.wire.rounds import GROUP, UPLOAD_LIMIT_BYTES, RoundManifest, SumStage, UploadReceipt
 from device_app.wire.secagg import BOX_BYTES, AdvertisedKeys, Agreement, RevealedShares, SharedKeys, SumTerms
 
 KEYS_SHARE = 0.5
@@ -200,7 +200,9 @@ class SecureRounds:
             self._terms(round_id, pseudonym)
             if reason := self._book.look(round_id).reason:
                 raise RoundClosed(f"The round has failed: {reason}", field="round") from None
-            raise RoundClosed("The sum of this device's group has failed; the round goes on without it.") from None
+            raise RoundClosed(
+                "The sum of this device's group has failed; the round goes on without it.", field=GROUP
+            ) from None
 
     def _terms(self, round_id: RoundId, pseudonym: Pseudonym) -> SumTerms:
         number = round_number(round_id)

@@ -34,12 +34,14 @@ from device_app.store.sum_parts import SumPart, SumParts
 from device_app.training.participant import Outcome, may_pass
 from device_app.uplink.server import Uplink
 from device_app.wire.ring import ring_dtype
-from device_app.wire.rounds import RoundOffer
+from device_app.wire.rounds import GROUP, RoundOffer
 
 AGAIN_SEC = 1.0
 GRACE_SEC = 60.0
 """How long past a round's deadline a device that gets no answer goes on asking."""
 PAID = ("masked", "agree", "unmask")
+LEFT_OUT = "The sum of its group has failed: the round goes on without its group."
+APPLIED_WITHOUT = "Applied without the sum of its group, which had failed: nothing that this device sent is in it."
 WAITS = {
     "keys": "Its keys are sent; the other devices' are awaited.",
     "shares": "Its encrypted shares are sent; the other devices' are awaited.",
@@ -116,7 +118,7 @@ class Summing:
                 return self._wait(offer, str(refusal))
             if state.stage in PAID and refusal.problem.type.endswith("round-closed"):
                 # The others needed no more of it: what became of the round is asked for like that of any upload.
-                return self._leave(part, offer, "uploaded", None)
+                return self._leave(part, offer, "uploaded", LEFT_OUT if refusal.problem.field == GROUP else None)
             return self._leave(part, offer, "failed", refusal)
         except ValueError as fault:
             # A vector that can't be made or sealed won't be at the next try either; the fault itself is shown.
@@ -179,7 +181,7 @@ class Summing:
         part: SumPart,
         offer: RoundOffer,
         state: Literal["uploaded", "declined", "failed"],
-        why: Exception | None,
+        why: Exception | str | None,
     ) -> Outcome:
         """Forget the keys; what was sent opens nothing by itself."""
         words = None if why is None else str(why)

@@ -49,7 +49,7 @@ from device_app.training.participant import (
     participate,
 )
 from device_app.training.reading import Reading
-from device_app.training.summing import Summing
+from device_app.training.summing import APPLIED_WITHOUT, LEFT_OUT, Summing
 from device_app.training.tasks import TASKS
 from device_app.training.tasks.task import Update
 from device_app.training.views.local import LocalViews
@@ -341,7 +341,10 @@ class Trainer:
             return  # the next step asks again
         self.round = status
         if status.state in ("applied", "failed"):
-            self._participations.update(newest.round, state=status.state, at=self._clock(), detail=status.reason)
+            # The status is the same for everybody: only the member itself was told that its group is left out.
+            left_out = status.state == "applied" and newest.detail == LEFT_OUT
+            detail = APPLIED_WITHOUT if left_out else status.reason
+            self._participations.update(newest.round, state=status.state, at=self._clock(), detail=detail)
 
     def _note(self, outcome: Outcome) -> None:
         """Keep on the page how an offer ended; what is kept in the outbox stays 'joined'."""

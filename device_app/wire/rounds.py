@@ -14,6 +14,9 @@ from device_app.wire.secagg import SumTerms
 UPLOAD_LIMIT_BYTES = 64 * 1024 * 1024
 MATERIALS_LIMIT_BYTES = 64 * 1024 * 1024
 """Of all materials of one round together."""
+GROUP = "group"
+"""The field of a round-closed problem by which a member, and nobody else, is told that the round goes on without the
+sum of its group."""
 RoundState = Literal["open", "updates", "keys", "shares", "masked", "agree", "unmask", "applied", "failed"]
 SumStage = Literal["keys", "shares", "masked", "agree", "unmask"]
 

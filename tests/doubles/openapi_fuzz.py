@@ -82,7 +82,7 @@ def fuzz(
 
 
 def shares(answers: Mapping[str, int]) -> str:
-    """A table for people: of each operation's requests, how many, and the share of each status."""
+    """A table for people: of each operation's requests, how many got each status, and their share."""
     by_operation: dict[str, dict[str, int]] = {}
     for answer, times in sorted(answers.items()):
         operation, status = answer.rsplit(" ", 1)
@@ -90,7 +90,7 @@ def shares(answers: Mapping[str, int]) -> str:
     lines = [f"{sum(answers.values()):,} requests to {len(by_operation)} operations"]
     for operation, statuses in by_operation.items():
         total = sum(statuses.values())
-        told = ", ".join(f"{status} {times / total:.0%}" for status, times in statuses.items())
+        told = ", ".join(f"{status} {times:,} ({times / total:.0%})" for status, times in statuses.items())
         lines.append(f"{total:>7,}  {operation}: {told}")
     return "\n".join(lines)
 

@@ -20,6 +20,7 @@ from backend.federation.robust import MedianOfSums
 from backend.federation.secagg.stored import StoredSums
 from backend.federation.spending import spending
 from backend.federation.systems import SYSTEMS
+from device_app.training.summing import APPLIED_WITHOUT
 from device_app.wire.rounds import RoundStatus
 from tests.doubles.round_rig import BackendRig
 from tests.integration.test_poisoned_sums import (
@@ -164,7 +165,12 @@ def test_members_that_vanish_cost_a_noisy_share_and_too_many_of_one_group_cost_t
     assert (told["groups"], told["groups_joined"]) == ([len(first) - 1, len(third)], 2)
     left = world.devices[second[2]].shelves.participations.get("round-1")
     assert left is not None
-    assert left.state == "applied", "who was in the group that failed is let go with the round"
+    assert (left.state, left.detail) == ("applied", APPLIED_WITHOUT), "its group's sum is in no release"
+    for member in (first[1], third[0]):
+        summed = world.devices[member].shelves.participations.get("round-1")
+        assert summed is not None
+        assert (summed.state, summed.detail) == ("applied", None)
+    assert "group" not in status.model_dump_json(exclude={"system"}), "strangers are not told"
     assert files(world) == []
 
 

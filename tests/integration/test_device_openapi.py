@@ -20,7 +20,7 @@ from device_app.settings import DeviceSettings
 from device_app.ui.assets import read_assets
 from device_app.ui.openapi import document
 from tests.doubles.backend import FakeBackend
-from tests.doubles.openapi_fuzz import EXAMPLES_VARIABLE, fuzz, shares
+from tests.doubles.openapi_fuzz import A_FEW, EXAMPLES_VARIABLE, fuzz, shares
 from tests.doubles.pages_reader import FOLLOWS_A_LINK, enter
 
 STORIES_READ = 12
@@ -129,7 +129,7 @@ def test_a_scripts_forms_are_answered_as_documented(pages: FastAPI, device: Devi
     described = pages.openapi()
     described["paths"] = {path: described["paths"][path] for path in SCRIPTED}
     headers = headers_of(browser) | {"Accept": "application/json"}
-    answers = fuzz(pages, described, headers=headers, known=known(device), bodies=forms())
+    answers = fuzz(pages, described, headers=headers, known=known(device), bodies=forms(), examples=A_FEW)
     assert all(answers[f"POST {path} 204"] for path in SCRIPTED)
 
 

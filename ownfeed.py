@@ -22,6 +22,7 @@ from experiments.commands.evaluate import evaluate_app
 
 if TYPE_CHECKING:
     from backend.operator import Operator
+    from device_app.settings import DeviceSettings
 
 app = typer.Typer(
     help="Ownfeed: a news feed that learns from its reader without taking the reader's clicks.",
@@ -121,8 +122,26 @@ def device(
     backend: BackendUrl = None,
     host: Annotated[str | None, typer.Option(help="Address to listen on; keep it on this machine.")] = None,
     port: Annotated[int | None, typer.Option(min=0, max=65_535)] = None,
+    restore_copy: Annotated[
+        bool,
+        typer.Option(
+            "--restore-copy",
+            help="First put the last copy in the place of a lost or damaged database, which is kept aside. All that "
+            "may have been spent since counts as spent.",
+        ),
+    ] = False,
+    anew: Annotated[
+        bool,
+        typer.Option(
+            "--start-anew",
+            help="First put an empty database in the place of a lost or damaged one, which is kept aside. What was "
+            "read, and what was spent, is forgotten here: the backend may then be told again what it was told before.",
+        ),
+    ] = False,
 ) -> None:
     """Run one reader's own app and open its pages on this machine."""
+    if restore_copy and anew:
+        raise typer.BadParameter("choose one of --restore-copy and --start-anew", param_hint="--start-anew")
     from device_app.private_files import keep_new_files_private, tighten
     from device_app.process import one_thread, settle
 
@@ -137,6 +156,8 @@ def device(
     settings = DeviceSettings(**chosen(profile=profile, data_dir=data_dir, backend_url=backend, host=host, port=port))
     check_port(settings.host, settings.port)
     tell_tightened(tighten(settings.home), settings.home)
+    if restore_copy or anew:
+        put_right(settings, anew=anew)
     served = create_app(settings)
     link = served.state.page_key.link(settings.host)
     says.print(f"The feed of {settings.profile} opens with {link}", markup=False)
@@ -405,6 +426,22 @@ def tell_tightened(changed: int, folder: Path) -> None:
             f"Other users of this machine could open {changed} files or folders in {folder}; now only you can.",
             markup=False,
         )
+
+
+def put_right(settings: DeviceSettings, *, anew: bool) -> None:
+    """Replace a profile's lost and damaged databases by copies, or by empty ones, and say what was done."""
+    from device_app.restoring import restore_copies, start_anew
+
+    now = datetime.now(UTC)
+    replaced = start_anew(settings, now) if anew else restore_copies(settings, now)
+    if not replaced:
+        says.print("No database of this profile is lost or damaged; it starts as it is.", markup=False)
+    for one in replaced:
+        by = "an empty one" if one.copied_at is None else f"the copy of {one.copied_at:%Y-%m-%d %H:%M} UTC"
+        kept = "" if one.aside is None else f" The damaged file is kept as {one.aside.name}."
+        says.print(f"{one.database}: {one.why}; now {by} is in its place.{kept}", markup=False)
+        if one.copied_at is not None and one.database == settings.database:
+            says.print("All that may have been spent since that day counts as spent, today included.", markup=False)
 
 
 def check_port(host: str, port: int) -> None:

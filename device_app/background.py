@@ -1,4 +1,7 @@
-"""The device's background loops: keeping up, training, fetching texts. An error is shown and never ends a loop."""
+"""The device's background loops: keeping up, training, fetching texts, copying the databases.
+
+An error is shown and never ends a loop.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +18,14 @@ log = logging.getLogger(__name__)
 TEXTS_WAKE_SEC = 1.0
 AFTER_TROUBLE_SEC = 5.0
 STOP_WAIT_SEC = 15.0
+COPY_FIRST_SEC, COPY_LOOK_SEC = 20.0, 300.0
+"""The first look at whether a copy is due comes when the first page is out, the others so far apart on average."""
 SPREAD = (0.5, 1.5)
 """A pause is so many times what the settings say, drawn uniformly: the mean stays."""
 
 
 class Background:
-    """Three threads of one device, started once and stopped promptly.
+    """Four threads of one device, started once and stopped promptly.
 
     Looks for a release and looks for a round come at times drawn for each anew, so that neither their rhythm nor their
     order shows that they are one device's.
@@ -38,6 +43,7 @@ class Background:
             Thread(target=self._every, args=("sync", device.sync, performance.sync_poll_sec), name="sync"),
             Thread(target=self._training, args=(performance.training_poll_sec,), name="training"),
             Thread(target=self._texts, name="texts"),
+            Thread(target=self._copying, name="copy"),
         ]
 
     def start(self) -> None:
@@ -69,6 +75,10 @@ class Background:
         self._stop.wait(seconds * self._chance.random())
         self._every("training", self._train, seconds)
 
+    def _copying(self) -> None:
+        if not self._stop.wait(COPY_FIRST_SEC):
+            self._every("copy", self._device.copy_step, COPY_LOOK_SEC)
+
     def _every(self, name: str, step: Callable[[], object], seconds: float) -> None:
         while not self._stop.is_set():
             self._guarded(name, step)
@@ -91,6 +101,10 @@ class Background:
             log.info("%s: %s", name, trouble)
             return True
         except Exception:
-            log.exception("%s failed; the loop goes on", name)
+            damaged = self._device.damage()
+            if damaged is not None:  # what is read from a damaged page can break anything
+                log.info("%s: %s", name, damaged)
+            else:
+                log.exception("%s failed; the loop goes on", name)
             return True
         return False

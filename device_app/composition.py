@@ -9,6 +9,7 @@ from pathlib import Path
 
 import httpx
 
+from device_app.copies import Copies, databases_of, remedies
 from device_app.device import PRIVACY_CHANGES, TRAINING_PAUSED, Device, Parts
 from device_app.feed.bodies import Bodies
 from device_app.feed.broadcast import Broadcast
@@ -25,11 +26,14 @@ from device_app.feed.views import ViewsOfReader
 from device_app.interests.names import InterestNames
 from device_app.interests.searched import SearchedInterests
 from device_app.privacy.budget import Ledger
+from device_app.privacy.limits import Limits
 from device_app.privacy.noise import NoiseSource, SystemNoise
+from device_app.privacy.restored import make_up_for_copy
 from device_app.settings import DeviceSettings, keeps_pool, with_overrides
 from device_app.shelves import Shelves
 from device_app.store.private_parameters import PrivateParameters
 from device_app.store.profile_lock import ProfileLock
+from device_app.store.profile_marks import begin, refuse_lost
 from device_app.store.towers import Towers
 from device_app.sync.front import FrontSync
 from device_app.sync.materials import MaterialSync
@@ -75,13 +79,11 @@ def build_device(
     noise = noise or SystemNoise()
     lock = ProfileLock(settings.home)
     try:
-        shelves = Shelves(settings.database, blob_folder)
+        shelves, ledger, copies = _opened(settings, blob_folder, clock)
     except BaseException:
         lock.release()
         raise
-    privacy = with_overrides(settings.privacy, shelves.preferences.get(PRIVACY_CHANGES) or {})
     performance = settings.performance
-    ledger = Ledger(shelves.ledger_book, privacy, clock)
     door = Door(settings.backend_url, shelves.byte_log, clock, transport, performance.request_timeout_sec)
     uplink = Uplink(door)
     bodies = Bodies(uplink, shelves.news, clock)
@@ -185,7 +187,31 @@ def build_device(
             names=names,
             trainer=trainer,
             troubles=Troubles(clock),
+            copies=copies,
             lock=lock,
             clock=clock,
         ),
     )
+
+
+def _opened(
+    settings: DeviceSettings, blob_folder: Path | None, clock: Callable[[], datetime]
+) -> tuple[Shelves, Ledger, Copies]:
+    """The store, the ledger, and the copies of the store; charged first if the store is a copy itself."""
+    remedy_of = remedies(settings)
+    for database in databases_of(settings):
+        refuse_lost(database, remedy_of(database))
+    shelves = Shelves(settings.database, blob_folder, remedy_of)
+    try:
+        begin(settings.database, clock())
+        privacy = with_overrides(settings.privacy, shelves.preferences.get(PRIVACY_CHANGES) or {})
+        ledger = Ledger(shelves.ledger_book, privacy, clock)
+        make_up_for_copy(shelves.database, ledger)
+        copies = Copies(databases_of(settings), lambda: Limits.of(ledger.settings), clock)
+        copies.forget_drafts()
+        copies.allow(Limits.of(privacy))
+        copies.choose(shelves.preferences.rows())
+    except BaseException:
+        shelves.close()
+        raise
+    return shelves, ledger, copies

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from device_app.errors import BackendUnreachable, DeviceError, NoRelease, ReleaseRefused
+from device_app.copies import Copies
+from device_app.errors import BackendUnreachable, DeviceError, NoRelease, ReleaseRefused, StoreDamaged
 from device_app.feed.article import Article
 from device_app.feed.bodies import Bodies
 from device_app.feed.following import following_items
@@ -21,6 +23,7 @@ from device_app.interests.names import InterestNames
 from device_app.interests.profile import ClickedNews, clicks_of, interest_cards
 from device_app.interests.searched import SearchedInterests
 from device_app.privacy.budget import Ledger
+from device_app.privacy.limits import Limits
 from device_app.settings import DeviceSettings, PrivacySettings, with_overrides
 from device_app.shelves import Shelves
 from device_app.store.opinions import ReactionKind, Stance, StanceKind
@@ -65,6 +68,7 @@ class Parts:
     searched: SearchedInterests
     trainer: Trainer
     troubles: Troubles
+    copies: Copies
     lock: ProfileLock
     clock: Callable[[], datetime]
 
@@ -125,7 +129,8 @@ class Device:
 
     def stance(self, kind: StanceKind, name: str, stance: Stance | None) -> None:
         """Follow or block a topic, section or publisher; None takes it back."""
-        self._shelves.stances.set(kind, name, stance, self._clock())
+        with self.parts.copies.deleting():
+            self._shelves.stances.set(kind, name, stance, self._clock())
         self._serving.changed()
 
     def stances(self) -> dict[tuple[str, str], str]:
@@ -148,7 +153,8 @@ class Device:
 
     def delete_search(self, search_id: int) -> bool:
         """Delete a saved search for good; False if there was none. A report made with it goes on until it is due."""
-        gone = self._shelves.searches.delete(search_id)
+        with self.parts.copies.deleting():
+            gone = self._shelves.searches.delete(search_id)
         self._serving.changed()
         return gone
 
@@ -194,17 +200,20 @@ class Device:
 
     def mute(self, key: int, muted: bool) -> None:
         """Leave an interest out of feed and reports, or take it in again; the next report is drawn afresh."""
-        self.parts.names.mute([click.card.id for click in self._interest(key)], muted)
+        news_ids = [click.card.id for click in self._interest(key)]
+        with self._choosing():
+            self.parts.names.mute(news_ids, muted)
         self._shelves.report_memo.clear()
         self._serving.changed()
 
     def forget(self, key: int) -> None:
         """Delete the clicks of an interest for good; the next report is drawn afresh."""
         news_ids = {click.card.id for click in self._interest(key)}
-        self._shelves.clicks.delete_news(news_ids)
-        self._shelves.searches.forget_opened(sorted(news_ids))
-        self.parts.names.forget(news_ids)
-        self._shelves.report_memo.clear()
+        with self.parts.copies.deleting():
+            self._shelves.clicks.delete_news(news_ids)
+            self._shelves.searches.forget_opened(sorted(news_ids))
+            self.parts.names.forget(news_ids)
+            self._shelves.report_memo.clear()
         self._serving.changed()
 
     def history(self, query: str = "", page: int = 1) -> HistoryPage:
@@ -214,9 +223,10 @@ class Device:
     def delete_click(self, click_id: int) -> bool:
         """Delete one click for good; False if there was none. A report made from it goes on until it is due."""
         news_id = self._shelves.clicks.news_of(click_id)
-        gone = self._shelves.clicks.delete(click_id)
-        if news_id is not None:
-            self._shelves.searches.forget_opened([news_id])
+        with self.parts.copies.deleting():
+            gone = self._shelves.clicks.delete(click_id)
+            if news_id is not None:
+                self._shelves.searches.forget_opened([news_id])
         self._serving.changed()
         return gone
 
@@ -260,8 +270,10 @@ class Device:
         ):
             self._shelves.report_memo.clear()
         kept = self._shelves.preferences.get(PRIVACY_CHANGES) or {}
-        self._shelves.preferences.set(PRIVACY_CHANGES, kept | {name: getattr(settings, name) for name in changes})
-        self.parts.ledger.settings = settings
+        with self._choosing():
+            self.parts.copies.allow(Limits.of(settings))
+            self._shelves.preferences.set(PRIVACY_CHANGES, kept | {name: getattr(settings, name) for name in changes})
+            self.parts.ledger.settings = settings
         self._serving.changed()
         return settings
 
@@ -273,11 +285,14 @@ class Device:
     def erase(self) -> None:
         """Delete everything about the reader but the privacy switches: a report switched off must stay off.
 
-        The ledger's sums and the releases stay too (see Database.erase).
+        The ledger's sums and the releases stay too (see Database.erase). Copies of the databases go, and damaged ones
+        that were kept aside.
         """
         switches = self._shelves.preferences.get(PRIVACY_CHANGES)
-        self._shelves.erase()
-        self._shelves.preferences.set(PRIVACY_CHANGES, switches)
+        with self.parts.copies.deleting():
+            self.parts.copies.erase()
+            self._shelves.erase()
+            self._shelves.preferences.set(PRIVACY_CHANGES, switches)
         self._serving.erased()
 
     def training(self) -> TrainingView:
@@ -293,7 +308,8 @@ class Device:
 
     def pause_training(self, paused: bool) -> None:
         """Pause or go on; kept."""
-        self._shelves.preferences.set(TRAINING_PAUSED, paused)
+        with self._choosing():
+            self._shelves.preferences.set(TRAINING_PAUSED, paused)
 
     def training_paused(self) -> bool:
         """Whether the reader has paused training."""
@@ -341,11 +357,31 @@ class Device:
         with self.troubles.of("texts"):
             return self.parts.bodies.step()
 
+    def copy_step(self) -> bool:
+        """Copy the databases where a copy is missing or a day old; True if one was made. Raises StoreBroken."""
+        with self.troubles.of("copy"):
+            return self.parts.copies.step()
+
+    def damage(self) -> StoreDamaged | None:
+        """What is damaged in this device's databases, None if nothing is. It looks through every page."""
+        try:
+            self._shelves.check()
+        except StoreDamaged as damaged:
+            return damaged
+        return None
+
     def close(self) -> None:
         """Close connections and the database, and let go of the profile. Stop the background threads first."""
         self.parts.uplink.door.close()
         self._shelves.close()
         self.parts.lock.release()
+
+    @contextmanager
+    def _choosing(self) -> Iterator[None]:
+        """A choice of the reader's is kept in the block, and carried into the copy of the database."""
+        with self.parts.copies.held():
+            yield
+            self.parts.copies.choose(self._shelves.preferences.rows())
 
     def _interest(self, key: int) -> tuple[ClickedNews, ...]:
         return clicks_of(self._serving.profile(), key)

@@ -16,8 +16,10 @@ DeviceError
 ├── RoundTakenOver          another process of this profile has gone on with the round
 ├── UnknownNews             no such news on this device
 ├── ProfileInUse            another process has this profile open
+├── NothingDamaged          a copy was to be restored where nothing is lost or damaged
 ├── SettingsRefused         the file of settings can't be read
 └── StoreBroken             the device's database can't be opened or is of a newer version
+    └── StoreDamaged        ... because it is lost, empty or damaged; says what can be done
 """
 
 from __future__ import annotations
@@ -154,8 +156,25 @@ class ProfileInUse(DeviceError):
         )
 
 
+class NothingDamaged(DeviceError):
+    """A copy was to be put in the place of databases that are whole."""
+
+    def __init__(self, home: Path) -> None:
+        super().__init__(
+            f"No database in {home} is lost or damaged, so no copy was restored: it would forget what came since."
+        )
+
+
 class StoreBroken(DeviceError):
     """The device's database can't be used."""
 
     def __init__(self, path: object, why: str) -> None:
         super().__init__(f"The device's store {path} can't be used: {why}")
+
+
+class StoreDamaged(StoreBroken):
+    """A database of the device is lost, empty or damaged. remedy: what its reader can do, in whole sentences."""
+
+    def __init__(self, path: object, why: str, remedy: str = "Keep the file, it may be mended.") -> None:
+        DeviceError.__init__(self, f"The device's store {path} can't be used: {why}. {remedy}")
+        self.path, self.why = path, why

@@ -12,6 +12,7 @@ from pathlib import Path
 
 FOLDER_MODE, FILE_MODE = 0o700, 0o600
 UMASK = 0o077
+PIECE_BYTES = 1 << 20
 
 
 def keep_new_files_private() -> None:
@@ -40,6 +41,22 @@ def write_file(path: Path, content: str) -> None:
         file.flush()
         os.fsync(file.fileno())
     draft.replace(path)
+
+
+def overwrite(path: Path) -> None:
+    """Remove a file, its content overwritten first; nothing if it is not there.
+
+    What a file system or a flash drive keeps underneath is out of reach.
+    """
+    try:
+        with path.open("r+b") as file:
+            for start in range(0, path.stat().st_size, PIECE_BYTES):
+                file.write(bytes(min(PIECE_BYTES, path.stat().st_size - start)))
+            file.flush()
+            os.fsync(file.fileno())
+        path.unlink()
+    except FileNotFoundError:
+        return
 
 
 def tighten(folder: Path) -> int:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from device_app.store.byte_log import ByteLog
 from device_app.store.clicks import Clicks
 from device_app.store.count_log import CountLog
-from device_app.store.database import Database
+from device_app.store.database import Database, Remedy, no_remedy
 from device_app.store.drawn_reports import DrawnReports
 from device_app.store.feeds import Feeds
 from device_app.store.front_page import FrontPage, PulledShards
@@ -29,21 +30,30 @@ from device_app.store.timings import Timings
 from device_app.store.view_log import ViewLog
 
 
+def searches_of(database: Path) -> Path:
+    """Where the store of the other view lies, beside a device's database."""
+    return database.parent / "views" / "searches.sqlite"
+
+
 class Shelves:
     """Opens the database at `path` and every store on it. Raises StoreBroken.
 
     Saved searches, and what is followed or blocked, are a view of their own, with a file of its own.
 
-    blob_folder may be shared by the devices of a fleet; by default it lies beside the database.
+    blob_folder may be shared by the devices of a fleet; by default it lies beside the database. remedies: for each file
+    what can be done when it is found damaged.
     """
 
-    def __init__(self, path: Path, blob_folder: Path | None = None) -> None:
-        self.database = Database(path)
+    def __init__(
+        self, path: Path, blob_folder: Path | None = None, remedies: Callable[[Path], Remedy] = lambda _: no_remedy
+    ) -> None:
+        self.database = Database(path, remedy=remedies(path))
         self.clicks = Clicks(self.database)
         self.impressions = Impressions(self.database)
         self.news = NewsShelf(self.database)
         self.feedback = Feedback(self.database)
-        self.search_database = LateDatabase(path.parent / "views" / "searches.sqlite", SEARCH_MIGRATIONS)
+        searches = searches_of(path)
+        self.search_database = LateDatabase(searches, SEARCH_MIGRATIONS, remedies(searches))
         self.searches = Searches(self.search_database)
         self.stances = Stances(self.search_database)
         self.stances.take_over(self.database)
@@ -66,7 +76,7 @@ class Shelves:
         self.preferences = Preferences(self.database)
 
     def check(self) -> None:
-        """Look through every page of both files. Raises StoreBroken."""
+        """Look through every page of both files. Raises StoreDamaged."""
         self.database.check()
         searches = self.search_database.known()
         if searches is not None:

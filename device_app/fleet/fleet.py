@@ -18,6 +18,7 @@ from device_app.fleet.patience import is_busy, patiently
 from device_app.fleet.tastes import Tastes
 from device_app.settings import DeviceSettings
 from device_app.store.database import Database, copy_of_new
+from device_app.store.profile_marks import marks_of
 from device_app.training.participant import Outcome
 from device_app.uplink.misfortune import Misfortune
 
@@ -73,7 +74,8 @@ class Fleet:
                 own = settings.model_copy(
                     update={"profile": f"{prefix}-{number:04d}", "performance": never_at_their_machine}
                 )
-                copy_of_new(empty, own.database)
+                if not marks_of(own.database):  # a database that was there and is gone is no new one
+                    copy_of_new(empty, own.database)
                 network = None if faults is None else Misfortune()
                 device = build_device(own, transport=network, rack=self._rack, blob_folder=self._blobs)
                 self.members.append(Member(device, np.random.default_rng([seed, number]), network=network))

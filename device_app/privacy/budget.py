@@ -86,23 +86,11 @@ class Ledger:
 
     def per_day(self, channel: str) -> float:
         """The ceiling of a channel; raises ValueError for an unknown one."""
-        if channel == "reports":
-            return self.settings.epsilon_per_day_reports
-        if channel == "training":
-            return self.settings.epsilon_per_day_training
-        if channel == "counts":
-            return self.settings.epsilon_per_day_counts
-        raise ValueError(f"channel {channel!r}: the ledger has {', '.join(CHANNELS)}")
+        return ceiling_of_day(self.settings, channel)
 
     def lifetime(self, channel: str) -> float | None:
         """The lifetime ceiling of a channel, None if it has none; raises ValueError for an unknown channel."""
-        if channel == "reports":
-            return self.settings.epsilon_lifetime_reports
-        if channel == "training":
-            return self.settings.epsilon_lifetime_training
-        if channel == "counts":
-            return self.settings.epsilon_lifetime_counts
-        raise ValueError(f"channel {channel!r}: the ledger has {', '.join(CHANNELS)}")
+        return ceiling_of_life(self.settings, channel)
 
     def alone(self) -> SumsAlone:
         """What noisy sums of all channels have cost together if nobody else in them was real: today, and in all."""
@@ -124,3 +112,25 @@ class Ledger:
     def total(self, channel: str) -> float:
         """Pure epsilon charged over the life of the device."""
         return self.book.total(channel)
+
+
+def ceiling_of_day(settings: PrivacySettings, channel: str) -> float:
+    """What a channel may cost in one UTC day; raises ValueError for an unknown one."""
+    if channel == "reports":
+        return settings.epsilon_per_day_reports
+    if channel == "training":
+        return settings.epsilon_per_day_training
+    if channel == "counts":
+        return settings.epsilon_per_day_counts
+    raise ValueError(f"channel {channel!r}: the ledger has {', '.join(CHANNELS)}")
+
+
+def ceiling_of_life(settings: PrivacySettings, channel: str) -> float | None:
+    """What a channel may cost over the device's life, None for as much as it likes; ValueError for an unknown one."""
+    if channel == "reports":
+        return settings.epsilon_lifetime_reports
+    if channel == "training":
+        return settings.epsilon_lifetime_training
+    if channel == "counts":
+        return settings.epsilon_lifetime_counts
+    raise ValueError(f"channel {channel!r}: the ledger has {', '.join(CHANNELS)}")

@@ -8,6 +8,9 @@ from datetime import datetime, timedelta
 from device_app.store.database import Database
 from device_app.store.moment import from_us, to_us
 
+PASSED_OVER = "passed over until "
+"""In the place of a round, where a window was spent and nothing contributed."""
+
 
 @dataclass(frozen=True)
 class CountTaken:
@@ -73,10 +76,18 @@ class CountLog:
                 (taken.round, to_us(taken.since), to_us(taken.until), taken.displayed, taken.clicked),
             )
 
+    def pass_over(self, until: datetime) -> None:
+        """Spend everything until `until` without contributing it: a lost database may have known that it was."""
+        with self._database.transaction():
+            spent = self._database.number("SELECT max(until) FROM count_taken")
+            if spent < to_us(until):
+                self.take(CountTaken(f"{PASSED_OVER}{until.isoformat()}", from_us(spent), until, 0, 0))
+
     def list(self, limit: int = 20) -> list[CountTaken]:
         """Counts paid for, newest first."""
         found = self._database.rows(
-            "SELECT round, since, until, displayed, clicked FROM count_taken ORDER BY until DESC, round DESC LIMIT ?",
-            (limit,),
+            "SELECT round, since, until, displayed, clicked FROM count_taken WHERE round NOT LIKE ? "
+            "ORDER BY until DESC, round DESC LIMIT ?",
+            (f"{PASSED_OVER}%", limit),
         )
         return [CountTaken(row[0], from_us(row[1]), from_us(row[2]), row[3], row[4]) for row in found]

@@ -12,7 +12,7 @@ from threading import Lock, RLock
 from typing import Any, Self
 from urllib.parse import quote
 
-from device_app.errors import StoreBroken
+from device_app.errors import StoreBroken, StoreDamaged
 from device_app.private_files import make_file, make_folder
 
 MIGRATIONS = Path(__file__).parent / "migrations"
@@ -24,7 +24,15 @@ _KEPT_BY_ERASE = frozenset(
     {"charge", "pinned_key", "release", "encoder", "view_round", "report_meaning", "release_chain", "round_upload"}
 )
 EMPTY = "the file is there and is empty, where a database was kept"
+NOT_OURS = "the file is there and holds nothing that Ownfeed keeps, where a database was kept"
 UNREADABLE = "file is not a database", "database disk image is malformed"
+Remedy = Callable[[], str]
+"""Says what the reader can do about a damaged database, in whole sentences."""
+
+
+def no_remedy() -> str:
+    """Of a database that nobody has copies of."""
+    return "Keep the file, it may be mended."
 
 
 class Database:
@@ -34,17 +42,20 @@ class Database:
     `quick_transaction()` leaves out the wait for the disk: its rows survive a kill of the process, and a power cut may
     take the last ones but never part of one. Deleted rows are overwritten (secure_delete).
 
-    Raises StoreBroken if the file can't be opened or written, is no database, or was written by a newer version.
+    Raises StoreBroken if the file can't be opened or written or was written by a newer version, and StoreDamaged if it
+    is empty, damaged or no database: when it is opened, and whenever it is met later.
     """
 
-    def __init__(self, path: Path, migrations: Path | None = None) -> None:
+    def __init__(self, path: Path, migrations: Path | None = None, remedy: Remedy = no_remedy) -> None:
         """Open the file, by the migrations of the device's own store if no others are named."""
+        self.remedy = remedy
         self._open(path, migrations or MIGRATIONS)
 
     @classmethod
     def of_another(cls, path: Path) -> Self:
         """A file that another process made and holds open: nothing is migrated, and no other file is touched."""
         opened = cls.__new__(cls)
+        opened.remedy = no_remedy
         opened._open(path, None)
         return opened
 
@@ -57,12 +68,15 @@ class Database:
         try:
             if migrations is not None:
                 make_folder(path.parent)
-                _migrate(path, migrations)
+                try:
+                    _migrate(path, migrations)
+                except StoreDamaged as damaged:
+                    raise StoreDamaged(path, damaged.why, self.remedy()) from None
             self._connection = sqlite3.connect(
                 path, timeout=BUSY_TIMEOUT_SEC, isolation_level=None, check_same_thread=False, cached_statements=256
             )
         except (sqlite3.Error, OSError) as broken:
-            raise StoreBroken(path, _plain(broken)) from broken
+            raise store_error(path, broken, self.remedy) from broken
         try:
             for pragma in (
                 "journal_mode=WAL",
@@ -75,7 +89,7 @@ class Database:
                 self._connection.execute(f"PRAGMA {pragma}")
         except sqlite3.Error as broken:
             self._connection.close()
-            raise StoreBroken(path, _plain(broken)) from broken
+            raise store_error(path, broken, self.remedy) from broken
 
     def close(self) -> None:
         """Fold the log into the file and let go of it."""
@@ -83,10 +97,10 @@ class Database:
             self._connection.close()
 
     def check(self) -> None:
-        """Look through every page of the file. Raises StoreBroken, naming the first fault, if one is damaged."""
+        """Look through every page of the file. Raises StoreDamaged, naming the first fault, if one is damaged."""
         (found,) = self.row("PRAGMA quick_check(1)") or ("nothing could be checked",)
         if found != "ok":
-            raise StoreBroken(self.path, f"a part of it is damaged ({found}); keep the file, it may be mended")
+            raise StoreDamaged(self.path, f"a part of it is damaged ({' '.join(found.split())})", self.remedy())
 
     def known(self) -> Database:
         """This one: it's there, where a `LateDatabase` may not be yet."""
@@ -224,10 +238,10 @@ class Database:
         try:
             yield
         except (sqlite3.OperationalError, sqlite3.ProgrammingError) as broken:
-            raise StoreBroken(self.path, _plain(broken)) from broken
+            raise store_error(self.path, broken, self.remedy) from broken
         except sqlite3.DatabaseError as broken:
-            if any(words in str(broken) for words in UNREADABLE):
-                raise StoreBroken(self.path, _plain(broken)) from broken
+            if unreadable(broken):
+                raise store_error(self.path, broken, self.remedy) from broken
             raise
 
 
@@ -264,15 +278,17 @@ def _migrate(path: Path, migrations: Path) -> None:
             if not path.exists():
                 _create(path, migrations)
     elif path.stat().st_size == 0:
-        raise StoreBroken(path, EMPTY)
-    applied = _applied(path)
+        raise StoreDamaged(path, EMPTY)
+    applied = applied_to(path)
+    if not applied:  # a new one gets its name when it is whole, so this is none of ours
+        raise StoreDamaged(path, NOT_OURS)
     if newer := sorted(applied - known):
         raise StoreBroken(path, f"it was written by a newer version of Ownfeed (migration {newer[0]})")
     if applied == known:
         return
     with _alone(path):
         _run_yoyo(path, migrations)
-    if missing := sorted(known - _applied(path)):
+    if missing := sorted(known - applied_to(path)):
         raise StoreBroken(path, f"migration {missing[0]} could not be run")
 
 
@@ -313,7 +329,8 @@ def _alone(path: Path) -> Iterator[None]:
             lock.close()
 
 
-def _applied(path: Path) -> set[str]:
+def applied_to(path: Path) -> set[str]:
+    """Names of the migrations that a file has; none for a database that isn't ours. Raises sqlite3.Error."""
     connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_SEC)
     try:
         if not connection.execute("SELECT 1 FROM sqlite_schema WHERE name = '_yoyo_migration'").fetchone():
@@ -321,6 +338,18 @@ def _applied(path: Path) -> set[str]:
         return {row[0] for row in connection.execute("SELECT migration_id FROM _yoyo_migration")}
     finally:
         connection.close()
+
+
+def store_error(path: Path, broken: Exception, remedy: Remedy = no_remedy) -> StoreBroken:
+    """What a failure of SQLite or of the disk is to the device: StoreDamaged where the file itself is at fault."""
+    if unreadable(broken):
+        return StoreDamaged(path, f"it is damaged ({broken})", remedy())
+    return StoreBroken(path, _plain(broken))
+
+
+def unreadable(broken: Exception) -> bool:
+    """Whether a failure says that the file itself is damaged, or no database."""
+    return any(words in str(broken) for words in UNREADABLE)
 
 
 def _plain(broken: Exception) -> str:

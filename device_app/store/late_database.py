@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import RLock
 from typing import Any
 
-from device_app.store.database import Database
+from device_app.store.database import Database, Remedy, no_remedy
 
 
 class LateDatabase:
@@ -19,8 +19,9 @@ class LateDatabase:
     thousands would pay thousands. Raises StoreBroken as `Database` does, when it opens the file.
     """
 
-    def __init__(self, path: Path, migrations: Path) -> None:
+    def __init__(self, path: Path, migrations: Path, remedy: Remedy = no_remedy) -> None:
         self.path = path
+        self._remedy = remedy
         self._migrations = migrations
         self._lock = RLock()
         self._opened: Database | None = None
@@ -68,5 +69,5 @@ class LateDatabase:
     def _open(self) -> Database:
         with self._lock:
             if self._opened is None:
-                self._opened = Database(self.path, self._migrations)
+                self._opened = Database(self.path, self._migrations, self._remedy)
             return self._opened

@@ -12,6 +12,7 @@ from device_app.store.moment import from_us, to_us
 from device_app.store.page import PAGE_SIZE, Page, offset
 
 _COLUMNS = "id, at, channel, mechanism, parameters, epsilon, delta, payload_sha256, subject"
+LAST_US = 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -68,10 +69,11 @@ class LedgerBook:
             ).fetchone()
         return int(kept[0])
 
-    def spent(self, channel: str, since: datetime) -> float:
-        """Pure epsilon of this channel's charges at or after `since`."""
+    def spent(self, channel: str, since: datetime, before: datetime | None = None) -> float:
+        """Pure epsilon of this channel's charges at or after `since`, and before `before` where it is given."""
         found = self._database.row(
-            "SELECT total(epsilon) FROM charge WHERE channel = ? AND at >= ?", (channel, to_us(since))
+            "SELECT total(epsilon) FROM charge WHERE channel = ? AND at >= ? AND at < ?",
+            (channel, to_us(since), LAST_US if before is None else to_us(before)),
         )
         return float(found[0]) if found else 0.0
 
@@ -80,16 +82,16 @@ class LedgerBook:
         found = self._database.row("SELECT total(epsilon) FROM charge WHERE channel = ?", (channel,))
         return float(found[0]) if found else 0.0
 
-    def rho_alone(self, since: datetime | None = None) -> float:
-        """What the noisy sums come to with one share of noise each; of all time, or of charges at or after `since`.
+    def rho_alone(self, since: datetime | None = None, before: datetime | None = None) -> float:
+        """What the noisy sums come to with one share of noise each; of all time, or of charges from `since`.
 
         Charges of before 2026-11-22 name the rho of so many shares: so many times that is no less than what one has.
         """
         found = self._database.row(
             """SELECT total(coalesce(json_extract(parameters, '$.rho_alone'),
                       json_extract(parameters, '$.rho') * json_extract(parameters, '$.survivors_at_least')))
-               FROM charge WHERE at >= ?""",
-            (0 if since is None else to_us(since),),
+               FROM charge WHERE at >= ? AND at < ?""",
+            (0 if since is None else to_us(since), LAST_US if before is None else to_us(before)),
         )
         return float(found[0]) if found else 0.0
 

@@ -29,3 +29,7 @@ class Preferences:
                     "INSERT OR REPLACE INTO preference (name, value) VALUES (?, ?)",
                     (name, json.dumps(value, allow_nan=False)),
                 )
+
+    def rows(self) -> list[tuple[str, str]]:
+        """All of them as they are kept: name and JSON."""
+        return [(row[0], row[1]) for row in self._database.rows("SELECT name, value FROM preference ORDER BY name")]

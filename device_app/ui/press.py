@@ -106,6 +106,12 @@ class Press:
                         title = "Not on this device" if refused.status_code == 404 else "That can't be read"
                         words = f"{refused.detail}."
                         return await run_in_threadpool(press.problem, request, refused.status_code, title, words)
+                    except Exception:
+                        # What is read from a damaged page can break anything; anything else is a fault of our own.
+                        damaged = await run_in_threadpool(press.device.damage)
+                        if damaged is None:
+                            raise
+                        return await run_in_threadpool(press.problem, request, 503, "Not now", str(damaged))
 
                 return handle
 
@@ -115,7 +121,10 @@ class Press:
         """A page that says what happened; a bare one where not even the page's own figures can be read."""
         try:
             return self.page(request, "problem", status_code=status_code, title=title, words=words)
-        except StoreBroken as broken:
+        except Exception as failed:
+            broken = failed if isinstance(failed, StoreBroken) else self.device.damage()
+            if broken is None:
+                raise
             bare = f"<main><h1>{escape(title)}</h1><p>{escape(str(broken))}</p></main>"
             return HTMLResponse(f'<!doctype html><html lang="en"><title>Ownfeed</title>{bare}</html>', status_code=503)
 

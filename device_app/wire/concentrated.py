@@ -9,6 +9,8 @@ import math
 
 import numpy as np
 
+HALVINGS = 80
+
 
 def rho_of_sum(bound_steps: float, share_sigma: int, contributors: int, coordinates: int) -> float:
     """rho of one opened sum, for letting one device in or out.
@@ -54,3 +56,19 @@ def epsilon_of(rho: float, delta: float) -> float:
     logs = np.log1p(over)
     epsilons = (1 + over) * rho + np.log(over) - logs - (math.log(delta) + logs) / over
     return max(0.0, float(epsilons.min()))
+
+
+def rho_within(epsilon: float, delta: float) -> float:
+    """The most rho whose epsilon at delta is no more than this, by halving `epsilon_of`; 0 for 0."""
+    if not (math.isfinite(epsilon) and epsilon >= 0):
+        raise ValueError(f"epsilon: a number from 0, got {epsilon}")
+    low, high = 0.0, epsilon
+    while epsilon_of(high, delta) <= epsilon and high > 0:
+        high *= 2
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        if epsilon_of(middle, delta) <= epsilon:
+            low = middle
+        else:
+            high = middle
+    return low

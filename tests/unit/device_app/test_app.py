@@ -57,7 +57,7 @@ def test_loops_fetch_release_list_and_texts_by_themselves(device: Device, backen
     background = Background(device)
     background.start()
     try:
-        assert background.running() == ("sync", "training", "texts")
+        assert background.running() == ("sync", "training", "texts", "copy")
         front = device.parts.shelves.front_page
         assert _until(lambda: front.current() is not None)
         ids = front.current().news_ids  # type: ignore[union-attr]

@@ -1,0 +1,145 @@
+"""A profile whose databases are lost or damaged, put right by the last copies, or by empty files."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from device_app.copies import databases_of
+from device_app.errors import NothingDamaged, StoreBroken
+from device_app.private_files import make_file
+from device_app.settings import DeviceSettings
+from device_app.store.database import BUSY_TIMEOUT_SEC, EMPTY, MIGRATIONS, NOT_OURS, Database, applied_to, unreadable
+from device_app.store.database_copy import MARK_TABLE, DatabaseCopy
+from device_app.store.profile_lock import ProfileLock
+from device_app.store.profile_marks import ASIDE, why_lost
+from device_app.store.searches import SEARCH_MIGRATIONS
+
+LOGS = "-wal", "-shm", "-journal"
+
+
+@dataclass(frozen=True)
+class Replaced:
+    """One database that was put right. copied_at: of the copy in its place, None for an empty one.
+
+    aside: where the damaged file is now, None if it was missing.
+    """
+
+    database: Path
+    why: str
+    copied_at: datetime | None
+    aside: Path | None
+
+
+def restore_copies(settings: DeviceSettings, now: datetime) -> tuple[Replaced, ...]:
+    """Put the last copy in the place of each database that is lost or damaged; those that are whole stay.
+
+    Nothing is charged here: the copy says that it is one, and the next opening of the profile charges for it
+    (`privacy.restored`). A kill leaves the profile as it was, or a missing database, with which it doesn't start.
+
+    Raises NothingDamaged if both are whole, StoreBroken if there is no copy or it is damaged itself, or the clock is
+    before it (nothing is changed then), ProfileInUse.
+    """
+    lock = ProfileLock(settings.home)
+    try:
+        damaged = _damaged(settings)
+        if not damaged:
+            raise NothingDamaged(settings.home)
+        marks = [DatabaseCopy(database).check() for database, _ in damaged]
+        for (database, _), mark in zip(damaged, marks, strict=True):
+            if now < mark.at:
+                raise StoreBroken(
+                    DatabaseCopy(database).path,
+                    f"the copy is of {mark.at:%Y-%m-%d %H:%M} UTC, and this machine's clock says "
+                    f"{now.astimezone(UTC):%Y-%m-%d %H:%M} UTC; set the clock first",
+                )
+        return tuple(
+            Replaced(database, why, mark.at, _put(database, now, marked=database == settings.database))
+            for (database, why), mark in zip(damaged, marks, strict=True)
+        )
+    finally:
+        lock.release()
+
+
+def start_anew(settings: DeviceSettings, now: datetime) -> tuple[Replaced, ...]:
+    """Put an empty database in the place of each that is lost or damaged; those that are whole stay.
+
+    What it held is lost to the device, the ledger of what was spent with it. The damaged file and its copy are kept
+    aside. Nothing is done for a new profile. Raises StoreBroken, ProfileInUse.
+    """
+    lock = ProfileLock(settings.home)
+    migrations = dict(zip(databases_of(settings), (MIGRATIONS, SEARCH_MIGRATIONS), strict=True))
+    try:
+        done = []
+        for database, why in _damaged(settings):
+            try:
+                aside = _move_aside(database, now)
+                _move_aside(DatabaseCopy(database).path, now)
+            except OSError as broken:
+                raise StoreBroken(database, broken.strerror or str(broken)) from broken
+            Database(database, migrations[database]).close()
+            done.append(Replaced(database, why, None, aside))
+        return tuple(done)
+    finally:
+        lock.release()
+
+
+def _damaged(settings: DeviceSettings) -> list[tuple[Path, str]]:
+    return [(database, why) for database in databases_of(settings) if (why := _why(database))]
+
+
+def _why(database: Path) -> str | None:
+    """What is wrong with a database, in words; None if nothing is, or it never was there. Raises StoreBroken."""
+    if not database.exists():
+        return why_lost(database)
+    if database.stat().st_size == 0:
+        return EMPTY
+    try:
+        if not applied_to(database):
+            return NOT_OURS
+        with closing(sqlite3.connect(database, timeout=BUSY_TIMEOUT_SEC, isolation_level=None)) as connection:
+            (found,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+        return None if found == "ok" else f"a part of it is damaged ({' '.join(found.split())})"
+    except sqlite3.Error as broken:
+        if unreadable(broken):
+            return f"it is damaged ({broken})"
+        raise StoreBroken(database, str(broken)) from broken
+
+
+def _put(database: Path, now: datetime, *, marked: bool) -> Path | None:
+    """Put the copy into the database's place; it stays, for the next time. marked: whether a ledger is in it."""
+    part = database.with_name(database.name + ".part")
+    try:
+        part.unlink(missing_ok=True)
+        make_file(part)
+        with DatabaseCopy(database).path.open("rb") as source, part.open("wb") as target:
+            shutil.copyfileobj(source, target)
+            target.flush()
+            os.fsync(target.fileno())
+        if not marked:
+            with closing(sqlite3.connect(part, isolation_level=None)) as connection:
+                connection.execute(f"DROP TABLE {MARK_TABLE}")
+        aside = _move_aside(database, now)
+        part.replace(database)
+        return aside
+    except (OSError, sqlite3.Error) as broken:
+        raise StoreBroken(database, str(broken)) from broken
+
+
+def _move_aside(database: Path, now: datetime) -> Path | None:
+    """Rename a file and its logs, the file first: without its log it could pass for whole, and know less."""
+    stamp, number = f"{now.astimezone(UTC):%Y%m%dT%H%M%SZ}", 1
+    while list(database.parent.glob(f"{database.stem}{ASIDE}{stamp}-{number}{database.suffix}*")):
+        number += 1
+    aside = database.with_name(f"{database.stem}{ASIDE}{stamp}-{number}{database.suffix}")
+    found = database.exists()
+    for ending in ("", *LOGS):
+        log = database.with_name(database.name + ending)
+        if log.exists():
+            log.replace(aside.with_name(aside.name + ending))
+    return aside if found else None

@@ -1,0 +1,54 @@
+"""What tells a profile that was in use from a new one, where a database of it is gone."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+
+from device_app.errors import StoreBroken, StoreDamaged
+from device_app.private_files import write_file
+from device_app.store.database import Remedy
+from device_app.store.database_copy import DatabaseCopy
+
+BEGUN_NAME = "profile.begun"
+ASIDE = ".damaged-"
+"""In the names of files whose place a copy or an empty database has taken."""
+BESIDE = {"device.sqlite": (BEGUN_NAME, "page.key", "views/searches.sqlite")}
+"""What else is made only after a database, by its name: neither locks nor a database being made tell anything."""
+
+
+def marks_of(database: Path) -> list[Path]:
+    """What is left of an earlier use of this database, itself not counted."""
+    home = database.parent
+    named = (DatabaseCopy(database).path, database.with_name(f"{database.name}-wal"))
+    beside = [home / name for name in BESIDE.get(database.name, ())]
+    return [path for path in (*named, *beside, *asides_of(database)) if path.exists()]
+
+
+def asides_of(database: Path) -> list[Path]:
+    """Files that were moved aside from the place of a database, of its log or of its copy."""
+    return sorted(database.parent.glob(f"{database.stem}*{ASIDE}*")) if database.parent.exists() else []
+
+
+def why_lost(database: Path) -> str | None:
+    """Why a missing database is not one that was never there, in words; None if it is there, or never was."""
+    if database.exists() or not (marks := marks_of(database)):
+        return None
+    names = ", ".join(path.relative_to(database.parent).as_posix() for path in marks)
+    return f"it is missing, and was there before (beside it: {names})"
+
+
+def refuse_lost(database: Path, remedy: Remedy) -> None:
+    """Raise StoreDamaged if the database is missing and was there before: an empty one would forget what was spent."""
+    if why := why_lost(database):
+        raise StoreDamaged(database, why, remedy())
+
+
+def begin(database: Path, at: datetime) -> None:
+    """Mark a profile as in use, once its database is there. Raises StoreBroken."""
+    mark = database.parent / BEGUN_NAME
+    try:
+        if not mark.exists():
+            write_file(mark, f"This profile has been in use since {at:%Y-%m-%d}; its database is {database.name}.\n")
+    except OSError as broken:
+        raise StoreBroken(mark, broken.strerror or str(broken)) from broken

@@ -1,0 +1,295 @@
+"""A profile whose database is lost, emptied or damaged: what the start says, and what puts it right."""
+
+from __future__ import annotations
+
+import random
+import re
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from device_app.app import create_app
+from device_app.composition import build_device
+from device_app.device import Device
+from device_app.errors import NothingDamaged, StoreBroken, StoreDamaged
+from device_app.fleet.fleet import Fleet
+from device_app.restoring import restore_copies, start_anew
+from device_app.settings import DeviceSettings
+from device_app.ui.page_key import PageKey
+from tests.doubles.backend import FakeBackend
+from tests.doubles.clock import StillClock
+from tests.doubles.pages_reader import FOLLOWS_A_LINK, HOME, enter
+
+PAGE_BYTES = 4_096
+NOW = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
+
+
+def emptied(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def damaged(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[PAGE_BYTES:] = random.Random(2).randbytes(len(content) - PAGE_BYTES)
+    path.write_bytes(content)
+
+
+def of_something_else(path: Path) -> None:
+    path.write_bytes(b"")
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE other (x)")
+
+
+WAYS: dict[str, tuple[Callable[[Path], None], str]] = {
+    "lost": (Path.unlink, "it is missing, and was there before"),
+    "emptied": (emptied, "the file is there and is empty"),
+    "damaged": (damaged, "damaged|malformed|not a database"),
+    "another's": (of_something_else, "holds nothing that Ownfeed keeps"),
+}
+
+
+class Profile:
+    """One reader's profile, opened and closed as often as it takes."""
+
+    def __init__(self, folder: Path, backend: FakeBackend) -> None:
+        self.settings = DeviceSettings(profile="anna", data_dir=folder)
+        self.home, self.clock, self.backend = self.settings.home, StillClock(NOW), backend
+        self.read: list[str] = []
+
+    def open(self) -> Device:
+        if self.settings.database.exists():
+            PageKey.of_profile(self.home, self.settings.port)
+        return build_device(self.settings, transport=self.backend.transport(), clock=self.clock)
+
+    def read_and_copy(self) -> None:
+        """A day of reading: with a report, a search, and copies of both databases."""
+        device = self.open()
+        device.sync()
+        for item in device.feed().items[:5]:
+            self.clock.go_on(60)
+            device.open(item.card.id)
+            self.read.append(item.card.id)
+        device.save_search("axolotl")
+        device.feed(refresh=True)
+        assert device.parts.ledger.total("reports") > 0
+        assert device.copy_step()
+        device.close()
+
+
+@pytest.fixture
+def profile(tmp_path: Path) -> Profile:
+    return Profile(tmp_path, FakeBackend())
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_lost_or_damaged_database_is_refused_and_the_copy_puts_it_right(profile: Profile, way: str) -> None:
+    profile.read_and_copy()
+    destroy, words = WAYS[way]
+    destroy(profile.settings.database)
+    left = profile.settings.database.read_bytes() if profile.settings.database.exists() else None
+    profile.clock.go_on(2 * 24 * 3_600)
+    for _ in range(2):
+        with pytest.raises(StoreDamaged, match=words) as refused:
+            create_app(profile.settings)
+    said = str(refused.value)
+    assert f"{profile.settings.database} can't be used" in said
+    assert f"Its last copy is of {NOW + timedelta(minutes=5):%Y-%m-%d %H:%M} UTC" in said
+    assert "--profile anna" in said
+    assert said.count("\n") == 0
+
+    (replaced,) = restore_copies(profile.settings, profile.clock())
+    assert re.search(words, replaced.why)
+    if left is None:
+        assert replaced.aside is None
+    else:
+        assert replaced.aside is not None
+        assert replaced.aside.read_bytes() == left, "the damaged file is kept as it was"
+    device = profile.open()
+    assert {entry.news_id for entry in device.history().entries} == set(profile.read)
+    assert [saved.words for saved in device.parts.shelves.searches.saved()] == ["axolotl"]
+    ledger = device.parts.ledger
+    assert (ledger.left("reports"), ledger.left("counts"), ledger.total("reports")) == (0, 0, 24)
+    assert ledger.alone().today(1e-6) == pytest.approx(48)
+    profile.clock.go_on(24 * 3_600)
+    assert ledger.left("reports") == 8
+    assert len(device.feed(refresh=True).items) == 30
+    assert device.copy_step()
+    device.close()
+    profile.open().close()
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_without_a_copy_only_the_readers_word_begins_anew(profile: Profile, way: str) -> None:
+    device = profile.open()
+    device.close()
+    destroy, _ = WAYS[way]
+    destroy(profile.settings.database)
+    with pytest.raises(StoreDamaged, match=r"There is no copy of it.*--start-anew") as refused:
+        profile.open()
+    assert "--restore-copy" not in str(refused.value)
+    with pytest.raises(StoreBroken, match="there is no copy"):
+        restore_copies(profile.settings, NOW)
+    (replaced,) = start_anew(profile.settings, NOW)
+    assert (replaced.copied_at, replaced.aside is None) == (None, way == "lost")
+    profile.open().close()
+    assert start_anew(profile.settings, NOW) == ()
+
+
+def test_searches_are_put_right_by_themselves_and_charge_nothing(profile: Profile) -> None:
+    profile.read_and_copy()
+    searches = profile.home / "views" / "searches.sqlite"
+    for destroy in (emptied, damaged, Path.unlink):
+        destroy(searches)
+        with pytest.raises(StoreDamaged, match=r"searches\.sqlite can't be used.*--restore-copy"):
+            create_app(profile.settings)
+        (replaced,) = restore_copies(profile.settings, profile.clock())
+        assert replaced.database == searches
+        device = profile.open()
+        assert [saved.words for saved in device.parts.shelves.searches.saved()] == ["axolotl"]
+        assert "copied" not in device.export()["views"]["searches"]
+        assert device.parts.ledger.total("reports") < 8
+        device.close()
+
+
+def test_nothing_is_replaced_where_nothing_is_damaged(profile: Profile) -> None:
+    profile.read_and_copy()
+    before = profile.settings.database.read_bytes()
+    with pytest.raises(NothingDamaged, match="no copy was restored"):
+        restore_copies(profile.settings, profile.clock())
+    assert start_anew(profile.settings, profile.clock()) == ()
+    assert profile.settings.database.read_bytes() == before
+    with pytest.raises(NothingDamaged):
+        restore_copies(DeviceSettings(profile="new", data_dir=profile.settings.data_dir), NOW)
+    build_device(DeviceSettings(profile="new", data_dir=profile.settings.data_dir)).close()
+
+
+def test_a_clock_before_the_copy_restores_nothing(profile: Profile) -> None:
+    profile.read_and_copy()
+    emptied(profile.settings.database)
+    with pytest.raises(StoreBroken, match="set the clock first"):
+        restore_copies(profile.settings, NOW - timedelta(days=1))
+    assert profile.settings.database.stat().st_size == 0
+
+
+def test_a_log_of_the_damaged_database_is_not_read_into_the_copy(profile: Profile) -> None:
+    profile.read_and_copy()
+    device = profile.open()
+    device.choose_sections(("section6",))
+    log = profile.settings.database.with_name("device.sqlite-wal")
+    content = log.read_bytes()
+    assert content
+    device.close()
+    damaged(profile.settings.database)
+    log.write_bytes(content)
+    (replaced,) = restore_copies(profile.settings, profile.clock())
+    assert replaced.aside is not None
+    device = profile.open()
+    assert device.status().chosen_sections is None
+    assert {entry.news_id for entry in device.history().entries} == set(profile.read)
+    device.close()
+
+
+def test_a_copy_put_in_place_by_hand_is_charged_for_all_the_same(profile: Profile) -> None:
+    profile.read_and_copy()
+    (profile.home / "device.copy.sqlite").replace(profile.settings.database)
+    device = profile.open()
+    assert device.parts.ledger.left("reports") == 0
+    device.close()
+
+
+def test_after_erasing_no_file_of_the_profile_knows_what_was_read(profile: Profile) -> None:
+    profile.read_and_copy()
+    damaged(profile.settings.database)
+    restore_copies(profile.settings, profile.clock())
+    emptied(profile.settings.database)
+    restore_copies(profile.settings, profile.clock())
+    (profile.home / "device.copy.sqlite.part").write_bytes(profile.read[0].encode())  # left by a kill
+    device = profile.open()
+    assert device.history().total == 5
+
+    def known() -> dict[str, list[str]]:
+        files = [path for path in profile.home.rglob("*") if path.is_file() and path.parent.name != "blobs"]
+        words = [*profile.read, "axolotl"]
+        found = {path.name: [word for word in words if word.encode() in path.read_bytes()] for path in files}
+        return {name: words for name, words in found.items() if words}
+
+    assert {"device.copy.sqlite", "searches.copy.sqlite"} <= known().keys()
+    assert list(profile.home.glob("*.damaged-*")) != []
+    device.erase()
+    assert known() == {}
+    assert list(profile.home.rglob("*.damaged-*")) == []
+    assert list(profile.home.rglob("*.copy*")) == []
+    device.close()
+    profile.open().close()  # erasing leaves a profile that starts without questions
+
+
+def test_a_fleet_makes_no_fresh_ledger_of_a_reader_whose_database_is_gone(tmp_path: Path) -> None:
+    settings = DeviceSettings(data_dir=tmp_path)
+    fleet = Fleet(settings, 2, seed=1)
+    path = fleet.members[1].device.settings.database
+    fleet.close()
+    path.unlink()
+    with pytest.raises(StoreDamaged, match="it is missing, and was there before"):
+        Fleet(settings, 2, seed=1)
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_pages_damaged_under_a_running_device_are_named_by_every_page(profile: Profile, seed: int) -> None:
+    """Oracle: no traceback, and nothing but StoreDamaged or an answer; the sentence says how to go back."""
+    profile.read_and_copy()
+    device = profile.open()
+    app = create_app(device=device)
+    reader = TestClient(app, base_url=HOME, headers=FOLLOWS_A_LINK)
+    enter(reader, app.state.page_key)
+    device.parts.shelves.database.row("PRAGMA wal_checkpoint(TRUNCATE)")
+    content, rng = bytearray(profile.settings.database.read_bytes()), random.Random(seed)
+    for start in range(PAGE_BYTES, len(content), PAGE_BYTES):
+        if rng.random() < 0.7:
+            content[start : start + PAGE_BYTES] = rng.randbytes(PAGE_BYTES) if seed % 2 else bytes(PAGE_BYTES)
+    profile.settings.database.write_bytes(content)
+    paths = (
+        "/",
+        "/explore",
+        "/privacy",
+        "/interests",
+        "/interests/history",
+        "/training",
+        "/search?q=a",
+        "/privacy/export",
+    )
+    answers = [reader.get(path, follow_redirects=False) for path in paths]
+    assert {answer.status_code for answer in answers} <= {200, 303, 307, 503}
+    broken = [answer.text for answer in answers if answer.status_code == 503]
+    assert broken
+    assert any("--restore-copy" in text for text in broken)
+    device.close()
+
+
+def command(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    words = [sys.executable, "-m", "ownfeed", "device", "--profile", "anna", "--data-dir", str(folder), *options]
+    return subprocess.run(words, capture_output=True, text=True, check=False)
+
+
+def test_the_command_says_in_one_line_what_is_broken_and_what_restores_it(profile: Profile) -> None:
+    profile.clock.now = datetime.now(UTC)
+    profile.read_and_copy()
+    damaged(profile.settings.database)
+    refused = command(profile.settings.data_dir, "--port", "0")
+    assert (refused.returncode, refused.stderr.count("\n")) == (1, 1)
+    assert "Traceback" not in refused.stderr
+    assert f"`ownfeed device --profile anna --data-dir {profile.settings.data_dir} --restore-copy`" in refused.stderr
+    both = command(profile.settings.data_dir, "--restore-copy", "--start-anew")
+    assert both.returncode == 2
+    damaged(profile.home / "device.copy.sqlite")
+    neither = command(profile.settings.data_dir, "--restore-copy", "--port", "0")
+    assert neither.returncode == 1
+    assert "the copy is damaged itself" in neither.stderr
+    assert "Traceback" not in neither.stderr

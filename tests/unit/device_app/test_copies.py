@@ -1,0 +1,192 @@
+"""Copies of a profile: once a day, without what was deleted, with the choices and limits of now."""
+
+from __future__ import annotations
+
+import json
+import random
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from device_app.composition import build_device
+from device_app.device import Device
+from device_app.errors import StoreDamaged
+from device_app.privacy.limits import Limits
+from device_app.settings import DeviceSettings, PrivacySettings
+from device_app.store.database_copy import DatabaseCopy
+from device_app.store.profile_marks import BEGUN_NAME, BESIDE, marks_of
+from device_app.ui.page_key import KEY_NAME
+from tests.doubles.backend import FakeBackend
+from tests.doubles.clock import StillClock
+from tests.doubles.news import NOW
+
+
+@pytest.fixture
+def clock() -> StillClock:
+    return StillClock(NOW)
+
+
+@pytest.fixture
+def device(tmp_path: Path, clock: StillClock) -> Iterator[Device]:
+    made = build_device(
+        DeviceSettings(data_dir=tmp_path),
+        transport=FakeBackend().transport(),
+        chance=random.Random(5),
+        clock=clock,
+    )
+    made.sync()
+    yield made
+    made.close()
+
+
+def copies(device: Device) -> tuple[DatabaseCopy, DatabaseCopy]:
+    first, second = device.parts.copies.copies
+    return first, second
+
+
+def kept(copy: DatabaseCopy, sql: str) -> list[tuple[object, ...]]:
+    with closing(sqlite3.connect(copy.path)) as connection:
+        return connection.execute(sql).fetchall()
+
+
+def read_something(device: Device) -> str:
+    news_id = device.feed().items[0].card.id
+    device.open(news_id)
+    return news_id
+
+
+def test_a_copy_is_made_once_a_day_of_both_databases(device: Device, clock: StillClock) -> None:
+    read_something(device)
+    assert device.copy_step()
+    own, searches = copies(device)
+    assert (own.path.exists(), searches.path.exists()) == (True, False), "nothing was searched yet"
+    clock.go_on(23 * 3_600)
+    read_something(device)
+    assert not device.copy_step()
+    device.save_search("axolotl")  # of which there is no copy yet
+    assert device.copy_step()
+    assert own.mark() is not None
+    assert own.mark().at == NOW  # type: ignore[union-attr]
+    clock.go_on(3_600)
+    assert device.copy_step()
+    assert (own.mark().at, searches.mark().at) == (clock(), clock() - timedelta(hours=1))  # type: ignore[union-attr]
+    clock.go_on(-7_200)  # the clock was wrong before: a copy of the future is none to keep
+    assert device.copy_step()
+    assert own.mark().at == clock()  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("deed", ["click", "interest", "search", "stance", "all"])
+def test_what_the_reader_deletes_is_in_no_file_of_a_copy(device: Device, deed: str) -> None:
+    read_something(device)
+    device.save_search("axolotl")
+    device.stance("topic", "axolotls", "follow")
+    assert device.copy_step()
+    assert all(copy.path.exists() for copy in copies(device))
+    if deed == "click":
+        device.delete_click(device.history().entries[0].click_id)
+    elif deed == "interest":
+        device.forget(device.interests()[0].key)
+    elif deed == "search":
+        device.delete_search(device.parts.shelves.searches.saved()[0].id)
+    elif deed == "stance":
+        device.stance("topic", "axolotls", None)
+    else:
+        device.erase()
+    assert not any(copy.path.exists() for copy in copies(device))
+    assert device.copy_step(), "the next look makes a new one"
+    counts = [kept(copies(device)[0], "SELECT count(*) FROM click")[0][0]]
+    counts += [kept(copies(device)[1], f"SELECT count(*) FROM {table}")[0][0] for table in ("search", "stance")]
+    assert counts == {
+        "click": [0, 1, 1], "interest": [0, 1, 1], "search": [1, 0, 1], "stance": [1, 1, 0], "all": [0, 0, 0],
+    }[deed]  # fmt: skip
+
+
+def test_erasing_while_a_copy_is_made_leaves_none(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    read_something(device)
+    given_up = device.parts.copies._given_up
+    looks: list[int] = []
+    eraser = threading.Thread(target=device.erase)
+
+    def look() -> bool:
+        looks.append(len(looks))
+        if len(looks) == 2:  # the first look is before the making, this one between its first steps
+            assert list(device.settings.home.glob("device.copy.sqlite.part")) != []
+            eraser.start()
+            while not given_up():  # until the eraser waits for the copy to be given up
+                eraser.join(0.001)
+        return given_up()
+
+    monkeypatch.setattr(device.parts.copies, "_given_up", look)
+    assert not device.copy_step()
+    eraser.join(60)
+    assert not eraser.is_alive()
+    assert list(device.settings.home.rglob("*.copy*")) == []
+    assert device.history().total == 0
+    assert device.copy_step()
+
+
+def test_choices_and_raised_limits_are_in_the_copy_before_they_hold(device: Device) -> None:
+    read_something(device)
+    assert device.copy_step()
+    own = copies(device)[0]
+    device.set_privacy(mode="none", epsilon_per_day_reports=30.0, counting=False)
+    device.set_privacy(epsilon_per_day_reports=2.0)
+    device.pause_training(True)
+    choices = dict(kept(own, "SELECT name, value FROM preference"))
+    assert json.loads(str(choices["privacy"])) == {"mode": "none", "epsilon_per_day_reports": 2.0, "counting": False}
+    assert json.loads(str(choices["training_paused"])) is True
+    mark = own.mark()
+    assert mark is not None
+    assert Limits.read(mark.limits).day["reports"] == 30.0, "the highest since the copy"
+    device.mute(device.interests()[0].key, True)
+    assert kept(own, "SELECT value FROM preference WHERE name LIKE '%interest%'") != []
+
+
+def test_limits_raised_by_the_settings_file_are_in_the_copy_when_the_device_starts(
+    device: Device, clock: StillClock
+) -> None:
+    assert device.copy_step()
+    own = copies(device)[0]
+    device.close()
+    raised = device.settings.model_copy(update={"privacy": PrivacySettings(epsilon_per_day_counts=99.0)})
+    build_device(raised, transport=FakeBackend().transport(), clock=clock).close()
+    mark = own.mark()
+    assert mark is not None
+    assert Limits.read(mark.limits).day["counts"] == 99.0
+
+
+def test_damage_ends_no_loop_and_is_told_with_the_way_back(device: Device) -> None:
+    read_something(device)
+    assert device.copy_step()
+    own = copies(device)[0]
+    before = own.path.read_bytes()
+    with closing(sqlite3.connect(device.settings.database)) as raw:
+        raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    content = bytearray(device.settings.database.read_bytes())
+    content[4_096:] = random.Random(3).randbytes(len(content) - 4_096)
+    device.settings.database.write_bytes(content)
+    device.parts.copies._clock = lambda: NOW + timedelta(days=2)
+    with pytest.raises(StoreDamaged):
+        device.copy_step()
+    assert own.path.read_bytes() == before
+    damaged = device.damage()
+    assert damaged is not None
+    words = str(damaged)
+    assert "device.sqlite can't be used" in words
+    assert f"Its last copy is of {NOW:%Y-%m-%d %H:%M} UTC" in words
+    assert f"`ownfeed device --profile reader --data-dir {device.settings.data_dir} --restore-copy`" in words
+
+
+def test_a_new_profile_has_no_marks_and_one_in_use_has(device: Device, tmp_path: Path) -> None:
+    assert KEY_NAME in BESIDE[device.settings.database.name]
+    (tmp_path / "new").mkdir()
+    for name in ("device.lock", "device.pid", "device.sqlite.lock", "device.sqlite.part"):
+        (tmp_path / "new" / name).touch()
+    assert marks_of(tmp_path / "new" / "device.sqlite") == []
+    assert marks_of(tmp_path / "missing" / "device.sqlite") == []
+    assert BEGUN_NAME in {path.name for path in marks_of(device.settings.database)}

@@ -28,6 +28,8 @@ from backend.releases.publish import publish_rankers, roll_back
 from device_app.device import Device
 from device_app.errors import BackendRefused
 from device_app.fleet.fleet import Member
+from device_app.privacy.secagg import Contribution
+from device_app.privacy.summed import contribute
 from device_app.settings import PrivacySettings
 from device_app.training.samples import ReaderSamples, RowSamples
 from device_app.wire.ids import ReleaseId, release_number
@@ -305,3 +307,44 @@ def test_a_round_brings_new_vectors_to_the_pool_and_to_the_devices(
         assert device.feed(refresh=True).items
     assert [spent_on_reports(device) for device in devices] == paid
     assert StoredEncoder.find(world.settings.encoder_dir, after.encoder).folder.is_dir(), "and the way forward is open"
+
+
+def test_a_split_round_that_a_liar_spoils_is_opened_again_on_the_same_union(
+    learning_world: World, devices: list[Device], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One member adds far more than a clipped gradient; the union's list of news stays that of the round before."""
+    world = learning_world
+    assert world.services is not None
+    set_up(world, monkeypatch, owners_minimum=1, fraction_bits=16)
+    coordinator, told = world.services.coordinator, []
+
+    def lie_once(*args: object, **rest: object) -> Contribution:
+        honest = contribute(*args, **rest)  # type: ignore[arg-type]
+        if told:
+            return honest
+        vector = honest.vector.copy()
+        vector[0] = 2**30
+        told.append(vector.size)
+        return replace(honest, vector=vector)
+
+    monkeypatch.setattr("device_app.training.trainer.contribute", lie_once)
+    for device in devices:
+        sync(device)
+    before = world.services.releases.require_current()
+    union = coordinator.open_round(SPLIT, cohort=DEVICES, cohort_minimum=3, seconds=120.0)
+    until = time.monotonic() + WITHIN_SEC
+    while coordinator.current() is not None and time.monotonic() < until:
+        for device in devices:
+            device.train_step()
+        coordinator.step()
+        time.sleep(0.05)  # as in `run`
+    retried, spoiled, opened, *_ = coordinator.history()
+    assert (opened.round, opened.system, opened.state) == (union.round, UNION, "applied"), opened.reason
+    assert (spoiled.system, spoiled.state, spoiled.published) == (SPLIT, "failed", None), spoiled.reason
+    assert (spoiled.follows, spoiled.followed_by) == (opened.round, retried.round)
+    assert "opened again once" in (spoiled.says or "")
+    assert (retried.system, retried.state, retried.follows) == (SPLIT, "applied", spoiled.round), retried.reason
+    assert retried.published == f"r{release_number(before.release) + 1}"
+    first, again = (RoundManifest.model_validate_json(row_of(world, one).manifest) for one in (spoiled, retried))
+    assert first.materials == again.materials, "the same news"
+    assert (len(told), retried.survivors) == (1, DEVICES)

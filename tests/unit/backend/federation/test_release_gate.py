@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 
+import httpx
 import numpy as np
 import pytest
 
@@ -33,6 +34,7 @@ from device_app.wire.evaluation import BOUND, REACH, SHAPES, written
 from device_app.wire.protections import SecureSum
 from device_app.wire.rounds import RoundManifest, RoundStatus
 from tests.doubles.clock import StillClock
+from tests.doubles.liar import AddsToMasked
 from tests.doubles.news import NOW, synthetic_pool
 from tests.doubles.round_rig import DIM, BackendRig, DeviceRig
 from tests.doubles.simulated_reader import simulated_reader
@@ -218,6 +220,41 @@ def test_a_release_that_turns_every_list_around_is_rolled_back_under_noise_and_t
     assert max(spent) == pytest.approx(law.epsilon(10, 3)), "each pays for the fewest survivors; the exact sum is free"
     with reading_session(world.backend.engine) as session:
         assert session.get_one(Round, 1).memory is None, "what the optimizer learnt from the bad round goes with it"
+
+
+class LiesInRoundTwo(AddsToMasked):
+    """Adds more than any device may to the first of the gate's votes."""
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        self.lie = np.array([2**30, 0, 0, 0]) if request.url.path.startswith("/v1/rounds/round-2/") else None
+        return super().handle_request(request)
+
+
+def test_a_gate_that_a_liar_spoils_is_opened_again_and_scores_the_same_release(world: World) -> None:
+    attacker = world.devices[0]
+    attacker.stop()
+    attacker.transport = liar = LiesInRoundTwo(attacker.transport)
+    attacker.start()
+    world.backend.coordinator._retries = 2
+    trained, spoiled, gate = world.run("turned")
+    store = world.backend.releases
+
+    assert liar.told == 1
+    assert (spoiled.system, spoiled.state, spoiled.published, spoiled.follows, spoiled.followed_by) == (
+        "release_gate",
+        "failed",
+        None,
+        trained.round,
+        gate.round,
+    ), spoiled.reason
+    assert spoiled.says is not None
+    assert "opened again once" in spoiled.says
+    assert (gate.system, gate.state, gate.published, gate.follows) == ("release_gate", "applied", "r3", spoiled.round)
+    with reading_session(world.backend.engine) as session:
+        facts = session.get_one(Round, 3).facts
+    assert facts is not None
+    assert (facts["gate"]["release"], facts["gate"]["before"]) == ("r2", "r1")
+    assert store.manifest("r3").models == store.manifest("r1").models
 
 
 def test_a_release_that_ranks_alike_stays(world: World) -> None:

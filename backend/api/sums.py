@@ -13,7 +13,7 @@ from backend.api.rounds import read_body, require_length
 from backend.federation.secure_rounds import MESSAGES
 from device_app.wire.ids import Message, Pseudonym, RoundId
 from device_app.wire.rounds import SumStage, UploadReceipt
-from device_app.wire.secagg import Agreements, Roster, Shares, Survivors
+from device_app.wire.secagg import Agreements, Roster, Sharers, Shares, Survivors
 
 if TYPE_CHECKING:
     from backend.composition import Services
@@ -22,6 +22,7 @@ VECTOR_MEDIA_TYPE = "application/octet-stream"
 ANSWERED: Mapping[SumStage, type[Message]] = {
     "keys": Roster,
     "shares": Shares,
+    "complaints": Sharers,
     "masked": Survivors,
     "agree": Agreements,
 }

@@ -134,6 +134,7 @@ class Participation(Base):
 class SecureSumRow(Base):
     """One secure sum under way or ended (`backend.federation.secagg`): a step of a round, or a count by itself.
 
+    stage is the record's as a round's status tells it (complaints are part of shares).
     record is small, and changes when a stage closes; what devices send are rows (`tables_sums`), and the running sum
     is a file named by its SHA-256 in `total`. A message's row and the sum it is in change in one transaction.
     """

@@ -27,14 +27,25 @@ from backend.federation.systems.system import SystemSpec
 from backend.releases.blobs import digest
 from device_app.wire.ids import Message, Pseudonym, RoundId
 from device_app.wire.rounds import GROUP, UPLOAD_LIMIT_BYTES, RoundManifest, SumStage, UploadReceipt
-from device_app.wire.secagg import BOX_BYTES, AdvertisedKeys, Agreement, RevealedShares, SharedKeys, SumTerms
+from device_app.wire.secagg import (
+    BOX_BYTES,
+    AdvertisedKeys,
+    Agreement,
+    Complaints,
+    RevealedShares,
+    SharedKeys,
+    SumTerms,
+)
 
 KEYS_SHARE = 0.5
 """Of a round's time, which devices have to turn up and advertise keys; the other stages divide the rest."""
 SMALL_BYTES = 4_096
+NUMBER_BYTES = 8
+"""Of a member's number in JSON, with what stands between two."""
 MESSAGES: Mapping[SumStage, type[Message]] = {
     "keys": AdvertisedKeys,
     "shares": SharedKeys,
+    "complaints": Complaints,
     "agree": Agreement,
     "unmask": RevealedShares,
 }
@@ -58,7 +69,7 @@ class SecureRounds:
         """The sum of a round that opens, in its transaction. Raises RoundImpossible for a vector no upload may have."""
         if terms.vector_bytes > UPLOAD_LIMIT_BYTES:
             raise RoundImpossible("The model is too large.", field="system", limit=f"{UPLOAD_LIMIT_BYTES} bytes")
-        stages = 4 if terms.mode == "active" else 3
+        stages = 5 if terms.mode == "active" else 4
         stage_sec = seconds * (1 - KEYS_SHARE) / stages
         split = None if join is None else Split(members=join.members, parts=join.groups, left=join.left)
         self._book.begin_within(session, terms, stage_sec=stage_sec, keys_sec=seconds * KEYS_SHARE, split=split)
@@ -81,6 +92,8 @@ class SecureRounds:
             return terms.vector_bytes
         if stage in ("shares", "unmask"):
             return SMALL_BYTES + terms.cohort * (2 * BOX_BYTES + 64)
+        if stage == "complaints":
+            return SMALL_BYTES + terms.cohort * NUMBER_BYTES
         return SMALL_BYTES
 
     def receive(
@@ -100,6 +113,8 @@ class SecureRounds:
                     again = self._book.advertise(round_id, pseudonym, message, note)
                 case SharedKeys():
                     again = self._book.share(round_id, pseudonym, message, note)
+                case Complaints():
+                    again = self._book.complain(round_id, pseudonym, message, note)
                 case Agreement():
                     again = self._book.agree(round_id, pseudonym, message, note)
                 case RevealedShares():
@@ -130,6 +145,7 @@ class SecureRounds:
         ask: dict[SumStage, Callable[[RoundId, Pseudonym], Message]] = {
             "keys": self._book.roster,
             "shares": self._book.shares,
+            "complaints": self._book.sharers,
             "masked": self._book.survivors,
             "agree": self._book.agreements,
         }

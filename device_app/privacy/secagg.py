@@ -1,6 +1,6 @@
 """A device's part in a secure sum, without I/O: it yields sealed messages and is sent the server's answers.
 
-keys -> shares -> masked -> (agree) -> unmask        Bonawitz et al. 2017, figure 4; ALGORITHMS 3.5
+keys -> shares -> complaints -> masked -> (agree) -> unmask        Bonawitz et al. 2017, figure 4; ALGORITHMS 3.5
 """
 
 from __future__ import annotations
@@ -35,12 +35,14 @@ from device_app.wire.secagg import (
     Agreement,
     Agreements,
     Box,
+    Complaints,
     RevealedShare,
     RevealedShares,
     Roster,
     RosterEntry,
     SecaggError,
     SharedKeys,
+    Sharers,
     Shares,
     SumTerms,
     Survivors,
@@ -50,8 +52,8 @@ from device_app.wire.shamir import SharingError, split_bytes
 
 OCTETS = "application/octet-stream"
 
-Reply = Roster | Shares | Survivors | Agreements | None
-R = TypeVar("R", Roster, Shares, Survivors, Agreements)
+Reply = Roster | Shares | Sharers | Survivors | Agreements | None
+R = TypeVar("R", Roster, Shares, Sharers, Survivors, Agreements)
 M = TypeVar("M", bound=BaseModel)
 
 
@@ -125,7 +127,9 @@ def take_part(
     (`prices.SumPrices.alone`). In the sparse form as many members hold shares, and as many of them give a secret, as
     `wire.neighbourhood` has it for the cohort that the server names. Of one member, either the share of the seed or
     that of the key is revealed, never both, and once. The sum itself is exact: what it tells is bounded only by noise
-    inside it (`discrete_noise`). That this device takes part isn't hidden.
+    inside it (`discrete_noise`). That this device takes part isn't hidden. A complaint comes before anything is paid or
+    masked and names members only: it tells the server which boxes failed, and nothing of a key or a share. Who was
+    complained of is in no sum with this device, whatever the server says.
     """
     secure_sum = _Part(state.terms, contribution, ledger, directory, smallest, threads)
     if state.stage == "masked" and (payload is None or digest(payload) != state.masked_sha256):
@@ -137,7 +141,13 @@ def take_part(
         assert state.shared is not None
         words = f"Encrypted shares of this round's keys for {len(state.shared.boxes)} other devices."
         reply = yield Step(state, _seal(state.shared, state.terms, words))
-        state, payload = secure_sum.mask(state, secure_sum.expect(reply, Shares))
+        state = secure_sum.open_boxes(state, secure_sum.expect(reply, Shares))
+    if state.stage == "complaints":
+        assert state.complaints is not None
+        accused = len(state.complaints.members)
+        words = f"How many other devices' encrypted shares could not be opened, and whose: {accused or 'none'}."
+        reply = yield Step(state, _seal(state.complaints, state.terms, words))
+        state, payload = secure_sum.mask(state, secure_sum.expect(reply, Sharers))
     if state.stage == "masked":
         reply = yield Step(state, _seal_masked(state, payload))
         state = secure_sum.hear_survivors(state, secure_sum.expect(reply, Survivors))
@@ -206,11 +216,34 @@ class _Part:
             }
         )
 
-    def mask(self, state: SumState, shares: Shares) -> tuple[SumState, bytes]:
-        """Round 2: open the boxes, pay, add self mask and pair masks; the lower member adds, the higher takes away."""
-        roster, own, seed = state.roster, state.own, state.seed
+    def open_boxes(self, state: SumState, shares: Shares) -> SumState:
+        """Between rounds 1 and 2, not in the paper: keep the shares, and complain of boxes that don't hold any."""
+        roster, own = state.roster, state.own
         assert roster is not None
         assert own is not None
+        entries = {entry.member: entry for entry in roster.members}
+        held, accused = [own], []
+        for box in shares.boxes:
+            if box.member == roster.me or box.member not in entries:
+                raise self.abort(f"a box from member {box.member}, who is not on the roster")
+            try:
+                held.append(self._open(state, entries[box.member], box, roster.me))
+            except SecaggError:
+                accused.append(box.member)
+        if len(shares.boxes) + 1 < (least := self._least(roster)):
+            raise self.abort(f"{len(shares.boxes) + 1} members shared their keys, at least {least} are needed")
+        return state.model_copy(
+            update={
+                "stage": "complaints",
+                "held": tuple(sorted(held, key=lambda one: one.member)),
+                "complaints": Complaints(members=tuple(accused)),
+            }
+        )
+
+    def mask(self, state: SumState, sharers: Sharers) -> tuple[SumState, bytes]:
+        """Round 2: pay, add self mask and pair masks; the lower member adds, the higher takes away."""
+        roster, seed = state.roster, state.seed
+        assert roster is not None
         assert seed is not None
         vector = self.contribution.vector
         if vector.shape != (self.terms.length,) or vector.dtype != ring_dtype(self.terms.bits):
@@ -219,13 +252,13 @@ class _Part:
             )
         entries = {entry.member: entry for entry in roster.members}
         try:
-            held = [self._open(state, entries, box, roster.me) for box in shares.boxes]
-            if len(held) + 1 < (least := self._least(roster)):
-                raise SecaggError(f"{len(held) + 1} members shared their keys, at least {least} are needed")
+            self._check_sharers(state, roster, sharers)
+            held = tuple(one for one in state.held if one.member in set(sharers.members))
             secret = X25519PrivateKey.from_private_bytes(state.mask_secret)
             pairs = {
                 one.member: pair_seed(self.context, secret, entries[one.member].keys.mask_key, (roster.me, one.member))
                 for one in held
+                if one.member != roster.me
             }
         except SecaggError as broken:
             raise self.abort(str(broken)) from broken
@@ -240,7 +273,7 @@ class _Part:
         after = state.model_copy(
             update={
                 "stage": "masked",
-                "held": tuple(sorted([*held, own], key=lambda one: one.member)),
+                "held": held,
                 "masked_sha256": masked_sha256,
             }
         )
@@ -317,6 +350,14 @@ class _Part:
             if terms.mode == "active":
                 check_keys(self.context, entry.keys)
 
+    def _check_sharers(self, state: SumState, roster: Roster, sharers: Sharers) -> None:
+        if roster.me not in sharers.members:
+            raise SecaggError("the server has left this device out: it has complained of another, or another of it")
+        if unknown := sorted(set(sharers.members) - {one.member for one in state.held}):
+            raise SecaggError(f"member {unknown[0]} is to be in the sum, and this device holds no share of its keys")
+        if len(sharers.members) < (least := self._least(roster)):
+            raise SecaggError(f"{len(sharers.members)} members are in the sum, at least {least} are needed")
+
     def _least(self, roster: Roster) -> int:
         """The fewest members of its roster, itself among them, with whom this device goes on.
 
@@ -335,10 +376,8 @@ class _Part:
             self._channels[entry.member] = (up, down) if me < entry.member else (down, up)
         return self._channels[entry.member]
 
-    def _open(self, state: SumState, entries: dict[int, RosterEntry], box: Box, me: int) -> HeldShares:
-        if box.member == me or box.member not in entries:
-            raise SecaggError(f"a box from member {box.member}, who is not on the roster")
-        key = self._channel(state, entries[box.member], me)[1]
+    def _open(self, state: SumState, entry: RosterEntry, box: Box, me: int) -> HeldShares:
+        key = self._channel(state, entry, me)[1]
         key_share, seed_share = open_box(key, box.member, me, box.box)
         return HeldShares(member=box.member, key_share=key_share, seed_share=seed_share)
 

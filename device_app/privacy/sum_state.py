@@ -11,10 +11,10 @@ from pydantic import Field
 
 from device_app.wire.ids import Message
 from device_app.wire.pairing import sign_keys
-from device_app.wire.secagg import AdvertisedKeys, RevealedShares, Roster, SharedKeys, SumTerms
+from device_app.wire.secagg import AdvertisedKeys, Complaints, RevealedShares, Roster, SharedKeys, SumTerms
 from device_app.wire.shamir import SHARE_BYTES
 
-SumStage = Literal["keys", "shares", "masked", "agree", "unmask"]
+SumStage = Literal["keys", "shares", "complaints", "masked", "agree", "unmask"]
 
 
 class HeldShares(Message):
@@ -41,7 +41,10 @@ class SumState(Message):
     seed: bytes | None = None
     own: HeldShares | None = None
     shared: SharedKeys | None = None
-    held: tuple[HeldShares, ...] = Field(default=(), description="Of U2, this device included.")
+    complaints: Complaints | None = None
+    held: tuple[HeldShares, ...] = Field(
+        default=(), description="Of all whose boxes opened, and from stage masked on of U2; this device included."
+    )
     masked_sha256: str | None = None
     survivors: tuple[int, ...] = ()
     revealed: RevealedShares | None = None

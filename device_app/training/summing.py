@@ -45,6 +45,7 @@ APPLIED_WITHOUT = "Applied without the sum of its group, which had failed: nothi
 WAITS = {
     "keys": "Its keys are sent; the other devices' are awaited.",
     "shares": "Its encrypted shares are sent; the other devices' are awaited.",
+    "complaints": "It has said whose shares it could not open; the other devices' word is awaited.",
     "masked": "Its masked vector is sent; the other devices' are awaited.",
     "agree": "It has signed who is in the sum; the other devices' signatures are awaited.",
     "unmask": "The shares that open the sum are sent.",
@@ -143,7 +144,7 @@ class Summing:
 
         It is refused to all but one of several processes, and to a vector other than the one the round is bound to.
         """
-        contribution = self._contribution(offer) if state.stage == "shares" else _NOTHING
+        contribution = self._contribution(offer) if state.stage == "complaints" else _NOTHING
         way = self._take_part(state, contribution, part)
         next(way)
         with self._database.transaction():
@@ -200,4 +201,4 @@ class Summing:
 
 
 _NOTHING = Contribution(np.zeros(0, dtype=ring_dtype(32)), Charge("training", "secure_sum"))
-"""Handed over at stages that read no vector; at stage shares, which does, its length is refused."""
+"""Handed over at stages that read no vector; the answer of stage complaints does, and refuses its length."""

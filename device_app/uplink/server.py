@@ -17,15 +17,16 @@ from device_app.wire.news import BodiesAnswer, BodiesRequest
 from device_app.wire.offers import SignedOffer
 from device_app.wire.recall import RecallAnswer, RecallRequest
 from device_app.wire.rounds import CheckIn, RoundOffer, RoundStatus, SumStage, UploadReceipt
-from device_app.wire.secagg import Agreements, Roster, Shares, Survivors
+from device_app.wire.secagg import Agreements, Roster, Sharers, Shares, Survivors
 from device_app.wire.timing import Stopwatch, parse_server_timing
 
 T = TypeVar("T", bound=Message)
 
 BODIES_ANSWER_LIMIT_BYTES = 64 * 1024 * 1024
-ANSWERS: dict[SumStage, type[Roster] | type[Shares] | type[Survivors] | type[Agreements]] = {
+ANSWERS: dict[SumStage, type[Roster] | type[Shares] | type[Sharers] | type[Survivors] | type[Agreements]] = {
     "keys": Roster,
     "shares": Shares,
+    "complaints": Sharers,
     "masked": Survivors,
     "agree": Agreements,
 }
@@ -93,7 +94,7 @@ class Uplink:
 
     def sum_answer(
         self, sealed: Sealed[RoundOffer], stage: SumStage
-    ) -> Roster | Shares | Survivors | Agreements | None:
+    ) -> Roster | Shares | Sharers | Survivors | Agreements | None:
         """What a stage came to for this device, or None while it isn't closed."""
         path = stage_path(sealed.message, stage)
         answer = self.door.deliver(sealed, path, purpose="training", method="GET")

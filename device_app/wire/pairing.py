@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from device_app.wire.secagg import AdvertisedKeys, Agreement, Box, Roster, SecaggError
-from device_app.wire.shamir import SHARE_BYTES
+from device_app.wire.shamir import PRIME, SHARE_BYTES
 
 
 def sign_keys(context: bytes, key: Ed25519PrivateKey, encryption_key: bytes, mask_key: bytes) -> AdvertisedKeys:
@@ -85,7 +85,8 @@ def close_box(key: bytes, sender: int, receiver: int, key_share: bytes, seed_sha
 
 
 def open_box(key: bytes, sender: int, receiver: int, box: bytes) -> tuple[bytes, bytes]:
-    """The two shares of a box. Raises SecaggError if it was altered, or was meant for another pair of members."""
+    """The two shares of a box. Raises SecaggError if it was altered, was meant for another pair of members, or holds
+    what is no share of any secret."""
     header = sender.to_bytes(4, "big") + receiver.to_bytes(4, "big")
     try:
         text = ChaCha20Poly1305(key).decrypt(bytes(12), box, header)
@@ -93,7 +94,10 @@ def open_box(key: bytes, sender: int, receiver: int, box: bytes) -> tuple[bytes,
         raise SecaggError(f"the box from member {sender} was altered, or is not for member {receiver}") from broken
     if text[:8] != header:
         raise SecaggError(f"the box says another sender or receiver than {sender} and {receiver}")
-    return text[8 : 8 + SHARE_BYTES], text[8 + SHARE_BYTES :]
+    shares = text[8 : 8 + SHARE_BYTES], text[8 + SHARE_BYTES :]
+    if any(int.from_bytes(share, "big") >= PRIME for share in shares):
+        raise SecaggError(f"the box from member {sender} holds no field elements")
+    return shares
 
 
 def seed_commitment(context: bytes, member: int, seed: bytes) -> bytes:

@@ -18,7 +18,7 @@ GROUP = "group"
 """The field of a round-closed problem by which a member, and nobody else, is told that the round goes on without the
 sum of its group."""
 RoundState = Literal["open", "updates", "keys", "shares", "masked", "agree", "unmask", "applied", "failed"]
-SumStage = Literal["keys", "shares", "masked", "agree", "unmask"]
+SumStage = Literal["keys", "shares", "complaints", "masked", "agree", "unmask"]
 
 
 class CheckIn(Message):

@@ -2,7 +2,8 @@
 
     stage      device sends          server answers, when the stage is closed
     keys       AdvertisedKeys        Roster       the members this device works with
-    shares     SharedKeys            Shares       the boxes that were meant for it; their senders are U2
+    shares     SharedKeys            Shares       the boxes that were meant for it
+    complaints Complaints            Sharers      U2: who shared its keys, but for those left out over complaints
     masked     ring elements, raw    Survivors    U3: whose masked vectors arrived
     agree      Agreement             Agreements   (active adversary only)
     unmask     RevealedShares        nothing: the sum is the server's
@@ -157,13 +158,35 @@ class SharedKeys(Message):
 
 
 class Shares(Message):
-    """Answer of stage shares: the boxes for this device. Their senders, and itself, are U2."""
+    """Answer of stage shares: the boxes for this device."""
 
     boxes: tuple[Box, ...] = Field(max_length=MEMBERS_LIMIT)
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
         _ascending("boxes", tuple(box.member for box in self.boxes))
+        return self
+
+
+class Complaints(Message):
+    """Stage complaints: members whose boxes this device could not open, mostly none; no key and no share is in it."""
+
+    members: Members
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        _ascending("members", self.members)
+        return self
+
+
+class Sharers(Message):
+    """Answer of stage complaints: U2, as far as this device works with it. Nobody in it has complained of another."""
+
+    members: Members
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        _ascending("members", self.members)
         return self
 
 

@@ -22,7 +22,7 @@ from device_app.privacy.secagg import Contribution, Reply, Step, take_part
 from device_app.privacy.sum_state import SumState, begin_sum
 from device_app.wire.masks import CHUNK_BYTES, ChaChaStream, apply_masks
 from device_app.wire.ring import RingVector
-from device_app.wire.secagg import AdvertisedKeys, Agreement, RevealedShares, SharedKeys, SumTerms
+from device_app.wire.secagg import AdvertisedKeys, Agreement, Complaints, RevealedShares, SharedKeys, SumTerms
 from experiments.bench import secagg_http
 from experiments.bench.secagg_clients import Uncharged
 from experiments.bench.table import Cell, Table
@@ -244,8 +244,12 @@ def drive(
         server.share(one.name, SharedKeys.model_validate_json(one.step.sealed.payload))
     server.close()
     alive = clients[dropouts:]
+    for one in clients:
+        one.hear("complaints", server.members.shares(one.name))
+        server.complain(one.name, Complaints.model_validate_json(one.step.sealed.payload))
+    server.close()
     for one in alive:
-        one.hear("masked", server.members.shares(one.name))
+        one.hear("masked", server.members.sharers_answer(one.name))
         server_watch.time("read", partial(server.add_masked, one.name, [one.step.sealed.payload]))
         expected += one.vector
     scratch = np.zeros_like(expected)

@@ -17,15 +17,18 @@ from device_app.wire.offers import SignedOffer, verify_offer
 from device_app.wire.protections import SecureSum
 from device_app.wire.ring import ring_dtype
 from device_app.wire.rounds import RoundOffer, SumStage
-from device_app.wire.secagg import Agreements, Roster, Shares, Survivors
+from device_app.wire.secagg import Agreements, Roster, Sharers, Shares, Survivors
 
-ANSWERS: Mapping[SumStage, type[Roster | Shares | Survivors | Agreements]] = {
+ANSWERS: Mapping[SumStage, type[Roster | Shares | Sharers | Survivors | Agreements]] = {
     "keys": Roster,
     "shares": Shares,
+    "complaints": Sharers,
     "masked": Survivors,
     "agree": Agreements,
 }
-FOLLOWING: Mapping[str, str] = {"keys": "shares", "shares": "masked", "masked": "survivors", "agree": "agreements"}
+FOLLOWING: Mapping[str, str] = {
+    "keys": "shares", "shares": "complaints", "complaints": "masked", "masked": "survivors", "agree": "agreements",
+}  # fmt: skip
 """What a client works out from the answer of a stage."""
 NOTHING = Contribution(np.zeros(0, dtype=ring_dtype(32)), Charge("none", "bench"))
 """Of stages that read no vector."""
@@ -123,7 +126,7 @@ class WireClient:
         return f"/v1/rounds/{self.offer.manifest.round}/{self.stage}/{self.offer.pseudonym}"
 
     def _contribution(self) -> Contribution:
-        if self.stage != "shares":
+        if self.stage != "complaints":
             return NOTHING
         law = self.offer.manifest.protection
         assert isinstance(law, SecureSum)

@@ -33,7 +33,7 @@ TAKES_JSON = {
     ("PUT", "/v1/admin/timetable/schedule"),
 }
 TAKES_TENSORS = {("PUT", "/v1/rounds/{round_id}/updates/{pseudonym}")}
-SUM_STAGES = ("keys", "shares", "agree", "unmask")
+SUM_STAGES = ("keys", "shares", "complaints", "agree", "unmask")
 TAKES_A_PLACE = {("PUT", f"/v1/rounds/{{round_id}}/{stage}/{{pseudonym}}") for stage in (*SUM_STAGES, "masked")}
 """Of a secure sum: who has no place in the round is refused before the body is read."""
 TAKES_NOTHING = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import httpx
 
-from device_app.wire.secagg import Box, RevealedShare, RevealedShares, SharedKeys
+from device_app.wire.secagg import Agreement, Box, Complaints, RevealedShare, RevealedShares, SharedKeys
 from experiments.bench.secagg_clients import WireClient
 
 
@@ -54,6 +54,35 @@ class BadBoxes(LyingMember):
         moved = (*shared.boxes[1:], shared.boxes[0])
         boxes = tuple(Box(member=one.member, box=other.box) for one, other in zip(shared.boxes, moved, strict=True))
         return shared.model_copy(update={"boxes": boxes}).model_dump_json().encode()
+
+
+class OneBadBox(LyingMember):
+    """Sends the first of the others a box that it can't open."""
+
+    def lie(self, stage: str, payload: bytes) -> bytes:
+        if stage != "shares":
+            return payload
+        first, *rest = (shared := SharedKeys.model_validate_json(payload)).boxes
+        boxes = (first.model_copy(update={"box": bytes(len(first.box))}), *rest)
+        return shared.model_copy(update={"boxes": boxes}).model_dump_json().encode()
+
+
+class AccusesEverybody(LyingMember):
+    """Says that it could open nobody's box."""
+
+    def lie(self, stage: str, payload: bytes) -> bytes:
+        if stage != "complaints":
+            return payload
+        assert self.state.roster is not None
+        others = tuple(one for one in self.state.roster.numbers if one != self.state.roster.me)
+        return Complaints(members=others).model_dump_json().encode()
+
+
+class FalseSignature(LyingMember):
+    """Signs the survivors with noughts."""
+
+    def lie(self, stage: str, payload: bytes) -> bytes:
+        return Agreement(signature=bytes(64)).model_dump_json().encode() if stage == "agree" else payload
 
 
 class Garbage(LyingMember):

@@ -35,6 +35,7 @@ from device_app.wire.secagg import (
     Roster,
     RosterEntry,
     SharedKeys,
+    Sharers,
     Shares,
     Survivors,
     required_threshold,
@@ -163,6 +164,8 @@ class LyingServer(httpx.BaseTransport):
                 _, down = channel_keys(one.context, one.encryption, self.device.encryption_key, (1, one.number))
                 boxes.append(close_box(down, one.number, 1, junk, junk).model_copy(update={"member": one.number}))
             return _json(Shares(boxes=tuple(boxes)).model_dump_json().encode())
+        if stage == "complaints":
+            return _json(Sharers(members=tuple(range(1, self.named + 1))).model_dump_json().encode())
         if stage == "masked":
             everybody = tuple(range(1, self.named + 1))
             return _json(Survivors(members=everybody).model_dump_json().encode())

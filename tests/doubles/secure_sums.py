@@ -19,9 +19,11 @@ from device_app.wire.secagg import (
     AdvertisedKeys,
     Agreement,
     Agreements,
+    Complaints,
     RevealedShares,
     Roster,
     SharedKeys,
+    Sharers,
     Shares,
     SumTerms,
     Survivors,
@@ -36,7 +38,7 @@ def restored(server: SecureSum) -> SecureSum:
 
 CHUNK_BYTES = 60_001
 """Odd on purpose: chunks of an upload don't end where ring elements do."""
-STAGES = ("keys", "shares", "masked", "agree", "unmask")
+STAGES = ("keys", "shares", "complaints", "masked", "agree", "unmask")
 
 
 class FreeLedger:
@@ -122,6 +124,8 @@ def deliver(server: SecureSum, device: Device) -> bool:
         return server.advertise(device.pseudonym, AdvertisedKeys.model_validate_json(payload))
     if stage == "shares":
         return server.share(device.pseudonym, SharedKeys.model_validate_json(payload))
+    if stage == "complaints":
+        return server.complain(device.pseudonym, Complaints.model_validate_json(payload))
     if stage == "masked":
         return server.add_masked(device.pseudonym, chunks(payload))
     if stage == "agree":
@@ -141,6 +145,8 @@ def answer(server: SecureSum, device: Device) -> Reply:
         return Roster.model_validate_json(server.members.roster(name).model_dump_json())
     if device.state.stage == "shares":
         return Shares.model_validate_json(server.members.shares(name).model_dump_json())
+    if device.state.stage == "complaints":
+        return Sharers.model_validate_json(server.members.sharers_answer(name).model_dump_json())
     if device.state.stage == "masked":
         return Survivors.model_validate_json(server.members.survivors(name).model_dump_json())
     return Agreements.model_validate_json(server.members.agreements(name).model_dump_json())

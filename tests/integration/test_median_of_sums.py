@@ -35,7 +35,7 @@ from tests.integration.test_poisoned_sums import (
 )
 
 SYSTEM = "small_ranker_groups_of_three"
-STAGES = ("keys", "shares", "masked", "agree", "unmask")
+STAGES = ("keys", "shares", "complaints", "masked", "agree", "unmask")
 TURNED = np.array([0.0, -1.0, 1.0])
 
 
@@ -151,13 +151,14 @@ def test_members_that_vanish_cost_a_noisy_share_and_too_many_of_one_group_cost_t
     gone = {first[0], second[0], second[1]}
     alive = [one for one in range(DEVICES) if one not in gone]
     steps(world)  # shares
+    steps(world)  # complaints
     assert world.backend.coordinator.status("round-1").state == "masked"
     steps(world, alive)
     steps(world, alive)  # the third group is complete, and a stage ahead
     world.backend.clock.go_on(8)
     world.backend.coordinator.step()  # the deadline of stage masked: the second group has failed
     assert sums(world)["round-1.2"] == ("failed", None)
-    for _ in STAGES[2:]:
+    for _ in STAGES[3:]:
         steps(world, alive)
     status = world.backend.coordinator.status("round-1")
     assert (status.state, status.survivors) == ("applied", len(first) - 1), status.reason
@@ -179,6 +180,7 @@ def test_a_round_of_groups_fails_when_fewer_are_left_than_it_needs(world: World)
     steps(world)
     where = groups(world)
     gone = [one for name in ("round-1.1", "round-1.3") for one in [each for each in where if where[each] == name][:3]]
+    steps(world)
     steps(world)
     alive = [one for one in range(DEVICES) if one not in gone]
     steps(world, alive)

@@ -25,7 +25,14 @@ from device_app.wire.rounds import RoundStatus
 from experiments.bench.secagg_clients import WireClient
 from experiments.bench.secagg_server import SUMMING, publish_nothing_much
 from tests.doubles.clock import StillClock
-from tests.doubles.lying_members import BadBoxes, FalseSeed, FalseShares, Garbage
+from tests.doubles.lying_members import (
+    AccusesEverybody,
+    BadBoxes,
+    FalseSeed,
+    FalseShares,
+    Garbage,
+    OneBadBox,
+)
 from tests.doubles.small_world import serving
 from tests.integration.test_secure_clients import numbers
 from tests.integration.test_sybils import BEHIND_A_PROXY, Server, coordinator_of
@@ -64,7 +71,7 @@ def everybody(server: Server, liar: type[WireClient]) -> list[WireClient]:
     return [one for one in (joining(server, liar, 0, LIAR), *honest) if one is not None]
 
 
-def play(server: Server, members: Sequence[WireClient], steps: int = 5) -> RoundStatus:
+def play(server: Server, members: Sequence[WireClient], steps: int = 6) -> RoundStatus:
     """Everybody goes as far as it can, and the server's time goes on; how the members' round ends."""
     name = members[0].offer.manifest.round
     for _ in range(steps):
@@ -125,7 +132,7 @@ def test_a_server_killed_after_the_failure_opens_the_retry_once_and_still_refuse
 def test_one_answer_of_false_shares_does_not_end_the_round(server: Server) -> None:
     """Red before: the sum was opened with the first seven answers, the false one among them, and failed."""
     members = everybody(server, FalseShares)
-    for _ in ("keys", "shares", "masked"):
+    for _ in ("keys", "shares", "complaints", "masked"):
         for one in members:
             one.go_on()
         server.step()
@@ -140,8 +147,46 @@ def test_one_answer_of_false_shares_does_not_end_the_round(server: Server) -> No
     assert (status.state, status.survivors) == ("applied", COHORT), status.reason
 
 
-@pytest.mark.parametrize("liar", [Garbage, BadBoxes])
-def test_a_round_whose_liar_nobody_knows_is_opened_again_once(server: Server, liar: type[WireClient]) -> None:
+@pytest.mark.parametrize(("liar", "survivors"), [(BadBoxes, 11), (AccusesEverybody, 11), (OneBadBox, 10)])
+def test_who_is_at_odds_over_boxes_is_left_out_and_the_round_goes_on(
+    server: Server, liar: type[WireClient], survivors: int
+) -> None:
+    """Red before: receivers of bad boxes left, and the round failed with nobody named."""
+    status = play(server, everybody(server, liar))
+    assert (status.state, status.survivors, status.followed_by) == ("applied", survivors, None), status.reason
+
+
+@pytest.mark.parametrize("liar", [BadBoxes, AccusesEverybody])
+def test_a_round_that_has_too_few_members_after_complaints_fails_before_anybody_pays(
+    server: Server, liar: type[WireClient]
+) -> None:
+    server.services.coordinator.cancel("round-1")
+    server.services.coordinator.open_round(SUMMING, cohort=COHORT, cohort_minimum=COHORT, seconds=600)
+    members = everybody(server, liar)
+    failed = play(server, members)
+    assert (failed.state, failed.followed_by) == ("failed", "round-3"), failed.reason
+    assert failed.reason == "11 members are left after the complaints; 12 are needed."
+    assert failed.says == ("Members known to have lied: 1. It is opened again without the addresses they came from: 1.")
+    assert failed.uploaded == 0
+    assert {one.stage for one in members} == {"complaints"}, "nobody has made a masked vector"
+    assert joining(server, liar, 0, LIAR) is None
+
+
+def test_more_senders_of_bad_boxes_than_can_be_told_apart_are_left_out_and_not_named(server: Server) -> None:
+    liars = [joining(server, BadBoxes, at, f"203.0.113.{at}") for at in range(3)]
+    honest = [joining(server, WireClient, at, f"198.51.100.{at}") for at in range(3, COHORT)]
+    members = [one for one in (*liars, *honest) if one is not None]
+    assert len(members) == COHORT
+    failed = play(server, members)
+    assert failed.reason == "9 members are left after the complaints; 10 are needed."
+    assert failed.says == (
+        "Nobody can tell which member lied or left. It is opened again once, and the same members may take part."
+    )
+    assert failed.uploaded == 0
+
+
+def test_a_round_whose_liar_nobody_knows_is_opened_again_once(server: Server) -> None:
+    liar = Garbage
     first = play(server, everybody(server, liar))
     assert (first.state, first.followed_by) == ("failed", "round-2"), first.reason
     assert first.says == (

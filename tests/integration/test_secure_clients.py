@@ -32,6 +32,7 @@ from device_app.wire.secagg import Agreements, Survivors
 from experiments.bench.secagg_clients import WireClient, drive
 from experiments.bench.secagg_server import ACTIVE, SUMMING, summing_services, summing_systems
 from tests.doubles.clock import StillClock
+from tests.doubles.lying_members import FalseSignature
 from tests.doubles.small_world import serving
 
 LENGTH = 65
@@ -105,6 +106,8 @@ def test_a_hundred_and_twenty_clients_sum_in_the_sparse_form_with_dropouts_at_ev
     rounds.late()
     go_on(clients[10:])  # six more after their shares
     rounds.late()
+    go_on(clients[10:])
+    rounds.late()
     status = rounds.status()
     assert (status.state, status.uploaded) == ("unmask", 110)
     assert set(go_on(clients[14:])) == {True}  # four after their masked vectors
@@ -124,7 +127,7 @@ def signatures_of(answer: httpx.Response) -> Agreements:
 def test_the_active_mode_holds_a_consistency_round_and_survives_dropouts(rounds: Rounds) -> None:
     rounds.open(ACTIVE, 7, 5)
     clients = rounds.joined(7)
-    for _ in ("keys", "shares"):
+    for _ in ("keys", "shares", "complaints"):
         go_on(clients)
         rounds.step()
     go_on(clients[1:])
@@ -145,7 +148,7 @@ def test_the_active_mode_holds_a_consistency_round_and_survives_dropouts(rounds:
 def test_a_device_that_is_told_of_other_survivors_than_the_others_is_found_out(rounds: Rounds) -> None:
     rounds.open(ACTIVE, 7, 5)
     clients = rounds.joined(7)
-    for _ in ("keys", "shares", "masked"):
+    for _ in ("keys", "shares", "complaints", "masked"):
         go_on(clients)
         rounds.step()
     told = Survivors.model_validate_json(clients[0].ask().content)
@@ -165,10 +168,34 @@ def test_a_device_that_is_told_of_other_survivors_than_the_others_is_found_out(r
     rounds.check_sum(range(7))
 
 
+def test_who_signs_falsely_is_refused_at_once_and_nobody_else_notices(rounds: Rounds) -> None:
+    rounds.open(ACTIVE, 7, 5)
+    liar = FalseSignature.joining(rounds.http, "r1", SUMMING, partial(numbers, 0))
+    assert liar is not None
+    honest = [WireClient.joining(rounds.http, "r1", SUMMING, partial(numbers, place)) for place in range(1, 7)]
+    clients = [liar, *(one for one in honest if one is not None)]
+    for _ in ("keys", "shares", "complaints", "masked"):
+        go_on(clients)
+        rounds.step()
+    liar.hear(Survivors.model_validate_json(liar.ask().content))
+    refused = liar.send()
+    assert (refused.status_code, refused.json()["type"]) == (422, "urn:ownfeed:problem:sum-message-refused")
+    assert refused.json()["field"] == "signature"
+    assert refused.json()["detail"].startswith("The signature is not this member's on the round")
+    go_on(clients[1:])
+    rounds.late()
+    assert [one.member for one in signatures_of(clients[1].ask()).signatures] == [2, 3, 4, 5, 6, 7]
+    assert set(go_on(clients[1:])) == {True}
+    rounds.step()
+    status = rounds.status()
+    assert (status.state, status.survivors) == ("applied", 7), status.reason
+    rounds.check_sum(range(7))
+
+
 def test_too_few_signatures_end_an_active_round_with_its_reason(rounds: Rounds) -> None:
     rounds.open(ACTIVE, 7, 5)
     clients = rounds.joined(7)
-    for _ in ("keys", "shares", "masked"):
+    for _ in ("keys", "shares", "complaints", "masked"):
         go_on(clients)
         rounds.step()
     go_on(clients[:4])
@@ -213,7 +240,7 @@ def test_a_client_whose_shares_come_as_the_round_ends_is_told_that_it_has_ended(
 ) -> None:
     rounds.open(SUMMING, 5, 3)
     clients = rounds.joined(5)
-    for _ in ("keys", "shares", "masked"):
+    for _ in ("keys", "shares", "complaints", "masked"):
         go_on(clients)
         rounds.step()
     go_on(clients[:4])

@@ -11,8 +11,10 @@ import pytest
 
 from backend.federation.systems import SYSTEMS
 from backend.operator import Operator
-from device_app.fleet.fleet import Fleet, catch_up, settle, train
+from device_app.fleet.fleet import Fleet, Member, catch_up, settle, train
+from device_app.privacy.sum_state import SumState
 from device_app.settings import PrivacySettings
+from device_app.store.sum_parts import SumParts
 from device_app.wire.protections import SecureSum
 from device_app.wire.rounds import RoundStatus
 from tests.doubles.small_world import World, backend_process, free_port
@@ -32,6 +34,19 @@ def past(fleet: Fleet, stage: str) -> RoundStatus:
     return status
 
 
+def hear_shares(member: Member) -> None:
+    """Until this one may say whose shares it can't open, which a round's status tells as part of stage shares."""
+    parts, until = SumParts(member.device.parts.shelves.database), time.monotonic() + WITHIN_SEC
+    while True:
+        mine = parts.under_way()
+        assert mine is not None
+        if SumState.model_validate_json(mine.state).stage == "complaints":
+            return
+        assert time.monotonic() < until, "the shares do not come"
+        train(member)
+        time.sleep(0.02)
+
+
 def test_a_backend_killed_at_every_stage_of_a_secure_round_still_applies_it_once(idle_world: World) -> None:
     world = idle_world
     port = free_port()
@@ -48,6 +63,12 @@ def test_a_backend_killed_at_every_stage_of_a_secure_round_still_applies_it_once
             process.wait()
         stages = ("keys", "shares", "masked", "agree", "unmask")
         for stage, then in pairwise(stages):
+            if stage == "shares":
+                with backend_process(world.settings, port) as process:
+                    fleet.run(train)
+                    hear_shares(fleet.members[0])
+                    os.kill(process.pid, signal.SIGKILL)
+                    process.wait()
             with backend_process(world.settings, port) as process:
                 fleet.run(train)
                 assert past(fleet, stage).state == then

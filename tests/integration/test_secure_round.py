@@ -55,7 +55,7 @@ ACTIVE = replace(
     protection=SecureSum(clip=1.0, weight_limit=32, mode="active", graph="complete"),
 )
 COORDINATES = 1 + len(FEATURES)
-STAGES = ("keys", "shares", "masked", "unmask")
+STAGES = ("keys", "shares", "complaints", "masked", "unmask")
 ALLOWS = PrivacySettings(
     training=True,
     epsilon_per_day_training=100,
@@ -208,7 +208,7 @@ def check_exact(cohort: Cohort, which: range | list[int]) -> None:
 
 def test_the_opened_mean_is_the_plain_weighted_mean_of_the_devices_clipped_gradients(cohort: Cohort) -> None:
     assert cohort.open().state == "open"
-    for stage in ("shares", "masked", "unmask"):
+    for stage in ("shares", "shares", "masked", "unmask"):  # the second time they may complain
         assert {outcome.state for outcome in cohort.steps()} == {"waiting"}
         assert cohort.status().state == stage
     assert {outcome.state for outcome in cohort.steps()} == {"uploaded"}
@@ -244,7 +244,7 @@ def test_a_running_sum_whose_server_was_killed_as_its_round_ended_goes_with_the_
         raise Killed
 
     cohort.open()
-    for _ in range(3):
+    for _ in range(4):
         cohort.steps()
     with monkeypatch.context() as patch:
         patch.setattr(SumBook, "clear", killed)  # the round is applied, the file is still there
@@ -266,7 +266,7 @@ def test_a_running_sum_whose_round_was_ended_by_a_server_that_died_goes_with_the
         raise Killed
 
     cohort.open()
-    for _ in range(3):
+    for _ in range(4):
         cohort.steps()
     assert len(running_sums(cohort)) == 1
     with monkeypatch.context() as patch:
@@ -289,7 +289,8 @@ def sent_masked(device: DeviceRig, cohort: Cohort) -> bytes:
 def test_the_sum_of_the_survivors_is_exact_when_devices_die_after_shares_and_after_masked(cohort: Cohort) -> None:
     cohort.open(minimum=4)
     cohort.steps()
-    cohort.steps()  # every device has sent its shares
+    cohort.steps()
+    cohort.steps()  # every device has sent its shares and could open the others'
     alive = [number for number in range(DEVICES) if number != 1]
     cohort.steps(alive)  # device 1 died before its masked vector
     assert cohort.status().state == "masked"
@@ -311,7 +312,8 @@ def test_the_sum_of_the_survivors_is_exact_when_devices_die_after_shares_and_aft
 def test_where_devices_agree_on_the_survivors_one_of_six_may_die_before_its_masked_vector(cohort: Cohort) -> None:
     cohort.open("small_ranker_active", minimum=4)
     cohort.steps()
-    cohort.steps()  # every device has sent its shares
+    cohort.steps()
+    cohort.steps()  # every device has sent its shares and could open the others'
     alive = [number for number in range(DEVICES) if number != 1]
     cohort.steps(alive)
     cohort.late()
@@ -325,6 +327,7 @@ def test_where_devices_agree_on_the_survivors_one_of_six_may_die_before_its_mask
 
 def test_below_the_threshold_the_round_fails_with_its_reason_and_nothing_is_published(cohort: Cohort) -> None:
     cohort.open(minimum=5)
+    cohort.steps()
     cohort.steps()
     cohort.steps()
     cohort.steps([0, 1, 2])
@@ -364,6 +367,7 @@ def test_a_server_and_a_device_killed_at_any_stage_go_on(cohort: Cohort, stage: 
 
 def test_a_repeated_masked_upload_changes_nothing_and_an_altered_one_is_refused(cohort: Cohort) -> None:
     cohort.open(minimum=DEVICES)
+    cohort.steps()
     cohort.steps()
     cohort.steps()
     cohort.devices[0].trainer.step()
@@ -433,7 +437,7 @@ def test_a_noisy_sum_costs_what_the_survivors_make_of_it_and_a_device_pays_for_t
         device.stop()
         device.start()
     cohort.open("small_ranker_secure", minimum=4)
-    for _ in ("keys", "shares", "masked", "agree", "unmask"):
+    for _ in ("keys", "shares", "complaints", "masked", "agree", "unmask"):
         cohort.steps()
     status = cohort.status()
     assert (status.state, status.survivors) == ("applied", DEVICES), status.reason
@@ -484,6 +488,7 @@ def test_a_reader_who_pauses_before_the_masked_vector_has_paid_and_sent_nothing(
     cohort.open(minimum=3)
     cohort.steps()
     cohort.steps()
+    cohort.steps()
     cohort.devices[3].paused = True
     outcome = cohort.devices[3].trainer.step()
     assert outcome.state == "declined"
@@ -501,6 +506,7 @@ def test_a_reader_who_pauses_before_the_masked_vector_has_paid_and_sent_nothing(
 
 def test_a_cancelled_secure_round_opens_nothing(cohort: Cohort) -> None:
     cohort.open(minimum=3)
+    cohort.steps()
     cohort.steps()
     cohort.steps()
     cohort.steps()
@@ -523,6 +529,7 @@ def test_a_device_that_adds_more_than_a_clipped_update_costs_the_round_and_the_r
         return replace(honest, vector=vector)
 
     cohort.open(minimum=DEVICES)
+    cohort.steps()
     cohort.steps()
     cohort.steps()
     cohort.steps(range(1, DEVICES))

@@ -20,10 +20,10 @@ from backend.composition import Services, build_services
 from backend.federation.systems import SYSTEMS
 from backend.server import connections_limit, http_server
 from device_app.privacy.sum_state import begin_sum
-from device_app.uplink.server import stage_path, upload_path
+from device_app.uplink.server import ANSWERS, stage_path, upload_path
 from device_app.wire.ids import PROTOCOL_VERSION
 from device_app.wire.rounds import CheckIn, RoundOffer, SumStage
-from device_app.wire.secagg import Roster, Shares, SumTerms
+from device_app.wire.secagg import Sharers, SumTerms
 from device_app.wire.tensors import pack
 from tests.doubles.recall_world import fill, publish, report, settings_in
 from tests.doubles.secure_sums import Device, random_vector
@@ -120,10 +120,11 @@ def test_slow_uploads_of_masked_vectors_stop_nobody_and_count_once_whole(tmp_pat
             for offer in offers
         ]
         send_stage(served, offers, devices, "keys")
-        send_stage(served, offers, devices, "shares")
+        send_stage(served, offers, devices, "shares", after="keys")
+        send_stage(served, offers, devices, "complaints", after="shares")
         halves = []
         for offer, device in zip(offers, devices, strict=True):
-            device.hear(Shares.model_validate_json(answer_to(served, offer, "shares")))
+            device.hear(Sharers.model_validate_json(answer_to(served, offer, "complaints")))
             assert device.step is not None
             payload = device.step.sealed.payload
             half = len(payload) // 2
@@ -284,13 +285,19 @@ def test_files_stay_reserved_below_the_systems_limit() -> None:
     assert connections_limit(2_000, None) == 2_000
 
 
-def send_stage(served: Served, offers: Sequence[RoundOffer], devices: Sequence[Device], stage: SumStage) -> None:
-    """All devices' messages of a stage, and its end."""
+def send_stage(
+    served: Served,
+    offers: Sequence[RoundOffer],
+    devices: Sequence[Device],
+    stage: SumStage,
+    after: SumStage | None = None,
+) -> None:
+    """All devices' messages of a stage, once the one before it has closed."""
     for offer, device in zip(offers, devices, strict=True):
-        if stage == "keys":
+        if after is None:
             device.start()
         else:
-            device.hear(Roster.model_validate_json(answer_to(served, offer, "keys")))
+            device.hear(ANSWERS[after].model_validate_json(answer_to(served, offer, after)))
         assert device.step is not None
         body = device.step.sealed.payload
         answer = served.client.put(stage_path(offer, stage), content=body, headers={"content-type": JSON})

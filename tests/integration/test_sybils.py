@@ -104,7 +104,7 @@ def test_a_round_that_one_address_wanted_to_fill_is_summed_by_the_others(server:
     assert (len(sybils), len(honest)) == (3, 16)
     for one in sybils:
         one.go_on()  # its keys, and nothing more
-    for late_sec in (0, 200, 0, 0):  # keys, shares (for which the sybils are waited for), masked, unmask
+    for late_sec in (0, 200, 0, 0, 0):  # keys, shares (for which the sybils are waited for), complaints, masked, unmask
         for one in honest:
             one.go_on()
         server.clock.go_on(late_sec)
@@ -127,7 +127,7 @@ def test_a_key_of_low_order_is_refused_before_others_meet_it(server: Server, bad
     path = f"/v1/rounds/round-1/keys/{liar.offer.pseudonym}"
     refused = server.http.put(path, content=lie.model_dump_json(), headers={"Content-Type": "application/json"})
     assert (refused.status_code, refused.json()["detail"]) == (422, "A public key is of low order.")
-    for late_sec in (300, 0, 0, 0):
+    for late_sec in (300, 0, 0, 0, 0):
         for one in honest:
             one.go_on()
         server.clock.go_on(late_sec)

@@ -35,6 +35,7 @@ from backend.operator import Operator
 from backend.settings import load_settings
 from device_app.wire.ids import PROTOCOL_VERSION
 from device_app.wire.rounds import CheckIn
+from device_app.wire.secagg import Shares
 from device_app.wire.tensors import pack
 from experiments.bench.secagg_clients import WireClient, drive
 from experiments.bench.secagg_server import SUMMING
@@ -100,6 +101,9 @@ def test_two_workers_serve_one_secure_round_and_one_goes_on_when_the_other_is_ki
                 client.http = doors[number % 2]
                 if client is not held or client.stage == "keys":
                     client.go_on()
+                elif client.stage == "shares" and (told := client.ask()).status_code == 200:
+                    client.hear(Shares.model_validate_json(told.content))
+                    client.send().raise_for_status()
         doomed.send_signal(signal.SIGKILL)
         doomed.wait()
         for client in clients:

@@ -29,9 +29,11 @@ from device_app.wire.secagg import (
     AdvertisedKeys,
     Agreement,
     Agreements,
+    Complaints,
     RevealedShares,
     Roster,
     SharedKeys,
+    Sharers,
     Shares,
     SumTerms,
     Survivors,
@@ -153,6 +155,10 @@ class SumBook:
         """Stage shares."""
         return self._take(name, pseudonym, lambda one: one.share(pseudonym, shared), note)
 
+    def complain(self, name: str, pseudonym: str, complaints: Complaints, note: Note = nothing) -> bool:
+        """Stage complaints."""
+        return self._take(name, pseudonym, lambda one: one.complain(pseudonym, complaints), note)
+
     def add_masked(
         self, name: str, pseudonym: str, chunks: Iterable[bytes], note: Callable[[Session, str], None] | None = None
     ) -> tuple[str, bool]:
@@ -216,6 +222,10 @@ class SumBook:
     def shares(self, name: str, pseudonym: str) -> Shares:
         """Answer of stage shares."""
         return self._tell(name, pseudonym, lambda members: members.shares(pseudonym))
+
+    def sharers(self, name: str, pseudonym: str) -> Sharers:
+        """Answer of stage complaints."""
+        return self._tell(name, pseudonym, lambda members: members.sharers_answer(pseudonym))
 
     def survivors(self, name: str, pseudonym: str) -> Survivors:
         """Answer of stage masked."""

@@ -14,6 +14,7 @@ from device_app.wire.secagg import (
     MemberSignature,
     Roster,
     RosterEntry,
+    Sharers,
     Shares,
     Survivors,
 )
@@ -39,8 +40,10 @@ class Members:
         return self.record.graph.closed(member)
 
     def sharers(self, member: int) -> tuple[int, ...]:
-        """U2 among its neighbours: who shared its keys in time."""
-        return self.messages.members("shares", self.neighbours(member))
+        """U2 among its neighbours: who shared its keys in time, but for those out of the sum since the complaints."""
+        come = self.messages.members("shares", self.neighbours(member))
+        dropped = set(self.record.dropped)
+        return tuple(one for one in come if one not in dropped)
 
     def alive(self, member: int) -> tuple[int, ...]:
         """U3 among its neighbours: whose masked vectors are in the sum."""
@@ -86,6 +89,12 @@ class Members:
                 if sender != member
             )
         )
+
+    def sharers_answer(self, pseudonym: str) -> Sharers:
+        """Answer of stage complaints; who is not in it is out of the sum."""
+        member = self.number(pseudonym)
+        self._past("complaints")
+        return Sharers(members=self.sharers(member))
 
     def survivors(self, pseudonym: str) -> Survivors:
         """Answer of stage masked."""

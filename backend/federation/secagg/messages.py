@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-MessageStage = Literal["keys", "shares", "masked", "agree", "unmask"]
+MessageStage = Literal["keys", "shares", "complaints", "masked", "agree", "unmask"]
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from backend.federation.secagg.graph import MaskGraph
 from backend.federation.secagg.parts import Split
 from device_app.wire.secagg import SumTerms
 
-ServerStage = Literal["keys", "shares", "masked", "agree", "unmask", "opened", "failed"]
+ServerStage = Literal["keys", "shares", "complaints", "masked", "agree", "unmask", "opened", "failed"]
 STAGES: tuple[ServerStage, ...] = get_args(ServerStage)
 ENDED: tuple[ServerStage, ...] = ("opened", "failed")
 
@@ -22,8 +22,10 @@ class SumRecord(BaseModel):
     closes and at no message; all but two bytes a member of the sparse graph is of constant size. split: how the cohort
     is to be split when stage keys closes, and parts: into how many it was; the stage is then that of the slowest part.
 
-    reason: why it failed; by_members: since too few of them went on, or one sent something false. liars: pseudonyms of
-    those who are known to have lied (`unmask`). needs_all: false shares came, so stage unmask waits for every member's.
+    dropped: members who shared their keys and are out of the sum since stage complaints (`complaints`): they vanished
+    there, or were left out. reason: why it failed; by_members: since too few of them went on, or one sent something
+    false. liars: pseudonyms of those who are known to have lied (`complaints`, `unmask`). needs_all: false shares came,
+    so stage unmask waits for every member's.
     """
 
     model_config = ConfigDict(extra="forbid", ser_json_bytes="base64", val_json_bytes="base64")
@@ -39,6 +41,7 @@ class SumRecord(BaseModel):
     degree: int = 0
     circle: bytes = b""
     threshold: int = 0
+    dropped: tuple[int, ...] = ()
     split: Split | None = None
     parts: int = 0
 

@@ -13,6 +13,8 @@ from hashlib import sha256
 
 import numpy as np
 
+from backend.federation.secagg.complaints import judge
+from backend.federation.secagg.decoding import tolerated
 from backend.federation.secagg.errors import SumFailed, SumMessageConflict, SumMessageRefused, SumStageClosed
 from backend.federation.secagg.graph import MaskGraph, random_circle
 from backend.federation.secagg.members import Members
@@ -29,6 +31,7 @@ from device_app.wire.ring import RingVector, ring_dtype
 from device_app.wire.secagg import (
     AdvertisedKeys,
     Agreement,
+    Complaints,
     RevealedShares,
     SecaggError,
     SharedKeys,
@@ -123,6 +126,19 @@ class SecureSum:
         self.messages.add(Entry("shares", member, pseudonym, received, pack_shared(shared)))
         return False
 
+    def complain(self, pseudonym: str, complaints: Complaints) -> bool:
+        """Stage complaints: whose boxes the sender could not open; empty from nearly everybody."""
+        member, received = self.members.number(pseudonym), _digest(complaints)
+        if self._again("complaints", member, received):
+            return True
+        self.check_due("complaints", pseudonym)
+        accused = set(complaints.members)
+        strangers = accused - set(self.members.neighbours(member)) | accused & {member}
+        if accused and (strangers or len(self.messages.members("shares", accused)) < len(accused)):
+            raise SumMessageRefused("Only members who sent boxes can be complained of.", field="members")
+        self.messages.add(Entry("complaints", member, pseudonym, received, complaints.model_dump_json().encode()))
+        return False
+
     def check_due(self, stage: MessageStage, pseudonym: str) -> None:
         """Whether a message of this stage may come from this member, before it is read: a first one while the stage is
         open and the member has come so far, or the same again at any time. Raises as the message would."""
@@ -134,8 +150,10 @@ class SecureSum:
         if self.messages.sha256(stage, member) is not None:
             return
         self.members.at(stage)
-        if stage == "masked" and self.messages.sha256("shares", member) is None:
+        if stage in ("complaints", "masked") and self.messages.sha256("shares", member) is None:
             raise SumMessageRefused("This member has shared no keys.", field="pseudonym")
+        if stage == "masked" and member in self.record.dropped:
+            raise SumMessageRefused("This member is out of the sum since stage complaints.", field="pseudonym")
         if stage in ("agree", "unmask"):
             self.members.check_survivor(member)
 
@@ -160,7 +178,13 @@ class SecureSum:
         roster = self.members.roster(pseudonym)
         key = next(entry.keys.verify_key for entry in roster.members if entry.member == member)
         alive = self.members.alive(member)
-        _believe(lambda: check_agreement(self._context, roster.digest(), alive, key, agreement.signature))
+        try:
+            check_agreement(self._context, roster.digest(), alive, key, agreement.signature)
+        except SecaggError as broken:
+            # Passed on it would make every other survivor leave: its sender is refused, and nobody else notices.
+            raise SumMessageRefused(
+                "The signature is not this member's on the round, its roster and its survivors.", field="signature"
+            ) from broken
         self.messages.add(Entry("agree", member, pseudonym, received, agreement.signature))
         return False
 
@@ -187,8 +211,10 @@ class SecureSum:
             return messages.count("keys") >= self.record.terms.cohort
         if stage == "shares":
             return messages.count("shares") >= self.record.members
+        if stage == "complaints":
+            return messages.count("complaints") >= messages.count("shares")
         if stage == "masked":
-            return messages.count("masked") >= messages.count("shares")
+            return messages.count("masked") >= messages.count("shares") - len(self.record.dropped)
         if stage == "agree":
             return messages.count("agree") >= messages.count("masked")
         if stage == "unmask" and self.record.needs_all:
@@ -206,6 +232,9 @@ class SecureSum:
                 record.stage = "shares"
             elif record.stage == "shares":
                 self._enough("shared their keys", self.messages.count("shares"), record.threshold)
+                record.stage = "complaints"
+            elif record.stage == "complaints":
+                self._hear_complaints()
                 record.stage = "masked"
             elif record.stage == "masked":
                 self._enough("sent a masked vector", self.messages.count("masked"), self.least)
@@ -250,7 +279,9 @@ class SecureSum:
     def fail(self, reason: str, *, by_members: bool = False, liars: Sequence[int] = ()) -> None:
         """End the sum; what it holds is forgotten, but for who has lied. The arguments: as of `SumFailed`."""
         self.record.stage, self.record.reason, self.record.by_members = "failed", reason, by_members
-        self.record.liars = self.messages.pseudonyms(liars) if liars else ()
+        if liars:
+            named = self.messages.pseudonyms(liars)
+            self.record.liars += tuple(each for each in named if each not in self.record.liars)
         self.messages.forget()
         if self._total is not None:
             self._total[:] = 0
@@ -271,6 +302,18 @@ class SecureSum:
         usual = chosen.threshold if chosen else max(2, required_threshold(record.terms, members))
         record.threshold = record.wanted_threshold or usual
         self._enough("advertised keys", graph.degree + 1, record.threshold)
+
+    def _hear_complaints(self) -> None:
+        """Leave out who is at odds with another, before anybody pays; the rest must be enough to be opened."""
+        record, messages = self.record, self.messages
+        sharers = messages.members("shares")
+        heard = {member: Complaints.model_validate_json(body).members for member, body in messages.bodies("complaints")}
+        # Of the shares of one secret so many may be false; in the sparse form, of those in the smallest neighbourhood.
+        limit = max(1, tolerated(record.graph.fewest(sharers), record.threshold))
+        verdict = judge(heard, limit)
+        record.dropped = tuple(one for one in sharers if one not in heard or one in verdict.left_out)
+        record.liars = messages.pseudonyms(verdict.liars) if verdict.liars else ()
+        self._enough("are left after the complaints", len(sharers) - len(record.dropped), self.least)
 
     def _read(self, chunks: Iterable[bytes]) -> tuple[RingVector, str]:
         limit = self.record.terms.vector_bytes

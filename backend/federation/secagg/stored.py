@@ -17,7 +17,7 @@ from backend.db.sessions import reading_session, writing_session
 from backend.db.tables_federation import SecureSumRow
 from backend.federation.secagg.errors import SumFailed, UnknownSum
 from backend.federation.secagg.parts import deal, part_of, part_rows
-from backend.federation.secagg.record import ENDED, SumRecord
+from backend.federation.secagg.record import ENDED, ServerStage, SumRecord
 from backend.federation.secagg.rows import SumRows
 from backend.federation.secagg.secure_sum import SecureSum
 from backend.federation.secagg.vectors import zero_vector
@@ -88,7 +88,7 @@ class StoredSums:
         """The record, and the running sum if asked and it hasn't failed."""
         row, one = stored
         before = row.total
-        row.stage, row.record = one.stage, one.record.model_dump_json()
+        row.stage, row.record = _told(one.stage), one.record.model_dump_json()
         if one.stage == "failed":
             session.info[_FAILED] = True
         elif with_total:
@@ -173,3 +173,8 @@ class StoredSums:
 
     def _path(self, name: str) -> Path:
         return self.folder / f"{name}.sum"
+
+
+def _told(stage: ServerStage) -> ServerStage:
+    """As a round's status tells it: complaints are part of the exchange of shares."""
+    return "shares" if stage == "complaints" else stage

@@ -123,12 +123,14 @@ def leftover_masks(members: Members) -> LeftoverMasks:
     context = record.terms.digest()
     joiner = Joiner(record.threshold)
     survivors = messages.members("masked")
-    alive = set(survivors)
+    alive, dropped = set(survivors), set(record.dropped)
     seed_shares, key_shares = _gathered(members)
     minus: list[bytes] = []
     gone: list[int] = []
     false = _FalseSecrets()
     for member, body in messages.bodies("shares"):
+        if member in dropped:
+            continue
         if member not in alive:
             gone.append(member)
             continue

@@ -25,7 +25,7 @@ from backend.federation.secagg.errors import SumFailed, SumMessageRefused, SumSt
 from backend.federation.secagg.stored import SWEEP_AGE_SEC
 from backend.releases.blobs import write_durably
 from device_app.privacy.secagg import Reply
-from device_app.wire.secagg import AdvertisedKeys, Agreement, RevealedShares, SharedKeys, SumTerms
+from device_app.wire.secagg import AdvertisedKeys, Agreement, Complaints, RevealedShares, SharedKeys, SumTerms
 from tests.doubles.clock import StillClock
 from tests.doubles.secure_sums import STAGES, Device, chunks, plain_sum, random_vector, terms
 
@@ -67,6 +67,8 @@ def deliver(book: SumBook, device: Device, round_name: str = NAME) -> bool:
         return book.advertise(round_name, name, AdvertisedKeys.model_validate_json(payload))
     if stage == "shares":
         return book.share(round_name, name, SharedKeys.model_validate_json(payload))
+    if stage == "complaints":
+        return book.complain(round_name, name, Complaints.model_validate_json(payload))
     if stage == "masked":
         return book.add_masked(round_name, name, chunks(payload))[1]
     if stage == "agree":
@@ -76,14 +78,16 @@ def deliver(book: SumBook, device: Device, round_name: str = NAME) -> bool:
 
 def answer(book: SumBook, device: Device, round_name: str = NAME) -> Reply:
     ask: dict[str, Callable[[str, str], Reply]] = {
-        "keys": book.roster, "shares": book.shares, "masked": book.survivors, "agree": book.agreements,
+        "keys": book.roster, "shares": book.shares, "complaints": book.sharers,
+        "masked": book.survivors, "agree": book.agreements,
     }  # fmt: skip
     return ask[device.state.stage](round_name, device.pseudonym)
 
 
 def brought_to(rig: Rig, stage: str, cohort: int = 4) -> tuple[SumBook, list[Device]]:
     book, devices = rig.begun(cohort)
-    for _ in ("keys", "shares", "masked")[: ("keys", "shares", "masked", "unmask").index(stage)]:
+    stages = ("keys", "shares", "complaints", "masked", "unmask")
+    for _ in stages[: stages.index(stage)]:
         for device in devices:
             deliver(book, device)
         book.step(NAME)
@@ -313,7 +317,7 @@ def test_a_message_reads_and_writes_as_many_rows_in_a_large_cohort_as_in_a_small
         for device in devices:
             device.start()
         counted = []
-        for stage in ("keys", "shares", "masked", "unmask"):
+        for stage in ("keys", "shares", "complaints", "masked", "unmask"):
             *others, last = devices
             for device in others:
                 deliver(book, device, name)

@@ -38,7 +38,7 @@ def answered(size: int, false_seeds: frozenset[int], false_shares: frozenset[int
     """A sum at its end. false_seeds: members who committed to another seed. false_shares: members who answer with false
     shares of those in `about`."""
     server, devices = cohort(terms(size))
-    for stage in ("keys", "shares", "masked", "unmask"):
+    for stage in ("keys", "shares", "complaints", "masked", "unmask"):
         for number, device in enumerate(devices, 1):
             device.start() if stage == "keys" else device.hear(answer(server, device))
             if stage == "shares" and number in false_seeds:

@@ -58,18 +58,18 @@ class Patterns:
 
 def test_every_pattern_of_dropouts_of_five_with_threshold_three_is_exact_or_refused() -> None:
     found = Patterns("semi_honest", 5, 3)
-    # At most 2 of 5 vanish, each at one of the four stages.
-    assert found.opened == sum(comb(5, gone) * 4**gone for gone in range(3)) == 181
+    # At most 2 of 5 vanish, each at one of the five stages.
+    assert found.opened == sum(comb(5, gone) * 5**gone for gone in range(3)) == 276
     assert found.failed > 0
 
 
 def test_every_pattern_of_four_with_threshold_three_is_exact_or_refused_against_an_active_server() -> None:
     found = Patterns("active", 4, 3)
-    assert found.opened == sum(comb(4, gone) * 5**gone for gone in range(2)) == 21
+    assert found.opened == sum(comb(4, gone) * 6**gone for gone in range(2)) == 25
     assert found.failed > 0
 
 
-@pytest.mark.parametrize("stage", ["shares", "masked", "unmask"])
+@pytest.mark.parametrize("stage", ["shares", "complaints", "masked", "unmask"])
 def test_thirty_percent_of_fifty_may_vanish_at_any_stage(stage: str) -> None:
     rng = random.Random(stage)
     gone = set(rng.sample(range(50), 15))
@@ -83,12 +83,12 @@ def test_thirty_percent_of_fifty_may_vanish_at_any_stage(stage: str) -> None:
 @pytest.mark.parametrize("seed", [1, 2])
 def test_thirty_percent_of_fifty_may_vanish_spread_over_all_stages(seed: int) -> None:
     rng = random.Random(seed)
-    mode, stages = rng.choice([("active", STAGES[1:]), ("semi_honest", ("shares", "masked", "unmask"))])
+    mode, stages = rng.choice([("active", STAGES[1:]), ("semi_honest", ("shares", "complaints", "masked", "unmask"))])
     when = {place: rng.choice(stages) for place in rng.sample(range(50), 15)}
     gone = {stage: {place for place, at in when.items() if at == stage} for stage in stages}
     server, devices = cohort(terms(50, length=9, mode=mode), threshold=34)
     opened = run_sum(server, devices, gone)
-    summed = [place for place in range(50) if when.get(place) not in ("shares", "masked")]
+    summed = [place for place in range(50) if when.get(place) not in ("shares", "complaints", "masked")]
     assert (opened.vector == plain_sum(devices, summed)).all()
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from scipy.stats import chi2
 
@@ -15,21 +16,24 @@ from backend.federation.secagg.secure_sum import SecureSum
 from device_app.errors import BudgetSpent, SumAborted
 from device_app.privacy.budget import Ledger
 from device_app.privacy.sealed import Charge
-from device_app.privacy.secagg import OCTETS, Contribution, MaskedInput, take_part
+from device_app.privacy.secagg import OCTETS, Contribution, MaskedInput, Step, take_part
 from device_app.privacy.sum_state import begin_sum
-from device_app.wire.pairing import close_box, open_box, sign_keys
+from device_app.wire.pairing import channel_keys, close_box, open_box, sign_keys
 from device_app.wire.secagg import (
     Agreements,
     Box,
+    Complaints,
     MemberSignature,
     Roster,
     SecaggError,
     SharedKeys,
+    Sharers,
     Shares,
     SumTerms,
     Survivors,
     required_threshold,
 )
+from device_app.wire.shamir import PRIME, SHARE_BYTES
 from tests.doubles.secure_sums import (
     STAGES,
     Device,
@@ -141,7 +145,7 @@ def boxes_of(server: SecureSum, device: Device) -> Shares:
     return found
 
 
-def test_an_altered_box_makes_the_device_leave() -> None:
+def test_an_altered_box_is_complained_of_and_its_sender_is_in_no_sum_with_the_device() -> None:
     server, devices = until("shares")
     honest = boxes_of(server, devices[0])
     for place in (0, 40, len(honest.boxes[0].box) - 1):
@@ -149,20 +153,57 @@ def test_an_altered_box_makes_the_device_leave() -> None:
         altered[place] ^= 1
         boxes = (Box(member=honest.boxes[0].member, box=bytes(altered)), *honest.boxes[1:])
         device = devices[0].revived()
-        with pytest.raises(SumAborted, match="was altered"):
-            device.hear(Shares(boxes=boxes))
+        assert complained_of(device.hear(Shares(boxes=boxes))) == (2,)
+        assert [one.member for one in device.state.held] == [1, 3, 4]
+        with pytest.raises(SumAborted, match="member 2 is to be in the sum, and this device holds no share"):
+            device.revived().hear(Sharers(members=(1, 2, 3, 4)))
+        with pytest.raises(SumAborted, match="the server has left this device out"):
+            device.revived().hear(Sharers(members=(3, 4)))
+        again = device.revived()
+        again.hear(Sharers(members=(1, 3, 4)))
+        assert (again.state.stage, [one.member for one in again.state.held]) == ("masked", [1, 3, 4])
+        assert len(again.ledger.charges) == 1
+        assert device.ledger.charges == []
 
 
-def test_a_box_for_another_member_or_from_another_makes_the_device_leave() -> None:
+def test_a_box_that_holds_no_field_elements_is_complained_of() -> None:
+    server, devices = until("shares")
+    honest, roster = boxes_of(server, devices[0]), devices[0].state.roster
+    assert roster is not None
+    sender = X25519PrivateKey.from_private_bytes(devices[1].state.encryption_secret)
+    to_one = channel_keys(server.record.terms.digest(), sender, roster.members[0].keys.encryption_key, (2, 1))[1]
+    boxes = {
+        value: close_box(to_one, 2, 1, value.to_bytes(SHARE_BYTES, "big"), bytes(SHARE_BYTES)).box
+        for value in (PRIME - 1, PRIME, 2**263)
+    }
+    said = {
+        value: complained_of(devices[0].revived().hear(Shares(boxes=(Box(member=2, box=box), *honest.boxes[1:]))))
+        for value, box in boxes.items()
+    }
+    assert said == {PRIME - 1: (), PRIME: (2,), 2**263: (2,)}
+
+
+def test_a_complaint_holds_no_key_and_no_share() -> None:
+    server, devices = until("shares")
+    honest = boxes_of(server, devices[0])
+    step = devices[0].hear(Shares(boxes=(Box(member=2, box=bytes(90)), *honest.boxes[1:])))
+    assert step.sealed.payload == b'{"members":[2]}'
+    assert step.sealed.charge.epsilon == 0
+
+
+def complained_of(step: Step) -> tuple[int, ...]:
+    return Complaints.model_validate_json(step.sealed.payload).members
+
+
+def test_a_box_for_another_member_or_from_another_is_complained_of() -> None:
     server, devices = until("shares")
     mine, yours = boxes_of(server, devices[0]), boxes_of(server, devices[1])
     from_three = next(box for box in yours.boxes if box.member == 3)
-    with pytest.raises(SumAborted, match="not for member 1"):
-        devices[0].revived().hear(Shares(boxes=tuple(from_three if b.member == 3 else b for b in mine.boxes)))
+    misled = tuple(from_three if b.member == 3 else b for b in mine.boxes)
+    assert complained_of(devices[0].revived().hear(Shares(boxes=misled))) == (3,)
     two, three = mine.boxes[0], mine.boxes[1]
     exchanged = (Box(member=2, box=three.box), Box(member=3, box=two.box), *mine.boxes[2:])
-    with pytest.raises(SumAborted, match="was altered, or is not for"):
-        devices[0].revived().hear(Shares(boxes=exchanged))
+    assert complained_of(devices[0].revived().hear(Shares(boxes=exchanged))) == (2, 3)
 
 
 def test_boxes_from_too_few_strangers_or_itself_make_the_device_leave() -> None:
@@ -282,11 +323,12 @@ def test_what_leaves_is_sealed_and_nothing_before_the_masked_vector_depends_on_t
         assert step.sealed.charge.channel == "none"
         deliver(server, device)
     server.close()
-    for device in devices:
-        device.hear(answer(server, device))
-        assert device.ledger.charges == []
-        deliver(server, device)
-    server.close()
+    for _ in ("shares", "complaints"):
+        for device in devices:
+            device.hear(answer(server, device))
+            assert device.ledger.charges == []
+            deliver(server, device)
+        server.close()
     step = devices[0].hear(answer(server, devices[0]))
     assert isinstance(step.sealed.message, MaskedInput)
     assert (step.sealed.content_type, len(step.sealed.payload)) == (OCTETS, 7 * 4)
@@ -306,12 +348,18 @@ def test_without_budget_nothing_is_masked_and_nothing_leaves(ledger: Ledger) -> 
         device.hear(answer(server, device))
         deliver(server, device)
     server.close()
+    step = part.send(server.members.shares(devices[0].pseudonym))
+    server.complain(devices[0].pseudonym, Complaints.model_validate_json(step.sealed.payload))
+    for device in devices[1:]:
+        device.hear(answer(server, device))
+        deliver(server, device)
+    server.close()
     with pytest.raises(BudgetSpent):
-        part.send(server.members.shares(devices[0].pseudonym))
+        part.send(server.members.sharers_answer(devices[0].pseudonym))
 
 
 def test_a_vector_that_the_terms_do_not_describe_is_refused() -> None:
-    server, devices = until("shares")
+    server, devices = until("complaints")
     for wrong in (random_vector(5), random_vector(4, bits=64)):
         devices[0].vector = wrong
         with pytest.raises(ValueError, match="the terms say 4 of 32 bits"):
@@ -320,7 +368,7 @@ def test_a_vector_that_the_terms_do_not_describe_is_refused() -> None:
 
 def test_a_masked_vector_of_noughts_is_uniform_by_chi_square() -> None:
     # 400,000 bytes in 256 bins; a true uniform fails once in a million runs.
-    server, devices = until("shares", "semi_honest", length=100_000)
+    server, devices = until("complaints", "semi_honest", length=100_000)
     devices[0].vector = np.zeros(100_000, dtype="<u4")
     device = devices[0].revived()
     device.hear(answer(server, device))
@@ -385,8 +433,9 @@ def test_terms_are_what_keys_are_bound_to() -> None:
 
 def test_a_member_that_writes_another_sender_or_receiver_into_its_box_is_found_out() -> None:
     key = bytes(range(32))
-    honest = close_box(key, 2, 1, b"k" * 33, b"s" * 33)
-    assert (honest.member, open_box(key, 2, 1, honest.box)) == (1, (b"k" * 33, b"s" * 33))
+    shares = b"\0" + b"k" * 32, b"\0" + b"s" * 32
+    honest = close_box(key, 2, 1, *shares)
+    assert (honest.member, open_box(key, 2, 1, honest.box)) == (1, shares)
     outside = (2).to_bytes(4, "big") + (1).to_bytes(4, "big")
     for sender, receiver in ((3, 1), (2, 4)):
         inside = sender.to_bytes(4, "big") + receiver.to_bytes(4, "big")

@@ -1,0 +1,242 @@
+"""Complaints between members of a secure sum. Oracles: the bounds that `judge` states, found by trying; numpy's sum."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Collection, Mapping
+from itertools import combinations
+
+import pytest
+
+from backend.federation.secagg.complaints import Verdict, judge
+from backend.federation.secagg.errors import SumFailed, SumMessageConflict, SumMessageRefused, SumStageClosed
+from backend.federation.secagg.record import SumRecord
+from backend.federation.secagg.secure_sum import SecureSum
+from device_app.errors import SumAborted
+from device_app.wire.secagg import Complaints, SharedKeys
+from tests.doubles.secure_sums import Device, answer, cohort, deliver, plain_sum, restored, terms
+
+
+def heard(members: int, **accused: Collection[int]) -> dict[int, tuple[int, ...]]:
+    """What everybody says: by 'of_N', whom N accuses."""
+    return {member: tuple(accused.get(f"of_{member}", ())) for member in range(1, members + 1)}
+
+
+def test_of_one_who_complains_of_one_neither_is_believed() -> None:
+    assert judge(heard(10, of_3=[7]), 1) == Verdict(frozenset({3, 7}))
+
+
+def test_who_is_complained_of_by_more_than_the_limit_is_left_out_alone_and_has_lied() -> None:
+    assert judge(heard(10, of_3=[7], of_4=[7]), 1) == Verdict(frozenset({7}), frozenset({7}))
+    assert judge(heard(20, of_3=[7], of_4=[7]), 2) == Verdict(frozenset({3, 7})), "two may be liars together"
+
+
+def test_who_complains_of_more_than_the_limit_is_left_out_alone_and_has_lied() -> None:
+    assert judge(heard(10, of_3=[1, 2, 4]), 1) == Verdict(frozenset({3}), frozenset({3}))
+
+
+def test_a_complaint_of_who_has_vanished_costs_nobody_anything() -> None:
+    said = heard(10, of_3=[7])
+    del said[7]
+    assert judge(said, 1) == Verdict()
+
+
+def test_where_more_than_the_limit_must_have_lied_nobody_is_named() -> None:
+    everybody = range(1, 11)
+    verdict = judge(heard(10, of_1=[n for n in everybody if n != 1], of_2=[n for n in everybody if n != 2]), 1)
+    assert verdict.liars == frozenset()
+
+
+def test_more_senders_of_bad_boxes_than_the_limit_take_no_honest_member_with_them() -> None:
+    said = dict.fromkeys(range(4, 13), (1, 2, 3)) | {1: (), 2: (), 3: ()}
+    assert judge(said, 1) == Verdict(frozenset({1, 2, 3}))
+
+
+def test_no_complaint_leaves_nobody_out() -> None:
+    assert judge(heard(5), 1) == judge({}, 1) == Verdict()
+
+
+LIES: Mapping[str, Callable[[int, int, set[int]], set[tuple[int, int]]]] = {
+    "accuse everybody": lambda liar, n, gang: {(liar, other) for other in range(1, n + 1) if other not in gang},
+    "accuse the first": lambda liar, n, gang: {(liar, max(gang) + 1 + at) for at in range(len(gang))},
+    "one victim each": lambda liar, n, gang: {(liar, max(gang) + liar)},
+    "spoil everybody's box": lambda liar, n, gang: {(o, liar) for o in range(1, n + 1) if o not in gang},
+    "spoil a few boxes": lambda liar, n, gang: {(max(gang) + 1 + at, liar) for at in range(len(gang))},
+    "one spoilt box each": lambda liar, n, gang: {(max(gang) + liar, liar)},
+}
+
+
+def told(n: int, lies: set[tuple[int, int]]) -> dict[int, tuple[int, ...]]:
+    return {one: tuple(sorted(other for by, other in lies if by == one)) for one in range(1, n + 1)}
+
+
+def check_bounds(n: int, limit: int, gang: set[int], lies: set[tuple[int, int]]) -> None:
+    verdict = judge(told(n, lies), limit)
+    assert verdict.liars <= gang, "an honest member is named a liar"
+    assert len(verdict.left_out - gang) <= len(gang), "more honest members are left out than there are liars"
+    assert all(one in verdict.left_out or other in verdict.left_out for one, other in lies), "two at odds remain"
+
+
+@pytest.mark.parametrize("liars", [1, 2, 3, 5])
+@pytest.mark.parametrize("lies", [pair for size in (1, 2) for pair in combinations(LIES, size)], ids="-".join)
+def test_colluding_liars_throw_out_one_honest_member_each_and_have_none_named(
+    liars: int, lies: tuple[str, ...]
+) -> None:
+    n, gang = 16, set(range(1, liars + 1))
+    said = {pair for at, liar in enumerate(sorted(gang)) for pair in LIES[lies[at % len(lies)]](liar, n, gang)}
+    check_bounds(n, 5, gang, said)
+
+
+def test_no_lies_drawn_by_chance_do_more() -> None:
+    draw = random.Random(3)
+    for _ in range(3_000):
+        n = draw.randint(4, 20)
+        limit = draw.randint(1, max(1, n // 5))
+        gang = set(draw.sample(range(1, n + 1), draw.randint(0, limit)))
+        honest = [member for member in range(1, n + 1) if member not in gang]
+        pairs = [(liar, other) for liar in gang for other in honest] + [(o, liar) for liar in gang for o in honest]
+        check_bounds(n, limit, gang, set(draw.sample(pairs, draw.randint(0, len(pairs)))))
+
+
+def test_a_limit_of_nought_is_refused() -> None:
+    with pytest.raises(ValueError, match="limit: at least 1, got 0"):
+        judge({}, 0)
+
+
+def brought_to_complaints(
+    size: int = 10, spoilt: Mapping[int, Collection[int]] | None = None, mode: str = "active"
+) -> tuple[SecureSum, list[Device]]:
+    """Devices with their complaints made and not delivered. spoilt: by sender, whose boxes it fills with noughts."""
+    server, devices = cohort(terms(size, mode=mode))
+    for device in devices:
+        device.start()
+        deliver(server, device)
+    server.close()
+    for number, device in enumerate(devices, 1):
+        device.hear(answer(server, device))
+        if receivers := (spoilt or {}).get(number):
+            server.share(device.pseudonym, with_bad_boxes(device, receivers))
+        else:
+            deliver(server, device)
+    server.close()
+    for device in devices:
+        device.hear(answer(server, device))
+    return server, devices
+
+
+def with_bad_boxes(device: Device, receivers: Collection[int]) -> SharedKeys:
+    assert device.state.shared is not None
+    boxes = tuple(
+        one.model_copy(update={"box": bytes(len(one.box))}) if one.member in receivers else one
+        for one in device.state.shared.boxes
+    )
+    shared: SharedKeys = device.state.shared.model_copy(update={"boxes": boxes})
+    return shared
+
+
+def goes_on(server: SecureSum, devices: list[Device]) -> list[int]:
+    """To the opened sum; the numbers of those who left over complaints."""
+    for device in devices:
+        deliver(server, device)
+    server.close()
+    left = []
+    for number, device in enumerate(devices, 1):
+        if number not in server.record.dropped:
+            device.hear(answer(server, device))
+            continue
+        with pytest.raises(SumAborted, match="left this device out"):
+            device.hear(answer(server, device))
+        assert device.ledger.charges == [], "it has paid nothing"
+        left.append(number)
+    remaining = [device for number, device in enumerate(devices, 1) if number not in left]
+    for stage in ("masked", "agree", "unmask"):
+        for device in remaining:
+            assert device.state.stage == stage
+            deliver(server, device)
+        if stage != "unmask":
+            server.close()
+            for device in remaining:
+                device.hear(answer(server, device))
+    opened = server.open()
+    assert (opened.vector == plain_sum(remaining, range(len(remaining)))).all()
+    return left
+
+
+def test_a_sender_of_boxes_that_nobody_can_open_is_left_out_alone_and_the_sum_is_that_of_the_others() -> None:
+    server, devices = brought_to_complaints(spoilt={4: range(1, 11)})
+    assert goes_on(server, devices) == [4]
+    assert server.record.liars == (devices[3].pseudonym,)
+
+
+def test_one_box_that_cannot_be_opened_leaves_two_out_and_names_nobody() -> None:
+    server, devices = brought_to_complaints(spoilt={4: [9]})
+    assert goes_on(server, devices) == [4, 9]
+    assert server.record.liars == ()
+
+
+def test_a_false_complaint_of_everybody_leaves_its_sender_out_alone() -> None:
+    server, devices = brought_to_complaints()
+    server.complain(devices[0].pseudonym, Complaints(members=tuple(range(2, 11))))
+    devices[0].step = None
+    for device in devices[1:]:
+        deliver(server, device)
+    server.close()
+    assert (server.record.dropped, server.record.liars) == ((1,), (devices[0].pseudonym,))
+
+
+def test_who_says_nothing_is_out_before_anybody_masks_with_it() -> None:
+    server, devices = brought_to_complaints()
+    for device in devices[:-1]:
+        deliver(server, device)
+    assert not server.complete
+    server.close()
+    assert server.record.dropped == (10,)
+    with pytest.raises(SumMessageRefused, match="out of the sum since stage complaints"):
+        server.add_masked(devices[-1].pseudonym, [b""])
+    with pytest.raises(SumStageClosed):
+        deliver(server, devices[-1])
+
+
+def test_too_few_after_the_complaints_fail_before_anybody_pays_and_the_liar_is_known() -> None:
+    server, devices = brought_to_complaints(size=8, spoilt={1: range(1, 9)})
+    server.record.terms = server.record.terms.model_copy(update={"cohort_minimum": 8})
+    for device in devices:
+        deliver(server, device)
+    with pytest.raises(SumFailed, match="7 members are left after the complaints; 8 are needed"):
+        server.close()
+    assert server.record.by_members
+    assert server.record.liars == (devices[0].pseudonym,)
+    assert [device.ledger.charges for device in devices] == [[]] * 8
+
+
+def test_a_complaint_of_itself_of_a_stranger_or_a_second_one_is_refused() -> None:
+    server, devices = brought_to_complaints(size=4)
+    for members in ((1,), (2, 5), (5,)):
+        with pytest.raises(SumMessageRefused, match="Only members who sent boxes"):
+            server.complain(devices[0].pseudonym, Complaints(members=members))
+    deliver(server, devices[0])
+    assert deliver(server, devices[0]) is True
+    with pytest.raises(SumMessageConflict, match="stage complaints"):
+        server.complain(devices[0].pseudonym, Complaints(members=(2,)))
+
+
+def test_a_sum_stored_by_an_earlier_version_at_stage_masked_is_opened() -> None:
+    server, devices = brought_to_complaints(size=4)
+    for device in devices:
+        deliver(server, device)
+    server.close()
+    for device in devices:
+        device.hear(answer(server, device))
+    old = server.record.model_dump(mode="json")
+    del old["dropped"]
+    server.messages.entries.pop("complaints")  # type: ignore[attr-defined]
+    server = restored(SecureSum(SumRecord.model_validate(old), server.messages, server.total))
+    for stage in ("masked", "agree", "unmask"):
+        for device in devices:
+            deliver(server, device)
+        if stage != "unmask":
+            assert server.complete
+            server.close()
+            for device in devices:
+                device.hear(answer(server, device))
+    assert (server.open().vector == plain_sum(devices, range(4))).all()

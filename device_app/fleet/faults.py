@@ -9,9 +9,9 @@ import numpy as np
 
 from device_app.uplink.misfortune import Fault
 
-MESSAGES_MOST = 4
-"""A fault strikes at one of a device's first so many messages of a round: a secure sum has four or five."""
-MASKED_MESSAGE = 2
+MESSAGES_MOST = 5
+"""A fault strikes at one of a device's first so many messages of a round: a secure sum has five or six."""
+MASKED_MESSAGE = 3
 """The masked vector among them."""
 LIE_BITS = (8.0, 30.0)
 """From lies that any noise hides to the end of a ring of 32 bits."""

@@ -316,7 +316,8 @@ def test_a_split_round_that_a_liar_spoils_is_opened_again_on_the_same_union(
     world = learning_world
     assert world.services is not None
     set_up(world, monkeypatch, owners_minimum=1, fraction_bits=16)
-    coordinator, told = world.services.coordinator, []
+    coordinator = world.services.coordinator
+    told: list[int] = []
 
     def lie_once(*args: object, **rest: object) -> Contribution:
         honest = contribute(*args, **rest)  # type: ignore[arg-type]

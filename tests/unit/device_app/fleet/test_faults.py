@@ -112,7 +112,7 @@ def world(tmp_path: Path) -> Iterator[World]:
         yield World(tmp_path, stack)
 
 
-@pytest.mark.parametrize("message", range(4))
+@pytest.mark.parametrize("message", range(5))
 def test_a_secure_round_survives_a_device_that_vanishes_one_that_dawdles_and_one_that_dies(
     world: World, message: int
 ) -> None:
@@ -123,8 +123,8 @@ def test_a_secure_round_survives_a_device_that_vanishes_one_that_dawdles_and_one
     assert (status.state, status.reason, world.crashes) == ("applied", None, 1)
     assert all(network.struck for network in world.networks[:3])
     assert not any(network.struck for network in world.networks[3:])
-    # Who vanishes before its masked vector (message 2) is not in the sum; who crashed is, and once.
-    assert status.survivors == (DEVICES if message > 2 else DEVICES - 1)
+    # Who vanishes before its masked vector (message 3) is not in the sum; who crashed is, and once.
+    assert status.survivors == (DEVICES if message > 3 else DEVICES - 1)
 
 
 def test_liars_are_refused_in_a_round_of_single_updates_which_goes_on_without_them(world: World) -> None:
@@ -138,7 +138,7 @@ def test_liars_are_refused_in_a_round_of_single_updates_which_goes_on_without_th
 
 
 def test_a_masked_lie_costs_a_secure_round_and_publishes_nothing(world: World) -> None:
-    status = world.run("small_ranker_exact", {0: ("liar", 2)})
+    status = world.run("small_ranker_exact", {0: ("liar", 3)})
 
     assert status.state == "failed"
     assert status.reason is not None
@@ -148,7 +148,7 @@ def test_a_masked_lie_costs_a_secure_round_and_publishes_nothing(world: World) -
 
 
 def test_a_lie_that_passes_for_an_honest_vector_is_summed_and_the_liar_goes_on_as_if_it_were_one(world: World) -> None:
-    status = world.run("small_ranker_exact", {0: ("liar", 2, 3)})
+    status = world.run("small_ranker_exact", {0: ("liar", 3, 3)})
 
     assert (status.state, status.survivors) == ("applied", DEVICES), status.reason
     assert world.networks[0].struck
@@ -159,7 +159,7 @@ def test_half_of_the_liars_poison_a_masked_vector_by_amounts_of_all_sizes() -> N
     strikes = [strike for _ in range(2_000) if (strike := FaultRates(liar=1.0).draw(rng)) is not None]
     lies = np.array([strike.lie_steps for strike in strikes])
 
-    assert np.mean([strike.message == 2 for strike in strikes]) == pytest.approx(0.625, abs=0.05)
+    assert np.mean([strike.message == 3 for strike in strikes]) == pytest.approx(0.6, abs=0.05)
     assert (np.abs(lies) >= 2**8).all()
     assert (np.abs(lies) <= 2**30).all()
     assert np.mean(np.abs(lies) < 2**19) == pytest.approx(0.5, abs=0.05)

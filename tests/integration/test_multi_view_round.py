@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
 import numpy as np
@@ -21,7 +22,7 @@ from tests.doubles.small_world import World, settle_to_train
 
 DEVICES = 2
 MODEL = "ranker.multi_view"
-STEPS_LIMIT = 12
+STEPS_SEC = 300.0
 pytestmark = pytest.mark.skipif(not version(), reason="this kernel has no Landlock, and so no views are kept apart")
 
 
@@ -58,11 +59,11 @@ def round_of(world: World, fleet: Fleet, system: str) -> str:
     assert world.services is not None
     operator = Operator(world.url, world.settings.admin_token_file)
     opened = operator.open_round(system, cohort=DEVICES, cohort_minimum=DEVICES, seconds=900)
-    for _ in range(STEPS_LIMIT):
+    until = time.monotonic() + STEPS_SEC
+    while world.services.coordinator.status(opened.round).state not in ("applied", "failed"):
+        assert time.monotonic() < until, "the round has not ended"
         outcomes = [member.device.train_step() for member in fleet.members]
         assert not any(outcome.state in ("declined", "failed") for outcome in outcomes), outcomes
-        if world.services.coordinator.status(opened.round).state in ("applied", "failed"):
-            break
     *_, status = operator.follow(opened)
     assert (status.state, status.uploaded, status.survivors) == ("applied", DEVICES, DEVICES), status.reason
     assert status.published is not None

@@ -56,7 +56,7 @@ class Cohort:
     def open(self, system: str = "private_counts_exact", minimum: int = 3) -> RoundStatus:
         return self.backend.coordinator.open_round(system, cohort=DEVICES, cohort_minimum=minimum, seconds=60.0)
 
-    def all_work(self, steps: int = 6, which: range = range(DEVICES)) -> None:
+    def all_work(self, steps: int = 7, which: range = range(DEVICES)) -> None:
         for _ in range(steps):
             for number in which:
                 self.devices[number].trainer.step()
@@ -207,7 +207,7 @@ def test_what_was_paid_for_is_never_contributed_again_though_its_round_fails(
     cohort: Cohort, monkeypatch: pytest.MonkeyPatch, lost: str
 ) -> None:
     cohort.open()
-    cohort.all_work(steps=2)  # keys and shares are with the server
+    cohort.all_work(steps=3)  # keys, shares and complaints are with the server
     assert cohort.status().state == "masked"
     send = Uplink.sum_message
 
@@ -240,7 +240,7 @@ def test_what_was_paid_for_is_never_contributed_again_though_its_round_fails(
 
 def test_a_device_killed_before_it_has_paid_contributes_later(cohort: Cohort, monkeypatch: pytest.MonkeyPatch) -> None:
     cohort.open()
-    cohort.all_work(steps=2)
+    cohort.all_work(steps=3)
     device = cohort.devices[0]
     taken = device.shelves.counted.take
 
@@ -266,7 +266,7 @@ def test_a_reader_who_switched_counts_off_is_in_none(cohort: Cohort) -> None:
     cohort.open()
     cohort.all_work(steps=2)
     cohort.backend.clock.go_on(31)
-    cohort.all_work(steps=5)
+    cohort.all_work(steps=6)
     status = cohort.status()
     assert (status.state, status.survivors) == ("applied", DEVICES - 1), status.reason
     assert cohort.devices[0].shelves.participations.list() == []

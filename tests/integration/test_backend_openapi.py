@@ -31,7 +31,7 @@ from tests.doubles.recall_world import BASIS_SIZE, report
 
 ROUNDS = ("private_counts_local", "private_counts")
 LENGTH, MEMBERS = 65, 5
-STAGES: tuple[SumStage, ...] = ("keys", "shares", "masked", "agree", "unmask")
+STAGES: tuple[SumStage, ...] = ("keys", "shares", "complaints", "masked", "agree", "unmask")
 ROUND_OPENED = "/v1/admin/rounds"
 PUT_UPDATE = "PUT /v1/rounds/{round_id}/updates/{pseudonym}"
 OF_A_ROUND_UNDER_WAY = {

@@ -61,7 +61,7 @@ def demo(
     """Set up what is missing, then run the backend, your own device and a fleet of simulated readers."""
     import platformdirs
 
-    from backend.demo import Crew, DemoPlan, single_demo, start_demo, watch
+    from backend.demo import DemoPlan, DemoProcesses, single_demo, start_demo, watch
     from backend.private_files import keep_new_files_private, tighten
     from backend.progress import TerminalSteps
 
@@ -71,13 +71,13 @@ def demo(
     stop_on_sigterm()
     with single_demo(plan):
         tell_tightened(tighten(plan.data_dir), plan.data_dir)
-        crew = Crew(plan.data_dir / "logs")
+        processes = DemoProcesses(plan.data_dir / "logs")
         try:
-            feed_url, console_url = start_demo(plan, crew, TerminalSteps())
+            feed_url, console_url = start_demo(plan, processes, TerminalSteps())
             says.print("\n[bold]Ownfeed runs.[/bold] Ctrl-C stops everything.\n")
             says.print(f"  Your feed   {feed_url}", markup=False)
             says.print(f"  Console     {console_url}", markup=False)
-            says.print(f"  Logs        {crew.log_dir}\n", markup=False)
+            says.print(f"  Logs        {processes.log_dir}\n", markup=False)
             says.print(
                 f"{devices} simulated readers read along. A training round opens from the console, or with\n\n"
                 f"  ownfeed round --watch --data-dir {plan.backend_settings().data_dir}\n\n"
@@ -86,11 +86,11 @@ def demo(
                 markup=False,
                 soft_wrap=True,
             )
-            watch(crew)
+            watch(processes)
         except KeyboardInterrupt:
             says.print("Stopping ...")
         finally:
-            crew.stop()
+            processes.stop()
 
 
 @app.command()
@@ -143,7 +143,7 @@ def device(
     if restore_copy and anew:
         raise typer.BadParameter("choose one of --restore-copy and --start-anew", param_hint="--start-anew")
     from device_app.private_files import keep_new_files_private, tighten
-    from device_app.process import one_thread, settle
+    from device_app.process import freeze_gc, one_thread
 
     one_thread()
     keep_new_files_private()
@@ -162,7 +162,7 @@ def device(
     link = served.state.page_key.link(settings.host)
     says.print(f"The feed of {settings.profile} opens with {link}", markup=False)
     says.print("Only who has this link can open it; this browser then remembers it.", markup=False)
-    settle()
+    freeze_gc()
     uvicorn.run(served, host=settings.host, port=settings.port, access_log=False, log_level="warning")
 
 
@@ -255,10 +255,10 @@ def ingest_newsroom(
     """Ownfeed's own generated newspaper."""
     from backend.news.sources.newspaper import newspaper
     from backend.settings import load_settings
-    from backend.terminal.intake import take_in
+    from backend.terminal.ingest import ingest_source
 
     settings = load_settings(**chosen(data_dir=data_dir))
-    take_in(newspaper(datetime.now(UTC), seed=seed, articles=articles, days=days), "newsroom", settings, as_json)
+    ingest_source(newspaper(datetime.now(UTC), seed=seed, articles=articles, days=days), "newsroom", settings, as_json)
 
 
 @ingest_app.command("rss")
@@ -273,10 +273,10 @@ def ingest_rss(
 ) -> None:
     """RSS or Atom, from URLs or files; a feed that has not changed is not read again."""
     from backend.settings import load_settings
-    from backend.terminal.intake import take_in_feeds
+    from backend.terminal.ingest import ingest_feeds
 
     settings = load_settings(**chosen(data_dir=data_dir, feed_networks=allow_network))
-    if not take_in_feeds(sources, settings, as_json, says):
+    if not ingest_feeds(sources, settings, as_json, says):
         raise typer.Exit(1)
 
 
@@ -287,10 +287,10 @@ def ingest_mind(
     """The catalogue of Microsoft's MIND dataset."""
     from backend.news.sources.mind import read_mind
     from backend.settings import load_settings
-    from backend.terminal.intake import take_in
+    from backend.terminal.ingest import ingest_source
 
     settings = load_settings(**chosen(data_dir=data_dir))
-    take_in(read_mind(file), f"mind {file.name}", settings, as_json)
+    ingest_source(read_mind(file), f"mind {file.name}", settings, as_json)
 
 
 @ingest_app.command("jsonl")
@@ -302,16 +302,16 @@ def ingest_jsonl(
     """One news item as JSON a line."""
     from backend.news.sources.jsonl import read_jsonl
     from backend.settings import load_settings
-    from backend.terminal.intake import take_in
+    from backend.terminal.ingest import ingest_source
 
     settings = load_settings(**chosen(data_dir=data_dir))
-    take_in(read_jsonl(file), f"jsonl {file.name}", settings, as_json)
+    ingest_source(read_jsonl(file), f"jsonl {file.name}", settings, as_json)
 
 
 @rounds_app.command("list")
 def list_(backend: BackendUrl = None, data_dir: BackendDir = None, as_json: AsJson = False) -> None:
     """The last hundred rounds, newest first, and the timetable."""
-    from backend.terminal.timetable import show_rounds
+    from backend.terminal.schedule import show_rounds
 
     show_rounds(operator(backend, data_dir), as_json, says)
 
@@ -319,7 +319,7 @@ def list_(backend: BackendUrl = None, data_dir: BackendDir = None, as_json: AsJs
 @rounds_app.command()
 def pause(backend: BackendUrl = None, data_dir: BackendDir = None, as_json: AsJson = False) -> None:
     """Open no round and give no places until `resume`. Devices that have their places go on."""
-    from backend.terminal.timetable import show_timings
+    from backend.terminal.schedule import show_timings
 
     show_timings(operator(backend, data_dir).pause(), as_json, says)
 
@@ -327,7 +327,7 @@ def pause(backend: BackendUrl = None, data_dir: BackendDir = None, as_json: AsJs
 @rounds_app.command()
 def resume(backend: BackendUrl = None, data_dir: BackendDir = None, as_json: AsJson = False) -> None:
     """Go on; what waited opens at once."""
-    from backend.terminal.timetable import show_timings
+    from backend.terminal.schedule import show_timings
 
     show_timings(operator(backend, data_dir).resume(), as_json, says)
 
@@ -340,7 +340,7 @@ def cancel(
     as_json: AsJson = False,
 ) -> None:
     """End a round under way; its updates are thrown away, and nothing is opened."""
-    from backend.terminal.timetable import show_cancelled
+    from backend.terminal.schedule import show_cancelled
 
     show_cancelled(operator(backend, data_dir).cancel(round_id), as_json, says)
 
@@ -358,7 +358,7 @@ def schedule(
     as_json: AsJson = False,
 ) -> None:
     """Open rounds every so many minutes, or when so many devices wait; with both, when both are true."""
-    from backend.terminal.timetable import show_timings
+    from backend.terminal.schedule import show_timings
 
     timings = operator(backend, data_dir).schedule(
         system,
@@ -374,7 +374,7 @@ def schedule(
 @rounds_app.command()
 def unschedule(backend: BackendUrl = None, data_dir: BackendDir = None, as_json: AsJson = False) -> None:
     """Open no round by itself any more."""
-    from backend.terminal.timetable import show_timings
+    from backend.terminal.schedule import show_timings
 
     show_timings(operator(backend, data_dir).unschedule(), as_json, says)
 

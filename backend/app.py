@@ -17,9 +17,9 @@ from backend.api import admin, health, news, recall, releases, rounds, sums
 from backend.api.openapi import document
 from backend.composition import Services, build_services
 from backend.console.routes import router as console_router
-from backend.federation.coordinator import Coordinator
-from backend.guard import BodyTimes, Guard
+from backend.federation.rounds.coordinator import Coordinator
 from backend.problems import install_problems
+from backend.request_limits import BodyTimes, RequestLimits
 from backend.settings import BackendSettings, load_settings
 
 LOG_FILE = "server.log"
@@ -43,7 +43,7 @@ def create_app(settings: BackendSettings | None = None, services: Services | Non
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         current_default_thread_limiter().total_tokens = parts.settings.worker_threads
         with _server_log(parts.settings):
-            parts.keeper.start()
+            parts.updater.start()
             rounds_clock = asyncio.create_task(_run_rounds(parts.coordinator, parts.settings.round_tick_sec))
             try:
                 yield
@@ -51,7 +51,7 @@ def create_app(settings: BackendSettings | None = None, services: Services | Non
                 rounds_clock.cancel()
                 with contextlib.suppress(asyncio.CancelledError):
                     await rounds_clock
-                await asyncio.to_thread(parts.close if built_here else parts.keeper.stop)
+                await asyncio.to_thread(parts.close if built_here else parts.updater.stop)
 
     app = FastAPI(title="Ownfeed backend", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
     for each in (health, recall, news, releases, rounds, sums, admin):
@@ -60,7 +60,7 @@ def create_app(settings: BackendSettings | None = None, services: Services | Non
     install_problems(app)
     app.openapi = lambda: document(app)  # type: ignore[method-assign]
     app.add_middleware(
-        Guard,
+        RequestLimits,
         recall=parts.recall_admission,
         reads=Admission(
             running=parts.settings.worker_threads, waiting=parts.settings.requests_waiting, wait_sec=READ_WAIT_SEC

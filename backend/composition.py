@@ -13,25 +13,25 @@ from sqlalchemy import Engine
 
 from backend.admission import Admission
 from backend.api.uploads import Uploads
-from backend.counting.book import CountBook
 from backend.db.engine import migrate, open_engine
-from backend.federation.client_addresses import AddressRules, ClientAddresses, load_or_create_address_key
-from backend.federation.coordinator import Coordinator
-from backend.federation.strategies.gate import Gate
-from backend.federation.strategies.strategy import RoundOrder
+from backend.federation.rounds.client_addresses import AddressRules, ClientAddresses, load_or_create_address_key
+from backend.federation.rounds.coordinator import Coordinator
+from backend.federation.rounds.scheduling import Schedule
+from backend.federation.strategies.release_gate import ReleaseGate
+from backend.federation.strategies.strategy import RoundRequest
 from backend.federation.systems import SYSTEMS
 from backend.federation.systems.private_counts import PRIVATE_COUNTS
 from backend.federation.systems.release_gate import RELEASE_GATE
-from backend.federation.timetable import Schedule
 from backend.latency import LatencyLog
 from backend.news.pool import NewsPool
+from backend.popularity.store import CountRepository
+from backend.recall.answer_cache import AnswerCache
 from backend.recall.catalogue import LiveCatalogue, build_catalogue
-from backend.recall.desk import RecallDesk
+from backend.recall.catalogue_updater import CatalogueUpdater, TitleEmbedder
 from backend.recall.indexing import IndexRules
-from backend.recall.keeper import CatalogueKeeper, TitleEncoder
-from backend.recall.kept_answers import KeptAnswers
-from backend.recall.prototype_lists import ListShelf
-from backend.recall.served import ServedReleases
+from backend.recall.prototype_lists import CodeListStore
+from backend.recall.served_releases import ServedReleases
+from backend.recall.service import RecallService
 from backend.releases.errors import NothingPublished
 from backend.releases.retention import Retention
 from backend.releases.store import ReleaseStore
@@ -54,10 +54,10 @@ class Services:
     releases: ReleaseStore
     served: ServedReleases
     live: LiveCatalogue
-    desk: RecallDesk
-    keeper: CatalogueKeeper
+    service: RecallService
+    updater: CatalogueUpdater
     coordinator: Coordinator
-    counts: CountBook
+    counts: CountRepository
     latency: LatencyLog
     recall_threads: ThreadPoolExecutor
     recall_admission: Admission
@@ -66,7 +66,7 @@ class Services:
 
     def close(self) -> None:
         """Stop the background work, let the requests under way end, and close the database."""
-        self.keeper.stop()
+        self.updater.stop()
         self.recall_threads.shutdown()
         self.uploads.close()
         self.engine.dispose()
@@ -92,19 +92,19 @@ def build_services(settings: BackendSettings) -> Services:
     except NothingPublished:
         encoder = NO_ENCODER
     rules = IndexRules(exact_limit=settings.exact_index_limit, threads=settings.search_threads)
-    counts = CountBook(engine, half_life_hours=settings.popularity_half_life_hours)
+    counts = CountRepository(engine, half_life_hours=settings.popularity_half_life_hours)
     live = LiveCatalogue(
         build_catalogue(pool, encoder, datetime.now(UTC), settings.index_dir, rules=rules, counts=counts)
     )
 
-    desk = RecallDesk(
-        served, live, ListShelf(threads=settings.search_threads), KeptAnswers(settings.answers_kept_bytes)
+    service = RecallService(
+        served, live, CodeListStore(threads=settings.search_threads), AnswerCache(settings.answers_kept_bytes)
     )
-    desk.prepare(live.current)
+    service.prepare(live.current)
 
-    gate = Gate(tolerance=settings.gate_tolerance, confidence=settings.gate_confidence)
+    gate = ReleaseGate(tolerance=settings.gate_tolerance, confidence=settings.gate_confidence)
 
-    def open_encoder() -> TitleEncoder:
+    def open_encoder() -> TitleEmbedder:
         from backend.news.embed.embedder import load_embedder  # ONNX Runtime and tokenizers: only when titles wait
 
         return load_embedder(settings, served.current.encoder)
@@ -134,8 +134,8 @@ def build_services(settings: BackendSettings) -> Services:
         releases=releases,
         served=served,
         live=live,
-        desk=desk,
-        keeper=CatalogueKeeper(
+        service=service,
+        updater=CatalogueUpdater(
             pool,
             served,
             live,
@@ -144,7 +144,7 @@ def build_services(settings: BackendSettings) -> Services:
             rules,
             poll_sec=settings.pool_poll_sec,
             expire_every_sec=settings.expire_every_sec,
-            prepare=desk.prepare,
+            prepare=service.prepare,
             counts=counts,
         ),
         coordinator=coordinator,
@@ -170,8 +170,8 @@ def schedule_counts(coordinator: Coordinator, settings: BackendSettings) -> None
     """Private counts by themselves, unless the settings or the operator want none."""
     if settings.counts_every_minutes:
         cohort = settings.counts_cohort
-        order = RoundOrder(PRIVATE_COUNTS.name, cohort, max(10, cohort // 3), seconds=COUNT_SEC)
-        coordinator.timetable.begin(Schedule(order, settings.counts_every_minutes, waiting=COUNT_WAITING))
+        order = RoundRequest(PRIVATE_COUNTS.name, cohort, max(10, cohort // 3), seconds=COUNT_SEC)
+        coordinator.scheduler.begin(Schedule(order, settings.counts_every_minutes, waiting=COUNT_WAITING))
 
 
 def load_or_create_token(path: Path) -> str:

@@ -38,7 +38,7 @@ class Connections:
     def __init__(self, limits: ConnectionLimits, clock: Callable[[], float] | None = None) -> None:
         self.limits, self._clock = limits, clock
         self._open: dict[LimitedConnection, None] = {}  # in the order of their last request
-        self._next_look: asyncio.TimerHandle | None = None
+        self._next_poll: asyncio.TimerHandle | None = None
         self.closed = 0
 
     def now(self) -> float:
@@ -53,8 +53,8 @@ class Connections:
                 return False
             self._drop(longest)
         self._open[connection] = None
-        if self._next_look is None:
-            self._next_look = asyncio.get_running_loop().call_later(LOOK_EVERY_SEC, self._look)
+        if self._next_poll is None:
+            self._next_poll = asyncio.get_running_loop().call_later(LOOK_EVERY_SEC, self._poll)
         return True
 
     def renew(self, connection: LimitedConnection) -> None:
@@ -67,7 +67,7 @@ class Connections:
         """A connection has ended."""
         self._open.pop(connection, None)
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """Close what has stalled."""
         now = self.now()
         for each in list(self._open):
@@ -79,11 +79,11 @@ class Connections:
         self.discard(connection)
         connection.transport.abort()
 
-    def _look(self) -> None:
-        self._next_look = None
-        self.look()
+    def _poll(self) -> None:
+        self._next_poll = None
+        self.poll()
         if self._open:
-            self._next_look = asyncio.get_running_loop().call_later(LOOK_EVERY_SEC, self._look)
+            self._next_poll = asyncio.get_running_loop().call_later(LOOK_EVERY_SEC, self._poll)
 
 
 class LimitedConnection(BaseProtocol):

@@ -115,7 +115,7 @@ def _check_ports(plan: DemoPlan) -> None:
 
 
 @dataclass
-class Crew:
+class DemoProcesses:
     """The demo's processes; their output goes to a log file each."""
 
     log_dir: Path
@@ -195,13 +195,15 @@ DEMO_COUNTS = {"OWNFEED_BACKEND_COUNTS_EVERY_MINUTES": "5"}
 DEMO_ADDRESSES = {"OWNFEED_BACKEND_UNBOUNDED_ADDRESSES": '["127.0.0.0/8", "::1/128"]'}
 
 
-def start_demo(plan: DemoPlan, crew: Crew, steps: Steps) -> tuple[str, str]:
+def start_demo(plan: DemoPlan, processes: DemoProcesses, steps: Steps) -> tuple[str, str]:
     """Prepare and start everything; return the links that open the feed and the console. The caller stops the crew."""
     settings = plan.backend_settings()
     device = {"OWNFEED_DEVICE_BACKEND_URL": plan.backend_url, **DEMO_READERS}
     home = str(plan.data_dir)
     # A device serves what it has without a backend, so it need not wait for one.
-    crew.start("device", ["device", "--profile", "reader", "--data-dir", home, "--port", str(plan.device_port)], device)
+    processes.start(
+        "device", ["device", "--profile", "reader", "--data-dir", home, "--port", str(plan.device_port)], device
+    )
     try:
         refresh_newsroom(settings, articles=plan.articles, seed=plan.seed, steps=steps)
         prepare(settings, steps)
@@ -211,11 +213,11 @@ def start_demo(plan: DemoPlan, crew: Crew, steps: Steps) -> tuple[str, str]:
         ) from failed
     with steps.step("Starting the backend and your device"):
         backend = {"OWNFEED_BACKEND_DATA_DIR": str(settings.data_dir), **DEMO_COUNTS, **DEMO_ADDRESSES}
-        crew.start("backend", ["serve", "--host", LOOPBACK, "--port", str(plan.backend_port)], backend)
-        crew.wait_until_served("backend", f"{plan.backend_url}/v1/health")
-        crew.wait_until_served("device", plan.feed_url, answers=httpx.codes.FORBIDDEN)  # it asks for its key
+        processes.start("backend", ["serve", "--host", LOOPBACK, "--port", str(plan.backend_port)], backend)
+        processes.wait_until_served("backend", f"{plan.backend_url}/v1/health")
+        processes.wait_until_served("device", plan.feed_url, answers=httpx.codes.FORBIDDEN)  # it asks for its key
     if plan.devices:
-        crew.start("fleet", ["fleet", "--devices", str(plan.devices), "--data-dir", home], device)
+        processes.start("fleet", ["fleet", "--devices", str(plan.devices), "--data-dir", home], device)
     token = settings.admin_token_file.read_text(encoding="utf-8").strip()
     return link_of(plan.data_dir, plan.feed_url), f"{plan.backend_url}/console?token={token}"
 
@@ -226,8 +228,8 @@ def link_of(data_dir: Path, pages: str, profile: str = "reader") -> str:
     return f"{pages}enter?key={key}"
 
 
-def watch(crew: Crew) -> None:
+def watch(processes: DemoProcesses) -> None:
     """Block until something ends (DemoRefused) or the caller is interrupted."""
     while True:
-        crew.check()
+        processes.check()
         time.sleep(0.5)

@@ -17,7 +17,7 @@ OwnfeedError
 ├── OverCapacity                 503  too many requests at once; refused before any work on this one
 ├── CatalogueBehind              503  the current release's news vectors are still being made
 ├── IndexBroken                  500  a stored index can't be used; rebuilt from the vectors
-└── SettingsRefused              500  a setting makes no sense; ends the start
+└── BackendSettingsRefused              500  a setting makes no sense; ends the start
 Packages draw their own branches in their own errors.py: backend.db, backend.news, backend.releases, backend.federation.
 
 Every class has a stable `code` with one status and one title; the problem's type is `urn:ownfeed:problem:<code>`.
@@ -211,7 +211,7 @@ class IndexBroken(OwnfeedError):
     code, status, title = "index-broken", 500, "The stored index can't be used"
 
 
-class SettingsRefused(OwnfeedError):
+class BackendSettingsRefused(OwnfeedError):
     """A setting makes no sense; raised at the start and named like the setting."""
 
     code, status, title = "settings-refused", 500, "A setting makes no sense"

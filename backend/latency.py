@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict
 TOTAL = "total"
 
 
-class StageFigures(BaseModel):
+class StageLatency(BaseModel):
     """Milliseconds of one stage over the window."""
 
     model_config = ConfigDict(frozen=True)
@@ -29,7 +29,7 @@ class LatencyFigures(BaseModel):
 
     seen: int
     window: int
-    stages: dict[str, StageFigures]
+    stages: dict[str, StageLatency]
 
 
 class LatencyLog:
@@ -64,11 +64,11 @@ class LatencyLog:
         }
 
 
-def _figures(ring: list[dict[str, float]]) -> dict[str, StageFigures]:
+def _figures(ring: list[dict[str, float]]) -> dict[str, StageLatency]:
     names = list(dict.fromkeys(name for entry in ring for name in entry))
     figures = {}
     for name in names:
         times = [entry[name] for entry in ring if name in entry]
         p50, p95, p99 = (round(float(value), 3) for value in np.percentile(times, (50, 95, 99)))
-        figures[name] = StageFigures(p50_ms=p50, p95_ms=p95, p99_ms=p99)
+        figures[name] = StageLatency(p50_ms=p50, p95_ms=p95, p99_ms=p99)
     return figures

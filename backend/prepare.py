@@ -68,7 +68,7 @@ def prepare(settings: BackendSettings, steps: Steps) -> None:
     if not pool.live(now):
         raise PoolEmpty
     if not (settings.encoder_dir / DESCRIPTION_FILE).is_file():
-        from backend.news.embed.first import prepare_encoder  # brings torch, needed once
+        from backend.news.embed.initial_encoder import prepare_encoder  # brings torch, needed once
 
         with steps.step("Preparing the news encoder"):
             prepare_encoder(settings, [row.title for row in pool.live(now)])

@@ -15,7 +15,7 @@ import platformdirs
 from pydantic import AfterValidator, Field, ValidationError
 from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
-from backend.errors import SettingsRefused
+from backend.errors import BackendSettingsRefused
 from device_app.wire.ids import SHORT_RELEASES
 
 CONFIG_VARIABLE = "OWNFEED_CONFIG"
@@ -318,22 +318,22 @@ def _table_of_file() -> dict[str, object]:
     path = Path(named or CONFIG_FILE)
     if not path.is_file():
         if named:
-            raise SettingsRefused(f"{CONFIG_VARIABLE} names {path}, which is no file.", field=CONFIG_VARIABLE)
+            raise BackendSettingsRefused(f"{CONFIG_VARIABLE} names {path}, which is no file.", field=CONFIG_VARIABLE)
         return {}
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8")).get(TABLE, {})
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as broken:
-        raise SettingsRefused(f"{path} is not TOML: {broken}", field=str(path)) from broken
+        raise BackendSettingsRefused(f"{path} is not TOML: {broken}", field=str(path)) from broken
     if not isinstance(table, dict):
-        raise SettingsRefused(f"{path}: {TABLE} must be a table.", field=TABLE)
+        raise BackendSettingsRefused(f"{path}: {TABLE} must be a table.", field=TABLE)
     return table
 
 
 def load_settings(**overrides: object) -> BackendSettings:
-    """Read the settings; raises SettingsRefused in one plain line that names the setting and its limit."""
+    """Read the settings; raises BackendSettingsRefused in one plain line that names the setting and its limit."""
     try:
         return BackendSettings(**overrides)  # type: ignore[arg-type]
     except ValidationError as refused:
         first = refused.errors(include_input=False, include_url=False)[0]
         name = ".".join(str(part) for part in first["loc"])
-        raise SettingsRefused(f"Setting {name}: {first['msg']}.", field=name, limit=first["msg"]) from refused
+        raise BackendSettingsRefused(f"Setting {name}: {first['msg']}.", field=name, limit=first["msg"]) from refused

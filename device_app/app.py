@@ -11,17 +11,17 @@ from starlette.concurrency import run_in_threadpool
 from device_app.background import Background
 from device_app.composition import build_device
 from device_app.device import Device
+from device_app.pages.local_origin import LocalOriginMiddleware
+from device_app.pages.openapi import document
+from device_app.pages.page_key import PageKey
+from device_app.pages.routes import router
 from device_app.settings import DeviceSettings
-from device_app.ui.guard import LocalGuard
-from device_app.ui.openapi import document
-from device_app.ui.page_key import PageKey
-from device_app.ui.routes import router
 
 
 def _checked(device: Device) -> Device:
     """The device, if its databases are whole; else it is closed. Raises StoreBroken."""
     try:
-        device.parts.shelves.check()
+        device.parts.stores.check()
     except BaseException:
         device.close()
         raise
@@ -50,7 +50,7 @@ def create_app(settings: DeviceSettings | None = None, device: Device | None = N
     app = FastAPI(title="Ownfeed", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
     app.state.device = served
     app.state.page_key = PageKey.of_profile(served.settings.home, served.settings.port)
-    app.add_middleware(LocalGuard, port=served.settings.port, key=app.state.page_key)
+    app.add_middleware(LocalOriginMiddleware, port=served.settings.port, key=app.state.page_key)
     app.include_router(router(served))
     app.openapi = lambda: document(app)  # type: ignore[method-assign]
     return app

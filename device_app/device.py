@@ -9,41 +9,41 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from device_app.alerts import LoopAlerts
 from device_app.copies import Copies
 from device_app.errors import BackendUnreachable, DeviceError, NoRelease, ReleaseRefused, StoreDamaged
 from device_app.feed.article import Article
 from device_app.feed.bodies import Bodies
 from device_app.feed.following import following_items
 from device_app.feed.item import Feed, FeedItem
+from device_app.feed.preference_reader import CHOSEN_SECTIONS, named
 from device_app.feed.serving import Serving
 from device_app.feed.stories import Stories
-from device_app.feed.taste_reader import CHOSEN_SECTIONS, named
 from device_app.interests.cluster import InterestCluster
 from device_app.interests.names import InterestNames
 from device_app.interests.profile import ClickedNews, clicks_of, interest_cards
 from device_app.interests.searched import SearchedInterests
+from device_app.pages.explore_view import ExploreSection, explore_sections
+from device_app.pages.export_view import export_all
+from device_app.pages.history_view import HistoryPage, history_page
+from device_app.pages.latency_view import LatencyView, latest
+from device_app.pages.privacy_view import PrivacyView, privacy_view
+from device_app.pages.searches_view import SearchesView, searches_view
+from device_app.pages.status_view import StatusView, status_view
+from device_app.pages.traffic_view import RequestGroup, Shown, TrafficDetail, request_group_page, traffic_view
+from device_app.pages.training_view import TrainingView, training_view
 from device_app.privacy.budget import Ledger
 from device_app.privacy.limits import Limits
 from device_app.settings import DeviceSettings, PrivacySettings, with_overrides
-from device_app.shelves import Shelves
 from device_app.store.opinions import ReactionKind, Stance, StanceKind
 from device_app.store.profile_lock import ProfileLock
 from device_app.store.searches import SavedSearch
+from device_app.stores import DeviceStores
 from device_app.sync.release import Release, current_release
 from device_app.syncing import Syncing
 from device_app.training.participant import Outcome
 from device_app.training.trainer import Trainer
-from device_app.troubles import Troubles
 from device_app.uplink.server import Uplink
-from device_app.views.explore import ExploreSection, explore_sections
-from device_app.views.export import export_all
-from device_app.views.history import HistoryPage, history_page
-from device_app.views.latency import LatencyView, latest
-from device_app.views.privacy import PrivacyView, privacy_view
-from device_app.views.searches import SearchesView, searches_view
-from device_app.views.status import StatusView, status_view
-from device_app.views.traffic import Looks, Shown, Traffic, looks_page, traffic_view
-from device_app.views.training import TrainingView, training_view
 from device_app.wire.news import NewsCard
 from device_app.wire.rounds import RoundStatus
 
@@ -57,7 +57,7 @@ SEARCH_LIMIT = 50
 class Parts:
     """What composition puts into a device."""
 
-    shelves: Shelves
+    stores: DeviceStores
     uplink: Uplink
     ledger: Ledger
     serving: Serving
@@ -67,7 +67,7 @@ class Parts:
     names: InterestNames
     searched: SearchedInterests
     trainer: Trainer
-    troubles: Troubles
+    alerts: LoopAlerts
     copies: Copies
     lock: ProfileLock
     clock: Callable[[], datetime]
@@ -79,8 +79,8 @@ class Device:
     def __init__(self, settings: DeviceSettings, parts: Parts) -> None:
         self.settings = settings
         self.parts = parts
-        self.troubles = parts.troubles
-        self._shelves, self._serving, self._clock = parts.shelves, parts.serving, parts.clock
+        self.alerts = parts.alerts
+        self._stores, self._serving, self._clock = parts.stores, parts.serving, parts.clock
         self._round_seen: tuple[float, RoundStatus | None] = (-ROUND_LOOK_SEC, None)
 
     def feed(self, *, refresh: bool = False) -> Feed:
@@ -88,7 +88,7 @@ class Device:
 
         Never raises for a backend that is down or refuses: the mode and the notice say so.
         """
-        if not self._serving.desk.front.known():
+        if not self._serving.feed_context.default_list.known():
             try:
                 self.sync()
             except DeviceError as trouble:
@@ -107,71 +107,71 @@ class Device:
 
     def react(self, news_id: str, kind: ReactionKind) -> bool:
         """Like, less or save a story; the same again takes it back. Returns whether it stands. Raises UnknownNews."""
-        self._shelves.news.card(news_id)
-        stands = not self._shelves.feedback.retract(news_id, kind)
+        self._stores.news.card(news_id)
+        stands = not self._stores.feedback.retract(news_id, kind)
         if stands:
-            self._shelves.feedback.react(news_id, kind, self._clock())
+            self._stores.feedback.react(news_id, kind, self._clock())
         self._serving.changed()
         return stands
 
     def reactions(self) -> dict[str, frozenset[str]]:
         """Kinds of reaction by news id."""
         found: dict[str, set[str]] = {}
-        for one in self._shelves.feedback.reactions():
+        for one in self._stores.feedback.reactions():
             found.setdefault(one.news_id, set()).add(one.kind)
         return {news_id: frozenset(kinds) for news_id, kinds in found.items()}
 
     def saved(self) -> list[NewsCard]:
         """Saved news, last saved first; what is no longer on the device is left out."""
-        ids = [one.news_id for one in self._shelves.feedback.reactions("save")]
-        cards = {card.id: card for card in self._shelves.news.cards(ids)}
+        ids = [one.news_id for one in self._stores.feedback.reactions("save")]
+        cards = {card.id: card for card in self._stores.news.cards(ids)}
         return [cards[news_id] for news_id in ids if news_id in cards]
 
     def stance(self, kind: StanceKind, name: str, stance: Stance | None) -> None:
         """Follow or block a topic, section or publisher; None takes it back."""
         with self.parts.copies.deleting():
-            self._shelves.stances.set(kind, name, stance, self._clock())
+            self._stores.stances.set(kind, name, stance, self._clock())
         self._serving.changed()
 
     def stances(self) -> dict[tuple[str, str], str]:
         """'follow' or 'block' by (kind, name)."""
         found: dict[tuple[str, str], str] = {}
-        found.update(dict.fromkeys(self._shelves.stances.followed(), "follow"))
-        found.update(dict.fromkeys(self._shelves.stances.blocked(), "block"))
+        found.update(dict.fromkeys(self._stores.stances.followed(), "follow"))
+        found.update(dict.fromkeys(self._stores.stances.blocked(), "block"))
         return found
 
     def search(self, text: str) -> list[NewsCard]:
         """News on this device that has every word of `text`, best first. Nothing is asked of anybody."""
-        self._shelves.searches.looked(text, self._clock())
-        return self._shelves.news.cards(self._shelves.search_index.find(text, SEARCH_LIMIT))
+        self._stores.searches.looked(text, self._clock())
+        return self._stores.news.cards(self._stores.search_index.find(text, SEARCH_LIMIT))
 
     def save_search(self, words: str) -> SavedSearch:
         """Keep a search. Raises ValueError for a blank or overlong text, or beyond fifty of them."""
-        saved = self._shelves.searches.save(words, self._clock())
+        saved = self._stores.searches.save(words, self._clock())
         self._serving.changed()
         return saved
 
     def delete_search(self, search_id: int) -> bool:
         """Delete a saved search for good; False if there was none. A report made with it goes on until it is due."""
         with self.parts.copies.deleting():
-            gone = self._shelves.searches.delete(search_id)
+            gone = self._stores.searches.delete(search_id)
         self._serving.changed()
         return gone
 
     def searches(self) -> SearchesView:
         """What is saved and followed, with how much of it is here now, and what it is used for."""
-        return searches_view(self._shelves, self.parts.ledger.settings)
+        return searches_view(self._stores, self.parts.ledger.settings)
 
     def explore(self) -> tuple[ExploreSection, ...]:
-        """The common list by section; empty before the first sync."""
-        kept = self._shelves.front_page.current()
+        """The default list by section; empty before the first sync."""
+        kept = self._stores.default_list.current()
         if kept is None:
             return ()
-        front = self._serving.desk.front.candidates(kept.encoder, 0)
+        default_list = self._serving.feed_context.default_list.candidates(kept.encoder, 0)
         return explore_sections(
-            front,
-            named(self._shelves.stances.blocked()),
-            frozenset(one.news_id for one in self._shelves.feedback.reactions("less")),
+            default_list,
+            named(self._stores.stances.blocked()),
+            frozenset(one.news_id for one in self._stores.feedback.reactions("less")),
             self.stances(),
             self._clock(),
             self.settings.feed.half_life_hours,
@@ -179,14 +179,14 @@ class Device:
 
     def popular(self) -> tuple[NewsCard, ...]:
         """What is popular now, of the news on this device, most popular first. Raises NoRelease."""
-        return self._serving.desk.popular.now(*self._serving.known_news())
+        return self._serving.feed_context.popular.now(*self._serving.known_news())
 
     def popular_since(self) -> datetime | None:
         """When the newest private count behind it was opened; None where nothing was counted yet."""
-        return self._serving.desk.popular.counted_at()
+        return self._serving.feed_context.popular.counted_at()
 
     def following(self) -> tuple[FeedItem, ...]:
-        """News of what the reader follows, from the common list and the last answer. Raises NoRelease."""
+        """News of what the reader follows, from the default list and the last answer. Raises NoRelease."""
         return following_items(*self._serving.known_news(), self._clock(), self.settings.feed.half_life_hours)
 
     def interests(self) -> tuple[InterestCluster, ...]:
@@ -203,30 +203,30 @@ class Device:
         news_ids = [click.card.id for click in self._interest(key)]
         with self._choosing():
             self.parts.names.mute(news_ids, muted)
-        self._shelves.report_memo.clear()
+        self._stores.report_memo.clear()
         self._serving.changed()
 
     def forget(self, key: int) -> None:
         """Delete the clicks of an interest for good; the next report is drawn afresh."""
         news_ids = {click.card.id for click in self._interest(key)}
         with self.parts.copies.deleting():
-            self._shelves.clicks.delete_news(news_ids)
-            self._shelves.searches.forget_opened(sorted(news_ids))
+            self._stores.clicks.delete_news(news_ids)
+            self._stores.searches.forget_opened(sorted(news_ids))
             self.parts.names.forget(news_ids)
-            self._shelves.report_memo.clear()
+            self._stores.report_memo.clear()
         self._serving.changed()
 
     def history(self, query: str = "", page: int = 1) -> HistoryPage:
         """Clicks newest first, all or those whose card has every word of `query`."""
-        return history_page(self._shelves, query, page)
+        return history_page(self._stores, query, page)
 
     def delete_click(self, click_id: int) -> bool:
         """Delete one click for good; False if there was none. A report made from it goes on until it is due."""
-        news_id = self._shelves.clicks.news_of(click_id)
+        news_id = self._stores.clicks.news_of(click_id)
         with self.parts.copies.deleting():
-            gone = self._shelves.clicks.delete(click_id)
+            gone = self._stores.clicks.delete(click_id)
             if news_id is not None:
-                self._shelves.searches.forget_opened([news_id])
+                self._stores.searches.forget_opened([news_id])
         self._serving.changed()
         return gone
 
@@ -237,24 +237,24 @@ class Device:
         """
         models = self._serving.loaded()
         return privacy_view(
-            self._shelves,
+            self._stores,
             self.parts.ledger,
             models.manifest.recall if models else None,
             self._serving.profile().names if models else (),
-            frozenset(self._shelves.preferences.get(PRIVACY_CHANGES) or {}),
+            frozenset(self._stores.preferences.get(PRIVACY_CHANGES) or {}),
             page,
             shown,
-            self._shelves.releases.trusted_key(self.settings.pinned_key),
+            self._stores.releases.trusted_key(self.settings.pinned_key),
         )
 
-    def traffic(self, entry_id: int) -> Traffic | None:
+    def traffic(self, entry_id: int) -> TrafficDetail | None:
         """One request to the byte, or None if it is not in the log."""
-        entry = self._shelves.byte_log.entry(entry_id)
-        return None if entry is None else traffic_view(self._shelves, entry)
+        entry = self._stores.byte_log.entry(entry_id)
+        return None if entry is None else traffic_view(self._stores, entry)
 
-    def looks(self, oldest_id: int, newest_id: int, page: int = 1) -> Looks | None:
+    def polls(self, oldest_id: int, newest_id: int, page: int = 1) -> RequestGroup | None:
         """The requests behind one line of the log, a page at a time; None if they are no longer in it."""
-        return looks_page(self._shelves, oldest_id, newest_id, page)
+        return request_group_page(self._stores, oldest_id, newest_id, page)
 
     def set_privacy(self, **changes: Any) -> PrivacySettings:
         """Change switches and keep them. Raises pydantic's ValidationError naming the field and its limit.
@@ -268,19 +268,19 @@ class Device:
             before.epsilon_per_report,
             before.searches_in_reports,
         ):
-            self._shelves.report_memo.clear()
-        kept = self._shelves.preferences.get(PRIVACY_CHANGES) or {}
+            self._stores.report_memo.clear()
+        kept = self._stores.preferences.get(PRIVACY_CHANGES) or {}
         with self._choosing():
             self.parts.copies.allow(Limits.of(settings))
-            self._shelves.preferences.set(PRIVACY_CHANGES, kept | {name: getattr(settings, name) for name in changes})
+            self._stores.preferences.set(PRIVACY_CHANGES, kept | {name: getattr(settings, name) for name in changes})
             self.parts.ledger.settings = settings
         self._serving.changed()
         return settings
 
     def export(self) -> dict[str, Any]:
         """Everything this device keeps."""
-        views = {"searches": self._shelves.search_database.known()}
-        return export_all(self._shelves.database, views, self.settings.profile, self._clock())
+        views = {"searches": self._stores.search_database.known()}
+        return export_all(self._stores.database, views, self.settings.profile, self._clock())
 
     def erase(self) -> None:
         """Delete everything about the reader but the privacy switches: a report switched off must stay off.
@@ -288,18 +288,18 @@ class Device:
         The ledger's sums and the releases stay too (see Database.erase). Copies of the databases go, and damaged ones
         that were kept aside.
         """
-        switches = self._shelves.preferences.get(PRIVACY_CHANGES)
+        switches = self._stores.preferences.get(PRIVACY_CHANGES)
         with self.parts.copies.deleting():
             self.parts.copies.erase()
-            self._shelves.erase()
-            self._shelves.preferences.set(PRIVACY_CHANGES, switches)
+            self._stores.erase()
+            self._stores.preferences.set(PRIVACY_CHANGES, switches)
         self._serving.erased()
 
     def training(self) -> TrainingView:
         """The training page; looks at the round under way at most every five seconds."""
         return training_view(
             self.parts.trainer,
-            self._shelves.participations,
+            self._stores.participations,
             self.release(),
             self._round(),
             self.parts.ledger,
@@ -309,71 +309,71 @@ class Device:
     def pause_training(self, paused: bool) -> None:
         """Pause or go on; kept."""
         with self._choosing():
-            self._shelves.preferences.set(TRAINING_PAUSED, paused)
+            self._stores.preferences.set(TRAINING_PAUSED, paused)
 
     def training_paused(self) -> bool:
         """Whether the reader has paused training."""
-        return bool(self._shelves.preferences.get(TRAINING_PAUSED))
+        return bool(self._stores.preferences.get(TRAINING_PAUSED))
 
     def latency(self) -> LatencyView:
         """The last 200 feeds."""
-        return latest(self._shelves.timings)
+        return latest(self._stores.timings)
 
     def choose_sections(self, names: tuple[str, ...]) -> None:
         """The choice of the first visit (perhaps none); it stays here."""
-        self._shelves.preferences.set(CHOSEN_SECTIONS, sorted(set(names)))
+        self._stores.preferences.set(CHOSEN_SECTIONS, sorted(set(names)))
         self._serving.changed()
 
     def status(self) -> StatusView:
         """The figures that are always in sight."""
         return status_view(
             self.settings.profile,
-            self._shelves,
+            self._stores,
             self.parts.ledger,
             self._serving,
             self.parts.syncing,
-            self.troubles,
+            self.alerts,
         )
 
     def release(self) -> Release | None:
         """The release in use, or None before the first sync."""
         try:
-            return current_release(self._shelves.releases)
+            return current_release(self._stores.releases)
         except NoRelease:
             return None
 
     def sync(self) -> bool:
         """One background step of keeping up; True if another release is in use now. Raises DeviceError."""
-        with self.troubles.of("sync"):
+        with self.alerts.of("sync"):
             return self.parts.syncing.step()
 
     def train_step(self) -> Outcome:
         """One background attempt to take part in a round. Raises for a fault of this device or of the release."""
-        with self.troubles.of("training"):
+        with self.alerts.of("training"):
             return self.parts.trainer.step()
 
     def prefetch_step(self) -> bool:
         """Fetch the texts of one returned list; False if none waits. For hosts without `app`'s threads."""
-        with self.troubles.of("texts"):
+        with self.alerts.of("texts"):
             return self.parts.bodies.step()
 
     def copy_step(self) -> bool:
         """Copy the databases where a copy is missing or a day old; True if one was made. Raises StoreBroken."""
-        with self.troubles.of("copy"):
+        with self.alerts.of("copy"):
             return self.parts.copies.step()
 
     def damage(self) -> StoreDamaged | None:
         """What is damaged in this device's databases, None if nothing is. It looks through every page."""
         try:
-            self._shelves.check()
+            self._stores.check()
         except StoreDamaged as damaged:
             return damaged
         return None
 
     def close(self) -> None:
         """Close connections and the database, and let go of the profile. Stop the background threads first."""
-        self.parts.uplink.door.close()
-        self._shelves.close()
+        self.parts.uplink.client.close()
+        self._stores.close()
         self.parts.lock.release()
 
     @contextmanager
@@ -381,7 +381,7 @@ class Device:
         """A choice of the reader's is kept in the block, and carried into the copy of the database."""
         with self.parts.copies.held():
             yield
-            self.parts.copies.choose(self._shelves.preferences.rows())
+            self.parts.copies.choose(self._stores.preferences.rows())
 
     def _interest(self, key: int) -> tuple[ClickedNews, ...]:
         return clicks_of(self._serving.profile(), key)

@@ -14,7 +14,7 @@ DeviceError
 ├── NotEligible             the device can't train now, and why
 ├── SumAborted              this device leaves a secure sum: a message in it was not as an honest server's
 ├── RoundTakenOver          another process of this profile has gone on with the round
-├── UnknownNews             no such news on this device
+├── NewsNotHere             no such news on this device
 ├── ProfileInUse            another process has this profile open
 ├── NothingDamaged          a copy was to be restored where nothing is lost or damaged
 ├── SettingsRefused         the file of settings can't be read
@@ -132,7 +132,7 @@ class RoundTakenOver(DeviceError):
         super().__init__(f"Another process of this profile has gone on with {round_id}; this one sends nothing for it.")
 
 
-class UnknownNews(DeviceError):
+class NewsNotHere(DeviceError):
     """No news of that id is on this device."""
 
     def __init__(self, news_id: str) -> None:

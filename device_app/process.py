@@ -16,7 +16,7 @@ def one_thread() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
-def settle() -> None:
+def freeze_gc() -> None:
     """Have the garbage collector leave alone what is loaded by now. Call it once, before serving.
 
     Modules, models and schemas stay until the end; walking through them took some 60 ms, every 80 feeds or so.

@@ -208,9 +208,9 @@ class PerformanceSettings(BaseModel):
         description="The pool's codes are kept while the pool has at most so many news, as a stand-by for a spent "
         "budget; in mode 'broadcast' however many there are, in mode 'none' never.",
     )
-    front_limit: int = Field(default=600, ge=50, le=CANDIDATES_LIMIT, description="News of the common list.")
+    front_limit: int = Field(default=600, ge=50, le=CANDIDATES_LIMIT, description="News of the default list.")
     sync_poll_sec: float = Field(
-        default=60.0, gt=0, description="Seconds between looks for a release and a front list, on average."
+        default=60.0, gt=0, description="Seconds between looks for a release and a default list, on average."
     )
     training_poll_sec: float = Field(
         default=15.0, gt=0, description="Seconds between looks for a training round, on average."

@@ -1,4 +1,4 @@
-"""One background step of keeping up: release, vectors, common list, pool, popularity, texts; then what is old goes."""
+"""One background step of keeping up: release, vectors, default list, pool, popularity, texts; then what is old goes."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from device_app.errors import BackendUnreachable
 from device_app.feed.bodies import Bodies
 from device_app.feed.serving import Serving
 from device_app.settings import PerformanceSettings
-from device_app.shelves import Shelves
-from device_app.sync.front import FrontSync
+from device_app.stores import DeviceStores
+from device_app.sync.default_list import DefaultListSync
 from device_app.sync.pool_codes import PoolSync
 from device_app.sync.popularity import PopularitySync
 from device_app.sync.releases import ReleaseSync
@@ -32,10 +32,10 @@ class Syncing:
         self,
         releases: ReleaseSync,
         vectors: VectorSync,
-        front: FrontSync,
+        default_list: DefaultListSync,
         pool: PoolSync,
         popularity: PopularitySync,
-        shelves: Shelves,
+        stores: DeviceStores,
         bodies: Bodies,
         serving: Serving,
         settings: PerformanceSettings,
@@ -43,10 +43,10 @@ class Syncing:
     ) -> None:
         self._releases = releases
         self._vectors = vectors
-        self._front = front
+        self._default_list = default_list
         self._pool = pool
         self._popularity = popularity
-        self._shelves = shelves
+        self._stores = stores
         self._bodies = bodies
         self._serving = serving
         self._settings = settings
@@ -71,7 +71,7 @@ class Syncing:
                 finally:
                     if swapped:
                         self._serving.swap()
-                self._take_front(self._front.refresh())
+                self._take_default_list(self._default_list.refresh())
                 self._pool.refresh()
                 self._popularity.refresh()
             except BackendUnreachable:
@@ -80,28 +80,33 @@ class Syncing:
             self.online = True
             self.last_at = self._clock()
             self._prune(self.last_at)
-            self._shelves.search_index.catch_up(INDEXED_A_STEP)
+            self._stores.search_index.catch_up(INDEXED_A_STEP)
             return swapped
 
-    def _take_front(self, answer: RecallAnswer | None) -> None:
+    def _take_default_list(self, answer: RecallAnswer | None) -> None:
         """Queue the texts of the whole list when it is new, and once a start when some are missing."""
         models = self._serving.models()
         if answer is not None:
             self._bodies.want(answer, read_vectors(answer, models.dimensions))
         elif not self._texts_checked:
-            front = self._serving.desk.front.candidates(models.encoder, models.dimensions)
-            if self._shelves.news.without_body([card.id for card in front.cards]):
-                kept = RecallAnswer(release=models.release, encoder=models.encoder, candidates=front.cards, vectors=b"")
-                self._bodies.want(kept, front.vectors)
+            default_list = self._serving.feed_context.default_list.candidates(models.encoder, models.dimensions)
+            if self._stores.news.without_body([card.id for card in default_list.cards]):
+                kept = RecallAnswer(
+                    release=models.release, encoder=models.encoder, candidates=default_list.cards, vectors=b""
+                )
+                self._bodies.want(kept, default_list.vectors)
         self._texts_checked = True
 
     def _prune(self, now: datetime) -> None:
         if self._pruned_at is not None and now - self._pruned_at < PRUNE_EVERY:
             return
         self._pruned_at = now
-        front = self._shelves.front_page.current()
+        default_list = self._stores.default_list.current()
         last = self._serving.last()
-        keep = {*(front.news_ids if front else ()), *(item.card.id for item in (last.items if last else ()))}
-        self._shelves.news.prune(now - timedelta(days=self._settings.shelf_days), keep)
-        self._shelves.search_index.tidy()
-        self._shelves.impressions.prune(now - IMPRESSIONS_KEPT)
+        keep = {
+            *(default_list.news_ids if default_list else ()),
+            *(item.card.id for item in (last.items if last else ())),
+        }
+        self._stores.news.prune(now - timedelta(days=self._settings.shelf_days), keep)
+        self._stores.search_index.tidy()
+        self._stores.impressions.prune(now - IMPRESSIONS_KEPT)

@@ -10,7 +10,7 @@ from torch.nn.functional import embedding
 from models.shapes import expect_shape
 
 
-class UserModel(Protocol):
+class UserEncoder(Protocol):
     """What is asked of a user model."""
 
     def loss(self, clicks: Tensor, click_mask: Tensor, candidates: Tensor) -> Tensor:
@@ -39,7 +39,7 @@ class EndToEnd(nn.Module):
 
     def loss(self, *inputs: Tensor) -> Tensor:
         """The inputs of `forward`, candidate_rows [b, 1 + K] with the positive first -> the user model's loss."""
-        user: UserModel = self.user  # type: ignore[assignment]
+        user: UserEncoder = self.user  # type: ignore[assignment]
         return user.loss(*self._vectors(inputs))
 
     def _vectors(self, inputs: tuple[Tensor, ...]) -> tuple[Tensor, Tensor, Tensor]:

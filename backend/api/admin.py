@@ -13,9 +13,9 @@ from starlette.concurrency import run_in_threadpool
 from backend.api.openapi import WITH_BODY, answers, takes
 from backend.api.reading import JSON, parse, require_media_type
 from backend.errors import NotSignedIn
-from backend.federation.orders import COHORT_LIMIT, SECONDS_LIMIT, minimum_of
-from backend.federation.strategies.strategy import RoundOrder
-from backend.federation.timetable import EVERY_MINUTES_LIMIT, Schedule
+from backend.federation.rounds.opening import COHORT_LIMIT, SECONDS_LIMIT, minimum_of
+from backend.federation.rounds.scheduling import EVERY_MINUTES_LIMIT, Schedule
+from backend.federation.strategies.strategy import RoundRequest
 from device_app.wire.ids import Message, RoundId
 from device_app.wire.rounds import RoundStatus
 
@@ -92,28 +92,28 @@ def router(services: Services) -> APIRouter:
         return coordinator.history()
 
     @routes.get("/timetable")
-    def timetable() -> dict[str, Any]:
-        return asdict(coordinator.timetable.timings()) | {"waiting": coordinator.looks.waiting()}
+    def scheduler() -> dict[str, Any]:
+        return asdict(coordinator.scheduler.timings()) | {"waiting": coordinator.polls.waiting()}
 
     @routes.post("/timetable/pause")
     def pause() -> dict[str, Any]:
-        return asdict(coordinator.timetable.pause())
+        return asdict(coordinator.scheduler.pause())
 
     @routes.post("/timetable/resume")
     def resume() -> dict[str, Any]:
-        return asdict(coordinator.timetable.resume())
+        return asdict(coordinator.scheduler.resume())
 
     @routes.put("/timetable/schedule", responses=answers(*WITH_BODY, 404, 409), openapi_extra=takes(SetSchedule))
     async def schedule(request: Request) -> dict[str, Any]:
         require_media_type(request, JSON)
         wish = parse(SetSchedule, await request.body())
-        order = RoundOrder(wish.system, wish.cohort, wish.minimum(), wish.seconds)
+        order = RoundRequest(wish.system, wish.cohort, wish.minimum(), wish.seconds)
         wanted = Schedule(order, wish.every_minutes, wish.waiting)
-        return asdict(await run_in_threadpool(coordinator.timetable.set, wanted))
+        return asdict(await run_in_threadpool(coordinator.scheduler.set, wanted))
 
     @routes.delete("/timetable/schedule")
     def no_schedule() -> dict[str, Any]:
-        return asdict(coordinator.timetable.set(None))
+        return asdict(coordinator.scheduler.set(None))
 
     @routes.get("/account")
     def account() -> dict[str, Any]:

@@ -24,7 +24,7 @@ GZIP_LEVEL = 3
 
 
 def router(services: Services) -> APIRouter:
-    """The front list and the bodies."""
+    """The default list and the bodies."""
     routes = APIRouter()
 
     @lru_cache(maxsize=8)
@@ -32,15 +32,17 @@ def router(services: Services) -> APIRouter:
         return gzip.compress(answer, GZIP_LEVEL)
 
     @routes.get("/v1/news/front", response_class=Response, responses=answers(422, also={200: RecallAnswer, 304: None}))
-    async def front(
+    async def default_list(
         request: Request, limit: Annotated[int, Query(ge=1, le=CANDIDATES_LIMIT)] = FRONT_DEFAULT
     ) -> Response:
         started = time.perf_counter()
-        etag = f'"{services.desk.front_name(limit)}"'
+        etag = f'"{services.service.default_list_name(limit)}"'
         headers = {"ETag": etag, "Cache-Control": "no-cache", "Vary": "Accept-Encoding"}
         if etag in _etags(request.headers.get("if-none-match", "")):
             return Response(status_code=304, headers=headers)
-        answer = services.desk.kept_front(limit) or await run_in_threadpool(services.desk.front, limit)
+        answer = services.service.kept_default_list(limit) or await run_in_threadpool(
+            services.service.default_list, limit
+        )
         if _takes_gzip(request):
             answer = await run_in_threadpool(compressed, answer)
             headers["Content-Encoding"] = "gzip"

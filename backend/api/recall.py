@@ -23,7 +23,7 @@ def router(services: Services) -> APIRouter:
     The event loop reads the body, has the request wait its turn, and answers what it has answered before itself. All
     else goes to a small pool of threads kept for recall: one hop for all five stages. FAISS and NumPy release the
     interpreter there, so the loop goes on; a slow upload or console page, which run in other pools, can't take recall's
-    threads. Who finds the line full is refused before the body is read (`backend.guard`).
+    threads. Who finds the line full is refused before the body is read (`backend.request_limits`).
     """
     routes = APIRouter()
 
@@ -41,12 +41,12 @@ def router(services: Services) -> APIRouter:
             with watch.stage("decode"):
                 wanted = parse(RecallRequest, body)
             with watch.stage("aggregate"):
-                answer = services.desk.kept(wanted)
+                answer = services.service.kept(wanted)
             if answer is not None:
                 watch.stages_ms |= {"search": 0.0, "encode": 0.0}  # neither was needed
             else:
                 answer = await asyncio.get_running_loop().run_in_executor(
-                    services.recall_threads, services.desk.answer, wanted, watch
+                    services.recall_threads, services.service.answer, wanted, watch
                 )
             total_ms = (time.perf_counter() - started) * 1_000
         services.latency.record("recall", watch.stages_ms, total_ms)

@@ -11,9 +11,9 @@ from pydantic import BaseModel, RootModel
 from backend.api.openapi import answers
 from backend.api.reading import JSON
 from backend.errors import CatalogueBehind, InvalidRequest, ReleaseRetired
-from backend.recall.pool_codes import CodesShelf
-from backend.recall.shards import ShardShelf
-from backend.recall.told_popularity import PopularityShelf
+from backend.recall.pool_codes import PoolCodeStore
+from backend.recall.published_popularity import PublishedPopularity
+from backend.recall.vector_shards import VectorShardStore
 from backend.releases.errors import NothingPublished
 from backend.releases.rotation import key_history
 from device_app.wire.broadcast import PoolCodes
@@ -34,9 +34,9 @@ IMMUTABLE = "public, max-age=31536000, immutable"
 def router(services: Services) -> APIRouter:
     """The release routes."""
     routes = APIRouter()
-    shelf = ShardShelf(services.live)
-    codes = CodesShelf(services.live, services.settings.index_dir)
-    popular = PopularityShelf(services.live, services.counts)
+    store = VectorShardStore(services.live)
+    codes = PoolCodeStore(services.live, services.settings.index_dir)
+    popular = PublishedPopularity(services.live, services.counts)
 
     @routes.get(
         "/v1/releases/current", response_class=Response, responses=answers(404, also={200: SignedManifest, 304: None})
@@ -72,7 +72,7 @@ def router(services: Services) -> APIRouter:
     @routes.get("/v1/blobs/{sha256}", response_class=Response, responses=answers(404, 422, also={200: BLOB_MEDIA_TYPE}))
     def blob(sha256: Annotated[Sha256, Path()]) -> Response:
         headers = {"Cache-Control": IMMUTABLE, "ETag": f'"{sha256}"'}
-        for cut in (shelf.by_hash(sha256), codes.by_hash(sha256)):
+        for cut in (store.by_hash(sha256), codes.by_hash(sha256)):
             if cut is not None:
                 return Response(cut, media_type=BLOB_MEDIA_TYPE, headers=headers)
         return FileResponse(services.releases.blob_path(sha256), media_type=BLOB_MEDIA_TYPE, headers=headers)
@@ -93,7 +93,7 @@ def router(services: Services) -> APIRouter:
 
     @routes.get("/v1/releases/{short}/vectors", responses=answers(404, 409, 410, 422))
     def vectors(short: Annotated[ShortRelease, Path()]) -> ShardList:
-        encoder, shards = shelf.list()
+        encoder, shards = store.list()
         release = _of_live_encoder(services, short, encoder)
         return ShardList(release=release, encoder=encoder, shards=shards)
 
@@ -106,7 +106,7 @@ def router(services: Services) -> APIRouter:
         request: Request, short: Annotated[ShortRelease, Path()], shard: Annotated[ShardName, Path()]
     ) -> Response:
         _of_live_encoder(services, short, services.live.current.encoder)
-        ref, content = shelf.blob(shard)
+        ref, content = store.blob(shard)
         return _tagged(request, content, ref.blob.sha256, TENSORS_MEDIA_TYPE)
 
     @routes.get("/v1/releases/{short}/vectors/{shard}/ids", response_class=Response, responses=_of_a_release(_Ids))
@@ -115,7 +115,7 @@ def router(services: Services) -> APIRouter:
     ) -> Response:
         """Tagged with the hash of the vectors whose rows these are: unequal tags mean the pool changed in between."""
         _of_live_encoder(services, short, services.live.current.encoder)
-        ref, content = shelf.ids(shard)
+        ref, content = store.ids(shard)
         return _tagged(request, content, ref.blob.sha256, JSON)
 
     return routes

@@ -11,8 +11,8 @@ from backend.api.openapi import WITH_BODY, answers, takes
 from backend.api.reading import JSON, parse, require_media_type
 from backend.api.uploads import Upload
 from backend.errors import BodyTooLarge, InvalidRequest, ProtocolDiffers
-from backend.federation.client_addresses import ClientAddresses
 from backend.federation.errors import CheckInsTooOften
+from backend.federation.rounds.client_addresses import ClientAddresses
 from backend.problems import problem_response
 from device_app.wire.ids import PROTOCOL_VERSION, Message, Pseudonym, RoundId
 from device_app.wire.offers import SignedOffer
@@ -20,7 +20,7 @@ from device_app.wire.rounds import CheckIn, RoundStatus, UploadReceipt
 
 if TYPE_CHECKING:
     from backend.composition import Services
-    from backend.federation.coordinator import Coordinator
+    from backend.federation.rounds.coordinator import Coordinator
 
 TENSORS_MEDIA_TYPE = "application/vnd.safetensors"
 
@@ -37,7 +37,7 @@ def router(services: Services) -> APIRouter:
         responses=answers(also={200: RoundStatus, 204: None}),
     )
     def current() -> Response:
-        coordinator.looks.note()
+        coordinator.polls.note()
         return _message_or_nothing(coordinator.current())
 
     @routes.post(

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Path, Request, Response
 from backend.api.openapi import WITH_BODY, answers, takes
 from backend.api.reading import JSON, parse, require_media_type
 from backend.api.rounds import read_body, require_length
-from backend.federation.secure_rounds import MESSAGES
+from backend.federation.rounds.secure import MESSAGES
 from device_app.wire.ids import Message, Pseudonym, RoundId
 from device_app.wire.rounds import SumStage, UploadReceipt
 from device_app.wire.secagg import Agreements, Roster, Sharers, Shares, Survivors

@@ -10,8 +10,8 @@ import numpy as np
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from backend.console.room import Room, Values
-from backend.counting.book import CountBook
+from backend.console.controller import ConsoleController, Values
+from backend.popularity.store import CountRepository
 from backend.recall.catalogue import Catalogue
 
 SHOWN = 40
@@ -32,9 +32,9 @@ class CountedNews:
     times_usual: float
 
 
-def router(room: Room) -> APIRouter:
+def router(controller: ConsoleController) -> APIRouter:
     """The page of counts."""
-    services = room.services
+    services = controller.services
     routes = APIRouter()
 
     @routes.get("/counts")
@@ -47,12 +47,12 @@ def router(room: Room) -> APIRouter:
                 "half_life_hours": services.counts.half_life_hours,
             }
 
-        return room.show(request, "counts", view)
+        return controller.show(request, "counts", view)
 
     return routes
 
 
-def counted_news(catalogue: Catalogue, counts: CountBook, now: datetime) -> list[CountedNews]:
+def counted_news(catalogue: Catalogue, counts: CountRepository, now: datetime) -> list[CountedNews]:
     """The news that counts lift most, most popular first; none before the first count."""
     if not len(catalogue) or not catalogue.counted:
         return []

@@ -41,7 +41,7 @@ class UploadCost:
 
 
 @dataclass(frozen=True)
-class SumCost:
+class DeclaredSumCost:
     """What an opened sum of a system costs a device in it, by how many survived; no epsilons where it is exact."""
 
     system: str
@@ -65,20 +65,20 @@ def upload_costs(services: Services) -> list[UploadCost]:
     manifest = services.releases.current_manifest()
     costs = []
     for spec in SYSTEMS.values():
-        law = spec.protection
-        if manifest is None or spec.model not in manifest.models or not isinstance(law, LocalLaplace):
+        protection = spec.protection
+        if manifest is None or spec.model not in manifest.models or not isinstance(protection, LocalLaplace):
             continue
         coordinates = sum(array.size for array in services.releases.weights(manifest, spec.model).values())
         costs.append(
             UploadCost(
-                spec.name, law.clip, law.scale, coordinates, law.epsilon_per_coordinate(),
-                law.epsilon_per_upload(coordinates),
+                spec.name, protection.clip, protection.scale, coordinates, protection.epsilon_per_coordinate(),
+                protection.epsilon_per_upload(coordinates),
             )
         )  # fmt: skip
     return costs
 
 
-def sum_costs() -> list[SumCost]:
+def sum_costs() -> list[DeclaredSumCost]:
     """The cost of every system whose updates leave under masks.
 
     Formal guarantees: each survivor's share of discrete Gaussian noise stands in the opened sum; zero-concentrated
@@ -87,8 +87,10 @@ def sum_costs() -> list[SumCost]:
     """
     costs = []
     for spec in SYSTEMS.values():
-        law = spec.protection
-        if isinstance(law, SUMMED):
-            epsilons = tuple(law.epsilon(survivors, COORDINATES) for survivors in SURVIVORS) if law.sigma else ()
-            costs.append(SumCost(spec.name, epsilons, law.delta))
+        protection = spec.protection
+        if isinstance(protection, SUMMED):
+            epsilons = (
+                tuple(protection.epsilon(survivors, COORDINATES) for survivors in SURVIVORS) if protection.sigma else ()
+            )
+            costs.append(DeclaredSumCost(spec.name, epsilons, protection.delta))
     return costs

@@ -8,16 +8,16 @@ from typing import Annotated
 from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import Response
 
-from backend.console.room import Room, Values
-from backend.news.pool import IngestRow
+from backend.console.controller import ConsoleController, Values
+from backend.news.pool import IngestSummary
 
 FOUND_SHOWN = 50
 RUNS_SHOWN = 20
 
 
-def router(room: Room) -> APIRouter:
+def router(controller: ConsoleController) -> APIRouter:
     """Routes of the pool page."""
-    services = room.services
+    services = controller.services
     routes = APIRouter()
 
     @routes.get("/pool")
@@ -27,7 +27,7 @@ def router(room: Room) -> APIRouter:
             rows = services.pool.live(datetime.now(UTC)) if query else []
             found = [row for row in rows if query in row.title.lower() or query == row.id.lower()]
             runs = services.pool.ingests(100)
-            newest: dict[str, IngestRow] = {}
+            newest: dict[str, IngestSummary] = {}
             for run in runs:
                 newest.setdefault(run.source, run)
             return {
@@ -40,10 +40,10 @@ def router(room: Room) -> APIRouter:
                 "found_count": len(found),
             }
 
-        return room.show(request, "pool", view)
+        return controller.show(request, "pool", view)
 
     @routes.post("/pool/take-down")
     def take_down(request: Request, news_id: Annotated[str, Form(min_length=1, max_length=80)]) -> Response:
-        return room.do(request, lambda: services.pool.take_down(news_id), "/console/pool", "taken-down")
+        return controller.do(request, lambda: services.pool.take_down(news_id), "/console/pool", "taken-down")
 
     return routes

@@ -13,7 +13,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from backend.console.room import Room, Values
+from backend.console.controller import ConsoleController, Values
 from backend.federation.scores import Score
 
 WIDTH, HEIGHT = 440.0, 230.0
@@ -45,7 +45,7 @@ class Curve(BaseModel):
     points: tuple[Point, ...]
 
 
-class Measured(BaseModel):
+class MeasuredCurves(BaseModel):
     """What `ownfeed bench quality` writes."""
 
     model_config = ConfigDict(frozen=True)
@@ -68,7 +68,7 @@ class Mark:
 
 
 @dataclass(frozen=True)
-class Drawing:
+class CurveDrawing:
     """Gains with their intervals. level is where no gain is; ticks are (x, label) and (y, label).
 
     joined: the gains are all over one release, so that a line from one to the next means something.
@@ -92,15 +92,15 @@ def quality_file() -> Path:
     return platformdirs.user_cache_path("ownfeed") / "bench" / "quality.json"
 
 
-def measured() -> Measured | None:
+def measured() -> MeasuredCurves | None:
     """What the bench last measured on this machine; None if it never ran, or wrote another format."""
     try:
-        return Measured.model_validate_json(quality_file().read_bytes())
+        return MeasuredCurves.model_validate_json(quality_file().read_bytes())
     except (FileNotFoundError, ValidationError):
         return None
 
 
-def drawing(name: str, rows: Sequence[tuple[str, float, float, float]]) -> Drawing:
+def drawing(name: str, rows: Sequence[tuple[str, float, float, float]]) -> CurveDrawing:
     """rows are (label, gain, low, high), evenly spaced; at least one."""
     low, high = min(0.0, *(row[2] for row in rows)), max(0.0, *(row[3] for row in rows))
     low, high = (low, high) if high > low else (low - 0.001, high + 0.001)
@@ -113,7 +113,7 @@ def drawing(name: str, rows: Sequence[tuple[str, float, float, float]]) -> Drawi
 
     every = ceil(len(rows) / LABELS_MOST)
     grid = [low + (high - low) * step / GRID for step in range(GRID + 1)]
-    return Drawing(
+    return CurveDrawing(
         WIDTH,
         HEIGHT,
         LEFT,
@@ -127,12 +127,12 @@ def drawing(name: str, rows: Sequence[tuple[str, float, float, float]]) -> Drawi
     )
 
 
-def of_curve(curve: Curve) -> Drawing:
+def of_curve(curve: Curve) -> CurveDrawing:
     """A measured curve, by rounds."""
     return drawing(curve.name, [(str(each.rounds), each.gain, each.low, each.high) for each in curve.points])
 
 
-def of_scores(found: Sequence[Score]) -> Drawing | None:
+def of_scores(found: Sequence[Score]) -> CurveDrawing | None:
     """What the gate has found, oldest first; None before its first verdict."""
     if not found:
         return None
@@ -146,14 +146,14 @@ def of_scores(found: Sequence[Score]) -> Drawing | None:
     return replace(drawn, joined=False)
 
 
-def router(room: Room) -> APIRouter:
+def router(controller: ConsoleController) -> APIRouter:
     """The quality page."""
     routes = APIRouter()
 
     @routes.get("/quality")
     def quality(request: Request) -> Response:
         def view() -> Values:
-            found, told = measured(), room.services.coordinator.scores()
+            found, told = measured(), controller.services.coordinator.scores()
             return {
                 "measured": found,
                 "drawings": [of_curve(each) for each in found.curves] if found else [],
@@ -161,6 +161,6 @@ def router(room: Room) -> APIRouter:
                 "scored": of_scores(told),
             }
 
-        return room.show(request, "quality", view)
+        return controller.show(request, "quality", view)
 
     return routes

@@ -12,7 +12,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from backend.console.room import Room
+from backend.console.controller import ConsoleController
 from device_app.wire.releases import Codebook
 
 WIDTH, HEIGHT, MARGIN = 760.0, 340.0, 24.0
@@ -44,7 +44,7 @@ class Gain(BaseModel):
     high: float
 
 
-class Row(BaseModel):
+class FrontierPoint(BaseModel):
     """One mode at one epsilon, as experiments/recall/frontier.py writes it."""
 
     model_config = ConfigDict(frozen=True)
@@ -59,12 +59,12 @@ class Row(BaseModel):
     attack: tuple[float, float] | None
 
 
-class Measured(BaseModel):
+class MeasuredFrontier(BaseModel):
     """The part of the bench's file that is shown."""
 
     model_config = ConfigDict(frozen=True)
 
-    rows: tuple[Row, ...]
+    rows: tuple[FrontierPoint, ...]
     wide: float
     readers: int
 
@@ -88,7 +88,7 @@ class Level:
 
 
 @dataclass(frozen=True)
-class Drawing:
+class FrontierDrawing:
     """Gain in R@400 over popularity against epsilon."""
 
     width: float
@@ -105,15 +105,15 @@ def frontier_file() -> Path:
     return platformdirs.user_cache_path("ownfeed") / "bench" / "recall-frontier.json"
 
 
-def measured() -> Measured | None:
+def measured() -> MeasuredFrontier | None:
     """What the bench last measured on this machine; None if it never ran, or wrote another format."""
     try:
-        return Measured.model_validate_json(frontier_file().read_bytes())
+        return MeasuredFrontier.model_validate_json(frontier_file().read_bytes())
     except (FileNotFoundError, ValidationError):
         return None
 
 
-def drawing(rows: Sequence[Row]) -> Drawing:
+def drawing(rows: Sequence[FrontierPoint]) -> FrontierDrawing:
     """Lines of the modes that have an epsilon, levels of those that have none."""
     gains = [row.gain[DEPTH].mean for row in rows]
     low, high, right = min(0.0, *gains), max(1.0, *gains), WIDTH - NAMES_WIDTH
@@ -133,7 +133,7 @@ def drawing(rows: Sequence[Row]) -> Drawing:
     across = {row.mode: y(row.gain[DEPTH].mean) for row in rows if row.mode in LEVELS}
     ends = {mode: points[-1][1] for mode, points in curves.items()} | across
     names = dict(zip(ends, apart(list(ends.values()), NAME_HEIGHT), strict=True))
-    return Drawing(
+    return FrontierDrawing(
         WIDTH,
         HEIGHT,
         MARGIN,
@@ -170,7 +170,7 @@ def _told(book: Codebook) -> dict[str, float]:
     return {"size": book.size, "epsilon": book.epsilon, "truth": truth, "size_bytes": book.prototypes.size_bytes}
 
 
-def router(room: Room) -> APIRouter:
+def router(controller: ConsoleController) -> APIRouter:
     """The recall page."""
     routes = APIRouter()
 
@@ -178,13 +178,13 @@ def router(room: Room) -> APIRouter:
     def recall(request: Request) -> Response:
         def view() -> dict[str, object]:
             found = measured()
-            manifest = room.services.releases.current_manifest()
+            manifest = controller.services.releases.current_manifest()
             return {
                 "codebooks": [_told(book) for book in manifest.recall.codebooks] if manifest else [],
                 "measured": found,
                 "drawing": drawing(found.rows) if found else None,
             }
 
-        return room.show(request, "recall", view)
+        return controller.show(request, "recall", view)
 
     return routes

@@ -7,24 +7,24 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Request
 from fastapi.responses import Response
 
-from backend.console.room import Room
+from backend.console.controller import ConsoleController
 from backend.releases.publish import roll_back
 from device_app.wire.ids import ReleaseId
 
 
-def router(room: Room) -> APIRouter:
+def router(controller: ConsoleController) -> APIRouter:
     """Routes of the releases page."""
-    releases = room.services.releases
+    releases = controller.services.releases
     routes = APIRouter()
 
     @routes.get("/releases")
     def listed(request: Request) -> Response:
-        return room.show(
+        return controller.show(
             request, "releases", lambda: {"releases": releases.history(), "manifest": releases.current_manifest()}
         )
 
     @routes.post("/releases/{release}/roll-back")
     def back_to(request: Request, release: Annotated[ReleaseId, Path()]) -> Response:
-        return room.do(request, lambda: roll_back(releases, release), "/console/releases", "rolled-back")
+        return controller.do(request, lambda: roll_back(releases, release), "/console/releases", "rolled-back")
 
     return routes

@@ -8,14 +8,14 @@ from fastapi import APIRouter, Form, Path, Request
 from fastapi.responses import Response
 
 from backend.console import figures
-from backend.console.room import Room, Values
-from backend.federation.coordinator import Coordinator
+from backend.console.controller import ConsoleController, Values
 from backend.federation.errors import RoundImpossible
-from backend.federation.orders import COHORT_DEFAULT, COHORT_LIMIT, SECONDS_LIMIT, minimum_of
-from backend.federation.round import UNDER_WAY
-from backend.federation.strategies.strategy import RoundOrder
+from backend.federation.rounds.coordinator import Coordinator
+from backend.federation.rounds.opening import COHORT_DEFAULT, COHORT_LIMIT, SECONDS_LIMIT, minimum_of
+from backend.federation.rounds.scheduling import EVERY_MINUTES_LIMIT, Schedule
+from backend.federation.rounds.states import UNDER_WAY
+from backend.federation.strategies.strategy import RoundRequest
 from backend.federation.systems import SYSTEMS
-from backend.federation.timetable import EVERY_MINUTES_LIMIT, Schedule
 from device_app.wire.ids import RoundId
 from device_app.wire.protections import LocalLaplace, Protection, SecureSum
 from device_app.wire.rounds import RoundStatus
@@ -24,9 +24,9 @@ CHOSEN = "small_ranker_secure"
 """What the form offers first."""
 
 
-def router(room: Room) -> APIRouter:
+def router(controller: ConsoleController) -> APIRouter:
     """Routes of the rounds page; `/rounds/live` is what its script reads."""
-    coordinator = room.services.coordinator
+    coordinator = controller.services.coordinator
     routes = APIRouter()
 
     @routes.get("/rounds")
@@ -47,14 +47,14 @@ def router(room: Room) -> APIRouter:
                 "chosen": CHOSEN,
                 "protected": protected,
                 "scheduled": scheduled,
-                "timings": coordinator.timetable.timings(),
-                "waiting": coordinator.looks.waiting(),
+                "timings": coordinator.scheduler.timings(),
+                "waiting": coordinator.polls.waiting(),
                 "minutes_limit": EVERY_MINUTES_LIMIT,
                 "spending": coordinator.spending(),
                 "under_way": UNDER_WAY,
             }
 
-        return room.show(request, "rounds", view)
+        return controller.show(request, "rounds", view)
 
     @routes.get("/rounds/live")
     def live(request: Request) -> Response:
@@ -64,7 +64,7 @@ def router(room: Room) -> APIRouter:
                 return {"round": None, "state": None, "figures": {}}
             return {"round": current.round, "state": current.state, "figures": live_figures(current)}
 
-        return room.tell(request, view)
+        return controller.tell(request, view)
 
     @routes.post("/rounds")
     def start(
@@ -77,15 +77,15 @@ def router(room: Room) -> APIRouter:
         def deed() -> object:
             return coordinator.open_round(system, cohort=cohort, cohort_minimum=cohort_minimum, seconds=seconds)
 
-        return room.do(request, deed, "/console/rounds", "opened")
+        return controller.do(request, deed, "/console/rounds", "opened")
 
     @routes.post("/rounds/pause")
     def pause(request: Request) -> Response:
-        return room.do(request, coordinator.timetable.pause, "/console/rounds", "paused")
+        return controller.do(request, coordinator.scheduler.pause, "/console/rounds", "paused")
 
     @routes.post("/rounds/resume")
     def resume(request: Request) -> Response:
-        return room.do(request, coordinator.timetable.resume, "/console/rounds", "resumed")
+        return controller.do(request, coordinator.scheduler.resume, "/console/rounds", "resumed")
 
     @routes.post("/rounds/schedule")
     def schedule(
@@ -98,19 +98,19 @@ def router(room: Room) -> APIRouter:
         waiting: Annotated[str, Form(max_length=20)] = "",
     ) -> Response:
         def deed() -> object:
-            order = RoundOrder(system, cohort, cohort_minimum, seconds)
+            order = RoundRequest(system, cohort, cohort_minimum, seconds)
             every, many = _number("every_minutes", every_minutes), _number("waiting", waiting)
-            return coordinator.timetable.set(Schedule(order, every, None if many is None else int(many)))
+            return coordinator.scheduler.set(Schedule(order, every, None if many is None else int(many)))
 
-        return room.do(request, deed, "/console/rounds", "scheduled")
+        return controller.do(request, deed, "/console/rounds", "scheduled")
 
     @routes.post("/rounds/unschedule")
     def unschedule(request: Request) -> Response:
-        return room.do(request, lambda: coordinator.timetable.set(None), "/console/rounds", "unscheduled")
+        return controller.do(request, lambda: coordinator.scheduler.set(None), "/console/rounds", "unscheduled")
 
     @routes.post("/rounds/{round_id}/cancel")
     def cancel(request: Request, round_id: Annotated[RoundId, Path()]) -> Response:
-        return room.do(request, lambda: coordinator.cancel(round_id), "/console/rounds", "cancelled")
+        return controller.do(request, lambda: coordinator.cancel(round_id), "/console/rounds", "cancelled")
 
     return routes
 
@@ -190,25 +190,27 @@ def opened_words(status: RoundStatus) -> str:
     return f"{published}the sum of {status.survivors:,} devices, {cost}"
 
 
-def protected(law: Protection) -> str:
+def protected(protection: Protection) -> str:
     """What a device does to what it sends, in a sentence or two."""
-    if isinstance(law, LocalLaplace):
+    if isinstance(protection, LocalLaplace):
         return (
-            f"Every number is cut to ±{figures.number(law.clip)} and covered with Laplace noise of scale "
-            f"{figures.number(law.scale)} before it leaves; the server sees each update."
+            f"Every number is cut to ±{figures.number(protection.clip)} and covered with Laplace noise of scale "
+            f"{figures.number(protection.scale)} before it leaves; the server sees each update."
         )
     noise = (
         "Each device adds its share of noise before masking."
-        if law.sigma
+        if protection.sigma
         else "There is no noise in the sum: what it tells of one reader is hidden by the others alone."
     )
-    if isinstance(law, SecureSum):
+    if isinstance(protection, SecureSum):
         return (
-            f"Scaled to a length of at most {figures.number(law.clip)} and sent under masks; the server can open only "
+            f"Scaled to a length of at most {figures.number(protection.clip)} and sent under masks; the server can "
+            f"open only "
             f"the sum of all. {noise}"
         )
     return (
-        f"Marks of at most {law.rows_limit:,} news under masks; the server can open only what all together come to. "
+        f"Marks of at most {protection.rows_limit:,} news under masks; the server can open only what all together "
+        f"come to. "
         f"{noise}"
     )
 

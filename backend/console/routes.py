@@ -8,11 +8,11 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from backend.console import counts_pages, pool_pages, quality_pages, recall_pages, release_pages, round_pages
+from backend.console.alerts import alerts
+from backend.console.auth import is_own_form, is_token, let_in
+from backend.console.controller import ConsoleController
 from backend.console.declared import SURVIVORS, report_cost, sum_costs, upload_costs
-from backend.console.door import is_own_form, is_token, let_in
-from backend.console.press import Press
-from backend.console.room import Room
-from backend.console.troubles import troubles
+from backend.console.renderer import TemplateRenderer
 
 if TYPE_CHECKING:
     from backend.composition import Services
@@ -22,32 +22,34 @@ SPARK_REQUESTS = 200
 
 def router(services: Services) -> APIRouter:
     """Every route of the console, under /console."""
-    room = Room(services, Press())
+    controller = ConsoleController(services, TemplateRenderer())
     routes = APIRouter(prefix="/console", include_in_schema=False)
 
     @routes.get("/static/{version}/{name:path}")
     def static(version: str, name: str) -> Response:
-        return room.press.file(version, name)
+        return controller.renderer.file(version, name)
 
     @routes.post("/sign-in")
     async def sign_in(request: Request) -> Response:
         if not is_own_form(request):
-            return room.refused(request)
+            return controller.refused(request)
         form = await request.form()
         if is_token(str(form.get("token", "")), services.admin_token):
             return let_in(request, services.admin_token, "/console")
-        return room.press.page(request, "sign_in", status_code=401, problem="That is not this backend's token.")
+        return controller.renderer.page(
+            request, "sign_in", status_code=401, problem="That is not this backend's token."
+        )
 
     for pages in (pool_pages, counts_pages, release_pages, recall_pages, round_pages, quality_pages):
-        routes.include_router(pages.router(room))
+        routes.include_router(pages.router(controller))
 
     @routes.get("")
     def overview(request: Request) -> Response:
-        return room.show(
+        return controller.show(
             request,
             "overview",
             lambda: {
-                "troubles": troubles(services),
+                "alerts": alerts(services),
                 "catalogue": services.live.current,
                 "newest_at": max(services.live.current.published_at, default=None),
                 "releases": services.releases.history()[:1],
@@ -68,11 +70,11 @@ def router(services: Services) -> APIRouter:
                 "survivors": SURVIVORS,
             }
 
-        return room.show(request, "privacy", view)
+        return controller.show(request, "privacy", view)
 
     @routes.get("/latency")
     def latency(request: Request) -> Response:
-        return room.show(
+        return controller.show(
             request,
             "latency",
             lambda: {

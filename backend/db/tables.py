@@ -28,7 +28,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 from backend.db.base import Base, UtcDateTime
 
 
-class News(Base):
+class NewsRow(Base):
     """A piece of news without its body; `number` counts arrivals and is never given twice."""
 
     __tablename__ = "news"
@@ -53,7 +53,7 @@ class News(Base):
     __table_args__ = (CheckConstraint("weight >= 0 AND weight <= 1", name="weight_in_unit_interval"),)
 
 
-class Body(Base):
+class BodyRow(Base):
     """The text of a piece of news, apart so that listing the pool never reads it."""
 
     __tablename__ = "bodies"
@@ -62,7 +62,7 @@ class Body(Base):
     body: Mapped[str] = mapped_column(Text)
 
 
-class Vector(Base):
+class VectorRow(Base):
     """The embedding of a title by one encoder: little-endian float32."""
 
     __tablename__ = "vectors"
@@ -74,7 +74,7 @@ class Vector(Base):
     __table_args__ = (Index("ix_vectors_news", "news"),)
 
 
-class Duplicate(Base):
+class DuplicateRow(Base):
     """`news` says the same as the older `original`; `similarity` is the exact Jaccard index of their shingles."""
 
     __tablename__ = "duplicates"
@@ -84,7 +84,7 @@ class Duplicate(Base):
     similarity: Mapped[float] = mapped_column(Float(53))
 
 
-class Bucket(Base):
+class BucketRow(Base):
     """One MinHash band of a live piece of news: those that share a bucket are compared exactly.
 
     No foreign key: ten rows a piece of news would each pay a look-up, and the pool removes them itself.
@@ -97,7 +97,7 @@ class Bucket(Base):
     news: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
 
 
-class Feed(Base):
+class FeedRow(Base):
     """What a feed's server said last, for a conditional GET."""
 
     __tablename__ = "feeds"
@@ -108,7 +108,7 @@ class Feed(Base):
     fetched_at: Mapped[datetime] = mapped_column(UtcDateTime)
 
 
-class Ingest(Base):
+class IngestRow(Base):
     """One finished run of a source, and what became of its rows; `failure` says why it stopped early.
 
     rejections: the first rejected rows, each with `line`, `field` and `reason`; `rejected` counts all of them.
@@ -130,7 +130,7 @@ class Ingest(Base):
     rejections: Mapped[list[dict[str, Any]]] = mapped_column(JSON, server_default=text("'[]'"))
 
 
-class PoolVersion(Base):
+class PoolVersionRow(Base):
     """One row: raised in the same transaction as every change. Writers on PostgreSQL queue on it."""
 
     __tablename__ = "pool_version"

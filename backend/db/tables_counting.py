@@ -10,7 +10,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 from backend.db.base import Base, UtcDateTime
 
 
-class CountRound(Base):
+class CountRoundRow(Base):
     """One count that was opened: of how many devices, and the variance of the noise on each number, in clicks^2 and
     displays^2."""
 
@@ -23,7 +23,7 @@ class CountRound(Base):
     clicks_variance: Mapped[float] = mapped_column(Float(53))
 
 
-class NewsCount(Base):
+class NewsCountRow(Base):
     """Displays and clicks of one piece of news in one count, as they were opened: noisy, and negative at times.
 
     A row stands for every piece of news that was asked about, also for those whose numbers are noise alone.

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 from backend.db.base import Base, UtcDateTime
 
 
-class Release(Base):
+class ReleaseRow(Base):
     """One published release. A row is written once, after every blob it names is on disk, and never changes.
 
     The current release is the one of the highest number. `facts` holds what was measured when it was made.
@@ -40,12 +40,12 @@ class KeyRotationRow(Base):
     release: Mapped[int] = mapped_column(ForeignKey("releases.number"))
 
 
-class Round(Base):
+class RoundRow(Base):
     """One training round and the state it is in.
 
-    The states are those of `backend.federation.round`; while a secure sum is under way the row says `open`, and the
-    stage is the sum's own (`SecureSumRow`), so that there is one truth. survivors, epsilon and delta: of an opened sum.
-    follows: the round whose end ordered this one. facts: what the round came to, says: in a sentence.
+    The states are those of `backend.federation.rounds.states`; while a secure sum is under way the row says `open`,
+    and the stage is the sum's own (`SecureSumRow`), so that there is one truth. survivors, epsilon and delta: of an
+    opened sum. follows: the round whose end ordered this one. facts: what the round came to, says: in a sentence.
     memory: of its optimizer. places_refused: to addresses that had as many as one may have, or get none (`retries`).
     """
 
@@ -79,12 +79,12 @@ class Round(Base):
     )
 
 
-class RoundOrderRow(Base):
+class FollowUpRow(Base):
     """A round that another one's end has ordered, written in that end's transaction.
 
     Neither opened nor a reason: it's still to be opened. reason: why it can't be. retries: 0 for what a conclusion
-    orders; the n-th time that a failed round is opened again, n. refused_sources: get no place in it (`Participation`),
-    erased when it has ended.
+    orders; the n-th time that a failed round is opened again, n. refused_sources: get no place in it
+    (`ParticipationRow`), erased when it has ended.
     """
 
     __tablename__ = "round_orders"
@@ -97,8 +97,8 @@ class RoundOrderRow(Base):
     refused_sources: Mapped[list[str] | None] = mapped_column(JSON(none_as_null=True))
 
 
-class TimetableRow(Base):
-    """When rounds open by themselves, and whether any may: the one row `backend.federation.timetable` keeps."""
+class ScheduleRow(Base):
+    """When rounds open by themselves, and whether any may: the one row `backend.federation.rounds.scheduling` keeps."""
 
     __tablename__ = "timetable"
 
@@ -111,7 +111,7 @@ class TimetableRow(Base):
     __table_args__ = (CheckConstraint('"only" = 1', name="one_row"),)
 
 
-class Participation(Base):
+class ParticipationRow(Base):
     """One place in a round: offered, and perhaps used. A pseudonym uploads once.
 
     source: a keyed hash of the network address that asked for it, erased when the round has ended.

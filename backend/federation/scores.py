@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sqlalchemy import Engine, select
 
 from backend.db.sessions import reading_session
-from backend.db.tables_federation import Round
+from backend.db.tables_federation import RoundRow
 
 KEPT = 60
 
@@ -31,9 +31,9 @@ def scores(engine: Engine, limit: int = KEPT) -> list[Score]:
     """The last verdicts, oldest first."""
     with reading_session(engine) as session:
         rows = session.execute(
-            select(Round.number, Round.facts)
-            .where(Round.state == "applied", Round.facts.is_not(None), Round.system == "release_gate")
-            .order_by(Round.number.desc())
+            select(RoundRow.number, RoundRow.facts)
+            .where(RoundRow.state == "applied", RoundRow.facts.is_not(None), RoundRow.system == "release_gate")
+            .order_by(RoundRow.number.desc())
             .limit(limit)
         ).all()
     found = []

@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from backend.db.chunks import among
-from backend.db.tables import Body, News, Vector
+from backend.db.tables import BodyRow, NewsRow, VectorRow
 from backend.news.duplicates import Text, link, unlink
 from backend.news.item import NewsItem
 
@@ -31,7 +31,7 @@ class _Slot:
     item: NewsItem | None = None
 
 
-class Batch:
+class DeliveryBatch:
     """Deliveries in order; the later of two with the same id wins. Lives within one write transaction."""
 
     def __init__(self, connection: Connection, *, source: str, now: datetime, next_number: int) -> None:
@@ -53,15 +53,15 @@ class Batch:
     def _slots(self, ids: set[str]) -> dict[str, _Slot]:
         slots: dict[str, _Slot] = {}
         columns = (
-            News.id,
-            News.number,
-            News.content_digest,
-            News.title,
-            News.abstract,
-            News.published_at,
-            News.taken_down_at,
+            NewsRow.id,
+            NewsRow.number,
+            NewsRow.content_digest,
+            NewsRow.title,
+            NewsRow.abstract,
+            NewsRow.published_at,
+            NewsRow.taken_down_at,
         )
-        for row in self._connection.execute(select(*columns).where(among(self._connection, News.id, ids))):
+        for row in self._connection.execute(select(*columns).where(among(self._connection, NewsRow.id, ids))):
             slots[row.id] = _Slot(
                 number=row.number,
                 digest=row.content_digest,
@@ -93,15 +93,15 @@ class Batch:
         orphans = unlink(self._connection, moved)
         if new:
             self._connection.execute(
-                insert(News),
+                insert(NewsRow),
                 [self._values(slot) | {"number": slot.number, "added_at": self._now} for slot in new],
             )
         if changed:
-            one = update(News).where(News.number == bindparam("at"))
+            one = update(NewsRow).where(NewsRow.number == bindparam("at"))
             self._connection.execute(one, [self._values(slot) | {"at": slot.number} for slot in changed])
         self._replace_bodies(new, changed)
         retitled = [slot.number for slot in changed if slot.old and slot.item and slot.old.title != slot.item.title]
-        self._connection.execute(delete(Vector).where(among(self._connection, Vector.news, retitled)))
+        self._connection.execute(delete(VectorRow).where(among(self._connection, VectorRow.news, retitled)))
         fresh = {
             slot.number: Text(slot.item.title, slot.item.abstract)
             for slot in written
@@ -110,13 +110,13 @@ class Batch:
         self.duplicates = link(self._connection, fresh, orphans)
 
     def _replace_bodies(self, new: list[_Slot], changed: list[_Slot]) -> None:
-        old = among(self._connection, Body.news, [slot.number for slot in changed])
-        self._connection.execute(delete(Body).where(old))
+        old = among(self._connection, BodyRow.news, [slot.number for slot in changed])
+        self._connection.execute(delete(BodyRow).where(old))
         bodies = [
             {"news": slot.number, "body": slot.item.body} for slot in (*new, *changed) if slot.item and slot.item.body
         ]
         if bodies:
-            self._connection.execute(insert(Body), bodies)
+            self._connection.execute(insert(BodyRow), bodies)
 
     def _values(self, slot: _Slot) -> dict[str, Any]:
         assert slot.item is not None

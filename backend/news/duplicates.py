@@ -16,7 +16,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection, bindparam, delete, insert, select
 
 from backend.db.chunks import among
-from backend.db.tables import Bucket, Duplicate, News
+from backend.db.tables import BucketRow, DuplicateRow, NewsRow
 from backend.news.shingles import DUPLICATE_THRESHOLD, bucket_keys, jaccard, shingles
 
 
@@ -41,11 +41,11 @@ def unlink(connection: Connection, gone: Mapping[int, Text]) -> set[int]:
     """
     pairs = [{"b": key, "n": number} for number, keys in _keys(gone).items() for key in keys]
     if pairs:
-        one = delete(Bucket).where(Bucket.bucket == bindparam("b"), Bucket.news == bindparam("n"))
+        one = delete(BucketRow).where(BucketRow.bucket == bindparam("b"), BucketRow.news == bindparam("n"))
         connection.execute(one, pairs)
-    orphaned = among(connection, Duplicate.original, gone)
-    orphans = set(connection.scalars(select(Duplicate.news).where(orphaned)))
-    connection.execute(delete(Duplicate).where(among(connection, Duplicate.news, gone) | orphaned))
+    orphaned = among(connection, DuplicateRow.original, gone)
+    orphans = set(connection.scalars(select(DuplicateRow.news).where(orphaned)))
+    connection.execute(delete(DuplicateRow).where(among(connection, DuplicateRow.news, gone) | orphaned))
     return orphans - gone.keys()
 
 
@@ -57,7 +57,7 @@ def link(connection: Connection, fresh: Mapping[int, Text], orphans: Iterable[in
     keys_of = _keys(fresh)
     rows = [{"bucket": key, "news": number} for number, keys in keys_of.items() for key in keys]
     if rows:
-        connection.execute(insert(Bucket), rows)
+        connection.execute(insert(BucketRow), rows)
     found = _Neighbourhood(connection, keys_of).settle({*fresh, *orphans})
     return sum(1 for number in fresh if found.get(number) is not None)
 
@@ -135,7 +135,7 @@ class _Neighbourhood:
         ]
 
     def _linked_to(self, number: int) -> list[int]:
-        linked = list(self._connection.scalars(select(Duplicate.news).where(Duplicate.original == number)))
+        linked = list(self._connection.scalars(select(DuplicateRow.news).where(DuplicateRow.original == number)))
         self._read_rows(linked)
         return linked
 
@@ -160,22 +160,22 @@ class _Neighbourhood:
         self._keys |= _keys({number: self._text[number] for number in numbers if number not in self._keys})
         unread = {key for number in numbers for key in self._keys[number]} - self._bucket.keys()
         self._bucket.update((key, []) for key in unread)
-        sharing = among(self._connection, Bucket.bucket, unread)
-        for key, number in self._connection.execute(select(Bucket.bucket, Bucket.news).where(sharing)):
+        sharing = among(self._connection, BucketRow.bucket, unread)
+        for key, number in self._connection.execute(select(BucketRow.bucket, BucketRow.news).where(sharing)):
             self._bucket[key].append(number)
         self._read_rows({number for key in unread for number in self._bucket[key]})
 
     def _read_rows(self, numbers: Iterable[int]) -> None:
-        columns = select(News.number, News.title, News.abstract, News.published_at, Duplicate.original)
-        joined = columns.outerjoin(Duplicate, Duplicate.news == News.number)
-        wanted = among(self._connection, News.number, {number for number in numbers if number not in self._age})
+        columns = select(NewsRow.number, NewsRow.title, NewsRow.abstract, NewsRow.published_at, DuplicateRow.original)
+        joined = columns.outerjoin(DuplicateRow, DuplicateRow.news == NewsRow.number)
+        wanted = among(self._connection, NewsRow.number, {number for number in numbers if number not in self._age})
         for number, title, abstract, published_at, original in self._connection.execute(joined.where(wanted)):
             self._age[number] = (published_at, number)
             self._text[number] = Text(title, abstract)
             self._original[number] = original
 
     def _write(self, decided: Mapping[int, Link | None]) -> None:
-        self._connection.execute(delete(Duplicate).where(among(self._connection, Duplicate.news, decided)))
+        self._connection.execute(delete(DuplicateRow).where(among(self._connection, DuplicateRow.news, decided)))
         rows = [{"news": number, **found._asdict()} for number, found in decided.items() if found]
         if rows:
-            self._connection.execute(insert(Duplicate), rows)
+            self._connection.execute(insert(DuplicateRow), rows)

@@ -16,13 +16,13 @@ from sqlalchemy.orm import aliased
 
 from backend.db.chunks import among, chunks
 from backend.db.engine import reading, writing
-from backend.db.tables import Body, Duplicate, Ingest, News, PoolVersion, Vector
-from backend.news.batch import Batch
+from backend.db.tables import BodyRow, DuplicateRow, IngestRow, NewsRow, PoolVersionRow, VectorRow
+from backend.news.batch import DeliveryBatch
 from backend.news.duplicates import Text, link, unlink
 from backend.news.errors import UnknownNews
 from backend.news.item import NewsItem
 from backend.news.report import KEPT_REJECTIONS, IngestReport, Rejection
-from backend.news.version import raise_version, take_turn
+from backend.news.version import lock_version, raise_version
 
 NEWS_LIFETIME = timedelta(days=30)
 EXPIRED_PER_TRANSACTION = 1_000
@@ -62,7 +62,7 @@ class PoolCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class IngestRow:
+class IngestSummary:
     """One run of a source, as the console lists it; rejections are the first of `rejected` malformed rows, by line."""
 
     source: str
@@ -110,8 +110,8 @@ class NewsPool:
         started = time.perf_counter()
         delivered = list(items)
         with writing(self._engine) as connection:
-            turn = take_turn(connection)
-            batch = Batch(connection, source=source, now=self._clock(), next_number=turn.next_number)
+            turn = lock_version(connection)
+            batch = DeliveryBatch(connection, source=source, now=self._clock(), next_number=turn.next_number)
             batch.store(delivered)
             if batch.added or batch.updated:
                 raise_version(connection, next_number=batch.next_number)
@@ -126,28 +126,30 @@ class NewsPool:
 
     def live(self, now: datetime) -> list[PoolRow]:
         """All news neither expired at `now` nor taken down, in the order of arrival."""
-        original = aliased(News)
-        alive = News.taken_down_at.is_(None) & (News.published_at > self.horizon(now))
+        original = aliased(NewsRow)
+        alive = NewsRow.taken_down_at.is_(None) & (NewsRow.published_at > self.horizon(now))
         columns = (
-            News.number,
-            News.id,
-            News.title,
-            News.abstract,
-            News.url,
-            News.publisher,
-            News.section,
-            News.topic,
-            News.story,
-            News.published_at,
-            News.weight,
+            NewsRow.number,
+            NewsRow.id,
+            NewsRow.title,
+            NewsRow.abstract,
+            NewsRow.url,
+            NewsRow.publisher,
+            NewsRow.section,
+            NewsRow.topic,
+            NewsRow.story,
+            NewsRow.published_at,
+            NewsRow.weight,
             original.id,
         )
         query = (
             select(*columns)
-            .outerjoin(Duplicate, Duplicate.news == News.number)
-            .outerjoin(original, (original.number == Duplicate.original) & (original.published_at > self.horizon(now)))
+            .outerjoin(DuplicateRow, DuplicateRow.news == NewsRow.number)
+            .outerjoin(
+                original, (original.number == DuplicateRow.original) & (original.published_at > self.horizon(now))
+            )
             .where(alive)
-            .order_by(News.number)
+            .order_by(NewsRow.number)
         )
         with reading(self._engine) as connection:
             return list(starmap(PoolRow, connection.execute(query)))
@@ -158,9 +160,9 @@ class NewsPool:
         with reading(self._engine) as connection:
             for wanted in chunks(ids):
                 query = (
-                    select(News.id, Body.body)
-                    .join(Body, Body.news == News.number)
-                    .where(among(connection, News.id, wanted))
+                    select(NewsRow.id, BodyRow.body)
+                    .join(BodyRow, BodyRow.news == NewsRow.number)
+                    .where(among(connection, NewsRow.id, wanted))
                 )
                 found.update((news_id, body) for news_id, body in connection.execute(query))
         return found
@@ -168,10 +170,10 @@ class NewsPool:
     def missing_vectors(self, encoder: str) -> list[tuple[int, str, str, str]]:
         """(number, id, title, abstract) of all news without a vector of this encoder, in the order of arrival."""
         query = (
-            select(News.number, News.id, News.title, News.abstract)
-            .outerjoin(Vector, (Vector.news == News.number) & (Vector.encoder == encoder))
-            .where(Vector.news.is_(None), News.taken_down_at.is_(None))
-            .order_by(News.number)
+            select(NewsRow.number, NewsRow.id, NewsRow.title, NewsRow.abstract)
+            .outerjoin(VectorRow, (VectorRow.news == NewsRow.number) & (VectorRow.encoder == encoder))
+            .where(VectorRow.news.is_(None), NewsRow.taken_down_at.is_(None))
+            .order_by(NewsRow.number)
         )
         with reading(self._engine) as connection:
             return [
@@ -199,10 +201,10 @@ class NewsPool:
         little_endian = np.ascontiguousarray(vectors, dtype="<f4")
         stored = 0
         with writing(self._engine) as connection:
-            take_turn(connection)
+            lock_version(connection)
             for wanted in chunks(row_of):
-                query = select(News.number, News.id, News.title).where(
-                    among(connection, News.id, wanted), News.taken_down_at.is_(None)
+                query = select(NewsRow.number, NewsRow.id, NewsRow.title).where(
+                    among(connection, NewsRow.id, wanted), NewsRow.taken_down_at.is_(None)
                 )
                 rows = [
                     {"encoder": encoder, "news": number, "vector": little_endian[row_of[news_id]].tobytes()}
@@ -211,10 +213,10 @@ class NewsPool:
                 ]
                 numbers = [row["news"] for row in rows]
                 connection.execute(
-                    delete(Vector).where(Vector.encoder == encoder, among(connection, Vector.news, numbers))
+                    delete(VectorRow).where(VectorRow.encoder == encoder, among(connection, VectorRow.news, numbers))
                 )
                 if rows:
-                    connection.execute(insert(Vector), rows)
+                    connection.execute(insert(VectorRow), rows)
                 stored += len(rows)
             if stored:
                 raise_version(connection)
@@ -222,12 +224,12 @@ class NewsPool:
 
     def vectors(self, encoder: str) -> tuple[list[str], NDArray[np.float32]]:
         """Ids and vectors, float32 [n, D], of one encoder in the order of arrival; [0, 0] where there are none."""
-        of_encoder = Vector.encoder == encoder
-        query = select(News.id, Vector.vector).join(News, News.number == Vector.news).where(of_encoder)
-        query = query.order_by(Vector.news).execution_options(yield_per=VECTORS_PER_FETCH)
+        of_encoder = VectorRow.encoder == encoder
+        query = select(NewsRow.id, VectorRow.vector).join(NewsRow, NewsRow.number == VectorRow.news).where(of_encoder)
+        query = query.order_by(VectorRow.news).execution_options(yield_per=VECTORS_PER_FETCH)
         ids: list[str] = []
         with reading(self._engine) as connection:
-            size = select(func.count(), func.max(func.length(Vector.vector))).where(of_encoder)
+            size = select(func.count(), func.max(func.length(VectorRow.vector))).where(of_encoder)
             count, width_bytes = connection.execute(size).one()
             if not count:
                 return [], np.empty((0, 0), np.float32)
@@ -241,7 +243,7 @@ class NewsPool:
     def version(self) -> int:
         """The number of changes so far; equal versions mean an equal pool."""
         with reading(self._engine) as connection:
-            return connection.execute(select(PoolVersion.version)).scalar_one()
+            return connection.execute(select(PoolVersionRow.version)).scalar_one()
 
     def expire(self, now: datetime) -> int:
         """Removes all that has outlived its lifetime at `now`, with bodies and vectors; returns how many.
@@ -255,16 +257,16 @@ class NewsPool:
 
     def _expire_some(self, now: datetime) -> int:
         old = (
-            select(News.number, News.title, News.abstract)
-            .where(News.published_at <= self.horizon(now), News.taken_down_at.is_(None))
+            select(NewsRow.number, NewsRow.title, NewsRow.abstract)
+            .where(NewsRow.published_at <= self.horizon(now), NewsRow.taken_down_at.is_(None))
             .limit(EXPIRED_PER_TRANSACTION)
         )
         with writing(self._engine) as connection:
-            take_turn(connection)
+            lock_version(connection)
             gone = {number: Text(title, abstract) for number, title, abstract in connection.execute(old)}
             if gone:
                 orphans = unlink(connection, gone)
-                connection.execute(delete(News).where(among(connection, News.number, gone)))
+                connection.execute(delete(NewsRow).where(among(connection, NewsRow.number, gone)))
                 link(connection, {}, orphans)
                 raise_version(connection)
         return len(gone)
@@ -275,34 +277,38 @@ class NewsPool:
         Raises UnknownNews. Taking down twice changes nothing.
         """
         with writing(self._engine) as connection:
-            take_turn(connection)
-            query = select(News.number, News.title, News.abstract, News.taken_down_at).where(News.id == news_id)
+            lock_version(connection)
+            query = select(NewsRow.number, NewsRow.title, NewsRow.abstract, NewsRow.taken_down_at).where(
+                NewsRow.id == news_id
+            )
             found = connection.execute(query).one_or_none()
             if found is None:
                 raise UnknownNews(news_id)
             if found.taken_down_at is not None:
                 return
             orphans = unlink(connection, {found.number: Text(found.title, found.abstract)})
-            connection.execute(delete(Body).where(Body.news == found.number))
-            connection.execute(delete(Vector).where(Vector.news == found.number))
+            connection.execute(delete(BodyRow).where(BodyRow.news == found.number))
+            connection.execute(delete(VectorRow).where(VectorRow.news == found.number))
             cleared = {"title": "", "abstract": "", "url": "", "taken_down_at": self._clock()}
-            connection.execute(update(News).where(News.number == found.number).values(cleared))
+            connection.execute(update(NewsRow).where(NewsRow.number == found.number).values(cleared))
             link(connection, {}, orphans)
             raise_version(connection)
 
     def counts(self) -> PoolCounts:
         """The pool in figures, read in one moment; news past their lifetime count until `expire`."""
-        up = News.taken_down_at.is_(None)
+        up = NewsRow.taken_down_at.is_(None)
         with reading(self._engine) as connection:
-            by_source = select(News.source, func.count()).where(up).group_by(News.source).order_by(News.source)
-            by_section = select(News.section, func.count()).where(up).group_by(News.section).order_by(News.section)
-            by_encoder = select(Vector.encoder, func.count()).group_by(Vector.encoder).order_by(Vector.encoder)
+            by_source = select(NewsRow.source, func.count()).where(up).group_by(NewsRow.source).order_by(NewsRow.source)
+            by_section = (
+                select(NewsRow.section, func.count()).where(up).group_by(NewsRow.section).order_by(NewsRow.section)
+            )
+            by_encoder = select(VectorRow.encoder, func.count()).group_by(VectorRow.encoder).order_by(VectorRow.encoder)
             sources = dict(connection.execute(by_source).all())
             return PoolCounts(
-                version=connection.execute(select(PoolVersion.version)).scalar_one(),
+                version=connection.execute(select(PoolVersionRow.version)).scalar_one(),
                 news=sum(sources.values()),
-                duplicates=connection.execute(select(func.count()).select_from(Duplicate)).scalar_one(),
-                taken_down=connection.execute(select(func.count()).select_from(News).where(~up)).scalar_one(),
+                duplicates=connection.execute(select(func.count()).select_from(DuplicateRow)).scalar_one(),
+                taken_down=connection.execute(select(func.count()).select_from(NewsRow).where(~up)).scalar_one(),
                 sources=sources,
                 sections=dict(connection.execute(by_section).all()),
                 vectors=dict(connection.execute(by_encoder).all()),
@@ -324,14 +330,14 @@ class NewsPool:
             "rejections": [one.to_json() for one in report.rejected[:KEPT_REJECTIONS]],
         }
         with writing(self._engine) as connection:
-            connection.execute(insert(Ingest), row)
+            connection.execute(insert(IngestRow), row)
 
-    def ingests(self, limit: int = 20) -> list[IngestRow]:
+    def ingests(self, limit: int = 20) -> list[IngestSummary]:
         """The last runs, newest first."""
-        columns = [getattr(Ingest, name) for name in IngestRow.__slots__]
+        columns = [getattr(IngestRow, name) for name in IngestSummary.__slots__]
         with reading(self._engine) as connection:
-            rows = connection.execute(select(*columns).order_by(Ingest.number.desc()).limit(limit))
-            return [IngestRow(**{**row._mapping, "rejections": _rejections(row.rejections)}) for row in rows]
+            rows = connection.execute(select(*columns).order_by(IngestRow.number.desc()).limit(limit))
+            return [IngestSummary(**{**row._mapping, "rejections": _rejections(row.rejections)}) for row in rows]
 
 
 def _rejections(kept: list[dict[str, Any]]) -> tuple[Rejection, ...]:

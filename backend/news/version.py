@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, select, update
 
-from backend.db.tables import PoolVersion
+from backend.db.tables import PoolVersionRow
 
 
 class PoolState(NamedTuple):
@@ -16,15 +16,15 @@ class PoolState(NamedTuple):
     next_number: int
 
 
-def take_turn(connection: Connection) -> PoolState:
+def lock_version(connection: Connection) -> PoolState:
     """Waits until no other transaction writes the pool. (SQLite has waited at BEGIN IMMEDIATE already.)"""
-    query = select(PoolVersion.version, PoolVersion.next_number).with_for_update()
+    query = select(PoolVersionRow.version, PoolVersionRow.next_number).with_for_update()
     return PoolState(*connection.execute(query).one())
 
 
 def raise_version(connection: Connection, *, next_number: int | None = None) -> None:
     """Tells every reader of the version that this transaction changed the pool."""
-    values: dict[str, object] = {"version": PoolVersion.version + 1}
+    values: dict[str, object] = {"version": PoolVersionRow.version + 1}
     if next_number is not None:
         values["next_number"] = next_number
-    connection.execute(update(PoolVersion).values(values))
+    connection.execute(update(PoolVersionRow).values(values))

@@ -14,13 +14,13 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.counting.rates import Counts, lifts
 from backend.news.pool import PoolRow
-from backend.recall.front import front_order
-from backend.recall.gate import IndexStatus
+from backend.popularity.rates import Counts, lifts
+from backend.recall.default_list import default_order
 from backend.recall.index import NO_KEY, Keys, VectorIndex, Vectors
+from backend.recall.index_selection import IndexStatus
+from backend.recall.index_store import IndexStore
 from backend.recall.indexing import Indexed, IndexRules, index_news
-from backend.recall.kept import KeptIndex
 from backend.recall.popular_news import PopularNews
 from backend.recall.popularity import log_popularity
 from device_app.wire.news import NewsCard
@@ -52,7 +52,7 @@ class Catalogue:
 
     Row r of every member is the same piece of news. keys ascend and are the pool's numbers; codes int8 [n, D] and
     scales float32 [n] are the wire's form of the vectors; cards are NewsCards as JSON bytes; front holds rows in the
-    order of the front list. lifts float32 [n] are what private counts say until round `counted` (0: none yet), and
+    order of the default list. lifts float32 [n] are what private counts say until round `counted` (0: none yet), and
     log_popularity [n] is recency, editorial weight and they; popular makes lists by it. Searches that began on a
     snapshot end on it.
     """
@@ -71,7 +71,7 @@ class Catalogue:
     lifts: NDArray[np.float32]
     log_popularity: NDArray[np.float32]
     popular: PopularNews
-    front: tuple[int, ...]
+    default_list: tuple[int, ...]
     index: VectorIndex
     status: IndexStatus
     indexed: Indexed
@@ -144,7 +144,7 @@ def build_catalogue(
         keys,
         vectors,
         previous=lender,
-        kept=KeptIndex(index_dir),
+        kept=IndexStore(index_dir),
         encoder=encoder_digest,
         pool_version=pool_version,
         rules=rules,
@@ -169,7 +169,7 @@ def build_catalogue(
         lifts=lifted.values,
         log_popularity=popularity,
         popular=PopularNews.of(vectors, popularity),
-        front=tuple(front_order(news, now, CANDIDATES_LIMIT, lifted.values)),
+        default_list=tuple(default_order(news, now, CANDIDATES_LIMIT, lifted.values)),
         index=indexed.index,
         status=indexed.status,
         indexed=indexed,

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from backend.errors import InvalidRequest
 from backend.recall.bayes import direction_weights, subset_weights, topics_weights, typical_histograms
 from backend.recall.priv_unit import cap_edge
-from backend.recall.served import ServedCodebook, ServedRelease
+from backend.recall.served_releases import ServedCodebook, ServedRelease
 from device_app.wire.recall import (
     DIRECTION_DIMENSIONS,
     BasisL1Report,
@@ -40,7 +40,7 @@ MAIN_TOPIC_SHARE = 0.5
 
 
 @dataclass(frozen=True)
-class Interests:
+class InterestVectors:
     """What to search for: r^_c [C, D] and the clicks behind each channel. C = 0: nothing is known of the reader."""
 
     vectors: NDArray[np.float32]
@@ -63,7 +63,7 @@ class Weighted:
     weights: NDArray[np.float64]
 
 
-Wanted = Interests | Coded | Weighted
+Wanted = InterestVectors | Coded | Weighted
 
 
 def compose(report: Report, release: ServedRelease) -> Wanted:
@@ -90,12 +90,12 @@ def counts_of_shares(shares: tuple[float, ...], channels: int) -> tuple[int, ...
     return tuple(np.rint(COUNTS_OF_SHARES * positive / positive.max()).astype(int).tolist())
 
 
-def _decode_basis_laplace(report: BasisLaplaceReport, release: ServedRelease) -> Interests:
-    return Interests(_basis_vectors(report, release), report.counts)
+def _decode_basis_laplace(report: BasisLaplaceReport, release: ServedRelease) -> InterestVectors:
+    return InterestVectors(_basis_vectors(report, release), report.counts)
 
 
-def _decode_basis_l1(report: BasisL1Report, release: ServedRelease) -> Interests:
-    return Interests(_basis_vectors(report, release), counts_of_shares(report.shares, len(report.scores)))
+def _decode_basis_l1(report: BasisL1Report, release: ServedRelease) -> InterestVectors:
+    return InterestVectors(_basis_vectors(report, release), counts_of_shares(report.shares, len(report.scores)))
 
 
 def _basis_vectors(report: BasisLaplaceReport | BasisL1Report, release: ServedRelease) -> NDArray[np.float32]:
@@ -155,8 +155,8 @@ def _decode_direction(report: DirectionReport, release: ServedRelease) -> Weight
     return Weighted(codebook, weights)
 
 
-def _decode_none(report: NoReport, release: ServedRelease) -> Interests:
-    return Interests(np.empty((0, release.basis_values.shape[1]), dtype=np.float32), ())
+def _decode_none(report: NoReport, release: ServedRelease) -> InterestVectors:
+    return InterestVectors(np.empty((0, release.basis_values.shape[1]), dtype=np.float32), ())
 
 
 def _codebook(size: int, release: ServedRelease) -> ServedCodebook:

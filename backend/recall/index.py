@@ -69,5 +69,5 @@ class VectorIndex(Protocol):
         ...
 
     def dump(self) -> bytes:
-        """The index as bytes; `backend.recall.kept` puts them on disk."""
+        """The index as bytes; `backend.recall.index_store` puts them on disk."""
         ...

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.errors import IndexBroken
-from backend.recall.gate import RECALL_REQUIRED, IndexStatus, RecallGate, choose_index, tune
 from backend.recall.index import Keys, VectorIndex, Vectors
-from backend.recall.kept import KeptIndex
+from backend.recall.index_selection import RECALL_REQUIRED, IndexRecall, IndexStatus, choose_index, tune
+from backend.recall.index_store import IndexStore
 
 REBUILD_SHARE = 0.25
 """Beyond this share of new and gone news the lists of an IVF index no longer fit: it is trained anew."""
@@ -54,7 +54,7 @@ def grow(previous: Indexed, keys: Keys, vectors: Vectors, rules: IndexRules) -> 
     index.add(keys[new], vectors[new])
     status = replace(previous.status, kind=index.kind, news=len(keys))
     if not index.exact:
-        recall = tune(index, RecallGate(keys, vectors))
+        recall = tune(index, IndexRecall(keys, vectors))
         if recall < RECALL_REQUIRED:
             _log.warning("after changes %s reaches recall@400 %.4f only: building anew", index.kind, recall)
             return None
@@ -67,7 +67,7 @@ def index_news(
     vectors: Vectors,
     *,
     previous: Indexed | None,
-    kept: KeptIndex,
+    kept: IndexStore,
     encoder: str,
     pool_version: int,
     rules: IndexRules,

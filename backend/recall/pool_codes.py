@@ -24,7 +24,7 @@ from backend.errors import CatalogueBehind
 from backend.recall.catalogue import Catalogue, LiveCatalogue
 from backend.recall.product_codes import decode, encode, train_book
 from backend.recall.prototype_lists import SHARPNESS
-from backend.recall.shards import by_day, days_of
+from backend.recall.vector_shards import by_day, days_of
 from backend.releases.blobs import digest, write_durably
 from device_app.wire.broadcast import (
     CENTROIDS,
@@ -70,7 +70,7 @@ class _Cut:
     shards: tuple[CodeShard, ...]
 
 
-class CodesShelf:
+class PoolCodeStore:
     """Cuts the pool's codes when they are first asked for; the blobs of the last two catalogues stay in memory.
 
     They are made in a thread of their own, for which few requests wait a little. To all others the listing before is

@@ -1,7 +1,7 @@
 """How likely a piece of news is to be read by anybody: what personal lists are measured against and lean on.
 
 Popularity dominates recall (RECALL, section 0). Recency and editorial weight are what is known before anything is
-counted; private counts (`backend.counting`) lift news that are clicked more often than usual when displayed.
+counted; private counts (`backend.popularity`) lift news that are clicked more often than usual when displayed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def log_popularity(
 ) -> NDArray[np.float32]:
     """log pop(i), float32 [n], up to a constant: log(recency) + log(editorial weight) + lift.
 
-    published_at and weights [n] (0 to 1) make the prior; lifts [n] are those of `backend.counting.rates`, 0 where
+    published_at and weights [n] (0 to 1) make the prior; lifts [n] are those of `backend.popularity.rates`, 0 where
     nothing is known. News dated in the future count as of now.
     """
     ages_hours = np.array([(now - moment).total_seconds() for moment in published_at]) / 3_600

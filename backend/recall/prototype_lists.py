@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from backend.recall.bayes import code_weights, log_normalisers
 from backend.recall.catalogue import Catalogue
 from backend.recall.exploration import FRESH_HOURS, with_fresh
-from backend.recall.served import ServedCodebook
+from backend.recall.served_releases import ServedCodebook
 from device_app.wire.recall import CANDIDATES_LIMIT
 
 SHARPNESS = 4.0
@@ -159,7 +159,7 @@ class CodeLists:
         return rows
 
 
-class ListShelf:
+class CodeListStore:
     """Lists by codebook over the catalogue that serves; another catalogue or codebook has lists of its own."""
 
     def __init__(self, *, sharpness: float = SHARPNESS, threads: int = 1) -> None:

@@ -23,8 +23,8 @@ from pathlib import Path
 from sqlalchemy import Engine, select, update
 
 from backend.db.sessions import writing_session
-from backend.db.tables_federation import Round
-from backend.news.embed.states import STATES_FOLDER, TRAINED_FOLDER, StateShelf
+from backend.db.tables_federation import RoundRow
+from backend.news.embed.state_store import STATES_FOLDER, TRAINED_FOLDER, StateStore
 from backend.news.pool import NewsPool
 from backend.releases.store import SWEEP_AFTER_SEC, ReleaseStore
 from backend.settings import BackendSettings
@@ -90,17 +90,21 @@ class Retention:
         if not folders:
             return 0
         titles = [row.title for row in self._pool.live(self._clock())]
-        return sum(StateShelf(folder).prune(titles, older_than_sec=self._older_than_sec) for folder in folders)
+        return sum(StateStore(folder).prune(titles, older_than_sec=self._older_than_sec) for folder in folders)
 
     def _sweep_memories(self) -> int:
         swept = 0
         with writing_session(self._engine) as session:
-            held = select(Round.system, Round.number).where(Round.memory.is_not(None)).order_by(Round.number.desc())
+            held = (
+                select(RoundRow.system, RoundRow.number)
+                .where(RoundRow.memory.is_not(None))
+                .order_by(RoundRow.number.desc())
+            )
             seen: dict[str, int] = {}
             for system, number in session.execute(held).all():
                 seen[system] = seen.get(system, 0) + 1
                 if seen[system] > MEMORIES_KEPT:
-                    session.execute(update(Round).where(Round.number == number).values(memory=None))
+                    session.execute(update(RoundRow).where(RoundRow.number == number).values(memory=None))
                     swept += 1
         return swept
 

@@ -11,9 +11,9 @@ from datetime import UTC, datetime
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
+from backend.db.advisory_lock import advisory_lock
 from backend.db.sessions import reading_session
 from backend.db.tables_federation import KeyRotationRow
-from backend.db.turn import turn
 from backend.releases.errors import SigningKeyRefused
 from backend.releases.signing import public_half
 from backend.releases.store import ReleaseDraft, ReleaseStore
@@ -61,7 +61,7 @@ def _renewed(store: ReleaseStore, *, vouched: bool, now: datetime) -> ReleaseMan
     file = store.key_file
     if file is None:
         raise SigningKeyRefused("This store holds its key in memory; there is no file to rotate.")
-    with turn(store.engine, "rotate-key") as mine:
+    with advisory_lock(store.engine, "rotate-key") as mine:
         if not mine:
             raise SigningKeyRefused("Another process is rotating the signing key.")
         current = store.require_current()

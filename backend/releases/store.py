@@ -22,7 +22,7 @@ from sqlalchemy import Engine, func, select
 from sqlalchemy.orm import Session
 
 from backend.db.sessions import reading_session, writing_session
-from backend.db.tables_federation import Release, Round, RoundOrderRow
+from backend.db.tables_federation import FollowUpRow, ReleaseRow, RoundRow
 from backend.releases.blobs import BlobFolder
 from backend.releases.errors import NothingPublished, ReleaseNotKept, ReleaseNotPublished, UnknownRelease
 from backend.releases.signing import KeyFile
@@ -150,7 +150,7 @@ class ReleaseStore:
         """
         if isinstance(self._key, Ed25519PrivateKey):
             return self._key
-        newest = select(Release.public_key).order_by(Release.number.desc()).limit(1)
+        newest = select(ReleaseRow.public_key).order_by(ReleaseRow.number.desc()).limit(1)
         if session is not None:
             return self._key.load(session.scalar(newest))
         with reading_session(self._engine) as reading:
@@ -175,20 +175,20 @@ class ReleaseStore:
     def current(self) -> SignedManifest | None:
         """The newest release, signed, or None before the first."""
         with reading_session(self._engine) as session:
-            row = session.scalars(select(Release).order_by(Release.number.desc()).limit(1)).first()
+            row = session.scalars(select(ReleaseRow).order_by(ReleaseRow.number.desc()).limit(1)).first()
             return None if row is None else _signed(row)
 
     def chain(self, last: int) -> ReleaseChain:
         """The last so many releases by number, hash and date, oldest first. Raises NothingPublished."""
         with reading_session(self._engine) as session:
-            columns = select(Release.number, Release.published_at).order_by(Release.number.desc()).limit(last)
+            columns = select(ReleaseRow.number, ReleaseRow.published_at).order_by(ReleaseRow.number.desc()).limit(last)
             found = session.execute(columns).all()[::-1]
             if not found:
                 raise NothingPublished
             unknown = [number for number, _ in found if number not in self._hashes]
             for at in range(0, len(unknown), HASHED_AT_ONCE):
-                rows = select(Release.number, Release.manifest).where(
-                    Release.number.in_(unknown[at : at + HASHED_AT_ONCE])
+                rows = select(ReleaseRow.number, ReleaseRow.manifest).where(
+                    ReleaseRow.number.in_(unknown[at : at + HASHED_AT_ONCE])
                 )
                 for number, manifest in session.execute(rows):
                     self._hashes[number] = sha256(manifest.encode()).hexdigest()
@@ -202,8 +202,8 @@ class ReleaseStore:
     def newest_with(self, encoder: str) -> SignedManifest | None:
         """The newest release whose vectors are this encoder's, signed, or None."""
         with reading_session(self._engine) as session:
-            mine = Release.manifest.contains(f'"encoder":"{encoder}"', autoescape=True)
-            row = session.scalars(select(Release).where(mine).order_by(Release.number.desc()).limit(1)).first()
+            mine = ReleaseRow.manifest.contains(f'"encoder":"{encoder}"', autoescape=True)
+            row = session.scalars(select(ReleaseRow).where(mine).order_by(ReleaseRow.number.desc()).limit(1)).first()
             return None if row is None else _signed(row)
 
     def current_manifest(self) -> ReleaseManifest | None:
@@ -214,9 +214,9 @@ class ReleaseStore:
     def signed(self, release: ReleaseId) -> SignedManifest:
         """One release, signed. Raises UnknownRelease, or NothingPublished before the first."""
         with reading_session(self._engine) as session:
-            row = session.get(Release, release_number(release))
+            row = session.get(ReleaseRow, release_number(release))
             if row is None:
-                newest = session.scalar(select(func.max(Release.number)))
+                newest = session.scalar(select(func.max(ReleaseRow.number)))
                 raise NothingPublished if newest is None else UnknownRelease(f"r{newest}")
             return _signed(row)
 
@@ -227,10 +227,10 @@ class ReleaseStore:
     def named(self, short: int) -> ReleaseManifest:
         """The newest release with this number modulo 16. Raises UnknownRelease, or NothingPublished."""
         with reading_session(self._engine) as session:
-            newest = session.scalar(select(func.max(Release.number)))
+            newest = session.scalar(select(func.max(ReleaseRow.number)))
             if newest is None:
                 raise NothingPublished
-            row = session.get(Release, newest - (newest - short) % SHORT_RELEASES)
+            row = session.get(ReleaseRow, newest - (newest - short) % SHORT_RELEASES)
             if row is None:
                 raise UnknownRelease(f"r{newest}")
             return ReleaseManifest.model_validate_json(row.manifest)
@@ -266,7 +266,7 @@ class ReleaseStore:
         for ref in blob_refs(draft):
             self.blob_path(ref.sha256)
         with writing_session(self._engine) as session:
-            last = session.scalars(select(Release).order_by(Release.number.desc()).limit(1)).first()
+            last = session.scalars(select(ReleaseRow).order_by(ReleaseRow.number.desc()).limit(1)).first()
             now = datetime.now(UTC)
             manifest = ReleaseManifest(
                 release=f"r{1 if last is None else last.number + 1}",
@@ -277,7 +277,7 @@ class ReleaseStore:
             )
             signed = sign(manifest, signed_with or self.signing_key(session))
             session.add(
-                Release(
+                ReleaseRow(
                     number=release_number(manifest.release),
                     manifest=signed.manifest,
                     signature=signed.signature,
@@ -296,7 +296,7 @@ class ReleaseStore:
     def kept(self) -> list[ReleaseManifest]:
         """The releases that can be published again, newest first: their blobs stay."""
         with reading_session(self._engine) as session:
-            texts = session.scalars(select(Release.manifest).order_by(Release.number.desc()).limit(self._kept))
+            texts = session.scalars(select(ReleaseRow.manifest).order_by(ReleaseRow.number.desc()).limit(self._kept))
             return [ReleaseManifest.model_validate_json(text) for text in texts]
 
     def require_kept(self, release: ReleaseId) -> ReleaseManifest:
@@ -309,7 +309,7 @@ class ReleaseStore:
     def history(self) -> list[PublishedRelease]:
         """All releases, newest first."""
         with reading_session(self._engine) as session:
-            rows = session.scalars(select(Release).order_by(Release.number.desc())).all()
+            rows = session.scalars(select(ReleaseRow).order_by(ReleaseRow.number.desc())).all()
             manifests = [ReleaseManifest.model_validate_json(row.manifest) for row in rows]
             return [
                 PublishedRelease(
@@ -341,13 +341,13 @@ class ReleaseStore:
         """
         keep = {ref.sha256 for manifest in self.kept() for ref in blob_refs(manifest)}
         with reading_session(self._engine) as session:
-            under_way = session.scalars(select(Round.manifest).where(Round.finished_at.is_(None)))
+            under_way = session.scalars(select(RoundRow.manifest).where(RoundRow.finished_at.is_(None)))
             keep |= {
                 ref.sha256 for text in under_way for ref in RoundManifest.model_validate_json(text).materials.values()
             }
             # What a round has left to the one that it ordered, which isn't open yet.
-            ordered = select(Round.facts).join(RoundOrderRow, RoundOrderRow.after == Round.number)
-            for facts in session.scalars(ordered.where(RoundOrderRow.opened.is_(None), RoundOrderRow.reason.is_(None))):
+            ordered = select(RoundRow.facts).join(FollowUpRow, FollowUpRow.after == RoundRow.number)
+            for facts in session.scalars(ordered.where(FollowUpRow.opened.is_(None), FollowUpRow.reason.is_(None))):
                 keep |= {
                     each["sha256"] for each in (facts or {}).values() if isinstance(each, dict) and "sha256" in each
                 }
@@ -362,13 +362,13 @@ class ReleaseStore:
             _log.exception("old releases could not be tidied away")
 
 
-def _head_with(row: Release) -> str:
+def _head_with(row: ReleaseRow) -> str:
     """The head of the chain that ends with this release. Releases of older versions are no part of it."""
     manifest = ReleaseManifest.model_validate_json(row.manifest)
     return next_head(manifest.chain, manifest.release, sha256(row.manifest.encode()).hexdigest())
 
 
-def _signed(row: Release) -> SignedManifest:
+def _signed(row: ReleaseRow) -> SignedManifest:
     return SignedManifest(manifest=row.manifest, signature=row.signature, public_key=row.public_key)
 
 

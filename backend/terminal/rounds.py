@@ -7,7 +7,7 @@ from rich.console import Console
 
 from backend.operator import Operator
 from backend.progress import steps
-from backend.terminal.watching import watched
+from backend.terminal.round_progress import watched
 from device_app.wire.rounds import RoundStatus
 
 

@@ -6,30 +6,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from device_app.feed.candidates import Candidates, unit
-from device_app.feed.tastes import Tastes
+from device_app.feed.preferences import UserPreferences
 
 MUTED_COSINE = 0.6
 """A candidate this near to a click of a muted interest, and nearer to it than to every other click, is muted too."""
 
 
-def allowed(candidates: Candidates, tastes: Tastes) -> NDArray[np.bool_]:
+def allowed(candidates: Candidates, user_preferences: UserPreferences) -> NDArray[np.bool_]:
     """[n]: True where nothing the reader said rules the news out.
 
     Names compare exactly, as the backend writes them. Already opened news is ruled out too.
     """
-    ruled_out = candidates.named(candidates.ids, tastes.opened | tastes.disliked_ids)
-    ruled_out |= candidates.named(candidates.topics, tastes.blocked.topics)
-    ruled_out |= candidates.named(candidates.sections, tastes.blocked.sections)
-    ruled_out |= candidates.named(candidates.publishers, tastes.blocked.publishers)
-    return ~(ruled_out | muted(candidates, tastes))
+    ruled_out = candidates.named(candidates.ids, user_preferences.opened | user_preferences.disliked_ids)
+    ruled_out |= candidates.named(candidates.topics, user_preferences.blocked.topics)
+    ruled_out |= candidates.named(candidates.sections, user_preferences.blocked.sections)
+    ruled_out |= candidates.named(candidates.publishers, user_preferences.blocked.publishers)
+    return ~(ruled_out | muted(candidates, user_preferences))
 
 
-def muted(candidates: Candidates, tastes: Tastes) -> NDArray[np.bool_]:
+def muted(candidates: Candidates, user_preferences: UserPreferences) -> NDArray[np.bool_]:
     """[n]: True where the nearest click belongs to a muted interest and is near."""
-    if not tastes.muted or not len(candidates):
+    if not user_preferences.muted or not len(candidates):
         return np.zeros(len(candidates), dtype=bool)
-    near_muted = _nearest(candidates, np.concatenate([interest.vectors for interest in tastes.muted]))
-    near_rest = _nearest(candidates, tastes.click_vectors)
+    near_muted = _nearest(candidates, np.concatenate([interest.vectors for interest in user_preferences.muted]))
+    near_rest = _nearest(candidates, user_preferences.click_vectors)
     return np.asarray((near_muted >= MUTED_COSINE) & (near_muted > near_rest))
 
 

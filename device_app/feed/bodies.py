@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from device_app.privacy.returned import seal_block, seal_returned
-from device_app.store.news_shelf import NewsShelf
-from device_app.store.pool_shelf import PoolBlock
+from device_app.store.news import NewsStore
+from device_app.store.pool import PoolBlock
 from device_app.uplink.server import Uplink
 from device_app.wire.recall import RecallAnswer
 
@@ -47,9 +47,9 @@ class Bodies:
     of the pool (see `privacy.returned.seal_block`).
     """
 
-    def __init__(self, uplink: Uplink, shelf: NewsShelf, clock: Callable[[], datetime]) -> None:
+    def __init__(self, uplink: Uplink, store: NewsStore, clock: Callable[[], datetime]) -> None:
         self._uplink = uplink
-        self._shelf = shelf
+        self._store = store
         self._clock = clock
         self._changed = Condition()
         self._waiting: deque[_List | _Block] = deque()
@@ -89,11 +89,11 @@ class Bodies:
         done = False
         try:
             if isinstance(current, _List):
-                self._shelf.put(current.answer.candidates, current.vectors, current.answer.encoder, self._clock())
+                self._store.put(current.answer.candidates, current.vectors, current.answer.encoder, self._clock())
             if self._due(current.ids):
                 sealed = seal_returned(current.answer) if isinstance(current, _List) else seal_block(current.block)
                 answer = self._uplink.bodies(sealed)
-                self._shelf.put_bodies({body.id: body.body for body in answer.bodies})
+                self._store.put_bodies({body.id: body.body for body in answer.bodies})
                 self._fetched.update(dict.fromkeys(current.ids, time.monotonic()))
             done = True
         finally:

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from device_app.feed.candidates import Candidates
-from device_app.store.news_shelf import NewsShelf
-from device_app.store.pool_shelf import KeptPool, PoolShelf
+from device_app.store.news import NewsStore
+from device_app.store.pool import PoolStore, StoredPool
 from device_app.wire.broadcast import unpack_book, unpack_codes, unpack_priors
 from device_app.wire.tensors import TensorError
 
@@ -71,10 +71,10 @@ class CodedPool:
 class Broadcast:
     """Finds news in the kept pool; its codes are held in memory (16 or 32 bytes a piece of news), cards are not."""
 
-    def __init__(self, pool: PoolShelf, news: NewsShelf) -> None:
+    def __init__(self, pool: PoolStore, news: NewsStore) -> None:
         self._pool = pool
         self._news = news
-        self._coded: tuple[KeptPool, CodedPool] | None = None
+        self._coded: tuple[StoredPool, CodedPool] | None = None
         self._found: frozenset[str] = frozenset()
 
     def ready(self, encoder: str) -> bool:
@@ -122,7 +122,7 @@ class Broadcast:
         self.forget()
         self._pool.drop()
 
-    def _loaded(self, kept: KeptPool, dimensions: int) -> CodedPool:
+    def _loaded(self, kept: StoredPool, dimensions: int) -> CodedPool:
         held = self._coded
         if held is not None and held[0] is kept:
             return held[1]

@@ -13,24 +13,24 @@ import numpy as np
 from device_app.errors import BackendRefused, BackendUnreachable
 from device_app.feed.blocked import allowed
 from device_app.feed.candidates import Candidates, nothing
+from device_app.feed.default_list import DefaultList
+from device_app.feed.feature_context import feature_context
 from device_app.feed.freshness import age_hours
-from device_app.feed.front import FrontList
 from device_app.feed.item import Feed, FeedItem
 from device_app.feed.kept import KeptFeeds
-from device_app.feed.models import ServingModels
+from device_app.feed.model_cache import ServingModels
 from device_app.feed.popular import Popular
+from device_app.feed.preference_reader import PreferenceReader
+from device_app.feed.preferences import UserPreferences
 from device_app.feed.reasons import reasons
 from device_app.feed.recall import Found, Recall
 from device_app.feed.scores import adjusted
 from device_app.feed.seen import unseen
-from device_app.feed.situation import situation
 from device_app.feed.slots import placed
-from device_app.feed.taste_reader import TasteReader
-from device_app.feed.tastes import Tastes
 from device_app.feed.views import ViewsOfReader
 from device_app.interests.profile import named_profile
 from device_app.settings import FeedSettings, PerformanceSettings
-from device_app.store.impressions import Impressions
+from device_app.store.impressions import ImpressionStore
 from device_app.store.private_parameters import PrivateParameters
 from device_app.wire.timing import Stopwatch
 
@@ -39,12 +39,12 @@ EMPTY = "There is no news on this device yet."
 
 
 @dataclass(frozen=True)
-class FeedDesk:
+class FeedContext:
     """What a feed is built with."""
 
-    tastes: TasteReader
-    impressions: Impressions
-    front: FrontList
+    user_preferences: PreferenceReader
+    impressions: ImpressionStore
+    default_list: DefaultList
     recall: Recall
     views: ViewsOfReader
     own: PrivateParameters
@@ -56,56 +56,70 @@ class FeedDesk:
     clock: Callable[[], datetime]
 
 
-def build_feed(desk: FeedDesk, models: ServingModels) -> Feed:
+def build_feed(feed_context: FeedContext, models: ServingModels) -> Feed:
     """Build, save and return a feed: nothing is shown that was not recorded as shown.
 
     clicks -> interest clusters -> report (the one in use, or a fresh one) -> recall -> filters -> local ranking ->
     variety -> slots. When the backend does not answer or has too much to do, the last feed comes back, mode 'offline'.
     """
-    now, watch = desk.clock(), Stopwatch()
+    now, watch = feed_context.clock(), Stopwatch()
 
     with watch.stage("store"):  # what the reader did; all of it stays in these variables
-        reading = desk.tastes.reading(models.encoder)
-        tastes = desk.tastes.tastes(reading, models.encoder, models.dimensions)
-        front = desk.front.candidates(models.encoder, models.dimensions)
+        reading = feed_context.user_preferences.reading(models.encoder)
+        user_preferences = feed_context.user_preferences.user_preferences(reading, models.encoder, models.dimensions)
+        default_list = feed_context.default_list.candidates(models.encoder, models.dimensions)
 
     with watch.stage("cluster"):  # ALGORITHMS 2.3, steps 1 and 2
-        contexts = models.recall.contexts(tastes.click_vectors)
+        contexts = models.recall.contexts(user_preferences.click_vectors)
         labels = models.recall.clusters(contexts)
         profile = named_profile(reading.active, reading.muted, labels, reading.kept)
-        tastes = replace(tastes, click_interests=profile.click_names)
+        user_preferences = replace(user_preferences, click_interests=profile.click_names)
 
     try:  # steps 3 to 5 and the request; the only lines that may cause anything to be sent
-        found = desk.recall.find(models, tastes.click_vectors, contexts, labels, watch)
+        found = feed_context.recall.find(models, user_preferences.click_vectors, contexts, labels, watch)
     except BackendUnreachable as unreachable:
-        return desk.kept.offline(unreachable)
+        return feed_context.kept.offline(unreachable)
     except BackendRefused as busy:
-        if desk.kept.last() is not None:
-            return desk.kept.offline(busy)
-        words = f"{busy} This feed was ranked from the common list."
+        if feed_context.kept.last() is not None:
+            return feed_context.kept.offline(busy)
+        words = f"{busy} This feed was ranked from the default list."
         found = Found(nothing(models.encoder, models.dimensions), "front", words)
 
     with watch.stage("rank"):
-        offered = desk.recall.joined(found.candidates, front)
-        seen_since = now - timedelta(days=desk.performance.seen_days)
-        seen = desk.impressions.seen_among((card.id for card in offered.cards), seen_since)
-        candidates, seen_all = _showable(offered, tastes, seen, desk.performance.feed_size)
-        popular = desk.popular.of(candidates)
-        beside = situation(candidates, tastes, now, desk.weights, popular)
-        ranker = models.ranker.with_views(lambda model: desk.views.given(model, models.encoder))
-        ranker = ranker.with_own(lambda model: desk.own.get(model, models.encoder))
-        fit = ranker.score(tastes.click_vectors, candidates.vectors, beside)
+        offered = feed_context.recall.joined(found.candidates, default_list)
+        seen_since = now - timedelta(days=feed_context.performance.seen_days)
+        seen = feed_context.impressions.seen_among((card.id for card in offered.cards), seen_since)
+        candidates, seen_all = _showable(offered, user_preferences, seen, feed_context.performance.feed_size)
+        popular = feed_context.popular.of(candidates)
+        beside = feature_context(candidates, user_preferences, now, feed_context.weights, popular)
+        ranker = models.ranker.with_views(lambda model: feed_context.views.given(model, models.encoder))
+        ranker = ranker.with_own(lambda model: feed_context.own.get(model, models.encoder))
+        fit = ranker.score(user_preferences.click_vectors, candidates.vectors, beside)
         scores = adjusted(
-            fit, candidates, tastes, now, desk.weights, weighed=models.ranker.features, popularity=popular
+            fit,
+            candidates,
+            user_preferences,
+            now,
+            feed_context.weights,
+            weighed=models.ranker.features,
+            popularity=popular,
         )
 
     with watch.stage("build"):
         page = placed(
-            candidates, scores, tastes, now, desk.weights, size=desk.performance.feed_size, chance=desk.chance
+            candidates,
+            scores,
+            user_preferences,
+            now,
+            feed_context.weights,
+            size=feed_context.performance.feed_size,
+            chance=feed_context.chance,
         )
         items = tuple(
             FeedItem(candidates.cards[place.row], position, place.slot, reason, float(scores[place.row]))
-            for position, (place, reason) in enumerate(zip(page, reasons(candidates, page, tastes), strict=True))
+            for position, (place, reason) in enumerate(
+                zip(page, reasons(candidates, page, user_preferences), strict=True)
+            )
         )
 
     rows = np.array([place.row for place in page], dtype=np.intp)
@@ -120,17 +134,19 @@ def build_feed(desk: FeedDesk, models: ServingModels) -> Feed:
         device_ms=watch.stages_ms,
         server_ms=found.server_ms,
         recalled=len(found.candidates),
-        fresh=int(np.count_nonzero(age_hours(shown, now) <= desk.weights.fresh_hours)),
-        fresh_hours=desk.weights.fresh_hours,
+        fresh=int(np.count_nonzero(age_hours(shown, now) <= feed_context.weights.fresh_hours)),
+        fresh_hours=feed_context.weights.fresh_hours,
     )
-    feed = desk.kept.save(feed, shown, popular[rows], watch)
-    desk.recall.fetch_texts()
+    feed = feed_context.kept.save(feed, shown, popular[rows], watch)
+    feed_context.recall.fetch_texts()
     return feed
 
 
-def _showable(candidates: Candidates, tastes: Tastes, seen: set[str], size: int) -> tuple[Candidates, bool]:
+def _showable(
+    candidates: Candidates, user_preferences: UserPreferences, seen: set[str], size: int
+) -> tuple[Candidates, bool]:
     """What may be shown: nothing ruled out and nothing seen; seen news comes back only where a feed can't be filled."""
-    may = allowed(candidates, tastes)
+    may = allowed(candidates, user_preferences)
     new = may & unseen(candidates, seen)
     if new.sum() >= size or new.sum() == may.sum():
         return candidates.only(new), False

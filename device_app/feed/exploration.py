@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from device_app.feed.candidates import Candidates
 from device_app.feed.freshness import age_hours, recency
-from device_app.feed.tastes import Tastes
+from device_app.feed.preferences import UserPreferences
 from device_app.settings import FeedSettings
 
 FRESH_POOL = 40
@@ -46,7 +46,7 @@ def fresh_rows(
 def explore_rows(
     candidates: Candidates,
     free: NDArray[np.bool_],
-    tastes: Tastes,
+    user_preferences: UserPreferences,
     now: datetime,
     settings: FeedSettings,
     chance: random.Random,
@@ -61,7 +61,7 @@ def explore_rows(
     ranked = rows[np.argsort(-worth[rows], kind="stable")]
     firsts = ranked[np.unique(candidates.sections[ranked], return_index=True)[1]]
     best = {candidates.cards[row].section: int(row) for row in firsts}
-    read = Counter(card.section for card in tastes.clicks)
+    read = Counter(card.section for card in user_preferences.clicks)
     picked: list[int] = []
     while best and len(picked) < settings.explore_slots:
         names = list(best)

@@ -10,23 +10,23 @@ from device_app.feed.blocked import allowed
 from device_app.feed.candidates import Candidates
 from device_app.feed.freshness import recency
 from device_app.feed.item import FeedItem
+from device_app.feed.preferences import UserPreferences
 from device_app.feed.reasons import follow_reason
 from device_app.feed.scores import followed
-from device_app.feed.tastes import Tastes
 
 FOLLOWING_LIMIT = 60
 
 
 def following_items(
-    candidates: Candidates, tastes: Tastes, now: datetime, half_life_hours: float
+    candidates: Candidates, user_preferences: UserPreferences, now: datetime, half_life_hours: float
 ) -> tuple[FeedItem, ...]:
     """At most 60 items, by recency and editorial weight; opened, blocked and unwanted news are left out."""
-    shown = candidates.only(followed(candidates, tastes) & allowed(candidates, tastes))
+    shown = candidates.only(followed(candidates, user_preferences) & allowed(candidates, user_preferences))
     scores = recency(shown, now, half_life_hours) + shown.weights
     items = []
     for position, row in enumerate(np.argsort(-scores, kind="stable")[:FOLLOWING_LIMIT]):
         card = shown.cards[row]
-        reason = follow_reason(card, tastes)
+        reason = follow_reason(card, user_preferences)
         if reason is not None:
             items.append(FeedItem(card, position, "following", reason, float(scores[row])))
     return tuple(items)

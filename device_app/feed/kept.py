@@ -14,10 +14,10 @@ from device_app.errors import DeviceError
 from device_app.feed.candidates import Candidates
 from device_app.feed.item import Feed, FeedItem
 from device_app.store.database import Database
-from device_app.store.feeds import Feeds, KeptFeed
-from device_app.store.impressions import Impressions
-from device_app.store.news_shelf import NewsShelf
-from device_app.store.timings import Timings
+from device_app.store.feeds import FeedStore, KeptFeed
+from device_app.store.impressions import ImpressionStore
+from device_app.store.news import NewsStore
+from device_app.store.timings import TimingStore
 from device_app.wire.timing import Stopwatch
 
 _FEED = TypeAdapter(Feed)
@@ -29,16 +29,16 @@ class KeptFeeds:
     def __init__(
         self,
         database: Database,
-        feeds: Feeds,
-        impressions: Impressions,
-        shelf: NewsShelf,
-        timings: Timings,
+        feeds: FeedStore,
+        impressions: ImpressionStore,
+        store: NewsStore,
+        timings: TimingStore,
         clock: Callable[[], datetime],
     ) -> None:
         self._database = database
         self._feeds = feeds
         self._impressions = impressions
-        self._shelf = shelf
+        self._store = store
         self._timings = timings
         self._clock = clock
 
@@ -49,7 +49,7 @@ class KeptFeeds:
         this takes counts as 'store'.
         """
         with watch.stage("store"), self._database.quick_transaction():
-            self._shelf.put(shown.cards, shown.vectors, shown.encoder, feed.made_at)
+            self._store.put(shown.cards, shown.vectors, shown.encoder, feed.made_at)
             ids = [card.id for card in shown.cards]
             self._impressions.record(feed.feed_id, ids, feed.made_at, popularity.tolist())
             self._feeds.save(KeptFeed(feed.feed_id, feed.made_at, _FEED.dump_json(feed).decode()))

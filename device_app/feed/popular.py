@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from device_app.feed.blocked import allowed
 from device_app.feed.candidates import NO_STORY, Candidates
-from device_app.feed.tastes import Tastes
-from device_app.store.popularity_shelf import PopularityShelf
+from device_app.feed.preferences import UserPreferences
+from device_app.store.popularity import PopularityStore
 from device_app.wire.news import NewsCard
 
 POPULAR_SHOWN = 60
@@ -19,12 +19,12 @@ POPULAR_SHOWN = 60
 class Popular:
     """Reads the shelf; values are from -1 to 1, and 0 for news of which nothing is known."""
 
-    def __init__(self, shelf: PopularityShelf) -> None:
-        self._shelf = shelf
+    def __init__(self, store: PopularityStore) -> None:
+        self._store = store
 
     def of(self, candidates: Candidates) -> NDArray[np.float64]:
         """[n]: half the log of how much more often each is clicked when displayed than news usually is."""
-        kept = self._shelf.current()
+        kept = self._store.current()
         if kept is None or not kept.values:
             return np.zeros(len(candidates))
         values = kept.values
@@ -34,15 +34,15 @@ class Popular:
 
     def counted_at(self) -> datetime | None:
         """When the newest count behind it was opened; None before the first."""
-        kept = self._shelf.current()
+        kept = self._store.current()
         return None if kept is None else kept.told.counted_at
 
-    def now(self, known: Candidates, tastes: Tastes) -> tuple[NewsCard, ...]:
+    def now(self, known: Candidates, user_preferences: UserPreferences) -> tuple[NewsCard, ...]:
         """Popular news that are on this device, most popular first; one of each story, nothing blocked or unwanted."""
-        kept = self._shelf.current()
+        kept = self._store.current()
         if kept is None:
             return ()
-        may = known.only(allowed(known, tastes))
+        may = known.only(allowed(known, user_preferences))
         rows = {card.id: row for row, card in enumerate(may.cards)}
         told: set[int] = set()
         found: list[NewsCard] = []

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from device_app.feed.candidates import Candidates, unit
 from device_app.feed.item import Reason
+from device_app.feed.preferences import UserPreferences
 from device_app.feed.slots import Placed
-from device_app.feed.tastes import Tastes
 from device_app.wire.news import NewsCard
 
 CLICKS_NAMED = 3
@@ -20,11 +20,11 @@ NEAR_COSINE = 0.2
 """Below this cosine to every click, a story is not said to be close to any."""
 
 
-def reasons(candidates: Candidates, page: Sequence[Placed], tastes: Tastes) -> list[Reason]:
+def reasons(candidates: Candidates, page: Sequence[Placed], user_preferences: UserPreferences) -> list[Reason]:
     """One reason for each place of the page, in its order."""
     units = unit(candidates.vectors[[place.row for place in page]])
-    clicks, liked = _nearest(units, tastes.click_vectors), _nearest(units, tastes.liked)
-    read = Counter(card.topic for card in tastes.clicks)
+    clicks, liked = _nearest(units, user_preferences.click_vectors), _nearest(units, user_preferences.liked)
+    read = Counter(card.topic for card in user_preferences.clicks)
     stories = Counter(candidates.cards[place.row].story for place in page if place.slot == "developing")
     said = []
     for n, place in enumerate(page):
@@ -36,7 +36,7 @@ def reasons(candidates: Candidates, page: Sequence[Placed], tastes: Tastes) -> l
         elif place.slot == "explore":
             said.append(Reason("explore", f"A look outside: you rarely read {card.section}."))
         else:
-            said.append(_personal(card, clicks[n], liked[n], tastes, read))
+            said.append(_personal(card, clicks[n], liked[n], user_preferences, read))
     return said
 
 
@@ -55,36 +55,38 @@ def _nearest(units: NDArray[np.float32], others: NDArray[np.float32]) -> list[_N
     return [_Near(rows, cosine) for rows, cosine in zip(order, cosines.max(axis=1, initial=0.0).tolist(), strict=True)]
 
 
-def _personal(card: NewsCard, clicks: _Near, liked: _Near, tastes: Tastes, read: Counter[str]) -> Reason:
+def _personal(
+    card: NewsCard, clicks: _Near, liked: _Near, user_preferences: UserPreferences, read: Counter[str]
+) -> Reason:
     """The strongest of: a followed name, more of a liked story, clicks close by, a chosen section, the editors."""
-    follows = follow_reason(card, tastes)
+    follows = follow_reason(card, user_preferences)
     if follows is not None:
         return follows
     if liked.cosine > max(clicks.cosine, NEAR_COSINE):
-        example = tastes.liked_cards[liked.rows[0]]
+        example = user_preferences.liked_cards[liked.rows[0]]
         return Reason("liked", f"You asked for more like “{example.title}”.", clicks=(example,))
     if clicks.cosine >= NEAR_COSINE:
-        close = tuple({tastes.clicks[row].id: tastes.clicks[row] for row in clicks.rows}.values())
-        interest = tastes.click_interests[clicks.rows[0]] or None
+        close = tuple({user_preferences.clicks[row].id: user_preferences.clicks[row] for row in clicks.rows}.values())
+        interest = user_preferences.click_interests[clicks.rows[0]] or None
         words = (
             f"You read {read[card.topic]} stories on {card.topic}."
             if read[card.topic] >= 2
             else f"Close to “{close[0].title}”, which you read."
         )
         return Reason("interest", words, interest=interest, clicks=close)
-    if card.section in tastes.chosen_sections:
+    if card.section in user_preferences.chosen_sections:
         return Reason("chosen", f"You picked {card.section} on your first visit.")
-    if tastes.clicks:
+    if user_preferences.clicks:
         return Reason("editors", "Recent, and given weight by its editors.")
     return Reason("editors", "Recent, and given weight by its editors; nothing about you is used yet.")
 
 
-def follow_reason(card: NewsCard, tastes: Tastes) -> Reason | None:
+def follow_reason(card: NewsCard, user_preferences: UserPreferences) -> Reason | None:
     """Named after the narrowest name that is followed; None if none is."""
     for name, names in (
-        (card.topic, tastes.followed.topics),
-        (card.section, tastes.followed.sections),
-        (card.publisher, tastes.followed.publishers),
+        (card.topic, user_preferences.followed.topics),
+        (card.section, user_preferences.followed.sections),
+        (card.publisher, user_preferences.followed.publishers),
     ):
         if name in names:
             return Reason("following", f"You follow {name}.")

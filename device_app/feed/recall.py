@@ -1,4 +1,4 @@
-"""Finds candidates: by the report in use, or on this device, or says why the common list has to do."""
+"""Finds candidates: by the report in use, or on this device, or says why the default list has to do."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from device_app.feed.broadcast import Broadcast, PoolBroken
 from device_app.feed.candidates import Candidates, candidates_of, nothing, together
 from device_app.feed.columns import CardColumns
 from device_app.feed.item import FeedMode
-from device_app.feed.models import ServingModels
+from device_app.feed.model_cache import ServingModels
 from device_app.privacy.budget import Ledger
 from device_app.privacy.noise import NoiseSource
-from device_app.privacy.reporters import BY_BASIS, Reader, Reporter, Under, reporter_of
+from device_app.privacy.reporters import BY_BASIS, Reporter, ReportInput, Under, reporter_of
 from device_app.privacy.reports import last_report, meaning_of, memoised, seal_report
 from device_app.privacy.sealed import Sealed
 from device_app.settings import PerformanceSettings
 from device_app.store.clicks import Clicks
 from device_app.store.drawn_reports import DrawnReports
-from device_app.store.release_shelf import ReleaseShelf
+from device_app.store.releases import InstalledReleases
 from device_app.store.report_memo import Memo, ReportMemo
 from device_app.uplink.server import Uplink
 from device_app.wire.ids import ReleaseId, short_release
@@ -45,7 +45,7 @@ CODEBOOKS_SPENT = (
 VECTORS_COMING = "The news vectors of the new release are not all here yet, so nothing new was sent: {how}."
 KEPT = "your last report goes on being used"
 NO_POOL = "No copy of the pool is on this device yet: this feed was ranked here from the list that everybody gets."
-NO_POOL_OFFERED = "This release has no codes of the pool to search here: this feed was ranked from the common list."
+NO_POOL_OFFERED = "This release has no codes of the pool to search here: this feed was ranked from the default list."
 NO_CODEBOOK = (
     "This release has no way to report within {limit:g} epsilon in the mode you chose, so nothing was sent: {how}."
 )
@@ -74,7 +74,7 @@ def _why_not(why: BudgetSpent | _VectorsComing) -> str:
 
 @dataclass(frozen=True)
 class Found:
-    """Candidates beyond the common list (perhaps none), and what the feed should say about it."""
+    """Candidates beyond the default list (perhaps none), and what the feed should say about it."""
 
     candidates: Candidates
     mode: FeedMode
@@ -102,7 +102,7 @@ class Recall:
         noise: NoiseSource,
         memo: ReportMemo,
         clicks: Clicks,
-        releases: ReleaseShelf,
+        releases: InstalledReleases,
         settings: PerformanceSettings,
         clock: Callable[[], datetime],
         drawn: DrawnReports,
@@ -184,9 +184,9 @@ class Recall:
                 return self._meanwhile(report, models, refused)
             if report.message.release != short_release(models.release):
                 self.memo.clear()  # the backend no longer knows the release it was made under
-            return Found(empty, "front", f"The backend refused the report ({refused}); this is the common list.")
+            return Found(empty, "front", f"The backend refused the report ({refused}); this is the default list.")
         except AnswerMalformed as malformed:
-            return Found(empty, "front", f"{malformed} This feed was ranked from the common list.")
+            return Found(empty, "front", f"{malformed} This feed was ranked from the default list.")
 
     def fetch_texts(self) -> None:
         """Have the texts of the last answer's whole list fetched in the background.
@@ -197,16 +197,20 @@ class Recall:
             self._bodies.want(*self._unfetched)
             self._unfetched = None
 
-    def known(self, front: Candidates) -> Candidates:
-        """The kept answer and the common list together."""
-        return front if self._kept is None else self.joined(self._kept.found, front)
+    def known(self, default_list: Candidates) -> Candidates:
+        """The kept answer and the default list together."""
+        return default_list if self._kept is None else self.joined(self._kept.found, default_list)
 
-    def joined(self, found: Candidates, front: Candidates) -> Candidates:
+    def joined(self, found: Candidates, default_list: Candidates) -> Candidates:
         """`together`, remembered: both live longer than a feed."""
         last = self._joined
-        if last is None or last[0] is not found or last[1] is not front:
-            whole = front if len(front) and found.encoder != front.encoder else together(found, front)
-            last = self._joined = (found, front, whole)
+        if last is None or last[0] is not found or last[1] is not default_list:
+            whole = (
+                default_list
+                if len(default_list) and found.encoder != default_list.encoder
+                else together(found, default_list)
+            )
+            last = self._joined = (found, default_list, whole)
         return last[2]
 
     def found_here(self, news_id: str) -> bool:
@@ -297,15 +301,15 @@ class Recall:
                 clicks=latest,
             )
 
-    def _reader(self, models: ServingModels, clicks: NDArray[np.float32]) -> Reader:
+    def _reader(self, models: ServingModels, clicks: NDArray[np.float32]) -> ReportInput:
         """Both views meet here, and only as one vector each."""
         wanted = self.ledger.settings.searches_in_reports
-        return Reader(clicks, searched=self._searched(models.encoder) if wanted else None)
+        return ReportInput(clicks, searched=self._searched(models.encoder) if wanted else None)
 
     def _without_report(
         self, models: ServingModels, clicks: NDArray[np.float32], words: str, watch: Stopwatch
     ) -> Found:
-        """What is left where nothing may be reported: recall here, else the common list. words has room for which."""
+        """What is left where nothing may be reported: recall here, else the default list. words has room for which."""
         found = self._here(models, clicks, watch, words.replace("{how}", HERE))
         empty = nothing(models.encoder, models.dimensions)
         return found or Found(empty, "front", words.replace("{how}", COMMON))
@@ -356,7 +360,7 @@ class Recall:
     ) -> Found:
         answer, server_ms = self._uplink.recall(report, watch)
         if answer.encoder != models.encoder:
-            words = "The backend has moved on to a newer release; this feed was ranked from the common list meanwhile."
+            words = "The backend has moved on to a newer release; this feed was ranked from the default list meanwhile."
             return Found(nothing(models.encoder, models.dimensions), "front", words, server_ms)
         with watch.stage("decode"):
             found = self._candidates(answer, models.dimensions)

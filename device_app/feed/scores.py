@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from device_app.feed.candidates import Candidates, unit
 from device_app.feed.freshness import recency
-from device_app.feed.tastes import Tastes
+from device_app.feed.preferences import UserPreferences
 from device_app.settings import FeedSettings
 
 SPREAD_WITHOUT_CLICKS = 0.06
@@ -20,7 +20,7 @@ SPREAD_WITHOUT_CLICKS = 0.06
 def adjusted(
     fit: NDArray[np.float32],
     candidates: Candidates,
-    tastes: Tastes,
+    user_preferences: UserPreferences,
     now: datetime,
     settings: FeedSettings,
     *,
@@ -34,7 +34,7 @@ def adjusted(
     Without clicks those features alone make up the fit; its spread would make too much of them: a typical one is used.
     """
     return (
-        standardised(fit, SPREAD_WITHOUT_CLICKS if weighed and not tastes.clicks else None)
+        standardised(fit, SPREAD_WITHOUT_CLICKS if weighed and not user_preferences.clicks else None)
         + (
             0.0
             if "recency" in weighed
@@ -42,9 +42,9 @@ def adjusted(
         )
         + (0.0 if popularity is None or "popularity" in weighed else settings.popularity_weight * popularity)
         + settings.editorial_weight * candidates.weights
-        + settings.follow_weight * followed(candidates, tastes)
-        + settings.chosen_section_weight * chosen(candidates, tastes)
-        + settings.reaction_weight * reacted(candidates, tastes)
+        + settings.follow_weight * followed(candidates, user_preferences)
+        + settings.chosen_section_weight * chosen(candidates, user_preferences)
+        + settings.reaction_weight * reacted(candidates, user_preferences)
     )
 
 
@@ -61,24 +61,24 @@ def standardised(fit: NDArray[np.float32], spread: float | None = None) -> NDArr
     return np.asarray((wide - wide.mean()) / spread)
 
 
-def followed(candidates: Candidates, tastes: Tastes) -> NDArray[np.bool_]:
+def followed(candidates: Candidates, user_preferences: UserPreferences) -> NDArray[np.bool_]:
     """[n]: True where topic, section or publisher is followed."""
     return (
-        candidates.named(candidates.topics, tastes.followed.topics)
-        | candidates.named(candidates.sections, tastes.followed.sections)
-        | candidates.named(candidates.publishers, tastes.followed.publishers)
+        candidates.named(candidates.topics, user_preferences.followed.topics)
+        | candidates.named(candidates.sections, user_preferences.followed.sections)
+        | candidates.named(candidates.publishers, user_preferences.followed.publishers)
     )
 
 
-def chosen(candidates: Candidates, tastes: Tastes) -> NDArray[np.float64]:
+def chosen(candidates: Candidates, user_preferences: UserPreferences) -> NDArray[np.float64]:
     """[n]: 1 in the sections picked at the first visit, fading as 1 / (1 + clicks / 5) while clicks take over."""
-    hits = candidates.named(candidates.sections, tastes.chosen_sections)
-    return hits.astype(np.float64) / (1.0 + len(tastes.clicks) / 5.0)
+    hits = candidates.named(candidates.sections, user_preferences.chosen_sections)
+    return hits.astype(np.float64) / (1.0 + len(user_preferences.clicks) / 5.0)
 
 
-def reacted(candidates: Candidates, tastes: Tastes) -> NDArray[np.float64]:
+def reacted(candidates: Candidates, user_preferences: UserPreferences) -> NDArray[np.float64]:
     """[n]: greatest cosine to liked news less greatest cosine to news the reader wants less of; negatives count 0."""
-    return _pull(candidates, tastes.liked) - _pull(candidates, tastes.disliked)
+    return _pull(candidates, user_preferences.liked) - _pull(candidates, user_preferences.disliked)
 
 
 def _pull(candidates: Candidates, vectors: NDArray[np.float32]) -> NDArray[np.float64]:

@@ -6,13 +6,13 @@ import time
 from threading import RLock
 
 from device_app.errors import DeviceError
-from device_app.feed.build import FeedDesk, build_feed
+from device_app.feed.build import FeedContext, build_feed
 from device_app.feed.candidates import Candidates
 from device_app.feed.item import Feed, FeedItem
-from device_app.feed.models import ModelRack, ServingModels
-from device_app.feed.tastes import Tastes
+from device_app.feed.model_cache import ModelCache, ServingModels
+from device_app.feed.preferences import UserPreferences
 from device_app.interests.profile import Profile, named_profile
-from device_app.store.release_shelf import ReleaseShelf
+from device_app.store.releases import InstalledReleases
 from device_app.sync.release import current_release
 
 OFFLINE_RETRY_SEC = 10.0
@@ -22,10 +22,10 @@ OFFLINE_RETRY_SEC = 10.0
 class Serving:
     """Serves one reader. Safe for several threads: one feed is built at a time, and the others wait for it."""
 
-    def __init__(self, desk: FeedDesk, releases: ReleaseShelf, rack: ModelRack) -> None:
-        self.desk = desk
+    def __init__(self, feed_context: FeedContext, releases: InstalledReleases, model_cache: ModelCache) -> None:
+        self.feed_context = feed_context
         self._releases = releases
-        self._rack = rack
+        self._model_cache = model_cache
         self._lock = RLock()
         self._models: ServingModels | None = None
         self._current: Feed | None = None
@@ -37,7 +37,7 @@ class Serving:
         """The models of the release in use. Raises NoRelease or ReleaseRefused."""
         with self._lock:
             if self._models is None:
-                self._models = self._rack.models(current_release(self._releases))
+                self._models = self._model_cache.models(current_release(self._releases))
             return self._models
 
     def loaded(self) -> ServingModels | None:
@@ -46,7 +46,7 @@ class Serving:
 
     def swap(self) -> None:
         """A release was installed: load it before letting go of the one before."""
-        models = self._rack.models(current_release(self._releases))
+        models = self._model_cache.models(current_release(self._releases))
         with self._lock:
             self._models = models
 
@@ -57,8 +57,8 @@ class Serving:
             if current is not None and not refresh and time.monotonic() < self._good_until_sec:
                 return current
             before = self._changes
-            feed = build_feed(self.desk, self.models())
-            good_sec = OFFLINE_RETRY_SEC if feed.mode == "offline" else self.desk.performance.recall_max_age_sec
+            feed = build_feed(self.feed_context, self.models())
+            good_sec = OFFLINE_RETRY_SEC if feed.mode == "offline" else self.feed_context.performance.recall_max_age_sec
             self._good_until_sec = time.monotonic() + good_sec
             self._current = feed if self._changes == before else None
             if feed.mode != "offline":
@@ -75,8 +75,8 @@ class Serving:
         with self._lock:
             self.changed()
             self._last = None
-            self.desk.recall.forget()
-            self.desk.tastes.forget()
+            self.feed_context.recall.forget()
+            self.feed_context.user_preferences.forget()
 
     def item(self, feed_id: str | None, news_id: str) -> FeedItem | None:
         """The item of a feed, for its reason."""
@@ -85,29 +85,33 @@ class Serving:
         last = self._last
         if last is not None and last.feed_id == feed_id:
             return next((item for item in last.items if item.card.id == news_id), None)
-        return self.desk.kept.item(feed_id, news_id)
+        return self.feed_context.kept.item(feed_id, news_id)
 
     def last(self) -> Feed | None:
         """The newest feed, also one of an earlier run."""
         if self._last is None:
-            self._last = self.desk.kept.last()
+            self._last = self.feed_context.kept.last()
         return self._last
 
     def offline(self, trouble: DeviceError) -> Feed:
         """The last feed, marked as such."""
-        return self.desk.kept.offline(trouble)
+        return self.feed_context.kept.offline(trouble)
 
-    def known_news(self) -> tuple[Candidates, Tastes]:
-        """The last answer and the common list together, and what the reader told. Raises NoRelease, ReleaseRefused."""
+    def known_news(self) -> tuple[Candidates, UserPreferences]:
+        """The last answer and the default list together, and what the reader told. Raises NoRelease, ReleaseRefused."""
         models = self.models()
-        front = self.desk.front.candidates(models.encoder, models.dimensions)
-        reading = self.desk.tastes.reading(models.encoder)
-        return self.desk.recall.known(front), self.desk.tastes.tastes(reading, models.encoder, models.dimensions)
+        default_list = self.feed_context.default_list.candidates(models.encoder, models.dimensions)
+        reading = self.feed_context.user_preferences.reading(models.encoder)
+        return self.feed_context.recall.known(default_list), self.feed_context.user_preferences.user_preferences(
+            reading, models.encoder, models.dimensions
+        )
 
     def profile(self) -> Profile:
         """The reader's interests as they are now. Raises NoRelease or ReleaseRefused."""
         models = self.models()
-        reading = self.desk.tastes.reading(models.encoder)
-        tastes = self.desk.tastes.tastes(reading, models.encoder, models.dimensions)
-        labels = models.recall.clusters(models.recall.contexts(tastes.click_vectors))
+        reading = self.feed_context.user_preferences.reading(models.encoder)
+        user_preferences = self.feed_context.user_preferences.user_preferences(
+            reading, models.encoder, models.dimensions
+        )
+        labels = models.recall.clusters(models.recall.contexts(user_preferences.click_vectors))
         return named_profile(reading.active, reading.muted, labels, reading.kept)

@@ -14,8 +14,8 @@ from device_app.feed.developing import developing_groups
 from device_app.feed.diversity import diversified
 from device_app.feed.exploration import explore_rows, fresh_rows
 from device_app.feed.item import Slot
+from device_app.feed.preferences import UserPreferences
 from device_app.feed.seen import one_of_each
-from device_app.feed.tastes import Tastes
 from device_app.settings import FeedSettings
 
 
@@ -30,7 +30,7 @@ class Placed:
 def placed(
     candidates: Candidates,
     scores: NDArray[np.float64],
-    tastes: Tastes,
+    user_preferences: UserPreferences,
     now: datetime,
     settings: FeedSettings,
     *,
@@ -64,7 +64,7 @@ def placed(
     free[picked] = False
     fresh = fresh_rows(candidates, free, now, settings, chance)
     free[fresh] = False
-    explore = explore_rows(candidates, free, tastes, now, settings, chance)
+    explore = explore_rows(candidates, free, user_preferences, now, settings, chance)
     left = size - len(picked) - len(grouped) - len(fresh) - len(explore)
     picked += [row for row in spare if row not in fresh and row not in explore][: max(0, left)]
     page = [Placed(row, "lead" if place == 0 else "for_you") for place, row in enumerate(picked)]

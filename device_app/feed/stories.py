@@ -11,12 +11,12 @@ from device_app.feed.article import Article, paragraphs_of
 from device_app.feed.blocked import allowed
 from device_app.feed.bodies import Bodies
 from device_app.feed.candidates import Candidates, unit
+from device_app.feed.preference_reader import named
+from device_app.feed.preferences import UserPreferences
 from device_app.feed.seen import one_of_each
 from device_app.feed.serving import Serving
-from device_app.feed.taste_reader import named
-from device_app.feed.tastes import Tastes
 from device_app.interests.searched import SearchedInterests
-from device_app.shelves import Shelves
+from device_app.stores import DeviceStores
 from device_app.wire.news import NewsCard
 
 RELATED = 4
@@ -30,14 +30,14 @@ class Stories:
 
     def __init__(
         self,
-        shelves: Shelves,
+        stores: DeviceStores,
         serving: Serving,
         bodies: Bodies,
         searched: SearchedInterests,
         wait_sec: float,
         clock: Callable[[], datetime],
     ) -> None:
-        self._shelves = shelves
+        self._stores = stores
         self._serving = serving
         self._bodies = bodies
         self._searched = searched
@@ -52,21 +52,21 @@ class Stories:
 
         Waits for its text only while the list it came with is being fetched, and at most `wait_sec`.
         """
-        card = self._shelves.news.card(news_id)
+        card = self._stores.news.card(news_id)
         if clicked:
-            self._shelves.clicks.add(news_id, feed_id, self._clock())
+            self._stores.clicks.add(news_id, feed_id, self._clock())
             if found:
                 self._remember_found(news_id)
             self._serving.changed()
         item = self._serving.item(feed_id, news_id)
-        body = self._shelves.news.body(news_id)
+        body = self._stores.news.body(news_id)
         if body is None and clicked:
-            block = self._shelves.pool.block(news_id) if self._serving.desk.recall.found_here(news_id) else None
+            block = self._stores.pool.block(news_id) if self._serving.feed_context.recall.found_here(news_id) else None
             if block is not None:
                 self._bodies.want_block(block)
             self._bodies.wait_for(news_id, self._wait_sec)
-            body = self._shelves.news.body(news_id)
-        reactions = self._shelves.feedback.reactions()
+            body = self._stores.news.body(news_id)
+        reactions = self._stores.feedback.reactions()
         return Article(
             card=card,
             paragraphs=paragraphs_of(body or ""),
@@ -77,31 +77,31 @@ class Stories:
         )
 
     def _remember_found(self, news_id: str) -> None:
-        self._shelves.searches.opened(news_id, self._clock())
+        self._stores.searches.opened(news_id, self._clock())
         models = self._serving.loaded()
         if models is not None:
             self._searched.keep_opened(news_id, models.encoder)
 
     def related(self, news_id: str) -> tuple[NewsCard, ...]:
-        """The nearest news of the common list and the last answer by cosine, one a story, none ruled out."""
+        """The nearest news of the default list and the last answer by cosine, one a story, none ruled out."""
         models = self._serving.loaded()
         if models is None:
             return ()
-        present, vector = self._shelves.news.vectors([news_id], models.encoder)
+        present, vector = self._stores.news.vectors([news_id], models.encoder)
         if not present.any():
             return ()
-        desk = self._serving.desk
-        near = desk.recall.known(desk.front.candidates(models.encoder, models.dimensions))
+        feed_context = self._serving.feed_context
+        near = feed_context.recall.known(feed_context.default_list.candidates(models.encoder, models.dimensions))
         near = near.only(allowed(near, self._ruled_out(near, news_id)))
         scores = (near.unit_vectors @ unit(vector)[0]).astype(np.float64)
         best = np.argsort(-scores, kind="stable")[: RELATED * 3]
         nearest, nearest_scores = near.only(best), scores[best]
         return nearest.only(one_of_each(nearest, nearest_scores)).cards[:RELATED]
 
-    def _ruled_out(self, near: Candidates, news_id: str) -> Tastes:
+    def _ruled_out(self, near: Candidates, news_id: str) -> UserPreferences:
         """Only what the reader blocked or waved away, and the story itself."""
         empty = near.vectors[:0]
-        return Tastes(
+        return UserPreferences(
             clicks=(),
             click_vectors=empty,
             click_interests=(),
@@ -109,6 +109,6 @@ class Stories:
             liked=empty,
             disliked=empty,
             opened=frozenset({news_id}),
-            disliked_ids=frozenset(one.news_id for one in self._shelves.feedback.reactions("less")),
-            blocked=named(self._shelves.stances.blocked()),
+            disliked_ids=frozenset(one.news_id for one in self._stores.feedback.reactions("less")),
+            blocked=named(self._stores.stances.blocked()),
         )

@@ -6,13 +6,13 @@ import numpy as np
 
 from device_app.interests.searched import SearchedInterests
 from device_app.ranking.views_ranker import ReaderViews
-from device_app.store.towers import Towers
+from device_app.store.towers import TowerStore
 
 
 class ViewsOfReader:
     """Read when a ranker of views makes a feed; other rankers never ask."""
 
-    def __init__(self, searched: SearchedInterests, reading: Towers, searches: Towers) -> None:
+    def __init__(self, searched: SearchedInterests, reading: TowerStore, searches: TowerStore) -> None:
         self._searched = searched
         self._towers = {"reading": reading, "searches": searches}
 

@@ -7,7 +7,7 @@ from typing import Self
 
 import numpy as np
 
-from device_app.uplink.misfortune import Fault
+from device_app.uplink.faulty_transport import Fault
 
 MESSAGES_MOST = 5
 """A fault strikes at one of a device's first so many messages of a round: a secure sum has five or six."""
@@ -60,23 +60,23 @@ class FaultRates:
         """By name."""
         return {"dropout": self.dropout, "straggler": self.straggler, "crash": self.crash, "liar": self.liar}
 
-    def draw(self, rng: np.random.Generator) -> Strike | None:
+    def draw(self, rng: np.random.Generator) -> InjectedFault | None:
         """What befalls one device in one round."""
         at = rng.random()
         for fault, rate in self.all().items():
             if at < rate:
                 message = int(rng.integers(MESSAGES_MOST))
                 if fault != "liar":
-                    return Strike(fault, message)
+                    return InjectedFault(fault, message)
                 sign = int(rng.choice((-1, 1)))
                 lie_steps = sign * round(2.0 ** rng.uniform(*LIE_BITS))
-                return Strike(fault, MASKED_MESSAGE if rng.random() < 0.5 else message, lie_steps)
+                return InjectedFault(fault, MASKED_MESSAGE if rng.random() < 0.5 else message, lie_steps)
             at -= rate
         return None
 
 
 @dataclass(frozen=True)
-class Strike:
+class InjectedFault:
     """A fault, and the message of the round that it strikes at, counted from 0.
 
     lie_steps: what a liar adds to every number of its masked vector, in steps of the sum's fixed point.

@@ -12,15 +12,15 @@ import numpy as np
 from device_app.composition import build_device
 from device_app.device import Device
 from device_app.errors import DeviceError
-from device_app.feed.models import ModelRack
-from device_app.fleet.faults import FaultRates, Strike
+from device_app.feed.model_cache import ModelCache
+from device_app.fleet.faults import FaultRates, InjectedFault
 from device_app.fleet.patience import is_busy, patiently
-from device_app.fleet.tastes import Tastes
+from device_app.fleet.simulated_interests import SimulatedInterests
 from device_app.settings import DeviceSettings
 from device_app.store.database import Database, copy_of_new
 from device_app.store.profile_marks import marks_of
 from device_app.training.participant import Outcome
-from device_app.uplink.misfortune import Misfortune
+from device_app.uplink.faulty_transport import FaultyTransport
 
 WORKERS = 2
 """Devices at work at the same time: the machine's cores are the limit, not the network."""
@@ -33,16 +33,16 @@ FEEDS_LIMIT = 10
 
 @dataclass
 class Member:
-    """One simulated reader. Its tastes are drawn when it has seen the common list; a replayed reader has none.
+    """One simulated reader. Its tastes are drawn when it has seen the default list; a replayed reader has none.
 
     network is where its faults strike, if the fleet has any; strike, which one does in the round under way.
     """
 
     device: Device
     rng: np.random.Generator
-    tastes: Tastes | None = None
-    network: Misfortune | None = None
-    strike: Strike | None = None
+    interests: SimulatedInterests | None = None
+    network: FaultyTransport | None = None
+    injected: InjectedFault | None = None
 
 
 class Fleet:
@@ -59,7 +59,7 @@ class Fleet:
         faults: FaultRates | None = None,
     ) -> None:
         """Open `count` devices under settings.data_dir; no request is made yet. Raises StoreBroken."""
-        self._rack = ModelRack(ranker=settings.feed.ranker, threads=1)
+        self._model_cache = ModelCache(ranker=settings.feed.ranker, threads=1)
         self._blobs = settings.data_dir / "devices" / f"{prefix}-blobs"
         self.faults = faults
         never_at_their_machine = settings.performance.model_copy(update={"training_idle_sec": 0.0})
@@ -76,8 +76,8 @@ class Fleet:
                 )
                 if not marks_of(own.database):  # a database that was there and is gone is no new one
                     copy_of_new(empty, own.database)
-                network = None if faults is None else Misfortune()
-                device = build_device(own, transport=network, rack=self._rack, blob_folder=self._blobs)
+                network = None if faults is None else FaultyTransport()
+                device = build_device(own, transport=network, model_cache=self._model_cache, blob_folder=self._blobs)
                 self.members.append(Member(device, np.random.default_rng([seed, number]), network=network))
         except BaseException:
             self.close()
@@ -108,18 +108,20 @@ class Fleet:
         """Before a round: what befalls each member in it."""
         for member in self.members:
             if self.faults is not None and member.network is not None:
-                member.strike = self.faults.draw(member.rng)
-                if member.strike is None:
+                member.injected = self.faults.draw(member.rng)
+                if member.injected is None:
                     member.network.expect(None)
                 else:
-                    member.network.expect(member.strike.fault, member.strike.message, member.strike.lie_steps)
+                    member.network.expect(member.injected.fault, member.injected.message, member.injected.lie_steps)
 
     def start_again(self, member: Member) -> None:
         """A device that crashed comes back with what is on its disk, and nothing else."""
-        settings, network = member.device.settings, Misfortune()
+        settings, network = member.device.settings, FaultyTransport()
         member.device.close()
         member.network = network
-        member.device = build_device(settings, transport=network, rack=self._rack, blob_folder=self._blobs)
+        member.device = build_device(
+            settings, transport=network, model_cache=self._model_cache, blob_folder=self._blobs
+        )
 
     def close(self) -> None:
         """Close every device."""
@@ -140,15 +142,15 @@ class Fleet:
             self.failures.append(f"{member.device.settings.profile}: {trouble}")
 
 
-def settle(member: Member) -> None:
+def warm_up(member: Member) -> None:
     """A reader's first visits: catch up, pick sections, then read feeds until there is something to learn from."""
     device = member.device
     device.sync()
-    if member.tastes is None:
+    if member.interests is None:
         cards = [card for section in device.explore() for card in section.cards]
-        member.tastes = Tastes.drawn(cards, member.rng)
-        device.choose_sections(member.tastes.sections)
-    clicks = device.parts.shelves.clicks
+        member.interests = SimulatedInterests.drawn(cards, member.rng)
+        device.choose_sections(member.interests.sections)
+    clicks = device.parts.stores.clicks
     for visit in range(FEEDS_LIMIT):
         if clicks.count() >= ENOUGH_CLICKS and (visit == 0 or visit >= LEAST_VISITS):
             return
@@ -158,7 +160,7 @@ def settle(member: Member) -> None:
 def read(member: Member) -> int:
     """One visit of a settled reader: a fresh feed, and a click on what tempts; returns the number of clicks."""
     feed = member.device.feed(refresh=True)
-    opened = member.tastes.opened(feed, member.rng) if member.tastes else []
+    opened = member.interests.opened(feed, member.rng) if member.interests else []
     for item in opened:
         member.device.open(item.card.id, feed.feed_id)
     while member.device.prefetch_step():

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from device_app.errors import DeviceError
-from device_app.shelves import Shelves
+from device_app.stores import DeviceStores
 from device_app.sync.vectors import pull_all
-from device_app.uplink.http import Door
+from device_app.uplink.http import HttpClient
 from device_app.wire.ids import ReleaseId
 from device_app.wire.news import NewsCard
 
@@ -82,14 +82,14 @@ def real_readers(folder: Path, limit: int) -> list[RealReader]:
     ]
 
 
-class Catalogue:
+class ReplayCatalogue:
     """Cards from the folder and vectors from the backend, pulled whole: the request says nothing about any reader."""
 
-    def __init__(self, folder: Path, door: Door, release: ReleaseId, encoder: str, dimensions: int) -> None:
+    def __init__(self, folder: Path, client: HttpClient, release: ReleaseId, encoder: str, dimensions: int) -> None:
         """Raises ReplayRefused if the backend holds none of the folder's news; network errors as in Door."""
         vectors = {
             news_id: vector
-            for ids, rows in pull_all(door, release, encoder, dimensions)
+            for ids, rows in pull_all(client, release, encoder, dimensions)
             for news_id, vector in zip(ids, rows, strict=True)
         }
         self.encoder = encoder
@@ -100,24 +100,24 @@ class Catalogue:
                 f"The backend holds none of the news of {folder / NEWS}: run `ownfeed ingest mind` first."
             )
 
-    def shelve(self, shelves: Shelves, reader: RealReader, now: datetime) -> int:
+    def shelve(self, stores: DeviceStores, reader: RealReader, now: datetime) -> int:
         """Write one reader's past into a device's store; returns how many clicks are known. Repeatable."""
         named = dict.fromkeys((*reader.history, *(news for one in reader.impressions for news in one.shown)))
         cards = [self._cards[news_id] for news_id in named if news_id in self._cards]
         rows: NDArray[np.float32] = np.stack([self._vectors[card.id] for card in cards])
-        shelves.news.put(cards, rows, self.encoder, now)
+        stores.news.put(cards, rows, self.encoder, now)
         known = {card.id for card in cards}
         history = [news_id for news_id in reader.history if news_id in known]
         clicks = 0
         for back, news_id in enumerate(reversed(history), start=1):
-            shelves.clicks.add(news_id, None, reader.first_at - back * BETWEEN_CLICKS)
+            stores.clicks.add(news_id, None, reader.first_at - back * BETWEEN_CLICKS)
             clicks += 1
         for one in reader.impressions:
             feed_id = f"mind-{one.number}"
-            shelves.impressions.record(feed_id, [news_id for news_id in one.shown if news_id in known], one.at)
+            stores.impressions.record(feed_id, [news_id for news_id in one.shown if news_id in known], one.at)
             for news_id in one.clicked:
                 if news_id in known:
-                    shelves.clicks.add(news_id, feed_id, one.at)
+                    stores.clicks.add(news_id, feed_id, one.at)
                     clicks += 1
         return clicks
 

@@ -14,12 +14,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from device_app.composition import utc_now
 from device_app.errors import DeviceError
 from device_app.fleet.faults import FaultRates
-from device_app.fleet.fleet import Fleet, Member, catch_up, read, settle, train
+from device_app.fleet.fleet import Fleet, Member, catch_up, read, train, warm_up
 from device_app.fleet.patience import is_busy, passes, patiently, pause_sec
-from device_app.fleet.replay import Catalogue, RealReader, real_readers
+from device_app.fleet.replay import RealReader, ReplayCatalogue, real_readers
 from device_app.fleet.round_table import RoundTable
 from device_app.settings import DeviceSettings
-from device_app.uplink.misfortune import Crashed
+from device_app.uplink.faulty_transport import Crashed
 from device_app.uplink.server import Uplink
 from device_app.wire.rounds import RoundStatus, SumStage
 
@@ -53,8 +53,8 @@ def run_fleet(
             _shelve(fleet, replay, readers, console)
         else:
             patiently(fleet.members[0].device.sync)
-            _with_bar(fleet, "Readers reading", settle, console)
-        clicks = sum(member.device.parts.shelves.clicks.count() for member in fleet.members)
+            _with_bar(fleet, "Readers reading", warm_up, console)
+        clicks = sum(member.device.parts.stores.clicks.count() for member in fleet.members)
         console.print(
             f"{len(fleet.members)} readers with {clicks:,} clicks, releases {fleet.releases()}.", markup=False
         )
@@ -73,7 +73,9 @@ def _shelve(fleet: Fleet, folder: Path, readers: list[RealReader], console: Cons
     assert release is not None  # sync raises where there is none
     manifest = release.manifest
     catalogue = patiently(
-        lambda: Catalogue(folder, first.parts.uplink.door, manifest.release, manifest.encoder, manifest.dimensions)
+        lambda: ReplayCatalogue(
+            folder, first.parts.uplink.client, manifest.release, manifest.encoder, manifest.dimensions
+        )
     )
     past = dict(zip((id(member) for member in fleet.members), readers, strict=True))
     _with_bar(
@@ -81,7 +83,7 @@ def _shelve(fleet: Fleet, folder: Path, readers: list[RealReader], console: Cons
         "Replaying histories",
         lambda member: (
             member.device.sync(),
-            catalogue.shelve(member.device.parts.shelves, past[id(member)], utc_now()),
+            catalogue.shelve(member.device.parts.stores, past[id(member)], utc_now()),
         ),
         console,
     )
@@ -170,9 +172,9 @@ def _take_part(fleet: Fleet, status: RoundStatus, console: Console, table: Round
             fleet.run(take_part)
     outcomes = dict(Counter(last.values()))
     struck.update(
-        member.strike.fault
+        member.injected.fault
         for member in fleet.members
-        if member.strike is not None and member.network is not None and member.network.struck
+        if member.injected is not None and member.network is not None and member.network.struck
     )
     fleet.run(catch_up)
     console.print(

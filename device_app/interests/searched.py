@@ -11,10 +11,10 @@ from datetime import datetime, timedelta
 import numpy as np
 from numpy.typing import NDArray
 
-from device_app.store.news_shelf import NewsShelf
+from device_app.store.news import NewsStore
 from device_app.store.opinions import Stances
 from device_app.store.search_index import SearchIndex
-from device_app.store.searches import Meaning, MeaningKind, Searches
+from device_app.store.searches import MeaningKind, Searches, SearchVector
 
 MATCHES = 20
 """Best matches that make up a search's vector, or newest news a topic's."""
@@ -25,10 +25,10 @@ class SearchedInterests:
     """The vectors of saved searches and followed topics, made from news on this device and kept in the view's store."""
 
     def __init__(
-        self, searches: Searches, stances: Stances, index: SearchIndex, shelf: NewsShelf, clock: Callable[[], datetime]
+        self, searches: Searches, stances: Stances, index: SearchIndex, store: NewsStore, clock: Callable[[], datetime]
     ) -> None:
         self._searches, self._stances = searches, stances
-        self._index, self._shelf, self._clock = index, shelf, clock
+        self._index, self._store, self._clock = index, store, clock
 
     def vector(self, encoder: str) -> NDArray[np.float32] | None:
         """The unit mean [D] over saved searches and followed topics; None if none of them means anything here."""
@@ -50,13 +50,13 @@ class SearchedInterests:
     def keep_opened(self, news_id: str, encoder: str) -> None:
         """Keep the vector of news opened from results, if it's here."""
         if (mean := self._mean_of([news_id], encoder)) is not None:
-            self._searches.keep_meaning(Meaning("news", news_id, encoder, mean, self._clock()))
+            self._searches.keep_meaning(SearchVector("news", news_id, encoder, mean, self._clock()))
 
     def _wanted(self) -> list[tuple[MeaningKind, str]]:
         searches: list[tuple[MeaningKind, str]] = [("search", one.words) for one in self._searches.saved()]
         return searches + [("topic", name) for name, _ in self._stances.followed_topics()]
 
-    def _fresh(self, encoder: str, wanted: Sequence[tuple[MeaningKind, str]]) -> dict[tuple[str, str], Meaning]:
+    def _fresh(self, encoder: str, wanted: Sequence[tuple[MeaningKind, str]]) -> dict[tuple[str, str], SearchVector]:
         held = dict(self._searches.meanings(encoder))
         now = self._clock()
         for kind, name in wanted:
@@ -67,17 +67,17 @@ class SearchedInterests:
             if mean is None and known is not None:
                 mean = known.vector  # nothing of it is on the shelf today; it means what it meant
             if mean is not None:
-                held[kind, name] = Meaning(kind, name, encoder, mean, now)
+                held[kind, name] = SearchVector(kind, name, encoder, mean, now)
                 self._searches.keep_meaning(held[kind, name])
         return held
 
     def _matches(self, kind: MeaningKind, name: str) -> list[str]:
-        found = self._shelf.of_topic(name, MATCHES) if kind == "topic" else self._index.find(name, 2 * MATCHES)
+        found = self._store.of_topic(name, MATCHES) if kind == "topic" else self._index.find(name, 2 * MATCHES)
         blocked = self._stances.blocked()
         if blocked:
             found = [
                 card.id
-                for card in self._shelf.cards(found)
+                for card in self._store.cards(found)
                 if not blocked & {("topic", card.topic), ("section", card.section), ("publisher", card.publisher)}
             ]
         return found[:MATCHES]
@@ -85,7 +85,7 @@ class SearchedInterests:
     def _mean_of(self, news_ids: Sequence[str], encoder: str) -> NDArray[np.float32] | None:
         if not news_ids:
             return None
-        present, vectors = self._shelf.vectors(news_ids, encoder)
+        present, vectors = self._store.vectors(news_ids, encoder)
         return unit(vectors[present].mean(axis=0, dtype=np.float64)) if present.any() else None
 
 

@@ -11,7 +11,7 @@ from device_app.privacy.prices import RHO_ALONE
 from device_app.privacy.sealed import Charge
 from device_app.privacy.sums_alone import SumsAlone
 from device_app.settings import PrivacySettings
-from device_app.store.ledger_book import LedgerBook, LedgerEntry
+from device_app.store.ledger_entries import LedgerEntry, LedgerRepository
 
 CHANNELS = ("reports", "training", "counts")
 ROUNDING = 1e-9
@@ -38,7 +38,7 @@ class Ledger:
     the same reader on two devices has two ledgers.
     """
 
-    def __init__(self, book: LedgerBook, settings: PrivacySettings, clock: Callable[[], datetime]) -> None:
+    def __init__(self, book: LedgerRepository, settings: PrivacySettings, clock: Callable[[], datetime]) -> None:
         self.book = book
         self.settings = settings
         self._clock = clock

@@ -17,7 +17,7 @@ by 2e-7, a thousand turns one after another by 3e-6; it decides what a number me
 
 
 @dataclass(frozen=True)
-class Meaning:
+class ReportMeaning:
     """Of two reports with one `name` and one number, both say the same.
 
     name: hash of everything that the server has a hand in and that the true value is computed from.
@@ -27,12 +27,12 @@ class Meaning:
     """
 
     name: str
-    law: str
+    mechanism: str
     encoder: str
     directions: str = ""
     gram: NDArray[np.float32] = field(default_factory=lambda: np.empty((0, 0), dtype=np.float32))
 
-    def carried_to(self, offered: Meaning) -> bool:
+    def carried_to(self, offered: ReportMeaning) -> bool:
         """Whether a number said under this meaning may be said again, as it was drawn, under the one offered.
 
         It may under the same meaning; by the same directions in the space of the same encoder; and where the offered
@@ -41,7 +41,7 @@ class Meaning:
         """
         if self.name == offered.name:
             return True
-        if self.law != offered.law or not self.gram.size or self.gram.shape != offered.gram.shape:
+        if self.mechanism != offered.mechanism or not self.gram.size or self.gram.shape != offered.gram.shape:
             return False
         if self.encoder == offered.encoder:
             return self.directions == offered.directions

@@ -18,7 +18,7 @@ KNOWN = ("code",)
 """Mechanisms whose loss has a closed law here: randomised response."""
 
 LawCount = tuple[str, str, dict[str, float], float, float, int]
-"""Channel, mechanism, parameters, epsilon, delta and number of equal charges, as `LedgerBook.laws` gives them."""
+"""Channel, mechanism, parameters, epsilon, delta and number of equal charges, as `LedgerRepository.laws` gives them."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Composed:
     sums: float = 0.0
 
 
-def composed(laws: Iterable[LawCount]) -> Composed:
+def composed(mechanisms: Iterable[LawCount]) -> Composed:
     """Compose every charge, of reports and of training.
 
     Formal guarantees: both figures are upper bounds for the same adaptive releases. by_loss convolves the loss of
@@ -44,18 +44,24 @@ def composed(laws: Iterable[LawCount]) -> Composed:
     the rho of noisy secure sums (Bun and Steinke 2016) and turns it into an epsilon once, at the sum of their deltas,
     and adds the epsilon of every other mechanism as it is; it's never above by_sum. Neither covers when reports change.
     """
-    laws = list(laws)
-    by_sum = math.fsum(epsilon * count for _, _, _, epsilon, _, count in laws)
-    delta = math.fsum(one * count for _, _, _, _, one, count in laws)
-    known = [(int(law["size"]), epsilon, count) for _, name, law, epsilon, _, count in laws if name in KNOWN]
+    mechanisms = list(mechanisms)
+    by_sum = math.fsum(epsilon * count for _, _, _, epsilon, _, count in mechanisms)
+    delta = math.fsum(one * count for _, _, _, _, one, count in mechanisms)
+    known = [
+        (int(mechanism["size"]), epsilon, count)
+        for _, name, mechanism, epsilon, _, count in mechanisms
+        if name in KNOWN
+    ]
     others = math.fsum(
-        epsilon * count for _, name, law, epsilon, _, count in laws if name not in KNOWN and RHO not in law
+        epsilon * count
+        for _, name, mechanism, epsilon, _, count in mechanisms
+        if name not in KNOWN and RHO not in mechanism
     )
-    rho = math.fsum(law[RHO] * count for _, _, law, _, _, count in laws if RHO in law)
-    delta_of_sums = math.fsum(one * count for _, _, law, _, one, count in laws if RHO in law)
+    rho = math.fsum(mechanism[RHO] * count for _, _, mechanism, _, _, count in mechanisms if RHO in mechanism)
+    delta_of_sums = math.fsum(one * count for _, _, mechanism, _, one, count in mechanisms if RHO in mechanism)
     sums = epsilon_of(rho, delta_of_sums) if rho else 0.0
     by_loss = others + sums + epsilon_of_responses(known, DELTA)
-    return Composed(by_sum, delta, min(by_sum, by_loss), sum(count for *_, count in laws), sums)
+    return Composed(by_sum, delta, min(by_sum, by_loss), sum(count for *_, count in mechanisms), sums)
 
 
 def epsilon_of_responses(responses: Iterable[tuple[int, float, int]], delta: float) -> float:
@@ -63,9 +69,9 @@ def epsilon_of_responses(responses: Iterable[tuple[int, float, int]], delta: flo
     losses: NDArray[np.float64] = np.zeros(1)
     chances: NDArray[np.float64] = np.ones(1)
     for size, epsilon, count in responses:
-        steps, law = _repeated(size, epsilon, count)
+        steps, mechanism = _repeated(size, epsilon, count)
         losses = np.add.outer(losses, steps * epsilon).ravel()
-        chances = np.multiply.outer(chances, law).ravel()
+        chances = np.multiply.outer(chances, mechanism).ravel()
         losses, at = np.unique(np.round(losses, 9), return_inverse=True)
         chances = np.asarray(np.bincount(at, weights=chances), dtype=np.float64)
     low, high = 0.0, float(losses.max())
@@ -90,7 +96,7 @@ def _repeated(size: int, epsilon: float, count: int) -> tuple[NDArray[np.float64
     """The loss of `count` responses in units of epsilon, -count .. count, and its law, for the worst two readers."""
     other = 1 / (math.exp(epsilon) + size - 1)
     single = np.array([other, (size - 2) * other, math.exp(epsilon) * other])  # losses -eps, 0, eps
-    law = np.ones(1)
+    mechanism = np.ones(1)
     for _ in range(count):
-        law = np.convolve(law, single)
-    return np.arange(-count, count + 1, dtype=np.float64), law
+        mechanism = np.convolve(mechanism, single)
+    return np.arange(-count, count + 1, dtype=np.float64), mechanism

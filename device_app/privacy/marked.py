@@ -22,7 +22,7 @@ NAME = "union_marks"
 
 
 def mark(
-    held: NDArray[np.float32], law: UnionMarks, terms: SumTerms, source: NoiseSource, *, delta: float = DELTA
+    held: NDArray[np.float32], protection: UnionMarks, terms: SumTerms, source: NoiseSource, *, delta: float = DELTA
 ) -> Contribution:
     """The vector to be masked, and what the opened sum costs.
 
@@ -48,26 +48,28 @@ def mark(
     if not np.isin(held, (0.0, 1.0)).all():
         raise ValueError("held: only 0 and 1")
     rows = np.flatnonzero(held)
-    if len(rows) > law.rows_limit:
-        raise ValueError(f"held: {len(rows)} news, at most {law.rows_limit} may be marked")
+    if len(rows) > protection.rows_limit:
+        raise ValueError(f"held: {len(rows)} news, at most {protection.rows_limit} may be marked")
     parameters = {
-        "owners_minimum": float(law.owners_minimum),
-        "sigma": float(law.sigma),
+        "owners_minimum": float(protection.owners_minimum),
+        "sigma": float(protection.sigma),
         "news": float(len(rows)),
         "survivors_at_least": float(terms.cohort_minimum),
     }
-    if not law.counts:
+    if not protection.counts:
         others = np.flatnonzero(held == 0).tolist()
-        dummies = secrets.SystemRandom().sample(others, min(law.dummies, len(others)))
+        dummies = secrets.SystemRandom().sample(others, min(protection.dummies, len(others)))
         parameters["dummies"] = float(len(dummies))
         vector = mark_rows([*rows.tolist(), *dummies], terms.length, terms.bits)
         return Contribution(vector, Charge("training", NAME, parameters, subject=terms.round))
     ones = from_integers(held.astype(np.int64), terms.bits)
-    if not law.sigma:
+    if not protection.sigma:
         return Contribution(ones, Charge("training", NAME, parameters, subject=terms.round))
-    noisy = add_noise_share(BoundedCode(ones, math.sqrt(law.rows_limit)), law.sigma, source, terms.bits)
-    prices = sum_prices(law, terms.cohort_minimum, terms.length, delta)
+    noisy = add_noise_share(BoundedCode(ones, math.sqrt(protection.rows_limit)), protection.sigma, source, terms.bits)
+    prices = sum_prices(protection, terms.cohort_minimum, terms.length, delta)
     if not prices.possible:
-        raise ValueError(f"sigma: noise of {law.sigma} comes to epsilon {prices.epsilon:g}, alone {prices.alone:g}")
+        raise ValueError(
+            f"sigma: noise of {protection.sigma} comes to epsilon {prices.epsilon:g}, alone {prices.alone:g}"
+        )
     parameters |= prices.parameters
     return Contribution(noisy, Charge("training", NAME, parameters, prices.epsilon, delta, subject=terms.round))

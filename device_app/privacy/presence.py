@@ -16,7 +16,7 @@ def seal_check_in(check_in: CheckIn) -> Sealed[CheckIn]:
     return close(check_in, json_payload(check_in), JSON, Charge("none", "presence", subject=check_in.release), words)
 
 
-def seal_look(offer: RoundOffer, stage: SumStage) -> Sealed[RoundOffer]:
+def seal_poll(offer: RoundOffer, stage: SumStage) -> Sealed[RoundOffer]:
     """Seal a look at what a stage of a secure sum came to; it has no body, its address holds the round's pseudonym.
 
     Formal guarantees: nothing in it is computed from clicks: epsilon 0. That the device of this pseudonym is still

@@ -75,7 +75,7 @@ class SumPrices:
 
 
 def sum_prices(
-    law: SecureSum | UnionMarks,
+    protection: SecureSum | UnionMarks,
     survivors: int,
     coordinates: int,
     delta: float,
@@ -85,7 +85,7 @@ def sum_prices(
     """Price a sum with noise in it.
 
     Args:
-        law: its protection; `law.delta`, which the server chose, is not read.
+        law: its protection; `protection.delta`, which the server chose, is not read.
         survivors: the fewest with whom it may be opened.
         coordinates: numbers of a device's vector.
         delta: the device's own.
@@ -99,14 +99,14 @@ def sum_prices(
     any other member: masks, thresholds and the server's honesty don't enter into it. The one_click figures hold as far
     as one_click_steps does; nothing is charged by them.
     """
-    if not law.sigma:
+    if not protection.sigma:
         raise ValueError("sigma: a sum without noise has no price")
-    near = law.reach_steps if one_click_steps is None else min(one_click_steps, law.reach_steps)
+    near = protection.reach_steps if one_click_steps is None else min(one_click_steps, protection.reach_steps)
 
     def rho(reach: float, contributors: int) -> float:
-        return rho_of_sum(reach, law.sigma, contributors, coordinates)
+        return rho_of_sum(reach, protection.sigma, contributors, coordinates)
 
-    company, alone = rho(law.reach_steps, survivors), rho(law.reach_steps, 1)
+    company, alone = rho(protection.reach_steps, survivors), rho(protection.reach_steps, 1)
     return SumPrices(
         delta=delta,
         rho=company,

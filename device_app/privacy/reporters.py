@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from device_app.privacy.carried import Meaning, gram
+from device_app.privacy.carried import ReportMeaning, gram
 from device_app.privacy.mechanisms.basis_l1 import BasisL1
 from device_app.privacy.mechanisms.basis_laplace import BasisLaplace
 from device_app.privacy.mechanisms.code import RandomisedCode, nearest
@@ -40,7 +40,7 @@ BY_VECTOR: frozenset[Mode] = frozenset({"code", "direction"})
 
 
 @dataclass(frozen=True)
-class Reader:
+class ReportInput:
     """Sensitive: what a report is made from. clicks is [H, D]; H is 0 where no clicked news has a vector here.
 
     For the modes BY_BASIS alone: raw scores [C, B] on the basic interests, and counts [C], the clicks of each channel.
@@ -76,7 +76,7 @@ class Spaces:
     projection: NDArray[np.float32] | None = None
 
 
-class Law(Protocol):
+class Mechanism(Protocol):
     """A mechanism as the ledger and the page know it."""
 
     @property
@@ -98,17 +98,17 @@ class Reporter(Protocol):
         """The mode."""
 
     @property
-    def meaning(self) -> Meaning:
+    def meaning(self) -> ReportMeaning:
         """What its reports mean, which is what a drawn number hangs on."""
 
     @property
-    def law(self) -> Law:
+    def mechanism(self) -> Mechanism:
         """The mechanism."""
 
-    def value(self, reader: Reader) -> int | None:
+    def value(self, reader: ReportInput) -> int | None:
         """The true value that is told with noise, where one drawing a value serves for good; else None."""
 
-    def make(self, reader: Reader, noise: NoiseSource) -> tuple[MadeReport, Clear]:
+    def make(self, reader: ReportInput, noise: NoiseSource) -> tuple[MadeReport, Clear]:
         """A fresh report, and what it tells without the noise, for the reader alone. Raises ValueError."""
 
 
@@ -135,18 +135,18 @@ class _ByCodebook:
     name: Mode = "code"
 
     @property
-    def meaning(self) -> Meaning:
+    def meaning(self) -> ReportMeaning:
         """Prototypes, K, epsilon, and the vectors that they are compared with."""
         book = self.codebook
-        law = f"{self.name}/{book.size}/{book.epsilon!r}"
-        name = _named(law, book.prototypes.sha256, self.under.generation)
-        return Meaning(name, law, self.under.encoder, book.prototypes.sha256, gram([self.prototypes]))
+        mechanism = f"{self.name}/{book.size}/{book.epsilon!r}"
+        name = _named(mechanism, book.prototypes.sha256, self.under.generation)
+        return ReportMeaning(name, mechanism, self.under.encoder, book.prototypes.sha256, gram([self.prototypes]))
 
 
 class _DrawnAnew:
     """Tells one of too many values for what was drawn to serve again."""
 
-    def value(self, reader: Reader) -> None:
+    def value(self, reader: ReportInput) -> None:
         """None."""
 
 
@@ -157,18 +157,18 @@ class CodeReporter(_ByCodebook):
     name: Mode = "code"
 
     @property
-    def law(self) -> RandomisedCode:
+    def mechanism(self) -> RandomisedCode:
         """Randomised response."""
         return RandomisedCode(self.codebook.size, self.codebook.epsilon)
 
-    def value(self, reader: Reader) -> int:
+    def value(self, reader: ReportInput) -> int:
         """The nearest prototype."""
         return nearest(self.prototypes, reader.vector)
 
-    def make(self, reader: Reader, noise: NoiseSource) -> tuple[CodeReport, Clear]:
+    def make(self, reader: ReportInput, noise: NoiseSource) -> tuple[CodeReport, Clear]:
         """Draw a code."""
         true = self.value(reader)
-        return CodeReport(codebook=self.codebook.size, code=self.law.release(true, noise)), ((float(true),),)
+        return CodeReport(codebook=self.codebook.size, code=self.mechanism.release(true, noise)), ((float(true),),)
 
 
 @dataclass(frozen=True)
@@ -178,18 +178,18 @@ class SubsetReporter(_ByCodebook):
     name: Mode = "subset"
 
     @property
-    def law(self) -> TopicSubset:
+    def mechanism(self) -> TopicSubset:
         """Subset selection."""
         return TopicSubset(self.codebook.size, self.codebook.epsilon)
 
-    def value(self, reader: Reader) -> int:
+    def value(self, reader: ReportInput) -> int:
         """The topic with most clicks; of equal ones the first."""
         return int(np.argmax(histogram(self.prototypes, reader.clicks)))
 
-    def make(self, reader: Reader, noise: NoiseSource) -> tuple[SubsetReport, Clear]:
+    def make(self, reader: ReportInput, noise: NoiseSource) -> tuple[SubsetReport, Clear]:
         """Draw a set."""
         true = self.value(reader)
-        return SubsetReport(codebook=self.codebook.size, topics=self.law.release(true, noise)), ((float(true),),)
+        return SubsetReport(codebook=self.codebook.size, topics=self.mechanism.release(true, noise)), ((float(true),),)
 
 
 @dataclass(frozen=True)
@@ -199,14 +199,14 @@ class TopicsReporter(_DrawnAnew, _ByCodebook):
     name: Mode = "topics"
 
     @property
-    def law(self) -> NoisyTopics:
+    def mechanism(self) -> NoisyTopics:
         """Laplace on the simplex."""
         return NoisyTopics(self.codebook.size, self.codebook.epsilon)
 
-    def make(self, reader: Reader, noise: NoiseSource) -> tuple[TopicsReport, Clear]:
+    def make(self, reader: ReportInput, noise: NoiseSource) -> tuple[TopicsReport, Clear]:
         """Draw a noisy histogram."""
         shares = histogram(self.prototypes, reader.clicks)
-        sent = tuple(self.law.release(shares, noise).tolist())
+        sent = tuple(self.mechanism.release(shares, noise).tolist())
         return TopicsReport(codebook=self.codebook.size, weights=sent), (tuple(shares.tolist()),)
 
 
@@ -222,42 +222,44 @@ class DirectionReporter(_DrawnAnew):
     name: Mode = "direction"
 
     @property
-    def meaning(self) -> Meaning:
+    def meaning(self) -> ReportMeaning:
         """The projection [8, D], whose rows are orthonormal in every release: a turn shows together with prototypes."""
-        law = f"{self.name}/{self.epsilon!r}"
-        name = _named(law, self.matrix, self.under.generation)
-        return Meaning(name, law, self.under.encoder, self.matrix, gram([self.projection, *self.prototypes]))
+        mechanism = f"{self.name}/{self.epsilon!r}"
+        name = _named(mechanism, self.matrix, self.under.generation)
+        return ReportMeaning(
+            name, mechanism, self.under.encoder, self.matrix, gram([self.projection, *self.prototypes])
+        )
 
     @property
-    def law(self) -> PrivUnit:
+    def mechanism(self) -> PrivUnit:
         """PrivUnit."""
         return PrivUnit(self.epsilon, len(self.projection))
 
-    def make(self, reader: Reader, noise: NoiseSource) -> tuple[DirectionReport, Clear]:
+    def make(self, reader: ReportInput, noise: NoiseSource) -> tuple[DirectionReport, Clear]:
         """Draw a direction; a reader whose clicks cancel out counts as one in the first axis."""
         true = self.projection.astype(np.float64) @ reader.vector
         length = float(np.linalg.norm(true))
         true = true / length if length > 0 else np.eye(len(true))[0]
-        return DirectionReport(vector=tuple(self.law.release(true, noise).tolist())), (tuple(true.tolist()),)
+        return DirectionReport(vector=tuple(self.mechanism.release(true, noise).tolist())), (tuple(true.tolist()),)
 
 
 @dataclass(frozen=True)
 class BasisLaplaceReporter(_DrawnAnew):
     """`basis_laplace`: the paper, for reproduction."""
 
-    law: BasisLaplace
+    mechanism: BasisLaplace
     under: Under = Under()
     name: Mode = "basis_laplace"
 
     @property
-    def meaning(self) -> Meaning:
+    def meaning(self) -> ReportMeaning:
         """The release's basis."""
         return _of_release(self.name, self.under)
 
-    def make(self, reader: Reader, noise: NoiseSource) -> tuple[BasisLaplaceReport, Clear]:
+    def make(self, reader: ReportInput, noise: NoiseSource) -> tuple[BasisLaplaceReport, Clear]:
         """Draw noisy scores; the counts go in clear."""
-        clear = self.law.clipped(reader.scores)
-        noisy = np.round(self.law.release(reader.scores, noise) / GRID) * GRID
+        clear = self.mechanism.clipped(reader.scores)
+        noisy = np.round(self.mechanism.release(reader.scores, noise) / GRID) * GRID
         report = BasisLaplaceReport(scores=tuple(map(tuple, noisy.tolist())), counts=reader.counts)
         return report, tuple(map(tuple, clear.tolist()))
 
@@ -266,20 +268,20 @@ class BasisLaplaceReporter(_DrawnAnew):
 class BasisL1Reporter(_DrawnAnew):
     """`basis_l1`: the paper's report with its gaps closed."""
 
-    law: BasisL1
+    mechanism: BasisL1
     under: Under = Under()
     name: Mode = "basis_l1"
 
     @property
-    def meaning(self) -> Meaning:
+    def meaning(self) -> ReportMeaning:
         """The release's basis."""
         return _of_release(self.name, self.under)
 
-    def make(self, reader: Reader, noise: NoiseSource) -> tuple[BasisL1Report, Clear]:
+    def make(self, reader: ReportInput, noise: NoiseSource) -> tuple[BasisL1Report, Clear]:
         """Draw noisy scores of C_max channels."""
-        clear = self.law.projected(reader.scores)
-        noisy = self.law.release(reader.scores, noise)
-        shares = self.law.release_shares(np.array(reader.counts, dtype=np.int64), noise)
+        clear = self.mechanism.projected(reader.scores)
+        noisy = self.mechanism.release(reader.scores, noise)
+        shares = self.mechanism.release_shares(np.array(reader.counts, dtype=np.int64), noise)
         report = BasisL1Report(scores=tuple(map(tuple, noisy.tolist())), shares=tuple(shares.tolist()))
         return report, tuple(map(tuple, clear.tolist()))
 
@@ -336,5 +338,5 @@ def _named(*parts: str) -> str:
     return sha256("\n".join(parts).encode()).hexdigest()
 
 
-def _of_release(mode: Mode, under: Under) -> Meaning:
-    return Meaning(_named(mode, under.release, under.generation), mode, under.encoder)
+def _of_release(mode: Mode, under: Under) -> ReportMeaning:
+    return ReportMeaning(_named(mode, under.release, under.generation), mode, under.encoder)

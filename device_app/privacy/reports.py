@@ -6,7 +6,7 @@ so any more. The chances of any sequence of reports differ between them by at mo
 charges on the channel `reports`). Proof. A number is drawn anew only under a meaning (`carried.Meaning.name`: law,
 prototypes, and the generation of vectors on this device) under which this value was never drawn, and then it is
 charged. Under one meaning the value can't change unless the reader does: the prototypes are named by their hash, and a
-clicked piece of news keeps the vector that it has in a generation (`NewsShelf.put_vectors`), whatever the server sends
+clicked piece of news keeps the vector that it has in a generation (`NewsStore.put_vectors`), whatever the server sends
 later; no number is drawn before a generation is complete. So there is one draw a meaning, and by the law it has a
 likelihood ratio of at most exp(epsilon) given everything before it. Everything else in a request follows from the
 numbers drawn and from what does not depend on either reader: the release in use, the clock, how many clicks there are,
@@ -28,10 +28,10 @@ from pydantic import TypeAdapter
 
 from device_app.errors import CodebooksSpent
 from device_app.privacy.budget import Ledger
-from device_app.privacy.carried import Meaning
+from device_app.privacy.carried import ReportMeaning
 from device_app.privacy.mechanisms import none
 from device_app.privacy.noise import NoiseSource
-from device_app.privacy.reporters import BY_BASIS, Reader, Reporter
+from device_app.privacy.reporters import BY_BASIS, Reporter, ReportInput
 from device_app.privacy.sealed import JSON, Charge, Sealed, close, digest, json_payload
 from device_app.settings import PrivacySettings
 from device_app.store.drawn_reports import DrawnReports
@@ -50,7 +50,7 @@ _REPORT: TypeAdapter[Report] = TypeAdapter(Report)
 
 def seal_report(
     reporter: Reporter,
-    reader: Reader,
+    reader: ReportInput,
     *,
     release: ReleaseId,
     limit: int,
@@ -100,8 +100,8 @@ def seal_report(
         charge = Charge(
             channel="reports",
             mechanism=reporter.name,
-            parameters=reporter.law.parameters() | ({"views": float(views)} if views > 1 else {}),
-            epsilon=reporter.law.epsilon_per_report,
+            parameters=reporter.mechanism.parameters() | ({"views": float(views)} if views > 1 else {}),
+            epsilon=reporter.mechanism.epsilon_per_report,
             payload_sha256=digest(payload),
             subject=release,
         )
@@ -110,7 +110,9 @@ def seal_report(
         if value is not None:
             drawn.keep(reporter.name, meaning.name, value, report.model_dump_json(), paid.at)
         memo.keep(_memo(release, payload, clear, clicks, paid.at, meaning))
-    return close(request, payload, JSON, charge, SENT_FRESH + reporter.law.words() + (BOTH_VIEWS if views > 1 else ""))
+    return close(
+        request, payload, JSON, charge, SENT_FRESH + reporter.mechanism.words() + (BOTH_VIEWS if views > 1 else "")
+    )
 
 
 def memoised(
@@ -141,11 +143,11 @@ def memoised(
     return _again(kept, limit, settings, under)
 
 
-def meaning_of(kept: Memo) -> Meaning:
+def meaning_of(kept: Memo) -> ReportMeaning:
     """What the report in use means."""
     flat = np.frombuffer(kept.gram, dtype="<f4")
     width = round(flat.size**0.5)
-    return Meaning(kept.meaning, kept.law, kept.encoder, kept.directions, flat.reshape(width, width))
+    return ReportMeaning(kept.meaning, kept.mechanism, kept.encoder, kept.directions, flat.reshape(width, width))
 
 
 def clicks_until_due(kept: Memo, settings: PrivacySettings) -> int:
@@ -193,14 +195,14 @@ def _memo(
     clear: tuple[tuple[float, ...], ...],
     clicks: int,
     at: datetime,
-    meaning: Meaning,
+    meaning: ReportMeaning,
 ) -> Memo:
     gram = np.ascontiguousarray(meaning.gram, dtype="<f4").tobytes()
-    names = (meaning.name, meaning.law, meaning.encoder, meaning.directions)
+    names = (meaning.name, meaning.mechanism, meaning.encoder, meaning.directions)
     return Memo(release, payload, clear, clicks, at, *names, gram)
 
 
-def _require_new_codebook_allowed(meaning: Meaning, ledger: Ledger, drawn: DrawnReports) -> None:
+def _require_new_codebook_allowed(meaning: ReportMeaning, ledger: Ledger, drawn: DrawnReports) -> None:
     """Raise CodebooksSpent if this is a new one, and today's are used up."""
     most = ledger.settings.codebooks_per_day
     midnight = datetime.combine(ledger.day(), datetime.min.time(), tzinfo=UTC)

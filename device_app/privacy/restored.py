@@ -11,7 +11,7 @@ from device_app.privacy.prices import RHO_ALONE
 from device_app.store.count_log import CountLog
 from device_app.store.database import Database
 from device_app.store.database_copy import mark_inside, unmark
-from device_app.store.ledger_book import LedgerEntry
+from device_app.store.ledger_entries import LedgerEntry
 
 MECHANISM = "restored"
 LONGEST_DAYS = 3_660

@@ -15,7 +15,7 @@ ALWAYS_PRIVATE = frozenset({"user_embedding"})
 """Last names of parameters that this program never shares, whatever a release declares."""
 
 
-class PrivateParameter(ValueError):
+class PrivateParameterShared(ValueError):
     """A private parameter was about to be shared; the message names it."""
 
     def __init__(self, tensor: str) -> None:
@@ -27,7 +27,7 @@ class PrivateParameter(ValueError):
 class SharedUpdate:
     """Tensors none of which is the gradient `g.<parameter>` of a private parameter of `model`; checked when it's made.
 
-    `Clipped` is made of nothing else, and the noise takes nothing but a `Clipped`. Raises PrivateParameter.
+    `Clipped` is made of nothing else, and the noise takes nothing but a `Clipped`. Raises PrivateParameterShared.
 
     Formal guarantees: no value computed as the gradient of a private parameter is in it. A release could misname such a
     parameter; those in ALWAYS_PRIVATE are held back under any release.
@@ -39,7 +39,7 @@ class SharedUpdate:
     def __post_init__(self) -> None:
         for name in self.tensors:
             if is_private(name, self.model):
-                raise PrivateParameter(name)
+                raise PrivateParameterShared(name)
 
 
 def shared_part(tensors: Mapping[str, NDArray[np.float32]], model: ModelEntry | None) -> SharedUpdate:

@@ -53,7 +53,7 @@ def clip_norm(update: SharedUpdate, norm: float) -> NormClipped:
 def contribute(
     clipped: NormClipped,
     samples: int,
-    law: SecureSum,
+    protection: SecureSum,
     terms: SumTerms,
     source: NoiseSource,
     *,
@@ -83,36 +83,38 @@ def contribute(
     sees no less than the sum of that many devices. Taking part isn't hidden, nor, without noise, the number of all
     samples together.
     """
-    if clipped.norm > law.clip:
-        raise ValueError(f"the update is clipped at {clipped.norm}, the round's limit is {law.clip}")
+    if clipped.norm > protection.clip:
+        raise ValueError(f"the update is clipped at {clipped.norm}, the round's limit is {protection.clip}")
     tensors = clipped.update.tensors
-    if law.nonnegative and any((each < 0).any() for each in tensors.values()):
+    if protection.nonnegative and any((each < 0).any() for each in tensors.values()):
         raise ValueError("the update has values below 0, and the sum is priced for none")
-    weight = min(samples, law.weight_limit)
-    layout = law.layout({name: tensor.shape for name, tensor in tensors.items()}, terms)
+    weight = min(samples, protection.weight_limit)
+    layout = protection.layout({name: tensor.shape for name, tensor in tensors.items()}, terms)
     plain = layout.encode(tensors, weight)
     lost = layout.fixed.rounded_to_zero(_flat(clipped.update), plain[:-1])
     parameters = {
-        "clip": law.clip,
-        "sigma": float(law.sigma),
+        "clip": protection.clip,
+        "sigma": float(protection.sigma),
         "survivors_at_least": float(terms.cohort_minimum),
         "weight": float(weight),
         "rounded_to_zero": lost,
     }
-    if not law.sigma:
+    if not protection.sigma:
         return Contribution(plain, Charge(channel, NAME, parameters, subject=terms.round))
     steps = None if one_click is None else one_click.steps(layout.fixed.step)
-    prices = sum_prices(law, terms.cohort_minimum, layout.coordinates, delta, one_click_steps=steps)
+    prices = sum_prices(protection, terms.cohort_minimum, layout.coordinates, delta, one_click_steps=steps)
     if not prices.possible:
-        raise ValueError(f"sigma: noise of {law.sigma} comes to epsilon {prices.epsilon:g}, alone {prices.alone:g}")
+        raise ValueError(
+            f"sigma: noise of {protection.sigma} comes to epsilon {prices.epsilon:g}, alone {prices.alone:g}"
+        )
     charge = Charge(channel, NAME, parameters | dict(prices.parameters), prices.epsilon, delta, subject=terms.round)
-    return Contribution(_noisy(clipped, law, terms, source), charge)
+    return Contribution(_noisy(clipped, protection, terms, source), charge)
 
 
-def _noisy(clipped: NormClipped, law: SecureSum, terms: SumTerms, source: NoiseSource) -> RingVector:
+def _noisy(clipped: NormClipped, protection: SecureSum, terms: SumTerms, source: NoiseSource) -> RingVector:
     """The layout's vector at weight 1, with a noise share on every coordinate. The 1 at the end is public."""
-    code = clip_and_encode(_flat(clipped.update), law.clip, terms.fixed_point())
-    noisy = add_noise_share(code, law.sigma, source, terms.bits)
+    code = clip_and_encode(_flat(clipped.update), protection.clip, terms.fixed_point())
+    noisy = add_noise_share(code, protection.sigma, source, terms.bits)
     return np.append(noisy, np.ones(1, dtype=ring_dtype(terms.bits)))
 
 

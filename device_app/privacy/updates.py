@@ -12,7 +12,7 @@ from device_app.privacy.budget import Ledger
 from device_app.privacy.clipping import Clipped
 from device_app.privacy.noise import NoiseSource, laplace
 from device_app.privacy.sealed import SAFETENSORS, Charge, Sealed, close, digest
-from device_app.store.outbox import Parcel
+from device_app.store.outbox import OutboxItem
 from device_app.wire.protections import LocalLaplace
 from device_app.wire.tensors import pack
 
@@ -38,21 +38,21 @@ class LaplaceProtection:
     sums are rounded to float32.
     """
 
-    law: LocalLaplace
+    protection: LocalLaplace
 
     def epsilon_of(self, clipped: Clipped) -> float:
         """What one upload of this update costs, from the bound it really has."""
-        return clipped.sensitivity_per_coordinate / self.law.scale * clipped.coordinates
+        return clipped.sensitivity_per_coordinate / self.protection.scale * clipped.coordinates
 
     def seal(self, clipped: Clipped, *, round_id: str, ledger: Ledger, noise: NoiseSource) -> Sealed[NoisyUpdate]:
         """Add the noise, charge it, seal the safetensors bytes.
 
         Raises BudgetSpent, and ValueError if the update was clipped at more than the round's theta.
         """
-        if clipped.bound > self.law.clip:
-            raise ValueError(f"the update is clipped at {clipped.bound}, the round's limit is {self.law.clip}")
+        if clipped.bound > self.protection.clip:
+            raise ValueError(f"the update is clipped at {clipped.bound}, the round's limit is {self.protection.clip}")
         noisy: dict[str, NDArray[np.float32]] = {
-            name: np.asarray(tensor + laplace(noise, self.law.scale, tensor.shape), dtype=np.float32)
+            name: np.asarray(tensor + laplace(noise, self.protection.scale, tensor.shape), dtype=np.float32)
             for name, tensor in clipped.tensors.items()
         }
         payload = pack(noisy)
@@ -61,7 +61,7 @@ class LaplaceProtection:
             mechanism=NAME,
             parameters={
                 "clip": clipped.bound,
-                "scale": self.law.scale,
+                "scale": self.protection.scale,
                 "coordinates": float(clipped.coordinates),
             },
             epsilon=self.epsilon_of(clipped),
@@ -73,16 +73,16 @@ class LaplaceProtection:
         return close(NoisyUpdate(round_id, noisy), payload, SAFETENSORS, charge, words)
 
 
-def reseal(parcel: Parcel, ledger: Ledger) -> Sealed[Parcel]:
+def reseal(item: OutboxItem, ledger: Ledger) -> Sealed[OutboxItem]:
     """Seal an upload of the outbox again, to send the same bytes once more.
 
     Raises ValueError unless the ledger holds a charge for exactly these bytes.
 
     Formal guarantees: the same bytes again are post-processing: epsilon 0.
     """
-    held = digest(parcel.payload)
+    held = digest(item.payload)
     paid = ledger.book.charged(held)
-    if held != parcel.sha256 or paid is None or paid.subject != parcel.subject:
-        raise ValueError(f"no charge in the ledger pays for the bytes kept for {parcel.subject}")
+    if held != item.sha256 or paid is None or paid.subject != item.subject:
+        raise ValueError(f"no charge in the ledger pays for the bytes kept for {item.subject}")
     charge = Charge("none", paid.mechanism, subject=paid.subject)
-    return close(parcel, parcel.payload, parcel.content_type, charge, parcel.words)
+    return close(item, item.payload, item.content_type, charge, item.words)

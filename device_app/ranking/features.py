@@ -13,7 +13,7 @@ Names = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Situation:
+class FeatureContext:
     """R candidates beside the reader's H clicks. Sensitive: it never leaves the device.
 
     sections and topics are [R], clicked_sections and clicked_topics [H]; recency [R] is 1 for news of this moment and
@@ -38,7 +38,7 @@ def share_of_clicks(column: Names, clicked: Names) -> NDArray[np.float64]:
     return np.where(names[place] == column, counts[place] / len(clicked), 0.0)
 
 
-FEATURES: Mapping[str, Callable[[Situation], NDArray[np.float64]]] = {
+FEATURES: Mapping[str, Callable[[FeatureContext], NDArray[np.float64]]] = {
     "section_affinity": lambda seen: share_of_clicks(seen.sections, seen.clicked_sections),
     "topic_affinity": lambda seen: share_of_clicks(seen.topics, seen.clicked_topics),
     "popularity": lambda seen: seen.popularity,
@@ -47,6 +47,6 @@ FEATURES: Mapping[str, Callable[[Situation], NDArray[np.float64]]] = {
 """Every feature this program computes, by the name that a release's model gives it; each [R], within -1 to 1."""
 
 
-def feature_columns(names: Sequence[str], situation: Situation) -> NDArray[np.float32]:
+def feature_columns(names: Sequence[str], context_features: FeatureContext) -> NDArray[np.float32]:
     """[R, F], one column for each of `names`, in order. Raises KeyError for a name that is none of FEATURES."""
-    return np.stack([FEATURES[name](situation) for name in names], axis=1).astype(np.float32)
+    return np.stack([FEATURES[name](context_features) for name in names], axis=1).astype(np.float32)

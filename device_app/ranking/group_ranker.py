@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from device_app.ranking.features import Situation
+from device_app.ranking.features import FeatureContext
 from device_app.ranking.groups import GroupChoice, GroupModels
 from device_app.ranking.ranker import Ranker
 from device_app.ranking.session import GraphSession
@@ -45,7 +45,10 @@ class GroupRanker:
         return self
 
     def score(
-        self, clicks: NDArray[np.float32], candidates: NDArray[np.float32], situation: Situation | None = None
+        self,
+        clicks: NDArray[np.float32],
+        candidates: NDArray[np.float32],
+        context_features: FeatureContext | None = None,
     ) -> NDArray[np.float32]:
         """As `Ranker.score`, by the model of the reader's group."""
-        return self._rankers[self.group(clicks)].score(clicks, candidates, situation)
+        return self._rankers[self.group(clicks)].score(clicks, candidates, context_features)

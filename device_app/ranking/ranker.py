@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from device_app.ranking.features import FEATURES, Situation, feature_columns
+from device_app.ranking.features import FEATURES, FeatureContext, feature_columns
 from device_app.ranking.history import left_padded
 from device_app.ranking.session import GraphMismatch, GraphSession
 
@@ -47,7 +47,10 @@ class Ranker:
         return Ranker(self._graph.with_private(parameters(self.name)), name=self.name, features=self.features)
 
     def score(
-        self, clicks: NDArray[np.float32], candidates: NDArray[np.float32], situation: Situation | None = None
+        self,
+        clicks: NDArray[np.float32],
+        candidates: NDArray[np.float32],
+        context_features: FeatureContext | None = None,
     ) -> NDArray[np.float32]:
         """clicks [H, D] oldest first, candidates [R, D] -> scores [R], higher fits better.
 
@@ -59,9 +62,9 @@ class Ranker:
         padded, mask = left_padded(clicks)
         inputs = {"clicks": padded, "click_mask": mask, "candidates": candidates[None].astype(np.float32, copy=False)}
         if self.features:
-            if situation is None:
+            if context_features is None:
                 raise ValueError(f"situation: {self.name} weighs {', '.join(self.features)} and needs it")
-            inputs[FEATURES_INPUT] = feature_columns(self.features, situation)[None]
+            inputs[FEATURES_INPUT] = feature_columns(self.features, context_features)[None]
         scores = np.asarray(self._graph(**inputs)["scores"][0], dtype=np.float32)
         if not np.isfinite(scores).all():
             raise GraphMismatch(f"scores of {self.name}: not finite; clicks or candidates hold NaN or huge values")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from device_app.ranking.features import Situation
+from device_app.ranking.features import FeatureContext
 from device_app.ranking.history import left_padded
 from device_app.ranking.session import GraphMismatch, GraphSession
 
@@ -59,7 +59,10 @@ class ViewsRanker:
         return self
 
     def score(
-        self, clicks: NDArray[np.float32], candidates: NDArray[np.float32], situation: Situation | None = None
+        self,
+        clicks: NDArray[np.float32],
+        candidates: NDArray[np.float32],
+        context_features: FeatureContext | None = None,
     ) -> NDArray[np.float32]:
         """clicks [H, D], candidates [R, D] -> log of the mean probability [R]; zeros where no view knows anything.
 

@@ -41,7 +41,7 @@ class Departure:
 
 
 @dataclass(frozen=True)
-class Traffic:
+class LoggedRequest:
     """A kept request. In a list `body` is left out; see ByteLog.entry.
 
     body holds the first BODY_KEPT_BYTES of body_bytes; status is None while unanswered, and trouble says why.
@@ -123,14 +123,14 @@ class ByteLog:
         with self._database.quick_transaction():
             self._database.write("UPDATE traffic SET trouble = ?, ms = ? WHERE id = ?", (why, ms, entry_id))
 
-    def entries(self, page: int = 1) -> Page[Traffic]:
+    def entries(self, page: int = 1) -> Page[LoggedRequest]:
         """Requests newest first, without their bodies."""
         rows = self._database.rows(
             f"SELECT {_BRIEF} FROM traffic ORDER BY id DESC LIMIT ? OFFSET ?", (PAGE_SIZE, offset(page))
         )
         return Page(tuple(_traffic(row) for row in rows), page, self._database.number("SELECT count(*) FROM traffic"))
 
-    def entry(self, entry_id: int) -> Traffic | None:
+    def entry(self, entry_id: int) -> LoggedRequest | None:
         """One request with its body."""
         row = self._database.row(f"SELECT {_COLUMNS} FROM traffic WHERE id = ?", (entry_id,))
         return _traffic(row) if row else None
@@ -152,5 +152,5 @@ class ByteLog:
             )
 
 
-def _traffic(row: tuple[object, ...]) -> Traffic:
-    return Traffic(row[0], from_us(row[1]), *row[2:])  # type: ignore[arg-type]
+def _traffic(row: tuple[object, ...]) -> LoggedRequest:
+    return LoggedRequest(row[0], from_us(row[1]), *row[2:])  # type: ignore[arg-type]

@@ -8,7 +8,7 @@ from datetime import datetime
 from device_app.store.database import Database
 from device_app.store.moment import from_us, to_us
 from device_app.store.page import PAGE_SIZE, Page, offset
-from device_app.store.words import all_words
+from device_app.store.text_search import all_words
 
 _COLUMNS = "click.id, click.news_id, click.feed_id, click.at"
 

@@ -20,7 +20,7 @@ class KeptFeed:
     content: str
 
 
-class Feeds:
+class FeedStore:
     """The last hundred feeds."""
 
     def __init__(self, database: Database) -> None:

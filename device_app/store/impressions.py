@@ -9,7 +9,7 @@ from datetime import datetime
 
 from device_app.store.database import Database
 from device_app.store.moment import from_us, to_us
-from device_app.store.remembered import Remembered
+from device_app.store.row_cache import RowCache
 
 
 @dataclass(frozen=True)
@@ -22,12 +22,12 @@ class Shown:
     clicked: tuple[str, ...]
 
 
-class Impressions:
+class ImpressionStore:
     """News shown in each feed."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._last_shown = Remembered(database, self._read)
+        self._last_shown = RowCache(database, self._read)
 
     def record(
         self, feed_id: str, news_ids: Sequence[str], at: datetime, popularity: Sequence[float] | None = None

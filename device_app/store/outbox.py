@@ -13,7 +13,7 @@ _COLUMNS = "id, subject, method, path, content_type, payload, sha256, words, exp
 
 
 @dataclass(frozen=True)
-class Parcel:
+class OutboxItem:
     """One upload on its way. subject is unique ('round-3'); trouble says why the last try failed."""
 
     id: int
@@ -68,32 +68,32 @@ class Outbox:
             )
             return self._database.number("SELECT id FROM parcel WHERE subject = ?", (subject,))
 
-    def due(self, now: datetime) -> list[Parcel]:
+    def due(self, now: datetime) -> list[OutboxItem]:
         """What should be sent now, oldest first; what came too late is dropped first."""
         with self._database.transaction():
             self._database.write("DELETE FROM parcel WHERE expires_at <= ?", (to_us(now),))
             rows = self._database.rows(
                 f"SELECT {_COLUMNS} FROM parcel WHERE due_at <= ? ORDER BY put_at, id", (to_us(now),)
             )
-        return [_parcel(row) for row in rows]
+        return [_item(row) for row in rows]
 
-    def waiting(self) -> list[Parcel]:
+    def waiting(self) -> list[OutboxItem]:
         """All that hasn't arrived, oldest first."""
-        return [_parcel(row) for row in self._database.rows(f"SELECT {_COLUMNS} FROM parcel ORDER BY put_at, id")]
+        return [_item(row) for row in self._database.rows(f"SELECT {_COLUMNS} FROM parcel ORDER BY put_at, id")]
 
-    def done(self, parcel_id: int) -> None:
+    def done(self, item_id: int) -> None:
         """The upload arrived or is no longer wanted."""
         with self._database.transaction():
-            self._database.write("DELETE FROM parcel WHERE id = ?", (parcel_id,))
+            self._database.write("DELETE FROM parcel WHERE id = ?", (item_id,))
 
-    def fail(self, parcel_id: int, why: str, again_at: datetime) -> None:
+    def fail(self, item_id: int, why: str, again_at: datetime) -> None:
         """The try failed; the same bytes are due again at `again_at`."""
         with self._database.transaction():
             self._database.write(
                 "UPDATE parcel SET attempts = attempts + 1, trouble = ?, due_at = ? WHERE id = ?",
-                (why, to_us(again_at), parcel_id),
+                (why, to_us(again_at), item_id),
             )
 
 
-def _parcel(row: tuple[int, str, str, str, str, bytes, str, str, int, int, str | None]) -> Parcel:
-    return Parcel(*row[:8], expires_at=from_us(row[8]), attempts=row[9], trouble=row[10])
+def _item(row: tuple[int, str, str, str, str, bytes, str, str, int, int, str | None]) -> OutboxItem:
+    return OutboxItem(*row[:8], expires_at=from_us(row[8]), attempts=row[9], trouble=row[10])

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from device_app.store.database import Database
 from device_app.store.moment import from_us, to_us
-from device_app.store.remembered import Remembered
+from device_app.store.row_cache import RowCache
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Memo:
     clicks: int
     made_at: datetime
     meaning: str = ""
-    law: str = ""
+    mechanism: str = ""
     encoder: str = ""
     directions: str = ""
     gram: bytes = b""
@@ -37,7 +37,7 @@ class ReportMemo:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._latest = Remembered(database, self._read)
+        self._latest = RowCache(database, self._read)
 
     def current(self, release: str) -> Memo | None:
         """The report in use if it was made under `release`."""
@@ -73,7 +73,7 @@ class ReportMemo:
                     memo.clicks,
                     to_us(memo.made_at),
                     memo.meaning,
-                    memo.law,
+                    memo.mechanism,
                     memo.encoder,
                     memo.directions,
                     memo.gram,

@@ -6,7 +6,7 @@ import re
 import unicodedata
 
 from device_app.store.database import Database
-from device_app.store.words import QUERY_WORDS_LIMIT, folded
+from device_app.store.text_search import QUERY_WORDS_LIMIT, folded
 
 BATCH = 50
 CARD_WEIGHT, BODY_WEIGHT = 8.0, 1.0

@@ -32,7 +32,7 @@ class SavedSearch:
 
 
 @dataclass(frozen=True)
-class Meaning:
+class SearchVector:
     """The vector [D] of a search, a followed topic or a piece of news, by one encoder."""
 
     kind: MeaningKind
@@ -112,7 +112,7 @@ class Searches:
                 self._database.write("DELETE FROM opened WHERE news_id = ?", (news_id,))
                 self._database.write("DELETE FROM meaning WHERE kind = 'news' AND name = ?", (news_id,))
 
-    def keep_meaning(self, meaning: Meaning) -> None:
+    def keep_meaning(self, meaning: SearchVector) -> None:
         """Keep a vector in place of the one before. Raises ValueError if it isn't finite."""
         if not np.isfinite(meaning.vector).all():
             raise ValueError("vector: has values that are not finite")
@@ -130,12 +130,12 @@ class Searches:
         with self._database.transaction():
             self._database.write("DELETE FROM meaning WHERE kind = ? AND name = ?", (kind, name))
 
-    def meanings(self, encoder: str) -> Mapping[tuple[str, str], Meaning]:
+    def meanings(self, encoder: str) -> Mapping[tuple[str, str], SearchVector]:
         """Vectors by this encoder, by kind and name."""
         found = self._database.rows(
             "SELECT kind, name, float32, made_at FROM meaning WHERE encoder = ? ORDER BY kind, name", (encoder,)
         )
         return {
-            (kind, name): Meaning(kind, name, encoder, np.frombuffer(blob, dtype="<f4"), from_us(at))
+            (kind, name): SearchVector(kind, name, encoder, np.frombuffer(blob, dtype="<f4"), from_us(at))
             for kind, name, blob, at in found
         }

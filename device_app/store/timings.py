@@ -23,7 +23,7 @@ class Timing:
     server_ms: dict[str, float]
 
 
-class Timings:
+class TimingStore:
     """The last thousand requests."""
 
     def __init__(self, database: Database) -> None:

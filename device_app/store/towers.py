@@ -14,7 +14,7 @@ from device_app.store.late_database import LateDatabase
 Tower = Mapping[str, NDArray[np.float32]]
 
 
-class Towers:
+class TowerStore:
     """By the model's name in its release. Kept by the view's own process; serving reads them."""
 
     def __init__(self, database: Database | LateDatabase) -> None:

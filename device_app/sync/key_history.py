@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from device_app.errors import AnswerMalformed, BackendRefused, ReleaseRefused
-from device_app.store.release_shelf import TrustedKey
-from device_app.uplink.http import Door
+from device_app.store.releases import TrustedKey
+from device_app.uplink.http import HttpClient
 from device_app.uplink.server import parsed
 from device_app.wire.rotations import KEYS_LIMIT_BYTES, KeyHistory, RotationRefused, fingerprint, follow
 
 _ANOTHER = "it is signed by another key than the pinned one"
 
 
-def successor(door: Door, trusted: TrustedKey, offered: bytes) -> TrustedKey:
+def successor(client: HttpClient, trusted: TrustedKey, offered: bytes) -> TrustedKey:
     """`offered` as the key to trust, if rotations lead to it from the trusted one.
 
     What is asked is the same whatever key is trusted. Raises ReleaseRefused if no chain of rotations leads there, or if
@@ -22,7 +22,7 @@ def successor(door: Door, trusted: TrustedKey, offered: bytes) -> TrustedKey:
         "new key by a way that you trust, set backend_key to it"
     )
     try:
-        answer = door.get(
+        answer = client.get(
             "/v1/keys",
             words="A look at how the backend's signing key was rotated, the same for everybody.",
             purpose="sync",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from device_app.store.blobs import Blobs
 from device_app.sync.releases import checked_blob
-from device_app.uplink.http import Door
+from device_app.uplink.http import HttpClient
 from device_app.wire.releases import BlobRef
 
 
@@ -14,15 +14,15 @@ class MaterialSync:
     What it asks for is named in the offer of a round, and by nothing the reader did.
     """
 
-    def __init__(self, door: Door, blobs: Blobs) -> None:
-        self._door, self._blobs = door, blobs
+    def __init__(self, client: HttpClient, blobs: Blobs) -> None:
+        self._client, self._blobs = client, blobs
 
     def fetch(self, ref: BlobRef) -> bytes:
         """The blob, its size and hash checked. Raises ReleaseRefused if they don't fit, and network errors as Door."""
         kept = self._blobs.read(ref.sha256)
         if kept is not None:
             return kept
-        answer = self._door.get(
+        answer = self._client.get(
             f"/v1/blobs/{ref.sha256}",
             words="Something a training round's task needs, the same for everybody.",
             purpose="sync",

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from datetime import datetime
 
 from device_app.errors import AnswerMalformed, BackendRefused, NoRelease
-from device_app.store.pool_shelf import PoolShelf
-from device_app.store.release_shelf import ReleaseShelf
+from device_app.store.pool import PoolStore
+from device_app.store.releases import InstalledReleases
 from device_app.sync.releases import checked_blob
-from device_app.uplink.http import Door
+from device_app.uplink.http import HttpClient
 from device_app.uplink.server import parsed
 from device_app.wire.broadcast import (
     CodeShard,
@@ -39,13 +39,13 @@ class PoolSync:
 
     def __init__(
         self,
-        door: Door,
-        pool: PoolShelf,
-        releases: ReleaseShelf,
+        client: HttpClient,
+        pool: PoolStore,
+        releases: InstalledReleases,
         clock: Callable[[], datetime],
         wanted: Callable[[int], bool],
     ) -> None:
-        self._door = door
+        self._client = client
         self._pool = pool
         self._releases = releases
         self._clock = clock
@@ -67,7 +67,7 @@ class PoolSync:
         kept = self._pool.current()
         here = kept is not None and kept.listing.encoder == manifest.encoder
         try:
-            answer = self._door.get(
+            answer = self._client.get(
                 f"/v1/releases/{short_release(manifest.release)}/codes",
                 words="A look for a new list of the pool's codes.",
                 purpose="sync",
@@ -124,7 +124,7 @@ class PoolSync:
         return 2
 
     def _blob(self, ref: BlobRef, release: str) -> bytes:
-        answer = self._door.get(
+        answer = self._client.get(
             f"/v1/blobs/{ref.sha256}",
             words=WORDS,
             purpose="sync",

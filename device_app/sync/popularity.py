@@ -6,9 +6,9 @@ from collections.abc import Callable
 from datetime import datetime
 
 from device_app.errors import AnswerMalformed, BackendRefused, NoRelease
-from device_app.store.popularity_shelf import PopularityShelf
-from device_app.store.release_shelf import ReleaseShelf
-from device_app.uplink.http import Door
+from device_app.store.popularity import PopularityStore
+from device_app.store.releases import InstalledReleases
+from device_app.uplink.http import HttpClient
 from device_app.uplink.server import parsed
 from device_app.wire.ids import short_release
 from device_app.wire.popularity import Popularity, etag_of_popularity
@@ -25,9 +25,9 @@ class PopularitySync:
     """
 
     def __init__(
-        self, door: Door, shelf: PopularityShelf, releases: ReleaseShelf, clock: Callable[[], datetime]
+        self, client: HttpClient, store: PopularityStore, releases: InstalledReleases, clock: Callable[[], datetime]
     ) -> None:
-        self._door, self._shelf, self._releases, self._clock = door, shelf, releases, clock
+        self._client, self._store, self._releases, self._clock = client, store, releases, clock
 
     def refresh(self) -> bool:
         """Look for another answer; True if there was one. Raises NoRelease, errors as in Door, AnswerMalformed."""
@@ -35,9 +35,9 @@ class PopularitySync:
         if release is None:
             raise NoRelease
         name = release.manifest.release
-        kept = self._shelf.current()
+        kept = self._store.current()
         try:
-            answer = self._door.get(
+            answer = self._client.get(
                 f"/v1/releases/{short_release(name)}/popularity",
                 words="What private counts say is popular, the same for everybody.",
                 purpose="sync",
@@ -53,5 +53,5 @@ class PopularitySync:
         told = parsed(Popularity, answer, "popularity")
         if told.release != name:
             raise AnswerMalformed("popularity", f"it is for {told.release}, this device asked for {name}")
-        self._shelf.keep(answer.body, self._clock())
+        self._store.keep(answer.body, self._clock())
         return True

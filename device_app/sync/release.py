@@ -17,7 +17,7 @@ from device_app.ranking.features import FEATURES
 from device_app.ranking.groups import GroupModels
 from device_app.ranking.session import GraphMismatch, GraphSession
 from device_app.store.blobs import Blobs
-from device_app.store.release_shelf import ReleaseShelf
+from device_app.store.releases import InstalledReleases
 from device_app.wire.recall import DIRECTION_DIMENSIONS
 from device_app.wire.releases import BlobRef, ModelEntry, ReleaseManifest
 from device_app.wire.tensors import TensorError, TensorSpec, unpack
@@ -164,12 +164,12 @@ class Release:
         return tensors
 
 
-def current_release(shelf: ReleaseShelf) -> Release:
+def current_release(store: InstalledReleases) -> Release:
     """The release in use; raises NoRelease on a device that was never synced."""
-    kept = shelf.current()
+    kept = store.current()
     if kept is None:
         raise NoRelease
-    return Release(kept.manifest, shelf.blobs)
+    return Release(kept.manifest, store.blobs)
 
 
 class _Tried:

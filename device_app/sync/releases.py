@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from device_app.errors import BackendRefused, ReleaseRefused
 from device_app.privacy.sealed import digest
-from device_app.store.release_shelf import KeptRelease, ReleaseShelf, blob_digests, blob_refs
+from device_app.store.releases import InstalledReleases, KeptRelease, blob_digests, blob_refs
 from device_app.sync.key_history import successor
 from device_app.sync.release import Release
 from device_app.sync.succession import (
@@ -19,7 +19,7 @@ from device_app.sync.succession import (
     require_sane_date,
     require_successor,
 )
-from device_app.uplink.http import Door
+from device_app.uplink.http import HttpClient
 from device_app.uplink.server import parsed
 from device_app.wire.ids import short_release
 from device_app.wire.releases import BlobRef, ReleaseManifest, SignatureRefused, SignedManifest, verify
@@ -46,10 +46,14 @@ class ReleaseSync:
     """
 
     def __init__(
-        self, door: Door, shelf: ReleaseShelf, clock: Callable[[], datetime], pinned_key: bytes | None = None
+        self,
+        client: HttpClient,
+        store: InstalledReleases,
+        clock: Callable[[], datetime],
+        pinned_key: bytes | None = None,
     ) -> None:
-        self._door = door
-        self._shelf = shelf
+        self._client = client
+        self._store = store
         self._clock = clock
         self._pinned_key = pinned_key
         self._asked_whole_at: datetime | None = None
@@ -60,13 +64,13 @@ class ReleaseSync:
 
         Raises ReleaseRefused if it fails a check: the one in use stays. Network errors as in Door.
         """
-        current = self._shelf.current()
-        whole = current is not None and all(self._shelf.blobs.has(one) for one in blob_digests(current.manifest))
+        current = self._store.current()
+        whole = current is not None and all(self._store.blobs.has(one) for one in blob_digests(current.manifest))
         now = self._clock()
         known = None
         if current is not None and whole and _within(self._asked_whole_at, now, ASKED_WHOLE_EVERY):
             known = str(short_release(current.manifest.release))
-        answer = self._door.get(
+        answer = self._client.get(
             "/v1/releases/current", words="A look for a new release of the models.", purpose="sync", etag=known
         )
         if answer.status == 304:
@@ -81,13 +85,13 @@ class ReleaseSync:
                 return False
         elif current is None or self._is_of_another_server(signed, current):
             require_sane_date(manifest, now)
-        elif is_old_news(signed, manifest, self._shelf):
+        elif is_old_news(signed, manifest, self._store):
             return False
         else:
             require_sane_date(manifest, now)
-            require_successor(manifest, current, self._shelf, self._door, now)
+            require_successor(manifest, current, self._store, self._client, now)
         self._fetch_blobs(manifest)
-        Release(manifest, self._shelf.blobs).check()
+        Release(manifest, self._store.blobs).check()
         self._install(signed, manifest, current)
         return True
 
@@ -98,7 +102,7 @@ class ReleaseSync:
     def _check_chain(self, now: datetime) -> None:
         if not _within(self._chain_checked_at, now, CHAIN_CHECKED_EVERY):
             try:
-                require_in_chain(self._door, self._shelf)
+                require_in_chain(self._client, self._store)
             except BackendRefused as refused:
                 if refused.problem.status < 500:
                     raise
@@ -106,10 +110,10 @@ class ReleaseSync:
             self._chain_checked_at = now
 
     def _verified(self, signed: SignedManifest) -> ReleaseManifest:
-        trusted = self._shelf.trusted_key(self._pinned_key)
+        trusted = self._store.trusted_key(self._pinned_key)
         followed = None
         if trusted is not None and trusted.public_key != signed.public_key:
-            followed = successor(self._door, trusted, signed.public_key)
+            followed = successor(self._client, trusted, signed.public_key)
         try:
             manifest = verify(signed, signed.public_key)
         except SignatureRefused as broken:
@@ -121,7 +125,7 @@ class ReleaseSync:
         except ValueError as broken:
             raise ReleaseRefused("offered now", f"its key is malformed: {broken}") from broken
         if followed is not None:
-            self._shelf.pin_successor(followed, self._clock())
+            self._store.pin_successor(followed, self._clock())
         return manifest
 
     def _fetch_blobs(self, manifest: ReleaseManifest) -> None:
@@ -130,29 +134,29 @@ class ReleaseSync:
         if total_bytes > RELEASE_LIMIT_BYTES:
             raise ReleaseRefused(manifest.release, f"it has {total_bytes} bytes, the limit is {RELEASE_LIMIT_BYTES}")
         for ref in refs.values():
-            if self._shelf.blobs.read(ref.sha256) is None:
-                self._shelf.blobs.put(fetch_blob(self._door, ref, manifest.release))
+            if self._store.blobs.read(ref.sha256) is None:
+                self._store.blobs.put(fetch_blob(self._client, ref, manifest.release))
 
     def _install(self, signed: SignedManifest, manifest: ReleaseManifest, current: KeptRelease | None) -> None:
         now = self._clock()
-        if self._pinned_key is None and self._shelf.pinned_key() is None:
-            self._shelf.pin(signed.public_key, now)
+        if self._pinned_key is None and self._store.pinned_key() is None:
+            self._store.pin(signed.public_key, now)
         if current is None or signed.manifest != current.signed.manifest:
             anew = current is not None and self._is_of_another_server(signed, current)
-            self._shelf.install(signed, (), now, link_of(signed, manifest), anew=anew)
+            self._store.install(signed, (), now, link_of(signed, manifest), anew=anew)
             self._chain_checked_at = None
-        self._shelf.prune_blobs()
+        self._store.prune_blobs()
 
 
 def _within(before: datetime | None, now: datetime, span: timedelta) -> bool:
     return before is not None and timedelta() <= now - before < span
 
 
-def fetch_blob(door: Door, ref: BlobRef, release: str) -> bytes:
+def fetch_blob(client: HttpClient, ref: BlobRef, release: str) -> bytes:
     """A blob whose size and hash are as the manifest says. Raises ReleaseRefused otherwise, and BackendRefused for a
     backend that can't answer now."""
     try:
-        answer = door.get(
+        answer = client.get(
             f"/v1/blobs/{ref.sha256}",
             words="A part of the new release: a graph or weights, the same for everybody.",
             purpose="sync",

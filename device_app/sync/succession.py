@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 
 from device_app.errors import ReleaseForked, ReleaseRefused
 from device_app.privacy.sealed import digest
-from device_app.store.release_shelf import ChainLink, KeptRelease, ReleaseShelf
-from device_app.uplink.http import Door
+from device_app.store.releases import ChainLink, InstalledReleases, KeptRelease
+from device_app.uplink.http import HttpClient
 from device_app.uplink.server import parsed
 from device_app.wire.chain import LENGTHS, ReleaseChain, head_after, next_head
 from device_app.wire.ids import release_number
@@ -25,20 +25,20 @@ def link_of(signed: SignedManifest, manifest: ReleaseManifest) -> ChainLink:
     return ChainLink(release_number(manifest.release), content, next_head(manifest.chain, manifest.release, content))
 
 
-def is_old_news(signed: SignedManifest, manifest: ReleaseManifest, shelf: ReleaseShelf) -> bool:
+def is_old_news(signed: SignedManifest, manifest: ReleaseManifest, store: InstalledReleases) -> bool:
     """Whether an earlier release that this device has used is offered once more, as by one of several workers that is
     behind the others: it isn't used again, and no cause for alarm."""
-    current = shelf.current()
+    current = store.current()
     if current is None or release_number(manifest.release) >= release_number(current.manifest.release):
         return False
-    return any(kept.signed.manifest == signed.manifest for kept in shelf.history())
+    return any(kept.signed.manifest == signed.manifest for kept in store.history())
 
 
 def require_successor(
     manifest: ReleaseManifest,
     current: KeptRelease,
-    shelf: ReleaseShelf,
-    door: Door,
+    store: InstalledReleases,
+    client: HttpClient,
     now: datetime,
 ) -> None:
     """Raise ReleaseRefused unless the offered release comes after the one in use, by number, date and chain.
@@ -55,12 +55,12 @@ def require_successor(
         raise ReleaseRefused(name, f"its number is not above that of {current.manifest.release}, which is in use")
     if manifest.created_at < min(current.manifest.created_at, now):
         raise ReleaseRefused(name, f"its date is before that of {current.manifest.release}")
-    kept = shelf.chained()
+    kept = store.chained()
     if kept is None:
         return
     head: str | None = kept.head
     if number > kept.number + 1:
-        between = _chain_since(door, kept, number).releases
+        between = _chain_since(client, kept, number).releases
         head = head_after(head, [each for each in between if kept.number < release_number(each.release) < number])
     if manifest.chain != head:
         why = f"the releases before it are others than those that this device was shown up to r{kept.number}"
@@ -77,18 +77,18 @@ def require_sane_date(manifest: ReleaseManifest, now: datetime) -> None:
         raise ReleaseRefused(manifest.release, why)
 
 
-def require_in_chain(door: Door, shelf: ReleaseShelf) -> None:
+def require_in_chain(client: HttpClient, store: InstalledReleases) -> None:
     """Raise ReleaseForked unless the release in use is in the chain that the server shows everybody."""
-    kept = shelf.chained()
+    kept = store.chained()
     if kept is not None:
-        _chain_since(door, kept, kept.number + 1)
+        _chain_since(client, kept, kept.number + 1)
 
 
-def _chain_since(door: Door, kept: ChainLink, number: int) -> ReleaseChain:
+def _chain_since(client: HttpClient, kept: ChainLink, number: int) -> ReleaseChain:
     """The server's chain from the kept release to the one before `number` at least. Raises ReleaseForked if it doesn't
     hold the kept one as it was, and as Door."""
     for length in LENGTHS:
-        answer = door.get(
+        answer = client.get(
             f"/v1/releases/chain?last={length}",
             words="A look at the list of all releases, the same for everybody.",
             purpose="sync",

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from pydantic import TypeAdapter, ValidationError
 
 from device_app.errors import AnswerMalformed, NoRelease
-from device_app.store.front_page import PulledShards
-from device_app.store.news_shelf import NewsShelf
-from device_app.store.release_shelf import ReleaseShelf
+from device_app.store.default_list import PulledShards
+from device_app.store.news import NewsStore
+from device_app.store.releases import InstalledReleases
 from device_app.sync.releases import checked_blob
-from device_app.uplink.http import Door
+from device_app.uplink.http import HttpClient
 from device_app.uplink.server import parsed
 from device_app.uplink.vectors import read_codes
 from device_app.wire.ids import NewsId, ReleaseId, short_release
@@ -34,13 +34,13 @@ class VectorSync:
 
     def __init__(
         self,
-        door: Door,
-        news: NewsShelf,
+        client: HttpClient,
+        news: NewsStore,
         pulled: PulledShards,
-        releases: ReleaseShelf,
+        releases: InstalledReleases,
         clock: Callable[[], datetime],
     ) -> None:
-        self._door = door
+        self._client = client
         self._news = news
         self._pulled = pulled
         self._releases = releases
@@ -60,11 +60,11 @@ class VectorSync:
         if self._pulled.encoder() is None:
             self._pulled.set_complete(encoder, self._clock())
             return 0
-        listed = listed_shards(self._door, release.manifest.release, encoder)
+        listed = listed_shards(self._client, release.manifest.release, encoder)
         here = self._pulled.pulled(encoder)
         wanted = [shard for shard in listed.shards if here.get(shard.name) != shard.blob.sha256]
         for shard in wanted:
-            ids, vectors = pull_shard(self._door, listed, shard, release.manifest.dimensions)
+            ids, vectors = pull_shard(self._client, listed, shard, release.manifest.dimensions)
             self._news.put_vectors(ids, vectors, listed.encoder, of_clicked=True)
             self._pulled.add(listed.encoder, shard.name, shard.blob.sha256)
         self._pulled.set_complete(encoder, self._clock())
@@ -72,9 +72,9 @@ class VectorSync:
         return len(wanted)
 
 
-def listed_shards(door: Door, release: ReleaseId, encoder: str) -> ShardList:
+def listed_shards(client: HttpClient, release: ReleaseId, encoder: str) -> ShardList:
     """All shards of a release. Raises network errors as in Door, and AnswerMalformed."""
-    answer = door.get(
+    answer = client.get(
         f"/v1/releases/{short_release(release)}/vectors",
         words="The list of all shards of news vectors, for a release with a new encoder.",
         purpose="sync",
@@ -86,12 +86,12 @@ def listed_shards(door: Door, release: ReleaseId, encoder: str) -> ShardList:
 
 
 def pull_shard(
-    door: Door, listed: ShardList, shard: ShardRef, dimensions: int
+    client: HttpClient, listed: ShardList, shard: ShardRef, dimensions: int
 ) -> tuple[tuple[NewsId, ...], NDArray[np.float32]]:
     """One shard's news ids and their vectors [n, D], checked. Raises as Door, AnswerMalformed, ReleaseRefused."""
     path = f"/v1/releases/{short_release(listed.release)}/vectors/{shard.name}"
     what = f"shard {shard.name}"
-    blob = door.get(
+    blob = client.get(
         path,
         words=f"All news vectors of {shard.name}, the same for everybody.",
         purpose="sync",
@@ -100,7 +100,7 @@ def pull_shard(
     )
     content = checked_blob(blob.body, shard.blob, listed.release)
     vectors = read_codes(content, shard.count, dimensions, what, BLOB_LIMIT_BYTES)
-    ids = door.get(
+    ids = client.get(
         f"{path}/ids",
         words=f"The ids that go with the vectors of {shard.name}.",
         purpose="sync",
@@ -116,9 +116,9 @@ def pull_shard(
 
 
 def pull_all(
-    door: Door, release: ReleaseId, encoder: str, dimensions: int
+    client: HttpClient, release: ReleaseId, encoder: str, dimensions: int
 ) -> Iterator[tuple[tuple[NewsId, ...], NDArray[np.float32]]]:
     """Every shard, one after another: the whole pool's vectors."""
-    listed = listed_shards(door, release, encoder)
+    listed = listed_shards(client, release, encoder)
     for shard in listed.shards:
-        yield pull_shard(door, listed, shard, dimensions)
+        yield pull_shard(client, listed, shard, dimensions)

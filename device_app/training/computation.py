@@ -15,12 +15,12 @@ from device_app.ranking.session import shared_session
 from device_app.store.private_parameters import PrivateParameters
 from device_app.sync.release import Release
 from device_app.training.gradients import GradientFn, OnnxGradients, Params, no_gradients
+from device_app.training.multiview.local import LocalViews
 from device_app.training.private_step import private_gradients, stepped
-from device_app.training.reading import Reading
 from device_app.training.samples import NO_SAMPLES, ReaderSamples, SampleSource
+from device_app.training.stored_samples import StoredSamples
 from device_app.training.tasks import TASKS
-from device_app.training.tasks.task import Given, Shapes, TaskKind, Update
-from device_app.training.views.local import LocalViews
+from device_app.training.tasks.task import Shapes, TaskInputs, TaskKind, Update
 from device_app.wire.releases import BlobRef, ModelEntry
 from device_app.wire.rounds import MATERIALS_LIMIT_BYTES, RoundManifest
 
@@ -46,7 +46,7 @@ class Computation:
     def __init__(
         self,
         *,
-        reading: Reading,
+        reading: StoredSamples,
         private: PrivateParameters,
         materials: Callable[[BlobRef], bytes],
         draw: Draw,
@@ -90,8 +90,8 @@ class Computation:
         own = private_gradients(update.tensors, _entry(release, manifest))
         return replace(update, tensors=shared.tensors, paid=self._paid(update, release, manifest.model, own))
 
-    def _given(self, release: Release, manifest: RoundManifest) -> Given:
-        return Given(
+    def _given(self, release: Release, manifest: RoundManifest) -> TaskInputs:
+        return TaskInputs(
             release=release,
             manifest=manifest,
             reading=self._reading,

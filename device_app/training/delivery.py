@@ -17,7 +17,7 @@ from device_app.privacy.noise import NoiseSource
 from device_app.privacy.sealed import Sealed
 from device_app.privacy.updates import LaplaceProtection, NoisyUpdate, reseal
 from device_app.store.database import Database
-from device_app.store.outbox import Outbox, Parcel
+from device_app.store.outbox import Outbox, OutboxItem
 from device_app.store.participations import Participations
 from device_app.store.round_uploads import RoundUploads
 from device_app.training.participant import may_pass
@@ -34,7 +34,7 @@ class Kept:
     """An update that is paid for and on the disk."""
 
     offer: RoundOffer
-    parcel: int
+    item: int
     sealed: Sealed[NoisyUpdate]
 
 
@@ -57,7 +57,7 @@ class Delivery:
         self._uploads = RoundUploads(database)
 
     def keep(
-        self, offer: RoundOffer, law: LocalLaplace, clipped: Clipped, paid: Callable[[], None] | None = None
+        self, offer: RoundOffer, protection: LocalLaplace, clipped: Clipped, paid: Callable[[], None] | None = None
     ) -> Kept:
         """Add noise, pay and keep in one transaction, and do what goes with the payment.
 
@@ -65,11 +65,11 @@ class Delivery:
         """
         manifest, now = offer.manifest, self._clock()
         with self._database.transaction():
-            sealed = LaplaceProtection(law).seal(
+            sealed = LaplaceProtection(protection).seal(
                 clipped, round_id=manifest.round, ledger=self._ledger, noise=self._noise
             )
             self._uploads.bind(manifest.round, sealed.sha256, now)
-            parcel = self._outbox.put(
+            item = self._outbox.put(
                 subject=manifest.round,
                 method="PUT",
                 path=upload_path(offer),
@@ -84,7 +84,7 @@ class Delivery:
             )
             if paid is not None:
                 paid()
-        return Kept(offer, parcel, sealed)
+        return Kept(offer, item, sealed)
 
     def send(self, kept: Kept) -> UploadReceipt:
         """The first try. Raises the backend's errors, after which the update waits, or is given up if that's final."""
@@ -92,43 +92,43 @@ class Delivery:
             receipt = self._uplink.upload(kept.offer, kept.sealed)
         except (BackendUnreachable, AnswerMalformed, BackendRefused) as trouble:
             if isinstance(trouble, BackendRefused) and not may_pass(trouble):
-                self._outbox.done(kept.parcel)
+                self._outbox.done(kept.item)
             else:
-                self._outbox.fail(kept.parcel, str(trouble), self._clock() + timedelta(seconds=RETRY_SEC))
+                self._outbox.fail(kept.item, str(trouble), self._clock() + timedelta(seconds=RETRY_SEC))
             raise
-        self._arrived(kept.parcel, kept.offer.manifest.round, len(kept.sealed.payload))
+        self._arrived(kept.item, kept.offer.manifest.round, len(kept.sealed.payload))
         return receipt
 
     def give_up_late(self) -> None:
         """Note as failed what was cut off before it was kept, and what its round no longer takes."""
         now = self._clock()
-        waiting = {parcel.subject: parcel for parcel in self._outbox.waiting()}
+        waiting = {item.subject: item for item in self._outbox.waiting()}
         for mine in self._participations.list():
-            parcel = waiting.get(mine.round)
-            if mine.state == "joined" and (parcel is None or parcel.expires_at <= now):
-                why = "cut off before an update was ready" if parcel is None else "the round closed before it was sent"
+            item = waiting.get(mine.round)
+            if mine.state == "joined" and (item is None or item.expires_at <= now):
+                why = "cut off before an update was ready" if item is None else "the round closed before it was sent"
                 self._participations.update(mine.round, state="failed", at=now, detail=why)
 
-    def due(self) -> list[Parcel]:
+    def due(self) -> list[OutboxItem]:
         """What should be sent again now."""
         return self._outbox.due(self._clock())
 
-    def send_again(self, parcel: Parcel) -> None:
+    def send_again(self, item: OutboxItem) -> None:
         """The same bytes once more; kept for later, or given up, if they can't be."""
         now = self._clock()
         try:
-            self._uplink.resend(reseal(parcel, self._ledger))
+            self._uplink.resend(reseal(item, self._ledger))
         except (BackendUnreachable, AnswerMalformed, BackendRefused, ValueError) as trouble:
             if isinstance(trouble, ValueError) or (isinstance(trouble, BackendRefused) and not may_pass(trouble)):
-                self._outbox.done(parcel.id)
-                self._participations.update(parcel.subject, state="failed", at=now, detail=str(trouble))
+                self._outbox.done(item.id)
+                self._participations.update(item.subject, state="failed", at=now, detail=str(trouble))
             else:
-                wait_sec = min(RETRY_LIMIT_SEC, RETRY_SEC * 2**parcel.attempts)
-                self._outbox.fail(parcel.id, str(trouble), now + timedelta(seconds=wait_sec))
+                wait_sec = min(RETRY_LIMIT_SEC, RETRY_SEC * 2**item.attempts)
+                self._outbox.fail(item.id, str(trouble), now + timedelta(seconds=wait_sec))
         else:
-            self._arrived(parcel.id, parcel.subject, len(parcel.payload))
+            self._arrived(item.id, item.subject, len(item.payload))
 
-    def _arrived(self, parcel_id: int, round_id: str, size_bytes: int) -> None:
+    def _arrived(self, item_id: int, round_id: str, size_bytes: int) -> None:
         with self._database.transaction():
-            self._outbox.done(parcel_id)
+            self._outbox.done(item_id)
             self._participations.update(round_id, state="uploaded", at=self._clock(), sent_bytes=size_bytes)

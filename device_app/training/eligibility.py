@@ -156,8 +156,8 @@ def _check_sum(manifest: RoundManifest, terms: Terms) -> float:
 
     The sum's terms must be those that follow from the protection, which is what the price is figured from.
     """
-    law, given = manifest.protection, manifest.terms
-    assert isinstance(law, SUMMED)
+    protection, given = manifest.protection, manifest.terms
+    assert isinstance(protection, SUMMED)
     assert given is not None
     if given.cohort_minimum < terms.privacy.smallest_sum:
         raise ProtectionTooWeak(
@@ -168,7 +168,7 @@ def _check_sum(manifest: RoundManifest, terms: Terms) -> float:
     if given.mode != "active" and (asked == "active" or (asked == "by_cohort" and given.graph == "complete")):
         raise ProtectionTooWeak("the sum has no consistency round, and its reader asks for one.")
     try:
-        due = law.terms(
+        due = protection.terms(
             manifest.round,
             cohort=given.cohort,
             cohort_minimum=given.cohort_minimum,
@@ -178,10 +178,10 @@ def _check_sum(manifest: RoundManifest, terms: Terms) -> float:
         raise ProtectionTooWeak(f"{impossible}.") from impossible
     if given != due:
         raise ProtectionTooWeak("the terms of its sum do not follow from its protection.")
-    if not law.sigma:
+    if not protection.sigma:
         return 0.0
     delta = terms.privacy.delta_per_sum
-    prices = sum_prices(law, given.cohort_minimum, terms.coordinates, delta)
+    prices = sum_prices(protection, given.cohort_minimum, terms.coordinates, delta)
     if not prices.possible:
         raise ProtectionTooWeak(
             f"the noise in its sum comes to epsilon {prices.epsilon:g} at delta {delta:g}, and to {prices.alone:g} if "

@@ -30,7 +30,7 @@ from device_app.wire.rounds import CheckIn, RoundOffer, RoundStatus, UploadRecei
 
 
 @dataclass(frozen=True)
-class LookAtRound:
+class PollRound:
     """Wanted: the round under way, or None."""
 
 
@@ -76,13 +76,13 @@ class HandIn:
 
 
 @dataclass(frozen=True)
-class JoinSum:
-    """Wanted: keys for the secure sum of this round, kept; `training.summing` goes on with it from there."""
+class JoinSecAgg:
+    """Wanted: keys for the secure sum of this round, kept; `training.secagg_client` goes on with it from there."""
 
     offer: RoundOffer
 
 
-Wish = JoinSum | LookAtRound | AskIfJoined | Gather | AskForPlace | StateTerms | Compute | HandIn
+Wish = JoinSecAgg | PollRound | AskIfJoined | Gather | AskForPlace | StateTerms | Compute | HandIn
 Reply = RoundStatus | RoundOffer | Terms | Update | UploadReceipt | bool | int | None
 
 
@@ -117,7 +117,7 @@ def participate(
         check_ready(readiness)
         if not without_samples:
             check_clicks(readiness)
-        status = yield LookAtRound()
+        status = yield PollRound()
         if status is None:
             return Outcome("idle", "No round is under way.")
         assert isinstance(status, RoundStatus)
@@ -154,7 +154,7 @@ def _take_part(readiness: Readiness, tasks: tuple[str, ...]) -> Generator[Wish, 
         assert isinstance(terms, Terms)
         check_offer(offer.manifest, terms)
         if offer.manifest.terms is not None:
-            yield JoinSum(offer)
+            yield JoinSecAgg(offer)
             return Outcome("waiting", "It has joined a secure sum.", offer)
         update = yield Compute(offer)
         assert isinstance(update, Update)

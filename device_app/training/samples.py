@@ -12,14 +12,14 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from device_app.ranking.features import Situation, feature_columns
+from device_app.ranking.features import FeatureContext, feature_columns
 from device_app.ranking.history import left_padded
 from device_app.store.clicks import Click
 from device_app.store.impressions import Shown
 from device_app.wire.recall import CLICKS_LIMIT
 
 Vectors = Mapping[str, NDArray[np.float32]]
-SituationAt = Callable[[Sequence[str], Sequence[str], datetime], Situation]
+SituationAt = Callable[[Sequence[str], Sequence[str], datetime], FeatureContext]
 """(candidates, clicks made before, oldest first, when the feed was shown) -> what a ranker could know of them then."""
 
 

@@ -33,26 +33,26 @@ from device_app.sync.release import Release
 from device_app.training.computation import Computation, Draw, fresh_draw, leaving, trainable
 from device_app.training.delivery import Delivery
 from device_app.training.eligibility import Readiness, Terms, check_clicks, check_ready
+from device_app.training.multiview.local import LocalViews
 from device_app.training.participant import (
     AskForPlace,
     AskIfJoined,
     Compute,
     Gather,
     HandIn,
-    JoinSum,
-    LookAtRound,
+    JoinSecAgg,
     Outcome,
+    PollRound,
     Reply,
     StateTerms,
     Wish,
     drive,
     participate,
 )
-from device_app.training.reading import Reading
-from device_app.training.summing import APPLIED_WITHOUT, LEFT_OUT, Summing
+from device_app.training.secagg_client import APPLIED_WITHOUT, LEFT_OUT, SecAggClient
+from device_app.training.stored_samples import StoredSamples
 from device_app.training.tasks import TASKS
 from device_app.training.tasks.task import Update
-from device_app.training.views.local import LocalViews
 from device_app.uplink.server import Uplink
 from device_app.wire.offers import SignedOffer, verify_offer
 from device_app.wire.protections import SUMMED, LocalLaplace
@@ -85,7 +85,7 @@ class Trainer:
         self,
         *,
         release: Callable[[], Release],
-        reading: Reading,
+        reading: StoredSamples,
         database: Database,
         outbox: Outbox,
         participations: Participations,
@@ -123,7 +123,7 @@ class Trainer:
             noise=noise,
             clock=clock,
         )
-        self.summing = Summing(
+        self.summing = SecAggClient(
             database=database,
             participations=participations,
             ledger=ledger,
@@ -205,7 +205,7 @@ class Trainer:
         """Do what the participant wants done."""
         assert release is not None, "the participant is not eligible without a release"
         match wish:
-            case LookAtRound():
+            case PollRound():
                 self.stage = "looking"
                 under_way = self._uplink.current_round()
                 self.round = under_way or self.round  # the last one stays in sight, with what became of it
@@ -229,7 +229,7 @@ class Trainer:
                 self.stage = "computing"
                 self._check_wanted(offer.manifest.task)
                 return self.computation.update(release, offer.manifest)
-            case JoinSum(offer):
+            case JoinSecAgg(offer):
                 self.summing.begin(offer)
                 return None
             case HandIn(offer, update):
@@ -283,8 +283,8 @@ class Trainer:
         """This device's vector for a secure sum, from samples drawn now. Raises NotEligible."""
         self._check_wanted(offer.manifest.task)
         manifest = offer.manifest
-        law = manifest.protection
-        assert isinstance(law, SUMMED)
+        protection = manifest.protection
+        assert isinstance(protection, SUMMED)
         assert manifest.terms is not None
         release = self._release()
         if release.id != manifest.release:
@@ -295,14 +295,14 @@ class Trainer:
         update = self.computation.update(release, manifest)
         self.stage = "protecting"
         delta = self._ledger.settings.delta_per_sum
-        if isinstance(law, UnionMarks):
-            return mark(update.tensors[NEWS], law, manifest.terms, self._noise, delta=delta)
+        if isinstance(protection, UnionMarks):
+            return mark(update.tensors[NEWS], protection, manifest.terms, self._noise, delta=delta)
         channel = TASKS[manifest.task].channel
-        clipped = clip_norm(leaving(update, release, manifest), law.clip)
+        clipped = clip_norm(leaving(update, release, manifest), protection.clip)
         given = contribute(
             clipped,
             update.samples,
-            law,
+            protection,
             manifest.terms,
             self._noise,
             delta=delta,
@@ -314,10 +314,10 @@ class Trainer:
     def _hand_in(self, release: Release, offer: RoundOffer, update: Update) -> UploadReceipt:
         """Clip; add noise, pay and keep; then send."""
         self.stage = "protecting"
-        law = offer.manifest.protection
-        assert isinstance(law, LocalLaplace)
-        clipped = clip_elementwise(leaving(update, release, offer.manifest), law.clip)
-        kept = self._delivery.keep(offer, law, clipped, update.paid)
+        protection = offer.manifest.protection
+        assert isinstance(protection, LocalLaplace)
+        clipped = clip_elementwise(leaving(update, release, offer.manifest), protection.clip)
+        kept = self._delivery.keep(offer, protection, clipped, update.paid)
         self.stage = "sending"
         return self._delivery.send(kept)
 
@@ -326,9 +326,9 @@ class Trainer:
         self._delivery.give_up_late()
         if self._paused():
             return
-        for parcel in self._delivery.due():
+        for item in self._delivery.due():
             self.stage = "sending again"
-            self._delivery.send_again(parcel)
+            self._delivery.send_again(item)
 
     def _follow_up(self) -> None:
         """Learn what became of the newest round this device has sent an update to."""

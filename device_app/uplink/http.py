@@ -39,7 +39,7 @@ class Answer:
     ms: float
 
 
-class Door:
+class HttpClient:
     """HTTP to one backend. Use from any thread.
 
     What goes out is what is needed and the same for every reader: method, path, Host, Accept, Accept-Encoding, a

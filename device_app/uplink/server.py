@@ -9,8 +9,8 @@ from pydantic import ValidationError
 from device_app.errors import AnswerMalformed
 from device_app.privacy.sealed import Sealed
 from device_app.privacy.updates import NoisyUpdate
-from device_app.store.outbox import Parcel
-from device_app.uplink.http import Answer, Door
+from device_app.store.outbox import OutboxItem
+from device_app.uplink.http import Answer, HttpClient
 from device_app.uplink.known_cards import KnownCards
 from device_app.wire.ids import SHORT_RELEASES, Message, RoundId, short_release
 from device_app.wire.news import BodiesAnswer, BodiesRequest
@@ -36,8 +36,8 @@ PURPOSES = ("recall", "bodies", "training", "progress", "sync")
 class Uplink:
     """Each call raises BackendUnreachable, BackendRefused or AnswerMalformed. Called from worker threads."""
 
-    def __init__(self, door: Door) -> None:
-        self.door = door
+    def __init__(self, client: HttpClient) -> None:
+        self.client = client
         self._known_cards = KnownCards()
         self._last: tuple[bytes, RecallAnswer] | None = None
 
@@ -55,7 +55,7 @@ class Uplink:
         network (first byte out to last byte in), decode.
         """
         watch = watch or Stopwatch()
-        answer = self.door.deliver(sealed, "/v1/recall", purpose="recall", watch=watch)
+        answer = self.client.deliver(sealed, "/v1/recall", purpose="recall", watch=watch)
         with watch.stage("decode"):
             found = self._read(answer)
         if short_release(found.release) != sealed.message.release:
@@ -67,7 +67,7 @@ class Uplink:
 
     def bodies(self, sealed: Sealed[BodiesRequest]) -> BodiesAnswer:
         """Texts of a whole returned list; texts that were not asked for are refused."""
-        answer = self.door.deliver(sealed, "/v1/news/bodies", purpose="bodies", limit_bytes=BODIES_ANSWER_LIMIT_BYTES)
+        answer = self.client.deliver(sealed, "/v1/news/bodies", purpose="bodies", limit_bytes=BODIES_ANSWER_LIMIT_BYTES)
         found = parsed(BodiesAnswer, answer, "bodies")
         if unasked := {body.id for body in found.bodies} - set(sealed.message.ids):
             raise AnswerMalformed("bodies", f"{min(unasked)} was not asked for")
@@ -75,7 +75,7 @@ class Uplink:
 
     def check_in(self, sealed: Sealed[CheckIn]) -> SignedOffer | None:
         """A round to take part in, not yet verified, or None: not now."""
-        answer = self.door.deliver(sealed, "/v1/rounds/check-in", purpose="training")
+        answer = self.client.deliver(sealed, "/v1/rounds/check-in", purpose="training")
         return None if answer.status == 204 else parsed(SignedOffer, answer, "check-in")
 
     def upload(self, offer: RoundOffer, sealed: Sealed[NoisyUpdate]) -> UploadReceipt:
@@ -84,7 +84,7 @@ class Uplink:
             raise ValueError(f"the update is for {sealed.message.round}, the offer for {offer.manifest.round}")
         return self._hand_in(sealed, upload_path(offer), "PUT", offer.manifest.round)
 
-    def resend(self, sealed: Sealed[Parcel]) -> UploadReceipt:
+    def resend(self, sealed: Sealed[OutboxItem]) -> UploadReceipt:
         """Hand in an upload of the outbox once more, byte for byte (see privacy.updates.reseal)."""
         return self._hand_in(sealed, sealed.message.path, sealed.message.method, sealed.message.subject)
 
@@ -97,17 +97,19 @@ class Uplink:
     ) -> Roster | Shares | Sharers | Survivors | Agreements | None:
         """What a stage came to for this device, or None while it isn't closed."""
         path = stage_path(sealed.message, stage)
-        answer = self.door.deliver(sealed, path, purpose="training", method="GET")
+        answer = self.client.deliver(sealed, path, purpose="training", method="GET")
         return None if answer.status == 204 else parsed(ANSWERS[stage], answer, f"stage {stage}")
 
     def round_status(self, round_id: RoundId) -> RoundStatus:
         """How a round stands; the same for everybody."""
-        answer = self.door.get(f"/v1/rounds/{round_id}", words=f"A look at how {round_id} stands.", purpose="progress")
+        answer = self.client.get(
+            f"/v1/rounds/{round_id}", words=f"A look at how {round_id} stands.", purpose="progress"
+        )
         return parsed(RoundStatus, answer, "round status")
 
     def current_round(self) -> RoundStatus | None:
         """The round under way, or None."""
-        answer = self.door.get(
+        answer = self.client.get(
             "/v1/rounds/current", words="A look at whether a training round is under way.", purpose="progress"
         )
         return None if answer.status == 204 else parsed(RoundStatus, answer, "current round")
@@ -119,9 +121,9 @@ class Uplink:
         return last[1]
 
     def _hand_in(
-        self, sealed: Sealed[NoisyUpdate] | Sealed[Parcel] | Sealed[object], path: str, method: str, name: str
+        self, sealed: Sealed[NoisyUpdate] | Sealed[OutboxItem] | Sealed[object], path: str, method: str, name: str
     ) -> UploadReceipt:
-        receipt = parsed(UploadReceipt, self.door.deliver(sealed, path, purpose="training", method=method), "upload")
+        receipt = parsed(UploadReceipt, self.client.deliver(sealed, path, purpose="training", method=method), "upload")
         if receipt.sha256 != sealed.sha256 or receipt.round != name:
             raise AnswerMalformed("upload", "its receipt is for other bytes or another round")
         return receipt

@@ -128,7 +128,7 @@ class SubsetReport(Message):
 
 
 class NoReport(Message):
-    """Nothing about the reader: answered by the front list, the same for everybody."""
+    """Nothing about the reader: answered by the default list, the same for everybody."""
 
     kind: Literal["none"] = "none"
 

@@ -153,6 +153,6 @@ class UnionLayout:
         return WeightedSum({NEWS: held}, survivors)
 
 
-def opened_rows(law: UnionMarks, owners: NDArray[np.float64], survivors: int) -> NDArray[np.int64]:
+def opened_rows(protection: UnionMarks, owners: NDArray[np.float64], survivors: int) -> NDArray[np.int64]:
     """Rows whose gradients may be asked for, ascending."""
-    return np.flatnonzero(owners >= law.threshold(survivors)).astype(np.int64)
+    return np.flatnonzero(owners >= protection.threshold(survivors)).astype(np.int64)

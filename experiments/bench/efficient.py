@@ -19,7 +19,7 @@ import psutil
 
 from backend.db.engine import open_engine
 from backend.federation.split.step import make_states
-from backend.news.embed.embedder import state_shelf
+from backend.news.embed.embedder import state_store
 from backend.news.embed.weights import find_weights
 from backend.news.pool import NewsPool
 from backend.operator import Operator
@@ -27,7 +27,7 @@ from backend.prepare import prepare
 from backend.progress import SilentSteps
 from backend.settings import BackendSettings, load_settings
 from device_app.errors import DeviceError
-from device_app.fleet.fleet import Fleet, Member, catch_up, settle, train
+from device_app.fleet.fleet import Fleet, Member, catch_up, train, warm_up
 from device_app.settings import DeviceSettings, PrivacySettings
 from device_app.wire.rounds import RoundStatus
 from experiments.bench.latency import EVERY_CLICK_REPORTS
@@ -73,7 +73,7 @@ def _folder(folder: Path) -> BackendSettings:
     titles = [row.title for row in NewsPool(engine).live(datetime.now(UTC))]
     engine.dispose()
     # Folders that this version has made have them since the titles were read first.
-    make_states(state_shelf(kept.encoder_dir), titles, find_weights(kept.bert, kept.bert_sha256), 0)
+    make_states(state_store(kept.encoder_dir), titles, find_weights(kept.bert, kept.bert_sha256), 0)
     shutil.copytree(kept.data_dir, folder)
     settings = load_settings(data_dir=folder, host=kept.host, port=free_port(), rankers=("nrms",))
     prepare(settings, SilentSteps())
@@ -101,7 +101,7 @@ def _fleet(
     fleet = Fleet(settings, DEVICES, seed=SEED)
     reader: subprocess.Popen[bytes] | None = None
     try:
-        fleet.run(settle)
+        fleet.run(warm_up)
         reader = subprocess.Popen(reading)
         time.sleep(5.0)
         started = time.time()
@@ -168,7 +168,7 @@ def _both(operator: Operator, fleet: Fleet) -> tuple[RoundStatus, RoundStatus]:
 
 def _spent(backend: RunningBackend) -> tuple[float, float]:
     """CPU seconds so far of the server with its ended processes, and of this one, which is the fleet."""
-    times = psutil.Process(backend.crew.running["backend"].pid).cpu_times()
+    times = psutil.Process(backend.processes.running["backend"].pid).cpu_times()
     mine = psutil.Process().cpu_times()
     return times.user + times.system + times.children_user + times.children_system, mine.user + mine.system
 

@@ -15,13 +15,13 @@ from onnxruntime.quantization import QuantType, quantize_dynamic
 
 from backend.news.embed.batches import length_buckets
 from backend.news.embed.embedder import BATCH_SIZE, GRAPH_FILE, HEAD_FILE, OnnxEmbedder, load_embedder
-from backend.news.embed.first import load_bert, load_tokenizer
+from backend.news.embed.initial_encoder import load_bert, load_tokenizer
 from backend.news.embed.weights import find_weights
 from backend.settings import BackendSettings
 from device_app.wire.tensors import TensorSpec, unpack
+from experiments.bench.bench_workspace import open_workspace
 from experiments.bench.mind import titles
 from experiments.bench.table import Table
-from experiments.bench.workshop import open_workshop
 from models.news.plm import PlmNewsEncoder
 
 TITLES = 2_000
@@ -33,7 +33,7 @@ Encode = Callable[[list[str]], NDArray[np.float32]]
 def run(data: Path) -> list[Table]:
     """The table. Raises DataMissing."""
     every = list(titles(data / "mind-subset" / "train").values())
-    shop = open_workshop("mind", every)
+    shop = open_workspace("mind", every)
     sample = every[:: len(every) // TITLES][:TITLES]
     fp32 = load_embedder(shop.settings)
     with tempfile.TemporaryDirectory() as scratch:

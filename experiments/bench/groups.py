@@ -21,10 +21,10 @@ from backend.releases.store import ReleaseStore
 from experiments.bench.newspaper import prepared_newspaper
 from experiments.bench.quality import pool_of
 from experiments.bench.table import Cell, Table
-from experiments.finding.camps import Camps, told_apart
-from experiments.finding.live import CONTESTANT, Rehearsal
+from experiments.finding.live import CONTESTANT, LiveRounds
+from experiments.finding.synthetic_populations import SyntheticPopulation, told_apart
 from experiments.quality.curve import gain_interval
-from experiments.quality.strangers import Pool
+from experiments.quality.heldout_readers import Pool
 
 PAIRS = ((SMALL_RANKER_EXACT, FINDING_EXACT), (SMALL_RANKER_SECURE, FINDING))
 KINDS = {"two camps": True, "one kind": False}
@@ -35,7 +35,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Sizes:
+class GroupsSizes:
     """Rounds of so many of the warm readers; cold ones take no part."""
 
     rounds: int = 100
@@ -46,7 +46,7 @@ class Sizes:
 
 
 @dataclass(frozen=True)
-class Ended:
+class GroupsOutcome:
     """AUC of every judge at the end and at the start, [m], and how well groups tell the camps apart."""
 
     aucs: Floats
@@ -54,7 +54,7 @@ class Ended:
     apart: float
 
 
-Found = Mapping[str, Ended]
+Found = Mapping[str, GroupsOutcome]
 """By the system's name."""
 
 
@@ -70,9 +70,9 @@ def run(data: Path) -> list[Table]:
     return [table(pool_of(settings, now, encoder), now, Console(stderr=True))]
 
 
-def table(pool: Pool, now: datetime, console: Console, sizes: Sizes | None = None) -> Table:
+def table(pool: Pool, now: datetime, console: Console, sizes: GroupsSizes | None = None) -> Table:
     """The comparison on one pool."""
-    sizes = sizes or Sizes()
+    sizes = sizes or GroupsSizes()
     found: dict[str, list[Found]] = {}
     for kind in KINDS:
         for seed in range(sizes.seeds):
@@ -82,19 +82,23 @@ def table(pool: Pool, now: datetime, console: Console, sizes: Sizes | None = Non
     return told(found, sizes)
 
 
-def played(pool: Pool, now: datetime, kind: str, seed: int, sizes: Sizes) -> Found:
+def played(pool: Pool, now: datetime, kind: str, seed: int, sizes: GroupsSizes) -> Found:
     """All systems on readers of one kind, drawn with one seed."""
     rng = np.random.default_rng((5, seed))
-    readers = Camps.drawn(pool, now, CONTESTANT.model(0), rng, warm=sizes.warm, cold=sizes.cold, opposite=KINDS[kind])
-    rehearsal, found = Rehearsal(readers), {}
+    readers = SyntheticPopulation.drawn(
+        pool, now, CONTESTANT.model(0), rng, warm=sizes.warm, cold=sizes.cold, opposite=KINDS[kind]
+    )
+    rehearsal, found = LiveRounds(readers), {}
     for spec in (spec for pair in PAIRS for spec in pair):
         first, last = rehearsal.releases(spec, rounds=sizes.rounds, cohort=sizes.cohort, every=sizes.rounds, seed=seed)
         start, end = first.models_for(readers.judging), last.models_for(readers.judging)
-        found[spec.name] = Ended(readers.aucs(end), readers.aucs(start), told_apart(end.which, readers.camps))
+        found[spec.name] = GroupsOutcome(
+            readers.aucs(end), readers.aucs(start), told_apart(end.which, readers.population)
+        )
     return found
 
 
-def told(found: Mapping[str, Sequence[Found]], sizes: Sizes) -> Table:
+def told(found: Mapping[str, Sequence[Found]], sizes: GroupsSizes) -> Table:
     """By kind of readers, what each seed came to."""
     rows: list[tuple[Cell, ...]] = []
     for kind, seeds in found.items():
@@ -114,7 +118,7 @@ def told(found: Mapping[str, Sequence[Found]], sizes: Sizes) -> Table:
 
 
 def _row(
-    kind: str, system: str, ended: Sequence[Ended], against: Sequence[Ended] | None, warm: int
+    kind: str, system: str, ended: Sequence[GroupsOutcome], against: Sequence[GroupsOutcome] | None, warm: int
 ) -> tuple[Cell, ...]:
     aucs = np.stack([each.aucs for each in ended])  # [seeds, judges]
     start = np.stack([each.start for each in ended])

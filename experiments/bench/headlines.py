@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from backend.news.pool import PoolRow
 from backend.recall.compose import aggregate
+from experiments.bench.bench_workspace import open_workspace
 from experiments.bench.table import DataMissing
-from experiments.bench.workshop import open_workshop
 
 HEADLINES = 100_000
 VECTORS_VARIABLE = "OWNFEED_BENCH_VECTORS"
@@ -56,7 +56,7 @@ def headline_vectors(data: Path) -> Floats:
     OWNFEED_BENCH_VECTORS names, of any unit vectors. Raises DataMissing."""
     if given := os.environ.get(VECTORS_VARIABLE):
         return np.asarray(np.load(given), dtype=np.float32)
-    return open_workshop("headlines", [each.title for each in headlines(data)]).vectors
+    return open_workspace("headlines", [each.title for each in headlines(data)]).vectors
 
 
 def clustered_vectors(count: int, *, dimensions: int = 256, clusters: int = 400, seed: int = 3) -> Floats:

@@ -11,9 +11,9 @@ import numpy as np
 
 from backend.recall.exact_index import ExactIndex
 from backend.recall.faiss_index import FaissIndex
-from backend.recall.gate import RecallGate as Gate
-from backend.recall.gate import choose_index, overlap, tune
 from backend.recall.index import VectorIndex
+from backend.recall.index_selection import IndexRecall as Gate
+from backend.recall.index_selection import choose_index, overlap, tune
 from backend.recall.indexing import IndexRules
 from experiments.bench.headlines import (
     HEADLINES,

@@ -18,7 +18,7 @@ import httpx
 import numpy as np
 import psutil
 
-from device_app.shelves import Shelves
+from device_app.stores import DeviceStores
 from device_app.wire.timing import DEVICE_STAGES, SERVER_STAGES
 from experiments.bench.newspaper import ARTICLES, running_backend, start_device
 from experiments.bench.reader_browser import reader_browser
@@ -66,10 +66,10 @@ def _measured(mode: str) -> list[Table]:
                 if click >= WARM_UP:
                     open_ms.append((opened - started) * 1_000)
                     page_ms.append((time.perf_counter() - opened) * 1_000)
-            shelves = Shelves(Path(home) / "devices" / "reader" / "device.sqlite")
-            seen = shelves.timings.last(CLICKS)
-            shelves.database.close()
-        process = psutil.Process(backend.crew.running["device"].pid)
+            stores = DeviceStores(Path(home) / "devices" / "reader" / "device.sqlite")
+            seen = stores.timings.last(CLICKS)
+            stores.database.close()
+        process = psutil.Process(backend.processes.running["device"].pid)
         memory = process.memory_info().rss / 2**20
         peak = _peak_mib(process.pid)
     fresh = [request for request in seen if "network" in request.device_ms]

@@ -10,7 +10,7 @@ from experiments.bench.table import DataMissing
 
 
 @dataclass(frozen=True)
-class Reader:
+class MindReader:
     """A real reader: clicked news ids, oldest first."""
 
     user: str
@@ -22,14 +22,14 @@ def titles(folder: Path) -> dict[str, str]:
     return {row[0]: row[3] for row in _rows(folder / "news.tsv") if len(row) > 3 and row[3].strip()}
 
 
-def readers(folder: Path, *, least_clicks: int) -> list[Reader]:
+def readers(folder: Path, *, least_clicks: int) -> list[MindReader]:
     """Readers with so many clicks or more, one a user (the longest history), by user id. Raises DataMissing."""
     longest: dict[str, tuple[str, ...]] = {}
     for row in _rows(folder / "behaviors.tsv"):
         history = tuple(row[3].split()) if len(row) > 3 else ()
         if len(history) > len(longest.get(row[1], ())):
             longest[row[1]] = history
-    return [Reader(user, longest[user]) for user in sorted(longest) if len(longest[user]) >= least_clicks]
+    return [MindReader(user, longest[user]) for user in sorted(longest) if len(longest[user]) >= least_clicks]
 
 
 def _rows(path: Path) -> list[list[str]]:

@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 import platformdirs
 
-from backend.demo import DEMO_ADDRESSES, DEMO_READERS, LOOPBACK, Crew, link_of
+from backend.demo import DEMO_ADDRESSES, DEMO_READERS, LOOPBACK, DemoProcesses, link_of
 from backend.prepare import prepare, refresh_newsroom
 from backend.progress import TerminalSteps
 from backend.settings import BackendSettings, load_settings
@@ -26,7 +26,7 @@ class RunningBackend:
 
     url: str
     settings: BackendSettings
-    crew: Crew
+    processes: DemoProcesses
 
 
 def prepared_newspaper(articles: int = ARTICLES) -> BackendSettings:
@@ -44,7 +44,7 @@ def running_backend(settings: BackendSettings | None = None) -> Iterator[Running
     """Serve the newspaper, or what lies prepared in another folder, on a free port until the block ends."""
     settings = settings or prepared_newspaper()
     with tempfile.TemporaryDirectory() as logs:
-        crew = Crew(Path(logs))
+        processes = DemoProcesses(Path(logs))
         try:
             url = f"http://{LOOPBACK}:{settings.port}"
             environment = {
@@ -53,20 +53,20 @@ def running_backend(settings: BackendSettings | None = None) -> Iterator[Running
                 "OWNFEED_BACKEND_GATE": "false",
                 **DEMO_ADDRESSES,
             }
-            crew.start("backend", ["serve", "--port", str(settings.port)], environment)
-            crew.wait_until_served("backend", f"{url}/v1/health")
-            yield RunningBackend(url, settings, crew)
+            processes.start("backend", ["serve", "--port", str(settings.port)], environment)
+            processes.wait_until_served("backend", f"{url}/v1/health")
+            yield RunningBackend(url, settings, processes)
         finally:
-            crew.stop()
+            processes.stop()
 
 
 def start_device(backend: RunningBackend, home: Path, environment: dict[str, str]) -> str:
     """Start `ownfeed device` against it as one of the crew; returns the link that opens its pages."""
     port = free_port()
     known = {"OWNFEED_DEVICE_BACKEND_URL": backend.url, **DEMO_READERS, **environment}
-    backend.crew.start("device", ["device", "--data-dir", str(home), "--port", str(port)], known)
+    backend.processes.start("device", ["device", "--data-dir", str(home), "--port", str(port)], known)
     pages = f"http://{LOOPBACK}:{port}/"
-    backend.crew.wait_until_served("device", pages, answers=httpx.codes.FORBIDDEN)  # it asks for its key
+    backend.processes.wait_until_served("device", pages, answers=httpx.codes.FORBIDDEN)  # it asks for its key
     return link_of(home, pages)
 
 

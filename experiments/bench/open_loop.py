@@ -17,7 +17,7 @@ HEAD_END = b"\r\n\r\n"
 
 
 @dataclass
-class Answers:
+class LoadAnswers:
     """status, or the name of what went wrong, and milliseconds since the request was due; of all that were offered."""
 
     offered_sec: float = 0.0
@@ -83,12 +83,12 @@ class _Connection(asyncio.Protocol):
         return await self._answered
 
 
-async def offer(port: int, draw: Callable[[], bytes], *, rate: float, seconds: float) -> Answers:
+async def offer(port: int, draw: Callable[[], bytes], *, rate: float, seconds: float) -> LoadAnswers:
     """Offer rate requests a second to 127.0.0.1:port for so long, each a whole HTTP/1.1 request that `draw` gives.
 
     A request takes a connection that is free, else a new one; one that isn't answered within TIME_OUT_SEC has failed.
     """
-    loop, found, free = asyncio.get_running_loop(), Answers(), list[_Connection]()
+    loop, found, free = asyncio.get_running_loop(), LoadAnswers(), list[_Connection]()
     started = loop.time()
 
     async def one(due: float) -> None:

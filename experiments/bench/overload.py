@@ -24,7 +24,7 @@ from device_app.wire.ids import PROTOCOL_VERSION, short_release
 from device_app.wire.offers import SignedOffer
 from device_app.wire.rounds import RoundManifest
 from experiments.bench.newspaper import RunningBackend, running_backend
-from experiments.bench.open_loop import Answers, offer
+from experiments.bench.open_loop import LoadAnswers, offer
 from experiments.bench.table import Cell, Table
 
 OPEN_FILES = 1_024
@@ -95,7 +95,7 @@ async def _measured(backend: RunningBackend) -> list[Table]:
     ]  # fmt: skip
 
 
-def _row(name: str, answers: Answers) -> tuple[Cell, ...]:
+def _row(name: str, answers: LoadAnswers) -> tuple[Cell, ...]:
     return (
         name,
         answers.count(200) / answers.offered_sec,

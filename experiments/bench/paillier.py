@@ -11,9 +11,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from backend.federation.secagg.secure_sum import SecureSum
+from backend.federation.secagg.secure_sum import SecureSumServer
 from device_app.wire.secagg import SumTerms
-from experiments.bench.secagg import Watch, drive
+from experiments.bench.secagg import StageClock, drive
 from experiments.bench.table import Cell, DataMissing, Table
 
 PARAMETERS, DEVICES, WEIGHT_LIMIT, FRACTION_BITS = 1_000, 60, 32, 16
@@ -101,8 +101,8 @@ def _secure_sum() -> tuple[Cell, ...]:
         "round": "round-1", "cohort": DEVICES, "cohort_minimum": DEVICES // 2, "length": PARAMETERS,
         "fraction_bits": FRACTION_BITS, "bound": float(WEIGHT_LIMIT),
     })  # fmt: skip
-    client, server = Watch(), Watch()
-    _, clients = drive(SecureSum.begin(terms), terms, client, server, dropouts=0)
+    client, server = StageClock(), StageClock()
+    _, clients = drive(SecureSumServer.begin(terms), terms, client, server, dropouts=0)
     device = sum(statistics.median(each) * (2 if name == "keys" else 1) for name, each in client.cpu.items())
     step = 2.0**-FRACTION_BITS
     return (

@@ -18,14 +18,14 @@ import httpx
 import numpy as np
 from rich.console import Console
 
-from backend.console.quality_pages import Curve, Measured, of_curve, quality_file
+from backend.console.quality_pages import Curve, MeasuredCurves, of_curve, quality_file
 from backend.db.engine import open_engine
 from backend.demo import DEMO_ADDRESSES
 from backend.news.pool import NewsPool
 from backend.operator import Operator
 from backend.settings import BackendSettings, load_settings
 from device_app.device import Device
-from device_app.fleet.fleet import Fleet, Member, catch_up, read, settle, train
+from device_app.fleet.fleet import Fleet, Member, catch_up, read, train, warm_up
 from device_app.privacy.mechanisms.code import RandomisedCode
 from device_app.ranking.ranker import Ranker
 from device_app.ranking.session import GraphSession
@@ -39,7 +39,7 @@ from experiments.bench.newspaper import RunningBackend, free_port, prepared_news
 from experiments.bench.table import Cell, Table
 from experiments.quality import curve
 from experiments.quality.figure import write_figure
-from experiments.quality.strangers import Floats, Pool, Served, Stranger, judge, strangers
+from experiments.quality.heldout_readers import Floats, HeldoutReader, Pool, ServedRanking, heldout_readers, judge
 
 DEVICES, COHORT = 66, 60
 READERS = 300
@@ -84,11 +84,11 @@ def run(data: Path) -> list[Table]:
     return [_curves_table(found), _rounds_table(statuses, failures)]
 
 
-def _live(backend: RunningBackend, fleet: Fleet) -> tuple[list[curve.Measured], list[tuple[RoundStatus, float]]]:
-    fleet.run(settle)
+def _live(backend: RunningBackend, fleet: Fleet) -> tuple[list[curve.MeasuredRelease], list[tuple[RoundStatus, float]]]:
+    fleet.run(warm_up)
     now = datetime.now(UTC)
     pool = pool_of(backend.settings, now, _release_of(fleet.members[0].device).encoder)
-    readers = strangers(pool, READERS, now, np.random.default_rng(STRANGERS_SEED))
+    readers = heldout_readers(pool, READERS, now, np.random.default_rng(STRANGERS_SEED))
     operator = Operator(backend.url, backend.settings.admin_token_file)
     measured = [_judged(0, backend.url, fleet, pool, readers)]
     statuses: list[tuple[RoundStatus, float]] = []
@@ -150,7 +150,7 @@ def pool_of(settings: BackendSettings, now: datetime, encoder: str) -> Pool:
         engine.dispose()
 
 
-def served(url: str, device: Device, pool: Pool) -> tuple[str, Served]:
+def served(url: str, device: Device, pool: Pool) -> tuple[str, ServedRanking]:
     """The release that a device holds, as strangers would be served under it."""
     release = device.release()
     assert release is not None
@@ -161,9 +161,9 @@ def served(url: str, device: Device, pool: Pool) -> tuple[str, Served]:
     book = manifest.recall.codebook(CODEBOOK)
     assert book is not None
     row_of = {card.id: row for row, card in enumerate(pool.cards)}
-    told = device.parts.shelves.popularity.current()
+    told = device.parts.stores.popularity.current()
     values: Mapping[str, float] = told.values if told else {}
-    return release.id, Served(
+    return release.id, ServedRanking(
         Ranker(graph, name=name, features=entry.features),
         np.array([values.get(card.id, 0.0) for card in pool.cards]),
         release.spaces().prototypes[CODEBOOK],
@@ -182,11 +182,11 @@ def _answer(url: str, release: str, code: int, row_of: Mapping[str, int]) -> np.
     return np.array([row_of[card.id] for card in cards if card.id in row_of], dtype=np.int64)
 
 
-def _judged(rounds: int, url: str, fleet: Fleet, pool: Pool, readers: list[Stranger]) -> curve.Measured:
+def _judged(rounds: int, url: str, fleet: Fleet, pool: Pool, readers: list[HeldoutReader]) -> curve.MeasuredRelease:
     release, given = served(url, fleet.members[0].device, pool)
     marks = judge(readers, pool, given)
     _tell(rounds, release, marks.auc, marks.ranked, marks.answered)
-    return curve.Measured(rounds, release, marks)
+    return curve.MeasuredRelease(rounds, release, marks)
 
 
 def _tell(rounds: int, release: str, *values: Floats) -> None:
@@ -208,7 +208,7 @@ def _folder(folder: Path) -> BackendSettings:
 
 
 def _write(found: tuple[Curve, ...]) -> None:
-    told = Measured(
+    told = MeasuredCurves(
         curves=found,
         readers=READERS,
         devices=DEVICES,

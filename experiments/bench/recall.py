@@ -15,7 +15,7 @@ from experiments.bench.table import Cell, Table
 from experiments.datasets.mind import FOLDER, load_mind
 from experiments.datasets.titles import product_vectors, title_vectors, unit_rows
 from experiments.recall.bars import bars
-from experiments.recall.frontier import Frontier, Row, choose, measure
+from experiments.recall.frontier import Frontier, FrontierRow, choose, measure
 from experiments.recall.measure import DEPTHS, Paired
 from experiments.recall.tower import WIDTH
 from experiments.recall.warm import LEAST_CLICKS, splits
@@ -71,7 +71,7 @@ def _table(frontier: Frontier, news: int) -> Table:
     return Table("Recall at an honest price, MIND subset", columns, [_row(row) for row in frontier.rows], notes)
 
 
-def _row(row: Row) -> tuple[Cell, ...]:
+def _row(row: FrontierRow) -> tuple[Cell, ...]:
     return (
         row.mode,
         "none" if math.isinf(row.epsilon) else f"{row.epsilon:g}",

@@ -8,7 +8,7 @@ from backend.federation.systems.finding import FINDING, FINDING_EXACT
 from backend.federation.systems.small_ranker_secure import SMALL_RANKER_EXACT, SMALL_RANKER_SECURE
 from experiments.bench.table import Cell, Table
 from experiments.datasets.mind import FOLDER, load_mind
-from experiments.finding.live import CONTESTANT, Rehearsal
+from experiments.finding.live import CONTESTANT, LiveRounds
 from experiments.finding.replayed import Replayed
 
 SYSTEMS = (SMALL_RANKER_SECURE, SMALL_RANKER_EXACT, FINDING, FINDING_EXACT)
@@ -19,7 +19,7 @@ BAR = 0.003
 def run(data: Path) -> list[Table]:
     """A row a system and seed. Raises DataMissing."""
     readers = Replayed(load_mind(data / FOLDER), CONTESTANT.model(0))
-    rehearsal = Rehearsal(readers)
+    rehearsal = LiveRounds(readers)
     rows: list[tuple[Cell, ...]] = []
     for spec in SYSTEMS:
         for seed in range(SEEDS):

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from backend.operator import Operator
-from device_app.fleet.fleet import Fleet, catch_up, settle, train
+from device_app.fleet.fleet import Fleet, catch_up, train, warm_up
 from device_app.settings import DeviceSettings, PrivacySettings
 from experiments.bench.newspaper import running_backend
 from experiments.bench.table import Table
@@ -32,7 +32,7 @@ def run(data: Path) -> list[Table]:
         operator = Operator(backend.url, backend.settings.admin_token_file)
         fleet = Fleet(settings, DEVICES, seed=SEED)
         try:
-            fleet.run(settle)
+            fleet.run(warm_up)
             for _ in range(ROUNDS):
                 started = time.perf_counter()
                 opened = operator.open_round("uni_fedrec", cohort=DEVICES, cohort_minimum=DEVICES // 2, seconds=60)

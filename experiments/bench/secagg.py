@@ -16,7 +16,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from backend.federation.secagg.secure_sum import SecureSum
+from backend.federation.secagg.secure_sum import SecureSumServer
 from device_app.privacy.sealed import Charge
 from device_app.privacy.secagg import Contribution, Reply, Step, take_part
 from device_app.privacy.sum_state import SumState, begin_sum
@@ -38,7 +38,7 @@ FLOWER_PYTHON = "OWNFEED_FLOWER_PYTHON"
 T = TypeVar("T")
 
 
-class Watch:
+class StageClock:
     """Seconds by name, in processor time of this thread and on the wall."""
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ class Watch:
 class Client:
     """A device's generator, with the step it stands at and the bytes it has sent and was sent."""
 
-    def __init__(self, number: int, terms: SumTerms, vector: RingVector, watch: Watch | None) -> None:
+    def __init__(self, number: int, terms: SumTerms, vector: RingVector, watch: StageClock | None) -> None:
         self.name = f"bench-client-{number:08}"
         self.watch, self.vector = watch, vector
         self.state = self._timed("keys", lambda: begin_sum(terms))
@@ -134,8 +134,8 @@ def _complete(mode: str, dropouts: int) -> tuple[Cell, ...]:
         "round": "round-1", "mode": mode, "cohort": CLIENTS, "cohort_minimum": THRESHOLD, "length": LENGTH,
         "fraction_bits": 18, "bound": 100.0,
     })  # fmt: skip
-    client, server_watch = Watch(), Watch()
-    server = SecureSum.begin(terms, threshold=THRESHOLD)
+    client, server_watch = StageClock(), StageClock()
+    server = SecureSumServer.begin(terms, threshold=THRESHOLD)
     _, clients = drive(server, terms, client, server_watch, dropouts)
     first = clients[-1]
     keys = [a + b for a, b in zip(client.cpu["keys"][::2], client.cpu["keys"][1::2], strict=True)]
@@ -208,8 +208,8 @@ def _sparse() -> Table:
         "round": "round-2", "graph": "sparse", "cohort": SPARSE_CLIENTS, "cohort_minimum": SPARSE_CLIENTS // 2,
         "length": SPARSE_LENGTH, "fraction_bits": 12, "bound": 1.0,
     })  # fmt: skip
-    client, server_watch = Watch(), Watch()
-    server = SecureSum.begin(terms)
+    client, server_watch = StageClock(), StageClock()
+    server = SecureSumServer.begin(terms)
     took, clients = drive(server, terms, client, server_watch, SPARSE_CLIENTS // 10)
     last = clients[-1]
     ratio = (last.up_bytes + last.down_bytes) / (4 * SPARSE_LENGTH)
@@ -225,7 +225,7 @@ def _sparse() -> Table:
 
 
 def drive(
-    server: SecureSum, terms: SumTerms, client_watch: Watch, server_watch: Watch, dropouts: int
+    server: SecureSumServer, terms: SumTerms, client_watch: StageClock, server_watch: StageClock, dropouts: int
 ) -> tuple[float, list[Client]]:
     """The whole protocol, stage by stage; vectors are masked and handed over one client at a time."""
     started = time.perf_counter()

@@ -128,9 +128,9 @@ class WireClient:
     def _contribution(self) -> Contribution:
         if self.stage != "complaints":
             return NOTHING
-        law = self.offer.manifest.protection
-        assert isinstance(law, SecureSum)
-        layout = law.layout(self.offer.manifest.shapes, self.terms)
+        protection = self.offer.manifest.protection
+        assert isinstance(protection, SecureSum)
+        layout = protection.layout(self.offer.manifest.shapes, self.terms)
         return Contribution(layout.encode({"x": self._draw(layout.coordinates)}, 1), NOTHING.charge)
 
     def _timed(self, name: str, work: Callable[[], Step]) -> Step:

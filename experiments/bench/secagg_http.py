@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from backend.db.engine import open_engine
 from backend.db.sessions import reading_session
-from backend.db.tables_federation import Round
+from backend.db.tables_federation import RoundRow
 from backend.operator import Operator
 from backend.settings import load_settings
 from device_app.wire.neighbourhood import choose_neighbourhood
@@ -117,7 +117,7 @@ def _round(
 def _check(folder: Path, round_id: str, total: NDArray[np.float64]) -> None:
     engine = open_engine(load_settings(data_dir=folder).database_url)
     with reading_session(engine) as session:
-        facts = session.get_one(Round, int(round_id.removeprefix("round-"))).facts or {}
+        facts = session.get_one(RoundRow, int(round_id.removeprefix("round-"))).facts or {}
     engine.dispose()
     if facts.get("sum") != sha256(total.data).hexdigest():
         raise AssertionError("the secure sum is not the sum")

@@ -16,9 +16,9 @@ import uvicorn
 
 from backend.app import create_app
 from backend.composition import Services, build_services
-from backend.federation.aggregate import Aggregate
-from backend.federation.coordinator import Coordinator
-from backend.federation.strategies.strategy import Conclusion, Plan, Stock
+from backend.federation.rounds.aggregate import Aggregate
+from backend.federation.rounds.coordinator import Coordinator
+from backend.federation.strategies.strategy import Plan, RoundContext, RoundResult
 from backend.federation.systems.system import SystemSpec
 from backend.releases.store import ReleaseDraft, ReleaseStore
 from backend.settings import BackendSettings, load_settings
@@ -37,23 +37,25 @@ class KeepDigest:
     def __init__(self, coordinates: int) -> None:
         self._coordinates = coordinates
 
-    def plan(self, spec: SystemSpec, stock: Stock) -> Plan:
+    def plan(self, spec: SystemSpec, context: RoundContext) -> Plan:
         """One tensor."""
         return Plan({"x": (self._coordinates,)})
 
-    def conclude(self, spec: SystemSpec, total: Aggregate, stock: Stock, manifest: RoundManifest) -> Conclusion:
+    def conclude(
+        self, spec: SystemSpec, total: Aggregate, context: RoundContext, manifest: RoundManifest
+    ) -> RoundResult:
         """Publishes nothing."""
-        return Conclusion(facts={"sum": sha256(total.sums()["x"].data).hexdigest()})
+        return RoundResult(facts={"sum": sha256(total.sums()["x"].data).hexdigest()})
 
 
 def summing_systems(length: int) -> dict[str, SystemSpec]:
     """Systems whose vectors have that many ring elements, sparse above 100 devices, and against an active server."""
-    law = SecureSum(clip=CLIP, fraction_bits=8, mode="semi_honest")
+    protection = SecureSum(clip=CLIP, fraction_bits=8, mode="semi_honest")
     active = SecureSum(clip=CLIP, fraction_bits=8, mode="active", graph="complete")
     strategy = KeepDigest(length - 1)
     return {
         name: SystemSpec(name=name, task=SUMMING, protection=each, strategy=strategy)
-        for name, each in ((SUMMING, law), (ACTIVE, active))
+        for name, each in ((SUMMING, protection), (ACTIVE, active))
     }
 
 

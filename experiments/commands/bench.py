@@ -12,7 +12,7 @@ import typer
 from experiments.commands.studies import DATA, AsJson, says
 
 
-class Bench(StrEnum):
+class BenchName(StrEnum):
     """What can be measured."""
 
     embed = "embed"
@@ -33,7 +33,7 @@ class Bench(StrEnum):
 
 
 def bench(
-    what: Annotated[Bench, typer.Argument(help="What to measure.")] = Bench.all,
+    what: Annotated[BenchName, typer.Argument(help="What to measure.")] = BenchName.all,
     data: Annotated[
         Path, typer.Option(help="The research data; what needs it says so where it is missing.", envvar="OWNFEED_DATA")
     ] = DATA,
@@ -42,7 +42,7 @@ def bench(
     """Measure; every figure comes with its reference from the same run."""
     from experiments.bench.run import run_benches
 
-    names = [each.value for each in Bench if each is not Bench.all] if what is Bench.all else [what.value]
+    names = [each.value for each in BenchName if each is not BenchName.all] if what is BenchName.all else [what.value]
     results = run_benches(names, data=data, console=says)
     if as_json:
         typer.echo(json.dumps(results, indent=2))

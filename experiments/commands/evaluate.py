@@ -28,9 +28,9 @@ def evaluate_ranking(
 ) -> None:
     """Rankers on MIND's dev impressions, trained centrally and federated, with the published figures beside them."""
     from experiments.ranking.run import run_ranking
-    from experiments.ranking.study import Settings
+    from experiments.ranking.study import RankingSettings
 
-    settings = Settings(steps=steps, rounds=rounds, processes=processes)
+    settings = RankingSettings(steps=steps, rounds=rounds, processes=processes)
     with refusals():
         tables = run_ranking(data=data, models=models or [], seeds=seeds, settings=settings, out=out, console=says)
     show(tables, as_json)
@@ -63,10 +63,10 @@ def evaluate_recall(
 ) -> None:
     """Uni-FedRec's recall model by its unified score: before and after training, with and without noise."""
     from experiments.recall.evaluate import run_recall
-    from experiments.recall.training import Sizes
+    from experiments.recall.training import RecallSizes
 
     with refusals():
-        tables = run_recall(data=data, sizes=Sizes(steps, rounds, cohort), seed=seed, console=says)
+        tables = run_recall(data=data, sizes=RecallSizes(steps, rounds, cohort), seed=seed, console=says)
     show(tables, as_json)
 
 
@@ -77,9 +77,9 @@ def evaluate_poisoning(
     as_json: AsJson = False,
 ) -> None:
     """Liars among sixty devices: the default ranker's AUC beside rounds without, by attack and by form of the sum."""
-    from experiments.poisoning.study import Sizes, run
+    from experiments.poisoning.study import PoisoningSizes, run
 
-    show([run(Sizes(rounds=rounds, seeds=seeds), says)], as_json)
+    show([run(PoisoningSizes(rounds=rounds, seeds=seeds), says)], as_json)
 
 
 @evaluate_app.command("codebook")
@@ -117,7 +117,7 @@ def evaluate_finding(
 ) -> None:
     """FINDING's group models against vanilla federated learning and other baselines, cold readers apart."""
     from experiments.finding.run import run_finding
-    from experiments.finding.study import Sizes
+    from experiments.finding.study import FindingSizes
 
     with refusals():
         tables = run_finding(
@@ -125,7 +125,7 @@ def evaluate_finding(
             bases=models or ["small"],
             methods=methods or [],
             seeds=seeds,
-            sizes=Sizes(rounds=rounds, cohort=cohort),
+            sizes=FindingSizes(rounds=rounds, cohort=cohort),
             tune=tune,
             processes=processes,
             console=says,
@@ -151,7 +151,7 @@ def evaluate_movielens(
 ) -> None:
     """FL-MV-DSSM on MovieLens-100K, warm and cold, beside its baselines and the paper's tables."""
     from experiments.movielens.run import run_movielens
-    from experiments.movielens.study import Settings
+    from experiments.movielens.study import MovieLensSettings
     from experiments.movielens.systems import Choices
 
     given: dict[str, Any] = {"gamma": gamma, "negatives": negatives, "server_rate": server_rate}
@@ -160,7 +160,7 @@ def evaluate_movielens(
             data=data,
             systems=systems or [],
             builds=builds,
-            settings=Settings(rounds, validate),
+            settings=MovieLensSettings(rounds, validate),
             choices=Choices(rounds, **{name: value for name, value in given.items() if value is not None}),
             processes=processes,
             out=out,

@@ -34,7 +34,7 @@ class MalformedRow(ValueError):
 
 
 @dataclass(frozen=True)
-class News:
+class NewsTable:
     """A catalogue of n news, a tuple a column; `row` finds an id."""
 
     ids: tuple[str, ...]
@@ -81,7 +81,7 @@ class Impressions:
 class Mind:
     """One catalogue, both splits: news of train, then those that only dev has."""
 
-    news: News
+    news: NewsTable
     train: Impressions
     dev: Impressions
 
@@ -94,7 +94,7 @@ def load_mind(folder: Path) -> Mind:
     return Mind(news, train, dev)
 
 
-def load_news(path: Path) -> News:
+def load_news(path: Path) -> NewsTable:
     """A news.tsv. Raises DataMissing, and MalformedRow for too few columns, an empty or repeated id, no title."""
     seen: dict[str, int] = {}
     rows = []
@@ -112,10 +112,10 @@ def load_news(path: Path) -> News:
         rows.append(tuple(row[:NEWS_COLUMNS_USED]))
     if not rows:
         raise MalformedRow(path, 1, "the file is empty")
-    return News(*zip(*rows, strict=True))
+    return NewsTable(*zip(*rows, strict=True))
 
 
-def load_behaviors(path: Path, news: News) -> Impressions:
+def load_behaviors(path: Path, news: NewsTable) -> Impressions:
     """A behaviors.tsv over a catalogue.
 
     Raises DataMissing, and MalformedRow for a wrong column count, a time that can't be read, a news that the catalogue
@@ -145,10 +145,10 @@ def load_behaviors(path: Path, news: News) -> Impressions:
     )
 
 
-def _joined(first: News, second: News) -> News:
+def _joined(first: NewsTable, second: NewsTable) -> NewsTable:
     fresh = [row for row, news_id in enumerate(second.ids) if news_id not in first.row]
     columns = ("ids", "categories", "subcategories", "titles", "abstracts")
-    return News(*(getattr(first, name) + tuple(getattr(second, name)[row] for row in fresh) for name in columns))
+    return NewsTable(*(getattr(first, name) + tuple(getattr(second, name)[row] for row in fresh) for name in columns))
 
 
 def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
@@ -168,7 +168,7 @@ def _seconds(text: str, path: Path, line: int) -> int:
         raise MalformedRow(path, line, f"time {text!r}: expected like 11/15/2019 12:00:00 PM") from None
 
 
-def _row_of(news_id: str, news: News, path: Path, line: int, field_name: str) -> int:
+def _row_of(news_id: str, news: NewsTable, path: Path, line: int, field_name: str) -> int:
     row = news.row.get(news_id)
     if row is None:
         raise MalformedRow(path, line, f"{field_name} {news_id} is not in the catalogue")

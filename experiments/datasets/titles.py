@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from backend.news.embed.batches import PIECES_LIMIT
 from backend.news.embed.embedder import BATCH_SIZE
-from backend.news.embed.first import FIT_TITLES
+from backend.news.embed.initial_encoder import FIT_TITLES
 
 BERT = "packaged"
 
@@ -55,7 +55,7 @@ def product_vectors(pooled: NDArray[np.float32], dim: int) -> NDArray[np.float32
     length 1: float32 [n, dim] (models/news/plm.py)."""
     import torch
 
-    from backend.news.embed.first import load_bert
+    from backend.news.embed.initial_encoder import load_bert
     from backend.news.embed.weights import find_weights
     from models.news.plm import PlmNewsEncoder
 
@@ -86,7 +86,7 @@ def _embed(titles: Sequence[str], progress: Progress | None) -> NDArray[np.float
     import torch
 
     from backend.news.embed.batches import length_buckets
-    from backend.news.embed.first import load_bert, load_tokenizer
+    from backend.news.embed.initial_encoder import load_bert, load_tokenizer
     from backend.news.embed.weights import find_weights
 
     torch.set_num_threads(1)

@@ -1,7 +1,8 @@
 """FINDING-HE as a method of the study: whole trainings in the fixed point of encryption, some rounds under real keys.
 
-Encryption changes no number (`glass.py`), so most rounds go in clear through the very encoding, packing and steps of
-`BlindServer`; the first few go through Paillier as well, and any difference ends the run. What they take is the cost.
+Encryption changes no number (`plaintext.py`), so most rounds go in clear through the very encoding, packing and steps
+of `BlindServer`; the first few go through Paillier as well, and any difference ends the run. What they take is the
+cost.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ from backend.federation.grouping.models import Model, Models
 from backend.federation.grouping.personalisation import Personalisation
 from backend.federation.optimizers import Stepped, Weights
 from experiments.encrypted.finding_he import BlindServer, Blocks, KeyHolder
-from experiments.encrypted.glass import GlassKey, TwinKey
 from experiments.encrypted.packing import Opens, Packing
 from experiments.encrypted.paillier import KEY_BITS, PrivateKey
-from experiments.simulation.strategies.method import Choice, Readers, VectorsAt, gradient_of
+from experiments.encrypted.plaintext_key import CheckedPrivateKey, PlaintextKey
+from experiments.simulation.strategies.method import GradientReaders, ModelChoice, VectorsAt, gradient_of
 
 PACKING = Packing(KEY_BITS, slot_bits=64)
 """31 numbers a ciphertext. A round takes 59 bits: 16 of the fraction, 7 of a weight, 12 of lambda, 12 of the rate, 11
@@ -69,7 +70,7 @@ class EncryptedFinding:
         make_key: makes it.
     """
 
-    readers: Readers
+    readers: GradientReaders
     start: Weights
     rate: float
     personalisation: Personalisation
@@ -84,7 +85,7 @@ class EncryptedFinding:
 
     def __post_init__(self) -> None:
         self._rounds = 0
-        self._holder = self._with(TwinKey(self.make_key()) if self.real_rounds else GlassKey())
+        self._holder = self._with(CheckedPrivateKey(self.make_key()) if self.real_rounds else PlaintextKey())
         hidden = self._holder.hide(self.start)
         self.server = BlindServer(self._holder.key.public, hidden, len(self.first), rate=self.rate)
         self.clusters = self._clustered(self.start, self.first)
@@ -125,13 +126,13 @@ class EncryptedFinding:
             self._recluster()
         return float(np.mean(losses))
 
-    def known(self, readers: NDArray[np.int64]) -> Choice:
+    def known(self, readers: NDArray[np.int64]) -> ModelChoice:
         """The model of the reader's group as it would begin the next round, which clients interpolate in clear."""
-        return Choice(self._models(), self.clusters.labels[readers])
+        return ModelChoice(self._models(), self.clusters.labels[readers])
 
-    def cold(self, vectors_at: VectorsAt) -> Choice:
+    def cold(self, vectors_at: VectorsAt) -> ModelChoice:
         """The group of the nearest centroid, for vectors by the model that the centroids were found under."""
-        return Choice(self._models(), nearest(self.clusters.centroids, vectors_at(self.clustered_under)))
+        return ModelChoice(self._models(), nearest(self.clusters.centroids, vectors_at(self.clustered_under)))
 
     def weights_of(self, model: Blocks) -> Stepped:
         """What a client computes with: in clear, float32."""
@@ -173,7 +174,7 @@ class EncryptedFinding:
 
     def _change_key(self) -> None:
         """From real keys to none: the same models, encoded once as before every round."""
-        old, self._holder = self._holder, self._with(GlassKey())
+        old, self._holder = self._holder, self._with(PlaintextKey())
         server = BlindServer(self._holder.key.public, {}, 0, rate=self.rate)
         server.take(
             self._holder.hide(old.read(self.server.shared)),

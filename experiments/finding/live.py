@@ -15,10 +15,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from backend.federation.aggregate import Aggregate
 from backend.federation.grouping.clusters import lloyd_step
 from backend.federation.grouping.models import Models
 from backend.federation.optimizers import Memory, MemoryOptimizer, Weights
+from backend.federation.rounds.aggregate import Aggregate
 from backend.federation.strategies.clustering import VECTORS, moved
 from backend.federation.strategies.fedavg import FedAvg
 from backend.federation.strategies.grouped import Grouped
@@ -35,10 +35,10 @@ from device_app.training.tasks.nearest_group import NearestGroupTask
 from device_app.training.tasks.task import LocalTask, Update
 from device_app.wire.protections import SecureSum
 from experiments.quality.replay import opened
-from experiments.ranking.contestants import CONTESTANTS
+from experiments.ranking.models import CONTESTANTS
 from experiments.simulation.engines import gradient_graph, ranker_inputs
 from experiments.simulation.rounds import Rounds
-from experiments.simulation.strategies.method import Choice
+from experiments.simulation.strategies.method import ModelChoice
 from exporters.graphs import ranker_graphs
 from exporters.inference_graph import export_inference_graph
 from exporters.signature import parameters
@@ -79,13 +79,13 @@ class Population(Protocol):
         """The clicks [H, D] of each of the m that are judged by."""
         ...
 
-    def aucs(self, choice: Choice) -> Floats:
+    def aucs(self, choice: ModelChoice) -> Floats:
         """[m], each ranked by its own model."""
         ...
 
 
 @dataclass(frozen=True)
-class Served:
+class ServedModels:
     """What devices hold after so many rounds; groups: none before groups are known, or where there are none."""
 
     rounds: int
@@ -93,15 +93,15 @@ class Served:
     groups: GroupModels | None
     choice: GroupChoice | None
 
-    def models_for(self, judging: Sequence[Vectors]) -> Choice:
+    def models_for(self, judging: Sequence[Vectors]) -> ModelChoice:
         """Every reader's model, as its device chooses it."""
         if self.groups is None or self.choice is None:
-            return Choice.one(self.shared, len(judging))
+            return ModelChoice.one(self.shared, len(judging))
         which = np.array([self.choice.in_force(clicks) for clicks in judging], dtype=np.int64)
-        return Choice([self.groups.of(group) for group in range(self.groups.size)], which)
+        return ModelChoice([self.groups.of(group) for group in range(self.groups.size)], which)
 
 
-class Rehearsal:
+class LiveRounds:
     """Rounds of any system that trains the default ranker's architecture.
 
     clustering: the system of the rounds in which groups are found anew.
@@ -123,37 +123,42 @@ class Rehearsal:
         graph: bytes = export_inference_graph(self.model, spec).SerializeToString(deterministic=True)
         return graph
 
-    def releases(self, spec: SystemSpec, *, rounds: int, cohort: int, every: int, seed: int) -> Iterator[Served]:
+    def releases(self, spec: SystemSpec, *, rounds: int, cohort: int, every: int, seed: int) -> Iterator[ServedModels]:
         """The first release, and one after every so many rounds; noise from a seeded generator, by the live law.
 
         Raises ValueError for a system that steps neither one model nor groups by secure sums.
         """
-        law, optimizer, strategy = spec.protection, spec.optimizer, spec.strategy
-        if not isinstance(law, SecureSum) or optimizer is None:
+        protection, optimizer, strategy = spec.protection, spec.optimizer, spec.strategy
+        if not isinstance(protection, SecureSum) or optimizer is None:
             raise ValueError(f"system: {spec.name} takes no steps by secure sums")
         whole = FullGradientTask(spec.negatives, spec.samples_limit, tuple(FEATURES))
         plan = Rounds(rounds, cohort, self.population.readers, seed)
         if isinstance(strategy, Grouped):
-            found = self._grouped(strategy, law, optimizer, whole, plan)
+            found = self._grouped(strategy, protection, optimizer, whole, plan)
         elif isinstance(strategy, FedAvg):
-            found = self._common(strategy, law, optimizer, whole, plan)
+            found = self._common(strategy, protection, optimizer, whole, plan)
         else:
             raise ValueError(f"system: {spec.name} steps neither one model nor groups")
         return (served for served in found if served.rounds % every == 0)
 
     def _common(
-        self, strategy: FedAvg, law: SecureSum, optimizer: MemoryOptimizer, whole: FullGradientTask, plan: Rounds
-    ) -> Iterator[Served]:
+        self, strategy: FedAvg, protection: SecureSum, optimizer: MemoryOptimizer, whole: FullGradientTask, plan: Rounds
+    ) -> Iterator[ServedModels]:
         weights, memory = self.start, Memory()
-        yield Served(0, weights, None, None)
+        yield ServedModels(0, weights, None, None)
         for number in range(1, plan.rounds + 1):
-            total = self._sum(law, plan, number, weights, lambda reader: whole)
+            total = self._sum(protection, plan, number, weights, lambda reader: whole)
             weights, memory = optimizer.advance(weights, strategy.gradient(total), memory)
-            yield Served(number, weights, None, None)
+            yield ServedModels(number, weights, None, None)
 
     def _grouped(
-        self, strategy: Grouped, law: SecureSum, optimizer: MemoryOptimizer, whole: FullGradientTask, plan: Rounds
-    ) -> Iterator[Served]:
+        self,
+        strategy: Grouped,
+        protection: SecureSum,
+        optimizer: MemoryOptimizer,
+        whole: FullGradientTask,
+        plan: Rounds,
+    ) -> Iterator[ServedModels]:
         models = Models.alike(self.start, K)
         groups = self._first(models, plan.seed)
         choice = self._choice(groups)
@@ -162,42 +167,44 @@ class Rehearsal:
         def task_of(reader: int) -> LocalTask:
             if reader not in chosen:
                 chosen[reader] = choice.in_force(self.population.clicks(reader))
-            return GroupGradientTask(whole, groups, chosen[reader], law.clip)
+            return GroupGradientTask(whole, groups, chosen[reader], protection.clip)
 
-        yield Served(0, self.start, groups, choice)
+        yield ServedModels(0, self.start, groups, choice)
         for number in range(1, plan.rounds + 1):
-            models, _ = strategy.advance(models, self._sum(law, plan, number, self.start, task_of), law, optimizer)
+            models, _ = strategy.advance(
+                models, self._sum(protection, plan, number, self.start, task_of), protection, optimizer
+            )
             groups = replace(groups, weights=_blocks(models))
             if number % strategy.recluster_every == 0:
                 models, groups = self._clustered(models, groups, choice, plan, number)
                 choice = self._choice(groups)
                 chosen.clear()
-            yield Served(number, models.shared.weights, groups, choice)
+            yield ServedModels(number, models.shared.weights, groups, choice)
 
     def _clustered(
         self, models: Models, groups: GroupModels, choice: GroupChoice, plan: Rounds, number: int
     ) -> tuple[Models, GroupModels]:
         """The vote that follows every T rounds, as `Clustering` concludes it."""
-        law = self._clustering.protection
-        assert isinstance(law, SecureSum)
+        protection = self._clustering.protection
+        assert isinstance(protection, SecureSum)
         dimensions = self.population.news.shape[1]
 
         def task_of(reader: int) -> LocalTask:
-            return NearestGroupTask(choice, self.population.clicks(reader), groups.size, dimensions, law.clip)
+            return NearestGroupTask(choice, self.population.clicks(reader), groups.size, dimensions, protection.clip)
 
         # Another cohort than the round's that it follows.
-        total = self._sum(law, plan, plan.rounds + number, self.start, task_of)
-        after = models.reinitialised(moved(total, law))
+        total = self._sum(protection, plan, plan.rounds + number, self.start, task_of)
+        after = models.reinitialised(moved(total, protection))
         drafted = lloyd_step(total.sums()[VECTORS], groups.next_centroids)
         now, under = groups.next_centroids, groups.next_vectors
         return after, GroupModels(_blocks(after), now, under, drafted, dict(models.shared.weights))
 
     def _sum(
-        self, law: SecureSum, plan: Rounds, number: int, weights: Weights, task_of: Callable[[int], LocalTask]
+        self, protection: SecureSum, plan: Rounds, number: int, weights: Weights, task_of: Callable[[int], LocalTask]
     ) -> Aggregate:
         devices = _Devices(self.population, self._engine, plan.seed, task_of)
         noise = np.random.default_rng((plan.seed, number, plan.readers))
-        return opened(devices, weights, plan.cohort_of(number), number, law, noise)
+        return opened(devices, weights, plan.cohort_of(number), number, protection, noise)
 
     def _first(self, models: Models, seed: int) -> GroupModels:
         centroids, _ = topic_centroids(self.population.news, basis_size=K, seed=seed)

@@ -25,7 +25,7 @@ from experiments.simulation.strategies.cfl import Cfl
 from experiments.simulation.strategies.fedper import FedPer
 from experiments.simulation.strategies.fedprox import FedProx
 from experiments.simulation.strategies.finding import Finding, k_means
-from experiments.simulation.strategies.method import Method, Readers, VectorsAt
+from experiments.simulation.strategies.method import GradientReaders, Method, VectorsAt
 from experiments.simulation.strategies.pfedme import PFedMe
 from experiments.simulation.strategies.scaffold import Scaffold
 from experiments.simulation.strategies.vanilla import Vanilla
@@ -37,7 +37,7 @@ Values = Mapping[str, float]
 class Setting:
     """What a method is built from. everybody: how many readers train; vectors_at: their vectors; news: [n, D]."""
 
-    readers: Readers
+    readers: GradientReaders
     weights: Weights
     rate: float
     layers: Layers
@@ -52,25 +52,25 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Base:
+class BaseRanker:
     """A ranker of the ranking study. first_own: the layer from which on FedPer keeps them at home."""
 
-    contestant: str
+    study_model: str
     layers: Layers
     first_own: int
 
 
 BASES = {
-    "small": Base("candidate attention 256", Layers(("metric", "beta", "sharpness")), 1),
+    "small": BaseRanker("candidate attention 256", Layers(("metric", "beta", "sharpness")), 1),
     # The paper's NRMS has five layers; the three of the news encoder are frozen here.
-    "nrms": Base("NRMS, cosine start", Layers(("attention", "pooling"), frozen_below=3), 1),
+    "nrms": BaseRanker("NRMS, cosine start", Layers(("attention", "pooling"), frozen_below=3), 1),
 }
 
 
-def _finding(interp_every: int = 1) -> Callable[[Setting, Base, Values], Method]:
+def _finding(interp_every: int = 1) -> Callable[[Setting, BaseRanker, Values], Method]:
     """values: groups, alpha and beta of lambda, every (T); rate, if SGD and not Adam steps."""
 
-    def build(at: Setting, base: Base, values: Values) -> Method:
+    def build(at: Setting, base: BaseRanker, values: Values) -> Method:
         return Finding(
             at.readers,
             at.weights,
@@ -87,7 +87,7 @@ def _finding(interp_every: int = 1) -> Callable[[Setting, Base, Values], Method]
     return build
 
 
-def _finding_he(at: Setting, base: Base, values: Values) -> Method:
+def _finding_he(at: Setting, base: BaseRanker, values: Values) -> Method:
     from experiments.encrypted.method import EncryptedFinding
 
     first, _ = topic_centroids(at.news, basis_size=int(values["groups"]), seed=at.seed)
@@ -109,15 +109,15 @@ def _personalisation(values: Values) -> Personalisation:
     return Constant(1.0) if values["alpha"] == APART else TimeAndLayer(values["alpha"], values["beta"])
 
 
-def _vanilla(at: Setting, base: Base, values: Values) -> Method:
+def _vanilla(at: Setting, base: BaseRanker, values: Values) -> Method:
     return Vanilla(at.readers, at.weights, at.optimizer)
 
 
-def _fedprox(at: Setting, base: Base, values: Values) -> Method:
+def _fedprox(at: Setting, base: BaseRanker, values: Values) -> Method:
     return FedProx(at.readers, at.weights, at.optimizer, mu=values["mu"], steps=LOCAL_STEPS, rate=values["rate"])
 
 
-def _fedper(at: Setting, base: Base, values: Values) -> Method:
+def _fedper(at: Setting, base: BaseRanker, values: Values) -> Method:
     return FedPer(
         at.readers,
         at.weights,
@@ -129,13 +129,13 @@ def _fedper(at: Setting, base: Base, values: Values) -> Method:
     )
 
 
-def _scaffold(at: Setting, base: Base, values: Values) -> Method:
+def _scaffold(at: Setting, base: BaseRanker, values: Values) -> Method:
     return Scaffold(
         at.readers, at.weights, at.optimizer, everybody=at.everybody, steps=LOCAL_STEPS, rate=values["rate"]
     )
 
 
-def _pfedme(at: Setting, base: Base, values: Values) -> Method:
+def _pfedme(at: Setting, base: BaseRanker, values: Values) -> Method:
     return PFedMe(
         at.readers,
         at.weights,
@@ -148,7 +148,7 @@ def _pfedme(at: Setting, base: Base, values: Values) -> Method:
     )
 
 
-def _cfl(at: Setting, base: Base, values: Values) -> Method:
+def _cfl(at: Setting, base: BaseRanker, values: Values) -> Method:
     return Cfl(
         at.readers, at.weights, at.optimizer, calm=values["calm"], pull=values["pull"], after=int(values["after"])
     )
@@ -159,7 +159,7 @@ LOCAL_STEPS = 3
 APART, NEVER = math.inf, 1e6
 REAL_ROUNDS = 2
 """Of FINDING-HE under real keys, in the training of seed 0."""
-BUILDERS: dict[str, Callable[[Setting, Base, Values], Method]] = {
+BUILDERS: dict[str, Callable[[Setting, BaseRanker, Values], Method]] = {
     "vanilla": _vanilla,
     "FedProx": _fedprox,
     "FedPer": _fedper,

@@ -16,7 +16,7 @@ from experiments.quality.replay import CONTESTANT, shown_only, uncounted
 from experiments.ranking.evaluation import model_scores
 from experiments.ranking.study import Workbench
 from experiments.simulation.readers import SimulatedReader
-from experiments.simulation.strategies.method import Choice
+from experiments.simulation.strategies.method import ModelChoice
 from models.metrics import auc
 from models.shapes import CLICKS
 
@@ -53,7 +53,7 @@ class Replayed:
         rows = self._judged.histories.last(CLICKS, padding=self._library.padding)
         return [self._vectors(each) for each in rows]
 
-    def aucs(self, choice: Choice) -> Floats:
+    def aucs(self, choice: ModelChoice) -> Floats:
         """By impression."""
         found = np.zeros(len(choice.which))
         for used in np.unique(choice.which):

@@ -11,7 +11,7 @@ from rich.console import Console
 from experiments.bench.table import Cell, DataMissing, Table
 from experiments.datasets.mind import FOLDER
 from experiments.finding.methods import BASES, CHOSEN, GRIDS, methods_of
-from experiments.finding.study import METRICS, VALIDATION_SEED, Job, Result, Sizes, best, run_jobs
+from experiments.finding.study import METRICS, VALIDATION_SEED, FindingSizes, Job, Result, best, run_jobs
 
 AGAINST = "vanilla"
 COLUMNS = (
@@ -35,7 +35,7 @@ def run_finding(
     bases: Sequence[str],
     methods: Sequence[str],
     seeds: int,
-    sizes: Sizes,
+    sizes: FindingSizes,
     tune: bool,
     processes: int,
     console: Console,
@@ -55,7 +55,7 @@ def run_finding(
 
 
 def _compared(
-    data: Path, base: str, names: Sequence[str], seeds: int, sizes: Sizes, processes: int, console: Console
+    data: Path, base: str, names: Sequence[str], seeds: int, sizes: FindingSizes, processes: int, console: Console
 ) -> Table:
     asked = names if AGAINST in names else [AGAINST, *names]
     jobs = [Job.of(base, name, seed, CHOSEN[base].get(name, {})) for seed in range(seeds) for name in asked]
@@ -66,13 +66,13 @@ def _compared(
     return table(base, results, sizes)
 
 
-def table(base: str, results: dict[str, list[Result]], sizes: Sizes) -> Table:
+def table(base: str, results: dict[str, list[Result]], sizes: FindingSizes) -> Table:
     """Means over seeds; differences are paired by seed and impression, with their standard error over impressions."""
     against = results[AGAINST]
     known = against[0].known
     rows = [_row(name, runs, against) for name, runs in results.items()]
     notes = (
-        f"{BASES[base].contestant}; {sizes.rounds} rounds of {sizes.cohort} readers; {len(against)} seeds. Means over "
+        f"{BASES[base].study_model}; {sizes.rounds} rounds of {sizes.cohort} readers; {len(against)} seeds. Means over "
         f"{len(known)} impressions: {int(known.sum())} of readers who trained, {int((~known).sum())} of cold ones.",
         "Hyper-parameters were chosen on earlier impressions of train (--tune). sd: of AUC over seeds. Differences are "
         "paired by seed and impression, +- one standard error over impressions.",
@@ -111,7 +111,7 @@ def _difference(gains: np.ndarray) -> str:
 
 
 def _tuned(
-    data: Path, base: str, names: Sequence[str], seeds: int, sizes: Sizes, processes: int, console: Console
+    data: Path, base: str, names: Sequence[str], seeds: int, sizes: FindingSizes, processes: int, console: Console
 ) -> Table:
     grid = [(name, values) for name in names for values in GRIDS[base].get(name, ({},))]
     jobs = [Job.of(base, name, VALIDATION_SEED, values) for name, values in grid]

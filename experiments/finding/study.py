@@ -20,17 +20,17 @@ from backend.federation.optimizers import Adam, Carried
 from device_app.training.gradients import OnnxGradients
 from device_app.training.tasks.full_gradient import FullGradientTask
 from experiments.datasets.mind import FOLDER, load_mind
-from experiments.finding.methods import BASES, BUILDERS, CENTRAL, Base, Setting, Values
+from experiments.finding.methods import BASES, BUILDERS, CENTRAL, BaseRanker, Setting, Values
 from experiments.finding.protocol import Judged, Protocol, rows_of, split
 from experiments.finding.vectors import vectors_of
-from experiments.ranking.contestants import CONTESTANTS, Contestant
 from experiments.ranking.evaluation import model_scores
+from experiments.ranking.models import CONTESTANTS, StudyModel
 from experiments.ranking.study import Workbench, make_device
 from experiments.simulation.central import train_centrally
 from experiments.simulation.engines import gradient_graph, ranker_inputs
 from experiments.simulation.readers import Library
 from experiments.simulation.rounds import Rounds
-from experiments.simulation.strategies.method import Choice, DeviceReaders, Method
+from experiments.simulation.strategies.method import DeviceReaders, Method, ModelChoice
 from exporters.signature import parameters
 from models.metrics import auc, mrr, ndcg
 from models.shapes import CLICKS, NEGATIVES
@@ -42,7 +42,7 @@ METRICS = ("AUC", "MRR", "nDCG@5", "nDCG@10")
 
 
 @dataclass(frozen=True)
-class Sizes:
+class FindingSizes:
     """Rounds of so many readers with at most so many samples; central: as many steps as rounds, in batches."""
 
     rounds: int = 150
@@ -83,10 +83,10 @@ class Result:
         return float(self.metrics[slice(None) if rows is None else rows, 0].mean())
 
 
-class Bench:
+class FindingStudy:
     """The data and models of the study, made when first asked for."""
 
-    def __init__(self, data: Path, sizes: Sizes) -> None:
+    def __init__(self, data: Path, sizes: FindingSizes) -> None:
         self.sizes = sizes
         self._work = Workbench(load_mind(data / FOLDER))
 
@@ -99,12 +99,12 @@ class Bench:
         began = time.perf_counter()
         torch.set_num_threads(1)
         base = BASES[job.base]
-        contestant = CONTESTANTS[base.contestant]
-        library = self._work.library(contestant)
-        model = contestant.model(job.seed)
+        study_model = CONTESTANTS[base.study_model]
+        library = self._work.library(study_model)
+        model = study_model.model(job.seed)
         judged: Judged = getattr(self.protocol, part)
         known, cold, note = (self._central if job.method == CENTRAL else self._federated)(
-            job, base, contestant, model, library, judged
+            job, base, study_model, model, library, judged
         )
         metrics = np.zeros((len(judged.readers), len(METRICS)))
         metrics[judged.known] = _metrics(judged, judged.known, known, model, library)
@@ -113,16 +113,16 @@ class Bench:
         return Result(job, metrics, judged.known, time.perf_counter() - began, used, note)
 
     def _federated(
-        self, job: Job, base: Base, contestant: Contestant, model: nn.Module, library: Library, judged: Judged
-    ) -> tuple[Choice, Choice, str]:
+        self, job: Job, base: BaseRanker, study_model: StudyModel, model: nn.Module, library: Library, judged: Judged
+    ) -> tuple[ModelChoice, ModelChoice, str]:
         parts, sizes = self.protocol, self.sizes
         task = FullGradientTask(NEGATIVES, sizes.samples_limit, ())
-        device = make_device(parts.samples, library, self._graph(contestant, model), (), job.seed, task)
+        device = make_device(parts.samples, library, self._graph(study_model, model), (), job.seed, task)
         method: Method = BUILDERS[job.method](
             Setting(
                 DeviceReaders(device),
                 _start(model),
-                contestant.learning_rate,
+                study_model.learning_rate,
                 base.layers,
                 parts.samples.readers,
                 vectors_of(model, library, parts.clicks),
@@ -141,30 +141,34 @@ class Bench:
         return known, cold, str(getattr(method, "cost", ""))
 
     def _central(
-        self, job: Job, base: Base, contestant: Contestant, model: nn.Module, library: Library, judged: Judged
-    ) -> tuple[Choice, Choice, str]:
+        self, job: Job, base: BaseRanker, study_model: StudyModel, model: nn.Module, library: Library, judged: Judged
+    ) -> tuple[ModelChoice, ModelChoice, str]:
         trained = train_centrally(
-            OnnxGradients(self._graph(contestant, model)),
+            OnnxGradients(self._graph(study_model, model)),
             self.protocol.samples,
             library,
             _start(model),
-            Carried(Adam(contestant.learning_rate)),
+            Carried(Adam(study_model.learning_rate)),
             steps=self.sizes.rounds,
             batch=self.sizes.batch,
             negatives=NEGATIVES,
             seed=job.seed,
         )
         known = int(judged.known.sum())
-        return Choice.one(trained.weights, known), Choice.one(trained.weights, len(judged.readers) - known), ""
+        return (
+            ModelChoice.one(trained.weights, known),
+            ModelChoice.one(trained.weights, len(judged.readers) - known),
+            "",
+        )
 
-    def _graph(self, contestant: Contestant, model: nn.Module) -> bytes:
-        return gradient_graph(model, ranker_inputs(contestant.dim))
+    def _graph(self, study_model: StudyModel, model: nn.Module) -> bytes:
+        return gradient_graph(model, ranker_inputs(study_model.dim))
 
 
-def run_jobs(data: Path, sizes: Sizes, jobs: Sequence[Job], part: str, processes: int) -> Iterator[Result]:
+def run_jobs(data: Path, sizes: FindingSizes, jobs: Sequence[Job], part: str, processes: int) -> Iterator[Result]:
     """Every job, in order; a process a core if there are several. Results don't depend on the number of processes."""
     if processes == 1:
-        bench = Bench(data, sizes)
+        bench = FindingStudy(data, sizes)
         yield from (bench.run(job, part) for job in jobs)
         return
     with ProcessPoolExecutor(
@@ -173,13 +177,13 @@ def run_jobs(data: Path, sizes: Sizes, jobs: Sequence[Job], part: str, processes
         yield from pool.map(_work, jobs, [part] * len(jobs))
 
 
-_bench_here: Bench | None = None
+_bench_here: FindingStudy | None = None
 """This worker's bench, set once by `_settle` in a process that does nothing else."""
 
 
-def _settle(data: Path, sizes: Sizes) -> None:
+def _settle(data: Path, sizes: FindingSizes) -> None:
     global _bench_here
-    _bench_here = Bench(data, sizes)
+    _bench_here = FindingStudy(data, sizes)
 
 
 def _work(job: Job, part: str) -> Result:
@@ -202,7 +206,9 @@ def _start(model: nn.Module) -> Mapping[str, NDArray[np.float32]]:
     return {name: value.numpy().copy() for name, value in parameters(model).items()}
 
 
-def _metrics(judged: Judged, rows: NDArray[np.bool_], choice: Choice, model: nn.Module, library: Library) -> Metrics:
+def _metrics(
+    judged: Judged, rows: NDArray[np.bool_], choice: ModelChoice, model: nn.Module, library: Library
+) -> Metrics:
     """[rows, 4]: every impression by its reader's model."""
     places = np.flatnonzero(rows)
     found = np.zeros((len(places), len(METRICS)))

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from experiments.movielens.cohort import FIRST, ItemSpace, upper_layers, user_vectors
-from experiments.movielens.protocols import Split
+from experiments.movielens.protocols import MovieLensSplit
 from experiments.movielens.rounds import Features, Towers, first_towers
 from experiments.movielens.systems import System, View
 from models.scoring import unit
@@ -27,7 +27,7 @@ class Central:
     negatives: int = 400
 
 
-def train_centrally(view: View, features: Features, split: Split, how: Central, seed: int) -> Towers:
+def train_centrally(view: View, features: Features, split: MovieLensSplit, how: Central, seed: int) -> Towers:
     """One view's towers, on shuffled interactions; a batch shares its negatives, less those that a user has seen."""
     towers = first_towers(System((view,), personal=False), features, seed)
     item, user = ({name: value.requires_grad_(True) for name, value in one.items()}

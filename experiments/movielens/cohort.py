@@ -83,7 +83,7 @@ class Moved:
 
 
 @dataclass(frozen=True)
-class Sgd:
+class LocalSgd:
     """Local descent: rate, and gamma of the softmax."""
 
     rate: float
@@ -96,7 +96,7 @@ def descend(
     users: TowerTensors,
     features: Tensor,
     drawn: Sequence[Pass],
-    sgd: Sgd,
+    sgd: LocalSgd,
     clip: float,
 ) -> Moved:
     """One view's passes on all devices of a cohort.
@@ -168,14 +168,14 @@ class _Chunk:
         places = [np.searchsorted(films, np.maximum(batch, films[0])) for films, batch in zip(own, named, strict=False)]
         return torch.from_numpy(self._negatives + np.stack(places)), torch.from_numpy(named >= 0)
 
-    def run(self, sgd: Sgd) -> NDArray[np.float64]:
+    def run(self, sgd: LocalSgd) -> NDArray[np.float64]:
         """All steps; mean loss of each device."""
         losses = np.zeros(len(self._drawn))
         for places, real in self._batches:
             losses[: len(places)] += self._step(places, real, sgd)
         return losses / [one.steps for one in self._drawn]
 
-    def _step(self, places: Tensor, real: Tensor, sgd: Sgd) -> NDArray[np.float64]:
+    def _step(self, places: Tensor, real: Tensor, sgd: LocalSgd) -> NDArray[np.float64]:
         active, N = len(real), self._negatives
         films = self._start.shape[1]
         flat = (places + films * torch.arange(active).unsqueeze(-1)).flatten()
@@ -226,7 +226,9 @@ class _Chunk:
         slopes.index_add_(0, torch.from_numpy(self._films).flatten(), weighted.flatten(0, 1))
 
 
-def adapt(films: Tensor, users: TowerTensors, features: Tensor, drawn: Sequence[Pass], sgd: Sgd) -> dict[str, Tensor]:
+def adapt(
+    films: Tensor, users: TowerTensors, features: Tensor, drawn: Sequence[Pass], sgd: LocalSgd
+) -> dict[str, Tensor]:
     """Passes of the user towers alone: the item tower, and so the films [m, 16], stands still.
 
     users: with a leading axis of b devices; features [b, d]. The towers after the pass.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.movielens.protocols import Split
+from experiments.movielens.protocols import MovieLensSplit
 from models.metrics import by_impression, top_k
 
 K = 10
@@ -24,7 +24,9 @@ class Figures:
     users: int
 
 
-def evaluate(scores: NDArray[np.float32], split: Split, candidates: NDArray[np.int64] | None = None) -> Figures:
+def evaluate(
+    scores: NDArray[np.float32], split: MovieLensSplit, candidates: NDArray[np.int64] | None = None
+) -> Figures:
     """Each asked user's test items among the candidates, the user's own training items left out.
 
     scores [n, m]; candidates: columns, the protocol's own by default. Raises ValueError for another shape.

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from backend.federation.optimizers import Adam, Carried
-from experiments.movielens.protocols import Split
+from experiments.movielens.protocols import MovieLensSplit
 
 Matrix = NDArray[np.float64]
 
@@ -68,7 +68,9 @@ def device_gradients(
     return -2 * error.T @ p, -2 * how.user_weight * (features - p @ shared.U.T).T @ p
 
 
-def factorise(split: Split, users: NDArray[np.float32], films: csr_array, how: Factorising, seed: int) -> Matrix:
+def factorise(
+    split: MovieLensSplit, users: NDArray[np.float32], films: csr_array, how: Factorising, seed: int
+) -> Matrix:
     """Train on a split; scores p.q [n, m].
 
     users: View-1 [n, d], never sent. films: features [m, F], which the server has.

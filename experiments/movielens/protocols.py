@@ -15,7 +15,7 @@ TEST_SHARE, HELD_OUT_SHARE = 0.2, 0.1
 
 
 @dataclass(frozen=True)
-class Split:
+class MovieLensSplit:
     """One protocol drawn once.
 
     train, test: interactions [n, m], disjoint. trained: rows of the users that take part in training; the others send
@@ -42,12 +42,12 @@ class Split:
             raise ValueError("train must hold nothing of a film outside the catalogue")
 
 
-def warm(data: MovieLens, rng: np.random.Generator) -> Split:
+def warm(data: MovieLens, rng: np.random.Generator) -> MovieLensSplit:
     """A fifth of each user's items, at random, is asked; all others are trained on."""
     return _of_interactions("warm", data.seen, rng)
 
 
-def first_fold(data: MovieLens, rng: np.random.Generator) -> Split:
+def first_fold(data: MovieLens, rng: np.random.Generator) -> MovieLensSplit:
     """u1.test of the dataset is asked: the first fifth of u.data. Nothing is drawn, so all builds have the same split.
 
     MovieLens-100K comes with 80/20 splits into training and test data, made from u.data by its mku.sh. The first has
@@ -56,44 +56,46 @@ def first_fold(data: MovieLens, rng: np.random.Generator) -> Split:
     tested = data.places < round(data.seen.nnz * TEST_SHARE)
     train, test = _kept(data.seen, ~tested), _kept(data.seen, tested)
     films = np.arange(data.films)
-    return Split("u1", train, test, _with_any(train), _with_any(test), films, films)
+    return MovieLensSplit("u1", train, test, _with_any(train), _with_any(test), films, films)
 
 
-def validation(split: Split, rng: np.random.Generator) -> Split:
+def validation(split: MovieLensSplit, rng: np.random.Generator) -> MovieLensSplit:
     """A fifth of each user's training items, to choose settings on; the test items are in neither part."""
     return _of_interactions("validation", split.train, rng)
 
 
-def cold_users(data: MovieLens, rng: np.random.Generator) -> Split:
+def cold_users(data: MovieLens, rng: np.random.Generator) -> MovieLensSplit:
     """A tenth of the users is in no part of training; all their items are asked, among all films."""
     held = _tenth(data.users, rng)
     rows = np.isin(np.arange(data.users), held)
     films = np.arange(data.films)
-    return Split(
+    return MovieLensSplit(
         "cold users", _rows(data.seen, ~rows), _rows(data.seen, rows), np.flatnonzero(~rows), held, films, films
     )
 
 
-def cold_items(data: MovieLens, rng: np.random.Generator) -> Split:
+def cold_items(data: MovieLens, rng: np.random.Generator) -> MovieLensSplit:
     """A tenth of the films is in no part of training; users are asked for their own among these."""
     held = _tenth(data.films, rng)
     columns = np.isin(np.arange(data.films), held)
     train, test = _columns(data.seen, ~columns), _columns(data.seen, columns)
-    return Split("cold items", train, test, np.arange(data.users), _with_any(test), held, np.flatnonzero(~columns))
+    return MovieLensSplit(
+        "cold items", train, test, np.arange(data.users), _with_any(test), held, np.flatnonzero(~columns)
+    )
 
 
-def cold_users_items(data: MovieLens, rng: np.random.Generator) -> Split:
+def cold_users_items(data: MovieLens, rng: np.random.Generator) -> MovieLensSplit:
     """A tenth of the users and a tenth of the films are held out; held-out users are asked for held-out films."""
     users, films = _tenth(data.users, rng), _tenth(data.films, rng)
     rows, columns = np.isin(np.arange(data.users), users), np.isin(np.arange(data.films), films)
     train = _rows(_columns(data.seen, ~columns), ~rows)
     test = _rows(_columns(data.seen, columns), rows)
-    return Split(
+    return MovieLensSplit(
         "cold users and items", train, test, np.flatnonzero(~rows), _with_any(test), films, np.flatnonzero(~columns)
     )
 
 
-PROTOCOLS: dict[str, Callable[[MovieLens, np.random.Generator], Split]] = {
+PROTOCOLS: dict[str, Callable[[MovieLens, np.random.Generator], MovieLensSplit]] = {
     "warm": warm,
     "cold users": cold_users,
     "cold items": cold_items,
@@ -102,13 +104,13 @@ PROTOCOLS: dict[str, Callable[[MovieLens, np.random.Generator], Split]] = {
 }
 
 
-def _of_interactions(name: str, seen: csr_array, rng: np.random.Generator) -> Split:
+def _of_interactions(name: str, seen: csr_array, rng: np.random.Generator) -> MovieLensSplit:
     tested = np.zeros(seen.nnz, dtype=bool)
     for start, end in zip(seen.indptr[:-1], seen.indptr[1:], strict=True):
         tested[start + rng.permutation(end - start)[: round((end - start) * TEST_SHARE)]] = True
     train, test = _kept(seen, ~tested), _kept(seen, tested)
     films = np.arange(seen.shape[1])
-    return Split(name, train, test, _with_any(train), _with_any(test), films, films)
+    return MovieLensSplit(name, train, test, _with_any(train), _with_any(test), films, films)
 
 
 def _tenth(count: int, rng: np.random.Generator) -> NDArray[np.int64]:

@@ -9,7 +9,7 @@ import numpy as np
 from device_app.privacy.local_aggregate import exact_epsilon, renyi_epsilon
 from experiments.bench.table import Cell, Table
 from experiments.movielens.published import PUBLISHED
-from experiments.movielens.study import ALL, HELD_OUT, TRAININGS, Run, Settings
+from experiments.movielens.study import ALL, HELD_OUT, TRAININGS, MovieLensRun, MovieLensSettings
 from experiments.movielens.systems import Choices
 
 METRICS = (("precision", "P@10"), ("recall", "R@10"), ("ndcg", "NDCG@10"), ("auc", "AUC"))
@@ -18,9 +18,9 @@ COLUMNS = ("system", *(f"{title}{whose}" for title in TITLES for whose in ("", "
 DELTA = 1e-3
 
 
-def tables(runs: Sequence[Run], settings: Settings, choices: Choices) -> list[Table]:
+def tables(runs: Sequence[MovieLensRun], settings: MovieLensSettings, choices: Choices) -> list[Table]:
     """Warm, cold and noisy rows, mean +- standard deviation over builds where there are several."""
-    groups: dict[str, list[Run]] = {}
+    groups: dict[str, list[MovieLensRun]] = {}
     for name, training in TRAININGS.items():
         for row in (name, f"{name}, {HELD_OUT}", f"{name}, {ALL}"):
             if found := [run for run in runs if run.row == row]:
@@ -58,12 +58,12 @@ def tables(runs: Sequence[Run], settings: Settings, choices: Choices) -> list[Ta
     return [Table(titles[kind], COLUMNS, _rows(groups[kind]), notes[kind]) for kind in titles if kind in groups]
 
 
-def _rows(runs: Sequence[Run]) -> list[tuple[Cell, ...]]:
+def _rows(runs: Sequence[MovieLensRun]) -> list[tuple[Cell, ...]]:
     named = dict.fromkeys(run.row for run in runs)
     return [_row(name, [run for run in runs if run.row == name]) for name in named]
 
 
-def _row(name: str, runs: Sequence[Run]) -> tuple[Cell, ...]:
+def _row(name: str, runs: Sequence[MovieLensRun]) -> tuple[Cell, ...]:
     known = PUBLISHED.get(name.split(",")[0])
     cells: list[Cell] = []
     for metric, _ in METRICS:

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from backend.federation.optimizers import Adam, Carried
-from experiments.movielens.cohort import ItemSpace, Moved, Sgd, adapt, descend, user_vectors
+from experiments.movielens.cohort import ItemSpace, LocalSgd, Moved, adapt, descend, user_vectors
 from experiments.movielens.draws import Draw, Films, passes
-from experiments.movielens.protocols import Split
+from experiments.movielens.protocols import MovieLensSplit
 from experiments.movielens.systems import VIEWS, Choices, System, View
 from models.builders.dssm import dssm_tower
 
@@ -65,7 +65,7 @@ def first_towers(system: System, features: Features, seed: int) -> Towers:
 def train(
     system: System,
     features: Features,
-    split: Split,
+    split: MovieLensSplit,
     choices: Choices,
     seed: int,
     *,
@@ -110,7 +110,9 @@ def aggregate(
     return {name: each / count for name, each in total.items()}
 
 
-def settle(towers: Towers, features: Features, split: Split, choices: Choices, seed: int) -> Towers:
+def fit_personal_towers(
+    towers: Towers, features: Features, split: MovieLensSplit, choices: Choices, seed: int
+) -> Towers:
     """Personal user towers go on alone before they predict: what a device may do at any time, and nothing leaves it.
 
     The paper evaluates where each user tower "will fit to user local data fast". Shared towers are left as they are.
@@ -128,7 +130,7 @@ def settle(towers: Towers, features: Features, split: Split, choices: Choices, s
                 draw(int(user), np.random.default_rng((seed, choices.rounds + turn, int(user), VIEWS.index(view))))
                 for user in split.trained
             ]
-            own = adapt(films, own, rows, drawn, Sgd(choices.local_rate, choices.gamma))
+            own = adapt(films, own, rows, drawn, LocalSgd(choices.local_rate, choices.gamma))
         users[view] = {name: value.clone() for name, value in towers.users[view].items()}
         for name, value in own.items():
             users[view][name][split.trained] = value
@@ -167,7 +169,7 @@ def _local_passes(
 ) -> Moved:
     drawn = [draw(int(user), np.random.default_rng((*seed, int(user), VIEWS.index(view)))) for user in cohort]
     given = torch.from_numpy(features.users[view][cohort])
-    sgd = Sgd(choices.local_rate, choices.gamma)
+    sgd = LocalSgd(choices.local_rate, choices.gamma)
     return descend(features.films, towers.item, towers.of(view, cohort), given, drawn, sgd, choices.clip)
 
 

@@ -11,7 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from experiments.bench.table import Table
 from experiments.datasets.movielens import FOLDER, load_movielens
 from experiments.movielens.report import tables
-from experiments.movielens.study import TRAININGS, Settings, count, read_runs, run_study, trained, write_runs
+from experiments.movielens.study import TRAININGS, MovieLensSettings, count, read_runs, run_study, trained, write_runs
 from experiments.movielens.systems import Choices
 
 
@@ -20,7 +20,7 @@ def run_movielens(
     data: Path,
     systems: Sequence[str],
     builds: int,
-    settings: Settings,
+    settings: MovieLensSettings,
     choices: Choices,
     processes: int,
     out: Path | None,

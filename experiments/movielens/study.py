@@ -21,8 +21,8 @@ from experiments.movielens.cohort import ItemSpace
 from experiments.movielens.evaluation import Figures, evaluate
 from experiments.movielens.factorisation import Factorising, factorise
 from experiments.movielens.features import ItemFactors, Vocabulary, demographics
-from experiments.movielens.protocols import PROTOCOLS, Split, validation
-from experiments.movielens.rounds import Features, predict, settle, train
+from experiments.movielens.protocols import PROTOCOLS, MovieLensSplit, validation
+from experiments.movielens.rounds import Features, fit_personal_towers, predict, train
 from experiments.movielens.systems import SYSTEMS, Choices
 from experiments.results import Results
 
@@ -34,7 +34,7 @@ Scores = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
-class Settings:
+class MovieLensSettings:
     """rounds: of everything federated. validate: a part of train is asked, never the test items (warm only)."""
 
     rounds: int = 100
@@ -42,7 +42,7 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Run:
+class MovieLensRun:
     """What one row of a table got in one build; `seconds` of one core are those of its training, and of that alone."""
 
     row: str
@@ -52,7 +52,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Bench:
+class MovieLensStudy:
     """The data, and what does not depend on a split."""
 
     data: Path
@@ -67,13 +67,13 @@ class Bench:
         """Films' features."""
         return ItemSpace(Vocabulary.of(self.movielens.titles).films(self.movielens))
 
-    def split(self, protocol: str, build: int, settings: Settings) -> Split:
+    def split(self, protocol: str, build: int, settings: MovieLensSettings) -> MovieLensSplit:
         """The protocol as drawn for a build; the same for all systems."""
         rng = np.random.default_rng((build, list(PROTOCOLS).index(protocol)))
         found = PROTOCOLS[protocol](self.movielens, rng)
         return validation(found, rng) if settings.validate else found
 
-    def features(self, split: Split, *, left_vectors: bool = False) -> Features:
+    def features(self, split: MovieLensSplit, *, left_vectors: bool = False) -> Features:
         """Views of all users: View-2 by factors of the training users' interactions, folded in from training items."""
         trained = ItemFactors.of(split.train[split.trained])
         second = trained.left_vectors(split.train) if left_vectors else trained.fold_in(split.train)
@@ -81,19 +81,21 @@ class Bench:
         return Features(users, self.films)  # type: ignore[arg-type]
 
 
-Scorer = Callable[[Bench, Split, int, Settings, Choices], dict[str, Scores]]
+Scorer = Callable[[MovieLensStudy, MovieLensSplit, int, MovieLensSettings, Choices], dict[str, Scores]]
 """Trains, and gives scores for each row that the training stands for (by the suffix of the row's name)."""
 
 
 def federated(system: str, *, noise: bool = False, left_vectors: bool = False) -> Scorer:
     """A system of FL-MV-DSSM; with noise, what sigma 1 costs in training; with left vectors, View-2 without scaling."""
 
-    def score(bench: Bench, split: Split, build: int, settings: Settings, choices: Choices) -> dict[str, Scores]:
+    def score(
+        bench: MovieLensStudy, split: MovieLensSplit, build: int, settings: MovieLensSettings, choices: Choices
+    ) -> dict[str, Scores]:
         features = bench.features(split, left_vectors=left_vectors)
         if noise:
             choices = replace(choices, sigma=1.0)
         towers = train(SYSTEMS[system], features, split, choices, build)
-        towers = settle(towers, features, split, choices, build)
+        towers = fit_personal_towers(towers, features, split, choices, build)
         return {"": predict(towers, features, choices.gamma)}
 
     return score
@@ -102,10 +104,12 @@ def federated(system: str, *, noise: bool = False, left_vectors: bool = False) -
 def noisy_prediction(system: str) -> Scorer:
     """Trained without noise; every view adds its own to what it predicts."""
 
-    def score(bench: Bench, split: Split, build: int, settings: Settings, choices: Choices) -> dict[str, Scores]:
+    def score(
+        bench: MovieLensStudy, split: MovieLensSplit, build: int, settings: MovieLensSettings, choices: Choices
+    ) -> dict[str, Scores]:
         features = bench.features(split)
         towers = train(SYSTEMS[system], features, split, choices, build)
-        towers = settle(towers, features, split, choices, build)
+        towers = fit_personal_towers(towers, features, split, choices, build)
         rng = np.random.default_rng((build, choices.rounds))
         deviation = PREDICTION_SIGMA * PREDICTION_CLIP
         return {"": predict(towers, features, choices.gamma, deviation=deviation, rng=rng)}
@@ -116,7 +120,9 @@ def noisy_prediction(system: str) -> Scorer:
 def central(view: Any, *, left_vectors: bool = False) -> Scorer:
     """One view, all data in one place."""
 
-    def score(bench: Bench, split: Split, build: int, settings: Settings, choices: Choices) -> dict[str, Scores]:
+    def score(
+        bench: MovieLensStudy, split: MovieLensSplit, build: int, settings: MovieLensSettings, choices: Choices
+    ) -> dict[str, Scores]:
         how = Central()
         features = bench.features(split, left_vectors=left_vectors)
         return {"": predict(train_centrally(view, features, split, how, build), features, how.gamma)}
@@ -127,7 +133,9 @@ def central(view: Any, *, left_vectors: bool = False) -> Scorer:
 def factorised(how: Factorising) -> Scorer:
     """FCF and FED-MVMF."""
 
-    def score(bench: Bench, split: Split, build: int, settings: Settings, choices: Choices) -> dict[str, Scores]:
+    def score(
+        bench: MovieLensStudy, split: MovieLensSplit, build: int, settings: MovieLensSettings, choices: Choices
+    ) -> dict[str, Scores]:
         given = replace(how, rounds=settings.rounds)
         films = Vocabulary.of(bench.movielens.titles).films(bench.movielens)
         found = factorise(split, demographics(bench.movielens, split.trained), films, given, build)
@@ -168,7 +176,9 @@ TRAININGS: dict[str, Training] = {
 }
 
 
-def run_training(bench: Bench, name: str, build: int, settings: Settings, choices: Choices) -> list[Run]:
+def run_training(
+    bench: MovieLensStudy, name: str, build: int, settings: MovieLensSettings, choices: Choices
+) -> list[MovieLensRun]:
     """One training of one build: a row, or two where held-out films may be ranked by themselves or among all."""
     torch.set_num_threads(1)
     began = time.process_time()
@@ -179,7 +189,7 @@ def run_training(bench: Bench, name: str, build: int, settings: Settings, choice
     every = np.arange(split.test.shape[1])
     asked = {"": split.candidates} if len(split.candidates) == len(every) else {HELD_OUT: split.candidates, ALL: every}
     return [
-        Run(f"{name}, {among}" if among else name, build, evaluate(scores, split, films), seconds)
+        MovieLensRun(f"{name}, {among}" if among else name, build, evaluate(scores, split, films), seconds)
         for scores in found.values()
         for among, films in asked.items()
     ]
@@ -189,11 +199,11 @@ def run_study(
     data: Path,
     names: Sequence[str],
     builds: int,
-    settings: Settings,
+    settings: MovieLensSettings,
     choices: Choices,
-    done: Sequence[Run] = (),
+    done: Sequence[MovieLensRun] = (),
     processes: int = 1,
-) -> Iterator[list[Run]]:
+) -> Iterator[list[MovieLensRun]]:
     """Train what is not among `done` yet, as it gets finished; the runs of one training at a time."""
     finished = trained(done)
     wanted = [
@@ -203,16 +213,16 @@ def run_study(
         if build < TRAININGS[name].builds and (name, build) not in finished
     ]
     if processes == 1:
-        bench = Bench(data)
+        bench = MovieLensStudy(data)
         yield from (run_training(bench, name, build, settings, choices) for name, build in wanted)
         return
     with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-        jobs = [pool.submit(partial(run_training, Bench(data), *one, settings, choices)) for one in wanted]
+        jobs = [pool.submit(partial(run_training, MovieLensStudy(data), *one, settings, choices)) for one in wanted]
         for job in jobs:
             yield job.result()
 
 
-def trained(runs: Sequence[Run]) -> set[tuple[str, int]]:
+def trained(runs: Sequence[MovieLensRun]) -> set[tuple[str, int]]:
     """(training, build) of each of the runs."""
     return {(run.row.removesuffix(f", {HELD_OUT}").removesuffix(f", {ALL}"), run.build) for run in runs}
 
@@ -222,12 +232,12 @@ def count(names: Sequence[str], builds: int) -> int:
     return sum(min(builds, TRAININGS[name].builds) for name in names)
 
 
-def read_runs(path: Path, settings: Settings, choices: Choices) -> list[Run]:
+def read_runs(path: Path, settings: MovieLensSettings, choices: Choices) -> list[MovieLensRun]:
     """The runs of a results file made under the same settings; none if there is no such file. Raises ValueError."""
     kept = Results(path, asdict(settings) | asdict(choices)).read()
-    return [Run(**(row | {"figures": Figures(**row["figures"])})) for row in kept]
+    return [MovieLensRun(**(row | {"figures": Figures(**row["figures"])})) for row in kept]
 
 
-def write_runs(path: Path, settings: Settings, choices: Choices, runs: Sequence[Run]) -> None:
+def write_runs(path: Path, settings: MovieLensSettings, choices: Choices, runs: Sequence[MovieLensRun]) -> None:
     """The results as JSON, whole or not at all."""
     Results(path, asdict(settings) | asdict(choices)).write([asdict(run) for run in runs])

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.federation.sum_bounds import noise_deviation, noise_length
+from backend.federation.accounting.sum_bounds import noise_deviation, noise_length
 from device_app.wire.protections import SecureSum
 
 Vector = NDArray[np.float64]
@@ -35,21 +35,21 @@ class Known:
     weights: Vector
     honest: Vector
     features: NDArray[np.bool_]
-    law: SecureSum
+    protection: SecureSum
     survivors: int
     liars: int
 
     @property
     def longest(self) -> float:
         """A length that passes more often than not: what the bound leaves beside noise of its usual length."""
-        deviation, d = noise_deviation(self.law, self.survivors), len(self.weights)
-        limit = self.survivors * self.law.clip + noise_length(deviation, d)
+        deviation, d = noise_deviation(self.protection, self.survivors), len(self.weights)
+        limit = self.survivors * self.protection.clip + noise_length(deviation, d)
         return float(np.sqrt(max(0.0, limit**2 - deviation**2 * d)) * 0.9)
 
 
 def sign_flip(known: Known) -> Vector:
     """Each liar sends the honest direction with the other sign, at the full clip: what no check of any kind can see."""
-    return -known.liars * known.law.clip * _unit(known.honest)
+    return -known.liars * known.protection.clip * _unit(known.honest)
 
 
 def boosted(known: Known) -> Vector:

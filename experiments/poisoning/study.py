@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
-from backend.federation.aggregate import PREFIX, Aggregate
+from backend.federation.accounting.sum_bounds import check_sum, noise_deviation, noise_reach
 from backend.federation.errors import UpdateRefused
 from backend.federation.optimizers import Memory
-from backend.federation.robust import MedianOfSums
+from backend.federation.rounds.aggregate import PREFIX, Aggregate
 from backend.federation.strategies.fedavg import FedAvg
-from backend.federation.strategies.gate import Gate, judge_sums
-from backend.federation.sum_bounds import check_sum, noise_deviation, noise_reach
+from backend.federation.strategies.release_gate import ReleaseGate, judge_sums
+from backend.federation.strategies.robust_mean import MedianOfSums
 from backend.federation.systems.release_gate import RELEASE_GATE
 from backend.federation.systems.small_ranker_secure import SMALL_RANKER_SECURE
 from device_app.ranking.features import FEATURES
@@ -33,13 +33,13 @@ from device_app.wire.layout import WeightedSum
 from device_app.wire.news import NewsCard
 from device_app.wire.protections import SecureSum
 from experiments.bench.table import Cell, Table
-from experiments.finding.camps import CAMPS, Camps
 from experiments.finding.live import CONTESTANT
+from experiments.finding.synthetic_populations import TRUE_GROUPS, SyntheticPopulation
 from experiments.poisoning.attacks import ATTACKS, Known
+from experiments.quality.heldout_readers import Pool
 from experiments.quality.replay import clip_factor
-from experiments.quality.strangers import Pool
 from experiments.simulation.engines import gradient_graph, ranker_inputs
-from experiments.simulation.strategies.method import Choice
+from experiments.simulation.strategies.method import ModelChoice
 from exporters.signature import parameters
 from models.shapes import NEWS_DIM
 
@@ -54,7 +54,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Sizes:
+class PoisoningSizes:
     """Rounds of so many of `readers`; as many others vote and are judged by. news in topics a section."""
 
     rounds: int = 10
@@ -67,7 +67,7 @@ class Sizes:
 
 
 @dataclass(frozen=True)
-class Ended:
+class PoisoningOutcome:
     """AUC after the last round, rounds whose sums were refused, and releases that the gate took back."""
 
     auc: float
@@ -75,9 +75,9 @@ class Ended:
     taken_back: int
 
 
-def planted_pool(sizes: Sizes, now: datetime, rng: np.random.Generator) -> Pool:
+def planted_pool(sizes: PoisoningSizes, now: datetime, rng: np.random.Generator) -> Pool:
     """News whose vectors lie about a direction of their topic, in the sections of the newsroom."""
-    sections = [section for camp in CAMPS for section in camp]
+    sections = [section for true_group in TRUE_GROUPS for section in true_group]
     names = [(section, f"{section}-{number}") for section in sections for number in range(sizes.topics)]
     centres = rng.normal(size=(len(names), NEWS_DIM))
     which = rng.integers(len(names), size=sizes.news)
@@ -100,10 +100,10 @@ def planted_pool(sizes: Sizes, now: datetime, rng: np.random.Generator) -> Pool:
     return Pool(cards, vectors.astype(np.float32))
 
 
-class Rehearsal:
+class PoisonedRounds:
     """Rounds of one population; votes are of its judges' first half, the figures of its second."""
 
-    def __init__(self, readers: Camps, cohort: int) -> None:
+    def __init__(self, readers: SyntheticPopulation, cohort: int) -> None:
         self._readers, self._cohort = readers, cohort
         model = CONTESTANT.model(0)
         self._engine = OnnxGradients(gradient_graph(model, ranker_inputs(NEWS_DIM, len(FEATURES))))
@@ -115,10 +115,10 @@ class Rehearsal:
 
     def judged(self, weights: Weights) -> tuple[Floats, Floats]:
         """AUC of each voter, and of each who is only judged by."""
-        aucs = self._readers.aucs(Choice.one(weights, len(self._readers.judges)))
+        aucs = self._readers.aucs(ModelChoice.one(weights, len(self._readers.judges)))
         return aucs[: len(aucs) // 2], aucs[len(aucs) // 2 :]
 
-    def run(self, attack: str | None, liars: int, groups: int, rounds: int, seed: int) -> Ended:
+    def run(self, attack: str | None, liars: int, groups: int, rounds: int, seed: int) -> PoisoningOutcome:
         """So many rounds, each followed by its gate."""
         rng = np.random.default_rng((seed, liars, groups, *(attack or "none").encode()))
         who = np.random.default_rng((seed, 1))
@@ -140,7 +140,7 @@ class Rehearsal:
                 taken_back += 1
                 continue
             weights, memory, votes, judged = stepped, learnt, new_votes, new_judged
-        return Ended(float(judged.mean()), refused, taken_back)
+        return PoisoningOutcome(float(judged.mean()), refused, taken_back)
 
     def _sum(
         self,
@@ -167,7 +167,7 @@ class Rehearsal:
                     weights=_flat(weights, [name.removeprefix(PREFIX) for name in names]),
                     honest=honest,
                     features=_flat(_where_features(updates[0]), names) > 0,
-                    law=self._law,
+                    protection=self._law,
                     survivors=len(places),
                     liars=len(mine),
                 )
@@ -192,15 +192,15 @@ class Rehearsal:
         self, new: Floats, old: Floats, attack: str | None, liars: int, groups: int, rng: np.random.Generator
     ) -> bool:
         """The gate's verdict. Liars vote for what they poisoned, or against everything, as loudly as passes."""
-        law, rule = RELEASE_GATE.protection, RELEASE_GATE.strategy
-        assert isinstance(law, SecureSum)
-        assert isinstance(rule, Gate)
+        protection, rule = RELEASE_GATE.protection, RELEASE_GATE.strategy
+        assert isinstance(protection, SecureSum)
+        assert isinstance(rule, ReleaseGate)
         lying = set(rng.choice(len(new), size=liars, replace=False).tolist()) if attack else set()
         sign = -1.0 if attack == VOTED_DOWN else 1.0
         opened = []
         for places in np.array_split(rng.permutation(len(new)), groups):
             parts = [written(float(new[place]), float(old[place])) for place in places if place not in lying]
-            deviation = noise_deviation(law, len(places))
+            deviation = noise_deviation(protection, len(places))
             numbers = {
                 name: np.array([sum(part[name] for part in parts) + rng.normal(scale=deviation)]) for name in SHAPES
             }
@@ -209,28 +209,30 @@ class Rehearsal:
                 numbers[GAIN][0] += sign * (len(places) + noise_reach(deviation, 3) / 2)
             sums = WeightedSum(numbers, len(places))
             try:
-                check_sum(law, sums, len(places))
+                check_sum(protection, sums, len(places))
             except UpdateRefused:
                 continue
             opened.append(sums)
         if len(opened) < min(groups, JOIN.left):
             return True
         total = Aggregate.of_opened(opened[0]) if groups == 1 else JOIN.join(opened, None)
-        return judge_sums(total, law, tolerance=rule.tolerance, confidence=rule.confidence).falls
+        return judge_sums(total, protection, tolerance=rule.tolerance, confidence=rule.confidence).falls
 
 
-def run(sizes: Sizes | None = None, console: Console | None = None) -> Table:
+def run(sizes: PoisoningSizes | None = None, console: Console | None = None) -> Table:
     """A row a form of the sum, attack and number of liars; differences are of the same readers and cohorts."""
-    sizes = sizes or Sizes()
-    found: dict[tuple[str, str | None, int], list[Ended]] = {}
+    sizes = sizes or PoisoningSizes()
+    found: dict[tuple[str, str | None, int], list[PoisoningOutcome]] = {}
     start = []
     for seed in range(sizes.seeds):
         rng, now = np.random.default_rng((11, seed)), datetime(2026, 11, 22, tzinfo=UTC)
         pool = planted_pool(sizes, now, rng)
-        readers = Camps.drawn(
+        readers = SyntheticPopulation.drawn(
             pool, now, CONTESTANT.model(0), rng, warm=sizes.readers, cold=sizes.judges, opposite=False
         )
-        rehearsal = Rehearsal(Camps(pool.vectors, readers.warm, readers.cold, readers.model), sizes.cohort)
+        rehearsal = PoisonedRounds(
+            SyntheticPopulation(pool.vectors, readers.warm, readers.cold, readers.model), sizes.cohort
+        )
         start.append(float(rehearsal.judged(rehearsal.start)[1].mean()))
         for form, attack, liars in _cases():
             ended = rehearsal.run(attack, liars, FORMS[form], sizes.rounds, seed)
@@ -248,7 +250,9 @@ def _cases() -> Iterator[tuple[str, str | None, int]]:
                 yield form, attack, liars
 
 
-def _table(found: Mapping[tuple[str, str | None, int], Sequence[Ended]], start: float, sizes: Sizes) -> Table:
+def _table(
+    found: Mapping[tuple[str, str | None, int], Sequence[PoisoningOutcome]], start: float, sizes: PoisoningSizes
+) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for (form, attack, liars), ended in found.items():
         none = [each.auc for each in found[form, None, 0]]

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from backend.console.quality_pages import Curve, Point
-from experiments.quality.strangers import Floats, Marks
+from experiments.quality.heldout_readers import Floats, Marks
 
 DRAWS = 2_000
 INTERVAL = (2.5, 97.5)
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredRelease:
     """A release after so many rounds."""
 
     rounds: int
@@ -30,7 +30,7 @@ MEASURES = {
 }
 
 
-def curves(measured: Sequence[Measured]) -> tuple[Curve, ...]:
+def curves(measured: Sequence[MeasuredRelease]) -> tuple[Curve, ...]:
     """One a measure, each release against the first, paired by reader."""
     found = []
     for name, words in MEASURES.items():

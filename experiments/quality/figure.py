@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
-from backend.console.quality_pages import Drawing
+from backend.console.quality_pages import CurveDrawing
 
 TITLE = 26.0
 INK, PAPER = "#1d1d1b", "#ffffff"
 
 
-def write_figure(path: Path, drawings: Sequence[Drawing]) -> None:
+def write_figure(path: Path, drawings: Sequence[CurveDrawing]) -> None:
     """One below the other, whole or not at all. Raises ValueError if there is none."""
     if not drawings:
         raise ValueError("drawings: at least one is needed")
@@ -41,7 +41,7 @@ def write_figure(path: Path, drawings: Sequence[Drawing]) -> None:
     os.replace(scratch, path)
 
 
-def _draw(part: ElementTree.Element, drawn: Drawing) -> None:
+def _draw(part: ElementTree.Element, drawn: CurveDrawing) -> None:
     for y, label in drawn.y_ticks:
         _line(part, drawn.left, y, drawn.right, y, opacity="0.12")
         _text(part, drawn.left - 8, y + 4, label, "end")

@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.federation.aggregate import Aggregate
+from backend.federation.rounds.aggregate import Aggregate
 from device_app.ranking.features import FEATURES
 from device_app.training.gradients import Params
 from device_app.training.tasks.task import Update
@@ -20,7 +20,7 @@ from device_app.wire.layout import WeightedSum
 from device_app.wire.protections import SecureSum
 from experiments.datasets.ragged import Ragged
 from experiments.datasets.samples import TrainingSamples
-from experiments.ranking.contestants import CONTESTANTS
+from experiments.ranking.models import CONTESTANTS
 from experiments.simulation.readers import Library
 
 CONTESTANT = CONTESTANTS["feature ranker 256"]
@@ -36,21 +36,21 @@ class Updates(Protocol):
 
 
 def opened(
-    devices: Updates, weights: Params, readers: list[int], number: int, law: SecureSum, rng: np.random.Generator
+    devices: Updates, weights: Params, readers: list[int], number: int, protection: SecureSum, rng: np.random.Generator
 ) -> Aggregate:
     """What the secure sum of these readers would open to, but for its fixed point."""
     sums: dict[str, NDArray[np.float64]] = {}
     count = 0
     for reader in readers:
         update = devices.update(weights, reader, number)
-        weight = min(update.samples, law.weight_limit)
-        factor = weight * clip_factor(update, law.clip)
+        weight = min(update.samples, protection.weight_limit)
+        factor = weight * clip_factor(update, protection.clip)
         for name, each in update.tensors.items():
             sums[name] = sums.get(name, 0.0) + factor * each.astype(np.float64)
         count += weight
-    spread = law.sigma * 2.0**-law.fraction_bits * np.sqrt(len(readers))
+    spread = protection.sigma * 2.0**-protection.fraction_bits * np.sqrt(len(readers))
     noisy = {name: each + rng.normal(scale=spread, size=each.shape) if spread else each for name, each in sums.items()}
-    return Aggregate.of_opened(WeightedSum(noisy, count), law.clip)
+    return Aggregate.of_opened(WeightedSum(noisy, count), protection.clip)
 
 
 def clip_factor(update: Update, clip: float) -> float:

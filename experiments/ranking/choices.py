@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from experiments.bench.table import Cell, Table
 from experiments.datasets.mind import Impressions, Mind
 from experiments.datasets.ragged import Ragged
-from experiments.ranking.contestants import features_of
 from experiments.ranking.evaluation import ScoreFn, metrics
+from experiments.ranking.models import features_of
 from experiments.ranking.untrained import flat_scores, live_popularity, softmax_cosine
 from models.metrics import auc
 

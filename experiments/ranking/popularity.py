@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
-from backend.counting.book import OpenedCount
-from backend.counting.estimate import Counted, exposure, posterior_lifts, usual_rates
-from backend.federation.aggregate import Aggregate
+from backend.federation.rounds.aggregate import Aggregate
 from backend.federation.strategies.counting import Counting, opened_count
 from backend.federation.systems.private_counts import PRIVATE_COUNTS
+from backend.popularity.estimate import Counted, exposure, posterior_lifts, usual_rates
+from backend.popularity.store import OpenedCount
 from device_app.privacy.exact import randomised_response
 from device_app.privacy.noise import SeededNoise
 from device_app.privacy.shared import shared_part
@@ -49,7 +49,7 @@ Lifts = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Given:
+class CountContributions:
     """What the devices of one count have contributed, and what was opened.
 
     own: by reader, `displayed` and `clicked` [n] as numbers of displays and clicks.
@@ -73,9 +73,9 @@ def popularity_table(mind: Mind, cosine: NDArray[np.float64], *, draws: int) -> 
     rows: list[tuple[Cell, ...]] = [_row(dev, "nothing: softmax(3) cosine alone", [cosine])]
     rate = cosine + 0.1 * live_popularity(dev, len(mind.news), rate=True)
     rows.append(_row(dev, "plain log click rate, no privacy", [rate]))
-    for name, law, repeats in laws(draws, len(dev)):
-        found = [cosine + weighed(dev, counted_by(mind, law, seed)) for seed in range(repeats)]
-        rows.append(_row(dev, name, found, law, len(dev)))
+    for name, protection, repeats in mechanisms(draws, len(dev)):
+        found = [cosine + weighed(dev, counted_by(mind, protection, seed)) for seed in range(repeats)]
+        rows.append(_row(dev, name, found, protection, len(dev)))
     local = [cosine + weighed(dev, local_count(mind, LOCAL_EPSILON, seed)) for seed in range(draws)]
     named = _row(dev, "local: one click by randomised response", local)
     rows.append((*named[:-2], f"{LOCAL_EPSILON:g}, pure", draws))
@@ -94,7 +94,7 @@ def popularity_table(mind: Mind, cosine: NDArray[np.float64], *, draws: int) -> 
     return Table("Private counts, MIND subset dev", COLUMNS, rows, notes)
 
 
-def laws(draws: int, readers: int) -> Iterator[tuple[str, SecureSum, int]]:
+def mechanisms(draws: int, readers: int) -> Iterator[tuple[str, SecureSum, int]]:
     """Protections of the sum to compare: name, law, how often to draw its noise."""
     live = PRIVATE_COUNTS.protection
     assert isinstance(live, SecureSum)
@@ -109,37 +109,37 @@ def laws(draws: int, readers: int) -> Iterator[tuple[str, SecureSum, int]]:
     yield "counts, shares of `private_counts`", live, draws
 
 
-def replace_sigma(law: SecureSum, sigma: int) -> SecureSum:
+def replace_sigma(protection: SecureSum, sigma: int) -> SecureSum:
     """The law with other shares of noise."""
-    return law.model_copy(update={"sigma": sigma})
+    return protection.model_copy(update={"sigma": sigma})
 
 
-def counted_by(mind: Mind, law: SecureSum, seed: int) -> Given:
+def counted_by(mind: Mind, protection: SecureSum, seed: int) -> CountContributions:
     """One count over all dev readers: every device's task, clip, code and noise share; the ring's sum; the decoder."""
     strategy = PRIVATE_COUNTS.strategy
     assert isinstance(strategy, Counting)
     listed = listed_news(mind, strategy)
     shapes = {DISPLAYED: (len(listed.news),), CLICKED: (len(listed.news),)}
     readers = len(mind.dev)
-    terms = law.terms("round-1", cohort=readers, cohort_minimum=readers, coordinates=2 * len(listed.news))
+    terms = protection.terms("round-1", cohort=readers, cohort_minimum=readers, coordinates=2 * len(listed.news))
     total = np.zeros(terms.length, dtype=ring_dtype(terms.bits))
     noise, rng = SeededNoise(seed), np.random.default_rng(seed)
     own = []
     for displayed, clicked in readers_of(mind.dev, mind.news.ids):
         tensors = count_vector(listed, displayed, clicked, rng)
-        clipped = clip_norm(shared_part(tensors, None), law.clip)
-        total += contribute(clipped, 1, law, terms, noise).vector
+        clipped = clip_norm(shared_part(tensors, None), protection.clip)
+        total += contribute(clipped, 1, protection, terms, noise).vector
         own.append(
             {
                 DISPLAYED: tensors[DISPLAYED].astype(np.float64) / listed.displayed_unit,
                 CLICKED: tensors[CLICKED].astype(np.float64),
             }
         )
-    aggregate = Aggregate.of_opened(law.layout(shapes, terms).sums(total))
-    return Given(own, opened_count(listed, aggregate, law, round_number=1, counted_at=AT))
+    aggregate = Aggregate.of_opened(protection.layout(shapes, terms).sums(total))
+    return CountContributions(own, opened_count(listed, aggregate, protection, round_number=1, counted_at=AT))
 
 
-def local_count(mind: Mind, epsilon: float, seed: int) -> Given:
+def local_count(mind: Mind, epsilon: float, seed: int) -> CountContributions:
     """The same without a secure sum: each device tells one of its clicks, or none, by k-ary randomised response.
 
     Counts are made unbiased; displays aren't told, so every piece of news counts as displayed alike.
@@ -176,7 +176,7 @@ def local_count(mind: Mind, epsilon: float, seed: int) -> Given:
         0.0,
         variance,
     )
-    return Given(own, opened)
+    return CountContributions(own, opened)
 
 
 def listed_news(mind: Mind, strategy: Counting) -> CountList:
@@ -194,7 +194,7 @@ def readers_of(impressions: Impressions, ids: Sequence[str]) -> Iterator[tuple[s
         start = stop
 
 
-def weighed(impressions: Impressions, given: Given, weight: float = KNOWN_WEIGHTS["popularity"]) -> Lifts:
+def weighed(impressions: Impressions, given: CountContributions, weight: float = KNOWN_WEIGHTS["popularity"]) -> Lifts:
     """The term of the score, flat: weight x popularity, from what everybody but the reader has contributed."""
     shown = np.unique(impressions.candidates.values)  # the order of the list
     clicks, displays = (np.array(list(each.values())) for each in (given.opened.clicks, given.opened.displays))
@@ -219,19 +219,23 @@ def _counted(opened: OpenedCount, clicks: NDArray[np.float64], displays: NDArray
 
 
 def _row(
-    dev: Impressions, name: str, scores: Sequence[NDArray[np.float64]], law: SecureSum | None = None, readers: int = 0
+    dev: Impressions,
+    name: str,
+    scores: Sequence[NDArray[np.float64]],
+    protection: SecureSum | None = None,
+    readers: int = 0,
 ) -> tuple[Cell, ...]:
     found = [metrics(dev, each) for each in scores]
     auc = np.array([each.auc for each in found])
-    sd = 0.0 if law is None else law.sigma * 2.0**-law.fraction_bits * math.sqrt(readers)
-    private = law is not None and law.sigma > 0
+    sd = 0.0 if protection is None else protection.sigma * 2.0**-protection.fraction_bits * math.sqrt(readers)
+    private = protection is not None and protection.sigma > 0
     return (
         name,
         f"{auc.mean():.4f}",
         f"{auc.std(ddof=1):.4f}" if len(auc) > 1 else None,
         f"{np.mean([each.ndcg10 for each in found]):.4f}",
         f"{sd:.2f}" if private else None,
-        f"{epsilon_of(0.5 / sd**2, law.delta):.2f}" if private and law is not None else None,
-        f"{law.epsilon(readers, 2):.2f}" if private and law is not None else None,
+        f"{epsilon_of(0.5 / sd**2, protection.delta):.2f}" if private and protection is not None else None,
+        f"{protection.epsilon(readers, 2):.2f}" if private and protection is not None else None,
         len(scores),
     )

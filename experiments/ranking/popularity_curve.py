@@ -13,15 +13,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.counting.outlook import Usage, devices_needed, reliability
 from backend.federation.strategies.counting import Counting, noise_variance
 from backend.federation.systems.private_counts import PRIVATE_COUNTS
+from backend.popularity.reliability import Usage, devices_needed, reliability
 from device_app.wire.popularity import CLICKED, DISPLAYED
 from device_app.wire.protections import SecureSum
 from experiments.bench.table import Cell, Table
 from experiments.datasets.mind import Mind
 from experiments.ranking.evaluation import metrics
-from experiments.ranking.popularity import Given, counted_by, replace_sigma, weighed
+from experiments.ranking.popularity import CountContributions, counted_by, replace_sigma, weighed
 from experiments.ranking.untrained import live_popularity
 
 DEVICES = (60, 300, 1_000, 3_000, 5_000, 20_000)
@@ -30,22 +30,22 @@ COLUMNS = ("devices", "AUC, no noise", "AUC, standard shares", "sd", "noise sd",
 
 
 @dataclass(frozen=True)
-class Readers:
+class CountedReaders:
     """What all dev readers give, exactly: displays and clicks [readers, n], and the noiseless count they came with."""
 
     displayed: NDArray[np.float64]
     clicked: NDArray[np.float64]
-    given: Given
+    given: CountContributions
 
 
 def curve_table(mind: Mind, cosine: NDArray[np.float64], *, draws: int, sizes: Sequence[int] = DEVICES) -> Table:
     """cosine: flat scores of the dev candidates without popularity."""
-    law = PRIVATE_COUNTS.protection
-    assert isinstance(law, SecureSum)
-    exact = counted_by(mind, replace_sigma(law, 0), seed=0)
+    protection = PRIVATE_COUNTS.protection
+    assert isinstance(protection, SecureSum)
+    exact = counted_by(mind, replace_sigma(protection, 0), seed=0)
     displayed, clicked = (np.stack([own[name] for own in exact.own]) for name in (DISPLAYED, CLICKED))
-    readers = Readers(displayed, clicked, exact)
-    usage, noise = usage_of(readers), noise_variance(law, 1)
+    readers = CountedReaders(displayed, clicked, exact)
+    usage, noise = usage_of(readers), noise_variance(protection, 1)
     rows: list[tuple[Cell, ...]] = []
     for devices in sizes:
         clean, noisy = (
@@ -74,13 +74,14 @@ def curve_table(mind: Mind, cosine: NDArray[np.float64], *, draws: int, sizes: S
         f"Standard shares: {math.sqrt(noise):.3g} clicks of noise from each device of `private_counts`. Noise "
         "sd: of the sum, in clicks.",
         "Devices beyond the number of readers repeat readers, so no count tells more than all readers do.",
-        f"Expected reliability: what the server expects of such a count (`backend/counting/outlook.py`); it opens one "
+        f"Expected reliability: what the server expects of such a count (`backend/popularity/reliability.py`); it "
+        f"opens one "
         f"by schedule from .5 on, here from about {devices_needed(usage, noise):,} devices.",
     )
     return Table("Private counts by number of devices, MIND subset dev", COLUMNS, rows, notes)
 
 
-def usage_of(readers: Readers) -> Usage:
+def usage_of(readers: CountedReaders) -> Usage:
     """How the dev readers read, known exactly."""
     displays = readers.displayed.sum(axis=0)
     clicks = float(readers.clicked.sum())
@@ -88,7 +89,7 @@ def usage_of(readers: Readers) -> Usage:
     return Usage(float(readers.displayed.sum(axis=1).mean()), alike, clicks / float(displays.sum()), SPREAD)
 
 
-def of(readers: Readers, devices: int, noise: float, draws: int) -> Iterator[Given]:
+def of(readers: CountedReaders, devices: int, noise: float, draws: int) -> Iterator[CountContributions]:
     """Counts by so many devices drawn among the readers; noise: the variance of one device's share, in clicks^2.
 
     The sum of so many discrete Gaussian shares is drawn as one Gaussian, which it is but for its steps.
@@ -109,7 +110,7 @@ def of(readers: Readers, devices: int, noise: float, draws: int) -> Iterator[Giv
             for one, many in zip(readers.given.own, times, strict=True)
         ]
         told = [dict(zip(names, each.tolist(), strict=True)) for each in sums]
-        yield Given(
+        yield CountContributions(
             own,
             replace(
                 opened,

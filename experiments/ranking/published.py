@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Published:
+class PublishedAuc:
     """What was measured before; None where it was not."""
 
     dev_auc: float
@@ -18,18 +18,18 @@ class Published:
     natural_auc: float | None = None
 
 
-PUBLISHED: dict[str, Published] = {
-    "random": Published(0.502, 0.362, 0.490),
-    "click rate in train impressions": Published(0.518, 0.377, 0.531),
-    "history-category count": Published(0.533, 0.384, 0.604),
-    "mean cosine": Published(0.618, 0.450, 0.640),
-    "softmax(8) cosine": Published(0.608, 0.444, 0.645),
-    "live popularity + softmax(8) cosine": Published(0.689, 0.505, 0.704),
-    "NRMS, random start, central": Published(0.575, None, 0.606),
-    "NRMS, random start, federated": Published(0.579, None, 0.603),
-    "NRMS, cosine start, federated": Published(0.600, 0.438, 0.628),
-    "FedNewsRec, random start, central": Published(0.575, 0.419, 0.599),
-    "candidate attention 384, central": Published(0.618, 0.451, 0.651),
-    "candidate attention 384, private": Published(0.613, 0.446, 0.648),
+PUBLISHED: dict[str, PublishedAuc] = {
+    "random": PublishedAuc(0.502, 0.362, 0.490),
+    "click rate in train impressions": PublishedAuc(0.518, 0.377, 0.531),
+    "history-category count": PublishedAuc(0.533, 0.384, 0.604),
+    "mean cosine": PublishedAuc(0.618, 0.450, 0.640),
+    "softmax(8) cosine": PublishedAuc(0.608, 0.444, 0.645),
+    "live popularity + softmax(8) cosine": PublishedAuc(0.689, 0.505, 0.704),
+    "NRMS, random start, central": PublishedAuc(0.575, None, 0.606),
+    "NRMS, random start, federated": PublishedAuc(0.579, None, 0.603),
+    "NRMS, cosine start, federated": PublishedAuc(0.600, 0.438, 0.628),
+    "FedNewsRec, random start, central": PublishedAuc(0.575, 0.419, 0.599),
+    "candidate attention 384, central": PublishedAuc(0.618, 0.451, 0.651),
+    "candidate attention 384, private": PublishedAuc(0.613, 0.446, 0.648),
 }
 """By the name of the row that is closest to it."""

@@ -9,21 +9,21 @@ import numpy as np
 
 from experiments.bench.table import Cell, Table
 from experiments.ranking.published import PUBLISHED
-from experiments.ranking.study import CLIP, DELTA, EPSILON, Run, Settings
+from experiments.ranking.study import CLIP, DELTA, EPSILON, RankingRun, RankingSettings
 from models.metrics import RankingMetrics
 
 COLUMNS = ("scorer", "AUC", "sd", "nDCG@10", "step 0", "seeds", "study", "s")
 
 
-def table(untrained: dict[str, RankingMetrics], runs: Sequence[Run], settings: Settings) -> Table:
+def table(untrained: dict[str, RankingMetrics], runs: Sequence[RankingRun], settings: RankingSettings) -> Table:
     """One row a scorer; trained rows are means over seeds, with their standard deviation where there are several."""
     rows: list[tuple[Cell, ...]] = [
         (name, _text(found.auc), None, _text(found.ndcg10), None, None, _published(name), None)
         for name, found in untrained.items()
     ]
-    groups: dict[str, list[Run]] = {}
+    groups: dict[str, list[RankingRun]] = {}
     for run in runs:
-        groups.setdefault(f"{run.contestant}, {run.schedule}", []).append(run)
+        groups.setdefault(f"{run.study_model}, {run.schedule}", []).append(run)
     rows += [_row(name, groups[name]) for name in sorted(groups)]
     notes = (
         f"MIND subset dev, grouped by impression; standard error of an AUC .011. Central: {settings.steps} steps of "
@@ -35,7 +35,7 @@ def table(untrained: dict[str, RankingMetrics], runs: Sequence[Run], settings: S
     return Table("Ranking, MIND subset dev", COLUMNS, rows, notes)
 
 
-def _row(name: str, runs: Sequence[Run]) -> tuple[Cell, ...]:
+def _row(name: str, runs: Sequence[RankingRun]) -> tuple[Cell, ...]:
     auc = np.array([run.end.auc for run in runs])
     return (
         name,

@@ -10,9 +10,9 @@ from rich.console import Console
 from experiments.bench.table import Table
 from experiments.datasets.mind import FOLDER, load_mind
 from experiments.ranking.choices import choices
-from experiments.ranking.contestants import CONTESTANTS
+from experiments.ranking.models import CONTESTANTS
 from experiments.ranking.report import table
-from experiments.ranking.study import SCHEDULES, Schedule, Settings, Workbench, read_runs, run_study, write_runs
+from experiments.ranking.study import SCHEDULES, RankingSettings, Schedule, Workbench, read_runs, run_study, write_runs
 from experiments.ranking.untrained import untrained_table
 
 
@@ -22,7 +22,7 @@ def run_ranking(
     models: Sequence[str],
     schedules: Sequence[Schedule] = SCHEDULES,
     seeds: int,
-    settings: Settings,
+    settings: RankingSettings,
     out: Path | None,
     console: Console,
 ) -> list[Table]:
@@ -41,7 +41,7 @@ def run_ranking(
     for run in run_study(bench, names, schedules, range(seeds), settings, runs):
         runs.append(run)
         console.print(
-            f"  {run.contestant}, {run.schedule}, seed {run.seed}: AUC {run.start.auc:.4f} -> {run.end.auc:.4f}, "
+            f"  {run.study_model}, {run.schedule}, seed {run.seed}: AUC {run.start.auc:.4f} -> {run.end.auc:.4f}, "
             f"loss {run.first_loss:.3f} -> {run.last_loss:.3f}, {run.seconds:.0f} s"
         )
         if out is not None:

@@ -21,11 +21,11 @@ from device_app.training.tasks.full_gradient import FullGradientTask
 from experiments.datasets.mind import Mind
 from experiments.datasets.samples import TrainingSamples, training_samples
 from experiments.datasets.titles import product_vectors, title_vectors, unit_rows
-from experiments.ranking.contestants import CONTESTANTS, WIDE_DIM, Contestant, features_of
 from experiments.ranking.evaluation import evaluate_model
+from experiments.ranking.models import CONTESTANTS, WIDE_DIM, StudyModel, features_of
 from experiments.results import Results
 from experiments.simulation.central import train_centrally
-from experiments.simulation.clients import Clients, Device, ManyProcesses, OneProcess
+from experiments.simulation.clients import Clients, ManyProcesses, OneProcess, SimulatedDevice
 from experiments.simulation.engines import SharedGradients, gradient_graph, ranker_inputs
 from experiments.simulation.protections import CentralGaussian, noise_multiplier
 from experiments.simulation.readers import Library, SimulatedReader
@@ -43,7 +43,7 @@ LOSSES_AVERAGED = 20
 
 
 @dataclass(frozen=True)
-class Settings:
+class RankingSettings:
     """The study's sizes; TARGETS section 1."""
 
     steps: int = 400
@@ -55,10 +55,10 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Run:
+class RankingRun:
     """One training: dev metrics at step 0 and at the end, mean loss of the first and last steps, seconds."""
 
-    contestant: str
+    study_model: str
     schedule: Schedule
     seed: int
     start: RankingMetrics
@@ -69,7 +69,7 @@ class Run:
 
     @property
     def key(self) -> tuple[str, str, int]:
-        return self.contestant, self.schedule, self.seed
+        return self.study_model, self.schedule, self.seed
 
 
 class Workbench:
@@ -88,10 +88,10 @@ class Workbench:
         pooled = title_vectors(self.mind.news.titles)
         return {WIDE_DIM: unit_rows(pooled), NEWS_DIM: product_vectors(pooled, NEWS_DIM)}
 
-    def library(self, contestant: Contestant) -> Library:
+    def library(self, study_model: StudyModel) -> Library:
         """The vectors, and features if any, that a contestant sees."""
-        features = features_of(contestant.features, self.mind) if contestant.features else None
-        return Library.of(self.vectors[contestant.dim], features)
+        features = features_of(study_model.features, self.mind) if study_model.features else None
+        return Library.of(self.vectors[study_model.dim], features)
 
 
 def run_study(
@@ -99,37 +99,37 @@ def run_study(
     names: Sequence[str],
     schedules: Sequence[Schedule],
     seeds: Iterable[int],
-    settings: Settings,
-    done: Sequence[Run] = (),
-) -> Iterator[Run]:
+    settings: RankingSettings,
+    done: Sequence[RankingRun] = (),
+) -> Iterator[RankingRun]:
     """Train what is not among `done` yet, seed by seed; the gradient graph of a contestant is exported once."""
     torch.set_num_threads(1)
     finished = {run.key for run in done}
     graphs: dict[str, bytes] = {}
     for seed in seeds:
         for name in names:
-            contestant = CONTESTANTS[name]
+            study_model = CONTESTANTS[name]
             for schedule in schedules:
                 if (name, schedule, seed) in finished:
                     continue
-                model = contestant.model(seed)
+                model = study_model.model(seed)
                 if name not in graphs:
-                    graphs[name] = gradient_graph(model, ranker_inputs(contestant.dim, len(contestant.features)))
-                yield train(bench, contestant, model, graphs[name], schedule, seed, settings)
+                    graphs[name] = gradient_graph(model, ranker_inputs(study_model.dim, len(study_model.features)))
+                yield train(bench, study_model, model, graphs[name], schedule, seed, settings)
 
 
 def train(
     bench: Workbench,
-    contestant: Contestant,
+    study_model: StudyModel,
     model: nn.Module,
     graph: bytes,
     schedule: Schedule,
     seed: int,
-    settings: Settings,
-) -> Run:
+    settings: RankingSettings,
+) -> RankingRun:
     """One run."""
     began = time.perf_counter()
-    library = bench.library(contestant)
+    library = bench.library(study_model)
     weights = {name: value.numpy() for name, value in parameters(model).items()}
     start = evaluate_model(bench.mind.dev, model, weights, library)
     ways: dict[Schedule, Callable[[], Trained]] = {
@@ -138,14 +138,14 @@ def train(
             bench.samples,
             library,
             weights,
-            Carried(Adam(contestant.learning_rate)),
+            Carried(Adam(study_model.learning_rate)),
             steps=settings.steps,
             batch=settings.batch,
             negatives=NEGATIVES,
             seed=seed,
         ),
         "federated": lambda: _federated(
-            bench.samples, library, graph, private_names(model), weights, contestant, seed, settings, in_clear
+            bench.samples, library, graph, private_names(model), weights, study_model, seed, settings, in_clear
         ),
         "private": lambda: _federated(
             bench.samples,
@@ -153,15 +153,15 @@ def train(
             graph,
             private_names(model),
             weights,
-            contestant,
+            study_model,
             seed,
             settings,
             _gaussian(settings, bench.samples),
         ),
     }
     trained = ways[schedule]()
-    return Run(
-        contestant.name,
+    return RankingRun(
+        study_model.name,
         schedule,
         seed,
         start,
@@ -178,16 +178,16 @@ def _federated(
     graph: bytes,
     private: tuple[str, ...],
     weights: dict[str, NDArray[np.float32]],
-    contestant: Contestant,
+    study_model: StudyModel,
     seed: int,
-    settings: Settings,
+    settings: RankingSettings,
     protect: Protect,
 ) -> Trained:
     def rounds(clients: Clients) -> Trained:
         plan = Rounds(settings.rounds, settings.cohort, samples.readers, seed)
-        return simulate(clients, weights, plan, FedAvg(), Carried(Adam(contestant.learning_rate)), protect=protect)
+        return simulate(clients, weights, plan, FedAvg(), Carried(Adam(study_model.learning_rate)), protect=protect)
 
-    task = FullGradientTask(NEGATIVES, settings.samples_limit, contestant.features)
+    task = FullGradientTask(NEGATIVES, settings.samples_limit, study_model.features)
     make = partial(make_device, samples, library, graph, private, seed, task)
     if settings.processes == 1 or library.features is not None:  # features are a closure, which can't be sent
         return rounds(OneProcess(make()))
@@ -195,7 +195,7 @@ def _federated(
         return rounds(many)
 
 
-def _gaussian(settings: Settings, samples: TrainingSamples) -> CentralGaussian:
+def _gaussian(settings: RankingSettings, samples: TrainingSamples) -> CentralGaussian:
     multiplier = noise_multiplier(
         epsilon=EPSILON, delta=DELTA, cohort=settings.cohort, readers=samples.readers, rounds=settings.rounds
     )
@@ -209,26 +209,28 @@ def make_device(
     private: tuple[str, ...],
     seed: int,
     task: FullGradientTask,
-) -> Device:
+) -> SimulatedDevice:
     """A simulated device with the task and the gradient engine of a real one."""
     source = partial(SimulatedReader, samples, library=library)
-    return Device(task, SharedGradients(OnnxGradients(graph), private), source, seed)
+    return SimulatedDevice(task, SharedGradients(OnnxGradients(graph), private), source, seed)
 
 
-def read_runs(path: Path, settings: Settings) -> list[Run]:
+def read_runs(path: Path, settings: RankingSettings) -> list[RankingRun]:
     """The runs of a results file made under the same settings; none if there is no such file. Raises ValueError."""
     metric = ("start", "end")
     kept = Results(path, _study_settings(settings)).read()
-    return [Run(**(row | {name: RankingMetrics(**row[name]) for name in metric})) for row in kept]
+    return [RankingRun(**(row | {name: RankingMetrics(**row[name]) for name in metric})) for row in kept]
 
 
-def write_runs(path: Path, settings: Settings, runs: Sequence[Run], untrained: dict[str, RankingMetrics]) -> None:
+def write_runs(
+    path: Path, settings: RankingSettings, runs: Sequence[RankingRun], untrained: dict[str, RankingMetrics]
+) -> None:
     """The results as JSON, whole or not at all."""
     Results(path, _study_settings(settings)).write(
         [asdict(run) for run in runs], untrained={name: asdict(found) for name, found in untrained.items()}
     )
 
 
-def _study_settings(settings: Settings) -> dict[str, int]:
+def _study_settings(settings: RankingSettings) -> dict[str, int]:
     """Without the processes, which change no figure."""
     return {name: value for name, value in asdict(settings).items() if name != "processes"}

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from experiments.recall.frontier import BASIS, CODES, DIRECTIONS, PAPER, SUBSETS, TOPICS, Frontier, Row
+from experiments.recall.frontier import BASIS, CODES, DIRECTIONS, PAPER, SUBSETS, TOPICS, Frontier, FrontierRow
 from experiments.recall.measure import DEPTHS, Paired
 from experiments.recall.uni_fedrec import KINDS
 
@@ -78,7 +78,7 @@ def _attacks(frontier: Frontier) -> Iterator[Bar]:
     yield Bar("attack on the exact vector (else the attack is blind)", ">= 15", f"{seen:+.1f}", seen >= 15)
 
 
-def _attack(row: Row) -> float:
+def _attack(row: FrontierRow) -> float:
     if row.attack is None:
         raise ValueError(f"{row.mode}: was not attacked")
     return row.attack[1]
@@ -91,7 +91,7 @@ def _shipped() -> list[tuple[str, Sequence[float]]]:
     return [*codes, ("subset K=16", SUBSETS), ("topics K=16", TOPICS), ("direction", DIRECTIONS), *scores]
 
 
-def _rows(frontier: Frontier, mode: str, epsilons: Sequence[float]) -> list[Row]:
+def _rows(frontier: Frontier, mode: str, epsilons: Sequence[float]) -> list[FrontierRow]:
     return [frontier.row(mode, epsilon) for epsilon in epsilons]
 
 

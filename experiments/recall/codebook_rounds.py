@@ -81,12 +81,12 @@ def learn(
     seed: int,
 ) -> Learned:
     """Rounds of the system from topics [K, D]; readers [u, D] are unit vectors, a cohort is drawn anew a round."""
-    strategy, law = spec.strategy, spec.protection
+    strategy, mechanism = spec.strategy, spec.protection
     assert isinstance(strategy, LearnedCodebook)
-    assert isinstance(law, SecureSum)
+    assert isinstance(mechanism, SecureSum)
     rng = np.random.default_rng(seed)
-    step = law.sigma / 2.0**law.fraction_bits * np.sqrt(cohort)
-    spread, miscount = step / (VECTOR_SHARE * law.clip), step / (member_share() * law.clip)
+    step = mechanism.sigma / 2.0**mechanism.fraction_bits * np.sqrt(cohort)
+    spread, miscount = step / (VECTOR_SHARE * mechanism.clip), step / (member_share() * mechanism.clip)
     belief: Drift = strategy.begin(topics)
     published, shares = topics, np.full(len(topics), 1 / len(topics))
     for number in range(1, rounds + 1):
@@ -170,9 +170,9 @@ def _found(study: Study, prototypes: NDArray[np.float32], shares: NDArray[np.flo
 
 def _epsilon(spec: SystemSpec, cohort: int) -> float | None:
     """Of a round for each of so many survivors; None where the exact sum is opened."""
-    law = spec.protection
-    assert isinstance(law, SecureSum)
-    return law.epsilon(cohort, coordinates=CODEBOOK_SIZE * (NEWS_DIM + 1)) if law.sigma else None
+    mechanism = spec.protection
+    assert isinstance(mechanism, SecureSum)
+    return mechanism.epsilon(cohort, coordinates=CODEBOOK_SIZE * (NEWS_DIM + 1)) if mechanism.sigma else None
 
 
 def _row(

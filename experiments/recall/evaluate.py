@@ -15,11 +15,11 @@ from experiments.bench.table import Cell, Table
 from experiments.datasets.mind import FOLDER, Impressions, load_mind
 from experiments.datasets.titles import product_vectors, title_vectors
 from experiments.ranking.evaluation import evaluate
-from experiments.recall.measure import DEPTHS, Answers, paired, recall
+from experiments.recall.measure import DEPTHS, PossibleLists, paired, recall
 from experiments.recall.modes import Study
-from experiments.recall.training import RATE, Sizes, Workshop, history_samples
+from experiments.recall.training import RATE, RecallSizes, RecallTrainer, history_samples
 from experiments.recall.uni_fedrec import Decomposed, FirstModel, scale_of, unified_scores
-from experiments.recall.warm import Split, splits
+from experiments.recall.warm import WarmSplit, splits
 from experiments.simulation.rounds import Trained
 from models.shapes import NEWS_DIM
 
@@ -40,39 +40,43 @@ COLUMNS = (
 
 
 @dataclass(frozen=True)
-class Bench:
+class RecallEvaluation:
     """The readers to recall for, with popularity and without, and the impressions to rank."""
 
-    split: Split
+    split: WarmSplit
     popular: Study
     content: Study
     dev: Impressions
 
     @classmethod
-    def of(cls, split: Split, news: NDArray[np.float32], dev: Impressions) -> Bench:
+    def of(cls, split: WarmSplit, news: NDArray[np.float32], dev: Impressions) -> RecallEvaluation:
         """news [n, D]."""
         even = np.ones(len(news), dtype=np.int64)
         return cls(split, Study(split, news, split.recent_clicks()), Study(split, news, even), dev)
 
-    def found(self, answers: Answers) -> NDArray[np.float64]:
+    def found(self, answers: PossibleLists) -> NDArray[np.float64]:
         """R@50/100/200/400 of each reader."""
         return recall(answers, self.split.measured.targets, self.split.news)
 
 
-def run_recall(*, data: Path, sizes: Sizes, seed: int, console: Console) -> list[Table]:
+def run_recall(*, data: Path, sizes: RecallSizes, seed: int, console: Console) -> list[Table]:
     """Train and measure on the test readers of the warm protocol. Raises DataMissing, MalformedRow and ValueError."""
     torch.set_num_threads(1)
     mind = load_mind(data / FOLDER)
     news = product_vectors(title_vectors(mind.news.titles), NEWS_DIM)
     histories = mind.train.longest_histories()
     _, test = splits([histories[user] for user in sorted(histories)], len(mind.news))
-    return [study(Bench.of(test, news, mind.dev), news, sizes, seed, lambda line: console.print(f"  {line}"))]
+    return [
+        study(RecallEvaluation.of(test, news, mind.dev), news, sizes, seed, lambda line: console.print(f"  {line}"))
+    ]
 
 
-def study(bench: Bench, news: NDArray[np.float32], sizes: Sizes, seed: int, tell: Callable[[str], None]) -> Table:
+def study(
+    bench: RecallEvaluation, news: NDArray[np.float32], sizes: RecallSizes, seed: int, tell: Callable[[str], None]
+) -> Table:
     """The table: nothing trained, trained in one place, in exact rounds, and in rounds at the paper's noise."""
     first = FirstModel.of(news)
-    shop = Workshop(first, news, history_samples(bench.split.train, len(news)))
+    shop = RecallTrainer(first, news, history_samples(bench.split.train, len(news)))
     ways: dict[str, Callable[[], Trained | None]] = {
         "step 0": lambda: None,
         f"centrally, {sizes.steps} steps": lambda: shop.centrally(sizes.steps, seed),
@@ -112,7 +116,7 @@ def study(bench: Bench, news: NDArray[np.float32], sizes: Sizes, seed: int, tell
 
 def _row(
     name: str,
-    bench: Bench,
+    bench: RecallEvaluation,
     news: NDArray[np.float32],
     model: FirstModel,
     trained: Trained | None,
@@ -136,7 +140,7 @@ def _row(
     return row, served
 
 
-def _noisy(bench: Bench, mine: Decomposed, epsilon: float, clip: float) -> str:
+def _noisy(bench: RecallEvaluation, mine: Decomposed, epsilon: float, clip: float) -> str:
     scale = scale_of("basis_laplace", epsilon, clip)
     naive = bench.found(mine.naive(bench.popular, clip=clip, noise_scale=scale))
     served = bench.found(mine.served(bench.popular, "basis_laplace", clip=clip, noise_scale=scale))

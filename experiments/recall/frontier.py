@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from device_app.privacy.noise import SeededNoise
 from experiments.recall import interests
 from experiments.recall.interests import Channels, channels, decomposed, noisy
-from experiments.recall.measure import Answers, Paired, changed, final_page, paired, recall
+from experiments.recall.measure import Paired, PossibleLists, changed, final_page, paired, recall
 from experiments.recall.modes import DRAWS, Book, Mixtures, Study, learned_book, prototypes_of, topic_book
 from experiments.recall.tower import Vectors, train_tower
 from experiments.recall.uni_fedrec import KINDS, Decomposed, FirstModel, scale_of
-from experiments.recall.warm import Rows, Split
+from experiments.recall.warm import Rows, WarmSplit
 
 Floats = NDArray[np.float64]
 
@@ -51,7 +51,7 @@ class Chosen:
 
 
 @dataclass(frozen=True)
-class Row:
+class FrontierRow:
     """One mode at one epsilon on the test readers.
 
     found is R@50/100/200/400 in percent; gain its paired difference to popularity in points. page is R@20 after local
@@ -74,14 +74,14 @@ class Row:
 class Frontier:
     """rows in the order of the table; wide is R@600 of the constant list; readers tested."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[FrontierRow, ...]
     chosen: Chosen
     wide: float
     readers: int
     channels: float
     code_bytes: dict[int, int]
 
-    def row(self, mode: str, epsilon: float) -> Row:
+    def row(self, mode: str, epsilon: float) -> FrontierRow:
         """Raises KeyError."""
         for row in self.rows:
             if (row.mode, row.epsilon) == (mode, epsilon):
@@ -89,7 +89,7 @@ class Frontier:
         raise KeyError(mode, epsilon)
 
 
-def choose(titles: Vectors, first: Vectors, validation: Split) -> Chosen:
+def choose(titles: Vectors, first: Vectors, validation: WarmSplit) -> Chosen:
     """Everything that is chosen, on the validation readers. first [n, D]: the untrained vectors of a first release."""
     towers = train_tower(titles, validation.train, kept=EPOCHS)
     studies = {epoch: _study(titles @ matrix.T, validation) for epoch, matrix in towers.items()}
@@ -119,7 +119,7 @@ def choose(titles: Vectors, first: Vectors, validation: Split) -> Chosen:
     return Chosen(epoch, found)
 
 
-def measure(titles: Vectors, first: Vectors, test: Split, chosen: Chosen) -> Frontier:
+def measure(titles: Vectors, first: Vectors, test: WarmSplit, chosen: Chosen) -> Frontier:
     """The table on the test readers."""
     news = titles @ train_tower(titles, test.train, kept=(chosen.epoch,))[chosen.epoch].T
     study, untrained, s = _study(news, test), _study(first, test), chosen.sharpness
@@ -130,13 +130,13 @@ def measure(titles: Vectors, first: Vectors, test: Split, chosen: Chosen) -> Fro
     page = final_page(study.popular(), ranking, PAGE)
     by_content = study.readers @ study.news.T
     content_page = final_page(study.popular(), by_content, PAGE)
-    rows: list[Row] = []
+    rows: list[FrontierRow] = []
 
-    def add(mode: str, epsilon: float, answers: Answers, attack: Answers | None = None) -> None:
+    def add(mode: str, epsilon: float, answers: PossibleLists, attack: PossibleLists | None = None) -> None:
         found = recall(answers, test.measured.targets, test.news)
         pages = final_page(answers, ranking, PAGE)
         rows.append(
-            Row(
+            FrontierRow(
                 mode,
                 epsilon,
                 tuple(100 * found.mean(axis=0)),
@@ -180,13 +180,13 @@ def measure(titles: Vectors, first: Vectors, test: Split, chosen: Chosen) -> Fro
         for epsilon in PAPER:
             scale = scale_of(kind, epsilon, clip)
             draws = [scored.served(untrained, kind, clip=clip, noise_scale=scale, draw=draw) for draw in range(DRAWS)]
-            add(f"{kind}, as served", epsilon, Answers.either(draws))
+            add(f"{kind}, as served", epsilon, PossibleLists.either(draws))
     wide = recall(study.popular(600), test.measured.targets, test.news, (600,)).mean()
     sizes = {subspaces: study.codes(subspaces).nbytes for subspaces in (16, 32)}
     return Frontier(tuple(rows), chosen, 100 * float(wide), len(test.measured), whole.mean, sizes)
 
 
-def _study(news: Vectors, split: Split) -> Study:
+def _study(news: Vectors, split: WarmSplit) -> Study:
     return Study(split, news, split.recent_clicks())
 
 
@@ -195,7 +195,7 @@ def _attacked(study: Study) -> Study:
     return Study(study.split, study.news, study.split.all_clicks())
 
 
-def _histories(split: Split) -> list[Rows]:
+def _histories(split: WarmSplit) -> list[Rows]:
     return [np.unique(history) for history in split.measured.histories]
 
 
@@ -203,8 +203,8 @@ def _books(study: Study, size: int) -> list[Book]:
     return [learned_book(study, size, seed) for seed in BOOK_SEEDS]
 
 
-def _coded(study: Study, books: Sequence[Book], sharpness: float, epsilon: float) -> Answers:
-    return Answers.either([Mixtures(study, book, sharpness).code(epsilon) for book in books])
+def _coded(study: Study, books: Sequence[Book], sharpness: float, epsilon: float) -> PossibleLists:
+    return PossibleLists.either([Mixtures(study, book, sharpness).code(epsilon) for book in books])
 
 
 def _paper(found: Channels, basis: Vectors, epsilon: float) -> Channels:
@@ -213,7 +213,7 @@ def _paper(found: Channels, basis: Vectors, epsilon: float) -> Channels:
     return noisy(found, basis, clip=PAPER_CLIP, scale=scale, source=SeededNoise(1))
 
 
-def _best(study: Study, mode: Callable[[float], Answers], tried: Sequence[float]) -> tuple[float, float]:
+def _best(study: Study, mode: Callable[[float], PossibleLists], tried: Sequence[float]) -> tuple[float, float]:
     """The s of the greatest R@K, mean of all depths, and that mean."""
     targets, news = study.split.measured.targets, study.split.news
     scored = [(float(recall(mode(s), targets, news).mean()), s) for s in tried]
@@ -221,11 +221,11 @@ def _best(study: Study, mode: Callable[[float], Answers], tried: Sequence[float]
     return s, mean
 
 
-def _strongest(study: Study, mode: Callable[[float], Answers]) -> float:
+def _strongest(study: Study, mode: Callable[[float], PossibleLists]) -> float:
     targets = _histories(study.split)
     return max(ATTACK_SHARPNESSES, key=lambda s: _told(mode(s), targets, study.split.news)[1])
 
 
-def _told(answers: Answers, targets: Sequence[Rows], news: int) -> tuple[float, float]:
+def _told(answers: PossibleLists, targets: Sequence[Rows], news: int) -> tuple[float, float]:
     found = 100 * recall(answers, targets, news, (100, 400)).mean(axis=0)
     return float(found[0]), float(found[1])

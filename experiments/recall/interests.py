@@ -16,7 +16,7 @@ from backend.recall.compose import aggregate
 from backend.recall.merge import merge
 from device_app.interests.clusters import average_linkage
 from device_app.privacy.noise import SeededNoise, laplace
-from experiments.recall.measure import DEPTH, Answers, best
+from experiments.recall.measure import DEPTH, PossibleLists, best
 from experiments.recall.modes import Study
 from experiments.recall.tower import Vectors
 from experiments.recall.warm import Rows
@@ -51,7 +51,7 @@ def channels(titles: Vectors, news: Vectors, histories: Sequence[Rows]) -> Chann
     return Channels(found / np.linalg.norm(found, axis=1, keepdims=True), tuple(counts))
 
 
-def lists(study: Study, found: Channels, sharpness: float) -> Answers:
+def lists(study: Study, found: Channels, sharpness: float) -> PossibleLists:
     """One list a channel, merged by the channels' clicks with the server's merge."""
     ranked = np.concatenate(
         [
@@ -64,7 +64,7 @@ def lists(study: Study, found: Channels, sharpness: float) -> Answers:
         mine = ranked[start : start + len(counts)].tolist()
         merged.append(merge(mine, counts, DEPTH))
         start += len(counts)
-    return Answers.own(np.array(merged, dtype=np.int64))
+    return PossibleLists.own(np.array(merged, dtype=np.int64))
 
 
 def decomposed(found: Channels, basis: Vectors, sharpness: float) -> Channels:

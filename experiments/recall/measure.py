@@ -19,7 +19,7 @@ INTERVAL = (2.5, 97.5)
 
 
 @dataclass(frozen=True)
-class Answers:
+class PossibleLists:
     """Which list each of u readers gets, and how likely.
 
     lists [l, depth] are rows of news, best first; choice [u, m] names lists, chance [u, m] adds up to 1 a reader.
@@ -30,18 +30,18 @@ class Answers:
     chance: Floats
 
     @classmethod
-    def own(cls, lists: Rows) -> Answers:
+    def own(cls, lists: Rows) -> PossibleLists:
         """Every reader has a list."""
         count = len(lists)
         return cls(lists, np.arange(count)[:, None], np.ones((count, 1)))
 
     @classmethod
-    def common(cls, order: Rows, readers: int) -> Answers:
+    def common(cls, order: Rows, readers: int) -> PossibleLists:
         """One list for all."""
         return cls(order[None, :], np.zeros((readers, 1), dtype=np.int64), np.ones((readers, 1)))
 
     @classmethod
-    def either(cls, parts: Sequence[Answers]) -> Answers:
+    def either(cls, parts: Sequence[PossibleLists]) -> PossibleLists:
         """One of several, each as likely: draws of a mechanism, or seeds of a codebook."""
         starts = np.cumsum([0, *(len(part.lists) for part in parts)])
         return cls(
@@ -51,7 +51,7 @@ class Answers:
         )
 
 
-def recall(answers: Answers, targets: Sequence[Rows], news: int, depths: Sequence[int] = DEPTHS) -> Floats:
+def recall(answers: PossibleLists, targets: Sequence[Rows], news: int, depths: Sequence[int] = DEPTHS) -> Floats:
     """Expected R@K of each reader, [u, depths]."""
     found = np.empty((len(targets), len(depths)))
     wanted = np.zeros(news, dtype=bool)
@@ -93,7 +93,7 @@ def paired(found: Floats, reference: Floats) -> list[Paired]:
     return [Paired(*map(float, each)) for each in zip(gains.mean(axis=0), low, high, strict=True)]
 
 
-def final_page(answers: Answers, ranking: NDArray[np.floating], size: int) -> Answers:
+def final_page(answers: PossibleLists, ranking: NDArray[np.floating], size: int) -> PossibleLists:
     """What is left of the lists after each reader's device ranked them: `ranking` [u, n] are its own scores."""
     lists = []
     for reader, names in enumerate(answers.choice):
@@ -101,10 +101,10 @@ def final_page(answers: Answers, ranking: NDArray[np.floating], size: int) -> An
         order = np.argsort(-ranking[reader][mine], axis=1, kind="stable")[:, :size]
         lists.append(np.take_along_axis(mine, order, axis=1))
     m = answers.choice.shape[1]
-    return Answers(np.concatenate(lists), np.arange(len(lists) * m).reshape(len(lists), m), answers.chance)
+    return PossibleLists(np.concatenate(lists), np.arange(len(lists) * m).reshape(len(lists), m), answers.chance)
 
 
-def changed(pages: Answers, reference: Answers) -> float:
+def changed(pages: PossibleLists, reference: PossibleLists) -> float:
     """The expected share of a reader's page that isn't on the page of `reference`, which has one list a reader."""
     shares = []
     for reader, names in enumerate(pages.choice):

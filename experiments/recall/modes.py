@@ -20,9 +20,9 @@ from backend.recall.product_codes import decode, encode, train_book
 from device_app.privacy.mechanisms.direction import PrivUnit
 from device_app.privacy.mechanisms.subset import TopicSubset
 from device_app.privacy.noise import SeededNoise, laplace
-from experiments.recall.measure import DEPTH, Answers, best
+from experiments.recall.measure import DEPTH, PossibleLists, best
 from experiments.recall.tower import Vectors, reader_vectors
-from experiments.recall.warm import Rows, Split
+from experiments.recall.warm import Rows, WarmSplit
 
 Floats = NDArray[np.float64]
 
@@ -40,7 +40,7 @@ class Study:
     The bar to beat is `popular`; an attacker's study has the counts of all clicks instead of the recent ones.
     """
 
-    split: Split
+    split: WarmSplit
     news: Vectors
     clicks: NDArray[np.int64]
 
@@ -59,24 +59,24 @@ class Study:
         """The training readers' unit vectors [t, D]."""
         return reader_vectors(self.news, [clicks[-50:] for clicks in self.split.train])
 
-    def popular(self, depth: int = DEPTH) -> Answers:
+    def popular(self, depth: int = DEPTH) -> PossibleLists:
         """The same list for everybody."""
         order = best(self.log_popularity[None, :], depth)[0]
-        return Answers.common(order, len(self.split.measured))
+        return PossibleLists.common(order, len(self.split.measured))
 
     def scores(self, vectors: Vectors, sharpness: float) -> NDArray[np.float32]:
         """s <v, d> + log pop of vectors [q, D]: [q, n]."""
         return sharpness * (vectors @ self.news.T) + self.log_popularity
 
-    def exact(self, sharpness: float) -> Answers:
+    def exact(self, sharpness: float) -> PossibleLists:
         """The reader's whole vector, without noise."""
-        return Answers.own(best(self.scores(self.readers, sharpness)))
+        return PossibleLists.own(best(self.scores(self.readers, sharpness)))
 
-    def broadcast(self, sharpness: float, subspaces: int) -> Answers:
+    def broadcast(self, sharpness: float, subspaces: int) -> PossibleLists:
         """The reader's whole vector, on the device, over product-quantised news."""
         quantised = decode(self.codes(subspaces), train_book(self.news, subspaces))
         prior = self.log_popularity.astype(np.float16).astype(np.float32)
-        return Answers.own(best(sharpness * (self.readers @ quantised.T) + prior))
+        return PossibleLists.own(best(sharpness * (self.readers @ quantised.T) + prior))
 
     def codes(self, subspaces: int) -> NDArray[np.uint8]:
         """uint8 [n, M]"""
@@ -138,16 +138,16 @@ class Mixtures:
         """Of weights [q, K]: [q, depth]."""
         return best(weights @ self._probability, depth)
 
-    def code(self, epsilon: float) -> Answers:
+    def code(self, epsilon: float) -> PossibleLists:
         """k-ary randomised response on the nearest prototype, expectation exact."""
         K = self.book.size
         lists = self.lists(np.stack([code_weights(self.book.shares, epsilon, code) for code in range(K)]))
         true = nearest(self.study.readers, self.book.prototypes)  # [u]
         odds = np.full((K, K), 1 / (1 + (K - 1) * np.exp(-epsilon)) * np.exp(-epsilon))
         np.fill_diagonal(odds, 1 / (1 + (K - 1) * np.exp(-epsilon)))
-        return Answers(lists, np.tile(np.arange(K), (len(true), 1)), odds[true])
+        return PossibleLists(lists, np.tile(np.arange(K), (len(true), 1)), odds[true])
 
-    def subset(self, epsilon: float) -> Answers:
+    def subset(self, epsilon: float) -> PossibleLists:
         """Subset selection of the nearest prototype, mean of draws by the device's mechanism."""
         mechanism = TopicSubset(self.book.size, epsilon)
         true = nearest(self.study.readers, self.book.prototypes)
@@ -158,7 +158,7 @@ class Mixtures:
 
         return self._drawn(weights)
 
-    def topics(self, epsilon: float) -> Answers:
+    def topics(self, epsilon: float) -> PossibleLists:
         """A merged topic histogram with Laplace noise, mean of draws."""
         histories = self.study.split.measured.histories
         histograms = np.stack([topic_histogram(self.study.news[rows], self.book.prototypes) for rows in histories])
@@ -170,7 +170,7 @@ class Mixtures:
 
         return self._drawn(weights)
 
-    def direction(self, epsilon: float) -> Answers:
+    def direction(self, epsilon: float) -> PossibleLists:
         """PrivUnit in the 8 principal directions of the news, mean of draws by the device's mechanism."""
         axes = _principal_axes(self.study.news)
         mechanism = PrivUnit(epsilon, DIRECTIONS)
@@ -190,8 +190,10 @@ class Mixtures:
 
         return self._drawn(weights)
 
-    def _drawn(self, weights: Callable[[SeededNoise], Floats]) -> Answers:
-        return Answers.either([Answers.own(self.lists(weights(SeededNoise(seed)))) for seed in range(DRAWS)])
+    def _drawn(self, weights: Callable[[SeededNoise], Floats]) -> PossibleLists:
+        return PossibleLists.either(
+            [PossibleLists.own(self.lists(weights(SeededNoise(seed)))) for seed in range(DRAWS)]
+        )
 
 
 def prototypes_of(study: Study, size: int, seed: int) -> Vectors:

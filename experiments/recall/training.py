@@ -21,7 +21,7 @@ from experiments.datasets.ragged import Ragged
 from experiments.datasets.samples import TrainingSamples, left_out
 from experiments.recall.uni_fedrec import FirstModel
 from experiments.recall.warm import Rows
-from experiments.simulation.clients import Device, OneProcess
+from experiments.simulation.clients import OneProcess, SimulatedDevice
 from experiments.simulation.protections import local_laplace
 from experiments.simulation.readers import Library, SimulatedReader
 from experiments.simulation.rounds import Protect, Rounds, Trained, in_clear, simulate
@@ -35,7 +35,7 @@ RATE = 3e-5
 
 
 @dataclass(frozen=True)
-class Sizes:
+class RecallSizes:
     """Central steps of 64 samples; rounds of so many readers."""
 
     steps: int = 150
@@ -78,7 +78,7 @@ class Everybody:
         return self.library.samples(self.samples.clicks[rows], self.samples.candidates(rows, negatives, rng))
 
 
-class Workshop:
+class RecallTrainer:
     """A first model's graphs, and the samples that it is trained on."""
 
     def __init__(self, first: FirstModel, news: NDArray[np.float32], samples: TrainingSamples) -> None:
@@ -100,11 +100,11 @@ class Workshop:
 
     def by_the_paper(self, rounds: int, cohort: int, seed: int) -> Trained:
         """The live system `uni_fedrec`: the paper's clip, noise and plain steps."""
-        law, optimizer = UNI_FEDREC.protection, UNI_FEDREC.optimizer
-        assert isinstance(law, LocalLaplace)
+        mechanism, optimizer = UNI_FEDREC.protection, UNI_FEDREC.optimizer
+        assert isinstance(mechanism, LocalLaplace)
         assert isinstance(optimizer, Sgd)
         plan = Rounds(rounds, cohort, self._samples.readers, seed)
-        return self._run(self._reader, UNI_FEDREC.samples_limit, plan, optimizer, local_laplace(law))
+        return self._run(self._reader, UNI_FEDREC.samples_limit, plan, optimizer, local_laplace(mechanism))
 
     def _reader(self, reader: int) -> SimulatedReader:
         return SimulatedReader(self._samples, reader, self._library)
@@ -124,5 +124,5 @@ class Workshop:
             negatives=NEGATIVES,
             samples_limit=limit,
         )
-        device = Device(task, self._grad, source, plan.seed)
+        device = SimulatedDevice(task, self._grad, source, plan.seed)
         return simulate(OneProcess(device), self._first.weights, plan, FedAvg(), optimizer, protect=protect)

@@ -23,7 +23,7 @@ from device_app.interests.clusters import average_linkage, membership
 from device_app.interests.quotas import quotas
 from device_app.privacy.noise import SeededNoise, laplace
 from experiments.recall.interests import Channels, lists
-from experiments.recall.measure import Answers
+from experiments.recall.measure import PossibleLists
 from experiments.recall.modes import Study
 from experiments.recall.tower import Vectors
 from experiments.recall.warm import Rows
@@ -105,7 +105,7 @@ class Decomposed:
         scores = (channels @ keys.T).astype(np.float64)
         return cls(channels, scores, tuple(counts), keys, values, values @ seen_as.T)
 
-    def served(self, study: Study, kind: str, *, clip: float, noise_scale: float, draw: int = 1) -> Answers:
+    def served(self, study: Study, kind: str, *, clip: float, noise_scale: float, draw: int = 1) -> PossibleLists:
         """The lists that reports of this kind get; a noise scale of 0 for none, where scores are only bounded."""
         bound: Bound = {"basis_laplace": clipped, "basis_l1": within_l1}[kind](clip)
         sent = bound(self.scores)
@@ -114,12 +114,12 @@ class Decomposed:
             sent = ScorePrior.of(self.keys, self.topics, bound, noise_scale).given(sent)
         return lists(study, Channels(aggregate(sent, self.values), self.counts), SHARPNESS)
 
-    def naive(self, study: Study, *, clip: float, noise_scale: float, draw: int = 1) -> Answers:
+    def naive(self, study: Study, *, clip: float, noise_scale: float, draw: int = 1) -> PossibleLists:
         """The lists of the paper's decoder, which takes noisy scores as they are."""
         sent = clipped(clip)(self.scores) + laplace(SeededNoise(draw), noise_scale, self.scores.shape)
         return lists(study, Channels(aggregate(sent, self.values), self.counts), SHARPNESS)
 
-    def whole(self, study: Study) -> Answers:
+    def whole(self, study: Study) -> PossibleLists:
         """The lists of the channels' own vectors, no basis between."""
         return lists(study, Channels(self.channels, self.counts), SHARPNESS)
 

@@ -37,7 +37,7 @@ class HeldOut:
 
 
 @dataclass(frozen=True)
-class Split:
+class WarmSplit:
     """clicks of the training readers, whole, and the readers held out for measuring."""
 
     train: tuple[Rows, ...]
@@ -65,12 +65,12 @@ def held_out(readers: Sequence[Rows]) -> HeldOut:
     return HeldOut(tuple(history for history, _ in kept), tuple(targets for _, targets in kept))
 
 
-def splits(readers: Sequence[Rows], news: int) -> tuple[Split, Split]:
+def splits(readers: Sequence[Rows], news: int) -> tuple[WarmSplit, WarmSplit]:
     """For validation and for the test. readers: clicks of each, oldest first; those with too few are left out."""
     enough = [clicks for clicks in readers if len(clicks) >= LEAST_CLICKS]
     train, tested = _cut(enough, TEST_SHARE, SEED)
     inner, validated = _cut(train, VALIDATION_SHARE, VALIDATION_SEED)
-    return Split(tuple(inner), held_out(validated), news), Split(tuple(train), held_out(tested), news)
+    return WarmSplit(tuple(inner), held_out(validated), news), WarmSplit(tuple(train), held_out(tested), news)
 
 
 def _cut(readers: Sequence[Rows], share: float, seed: int) -> tuple[list[Rows], list[Rows]]:

@@ -21,7 +21,7 @@ SourceOf = Callable[[int], SampleSource]
 
 
 @dataclass(frozen=True)
-class Device:
+class SimulatedDevice:
     """What every simulated device runs. `seed` fixes each reader's draws in each round, whoever computes them."""
 
     task: LocalTask
@@ -47,7 +47,7 @@ class Clients(Protocol):
 class OneProcess:
     """One client after another, here."""
 
-    device: Device
+    device: SimulatedDevice
 
     def updates(self, params: Params, readers: Sequence[int], round_number: int) -> Iterator[Update]:
         """One update a reader."""
@@ -62,7 +62,7 @@ class ManyProcesses:
         processes: how many; by default the cores this process may use.
     """
 
-    def __init__(self, make_device: Callable[[], Device], processes: int | None = None) -> None:
+    def __init__(self, make_device: Callable[[], SimulatedDevice], processes: int | None = None) -> None:
         self._count = processes or len(os.sched_getaffinity(0))
         self._pool = ProcessPoolExecutor(
             self._count, mp_context=get_context("spawn"), initializer=_settle, initargs=(make_device,)
@@ -84,11 +84,11 @@ class ManyProcesses:
         self._pool.shutdown(cancel_futures=True)
 
 
-_device_here: Device | None = None
+_device_here: SimulatedDevice | None = None
 """This worker's device, set once by `_settle` in a process that does nothing else."""
 
 
-def _settle(make_device: Callable[[], Device]) -> None:
+def _settle(make_device: Callable[[], SimulatedDevice]) -> None:
     global _device_here
     _device_here = make_device()
 

@@ -36,14 +36,14 @@ class GeneratorNoise:
         return self.rng.bytes(n)
 
 
-def local_laplace(law: LocalLaplace) -> Protect:
+def local_laplace(protection: LocalLaplace) -> Protect:
     """Elementwise clip and Laplace noise on the device (ALGORITHMS 2.5, 4.2)."""
 
     def protect(update: Update, rng: np.random.Generator) -> Mapping[str, NDArray[np.float32]]:
-        clipped = clip_elementwise(SharedUpdate(update.tensors, LABORATORY), law.clip)
+        clipped = clip_elementwise(SharedUpdate(update.tensors, LABORATORY), protection.clip)
         source = GeneratorNoise(rng)
         return {
-            name: np.asarray(tensor + laplace(source, law.scale, tensor.shape), dtype=np.float32)
+            name: np.asarray(tensor + laplace(source, protection.scale, tensor.shape), dtype=np.float32)
             for name, tensor in clipped.tensors.items()
         }
 

@@ -53,11 +53,11 @@ def serve() -> Iterator[Serve]:
     running: list[tuple[uvicorn.Server, threading.Thread]] = []
 
     def start(make: Callable[[int], FastAPI]) -> str:
-        door = socket.socket()
-        door.bind(("127.0.0.1", 0))
-        port = door.getsockname()[1]
+        client = socket.socket()
+        client.bind(("127.0.0.1", 0))
+        port = client.getsockname()[1]
         server = uvicorn.Server(uvicorn.Config(make(port), log_level="error", ws="none"))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [door]}, daemon=True)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [client]}, daemon=True)
         thread.start()
         running.append((server, thread))
         until = time.monotonic() + START_WITHIN_SEC

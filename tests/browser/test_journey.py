@@ -19,9 +19,9 @@ from backend.composition import build_services
 from device_app.app import create_app as device_app
 from device_app.composition import build_device
 from device_app.device import Device
+from device_app.pages.page_key import PageKey
 from device_app.settings import PerformanceSettings
-from device_app.store.byte_log import Traffic
-from device_app.ui.page_key import PageKey
+from device_app.store.byte_log import LoggedRequest
 from tests.browser.conftest import Serve
 from tests.doubles import small_world
 from tests.doubles.small_world import World
@@ -104,9 +104,9 @@ def open_story(page: Page, news_id: str) -> None:
     assert f"First paragraph of {news_id}." in page.inner_text(".prose")
 
 
-def every_entry(device: Device) -> list[Traffic]:
+def every_entry(device: Device) -> list[LoggedRequest]:
     """The whole byte log, newest first."""
-    log = device.parts.shelves.byte_log
+    log = device.parts.stores.byte_log
     return [row for number in range(1, log.entries().pages + 1) for row in log.entries(number).rows]
 
 
@@ -123,13 +123,13 @@ def test_from_the_first_visit_to_a_release_the_reader_helped_to_make(
     assert page.context.request.get(home + "/").status == 403, "without the link"
     page.goto(PageKey.of_profile(device.settings.home, device.settings.port).link("127.0.0.1"))
     assert page.url == home + "/welcome", "the key is no longer in the address"
-    until(page, lambda: page.get_by_role("checkbox").count() == 6, "the sections of the common list")
+    until(page, lambda: page.get_by_role("checkbox").count() == 6, "the sections of the default list")
     page.get_by_label("Sport").check()
     page.get_by_role("button", name="Make my feed").click()
     page.wait_for_url(home + "/")
     cold = stories(page)
     assert len(cold) >= 25
-    until(page, lambda: not device.parts.shelves.news.without_body(stories(page)), "texts of the whole list")
+    until(page, lambda: not device.parts.stores.news.without_body(stories(page)), "texts of the whole list")
     cold = stories(page)
 
     # Of a section that was not picked, and of its rarest topic: the rise is due to the clicks alone.
@@ -138,15 +138,15 @@ def test_from_the_first_visit_to_a_release_the_reader_helped_to_make(
         (one for one in cold if section_of[one] != "sport"),
         key=lambda one: [topic_of(each) for each in cold].count(topic_of(one)),
     )
-    topic, shelf = topic_of(mine), f"{home}/explore/{section_of[mine]}"
-    before = device.parts.shelves.byte_log.entries().rows[0].id
+    topic, listed = topic_of(mine), f"{home}/explore/{section_of[mine]}"
+    before = device.parts.stores.byte_log.entries().rows[0].id
     open_story(page, mine)
     like = page.get_by_role("button", name="More like this")
     like.click()
     page.wait_for_function("document.querySelector('button[value=like]').ariaPressed === 'true'")
-    page.goto(shelf)
+    page.goto(listed)
     for news_id in [one for one in stories(page) if topic_of(one) == topic and one != mine][:4]:
-        page.goto(shelf)
+        page.goto(listed)
         open_story(page, news_id)
     opened = [entry.news_id for entry in device.history().entries]
     assert len(opened) == 5
@@ -174,7 +174,7 @@ def test_from_the_first_visit_to_a_release_the_reader_helped_to_make(
     report = next(entry for entry in every_entry(device) if entry.purpose == "recall")
     page.locator(f"a[href='/privacy/requests/{report.id}']").first.click()
     shown = page.get_by_label("Request line and headers").inner_text()
-    kept = device.parts.shelves.byte_log.entry(report.id)
+    kept = device.parts.stores.byte_log.entry(report.id)
     assert kept is not None
     assert shown.split() == kept.head.decode().split()
     assert shown.startswith("POST /v1/recall HTTP/1.1")

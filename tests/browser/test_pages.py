@@ -10,8 +10,8 @@ from axe_playwright_python.sync_playwright import Axe
 from fastapi import FastAPI
 from playwright.sync_api import Browser, BrowserContext, Page
 
-from device_app.ui.guard import LocalGuard
-from device_app.ui.routes import router
+from device_app.pages.local_origin import LocalOriginMiddleware
+from device_app.pages.routes import router
 from tests.browser.conftest import Serve
 from tests.doubles.pages_device import PagesDevice
 from tests.doubles.pages_reader import page_key
@@ -48,7 +48,7 @@ class Standing:
         def make(port: int) -> FastAPI:
             app = FastAPI(openapi_url=None)
             app.include_router(router(device))  # type: ignore[arg-type]
-            app.add_middleware(LocalGuard, port=port, key=page_key(port))
+            app.add_middleware(LocalOriginMiddleware, port=port, key=page_key(port))
             return app
 
         return make
@@ -80,7 +80,7 @@ class Watched:
 
 
 @pytest.fixture
-def desk(chromium: Browser, standing: Standing) -> Iterator[Watched]:
+def feed_context(chromium: Browser, standing: Standing) -> Iterator[Watched]:
     """A typical device at a desk's width, in light."""
     context = chromium.new_context(viewport={"width": 1440, "height": 900}, color_scheme="light")
     home = standing.address("typical")
@@ -127,9 +127,11 @@ def test_no_page_breaks_an_axe_rule_calls_a_stranger_logs_an_error_or_scrolls_si
     assert len(expected) == (1 if kind == "typical" else 0), "only the page of an unknown story may be missing"
 
 
-def test_the_keyboard_walks_the_feed_opens_a_story_and_finds_the_way_back(desk: Watched, standing: Standing) -> None:
-    page = desk.page
-    page.goto(desk.home + "/")
+def test_the_keyboard_walks_the_feed_opens_a_story_and_finds_the_way_back(
+    feed_context: Watched, standing: Standing
+) -> None:
+    page = feed_context.page
+    page.goto(feed_context.home + "/")
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "Skip to the news"
     page.keyboard.press("j")
@@ -144,17 +146,17 @@ def test_the_keyboard_walks_the_feed_opens_a_story_and_finds_the_way_back(desk: 
     page.wait_for_url("**/story/**")
     assert standing.devices["typical"].opened[-1] == (chosen.removeprefix("n-"), "feed-1")
     page.go_back()
-    page.wait_for_url(desk.home + "/")
+    page.wait_for_url(feed_context.home + "/")
     after = page.evaluate(f"document.getElementById('{chosen}').getBoundingClientRect().top")
     assert abs(after - before) < 3
 
 
-def test_every_stop_of_the_tab_key_shows_a_focus_ring(desk: Watched) -> None:
-    desk.page.goto(desk.home + "/privacy")
+def test_every_stop_of_the_tab_key_shows_a_focus_ring(feed_context: Watched) -> None:
+    feed_context.page.goto(feed_context.home + "/privacy")
     bare: list[str] = []
     for _ in range(60):
-        desk.page.keyboard.press("Tab")
-        ring = desk.page.evaluate(
+        feed_context.page.keyboard.press("Tab")
+        ring = feed_context.page.evaluate(
             "(() => { const on = document.activeElement; const style = getComputedStyle(on);"
             " return [on.outerHTML.slice(0, 80), style.outlineStyle, parseFloat(style.outlineWidth)]; })()"
         )
@@ -165,9 +167,11 @@ def test_every_stop_of_the_tab_key_shows_a_focus_ring(desk: Watched) -> None:
     assert bare == []
 
 
-def test_a_like_is_shown_at_once_and_reaches_the_device_without_a_new_page(desk: Watched, standing: Standing) -> None:
-    page = desk.page
-    page.goto(desk.home + "/")
+def test_a_like_is_shown_at_once_and_reaches_the_device_without_a_new_page(
+    feed_context: Watched, standing: Standing
+) -> None:
+    page = feed_context.page
+    page.goto(feed_context.home + "/")
     page.evaluate("window.stillHere = true")
     button = page.locator("#n-newsroom\\:0003 button[value=like]")
     button.focus()
@@ -182,9 +186,9 @@ def test_a_like_is_shown_at_once_and_reaches_the_device_without_a_new_page(desk:
     assert standing.devices["typical"].reacted["newsroom:0003"] == set()
 
 
-def test_a_refused_like_is_taken_back_and_says_so(desk: Watched) -> None:
-    page = desk.page
-    page.goto(desk.home + "/")
+def test_a_refused_like_is_taken_back_and_says_so(feed_context: Watched) -> None:
+    page = feed_context.page
+    page.goto(feed_context.home + "/")
     page.route("**/react", lambda route: route.abort())
     button = page.locator("#n-newsroom\\:0005 button[value=save]")
     button.focus()
@@ -212,16 +216,18 @@ def test_without_scripts_every_form_still_works(chromium: Browser, standing: Sta
     context.close()
 
 
-def test_no_style_sheet_or_script_is_stopped_by_the_content_policy_of_the_pages(desk: Watched) -> None:
-    desk.page.goto(desk.home + "/")
-    asked = desk.page.locator("link[rel=stylesheet]").count()
-    assert desk.page.evaluate("document.styleSheets.length") == asked > 1
-    assert desk.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(251, 249, 244)"
+def test_no_style_sheet_or_script_is_stopped_by_the_content_policy_of_the_pages(feed_context: Watched) -> None:
+    feed_context.page.goto(feed_context.home + "/")
+    asked = feed_context.page.locator("link[rel=stylesheet]").count()
+    assert feed_context.page.evaluate("document.styleSheets.length") == asked > 1
+    assert feed_context.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(251, 249, 244)"
 
 
-def test_a_reader_searches_by_keyboard_saves_opens_comes_back_and_deletes(desk: Watched, standing: Standing) -> None:
-    page, device = desk.page, standing.devices["typical"]
-    page.goto(desk.home + "/")
+def test_a_reader_searches_by_keyboard_saves_opens_comes_back_and_deletes(
+    feed_context: Watched, standing: Standing
+) -> None:
+    page, device = feed_context.page, standing.devices["typical"]
+    page.goto(feed_context.home + "/")
     page.keyboard.press("/")
     assert page.evaluate("document.activeElement.id") == "find"
     page.keyboard.type("harbour")
@@ -244,9 +250,9 @@ def test_a_reader_searches_by_keyboard_saves_opens_comes_back_and_deletes(desk: 
     assert len(device.found) == 1, "this view remembers what was opened from results"
     page.locator("a[data-back]").click()
     page.wait_for_url("**/search?q=harbour**")
-    page.goto(desk.home + "/searches")
+    page.goto(feed_context.home + "/searches")
     page.get_by_role("button", name="Delete the search harbour").click()
     page.wait_for_selector("text=The search is deleted from this device.")
     assert device.saved_searches == []
-    assert desk.strangers == []
-    assert desk.errors == []
+    assert feed_context.strangers == []
+    assert feed_context.errors == []

@@ -13,7 +13,7 @@ import typer.main
 from click.testing import CliRunner
 
 import ownfeed
-from experiments.commands.bench import Bench
+from experiments.commands.bench import BenchName
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -114,7 +114,7 @@ def test_every_command_in_the_readme_exists_with_the_options_it_shows() -> None:
 
 
 def test_what_the_readme_says_of_a_choice_is_a_choice() -> None:
-    assert {one.value for one in Bench} == set(
+    assert {one.value for one in BenchName} == set(
         re.search(r"ownfeed bench latency\s+# or: (.*)", README)[1].replace(" ", "").split(",")  # type: ignore[index]
     ) | {"latency"}
 

@@ -26,17 +26,17 @@ CHANCE_FOR_PAGE_AND_PAUSES = {
     "feed/build.py": "handed on",
     "feed/exploration.py": "which section to show",
     "feed/slots.py": "which fresh story to show",
-    "ui/art.py": "pictures, by the news id",
-    "ui/inks.py": "pictures, by the news id",
-    "ui/motifs.py": "pictures, by the news id",
-    "ui/motifs_arts.py": "pictures, by the news id",
+    "pages/art/drawing.py": "pictures, by the news id",
+    "pages/art/colours.py": "pictures, by the news id",
+    "pages/art/motifs.py": "pictures, by the news id",
+    "pages/art/motifs_arts.py": "pictures, by the news id",
 }
 """Where Python's random may be used, and for what: never for anything that leaves the device."""
 SIMULATION_AND_DRAWS = {
     "fleet/fleet.py": "simulated readers",
     "training/computation.py": "which of the reader's own samples a round uses",
-    "training/views/processes.py": "the same, for views in a simulation",
-    "training/views/worker.py": "which of a view's own samples a round uses",
+    "training/multiview/processes.py": "the same, for views in a simulation",
+    "training/multiview/worker.py": "which of a view's own samples a round uses",
 }
 
 

@@ -14,17 +14,17 @@ from device_app.privacy.presence import seal_check_in
 from device_app.privacy.reports import seal_nothing
 from device_app.store.byte_log import ByteLog
 from device_app.store.database import Database
-from device_app.uplink.http import Door
+from device_app.uplink.http import HttpClient
 from device_app.uplink.in_process import InProcess
 from device_app.wire.ids import PROTOCOL_HEADER, PROTOCOL_VERSION
 from device_app.wire.rounds import CheckIn
 from tests.doubles.recall_app import Running, running
 
 CHECK_IN = CheckIn(protocol=PROTOCOL_VERSION, release="r1", tasks=("recall",))
-ASKS: dict[str, Callable[[Door], object]] = {
-    "a release": lambda door: door.get("/v1/releases/current", words="A look.", purpose="sync"),
-    "recall": lambda door: door.deliver(seal_nothing(release="r1", limit=50), "/v1/recall", purpose="recall"),
-    "a place": lambda door: door.deliver(seal_check_in(CHECK_IN), "/v1/rounds/check-in", purpose="training"),
+ASKS: dict[str, Callable[[HttpClient], object]] = {
+    "a release": lambda client: client.get("/v1/releases/current", words="A look.", purpose="sync"),
+    "recall": lambda client: client.deliver(seal_nothing(release="r1", limit=50), "/v1/recall", purpose="recall"),
+    "a place": lambda client: client.deliver(seal_check_in(CHECK_IN), "/v1/rounds/check-in", purpose="training"),
 }
 each_ask = pytest.mark.parametrize("ask", ASKS.values(), ids=ASKS)
 
@@ -42,16 +42,16 @@ def log(tmp_path: Path) -> Iterator[ByteLog]:
     database.close()
 
 
-def door_to(transport: httpx.BaseTransport, log: ByteLog) -> Door:
-    return Door("http://backend", log, lambda: datetime(2026, 11, 20, tzinfo=UTC), transport)
+def client_to(transport: httpx.BaseTransport, log: ByteLog) -> HttpClient:
+    return HttpClient("http://backend", log, lambda: datetime(2026, 11, 20, tzinfo=UTC), transport)
 
 
 @each_ask
 def test_ends_of_one_version_understand_each_other(
-    server: Running, log: ByteLog, ask: Callable[[Door], object]
+    server: Running, log: ByteLog, ask: Callable[[HttpClient], object]
 ) -> None:
     inside = InProcess(server.app)
-    ask(door_to(inside, log))
+    ask(client_to(inside, log))
     inside.close()
     (line,) = log.entries().rows
     entry = log.entry(line.id)
@@ -61,7 +61,7 @@ def test_ends_of_one_version_understand_each_other(
 
 @each_ask
 def test_a_server_refuses_a_device_of_another_version_whatever_it_asks(
-    server: Running, log: ByteLog, ask: Callable[[Door], object], monkeypatch: pytest.MonkeyPatch
+    server: Running, log: ByteLog, ask: Callable[[HttpClient], object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("device_app.uplink.http.PROTOCOL_VERSION", PROTOCOL_VERSION + 1)
     answers: list[httpx.Response] = []
@@ -73,7 +73,7 @@ def test_a_server_refuses_a_device_of_another_version_whatever_it_asks(
             answers[0].read()
             return httpx.Response(200, json={})  # not what the device sees: only what the server said counts here
 
-    ask(door_to(Overheard(), log))
+    ask(client_to(Overheard(), log))
     inside.close()
     problem = answers[0].json()
     assert answers[0].status_code == 400
@@ -84,12 +84,12 @@ def test_a_server_refuses_a_device_of_another_version_whatever_it_asks(
 
 @each_ask
 def test_a_device_refuses_a_server_of_another_version_whatever_it_answers(
-    server: Running, log: ByteLog, ask: Callable[[Door], object], monkeypatch: pytest.MonkeyPatch
+    server: Running, log: ByteLog, ask: Callable[[HttpClient], object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("backend.guard.SPOKEN", (PROTOCOL_HEADER.encode(), b"%d" % (PROTOCOL_VERSION + 1)))
+    monkeypatch.setattr("backend.request_limits.SPOKEN", (PROTOCOL_HEADER.encode(), b"%d" % (PROTOCOL_VERSION + 1)))
     inside = InProcess(server.app)
     with pytest.raises(BackendRefused, match=f"another version.*This device speaks version {PROTOCOL_VERSION};"):
-        ask(door_to(inside, log))
+        ask(client_to(inside, log))
     inside.close()
 
 

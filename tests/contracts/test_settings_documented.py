@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 import backend.settings
 import device_app.settings
-from backend.errors import SettingsRefused
+from backend.errors import BackendSettingsRefused
 from backend.settings import BackendSettings, load_settings
 from device_app.settings import DeviceSettings
 
@@ -72,7 +72,7 @@ def test_an_unknown_setting_is_refused_by_name_and_none_can_be_changed_later(kin
 
 def test_a_misspelt_key_in_either_table_of_the_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "ownfeed.toml").write_text("[backend]\nprot = 1\n[device]\nprot = 1\n", encoding="utf-8")
-    with pytest.raises(SettingsRefused, match="prot"):
+    with pytest.raises(BackendSettingsRefused, match="prot"):
         load_settings()
     with pytest.raises(ValidationError, match="prot"):
         DeviceSettings()

@@ -11,19 +11,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.counting.book import CountMade
-from backend.counting.estimate import Counted
 from backend.errors import OwnfeedError
-from backend.federation.client_addresses import AddressRules, ClientAddresses
+from backend.federation.accounting.spending import Spending, SpentRound
 from backend.federation.errors import RoundUnderWay
-from backend.federation.looks import Looks
+from backend.federation.rounds.client_addresses import AddressRules, ClientAddresses
+from backend.federation.rounds.polls import PollCounter
+from backend.federation.rounds.scheduling import Schedule, ScheduleStatus
 from backend.federation.scores import Score
-from backend.federation.spending import Spending, SpentRound
-from backend.federation.timetable import Schedule, Timings
 from backend.latency import LatencyLog
-from backend.news.pool import IngestRow, PoolCounts, PoolRow
+from backend.news.pool import IngestSummary, PoolCounts, PoolRow
 from backend.news.report import Rejection
-from backend.recall.gate import IndexStatus
+from backend.popularity.estimate import Counted
+from backend.popularity.store import CountMade
+from backend.recall.index_selection import IndexStatus
 from backend.releases.store import PublishedRelease, ReleaseDraft
 from device_app.wire.releases import BlobRef, ModelEntry, RecallProtocol, ReleaseManifest
 from device_app.wire.rounds import RoundStatus
@@ -112,14 +112,16 @@ class StandInPool:
         sources = {"newsroom": 5_800, "https://courant.example/rss.xml": 31}
         return PoolCounts(412, 5_831, 20, len(self.taken_down), sources, SECTIONS, {"a" * 64: 5_831})
 
-    def ingests(self, limit: int = 20) -> list[IngestRow]:
+    def ingests(self, limit: int = 20) -> list[IngestSummary]:
         """Runs, newest first."""
         if self.empty:
             return []
         broken = "the feed is HTML, not RSS or Atom"
         return [
-            IngestRow("https://courant.example/rss.xml", NOW - timedelta(minutes=40), 1.2, 0, 0, 0, 0, 0, 0, broken),
-            IngestRow("newsroom", NOW - timedelta(hours=2), 6.4, 5_800, 0, 0, 20, 0, 3, None, REJECTED),
+            IngestSummary(
+                "https://courant.example/rss.xml", NOW - timedelta(minutes=40), 1.2, 0, 0, 0, 0, 0, 0, broken
+            ),
+            IngestSummary("newsroom", NOW - timedelta(hours=2), 6.4, 5_800, 0, 0, 20, 0, 3, None, REJECTED),
         ][:limit]
 
     def live(self, now: datetime) -> list[PoolRow]:
@@ -202,21 +204,21 @@ class StandInTimetable:
     paused: bool = False
     schedule: Schedule | None = None
 
-    def timings(self) -> Timings:
+    def timings(self) -> ScheduleStatus:
         """As they stand."""
-        return Timings(self.paused, self.schedule, None, None)
+        return ScheduleStatus(self.paused, self.schedule, None, None)
 
-    def pause(self) -> Timings:
+    def pause(self) -> ScheduleStatus:
         """Remember it."""
         self.paused = True
         return self.timings()
 
-    def resume(self) -> Timings:
+    def resume(self) -> ScheduleStatus:
         """Remember it."""
         self.paused = False
         return self.timings()
 
-    def set(self, schedule: Schedule | None) -> Timings:
+    def set(self, schedule: Schedule | None) -> ScheduleStatus:
         """Remember it."""
         self.schedule = schedule
         return self.timings()
@@ -230,8 +232,8 @@ class StandInCoordinator:
     opened: list[dict[str, Any]] = field(default_factory=list)
     cancelled: list[str] = field(default_factory=list)
 
-    looks: Looks = field(default_factory=lambda: Looks(lambda: NOW))
-    timetable: StandInTimetable = field(default_factory=lambda: StandInTimetable())
+    polls: PollCounter = field(default_factory=lambda: PollCounter(lambda: NOW))
+    scheduler: StandInTimetable = field(default_factory=lambda: StandInTimetable())
 
     def _status(self, number: int, state: Any, reason: str | None = None) -> RoundStatus:
         opened = NOW - timedelta(minutes=(8 - number) * 30, seconds=8)

@@ -27,9 +27,9 @@ def share(feed: Feed, topic: str) -> float:
 
 
 def click_on(device: Device, backend: FakeBackend, topic: str, clicks: int, clock: StillClock) -> None:
-    """Open news of a topic from the common list, as a reader of Explore would."""
-    front = {card.id for shelf in device.explore() for card in shelf.cards}
-    wanted = [row for row in backend.pool.of_topic(topic) if backend.pool.cards[row].id in front]
+    """Open news of a topic from the default list, as a reader of Explore would."""
+    default_list = {card.id for listed in device.explore() for card in listed.cards}
+    wanted = [row for row in backend.pool.of_topic(topic) if backend.pool.cards[row].id in default_list]
     assert len(wanted) >= clicks
     for row in wanted[:clicks]:
         clock.go_on(30)

@@ -134,7 +134,7 @@ def unit(rows: NDArray[np.floating]) -> NDArray[np.float32]:
     return np.asarray(rows / np.linalg.norm(rows, axis=-1, keepdims=True), dtype=np.float32)
 
 
-def some_turn(seed: int, *, reflect: bool = False) -> NDArray[np.float64]:
+def some_alignment(seed: int, *, reflect: bool = False) -> NDArray[np.float64]:
     """A random orthogonal matrix [D, D], of determinant -1 where it reflects."""
     matrix, _ = np.linalg.qr(np.random.default_rng(seed).normal(size=(DIM, DIM)))
     if (np.linalg.det(matrix) < 0) != reflect:

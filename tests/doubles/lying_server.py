@@ -80,7 +80,7 @@ class LyingServer(httpx.BaseTransport):
 
     honest: httpx.BaseTransport
     listed: CountList
-    law: SecureSum
+    protection: SecureSum
     clock: Callable[[], datetime]
     cohort: int = 10
     cohort_minimum: int = 10
@@ -99,7 +99,7 @@ class LyingServer(httpx.BaseTransport):
     def again(self) -> None:
         """Another round, with members invented anew."""
         count = len(self.listed.news)
-        self.terms = self.law.terms(
+        self.terms = self.protection.terms(
             f"round-{self.number}", cohort=self.cohort, cohort_minimum=self.cohort_minimum, coordinates=2 * count
         )
         self.material = self.listed.model_dump_json().encode()
@@ -110,7 +110,7 @@ class LyingServer(httpx.BaseTransport):
             task="count",
             shapes={DISPLAYED: (count,), CLICKED: (count,)},
             materials={MATERIAL: BlobRef(sha256=sha256(self.material).hexdigest(), size_bytes=len(self.material))},
-            protection=self.law,
+            protection=self.protection,
             closes_at=self.clock() + timedelta(hours=1),
             terms=self.terms,
         )

@@ -12,20 +12,20 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from device_app.errors import UnknownNews
+from device_app.errors import NewsNotHere
 from device_app.feed.article import Article
 from device_app.feed.item import Feed, FeedItem, Reason, Slot
 from device_app.interests.cluster import InterestCluster
+from device_app.pages.explore_view import ExploreSection
+from device_app.pages.history_view import HistoryEntry, HistoryPage
+from device_app.pages.latency_view import LatencyView
+from device_app.pages.privacy_view import PrivacyView
+from device_app.pages.searches_view import SearchesView, SearchLine, TopicLine, use_of
+from device_app.pages.status_view import StatusView
+from device_app.pages.traffic_view import RequestGroup, Shown, TrafficDetail
+from device_app.pages.training_view import TrainingView
 from device_app.settings import PrivacySettings, with_overrides
 from device_app.store.searches import SavedSearch
-from device_app.views.explore import ExploreSection
-from device_app.views.history import HistoryEntry, HistoryPage
-from device_app.views.latency import LatencyView
-from device_app.views.privacy import PrivacyView
-from device_app.views.searches import SearchesView, SearchLine, TopicLine, use_of
-from device_app.views.status import StatusView
-from device_app.views.traffic import Looks, Shown, Traffic
-from device_app.views.training import TrainingView
 from device_app.wire.news import NewsCard
 from tests.doubles import pages_traffic
 from tests.doubles.pages_figures import privacy_view, training_view, waterfalls
@@ -87,10 +87,10 @@ class PagesDevice:
         return tuple(cards)
 
     def card(self, news_id: str) -> NewsCard:
-        """The card, or UnknownNews as the device raises it."""
+        """The card, or NewsNotHere as the device raises it."""
         found = next((card for card in self.cards if card.id == news_id), None)
         if found is None:
-            raise UnknownNews(news_id)
+            raise NewsNotHere(news_id)
         return found
 
     def status(self) -> StatusView:
@@ -115,7 +115,7 @@ class PagesDevice:
             clicks={"empty": 0, "typical": 42, "overfull": 10_000, "offline": 42}[self.kind],
             chosen_sections=self.chosen,
             training=self.settings.training,
-            troubles=(),
+            alerts=(),
         )
 
     def feed(self, *, refresh: bool = False) -> Feed:
@@ -302,11 +302,11 @@ class PagesDevice:
         """A day of requests, a ledger and a report."""
         return privacy_view(self.kind, self.settings, self.now, page, shown)
 
-    def looks(self, oldest_id: int, newest_id: int, page: int = 1) -> Looks | None:
+    def polls(self, oldest_id: int, newest_id: int, page: int = 1) -> RequestGroup | None:
         """Ten looks of fourteen."""
-        return pages_traffic.looks(self.now, oldest_id, newest_id, page)
+        return pages_traffic.polls(self.now, oldest_id, newest_id, page)
 
-    def traffic(self, entry_id: int) -> Traffic | None:
+    def traffic(self, entry_id: int) -> TrafficDetail | None:
         """One request; number 2 has no body, number 6 one that is not JSON."""
         return pages_traffic.traffic(self.now, entry_id)
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from datetime import date, datetime, timedelta
 from random import Random
 
+from device_app.pages.latency_view import LatencyView, latency_view, waterfall
+from device_app.pages.modes_view import PoolFacts, mechanism_facts, mode_facts
+from device_app.pages.privacy_view import BudgetView, ChainHead, CountFacts, LedgerDay, PrivacyView, ReportPair
+from device_app.pages.sources_view import SourceFacts, SourcesView
+from device_app.pages.sums_view import AloneView, SumCost
+from device_app.pages.traffic_view import Shown
+from device_app.pages.training_view import RoundFacts, TrainingView, UpdateFacts
 from device_app.privacy.composed import composed
 from device_app.ranking.groups import OwnGroup
 from device_app.settings import PrivacySettings
-from device_app.views.latency import LatencyView, latency_view, waterfall
-from device_app.views.modes import PoolFacts, mechanism_facts, mode_facts
-from device_app.views.privacy import BudgetView, ChainHead, CountFacts, LedgerDay, PrivacyView, ReportPair
-from device_app.views.sources import SourceFacts, SourcesView
-from device_app.views.sums import AloneView, SumCost
-from device_app.views.traffic import Shown
-from device_app.views.training import Contribution, TrainingView, UpdateFacts
 from device_app.wire.protections import LocalLaplace
 from device_app.wire.releases import BlobRef, Codebook, RecallProtocol
 from device_app.wire.rounds import RoundStatus
@@ -126,7 +126,7 @@ def training_view(kind: Kind, settings: PrivacySettings, now: datetime, paused: 
         closes_at=now + timedelta(seconds=52),
     )
     done = tuple(
-        Contribution(
+        RoundFacts(
             f"round-{k}",
             "uni_fedrec",
             f"r{k}",

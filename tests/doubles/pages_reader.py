@@ -5,9 +5,9 @@ from __future__ import annotations
 from fastapi import FastAPI
 from starlette.testclient import TestClient
 
-from device_app.ui.guard import LocalGuard
-from device_app.ui.page_key import PageKey
-from device_app.ui.routes import router
+from device_app.pages.local_origin import LocalOriginMiddleware
+from device_app.pages.page_key import PageKey
+from device_app.pages.routes import router
 from tests.doubles.pages_device import PagesDevice
 
 HOME = "http://127.0.0.1:8401"
@@ -34,7 +34,7 @@ class Reader:
         self.device = PagesDevice(kind)  # type: ignore[arg-type]
         app = FastAPI(openapi_url=None)
         app.include_router(router(self.device))  # type: ignore[arg-type]
-        app.add_middleware(LocalGuard, port=8401, key=page_key())
+        app.add_middleware(LocalOriginMiddleware, port=8401, key=page_key())
         self.client = TestClient(app, base_url=HOME, follow_redirects=False, headers=FOLLOWS_A_LINK)
         enter(self.client, page_key())
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Literal
 
-from device_app.views.traffic import Looks, Shown, Traffic, TrafficEntry, TrafficLine, TrafficLog
+from device_app.pages.traffic_view import RequestGroup, Shown, TrafficDetail, TrafficEntry, TrafficLine, TrafficLog
 
 Kind = Literal["empty", "typical", "overfull", "offline"]
 
@@ -21,13 +21,13 @@ def log(kind: Kind, now: datetime, page: int, shown: Shown) -> TrafficLog:
     return TrafficLog(shown, tuple(lines), page, 40 if kind == "overfull" else 1, total, 4)
 
 
-def looks(now: datetime, oldest_id: int, newest_id: int, page: int) -> Looks | None:
+def polls(now: datetime, oldest_id: int, newest_id: int, page: int) -> RequestGroup | None:
     """Ten looks of fourteen."""
     entry = next((one for one in _entries(now) if one.entry_id == newest_id), None)
-    return None if entry is None else Looks(entry, oldest_id, page, 2, 14, _as_line(entry).looks)
+    return None if entry is None else RequestGroup(entry, oldest_id, page, 2, 14, _as_line(entry).polls)
 
 
-def traffic(now: datetime, entry_id: int) -> Traffic | None:
+def traffic(now: datetime, entry_id: int) -> TrafficDetail | None:
     """One request; number 2 has no body, number 6 one that is not JSON."""
     entry = next((one for one in _entries(now) if one.entry_id == entry_id), None)
     if entry is None:
@@ -42,15 +42,15 @@ def traffic(now: datetime, entry_id: int) -> Traffic | None:
     answer = "" if entry.status is None else "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n"
     trouble = "no answer within 10 s" if entry.status is None else None
     gone = entry_id == 4
-    return Traffic(entry, head, b"" if gone else body, not gone, len(body), answer, trouble)
+    return TrafficDetail(entry, head, b"" if gone else body, not gone, len(body), answer, trouble)
 
 
 def _as_line(entry: TrafficEntry) -> TrafficLine:
     count = 14 if entry.entry_id == 1 else 1
-    looks = tuple(replace(entry, at=entry.at - timedelta(seconds=5 * at)) for at in range(10)) if count > 1 else ()
+    polls = tuple(replace(entry, at=entry.at - timedelta(seconds=5 * at)) for at in range(10)) if count > 1 else ()
     return TrafficLine(
         **vars(entry), count=count, oldest_id=1, first_at=entry.at - timedelta(seconds=65), unanswered=0,
-        looks=looks,
+        polls=polls,
     )  # fmt: skip
 
 
@@ -59,7 +59,7 @@ def _entries(now: datetime) -> tuple[TrafficEntry, ...]:
     rows = (
         ("Asks for the current release", "GET", "/releases/current", 212, 1_890, 200, 3.2, 0.0),
         (
-            "Asks for the common list, the same for every device",
+            "Asks for the default list, the same for every device",
             "GET",
             "/news/front?limit=600",
             230,

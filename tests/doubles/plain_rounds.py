@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Engine
 
-from backend.federation.coordinator import Coordinator
+from backend.federation.rounds.coordinator import Coordinator
 from backend.federation.systems import SYSTEMS
 from backend.releases.store import ReleaseStore
 from device_app.wire.ids import PROTOCOL_VERSION

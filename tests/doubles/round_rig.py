@@ -18,23 +18,23 @@ from sqlalchemy import Engine
 
 from backend.api import admin, releases, rounds, sums
 from backend.api.uploads import Uploads
-from backend.counting.book import CountBook
-from backend.federation.coordinator import Coordinator
+from backend.federation.rounds.coordinator import Coordinator
 from backend.federation.systems import SYSTEMS
-from backend.guard import Guard
+from backend.popularity.store import CountRepository
 from backend.problems import install_problems
 from backend.releases.store import ReleaseDraft, ReleaseStore
+from backend.request_limits import RequestLimits
 from device_app.composition import utc_now
 from device_app.privacy.budget import Ledger
 from device_app.privacy.noise import SeededNoise
 from device_app.settings import PrivacySettings
-from device_app.shelves import Shelves
+from device_app.stores import DeviceStores
 from device_app.sync.materials import MaterialSync
 from device_app.sync.release import current_release
 from device_app.sync.releases import ReleaseSync
-from device_app.training.reading import Reading
+from device_app.training.stored_samples import StoredSamples
 from device_app.training.trainer import Trainer
-from device_app.uplink.http import Door
+from device_app.uplink.http import HttpClient
 from device_app.uplink.server import Uplink
 from device_app.wire.releases import ModelEntry, RecallProtocol
 from device_app.wire.tensors import pack
@@ -128,7 +128,7 @@ class BackendRig:
             coordinator=coordinator,
             admin_token=TOKEN,
             live=SimpleNamespace(current=SimpleNamespace(encoder=ENCODER)),
-            counts=CountBook(engine, half_life_hours=24.0),
+            counts=CountRepository(engine, half_life_hours=24.0),
             uploads=Uploads(folder / "uploads", threads=1, limit=64, limit_bytes=2**30),
             settings=SimpleNamespace(index_dir=folder / "index"),
         )
@@ -136,7 +136,7 @@ class BackendRig:
         for each in (releases, rounds, sums, admin):
             app.include_router(each.router(services))  # type: ignore[arg-type]
         install_problems(app)
-        app.add_middleware(Guard)
+        app.add_middleware(RequestLimits)
         return cls(folder, clock, engine, store, coordinator, app)
 
 
@@ -153,7 +153,7 @@ class DeviceRig:
     idle_sec: float = 0.0
     blob_folder: Path | None = None
     trusted_key: bytes | None = None
-    shelves: Shelves = field(init=False)
+    stores: DeviceStores = field(init=False)
     trainer: Trainer = field(init=False)
 
     def __post_init__(self) -> None:
@@ -161,25 +161,25 @@ class DeviceRig:
 
     def start(self) -> None:
         """Begin a process on whatever the store holds: call it again for a restart."""
-        self.shelves = Shelves(self.path, self.blob_folder)
-        self.door = Door("http://backend", self.shelves.byte_log, self.clock, self.transport)
-        self.ledger = Ledger(self.shelves.ledger_book, self.privacy, self.clock)
+        self.stores = DeviceStores(self.path, self.blob_folder)
+        self.client = HttpClient("http://backend", self.stores.byte_log, self.clock, self.transport)
+        self.ledger = Ledger(self.stores.ledger_entries, self.privacy, self.clock)
         self.trainer = Trainer(
-            release=lambda: current_release(self.shelves.releases),
-            reading=Reading(
-                self.shelves.clicks,
-                self.shelves.impressions,
-                self.shelves.news,
+            release=lambda: current_release(self.stores.releases),
+            reading=StoredSamples(
+                self.stores.clicks,
+                self.stores.impressions,
+                self.stores.news,
                 half_life_hours=48.0,
-                counted=self.shelves.counted,
+                counted=self.stores.counted,
             ),
-            database=self.shelves.database,
-            outbox=self.shelves.outbox,
-            participations=self.shelves.participations,
+            database=self.stores.database,
+            outbox=self.stores.outbox,
+            participations=self.stores.participations,
             ledger=self.ledger,
-            uplink=Uplink(self.door),
-            trusted_key=lambda: self.trusted_key or self.shelves.releases.pinned_key(),
-            materials=MaterialSync(self.door, self.shelves.releases.blobs).fetch,
+            uplink=Uplink(self.client),
+            trusted_key=lambda: self.trusted_key or self.stores.releases.pinned_key(),
+            materials=MaterialSync(self.client, self.stores.releases.blobs).fetch,
             noise=SeededNoise(self.seed),
             clock=self.clock,
             draw=lambda _: np.random.default_rng(self.seed),
@@ -189,21 +189,21 @@ class DeviceRig:
 
     def stop(self) -> None:
         """End the process. The transport is not the device's own and stays open."""
-        self.shelves.database.close()
+        self.stores.database.close()
 
     def sync(self) -> bool:
-        return ReleaseSync(self.door, self.shelves.releases, utc_now).refresh()
+        return ReleaseSync(self.client, self.stores.releases, utc_now).refresh()
 
     def release(self) -> str:
-        return current_release(self.shelves.releases).id
+        return current_release(self.stores.releases).id
 
     def read(self, reader: SimulatedReader, pool: SyntheticPool) -> None:
         """Live the reader's past: feeds shown, news clicked."""
         named = {news_id for feed in reader.feeds for news_id in feed.shown}
         rows = [row for row, card in enumerate(pool.cards) if card.id in named]
-        self.shelves.news.put([pool.cards[row] for row in rows], pool.vectors[rows], ENCODER, NOW)
-        with self.shelves.database.transaction():
+        self.stores.news.put([pool.cards[row] for row in rows], pool.vectors[rows], ENCODER, NOW)
+        with self.stores.database.transaction():
             for feed in reader.feeds:
-                self.shelves.impressions.record(feed.feed_id, feed.shown, feed.at)
+                self.stores.impressions.record(feed.feed_id, feed.shown, feed.at)
             for click in reader.clicks:
-                self.shelves.clicks.add(click.news_id, click.feed_id, click.at)
+                self.stores.clicks.add(click.news_id, click.feed_id, click.at)

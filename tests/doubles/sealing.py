@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from device_app.privacy.budget import Ledger
 from device_app.privacy.noise import SystemNoise
-from device_app.privacy.reporters import Reader, Reporter
+from device_app.privacy.reporters import Reporter, ReportInput
 from device_app.privacy.reports import seal_report
 from device_app.privacy.sealed import Sealed
 from device_app.store.drawn_reports import DrawnReports
@@ -13,7 +13,7 @@ from device_app.wire.recall import RecallRequest
 
 
 def sealed_by(
-    reporter: Reporter, reader: Reader, ledger: Ledger, memo: ReportMemo, *, clicks: int
+    reporter: Reporter, reader: ReportInput, ledger: Ledger, memo: ReportMemo, *, clicks: int
 ) -> Sealed[RecallRequest]:
     return seal_report(
         reporter,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from backend.federation.secagg.record import SumRecord
-from backend.federation.secagg.secure_sum import OpenedSum, SecureSum
+from backend.federation.secagg.secure_sum import OpenedSum, SecureSumServer
 from device_app.privacy.sealed import Charge
 from device_app.privacy.secagg import Contribution, MaskedInput, Reply, Step, take_part
 from device_app.privacy.sum_state import SumState, begin_sum
@@ -30,10 +30,10 @@ from device_app.wire.secagg import (
 )
 
 
-def restored(server: SecureSum) -> SecureSum:
+def restored(server: SecureSumServer) -> SecureSumServer:
     """The same sum in a new process, from what is stored."""
     record = SumRecord.model_validate_json(server.record.model_dump_json())
-    return SecureSum(record, copy.deepcopy(server.messages), server.total.copy())
+    return SecureSumServer(record, copy.deepcopy(server.messages), server.total.copy())
 
 
 CHUNK_BYTES = 60_001
@@ -116,7 +116,7 @@ class Device:
             self.payload = step.sealed.payload
 
 
-def deliver(server: SecureSum, device: Device) -> bool:
+def deliver(server: SecureSumServer, device: Device) -> bool:
     """Hand the device's present message to the server."""
     assert device.step is not None
     stage, payload = device.step.state.stage, device.step.sealed.payload
@@ -138,7 +138,7 @@ def chunks(payload: bytes) -> Iterable[bytes]:
     return (payload[at : at + CHUNK_BYTES] for at in range(0, len(payload), CHUNK_BYTES))
 
 
-def answer(server: SecureSum, device: Device) -> Reply:
+def answer(server: SecureSumServer, device: Device) -> Reply:
     """What the server answers to the stage that the device is at, through JSON."""
     name = device.pseudonym
     if device.state.stage == "keys":
@@ -152,7 +152,9 @@ def answer(server: SecureSum, device: Device) -> Reply:
     return Agreements.model_validate_json(server.members.agreements(name).model_dump_json())
 
 
-def run_sum(server: SecureSum, devices: list[Device], gone: Mapping[str, Collection[int]] | None = None) -> OpenedSum:
+def run_sum(
+    server: SecureSumServer, devices: list[Device], gone: Mapping[str, Collection[int]] | None = None
+) -> OpenedSum:
     """The whole protocol. gone: by stage, the places in `devices` that vanish before sending that stage's message."""
     gone = gone or {}
     left = list(range(len(devices)))
@@ -169,9 +171,9 @@ def run_sum(server: SecureSum, devices: list[Device], gone: Mapping[str, Collect
     return server.open()
 
 
-def cohort(terms: SumTerms, *, threshold: int | None = None) -> tuple[SecureSum, list[Device]]:
+def cohort(terms: SumTerms, *, threshold: int | None = None) -> tuple[SecureSumServer, list[Device]]:
     """A server, and as many devices as the terms allow, with random vectors."""
-    server = SecureSum.begin(terms, threshold=threshold)
+    server = SecureSumServer.begin(terms, threshold=threshold)
     return server, [Device.new(n, terms, random_vector(terms.length, terms.bits)) for n in range(terms.cohort)]
 
 

@@ -41,9 +41,9 @@ from backend.releases.store import ReleaseStore
 from backend.settings import BackendSettings
 from device_app.composition import build_device
 from device_app.device import Device
-from device_app.fleet.fleet import Member, read, settle
+from device_app.fleet.fleet import Member, read, warm_up
 from device_app.settings import DeviceSettings, PerformanceSettings, PrivacySettings
-from device_app.training.reading import Reading
+from device_app.training.stored_samples import StoredSamples
 
 DIMENSIONS = 256
 START_WITHIN_SEC = 60.0
@@ -232,11 +232,11 @@ class Overhearing:
 @contextmanager
 def serving(app: ASGIApp, port: int = 0) -> Iterator[str]:
     """Serve an app on this machine over real HTTP."""
-    door = socket.socket()
-    door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    door.bind(("127.0.0.1", port))
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind(("127.0.0.1", port))
     server = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False, ws="none", proxy_headers=False))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [door]}, daemon=True)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
     try:
         until = time.monotonic() + START_WITHIN_SEC
@@ -244,11 +244,11 @@ def serving(app: ASGIApp, port: int = 0) -> Iterator[str]:
             assert thread.is_alive(), "the server ended while starting"
             assert time.monotonic() < until, "the server did not start in time"
             time.sleep(0.02)
-        yield f"http://127.0.0.1:{door.getsockname()[1]}"
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
     finally:
         server.should_exit = True
         thread.join(START_WITHIN_SEC)
-        door.close()
+        listener.close()
 
 
 @dataclass
@@ -313,12 +313,12 @@ class World:
         return (self.settings.data_dir / "server.log").read_text(encoding="utf-8")
 
 
-def settle_to_train(member: Member) -> None:
+def warm_up_to_train(member: Member) -> None:
     """A reader's first visits, until a sample can be made of them: a click with clicks on an earlier feed before it."""
-    settle(member)
-    shelves, release = member.device.parts.shelves, member.device.release()
+    warm_up(member)
+    stores, release = member.device.parts.stores, member.device.release()
     assert release is not None
-    reading = Reading(shelves.clicks, shelves.impressions, shelves.news, half_life_hours=48.0)
+    reading = StoredSamples(stores.clicks, stores.impressions, stores.news, half_life_hours=48.0)
     for _ in range(6):
         if reading.samples(release.manifest.encoder).available:
             return

@@ -49,6 +49,6 @@ def opened(
 
 
 def state_of(device: DeviceRig, round_id: str = "round-1") -> str:
-    found = device.shelves.participations.get(round_id)
+    found = device.stores.participations.get(round_id)
     assert found is not None
     return found.state

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.news.embed.embedder import DESCRIPTION_FILE, HEAD_FILE, state_shelf
+from backend.news.embed.embedder import DESCRIPTION_FILE, HEAD_FILE, state_store
 from backend.news.embed.weights import ALL_MINILM_L6_V2, PACKAGED
 from backend.settings import BackendSettings
 from device_app.wire.tensors import pack
@@ -44,4 +44,4 @@ def keep_words_encoder(settings: BackendSettings, titles: Sequence[str]) -> None
         "parameters": {name: list(value.shape) for name, value in head.items()},
     }
     (folder / DESCRIPTION_FILE).write_text(json.dumps(about), encoding="utf-8")
-    state_shelf(folder).put(titles, [token_states(title) for title in titles])
+    state_store(folder).put(titles, [token_states(title) for title in titles])

@@ -16,8 +16,8 @@ from fastapi import FastAPI
 from starlette.testclient import TestClient
 
 from backend.app import create_app
-from backend.console.door import COOKIE, pass_of
-from backend.federation.coordinator import Coordinator
+from backend.console.auth import COOKIE, pass_of
+from backend.federation.rounds.coordinator import Coordinator
 from backend.settings import BackendSettings
 from device_app.wire.ids import PROTOCOL_VERSION
 from device_app.wire.rounds import CheckIn, SumStage

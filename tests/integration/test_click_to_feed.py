@@ -21,8 +21,8 @@ def share(feed: Feed, topic: str) -> float:
     return sum(item.card.topic == topic for item in personal) / len(personal)
 
 
-def front_of(device: Device, topic: str) -> list[NewsCard]:
-    found = {card.id: card for shelf in device.explore() for card in shelf.cards if card.topic == topic}
+def default_list_of(device: Device, topic: str) -> list[NewsCard]:
+    found = {card.id: card for listed in device.explore() for card in listed.cards if card.topic == topic}
     return list(found.values())
 
 
@@ -49,7 +49,7 @@ def test_clicks_on_a_topic_raise_its_share_and_no_request_names_them(world: Worl
     fetch_texts(device)
     before = len(world.requests())
 
-    clicked = [card.id for card in front_of(device, TOPIC)[:5]]
+    clicked = [card.id for card in default_list_of(device, TOPIC)[:5]]
     assert len(clicked) == 5
     for news_id in clicked:
         article = device.open(news_id, cold.feed_id)
@@ -96,15 +96,15 @@ def test_the_byte_log_is_what_the_server_received(world: World) -> None:
     before = len(world.requests())
     device = world.device("auditor")
     device.feed()
-    for card in front_of(device, TOPIC)[:5]:
+    for card in default_list_of(device, TOPIC)[:5]:
         device.open(card.id)
     device.feed()
     fetch_texts(device)
     received = world.requests()[before:]
-    brief = list(device.parts.shelves.byte_log.entries().rows)[::-1]
+    brief = list(device.parts.stores.byte_log.entries().rows)[::-1]
     assert len(brief) == len(received) >= 5
     for line, one in zip(brief, received, strict=True):
-        entry = device.parts.shelves.byte_log.entry(line.id)
+        entry = device.parts.stores.byte_log.entry(line.id)
         assert entry is not None
         target = one.path + (f"?{one.query}" if one.query else "")
         assert entry.head.split(b"\r\n")[0] == f"{one.method} {target} HTTP/1.1".encode()
@@ -118,7 +118,7 @@ def test_the_byte_log_is_what_the_server_received(world: World) -> None:
 def test_a_report_is_drawn_once_and_sent_again_bit_for_bit_over_refreshes_and_restarts(world: World) -> None:
     device = world.device("refresher", performance=ALWAYS_ASKS)
     device.feed()
-    for card in front_of(device, TOPIC)[:5]:
+    for card in default_list_of(device, TOPIC)[:5]:
         device.open(card.id)
     before = len(world.requests())
     for _ in range(12):
@@ -133,7 +133,7 @@ def test_a_report_is_drawn_once_and_sent_again_bit_for_bit_over_refreshes_and_re
     assert len(set(reports)) == 1
     budget = next(one for one in device.privacy().budgets if one.channel == "reports")
     assert budget.spent_today == 4, "one code of sixteen, drawn once"
-    device.open(front_of(device, "tennis")[0].id)
+    device.open(default_list_of(device, "tennis")[0].id)
     device.feed(refresh=True)
     assert world.requests()[-1].body == reports[0], "one click is not enough for a new report"
 
@@ -143,7 +143,7 @@ def test_with_reports_off_nothing_derived_from_reading_leaves(world: World) -> N
     device.set_privacy(mode="none", training=False)
     device.sync()
     before = len(world.requests())
-    for card in front_of(device, TOPIC)[:6]:
+    for card in default_list_of(device, TOPIC)[:6]:
         device.open(card.id)
     feed = device.feed(refresh=True)
     fetch_texts(device)

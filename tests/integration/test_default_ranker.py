@@ -9,7 +9,7 @@ import pytest
 
 from device_app.device import Device
 from device_app.feed.item import Feed
-from device_app.ranking.features import Situation, feature_columns
+from device_app.ranking.features import FeatureContext, feature_columns
 from device_app.ranking.ranker import Ranker
 from device_app.settings import FeedSettings, PerformanceSettings
 from tests.doubles.small_world import World
@@ -21,7 +21,7 @@ CLICKED = 5
 def read_rowing(device: Device) -> Feed:
     """The feed after five clicks on news of rowing, a topic of the section sport."""
     cold = device.feed()
-    cards = {card.id: card for shelf in device.explore() for card in shelf.cards if card.topic == "rowing"}
+    cards = {card.id: card for listed in device.explore() for card in listed.cards if card.topic == "rowing"}
     for news_id in list(cards)[:CLICKED]:
         device.open(news_id, cold.feed_id)
     return device.feed()
@@ -34,11 +34,11 @@ def test_a_device_ranks_by_the_releases_features_unless_its_reader_chooses_other
     score = Ranker.score
 
     def overhear(
-        self: Ranker, clicks: np.ndarray, candidates: np.ndarray, situation: Situation | None = None
+        self: Ranker, clicks: np.ndarray, candidates: np.ndarray, context_features: FeatureContext | None = None
     ) -> np.ndarray:
-        found = score(self, clicks, candidates, situation)
-        assert situation is not None
-        heard.append(Heard(self.name, clicks, candidates, situation, found))
+        found = score(self, clicks, candidates, context_features)
+        assert context_features is not None
+        heard.append(Heard(self.name, clicks, candidates, context_features, found))
         return found
 
     monkeypatch.setattr(Ranker, "score", overhear)
@@ -56,7 +56,7 @@ def test_a_device_ranks_by_the_releases_features_unless_its_reader_chooses_other
     assert cold.scores.std() > 0, "without clicks the features decide"
 
     names, weights = release.manifest.models["ranker.features"].features, release.weights("ranker.features")
-    columns = feature_columns(names, warm.situation)
+    columns = feature_columns(names, warm.context_features)
     affinity = columns[:, names.index("topic_affinity")]
     assert set(np.unique(affinity)) == {0.0, 1.0}, "all clicks were on one topic"
     fit = softmax_cosine(warm.clicks, warm.candidates, float(weights["matching.beta"]))
@@ -70,7 +70,7 @@ class Heard:
     ranker: str
     clicks: np.ndarray
     candidates: np.ndarray
-    situation: Situation
+    context_features: FeatureContext
     scores: np.ndarray
 
 

@@ -16,9 +16,9 @@ from starlette.testclient import TestClient
 from device_app.app import create_app
 from device_app.composition import build_device
 from device_app.device import Device
+from device_app.pages.assets import read_assets
+from device_app.pages.openapi import document
 from device_app.settings import DeviceSettings
-from device_app.ui.assets import read_assets
-from device_app.ui.openapi import document
 from tests.doubles.backend import FakeBackend
 from tests.doubles.openapi_fuzz import A_FEW, EXAMPLES_VARIABLE, fuzz, shares
 from tests.doubles.pages_reader import FOLLOWS_A_LINK, enter

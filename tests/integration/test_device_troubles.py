@@ -40,7 +40,7 @@ device.open(sys.argv[3], sys.argv[4])
 
 
 def news_of(device: Device, topic: str) -> list[str]:
-    return [card.id for shelf in device.explore() for card in shelf.cards if card.topic == topic]
+    return [card.id for listed in device.explore() for card in listed.cards if card.topic == topic]
 
 
 def test_a_device_killed_between_click_and_commit_has_no_half_click_and_goes_on(world: World) -> None:
@@ -96,12 +96,12 @@ def test_a_changed_graph_or_weight_is_refused_and_the_old_release_serves_on(worl
         world.ears.tamper = None
     assert device.release().manifest == previous  # type: ignore[union-attr]
     assert device.feed(refresh=True).release == previous.release
-    assert [trouble.loop for trouble in device.status().troubles] == ["sync"]
+    assert [trouble.loop for trouble in device.status().alerts] == ["sync"]
     again = world.device("careful-too")
     assert again.sync()
     assert device.sync()
     assert device.release().manifest == published  # type: ignore[union-attr]
-    assert device.status().troubles == ()
+    assert device.status().alerts == ()
     assert device.feed(refresh=True).release == published.release
 
 

@@ -15,9 +15,9 @@ import torch
 from sqlalchemy import select
 
 from backend.db.sessions import reading_session
-from backend.db.tables_federation import Round
-from backend.federation.aggregate import Aggregate
+from backend.db.tables_federation import RoundRow
 from backend.federation.optimizers import Memory
+from backend.federation.rounds.aggregate import Aggregate
 from backend.federation.split.news_model import StoredEncoder
 from backend.federation.strategies.news_split import NewsSplit, divided
 from backend.federation.strategies.news_union import read_ids
@@ -39,7 +39,7 @@ from device_app.wire.rounds import RoundManifest, RoundStatus
 from device_app.wire.union import UnionMarks
 from exporters.news_table import table_loss
 from models.builders.rankers import nrms_256
-from tests.doubles.small_world import WordEmbedder, World, settle_to_train
+from tests.doubles.small_world import WordEmbedder, World, warm_up_to_train
 from tests.doubles.words_encoder import keep_words_encoder, token_states
 
 DEVICES = 6
@@ -55,12 +55,12 @@ def learning_world(idle_world: World) -> Iterator[World]:
     """The small world with an encoder that trains, NRMS in its release, and six readers who have read."""
     with idle_world.backend() as world:
         assert world.services is not None
-        titles = [row.title for row in world.services.pool.live(world.services.keeper._clock())]
+        titles = [row.title for row in world.services.pool.live(world.services.updater._clock())]
         keep_words_encoder(world.settings, titles)
         publish_rankers(world.services.releases, ("nrms",))
         for number in range(DEVICES):
             device = world.device(f"reader-{number}", privacy=ALLOWS)
-            settle_to_train(Member(device, np.random.default_rng(number)))
+            warm_up_to_train(Member(device, np.random.default_rng(number)))
         yield world
 
 
@@ -83,12 +83,12 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> list[RowSamples]:
     return found
 
 
-def set_up(world: World, monkeypatch: pytest.MonkeyPatch, *, owners_minimum: int, **law: object) -> None:
+def set_up(world: World, monkeypatch: pytest.MonkeyPatch, *, owners_minimum: int, **protection: object) -> None:
     """Systems for six devices."""
     assert world.services is not None
     systems: dict[str, SystemSpec] = world.services.coordinator._systems  # type: ignore[assignment]
     union, split = SYSTEMS[UNION], SYSTEMS[SPLIT]
-    exact = SecureSum(**{"clip": 50.0, "weight_limit": 32, "cohort_limit": DEVICES, **law})  # type: ignore[arg-type]
+    exact = SecureSum(**{"clip": 50.0, "weight_limit": 32, "cohort_limit": DEVICES, **protection})  # type: ignore[arg-type]
     monkeypatch.setitem(systems, UNION, replace(union, protection=UnionMarks(owners_minimum=owners_minimum)))
     monkeypatch.setitem(systems, SPLIT, replace(split, protection=exact))
 
@@ -136,21 +136,21 @@ def sync(device: Device) -> ReleaseId:
     return current.id
 
 
-def row_of(world: World, status: RoundStatus) -> Round:
+def row_of(world: World, status: RoundStatus) -> RoundRow:
     assert world.services is not None
     with reading_session(world.services.engine) as session:
-        return session.scalars(select(Round).where(Round.number == int(status.round.split("-")[1]))).one()
+        return session.scalars(select(RoundRow).where(RoundRow.number == int(status.round.split("-")[1]))).one()
 
 
 def report_of(device: Device) -> tuple[str, Report]:
     """The report in use, and the release it names."""
-    memo = device.parts.shelves.report_memo.latest()
+    memo = device.parts.stores.report_memo.latest()
     assert memo is not None
     return memo.release, RecallRequest.model_validate_json(memo.payload).report
 
 
 def spent_on_reports(device: Device) -> float:
-    return sum(day.epsilon for day in device.parts.shelves.ledger_book.days() if day.channel == "reports")
+    return sum(day.epsilon for day in device.parts.stores.ledger_entries.days() if day.channel == "reports")
 
 
 def pooled(
@@ -165,7 +165,7 @@ def pooled(
     user = nrms_256().double()
     weights = releases.weights(manifest, "ranker.nrms")
     user.load_state_dict({name: torch.from_numpy(value).double() for name, value in weights.items()})
-    titles = {row.id: row.title for row in pool.live(world.services.keeper._clock())}
+    titles = {row.id: row.title for row in pool.live(world.services.updater._clock())}
     ids = sorted({news_id for one in drawn for news_id in one.ids})
     states = [token_states(titles[news_id]) for news_id in ids]
     longest = max(map(len, states))
@@ -218,7 +218,7 @@ def test_the_live_round_computes_the_pooled_gradient_to_half_a_step(
 
     monkeypatch.setattr(NewsSplit, "conclude", overhear)
     # A fresh memory, so that the first moment shows the gradient.
-    monkeypatch.setattr("backend.federation.stockroom.Stockroom._memory", lambda self, system: Memory())
+    monkeypatch.setattr("backend.federation.rounds.context.RoundContextLoader._memory", lambda self, system: Memory())
     before = world.services.releases.require_current()
     union, split = run(world, devices)
     assert union.published is None
@@ -279,7 +279,7 @@ def test_a_round_brings_new_vectors_to_the_pool_and_to_the_devices(
     assert told["numbers_moved"] == 2 * (256 * facts["opened_news"] + 248_977)
     assert told["states_made"] == 0
 
-    world.services.keeper.step()
+    world.services.updater.step()
     for device in devices:
         assert sync(device) == after.release
         assert device.feed(refresh=True).items
@@ -289,9 +289,9 @@ def test_a_round_brings_new_vectors_to_the_pool_and_to_the_devices(
     assert (new_book.origin, new_book.prototypes == old_book.prototypes) == (old_book.origin, False)
     assert world.services.served.current.codebooks[16].prototypes.shape == (16, 256), "and recall serves by it"
 
-    shelf = devices[0].parts.shelves.news
-    clicked = [click.news_id for click in devices[0].parts.shelves.clicks.recent(5)]
-    present, vectors = shelf.vectors(clicked, after.encoder)
+    store = devices[0].parts.stores.news
+    clicked = [click.news_id for click in devices[0].parts.stores.clicks.recent(5)]
+    present, vectors = store.vectors(clicked, after.encoder)
     assert present.all(), "clicked news have vectors by the new encoder"
     place = {news_id: row for row, news_id in enumerate(found)}
     for row, news_id in enumerate(clicked):
@@ -299,7 +299,7 @@ def test_a_round_brings_new_vectors_to_the_pool_and_to_the_devices(
 
     back = roll_back(releases, before.release)
     assert back.encoder == before.encoder
-    world.services.keeper.step()
+    world.services.updater.step()
     catalogue = world.services.live.current
     assert (catalogue.encoder, len(catalogue)) == (before.encoder, len(ids)), "the last encoder's vectors are all here"
     for device in devices:

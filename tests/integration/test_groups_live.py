@@ -25,7 +25,7 @@ from backend.federation.systems import SYSTEMS
 from backend.federation.systems.finding import FINDING_EXACT, PROTOTYPES
 from backend.releases.groups import first_groups, put_centroids
 from device_app.errors import ReleaseRefused
-from device_app.feed.models import ModelRack
+from device_app.feed.model_cache import ModelCache
 from device_app.ranking.group_ranker import GroupRanker
 from device_app.ranking.groups import GroupChoice, OwnGroup
 from device_app.settings import PrivacySettings
@@ -61,14 +61,14 @@ class World:
         pool = synthetic_pool(240, dim=DIM)
         readers = [simulated_reader(pool, np.random.default_rng(40 + number)) for number in range(DEVICES)]
         row = {card.id: number for number, card in enumerate(pool.cards)}
-        tastes = unit(
+        user_preferences = unit(
             np.stack([pool.vectors[[row[each.news_id] for each in one.clicks]].mean(axis=0) for one in readers])
         )
-        apart = np.unravel_index(np.argmin(tastes @ tastes.T), (DEVICES, DEVICES))
+        apart = np.unravel_index(np.argmin(user_preferences @ user_preferences.T), (DEVICES, DEVICES))
         draft = hand_made_draft(store)
         entry = first_groups(store, draft.models[MODEL], draft.models["recall"], size=K, seed=1)
         assert entry.groups is not None
-        centroids = put_centroids(store, tastes[list(apart)])
+        centroids = put_centroids(store, user_preferences[list(apart)])
         entry = entry.model_copy(
             update={"groups": entry.groups.model_copy(update={"centroids": centroids, "next_centroids": centroids})}
         )
@@ -101,7 +101,7 @@ class World:
         assert {each.state for each in self.backend.coordinator.history()} == {"applied"}
 
     def release(self) -> Release:
-        return current_release(self.devices[0].shelves.releases)
+        return current_release(self.devices[0].stores.releases)
 
     def choice(self) -> GroupChoice:
         release = self.release()
@@ -176,7 +176,7 @@ def test_after_so_many_rounds_the_groups_are_found_anew_from_sums(world: World) 
 def test_a_device_ranks_with_the_model_of_its_own_group(world: World) -> None:
     world.run("live")
     release = world.release()
-    ranker = ModelRack().models(release).ranker
+    ranker = ModelCache().models(release).ranker
     assert isinstance(ranker, GroupRanker)
     assert (ranker.groups, ranker.features) == (K, FEATURES)
     for clicks in world.clicked():
@@ -197,7 +197,7 @@ def test_nothing_that_leaves_a_device_tells_its_group(world: World) -> None:
     world.run("live")
 
     def lengths(device: DeviceRig) -> list[int]:
-        found = device.shelves.participations.get("round-1")
+        found = device.stores.participations.get("round-1")
         assert found is not None
         return [found.sent_bytes]
 

@@ -310,7 +310,7 @@ def check_world(world: World, system: str) -> None:
     paying = "updates" if system == "small_ranker" else "masked"
     for device, network in zip(world.devices, world.networks, strict=True):
         sent = sum(f"/{paying}/" in path for path in network.sent)
-        assert device.shelves.database.number("SELECT count(*) FROM charge WHERE channel = 'training'") == sent
+        assert device.stores.database.number("SELECT count(*) FROM charge WHERE channel = 'training'") == sent
     summed = status.uploaded if system == "small_ranker" else status.survivors
     assert summed is not None
     assert summed >= MINIMUM

@@ -15,12 +15,12 @@ import pytest
 from sqlalchemy import select
 
 from backend.db.sessions import reading_session
-from backend.db.tables_federation import Participation, Round, SecureSumRow
-from backend.federation.robust import MedianOfSums
+from backend.db.tables_federation import ParticipationRow, RoundRow, SecureSumRow
+from backend.federation.accounting.spending import spending
 from backend.federation.secagg.stored import StoredSums
-from backend.federation.spending import spending
+from backend.federation.strategies.robust_mean import MedianOfSums
 from backend.federation.systems import SYSTEMS
-from device_app.training.summing import APPLIED_WITHOUT
+from device_app.training.secagg_client import APPLIED_WITHOUT
 from device_app.wire.rounds import RoundStatus
 from tests.doubles.round_rig import BackendRig
 from tests.integration.test_poisoned_sums import (
@@ -29,8 +29,8 @@ from tests.integration.test_poisoned_sums import (
     DEVICES,
     RATE,
     World,
-    law_of,
     made_world,
+    protection_of,
     weight_lie,
 )
 
@@ -51,7 +51,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
 
 def facts(world: World, number: int = 1) -> dict[str, object]:
     with reading_session(world.backend.engine) as session:
-        return dict(session.get_one(Round, number).facts or {})
+        return dict(session.get_one(RoundRow, number).facts or {})
 
 
 def sums(world: World) -> dict[str, tuple[str, str | None]]:
@@ -69,7 +69,9 @@ def groups(world: World, number: int = 1) -> dict[int, str]:
     """Which part each device is in, by what the server's messages say. Devices have asked for their places in order."""
     stored = StoredSums(world.backend.engine, world.backend.folder / "sums")
     with reading_session(world.backend.engine) as session:
-        wanted = select(Participation.pseudonym).where(Participation.round == number).order_by(Participation.number)
+        wanted = (
+            select(ParticipationRow.pseudonym).where(ParticipationRow.round == number).order_by(ParticipationRow.number)
+        )
         names = [stored.read_for(session, f"round-{number}", each)[0].name for each in session.scalars(wanted)]
     assert len(names) == DEVICES
     return dict(enumerate(names))
@@ -97,12 +99,12 @@ def test_one_liar_that_fails_a_round_of_one_sum_costs_a_round_of_groups_its_own_
     world.liar.told = 0
     status = world.run(SYSTEM, lie, minimum=3)
     assert (status.state, status.published, status.uploaded) == ("applied", "r2", DEVICES), status.reason
-    assert 0 < moved(world) <= RATE * law_of(SYSTEM).clip * (1 + 1e-5)
+    assert 0 < moved(world) <= RATE * protection_of(SYSTEM).clip * (1 + 1e-5)
     told = facts(world, 2)
     assert (sorted(told["groups"]), told["groups_joined"]) == ([4, 4, 5], 2)  # type: ignore[call-overload]
     for device in world.devices[1:]:
         device.trainer.step()
-        mine = device.shelves.participations.get("round-2")
+        mine = device.stores.participations.get("round-2")
         assert mine is not None
         assert mine.state == "applied"
 
@@ -110,12 +112,12 @@ def test_one_liar_that_fails_a_round_of_one_sum_costs_a_round_of_groups_its_own_
 def test_what_a_round_of_groups_has_cost_is_told_by_the_noise_of_the_smallest(world: World) -> None:
     status = world.run(SYSTEM, None, minimum=3)
     assert (status.state, status.survivors, status.uploaded) == ("applied", 4, DEVICES), status.reason
-    assert status.epsilon == pytest.approx(law_of(SYSTEM).epsilon(4, COORDINATES), rel=0.02)
+    assert status.epsilon == pytest.approx(protection_of(SYSTEM).epsilon(4, COORDINATES), rel=0.02)
     (line,) = spending(world.backend.engine).rounds
-    assert (line.survivors, line.rho) == (4, law_of(SYSTEM).rho(4, COORDINATES))
+    assert (line.survivors, line.rho) == (4, protection_of(SYSTEM).rho(4, COORDINATES))
     for device in world.devices:
-        paid = device.shelves.ledger_book.total("training")
-        assert paid == pytest.approx(law_of(SYSTEM).epsilon(3, COORDINATES)), "a device pays for the fewest"
+        paid = device.stores.ledger_entries.total("training")
+        assert paid == pytest.approx(protection_of(SYSTEM).epsilon(3, COORDINATES)), "a device pays for the fewest"
     assert {stage for stage, _ in sums(world).values()} == {"opened"}
     assert len(sums(world)) == 4, "the whole and its three groups"
     assert files(world) == [], "running sums go with the round"
@@ -125,7 +127,7 @@ def test_a_lie_within_a_groups_bounds_moves_the_mean_no_further_than_honest_grou
     """Of three groups the median lies between the two honest ones, whatever the third says."""
     status = world.run(SYSTEM, weight_lie(4.0, TURNED), minimum=3)
     assert status.state == "applied", status.reason
-    assert moved(world) <= RATE * law_of(SYSTEM).clip * (1 + 1e-5)
+    assert moved(world) <= RATE * protection_of(SYSTEM).clip * (1 + 1e-5)
 
 
 def test_too_few_devices_for_three_groups_are_one_sum(world: World) -> None:
@@ -164,11 +166,11 @@ def test_members_that_vanish_cost_a_noisy_share_and_too_many_of_one_group_cost_t
     assert (status.state, status.survivors) == ("applied", len(first) - 1), status.reason
     told = facts(world)
     assert (told["groups"], told["groups_joined"]) == ([len(first) - 1, len(third)], 2)
-    left = world.devices[second[2]].shelves.participations.get("round-1")
+    left = world.devices[second[2]].stores.participations.get("round-1")
     assert left is not None
     assert (left.state, left.detail) == ("applied", APPLIED_WITHOUT), "its group's sum is in no release"
     for member in (first[1], third[0]):
-        summed = world.devices[member].shelves.participations.get("round-1")
+        summed = world.devices[member].stores.participations.get("round-1")
         assert summed is not None
         assert (summed.state, summed.detail) == ("applied", None)
     assert "group" not in status.model_dump_json(exclude={"system"}), "strangers are not told"

@@ -13,12 +13,12 @@ from backend.releases.publish import publish_rankers
 from device_app.fleet.fleet import Fleet, Member, catch_up
 from device_app.privacy.local_aggregate import exact_epsilon
 from device_app.settings import FeedSettings, PrivacySettings
-from device_app.store.towers import Towers
+from device_app.store.towers import TowerStore
+from device_app.training.multiview.job import VIEWS
+from device_app.training.multiview.lockdown import version
 from device_app.training.tasks.multi_view import MultiViewTask
 from device_app.training.tasks.task import Update
-from device_app.training.views.job import VIEWS
-from device_app.training.views.lockdown import version
-from tests.doubles.small_world import World, settle_to_train
+from tests.doubles.small_world import World, warm_up_to_train
 
 DEVICES = 2
 MODEL = "ranker.multi_view"
@@ -91,7 +91,7 @@ def test_views_train_an_item_tower_together_and_keep_their_user_towers(
     assert entry.architecture == "multi_view"
     assert all(name.startswith("user_tower.") for name in entry.private)
     assert set(store.weights(offered, MODEL)) == {name.replace("user_", "item_") for name in entry.private}
-    fleet.run(settle_to_train)
+    fleet.run(warm_up_to_train)
     fleet.run(search)
     assert fleet.failures == []
     for member in fleet.members:
@@ -113,16 +113,16 @@ def test_views_train_an_item_tower_together_and_keep_their_user_towers(
         assert (np.sign(moved[large]) == -np.sign(mean[large])).all()
         assert np.abs(moved).max() <= 0.0011
     for member in fleet.members:
-        shelves = member.device.parts.shelves
-        towers = [Towers(database).get(MODEL) for database in (shelves.database, shelves.search_database)]
+        stores = member.device.parts.stores
+        towers = [TowerStore(database).get(MODEL) for database in (stores.database, stores.search_database)]
         for tower in towers:
             assert tower is not None, "each view has stepped its own"
             assert set(tower) == set(entry.private)
         for view in ("reading", "searches"):
-            assert shelves.view_log.sigmas(view) == [1.0]
+            assert stores.view_log.sigmas(view) == [1.0]
         feed = member.device.feed(refresh=True)
         assert (feed.release, feed.notice) == (trained.release, None)
-        sent = shelves.database.rows("SELECT url, head, body FROM traffic")
+        sent = stores.database.rows("SELECT url, head, body FROM traffic")
         for row in sent:
             joined = b"\n".join(each.encode() if isinstance(each, str) else each for each in row).lower()
             assert b"regatta lake" not in joined
@@ -133,7 +133,7 @@ def test_views_train_an_item_tower_together_and_keep_their_user_towers(
 
 def handed_over(member: Member) -> list[list[float]]:
     """Noise multipliers of the rounds in which each view gave something."""
-    return [member.device.parts.shelves.view_log.sigmas(view) for view in VIEWS]
+    return [member.device.parts.stores.view_log.sigmas(view) for view in VIEWS]
 
 
 def test_fl_dssm_trains_both_towers_from_the_view_of_reading_alone(world: World, handed: list[Update]) -> None:
@@ -145,7 +145,7 @@ def test_fl_dssm_trains_both_towers_from_the_view_of_reading_alone(world: World,
     assert (entry.architecture, tuple(entry.private)) == ("fl_dssm_news", ())
     fleet = fleet_of(world, "ranker.fl_dssm")
     try:
-        fleet.run(settle_to_train)
+        fleet.run(warm_up_to_train)
         fleet.run(search)
         assert fleet.failures == []
         earlier = [handed_over(member) for member in fleet.members]
@@ -161,10 +161,10 @@ def test_fl_dssm_trains_both_towers_from_the_view_of_reading_alone(world: World,
         fleet.run(catch_up)
         assert fleet.failures == []
         for member, (reading, searches) in zip(fleet.members, earlier, strict=True):
-            shelves = member.device.parts.shelves
+            stores = member.device.parts.stores
             assert handed_over(member) == [[*reading, 1.0], searches]
-            for database in (shelves.database, shelves.search_database):
-                assert Towers(database).get("ranker.fl_dssm") is None, "no tower is private"
+            for database in (stores.database, stores.search_database):
+                assert TowerStore(database).get("ranker.fl_dssm") is None, "no tower is private"
             assert member.device.feed(refresh=True).release == published
     finally:
         fleet.close()
@@ -175,7 +175,7 @@ def test_a_device_that_takes_part_in_noisy_sums_only_declines(world: World) -> N
     publish_rankers(world.services.releases, ("multi_view",))
     fleet = Fleet(world.device_settings(), 1, seed=3)
     try:
-        fleet.run(settle_to_train)
+        fleet.run(warm_up_to_train)
         operator = Operator(world.url, world.settings.admin_token_file)
         operator.open_round("multi_view", cohort=2, cohort_minimum=2, seconds=120)
         (member,) = fleet.members

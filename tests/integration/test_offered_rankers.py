@@ -11,7 +11,7 @@ from backend.operator import Operator
 from backend.releases.publish import publish_rankers
 from device_app.fleet.fleet import Fleet, Member, catch_up, train
 from device_app.settings import FeedSettings
-from tests.doubles.small_world import World, settle_to_train
+from tests.doubles.small_world import World, warm_up_to_train
 
 DEVICES = 2
 MODEL = "ranker.naml"
@@ -35,7 +35,7 @@ def test_readers_choose_a_ranker_that_is_offered_and_train_it(world: World, flee
     store = world.services.releases
     offered = publish_rankers(store, ("naml",))
     assert (offered.release, offered.default_ranker) == ("r2", "ranker.features")
-    fleet.run(settle_to_train)
+    fleet.run(warm_up_to_train)
     assert fleet.failures == []
     assert {ranks_by(member) for member in fleet.members} == {("r2", MODEL)}
 

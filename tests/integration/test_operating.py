@@ -23,9 +23,9 @@ from device_app.composition import utc_now
 from device_app.errors import ReleaseRefused
 from device_app.store.byte_log import ByteLog
 from device_app.store.database import Database
-from device_app.store.release_shelf import ReleaseShelf
+from device_app.store.releases import InstalledReleases
 from device_app.sync.releases import ReleaseSync
-from device_app.uplink.http import Door
+from device_app.uplink.http import HttpClient
 from device_app.wire.releases import ModelEntry
 from tests.doubles.graphs import context_graph, cosine_score_graph, decompose_graph
 from tests.doubles.news import NOW
@@ -100,12 +100,12 @@ class Reader:
     """One reader's device, as far as releases go."""
 
     backend: Running
-    shelf: ReleaseShelf
+    store: InstalledReleases
 
     def sync(self, backend_key: str | None = None) -> bool:
-        log = ByteLog(self.shelf._database)
-        door = Door("http://testserver", log, lambda: NOW, httpx.MockTransport(self._asked))
-        return ReleaseSync(door, self.shelf, utc_now, backend_key and bytes.fromhex(backend_key)).refresh()
+        log = ByteLog(self.store._database)
+        client = HttpClient("http://testserver", log, lambda: NOW, httpx.MockTransport(self._asked))
+        return ReleaseSync(client, self.store, utc_now, backend_key and bytes.fromhex(backend_key)).refresh()
 
     def _asked(self, request: httpx.Request) -> httpx.Response:
         answer = self.backend.client.get(request.url.path, headers=dict(request.headers))
@@ -113,7 +113,7 @@ class Reader:
 
     @property
     def release(self) -> str:
-        current = self.shelf.current()
+        current = self.store.current()
         assert current is not None
         return current.manifest.release
 
@@ -121,7 +121,7 @@ class Reader:
 @pytest.fixture
 def reader(backend: Running, tmp_path: Path) -> Iterator[Reader]:
     database = Database(tmp_path / "device.sqlite")
-    yield Reader(backend, ReleaseShelf(database))
+    yield Reader(backend, InstalledReleases(database))
     database.close()
 
 
@@ -137,7 +137,7 @@ def restarted(backend: Running) -> ReleaseStore:
 def test_a_key_is_shown_backed_up_lost_and_put_back(backend: Running, operator: Operator, reader: Reader) -> None:
     assert reader.sync()
     key = shown_key(operator.does("The signing key"))
-    assert bytes.fromhex(key) == reader.shelf.pinned_key()
+    assert bytes.fromhex(key) == reader.store.pinned_key()
     operator.does("Back it up")
 
     file = operator.data / "signing.key"
@@ -149,14 +149,14 @@ def test_a_key_is_shown_backed_up_lost_and_put_back(backend: Running, operator: 
     assert file.stat().st_mode & 0o777 == 0o600
     publish(restarted(backend))
     assert reader.sync()
-    assert bytes.fromhex(key) == reader.shelf.pinned_key()
+    assert bytes.fromhex(key) == reader.store.pinned_key()
 
 
 def test_rotations_beside_a_running_backend_are_followed_by_a_device_that_slept(
     backend: Running, operator: Operator, reader: Reader
 ) -> None:
     assert reader.sync()
-    first = reader.shelf.pinned_key()
+    first = reader.store.pinned_key()
     rotate_key(ReleaseStore.open(migrated_engine(operator.data), backend.services.settings))
     second = shown_key(operator.does("Rotate it"))
     backup = operator.backup / "signing.key"
@@ -164,8 +164,8 @@ def test_rotations_beside_a_running_backend_are_followed_by_a_device_that_slept(
     publish(backend.services.releases)  # by the process that has run all the time
 
     assert reader.sync()
-    assert (reader.release, reader.shelf.pinned_key()) == ("r4", bytes.fromhex(second))
-    assert first != reader.shelf.pinned_key()
+    assert (reader.release, reader.store.pinned_key()) == ("r4", bytes.fromhex(second))
+    assert first != reader.store.pinned_key()
 
 
 def test_without_a_backup_a_device_takes_the_new_key_from_its_reader_only(

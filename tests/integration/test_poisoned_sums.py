@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from starlette.types import Receive, Scope, Send
 
 from backend.db.sessions import reading_session
-from backend.db.tables import News
-from backend.db.tables_counting import NewsCount
-from backend.federation.sum_bounds import noise_deviation, noise_length, noise_reach
+from backend.db.tables import NewsRow
+from backend.db.tables_counting import NewsCountRow
+from backend.federation.accounting.sum_bounds import noise_deviation, noise_length, noise_reach
 from backend.federation.systems import SYSTEMS
 from backend.news.item import NewsItem
 from backend.news.pool import NewsPool
@@ -75,7 +75,9 @@ class World:
 
     def counted(self, column: str) -> dict[str, float]:
         with reading_session(self.backend.engine) as session:
-            rows = session.query(News.id, getattr(NewsCount, column)).join(NewsCount, NewsCount.news == News.number)
+            rows = session.query(NewsRow.id, getattr(NewsCountRow, column)).join(
+                NewsCountRow, NewsCountRow.news == NewsRow.number
+            )
             return {row[0]: row[1] for row in rows}
 
 
@@ -133,28 +135,30 @@ def made_world(folder: Path, allows: PrivacySettings = ALLOWS) -> Iterator[World
             device.read(simulated_reader(pool, rng), pool)
             shown = [f"count{row:02}" for row in rng.choice(NEWS, size=20, replace=False)]
             at = backend.clock() - timedelta(hours=1)
-            device.shelves.impressions.record("counted", shown, at)
+            device.stores.impressions.record("counted", shown, at)
             for news_id in shown[:3]:
-                device.shelves.clicks.add(news_id, "counted", at + timedelta(minutes=5))
+                device.stores.clicks.add(news_id, "counted", at + timedelta(minutes=5))
             world.clicks.update(shown[:3])
             world.devices.append(device)
         yield world
 
 
-def law_of(system: str) -> SecureSum:
-    law = SYSTEMS[system].protection
-    assert isinstance(law, SecureSum)
-    return law
+def protection_of(system: str) -> SecureSum:
+    protection = SYSTEMS[system].protection
+    assert isinstance(protection, SecureSum)
+    return protection
 
 
 def weight_lie(length: float, direction: NDArray[np.float64]) -> Lie:
     """A lie of this length in the numbers' own unit; the count at the vector's end is left as it is."""
-    steps = np.rint(direction / np.linalg.norm(direction) * length * 2.0 ** law_of("small_ranker_secure").fraction_bits)
+    steps = np.rint(
+        direction / np.linalg.norm(direction) * length * 2.0 ** protection_of("small_ranker_secure").fraction_bits
+    )
     return np.append(steps.astype(np.int64), 0)
 
 
 LENGTHS: dict[str, Callable[[], float]] = {
-    "a step of noise": lambda: noise_deviation(law_of("small_ranker_secure"), DEVICES),
+    "a step of noise": lambda: noise_deviation(protection_of("small_ranker_secure"), DEVICES),
     "within ten times the noise": lambda: 4.0,
     "all that the ring has": lambda: 32_000.0,
 }
@@ -168,16 +172,16 @@ def test_a_forged_vector_moves_the_weights_no_further_than_a_round_of_honest_dev
     direction = np.array([0.0, -1.0, 1.0])
     status = world.run("small_ranker_secure", weight_lie(LENGTHS[length](), direction))
 
-    law = law_of("small_ranker_secure")
+    protection = protection_of("small_ranker_secure")
     moved = np.linalg.norm(world.weights(world.backend.releases.require_current().release) - world.weights("r1"))
-    assert moved <= RATE * law.clip * (1 + 1e-5), "a step is at most the rate times the clip"
+    assert moved <= RATE * protection.clip * (1 + 1e-5), "a step is at most the rate times the clip"
     if status.state == "failed":
         assert "honest updates can't give" in (status.reason or "")
         assert moved == 0
     else:
-        assert LENGTHS[length]() <= law.clip * DEVICES + 2 * noise_length(noise_deviation(law, DEVICES), COORDINATES), (
-            "what can't be noise is refused"
-        )
+        assert LENGTHS[length]() <= protection.clip * DEVICES + 2 * noise_length(
+            noise_deviation(protection, DEVICES), COORDINATES
+        ), "what can't be noise is refused"
 
 
 def test_an_honest_sum_of_the_default_ranker_passes(world: World) -> None:
@@ -198,12 +202,12 @@ COUNT_LIES: dict[str, Callable[[float, float], tuple[int, float]]] = {
 @pytest.mark.parametrize("name", list(COUNT_LIES))
 def test_forged_clicks_are_at_most_one_devices_and_the_tail_of_the_noise(world: World, name: str) -> None:
     """Red before: 300 clicks for one piece of news went into the rows, and 30 for each of 64: 1,920."""
-    law = law_of("private_counts")
-    deviation = noise_deviation(law, DEVICES)
+    protection = protection_of("private_counts")
+    deviation = noise_deviation(protection, DEVICES)
     tail = noise_reach(deviation, 2 * NEWS)
     few, clicks = COUNT_LIES[name](deviation, tail)
     lie = np.zeros(2 * NEWS + 1, dtype=np.int64)
-    lie[:few] = round(clicks * 2**law.fraction_bits)  # 'clicked' stands before 'displayed'
+    lie[:few] = round(clicks * 2**protection.fraction_bits)  # 'clicked' stands before 'displayed'
     status = world.run("private_counts", lie)
 
     if status.state == "failed":

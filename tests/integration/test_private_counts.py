@@ -17,15 +17,15 @@ import numpy as np
 import pytest
 from starlette.types import Receive, Scope, Send
 
-from backend.counting.book import CountBook
 from backend.db.sessions import reading_session
-from backend.db.tables import News
-from backend.db.tables_counting import NewsCount
-from backend.federation.account import NoisyOpening, SumNoise, spent_on
+from backend.db.tables import NewsRow
+from backend.db.tables_counting import NewsCountRow
+from backend.federation.accounting.account import NoisyOpening, SumNoise, spent_on
 from backend.federation.systems import SYSTEMS
 from backend.federation.systems.system import SystemSpec
 from backend.news.item import NewsItem
 from backend.news.pool import NewsPool
+from backend.popularity.store import CountRepository
 from device_app.errors import BackendUnreachable
 from device_app.settings import PrivacySettings
 from device_app.uplink.server import Uplink
@@ -68,10 +68,10 @@ class Cohort:
         at = clock() - timedelta(hours=1)
         shown = [f"n{row}" for row in rng.choice(NEWS, size=SHOWN, replace=False)]
         opened = [news_id for news_id in shown if int(news_id[1:]) < 12][:OPENED]
-        device.shelves.impressions.record(feed, shown, at)
+        device.stores.impressions.record(feed, shown, at)
         for news_id in opened:
-            device.shelves.clicks.add(news_id, feed, at + timedelta(minutes=5))
-        device.shelves.clicks.add("n29", None, at)  # found by searching: nobody counts such displays
+            device.stores.clicks.add(news_id, feed, at + timedelta(minutes=5))
+        device.stores.clicks.add("n29", None, at)  # found by searching: nobody counts such displays
         self.displays.update(shown)
         self.clicks.update(opened)
 
@@ -79,9 +79,9 @@ class Cohort:
         """Displays and clicks as the server's rows have them."""
         with reading_session(self.backend.engine) as session:
             rows = (
-                session.query(News.id, NewsCount.displays, NewsCount.clicks)
-                .join(NewsCount, NewsCount.news == News.number)
-                .where(NewsCount.round == round_number)
+                session.query(NewsRow.id, NewsCountRow.displays, NewsCountRow.clicks)
+                .join(NewsCountRow, NewsCountRow.news == NewsRow.number)
+                .where(NewsCountRow.round == round_number)
                 .all()
             )
         return {one: shown for one, shown, _ in rows}, {one: clicked for one, _, clicked in rows}
@@ -141,10 +141,10 @@ class Redirected(httpx.BaseTransport):
         self.inner.close()
 
 
-def law_of(system: str) -> SecureSum:
-    law = SYSTEMS[system].protection
-    assert isinstance(law, SecureSum)
-    return law
+def protection_of(system: str) -> SecureSum:
+    protection = SYSTEMS[system].protection
+    assert isinstance(protection, SecureSum)
+    return protection
 
 
 def test_without_noise_the_opened_counts_are_the_true_ones(cohort: Cohort) -> None:
@@ -166,22 +166,24 @@ def test_with_noise_they_are_true_within_its_reach_and_both_ends_agree_on_the_pr
     status = cohort.status()
     assert status.state == "applied", status.reason
     displays, clicks = cohort.counted(1)
-    law = law_of("private_counts")
-    click_sd = law.sigma * 2.0**-law.fraction_bits * np.sqrt(DEVICES)
+    protection = protection_of("private_counts")
+    click_sd = protection.sigma * 2.0**-protection.fraction_bits * np.sqrt(DEVICES)
     off_clicks = np.array([clicks[f"n{row}"] - cohort.clicks[f"n{row}"] for row in range(NEWS)])
     off_displays = np.array([displays[f"n{row}"] - cohort.displays[f"n{row}"] for row in range(NEWS)])
     # Beyond six standard deviations lies one Gaussian number in 10^9; all within one is as unlikely.
     assert 1.0 < np.abs(off_clicks / click_sd).max() < 6
     assert 1.0 < np.abs(off_displays / (16 / 3 * click_sd)).max() < 6
-    opening = NoisyOpening(SumNoise(law.sigma, np.sqrt(2) * law.clip * 2**law.fraction_bits, 2 * NEWS), DEVICES)
-    assert status.epsilon == pytest.approx(spent_on([opening], law.delta))
+    opening = NoisyOpening(
+        SumNoise(protection.sigma, np.sqrt(2) * protection.clip * 2**protection.fraction_bits, 2 * NEWS), DEVICES
+    )
+    assert status.epsilon == pytest.approx(spent_on([opening], protection.delta))
     for device in cohort.devices:
-        assert device.ledger.total("counts") == pytest.approx(law.epsilon(10, 2 * NEWS))
+        assert device.ledger.total("counts") == pytest.approx(protection.epsilon(10, 2 * NEWS))
         assert device.ledger.total("training") == 0
-        (taken,) = device.shelves.counted.list()
+        (taken,) = device.stores.counted.list()
         in_feeds = "SELECT count(*) FROM click WHERE feed_id <> ''"
-        assert (taken.displayed, taken.clicked) == (SHOWN, device.shelves.database.number(in_feeds))
-    made = CountBook(cohort.backend.engine, half_life_hours=24).made()[0]
+        assert (taken.displayed, taken.clicked) == (SHOWN, device.stores.database.number(in_feeds))
+    made = CountRepository(cohort.backend.engine, half_life_hours=24).made()[0]
     assert (made.devices, made.news) == (DEVICES, NEWS)
     assert made.clicks_variance == pytest.approx(click_sd**2)
     assert made.displays_variance == pytest.approx((16 / 3 * click_sd) ** 2)
@@ -226,7 +228,7 @@ def test_what_was_paid_for_is_never_contributed_again_though_its_round_fails(
         else:
             device.trainer.step()
     monkeypatch.setattr(Uplink, "sum_message", send)
-    assert all(len(device.shelves.counted.list()) == 1 for device in cohort.devices), "paid for"
+    assert all(len(device.stores.counted.list()) == 1 for device in cohort.devices), "paid for"
     cohort.backend.clock.go_on(61)
     cohort.backend.coordinator.step()
     assert cohort.status().state == "failed"
@@ -242,19 +244,19 @@ def test_a_device_killed_before_it_has_paid_contributes_later(cohort: Cohort, mo
     cohort.open()
     cohort.all_work(steps=3)
     device = cohort.devices[0]
-    taken = device.shelves.counted.take
+    taken = device.stores.counted.take
 
     def killed(*args: object) -> None:
         taken(*args)  # type: ignore[arg-type]
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(type(device.shelves.counted), "take", lambda self, one: killed(one))
+    monkeypatch.setattr(type(device.stores.counted), "take", lambda self, one: killed(one))
     with pytest.raises(KeyboardInterrupt):
         device.trainer.step()
     monkeypatch.undo()
     device.stop()
     device.start()
-    assert device.shelves.counted.list() == []
+    assert device.stores.counted.list() == []
     assert device.ledger.total("counts") == 0
     cohort.all_work()
     assert cohort.status().state == "applied", cohort.status().reason
@@ -269,7 +271,7 @@ def test_a_reader_who_switched_counts_off_is_in_none(cohort: Cohort) -> None:
     cohort.all_work(steps=6)
     status = cohort.status()
     assert (status.state, status.survivors) == ("applied", DEVICES - 1), status.reason
-    assert cohort.devices[0].shelves.participations.list() == []
+    assert cohort.devices[0].stores.participations.list() == []
 
 
 def test_a_count_without_noise_is_declined_by_a_device_as_it_comes(cohort: Cohort) -> None:

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from backend.operator import Operator, OperatorRefused
 from device_app.fleet.fleet import Fleet, catch_up, train
-from device_app.ranking.features import Situation, feature_columns
+from device_app.ranking.features import FeatureContext, feature_columns
 from device_app.ranking.ranker import Ranker
 from device_app.training.samples import ReaderSamples
 from device_app.training.tasks.full_gradient import FullGradientTask
 from device_app.training.tasks.task import Update
-from tests.doubles.small_world import World, settle_to_train
+from tests.doubles.small_world import World, warm_up_to_train
 
 DEVICES = 6
 MODEL = "ranker.features"
@@ -42,16 +42,19 @@ def test_a_round_of_the_small_ranker_moves_its_weights_and_no_others(
     score = Ranker.score
 
     def overhear_serving(
-        self: Ranker, clicks: NDArray[np.float32], candidates: NDArray[np.float32], situation: Situation | None = None
+        self: Ranker,
+        clicks: NDArray[np.float32],
+        candidates: NDArray[np.float32],
+        context_features: FeatureContext | None = None,
     ) -> NDArray[np.float32]:
-        assert situation is not None
-        columns = feature_columns(self.features, situation)
+        assert context_features is not None
+        columns = feature_columns(self.features, context_features)
         for vector, row in zip(candidates, columns, strict=True):
             served.setdefault(clicks[-50:].tobytes() + vector.tobytes(), row)
-        return score(self, clicks, candidates, situation)
+        return score(self, clicks, candidates, context_features)
 
     monkeypatch.setattr(Ranker, "score", overhear_serving)
-    fleet.run(settle_to_train)
+    fleet.run(warm_up_to_train)
     assert fleet.failures == []
 
     clear: list[Update] = []

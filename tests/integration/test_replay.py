@@ -61,7 +61,7 @@ def test_real_readers_replayed_hold_their_own_histories_and_train(
         for number, reader in enumerate(real_readers(mind, READERS)):
             own = settings.model_copy(update={"profile": f"replay-{number:04d}"})
             device = build_device(own)
-            clicks = [click.news_id for click in device.parts.shelves.clicks.recent(10_000)]
+            clicks = [click.news_id for click in device.parts.stores.clicks.recent(10_000)]
             last_times = list(dict.fromkeys(reversed(reader.history)))[::-1]  # read twice counts where it was read last
             past = [news_id for news_id in last_times if news_id in held]
             assert clicks[: len(past)] == past

@@ -6,7 +6,7 @@ import os
 import signal
 
 from backend.operator import Operator
-from device_app.fleet.fleet import Fleet, catch_up, settle, train
+from device_app.fleet.fleet import Fleet, catch_up, train, warm_up
 from tests.doubles.small_world import World, backend_process, free_port
 
 
@@ -17,7 +17,7 @@ def test_a_backend_killed_in_the_middle_of_a_round_goes_on_with_it(idle_world: W
     fleet = Fleet(world.device_settings(), 4, seed=11, prefix="restart")
     try:
         with backend_process(world.settings, port) as process:
-            fleet.run(settle)
+            fleet.run(warm_up)
             assert fleet.failures == []
             release = fleet.members[0].device.release()
             assert release is not None

@@ -20,9 +20,9 @@ from device_app.composition import build_device
 from device_app.device import Device
 from device_app.errors import NothingDamaged, StoreBroken, StoreDamaged
 from device_app.fleet.fleet import Fleet
+from device_app.pages.page_key import PageKey
 from device_app.restoring import restore_copies, start_anew
 from device_app.settings import DeviceSettings
-from device_app.ui.page_key import PageKey
 from tests.doubles.backend import FakeBackend
 from tests.doubles.clock import StillClock
 from tests.doubles.pages_reader import FOLLOWS_A_LINK, HOME, enter
@@ -113,7 +113,7 @@ def test_a_lost_or_damaged_database_is_refused_and_the_copy_puts_it_right(profil
         assert replaced.aside.read_bytes() == left, "the damaged file is kept as it was"
     device = profile.open()
     assert {entry.news_id for entry in device.history().entries} == set(profile.read)
-    assert [saved.words for saved in device.parts.shelves.searches.saved()] == ["axolotl"]
+    assert [saved.words for saved in device.parts.stores.searches.saved()] == ["axolotl"]
     ledger = device.parts.ledger
     assert (ledger.left("reports"), ledger.left("counts"), ledger.total("reports")) == (0, 0, 24)
     assert ledger.alone().today(1e-6) == pytest.approx(48)
@@ -152,7 +152,7 @@ def test_searches_are_put_right_by_themselves_and_charge_nothing(profile: Profil
         (replaced,) = restore_copies(profile.settings, profile.clock())
         assert replaced.database == searches
         device = profile.open()
-        assert [saved.words for saved in device.parts.shelves.searches.saved()] == ["axolotl"]
+        assert [saved.words for saved in device.parts.stores.searches.saved()] == ["axolotl"]
         assert "copied" not in device.export()["views"]["searches"]
         assert device.parts.ledger.total("reports") < 8
         device.close()
@@ -249,7 +249,7 @@ def test_pages_damaged_under_a_running_device_are_named_by_every_page(profile: P
     app = create_app(device=device)
     reader = TestClient(app, base_url=HOME, headers=FOLLOWS_A_LINK)
     enter(reader, app.state.page_key)
-    device.parts.shelves.database.row("PRAGMA wal_checkpoint(TRUNCATE)")
+    device.parts.stores.database.row("PRAGMA wal_checkpoint(TRUNCATE)")
     content, rng = bytearray(profile.settings.database.read_bytes()), random.Random(seed)
     for start in range(PAGE_BYTES, len(content), PAGE_BYTES):
         if rng.random() < 0.7:

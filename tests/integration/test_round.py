@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from backend.operator import Operator
-from device_app.fleet.fleet import Fleet, catch_up, settle, train
+from device_app.fleet.fleet import Fleet, catch_up, train, warm_up
 from device_app.wire.rounds import RoundStatus
 from tests.doubles.small_world import World
 
@@ -29,9 +29,9 @@ def fleet(world: World) -> Iterator[Fleet]:
 
 
 def test_twenty_devices_read_train_and_swap_and_go_on_reading(world: World, fleet: Fleet) -> None:
-    fleet.run(settle)
+    fleet.run(warm_up)
     assert fleet.failures == []
-    clicks = [member.device.parts.shelves.clicks.count() for member in fleet.members]
+    clicks = [member.device.parts.stores.clicks.count() for member in fleet.members]
     assert sum(count >= 8 for count in clicks) >= COHORT, clicks
 
     operator = Operator(world.url, world.settings.admin_token_file)

@@ -18,7 +18,7 @@ from sqlalchemy import select
 from backend.app import create_app
 from backend.composition import build_services
 from backend.db.sessions import reading_session
-from backend.db.tables_federation import Participation, RoundOrderRow
+from backend.db.tables_federation import FollowUpRow, ParticipationRow
 from backend.settings import BackendSettings
 from device_app.errors import SumAborted
 from device_app.wire.rounds import RoundStatus
@@ -103,13 +103,13 @@ def test_who_shared_a_false_seed_is_kept_from_the_round_that_is_opened_in_its_pl
 def test_the_liars_source_is_erased_when_the_retry_has_ended(server: Server) -> None:
     play(server, everybody(server, FalseSeed))
     with reading_session(server.services.engine) as session:
-        refused = session.get_one(RoundOrderRow, 1).refused_sources
-        kept = list(session.scalars(select(Participation.source).where(Participation.source.is_not(None))))
+        refused = session.get_one(FollowUpRow, 1).refused_sources
+        kept = list(session.scalars(select(ParticipationRow.source).where(ParticipationRow.source.is_not(None))))
     assert refused is not None
     assert (len(refused), kept) == (1, [])
     play(server, everybody(server, FalseSeed))
     with reading_session(server.services.engine) as session:
-        assert session.get_one(RoundOrderRow, 1).refused_sources is None
+        assert session.get_one(FollowUpRow, 1).refused_sources is None
 
 
 def test_a_server_killed_after_the_failure_opens_the_retry_once_and_still_refuses_the_liar(
@@ -118,7 +118,7 @@ def test_a_server_killed_after_the_failure_opens_the_retry_once_and_still_refuse
     members = everybody(server, FalseSeed)
     with monkeypatch.context() as patch:
         # Killed between the transaction that ends the round and the one that opens the next.
-        patch.setattr(server.services.coordinator._orders, "open_waiting", lambda: None)
+        patch.setattr(server.services.coordinator._opener, "open_waiting", lambda: None)
         failed = play(server, members)
     assert (failed.state, failed.followed_by) == ("failed", None)
     assert failed.orders == SUMMING

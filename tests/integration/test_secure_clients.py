@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 from backend.app import create_app
 from backend.composition import Services
 from backend.db.sessions import reading_session
-from backend.db.tables_federation import Round
-from backend.federation.coordinator import Coordinator
-from backend.federation.secagg.book import SumBook
+from backend.db.tables_federation import RoundRow
+from backend.federation.rounds.coordinator import Coordinator
+from backend.federation.secagg.store import SecureSumStore
 from backend.settings import BackendSettings
 from device_app.errors import SumAborted
 from device_app.wire.rounds import RoundStatus
@@ -73,7 +73,7 @@ class Rounds:
     def check_sum(self, places: Collection[int]) -> None:
         """The sum that was opened is that of these clients, and of no other set."""
         with reading_session(self.services.engine) as session:
-            facts = session.get_one(Round, 1).facts
+            facts = session.get_one(RoundRow, 1).facts
         assert facts is not None
         total = np.sum([numbers(place, LENGTH - 1) for place in places], axis=0)
         assert facts["sum"] == sha256(total.data).hexdigest()
@@ -246,13 +246,13 @@ def test_a_client_whose_shares_come_as_the_round_ends_is_told_that_it_has_ended(
     go_on(clients[:4])
     assert clients[4].ask().is_success
     clients[4].hear(Survivors.model_validate_json(clients[4].ask().content))
-    take = SumBook.reveal
+    take = SecureSumStore.reveal
 
-    def ended_meanwhile(book: SumBook, *args: Any) -> bool:
+    def ended_meanwhile(book: SecureSumStore, *args: Any) -> bool:
         rounds.step()
         return take(book, *args)
 
-    monkeypatch.setattr(SumBook, "reveal", ended_meanwhile)
+    monkeypatch.setattr(SecureSumStore, "reveal", ended_meanwhile)
     answer = clients[4].send()
     assert (answer.status_code, answer.json()["type"]) == (409, "urn:ownfeed:problem:round-closed")
     assert rounds.status().state == "applied"

@@ -11,7 +11,7 @@ import pytest
 
 from backend.federation.systems import SYSTEMS
 from backend.operator import Operator
-from device_app.fleet.fleet import Fleet, Member, catch_up, settle, train
+from device_app.fleet.fleet import Fleet, Member, catch_up, train, warm_up
 from device_app.privacy.sum_state import SumState
 from device_app.settings import PrivacySettings
 from device_app.store.sum_parts import SumParts
@@ -36,7 +36,7 @@ def past(fleet: Fleet, stage: str) -> RoundStatus:
 
 def hear_shares(member: Member) -> None:
     """Until this one may say whose shares it can't open, which a round's status tells as part of stage shares."""
-    parts, until = SumParts(member.device.parts.shelves.database), time.monotonic() + WITHIN_SEC
+    parts, until = SumParts(member.device.parts.stores.database), time.monotonic() + WITHIN_SEC
     while True:
         mine = parts.under_way()
         assert mine is not None
@@ -54,7 +54,7 @@ def test_a_backend_killed_at_every_stage_of_a_secure_round_still_applies_it_once
     fleet = Fleet(world.device_settings(privacy=ALLOWS), DEVICES, seed=11, prefix="secure")
     try:
         with backend_process(world.settings, port) as process:
-            fleet.run(settle)
+            fleet.run(warm_up)
             assert fleet.failures == []
             operator = Operator(world.url, world.settings.admin_token_file)
             opened = operator.open_round("small_ranker_secure", cohort=DEVICES, cohort_minimum=DEVICES, seconds=600)
@@ -78,15 +78,15 @@ def test_a_backend_killed_at_every_stage_of_a_secure_round_still_applies_it_once
                 assert train(fleet.members[0]).state in ("waiting", "idle"), "there is nobody to ask"
         with backend_process(world.settings, port):
             fleet.run(train)
-            shelves = [member.device.parts.shelves for member in fleet.members]
-            parts = [one.participations.get("round-1") for one in shelves]
+            stores = [member.device.parts.stores for member in fleet.members]
+            parts = [one.participations.get("round-1") for one in stores]
             assert {part.state for part in parts if part} <= {"uploaded", "applied"}
             assert len([part for part in parts if part]) == DEVICES
             *_, status = operator.follow(opened)
             assert (status.state, status.survivors, status.published) == ("applied", DEVICES, "r2"), status.reason
-            law = SYSTEMS["small_ranker_secure"].protection
-            assert isinstance(law, SecureSum)
-            assert status.epsilon == pytest.approx(law.epsilon(DEVICES, 262), rel=0.02), "four shares of noise"
+            protection = SYSTEMS["small_ranker_secure"].protection
+            assert isinstance(protection, SecureSum)
+            assert status.epsilon == pytest.approx(protection.epsilon(DEVICES, 262), rel=0.02), "four shares of noise"
             fleet.run(catch_up)
             assert fleet.releases() == {"r2": DEVICES}
             paid = [member.device.parts.ledger.total("training") for member in fleet.members]

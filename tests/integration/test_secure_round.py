@@ -19,10 +19,10 @@ import pytest
 from numpy.typing import NDArray
 from starlette.types import Receive, Scope, Send
 
-from backend.federation.account import NoisyOpening, SumNoise, spent_on
-from backend.federation.coordinator import Coordinator
+from backend.federation.accounting.account import NoisyOpening, SumNoise, spent_on
 from backend.federation.optimizers import Sgd
-from backend.federation.secagg.book import SumBook
+from backend.federation.rounds.coordinator import Coordinator
+from backend.federation.secagg.store import SecureSumStore
 from backend.federation.systems import SYSTEMS
 from device_app.privacy.sealed import digest
 from device_app.privacy.secagg import Contribution
@@ -219,12 +219,12 @@ def test_the_opened_mean_is_the_plain_weighted_mean_of_the_devices_clipped_gradi
     assert running_sums(cohort) == [], "removed with its round, not at the next start"
     assert len({update.samples for update in cohort.clear.values()}) > 1, "the weights differ"
     for device in cohort.devices:
-        assert device.shelves.database.number("SELECT count(*) FROM sum_part") == 0, "keys are forgotten"
-        charge = device.shelves.ledger_book.charged(digest(sent_masked(device, cohort)))
+        assert device.stores.database.number("SELECT count(*) FROM sum_part") == 0, "keys are forgotten"
+        charge = device.stores.ledger_entries.charged(digest(sent_masked(device, cohort)))
         assert charge is not None
         assert (charge.mechanism, charge.epsilon) == ("secure_sum", 0.0)
         device.trainer.step()
-        mine = device.shelves.participations.get("round-1")
+        mine = device.stores.participations.get("round-1")
         assert mine is not None
         assert mine.state == "applied"
         assert mine.sent_bytes == sum(len(body) for _, path, body in wire_of(device, cohort).sent if "round-1/" in path)
@@ -247,7 +247,7 @@ def test_a_running_sum_whose_server_was_killed_as_its_round_ended_goes_with_the_
     for _ in range(4):
         cohort.steps()
     with monkeypatch.context() as patch:
-        patch.setattr(SumBook, "clear", killed)  # the round is applied, the file is still there
+        patch.setattr(SecureSumStore, "clear", killed)  # the round is applied, the file is still there
         with pytest.raises(Killed):
             cohort.steps()
     assert cohort.status().state == "applied"
@@ -270,7 +270,7 @@ def test_a_running_sum_whose_round_was_ended_by_a_server_that_died_goes_with_the
         cohort.steps()
     assert len(running_sums(cohort)) == 1
     with monkeypatch.context() as patch:
-        patch.setattr(SumBook, "fail", killed)  # the round has failed, and its sum doesn't know
+        patch.setattr(SecureSumStore, "fail", killed)  # the round has failed, and its sum doesn't know
         with pytest.raises(Killed):
             cohort.coordinator.cancel("round-1")
     assert cohort.status().state == "failed"
@@ -305,7 +305,7 @@ def test_the_sum_of_the_survivors_is_exact_when_devices_die_after_shares_and_aft
 
     late = cohort.devices[1].trainer.step()
     assert late.state == "failed", "it comes too late, and leaves"
-    assert cohort.devices[1].shelves.ledger_book.total("training") == 0
+    assert cohort.devices[1].stores.ledger_entries.total("training") == 0
     assert cohort.devices[4].trainer.step().state == "uploaded", "its vector is in the sum"
 
 
@@ -339,7 +339,7 @@ def test_below_the_threshold_the_round_fails_with_its_reason_and_nothing_is_publ
     outcome = cohort.devices[0].trainer.step()
     assert outcome.state == "uploaded"
     cohort.devices[0].trainer.step()
-    mine = cohort.devices[0].shelves.participations.get("round-1")
+    mine = cohort.devices[0].stores.participations.get("round-1")
     assert mine is not None
     assert (mine.state, mine.detail) == ("failed", status.reason)
     assert running_sums(cohort) == []
@@ -415,12 +415,12 @@ def test_only_sealed_messages_leave_and_no_clear_vector_is_in_any_of_them(cohort
             assert tensor.tobytes() not in every, name
         for element in vector[np.abs(vector.astype(np.int32)) > 65_536]:
             assert element.tobytes() not in masked
-        logged = cohort.devices[number].shelves.byte_log.entries().rows
+        logged = cohort.devices[number].stores.byte_log.entries().rows
         bodies = {entry.body_sha256 for entry in logged if entry.body_bytes}
         assert bodies == {digest(body) for _, _, body in wire.sent if body}
         assert {entry.mechanism for entry in logged if entry.method == "PUT"} == {"secure_sum"}
-        looks = [entry for entry in logged if entry.method == "GET" and "/rounds/round-1/" in entry.url]
-        assert {entry.mechanism for entry in looks} == {"presence"}, "a pseudonym goes out sealed, also without a body"
+        polls = [entry for entry in logged if entry.method == "GET" and "/rounds/round-1/" in entry.url]
+        assert {entry.mechanism for entry in polls} == {"presence"}, "a pseudonym goes out sealed, also without a body"
     folder = cohort.backend.folder
     kept = b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
     for update in cohort.clear.values():
@@ -441,22 +441,22 @@ def test_a_noisy_sum_costs_what_the_survivors_make_of_it_and_a_device_pays_for_t
         cohort.steps()
     status = cohort.status()
     assert (status.state, status.survivors) == ("applied", DEVICES), status.reason
-    law = SYSTEMS["small_ranker_secure"].protection
-    assert isinstance(law, SecureSum)
-    noise = SumNoise(law.sigma, 2 * law.clip * 2**law.fraction_bits, COORDINATES)
-    assert status.epsilon == pytest.approx(spent_on([NoisyOpening(noise, DEVICES)], law.delta))
+    protection = SYSTEMS["small_ranker_secure"].protection
+    assert isinstance(protection, SecureSum)
+    noise = SumNoise(protection.sigma, 2 * protection.clip * 2**protection.fraction_bits, COORDINATES)
+    assert status.epsilon == pytest.approx(spent_on([NoisyOpening(noise, DEVICES)], protection.delta))
     for device in cohort.devices:
-        paid = device.shelves.ledger_book.total("training")
-        assert paid == pytest.approx(law.epsilon(4, COORDINATES))
+        paid = device.stores.ledger_entries.total("training")
+        assert paid == pytest.approx(protection.epsilon(4, COORDINATES))
         assert status.epsilon < paid
     # Devices count alike. The mean's noise has a standard deviation of sigma / sqrt(6) steps; six of them are allowed.
-    reach = 6 * law.sigma * 2.0**-law.fraction_bits / DEVICES**0.5
+    reach = 6 * protection.sigma * 2.0**-protection.fraction_bits / DEVICES**0.5
     moved = cohort.moved()
     for name in moved:
         means = []
         for number in range(DEVICES):
             flat = np.concatenate([each.astype(np.float64).ravel() for each in cohort.clear[number].tensors.values()])
-            means.append(cohort.clear[number].tensors[name] * min(1.0, law.clip / float(np.linalg.norm(flat))))
+            means.append(cohort.clear[number].tensors[name] * min(1.0, protection.clip / float(np.linalg.norm(flat))))
         np.testing.assert_allclose(moved[name], np.mean(means, axis=0), rtol=0, atol=reach)
 
 
@@ -493,7 +493,7 @@ def test_a_reader_who_pauses_before_the_masked_vector_has_paid_and_sent_nothing(
     outcome = cohort.devices[3].trainer.step()
     assert outcome.state == "declined"
     assert "paused" in (outcome.why or "")
-    assert cohort.devices[3].shelves.ledger_book.total("training") == 0
+    assert cohort.devices[3].stores.ledger_entries.total("training") == 0
     assert not [path for _, path, _ in cohort.wires[3].sent if "/masked/" in path]
     others = [number for number in range(DEVICES) if number != 3]
     cohort.steps(others)

@@ -19,8 +19,8 @@ from sqlalchemy import select
 from backend.app import create_app
 from backend.composition import Services, build_services
 from backend.db.sessions import reading_session
-from backend.db.tables_federation import Participation
-from backend.federation.coordinator import Coordinator
+from backend.db.tables_federation import ParticipationRow
+from backend.federation.rounds.coordinator import Coordinator
 from backend.settings import BackendSettings
 from device_app.wire.ids import PROTOCOL_VERSION
 from device_app.wire.pairing import sign_keys
@@ -171,11 +171,11 @@ def test_no_address_is_written_down_and_its_hash_is_forgotten_with_the_round(ser
     server.open()
     assert server.client(0) is not None
     with reading_session(server.services.engine) as session:
-        (source,) = session.scalars(select(Participation.source))
+        (source,) = session.scalars(select(ParticipationRow.source))
     assert source is not None
     assert "127.0.0.1" not in source
     server.services.coordinator.cancel("round-1")
     with reading_session(server.services.engine) as session:
-        assert list(session.scalars(select(Participation.source))) == [None]
+        assert list(session.scalars(select(ParticipationRow.source))) == [None]
     for path in tmp_path.rglob("*"):
         assert not path.is_file() or b"127.0.0.1" not in path.read_bytes(), path

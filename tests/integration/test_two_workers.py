@@ -24,12 +24,12 @@ import pytest
 from numpy.typing import NDArray
 from sqlalchemy import Engine
 
+from backend.db.advisory_lock import advisory_lock
 from backend.db.engine import open_engine
 from backend.db.sessions import reading_session
-from backend.db.tables_federation import Participation, Round
-from backend.db.turn import turn
-from backend.federation.coordinator import Coordinator
+from backend.db.tables_federation import ParticipationRow, RoundRow
 from backend.federation.errors import RoundUnderWay, UpdateConflict
+from backend.federation.rounds.coordinator import Coordinator
 from backend.federation.systems import SYSTEMS
 from backend.operator import Operator
 from backend.settings import load_settings
@@ -113,7 +113,7 @@ def test_two_workers_serve_one_secure_round_and_one_goes_on_when_the_other_is_ki
         assert (status.state, status.survivors) == ("applied", clients_number), status.reason
     engine = open_engine(database_url)
     with reading_session(engine) as session:
-        facts = session.get_one(Round, 1).facts or {}
+        facts = session.get_one(RoundRow, 1).facts or {}
     engine.dispose()
     total = np.sum([numbers(place, LENGTH - 1) for place in range(clients_number)], axis=0)
     assert facts["sum"] == sha256(total.data).hexdigest()
@@ -207,39 +207,41 @@ def test_two_different_updates_of_one_place_at_two_workers_are_one_update_and_on
         assert len(conflicts) == 1, sent
         kept = sha256(UPDATE if conflicts == [1] else other).hexdigest()
         with reading_session(two.engines[0]) as session:
-            row = session.query(Participation).filter_by(pseudonym=offer.pseudonym).one()
+            row = session.query(ParticipationRow).filter_by(pseudonym=offer.pseudonym).one()
             assert row.sha256 == kept
 
 
 def test_a_turn_is_one_threads_and_comes_free_with_its_end(two: Two) -> None:
     first, second = two.engines
-    with turn(first, "rounds") as mine:
+    with advisory_lock(first, "rounds") as mine:
         assert mine
         for engine in (first, second):
-            with turn(engine, "rounds") as also:
+            with advisory_lock(engine, "rounds") as also:
                 assert not also
-        with turn(second, "something else") as other:
+        with advisory_lock(second, "something else") as other:
             assert other
-    with turn(second, "rounds") as free:
+    with advisory_lock(second, "rounds") as free:
         assert free
 
 
 def test_a_turn_comes_free_when_its_process_is_killed(two: Two, database_url: str) -> None:
     code = (
-        "import sys, time\nfrom backend.db.engine import open_engine\nfrom backend.db.turn import turn\n"
-        "with turn(open_engine(sys.argv[1]), 'rounds') as mine:\n    print(mine, flush=True)\n    time.sleep(60)\n"
+        "import sys, time\nfrom backend.db.engine import open_engine\nfrom backend.db.advisory_lock import "
+        "advisory_lock\n"
+        "with advisory_lock(open_engine(sys.argv[1]), 'rounds') as mine:\n    print(mine, flush=True)\n    "
+        "time.sleep(60)\n"
     )
     process = subprocess.Popen([sys.executable, "-c", code, database_url], stdout=subprocess.PIPE)
     assert process.stdout is not None
     assert process.stdout.readline().strip() == b"True"
-    with turn(two.engines[0], "rounds") as mine:
+    with advisory_lock(two.engines[0], "rounds") as mine:
         assert not mine
     process.send_signal(signal.SIGKILL)
     process.wait()
     process.stdout.close()
     until = time.monotonic() + START_WITHIN_SEC
     while True:
-        with turn(two.engines[0], "rounds") as mine:
+        with advisory_lock(two.engines[0], "rounds") as mine:
             if mine:
                 return
         assert time.monotonic() < until, "the dead process keeps its turn"

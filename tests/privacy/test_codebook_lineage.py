@@ -17,7 +17,7 @@ from tests.doubles.lying_codebooks import (
     ask_twice,
     default_device,
     read,
-    some_turn,
+    some_alignment,
     unit,
 )
 from tests.doubles.news import NOW
@@ -40,10 +40,10 @@ class Scripted(SeededNoise):
 def scripted_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     """The number drawn is the script's next one: what two readers send may then differ in nothing."""
 
-    def release(law: RandomisedCode, code: int, source: Scripted) -> int:
-        law.require(code, "code")
+    def release(protection: RandomisedCode, code: int, source: Scripted) -> int:
+        protection.require(code, "code")
         source.drawn += 1
-        return source.script[source.drawn - 1] % law.size
+        return source.script[source.drawn - 1] % protection.size
 
     monkeypatch.setattr(RandomisedCode, "release", release)
 
@@ -58,15 +58,15 @@ def tactics(server: LyingServer) -> Iterator[str]:
                 side = unit(draw.normal(size=DIM))
                 yield server.lie(np.stack([side, -side]))
             case 1:  # the same Gram matrix, and the same encoder
-                yield server.lie(first @ some_turn(at))
+                yield server.lie(first @ some_alignment(at))
             case 2:  # the same Gram matrix, another encoder whose vectors stay as they were
-                yield server.lie(first @ some_turn(at), encoder=f"{at:064x}")
+                yield server.lie(first @ some_alignment(at), encoder=f"{at:064x}")
             case 3:  # a reflection
-                yield server.lie(first @ some_turn(at, reflect=True), encoder=f"{at:064x}")
+                yield server.lie(first @ some_alignment(at, reflect=True), encoder=f"{at:064x}")
             case 4:  # the same prototypes in another order, under an encoder that was here before
                 yield server.lie(first[::-1], encoder="e" * 64)
             case 5:  # nothing changes but the vectors that the encoder is said to make
-                server.vectors = unit(server.vectors @ some_turn(at))
+                server.vectors = unit(server.vectors @ some_alignment(at))
                 yield server.lie(server.prototypes)
             case 6:  # the same prototypes and vectors under another name
                 yield server.lie(first, encoder=f"{at:064x}")

@@ -21,7 +21,7 @@ from device_app.privacy.presence import seal_check_in
 from device_app.privacy.reports import seal_nothing
 from device_app.store.byte_log import ByteLog
 from device_app.store.database import Database
-from device_app.uplink.http import Door
+from device_app.uplink.http import HttpClient
 from device_app.uplink.server import Uplink
 from device_app.wire.ids import PROTOCOL_VERSION
 from device_app.wire.rounds import CheckIn
@@ -94,17 +94,17 @@ def seen(tmp_path: Path) -> Iterator[Watcher]:
     """A device's hour: what is everybody's, two reports, looks for rounds, and places in two of them."""
     database = Database(tmp_path / "device.sqlite")
     with watcher() as server:
-        uplink = Uplink(Door(f"http://127.0.0.1:{server.server_address[1]}", ByteLog(database), lambda: NOW))
+        uplink = Uplink(HttpClient(f"http://127.0.0.1:{server.server_address[1]}", ByteLog(database), lambda: NOW))
         check_in = seal_check_in(CheckIn(protocol=PROTOCOL_VERSION, release="r1", tasks=()))
         for _ in range(2):
-            uplink.door.get("/v1/news/front?limit=600", words="The common list.", purpose="sync")
+            uplink.client.get("/v1/news/front?limit=600", words="The default list.", purpose="sync")
             with pytest.raises(AnswerMalformed):
                 uplink.recall(seal_nothing(release="r1", limit=50))
             assert uplink.current_round() is None
             assert uplink.check_in(check_in) is None
             for path in PLACES:
-                uplink.door.deliver(check_in, f"/v1/rounds/{path}", purpose="training", method="PUT")
-        uplink.door.close()
+                uplink.client.deliver(check_in, f"/v1/rounds/{path}", purpose="training", method="PUT")
+        uplink.client.close()
         yield server
     database.close()
 
@@ -128,6 +128,6 @@ def test_no_connection_carries_two_pseudonyms_or_a_pseudonym_and_a_look(seen: Wa
 
 
 def test_two_looks_for_a_round_and_two_check_ins_share_no_connection(seen: Watcher) -> None:
-    looks = [connection for connection, _, path in seen.seen if path in ("/v1/rounds/current", "/v1/rounds/check-in")]
-    assert len(looks) == 4
-    assert len(set(looks)) == 4
+    polls = [connection for connection, _, path in seen.seen if path in ("/v1/rounds/current", "/v1/rounds/check-in")]
+    assert len(polls) == 4
+    assert len(set(polls)) == 4

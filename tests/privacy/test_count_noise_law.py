@@ -25,33 +25,33 @@ DEVICES, NEWS = 20, 2_000
 LISTED = Counting().listed(tuple(f"n{row}" for row in range(NEWS)))
 
 
-def law_of(name: str) -> SecureSum:
-    law = SYSTEMS[name].protection
-    assert isinstance(law, SecureSum)
-    return law
+def protection_of(name: str) -> SecureSum:
+    protection = SYSTEMS[name].protection
+    assert isinstance(protection, SecureSum)
+    return protection
 
 
-def opened(law: SecureSum) -> dict[str, NDArray[np.float64]]:
+def opened(protection: SecureSum) -> dict[str, NDArray[np.float64]]:
     """The sum of twenty devices whose readers have all been displayed and clicked the same, less what they gave."""
-    terms = law.terms("round-1", cohort=DEVICES, cohort_minimum=DEVICES, coordinates=2 * NEWS)
+    terms = protection.terms("round-1", cohort=DEVICES, cohort_minimum=DEVICES, coordinates=2 * NEWS)
     total = np.zeros(terms.length, dtype=ring_dtype(terms.bits))
     tensors = count_vector(LISTED, {"n1", "n2"}, {"n2"}, np.random.default_rng(0))
     for _ in range(DEVICES):
-        clipped = clip_norm(shared_part(tensors, None), law.clip)
-        total += contribute(clipped, 1, law, terms, SystemNoise()).vector
-    sums = law.layout({DISPLAYED: (NEWS,), CLICKED: (NEWS,)}, terms).sums(total)
+        clipped = clip_norm(shared_part(tensors, None), protection.clip)
+        total += contribute(clipped, 1, protection, terms, SystemNoise()).vector
+    sums = protection.layout({DISPLAYED: (NEWS,), CLICKED: (NEWS,)}, terms).sums(total)
     assert sums.samples == DEVICES
     return {name: sums.tensors[name] - DEVICES * tensors[name] for name in (DISPLAYED, CLICKED)}
 
 
 @pytest.mark.parametrize("name", ["private_counts", "private_counts_large"])
 def test_the_noise_on_every_number_is_that_of_the_survivors_shares_together(name: str) -> None:
-    law = law_of(name)
-    noise = opened(law)
-    both = np.concatenate([noise[DISPLAYED], noise[CLICKED]]) * 2**law.fraction_bits
+    protection = protection_of(name)
+    noise = opened(protection)
+    both = np.concatenate([noise[DISPLAYED], noise[CLICKED]]) * 2**protection.fraction_bits
     assert (both == np.rint(both)).all(), "whole steps"
-    variance = noise_variance(law, DEVICES) * 4.0**law.fraction_bits
-    assert variance == pytest.approx(DEVICES * law.sigma**2)
+    variance = noise_variance(protection, DEVICES) * 4.0**protection.fraction_bits
+    assert variance == pytest.approx(DEVICES * protection.sigma**2)
     # Sum of squares of n Gaussians over their variance: chi-square with n degrees of freedom.
     statistic = float(np.square(both).sum() / variance)
     assert min(stats.chi2.cdf(statistic, len(both)), stats.chi2.sf(statistic, len(both))) > FALSE_ALARM
@@ -62,17 +62,17 @@ def test_the_noise_on_every_number_is_that_of_the_survivors_shares_together(name
 
 
 def test_without_noise_the_sum_is_exact() -> None:
-    noise = opened(law_of("private_counts_exact"))
+    noise = opened(protection_of("private_counts_exact"))
     assert not noise[DISPLAYED].any()
     assert not noise[CLICKED].any()
 
 
 def test_the_claimed_price_is_that_of_a_gaussian_of_this_noise_and_bound() -> None:
     """Oracle: rho = D^2 / 2 s^2 of the Gaussian mechanism, D the farthest that one reader's data can be exchanged."""
-    law = law_of("private_counts")
+    protection = protection_of("private_counts")
     farthest = np.sqrt(2) * LISTED.norm
     for survivors in (10, 60, 500):
-        deviation = np.sqrt(noise_variance(law, survivors))
-        assert law.rho(survivors, 2 * NEWS) == pytest.approx(farthest**2 / (2 * deviation**2), rel=1e-6)
-    assert law.epsilon(60, 2 * NEWS) < 2.0
-    assert law.epsilon(10, 2 * NEWS) < 5.5
+        deviation = np.sqrt(noise_variance(protection, survivors))
+        assert protection.rho(survivors, 2 * NEWS) == pytest.approx(farthest**2 / (2 * deviation**2), rel=1e-6)
+    assert protection.epsilon(60, 2 * NEWS) < 2.0
+    assert protection.epsilon(10, 2 * NEWS) < 5.5

@@ -58,7 +58,7 @@ def test_no_page_holds_a_link_that_is_no_page_of_the_web_or_of_the_device(device
     reader = TestClient(app := create_app(device=device), base_url=HOME, headers=FOLLOWS_A_LINK)
     enter(reader, app.state.page_key)
     device.choose_sections(())
-    cards = [card for shelf in device.explore() for card in shelf.cards]
+    cards = [card for listed in device.explore() for card in listed.cards]
     assert len(cards) > 2 * len(SCRIPTS), "each of them is on the device"
     pages = ["/", "/explore", "/fresh", "/popular", "/following", "/search?q=Headline"]
     pages += [f"/story/{card.id}" for card in (*cards[: 2 * len(SCRIPTS)], *(card for card in cards if card.url))]
@@ -73,10 +73,10 @@ def test_no_page_holds_a_link_that_is_no_page_of_the_web_or_of_the_device(device
 
 
 def test_cards_that_an_earlier_version_kept_are_read_without_the_script(device: Device) -> None:
-    shelves = device.parts.shelves
-    (news_id,) = shelves.database.row("SELECT id FROM news LIMIT 1") or ("",)
-    with shelves.database.transaction():
-        shelves.database.write(
+    stores = device.parts.stores
+    (news_id,) = stores.database.row("SELECT id FROM news LIMIT 1") or ("",)
+    with stores.database.transaction():
+        stores.database.write(
             "UPDATE news SET card = json_set(card, '$.url', 'javascript:alert(1)') WHERE id = ?", (news_id,)
         )
-    assert shelves.news.card(news_id).url == ""
+    assert stores.news.card(news_id).url == ""

@@ -91,9 +91,9 @@ Meets = Callable[..., Victim]
 def lies(backend: BackendRig, honest: InProcess) -> Lies:
     """A lying server with the operator's own key, unless it is given another."""
 
-    def make(law: SecureSum, **changes: object) -> LyingServer:
+    def make(protection: SecureSum, **changes: object) -> LyingServer:
         given: dict[str, object] = {"key": backend.releases._key} | changes
-        return LyingServer(honest, LIST, law, backend.clock, **given)  # type: ignore[arg-type]
+        return LyingServer(honest, LIST, protection, backend.clock, **given)  # type: ignore[arg-type]
 
     return make
 
@@ -113,9 +113,9 @@ def meets(tmp_path: Path, backend: BackendRig) -> Iterator[Meets]:
         shown = tuple(draw.choice(LISTED, SHOWN, replace=False).tolist())
         at = backend.clock() - timedelta(hours=2)
         ids = tuple(NEWS[row] for row in shown)
-        device.shelves.impressions.record("feed", ids, at)
+        device.stores.impressions.record("feed", ids, at)
         for place, news_id in enumerate(ids[:CLICKED]):
-            device.shelves.clicks.add(news_id, "feed", at + timedelta(minutes=place + 1))
+            device.stores.clicks.add(news_id, "feed", at + timedelta(minutes=place + 1))
         return Victim(device, frozenset(shown[:CLICKED]), shown)
 
     yield meet
@@ -142,7 +142,7 @@ def test_an_offer_that_the_trusted_key_has_not_signed_is_refused_before_it_is_lo
     outcome = victim.step_through(server)
     assert (outcome.state, server.stages, victim.charges()) == ("declined", [], [])
     assert "signed by another key than the one this device trusts" in str(outcome.why)
-    assert victim.device.shelves.participations.list() == []
+    assert victim.device.stores.participations.list() == []
 
 
 def test_an_offer_altered_on_its_way_is_refused(lies: Lies, meets: Meets) -> None:
@@ -172,8 +172,8 @@ def test_a_sum_priced_at_the_servers_delta_is_priced_at_the_devices(lies: Lies, 
 def test_a_sparse_roster_of_other_size_or_threshold_than_the_claimed_cohort_implies_is_left_unpaid(
     lies: Lies, meets: Meets, claimed: int, named: int, threshold: int
 ) -> None:
-    law = HONEST.model_copy(update={"cohort_limit": 10_000})
-    server = lies(law, cohort=10_000, claimed=claimed, named=named, threshold=threshold)
+    protection = HONEST.model_copy(update={"cohort_limit": 10_000})
+    server = lies(protection, cohort=10_000, claimed=claimed, named=named, threshold=threshold)
     victim = meets(server)
     outcome = victim.step_through(server)
     assert (outcome.state, server.stages, victim.charges()) == ("declined", ["keys"], [])
@@ -184,9 +184,9 @@ def test_a_sparse_roster_of_other_size_or_threshold_than_the_claimed_cohort_impl
 def test_a_sparse_roster_of_fewer_than_the_reader_asks_for_is_left_unpaid(lies: Lies, meets: Meets) -> None:
     due = choose_neighbourhood(500)
     assert due is not None
-    law = HONEST.model_copy(update={"cohort_limit": 10_000})
+    protection = HONEST.model_copy(update={"cohort_limit": 10_000})
     lie = {"claimed": 500, "named": due.degree + 1, "threshold": due.threshold}
-    server = lies(law, cohort=10_000, cohort_minimum=500, **lie)
+    server = lies(protection, cohort=10_000, cohort_minimum=500, **lie)
     victim = meets(server, smallest_sum=due.degree + 2)
     outcome = victim.step_through(server)
     assert (outcome.state, server.stages, victim.charges()) == ("declined", ["keys"], [])
@@ -218,13 +218,13 @@ def test_a_server_that_invents_everybody_else_names_no_more_clicks_than_the_seco
     form: str, lies: Lies, meets: Meets
 ) -> None:
     """By design: nothing on a device tells a real member from an invented one. Its own share of noise remains."""
-    law = HONEST.model_copy(update={"cohort_limit": 10_000})
+    protection = HONEST.model_copy(update={"cohort_limit": 10_000})
     due = choose_neighbourhood(10_000)
     assert due is not None
     lie = {"cohort": 10_000, "claimed": 10_000, "named": due.degree + 1, "threshold": due.threshold}
     named = guessed = 0
     for seed in range(SEEDS if form == "complete" else 4):
-        server = lies(law, **(lie if form == "sparse" else {}))
+        server = lies(protection, **(lie if form == "sparse" else {}))
         victim = meets(server, seed)
         victim.step_through(server)
         assert server.opened is not None, "the attack works"
@@ -237,7 +237,7 @@ def test_a_server_that_invents_everybody_else_names_no_more_clicks_than_the_seco
         )
         (charge,) = victim.charges()
         assert charge["delta"] == 1e-6
-        assert charge[EPSILON_ALONE] >= gaussian_epsilon(law.reach_steps, law.sigma)
+        assert charge[EPSILON_ALONE] >= gaussian_epsilon(protection.reach_steps, protection.sigma)
         assert charge[EPSILON_ALONE] <= PrivacySettings().epsilon_per_sum_alone
         one = charge[ONE_CLICK_ALONE]
     tries = CLICKED * (SEEDS if form == "complete" else 4)
@@ -245,15 +245,15 @@ def test_a_server_that_invents_everybody_else_names_no_more_clicks_than_the_seco
     assert named <= binom.isf(1e-6, tries, min(1.0, math.exp(one) * CLICKED / LISTED + 1e-6))
     assert guessed <= binom.isf(1e-6, tries, math.exp(one) / (1 + math.exp(one)) + 1e-6)
     # What the noise itself allows is far less than that: a Gaussian's own trade-off.
-    distance = math.sqrt(2 * (1 + UNIT**2)) * 2**law.fraction_bits
-    assert guessed <= binom.isf(1e-4, tries, norm.cdf(distance / law.sigma / 2))
+    distance = math.sqrt(2 * (1 + UNIT**2)) * 2**protection.fraction_bits
+    assert guessed <= binom.isf(1e-4, tries, norm.cdf(distance / protection.sigma / 2))
     assert named <= 1, "honest shares: as good as nothing"
 
 
 def test_the_same_attack_names_every_click_where_the_share_is_thin(lies: Lies, meets: Meets) -> None:
     """The attack is a real one: but for the noise it reads the vector."""
-    law = HONEST.model_copy(update={"sigma": 1})
-    server = lies(law)
+    protection = HONEST.model_copy(update={"sigma": 1})
+    server = lies(protection)
     open_handed = meets(
         server, epsilon_per_sum=1e9, epsilon_per_sum_alone=1e9, epsilon_per_day_alone=1e9, epsilon_per_day_counts=1e9
     )
@@ -293,13 +293,13 @@ SHIPPED = [
 def test_the_prices_of_the_shipped_sums_are_those_of_a_gaussian_and_as_documented(
     system: str, coordinates: int, alone: float, among_ten: float
 ) -> None:
-    law = SYSTEMS[system].protection
-    assert isinstance(law, SecureSum)
-    prices = sum_prices(law, 10, coordinates, 1e-6)
+    protection = SYSTEMS[system].protection
+    assert isinstance(protection, SecureSum)
+    prices = sum_prices(protection, 10, coordinates, 1e-6)
     assert prices.alone == pytest.approx(alone, abs=0.06)
     assert prices.epsilon == pytest.approx(among_ten, abs=0.02)
     for mine, shares in ((prices.alone, 1), (prices.epsilon, 10)):
-        exact = gaussian_epsilon(law.reach_steps, law.sigma * math.sqrt(shares))
+        exact = gaussian_epsilon(protection.reach_steps, protection.sigma * math.sqrt(shares))
         assert exact <= mine <= 1.1 * exact + 0.1, "an upper bound, and not a wild one"
 
 

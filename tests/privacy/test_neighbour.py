@@ -22,9 +22,9 @@ from backend.private_files import tighten as tighten_backend
 from device_app.app import create_app
 from device_app.composition import build_device
 from device_app.device import Device
+from device_app.pages.page_key import KEY_NAME, PageKey
 from device_app.private_files import tighten
 from device_app.settings import DeviceSettings
-from device_app.ui.page_key import KEY_NAME, PageKey
 from tests.doubles.backend import FakeBackend
 
 NOBODY = 65_534

@@ -18,7 +18,7 @@ from device_app.privacy.noise import NoiseSource, SeededNoise, SystemNoise, lapl
 FALSE_ALARM = 1e-6
 SCALE = 1.2
 PAPER = BasisLaplace(clip=0.2, scale=1.2, basis_size=30, channels_limit=5)
-SOURCES = pytest.mark.parametrize("source", [SystemNoise(), SeededNoise("law")], ids=["system", "seeded"])
+SOURCES = pytest.mark.parametrize("source", [SystemNoise(), SeededNoise("protection")], ids=["system", "seeded"])
 
 
 @SOURCES

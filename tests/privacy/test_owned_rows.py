@@ -71,7 +71,7 @@ def graph() -> bytes:
 
 
 def opened_gradients(
-    everybody: list[ReaderSamples], ids: list[str], table: np.ndarray, law: SecureSum, noise: int = 0
+    everybody: list[ReaderSamples], ids: list[str], table: np.ndarray, protection: SecureSum, noise: int = 0
 ) -> dict[str, np.ndarray]:
     """The means that the server opens."""
     weights, gradients = parameters(user_model()), OnnxGradients(graph())
@@ -80,25 +80,29 @@ def opened_gradients(
         task.run(weights, samples, gradients, np.random.default_rng(seed)) for seed, samples in enumerate(everybody)
     ]
     size = sum(each.size for each in updates[0].tensors.values())
-    agreed = law.terms("round-1", cohort=len(everybody), cohort_minimum=2, coordinates=size)
+    agreed = protection.terms("round-1", cohort=len(everybody), cohort_minimum=2, coordinates=size)
     server, devices = cohort(agreed)
     for seed, (device, update) in enumerate(zip(devices, updates, strict=True)):
-        clipped = clip_norm(shared_part(update.tensors, MODEL), law.clip)
-        device.vector = contribute(clipped, update.samples, law, agreed, SeededNoise(100 * noise + seed)).vector
-    layout = law.layout({name: each.shape for name, each in updates[0].tensors.items()}, agreed)
+        clipped = clip_norm(shared_part(update.tensors, MODEL), protection.clip)
+        device.vector = contribute(clipped, update.samples, protection, agreed, SeededNoise(100 * noise + seed)).vector
+    layout = protection.layout({name: each.shape for name, each in updates[0].tensors.items()}, agreed)
     return dict(layout.sums(run_sum(server, devices, {}).vector).mean().tensors)
 
 
-def opened_union(everybody: list[ReaderSamples], law: UnionMarks) -> list[str]:
+def opened_union(everybody: list[ReaderSamples], protection: UnionMarks) -> list[str]:
     """The news whose rows the server opens."""
-    agreed = law.terms("round-1", cohort=len(everybody), cohort_minimum=2, coordinates=NEWS)
+    agreed = protection.terms("round-1", cohort=len(everybody), cohort_minimum=2, coordinates=NEWS)
     server, devices = cohort(agreed)
-    task = MarkNewsTask(ALL, law.rows_limit)
+    task = MarkNewsTask(ALL, protection.rows_limit)
     for device, samples in zip(devices, everybody, strict=True):
         held = task.run({}, samples, None, np.random.default_rng(0)).tensors[UNION]
-        device.vector = mark(held, law, agreed, SeededNoise(0)).vector
-    found = law.layout({UNION: (NEWS,)}, agreed).sums(run_sum(server, devices, {}).vector, len(devices)).tensors[UNION]
-    return [ALL[row] for row in opened_rows(law, found, len(devices))]
+        device.vector = mark(held, protection, agreed, SeededNoise(0)).vector
+    found = (
+        protection.layout({UNION: (NEWS,)}, agreed)
+        .sums(run_sum(server, devices, {}).vector, len(devices))
+        .tensors[UNION]
+    )
+    return [ALL[row] for row in opened_rows(protection, found, len(devices))]
 
 
 def cosines(rows: np.ndarray) -> np.ndarray:

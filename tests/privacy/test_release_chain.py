@@ -70,7 +70,7 @@ def test_other_content_under_one_number_is_refused_and_said(
         device.sync()
     assert in_use(device) == "r1"
     assert device.status().shield == "red"
-    assert any("other content" in trouble.words for trouble in device.status().troubles)
+    assert any("other content" in trouble.words for trouble in device.status().alerts)
 
 
 def test_a_release_of_2020_or_of_next_year_is_refused(server: LyingServer, device: Device, clock: StillClock) -> None:

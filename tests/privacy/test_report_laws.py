@@ -55,9 +55,9 @@ def codes() -> np.ndarray:
 
 
 def law_of_codes(true: int, size: int, epsilon: float) -> np.ndarray:
-    law = np.ones(size)
-    law[true] = math.exp(epsilon)
-    return law
+    protection = np.ones(size)
+    protection[true] = math.exp(epsilon)
+    return protection
 
 
 def test_a_million_codes_follow_randomised_response(codes: np.ndarray) -> None:
@@ -141,10 +141,10 @@ def test_a_million_draws_of_discrete_laplace_follow_the_law() -> None:
     scale = 5
     drawn = discrete_laplace(NOISE, scale, DRAWS)
     values = np.arange(-60, 61)
-    law = np.exp(-np.abs(values) / scale)
+    protection = np.exp(-np.abs(values) / scale)
     counts = np.array([(drawn == value).sum() for value in values])
     assert counts.sum() > DRAWS * (1 - 3 * math.exp(-60 / scale))
-    assert fits(counts, law)
+    assert fits(counts, protection)
     assert not fits(counts, np.exp(-np.abs(values) / (scale * 1.02)))
 
 

@@ -17,9 +17,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from device_app.errors import ReleaseRefused
 from device_app.store.byte_log import ByteLog
 from device_app.store.database import Database
-from device_app.store.release_shelf import ReleaseShelf
+from device_app.store.releases import InstalledReleases
 from device_app.sync.releases import ReleaseSync
-from device_app.uplink.http import Door
+from device_app.uplink.http import HttpClient
 from device_app.wire.rotations import KeyHistory, KeyRotation, SignedRotation, sign_rotation
 from tests.doubles.backend import FakeBackend
 from tests.doubles.news import NOW
@@ -79,40 +79,40 @@ def server() -> Server:
 
 
 @pytest.fixture
-def shelf(tmp_path: Path) -> ReleaseShelf:
-    return ReleaseShelf(Database(tmp_path / "device.sqlite"))
+def store(tmp_path: Path) -> InstalledReleases:
+    return InstalledReleases(Database(tmp_path / "device.sqlite"))
 
 
 Sync = Callable[..., bool]
 
 
 @pytest.fixture
-def sync(server: Server, shelf: ReleaseShelf) -> Sync:
-    log = ByteLog(shelf._database)
+def sync(server: Server, store: InstalledReleases) -> Sync:
+    log = ByteLog(store._database)
 
     def once(key: Ed25519PrivateKey | None = None) -> bool:
-        door = Door("http://backend.example", log, lambda: NOW, httpx.MockTransport(server.answer))
+        client = HttpClient("http://backend.example", log, lambda: NOW, httpx.MockTransport(server.answer))
         try:
-            return ReleaseSync(door, shelf, lambda: NOW, None if key is None else public(key)).refresh()
+            return ReleaseSync(client, store, lambda: NOW, None if key is None else public(key)).refresh()
         finally:
-            door.close()
+            client.close()
 
     return once
 
 
-def in_use(shelf: ReleaseShelf) -> str:
-    current = shelf.current()
+def in_use(store: InstalledReleases) -> str:
+    current = store.current()
     assert current is not None
     return current.manifest.release
 
 
 def test_a_device_that_slept_through_two_rotations_follows_both(
-    server: Server, shelf: ReleaseShelf, sync: Sync
+    server: Server, store: InstalledReleases, sync: Sync
 ) -> None:
     assert sync()
     server.sign_with(THIRD, rotation(1, FIRST, SECOND), rotation(2, SECOND, THIRD))
     assert sync()
-    assert (in_use(shelf), shelf.pinned_key()) == (server.backend.releases[-1], public(THIRD))
+    assert (in_use(store), store.pinned_key()) == (server.backend.releases[-1], public(THIRD))
     server.sign_with(THIRD, *server.rotations)
     assert sync()
     assert server.asked == 1, "a key that is trusted needs no history"
@@ -142,31 +142,33 @@ def test_a_device_that_slept_through_two_rotations_follows_both(
     ],
 )
 def test_a_key_of_the_attackers_is_never_trusted(
-    server: Server, shelf: ReleaseShelf, sync: Sync, history: list[SignedRotation]
+    server: Server, store: InstalledReleases, sync: Sync, history: list[SignedRotation]
 ) -> None:
     assert sync()
-    before = in_use(shelf)
+    before = in_use(store)
     server.sign_with(ATTACKER, *history)
     with pytest.raises(ReleaseRefused, match="another key than the pinned one"):
         sync()
-    assert (in_use(shelf), shelf.pinned_key()) == (before, public(FIRST))
+    assert (in_use(store), store.pinned_key()) == (before, public(FIRST))
 
 
-def test_a_new_key_that_did_not_sign_for_itself_is_refused(server: Server, shelf: ReleaseShelf, sync: Sync) -> None:
+def test_a_new_key_that_did_not_sign_for_itself_is_refused(
+    server: Server, store: InstalledReleases, sync: Sync
+) -> None:
     assert sync()
     server.sign_with(SECOND, forged(statement(1, FIRST, SECOND), FIRST, FIRST))
     with pytest.raises(ReleaseRefused, match="rotation 1 is not signed by its new key"):
         sync()
-    assert shelf.pinned_key() == public(FIRST)
+    assert store.pinned_key() == public(FIRST)
 
 
 def test_whoever_holds_the_old_key_gets_nothing_from_a_device_that_has_followed(
-    server: Server, shelf: ReleaseShelf, sync: Sync
+    server: Server, store: InstalledReleases, sync: Sync
 ) -> None:
     assert sync()
     server.sign_with(SECOND, rotation(1, FIRST, SECOND))
     assert sync()
-    before = in_use(shelf)
+    before = in_use(store)
     for key, history in (
         (FIRST, (rotation(1, FIRST, SECOND),)),  # a release of the old key, with the true history
         (ATTACKER, (rotation(2, FIRST, ATTACKER),)),  # the old key names the attacker's as its successor
@@ -175,10 +177,10 @@ def test_whoever_holds_the_old_key_gets_nothing_from_a_device_that_has_followed(
         server.sign_with(key, *history)
         with pytest.raises(ReleaseRefused, match="another key"):
             sync()
-        assert (in_use(shelf), shelf.pinned_key()) == (before, public(SECOND))
+        assert (in_use(store), store.pinned_key()) == (before, public(SECOND))
 
 
-def test_a_replayed_older_rotation_leads_no_device_back(server: Server, shelf: ReleaseShelf, sync: Sync) -> None:
+def test_a_replayed_older_rotation_leads_no_device_back(server: Server, store: InstalledReleases, sync: Sync) -> None:
     """An operator went back to an earlier key; the thief of the one between replays how it was reached."""
     assert sync()
     there, back = rotation(1, FIRST, SECOND), rotation(2, SECOND, FIRST)
@@ -186,28 +188,28 @@ def test_a_replayed_older_rotation_leads_no_device_back(server: Server, shelf: R
     assert sync()
     server.sign_with(FIRST, there, back)
     assert sync()
-    assert shelf.pinned_key() == public(FIRST)
+    assert store.pinned_key() == public(FIRST)
     server.sign_with(SECOND, there)
     with pytest.raises(ReleaseRefused, match="no rotation leads to"):
         sync()
-    assert shelf.pinned_key() == public(FIRST)
+    assert store.pinned_key() == public(FIRST)
 
 
-def test_a_rotation_with_a_forged_release_pins_nothing(server: Server, shelf: ReleaseShelf, sync: Sync) -> None:
+def test_a_rotation_with_a_forged_release_pins_nothing(server: Server, store: InstalledReleases, sync: Sync) -> None:
     assert sync()
     server.sign_with(SECOND, rotation(1, FIRST, SECOND))
     server.backend.signed = server.backend.signed.model_copy(update={"signature": bytes(64)})
     with pytest.raises(ReleaseRefused, match="signature does not fit"):
         sync()
-    assert shelf.pinned_key() == public(FIRST)
+    assert store.pinned_key() == public(FIRST)
 
 
 def test_a_key_of_the_settings_is_followed_by_the_rotations_that_it_signed(
-    server: Server, shelf: ReleaseShelf, sync: Sync
+    server: Server, store: InstalledReleases, sync: Sync
 ) -> None:
     server.sign_with(SECOND, rotation(1, FIRST, SECOND))
     assert sync(FIRST)
-    assert shelf.pinned_key() == public(SECOND)
+    assert store.pinned_key() == public(SECOND)
     server.sign_with(SECOND, *server.rotations)
     assert sync(FIRST)
     assert server.asked == 1, "the settings still name the first key, and the way from it is kept"
@@ -216,20 +218,22 @@ def test_a_key_of_the_settings_is_followed_by_the_rotations_that_it_signed(
         sync(FIRST)
 
 
-def test_a_reader_gets_a_captured_device_back_by_the_settings(server: Server, shelf: ReleaseShelf, sync: Sync) -> None:
+def test_a_reader_gets_a_captured_device_back_by_the_settings(
+    server: Server, store: InstalledReleases, sync: Sync
+) -> None:
     """The thief of the trusted key was faster than the operator's rotation: until then nothing tells them apart."""
     assert sync()
     server.sign_with(ATTACKER, rotation(1, FIRST, ATTACKER))
     assert sync()
-    assert shelf.pinned_key() == public(ATTACKER)
+    assert store.pinned_key() == public(ATTACKER)
     server.sign_with(SECOND, rotation(1, FIRST, SECOND))
     with pytest.raises(ReleaseRefused, match="set backend_key"):
         sync()
     assert sync(SECOND)
-    assert in_use(shelf) == server.backend.releases[-1]
+    assert in_use(store) == server.backend.releases[-1]
     server.sign_with(ATTACKER, rotation(1, FIRST, ATTACKER))
     with pytest.raises(ReleaseRefused):
         sync(SECOND)
-    trusted = shelf.trusted_key(public(SECOND))
+    trusted = store.trusted_key(public(SECOND))
     assert trusted is not None
     assert trusted.public_key == public(SECOND)

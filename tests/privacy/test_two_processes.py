@@ -20,10 +20,10 @@ import pytest
 from backend.federation.systems import SYSTEMS
 from device_app.privacy.budget import Ledger
 from device_app.privacy.mechanisms.basis_laplace import BasisLaplace
-from device_app.privacy.reporters import BasisLaplaceReporter, Reader
+from device_app.privacy.reporters import BasisLaplaceReporter, ReportInput
 from device_app.settings import PrivacySettings
 from device_app.store.database import Database
-from device_app.store.ledger_book import LedgerBook
+from device_app.store.ledger_entries import LedgerRepository
 from device_app.store.report_memo import ReportMemo
 from device_app.uplink.in_process import InProcess
 from device_app.wire.protections import SecureSum
@@ -166,16 +166,16 @@ def test_whatever_two_processes_do_one_upload_leaves_in_a_round_and_is_paid_for_
 
 
 def charged(world: World) -> int:
-    return world.first.shelves.database.number("SELECT count(*) FROM charge")
+    return world.first.stores.database.number("SELECT count(*) FROM charge")
 
 
 def test_two_processes_that_are_both_due_a_report_pay_for_one_and_send_the_same(tmp_path: Path) -> None:
     paper = RecallProtocol(basis_size=30, channels_limit=5, cluster_distance=1.0, score_clip=0.2, score_noise=1.2)
     reporter = BasisLaplaceReporter(BasisLaplace.under(paper))
-    reader = Reader(np.ones((1, 4), dtype=np.float32), np.linspace(-3, 3, 60).reshape(2, 30), (6, 4))
+    reader = ReportInput(np.ones((1, 4), dtype=np.float32), np.linspace(-3, 3, 60).reshape(2, 30), (6, 4))
     settings = PrivacySettings.model_validate(PAPER)
     databases = [Database(tmp_path / "device.sqlite") for _ in range(2)]
-    ledgers = [Ledger(LedgerBook(database), settings, StillClock()) for database in databases]
+    ledgers = [Ledger(LedgerRepository(database), settings, StillClock()) for database in databases]
     memos = [ReportMemo(database) for database in databases]
     assert [memo.latest() for memo in memos] == [None, None], "both have looked, and for both a report is due"
     sent = [sealed_by(reporter, reader, ledger, memo, clicks=10) for ledger, memo in zip(ledgers, memos, strict=True)]

@@ -21,12 +21,12 @@ from onnx import TensorProto, helper
 from safetensors.numpy import load
 
 from device_app.ranking.session import GraphMismatch, shared_session
-from device_app.shelves import Shelves
-from device_app.store.searches import Meaning
-from device_app.store.towers import Towers
-from device_app.training.views.job import ViewFailed, ViewJob, ViewTerms, to_bytes
-from device_app.training.views.lockdown import LockdownUnavailable, lock_down, version
-from device_app.training.views.processes import NO_LOCKDOWN, SpawnedViews, _environment
+from device_app.store.searches import SearchVector
+from device_app.store.towers import TowerStore
+from device_app.stores import DeviceStores
+from device_app.training.multiview.job import ViewFailed, ViewJob, ViewTerms, to_bytes
+from device_app.training.multiview.lockdown import LockdownUnavailable, lock_down, version
+from device_app.training.multiview.processes import NO_LOCKDOWN, SpawnedViews, _environment
 from tests.doubles.news import NOW, synthetic_pool
 from tests.doubles.view_graph import view_model
 
@@ -37,7 +37,7 @@ needs_landlock = pytest.mark.skipif(not version(), reason="this kernel has no La
 PROBE = """
 import ctypes, json, os, socket, sqlite3, subprocess, sys
 from pathlib import Path
-from device_app.training.views.lockdown import lock_down
+from device_app.training.multiview.lockdown import lock_down
 own, other, victim, port = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
 libc = ctypes.CDLL(None, use_errno=True)
 def tried(deed):
@@ -82,24 +82,24 @@ print(json.dumps({"before": before, "after": {name: tried(deed) for name, deed i
 
 
 @pytest.fixture
-def shelves(tmp_path: Path) -> Iterator[Shelves]:
+def stores(tmp_path: Path) -> Iterator[DeviceStores]:
     """A device with data in both views."""
-    made = Shelves(tmp_path / "device.sqlite")
+    made = DeviceStores(tmp_path / "device.sqlite")
     pool = synthetic_pool(60, dim=DIM)
     made.searches.save("axolotl", NOW)
-    made.searches.keep_meaning(Meaning("search", "axolotl", "enc", pool.vectors[0], NOW))
+    made.searches.keep_meaning(SearchVector("search", "axolotl", "enc", pool.vectors[0], NOW))
     made.searches.opened("N1", NOW + timedelta(minutes=1))
-    made.searches.keep_meaning(Meaning("news", "N1", "enc", pool.vectors[1], NOW))
+    made.searches.keep_meaning(SearchVector("news", "N1", "enc", pool.vectors[1], NOW))
     made.clicks.add("N5", "feed", NOW)
     yield made
     made.close()
 
 
-def job(shelves: Shelves, **changes: object) -> ViewJob:
+def job(stores: DeviceStores, **changes: object) -> ViewJob:
     pool, model = synthetic_pool(60, dim=DIM), view_model(DIM)
     made = ViewJob(
         view="searches",
-        store=shelves.search_database.path,
+        store=stores.search_database.path,
         encoder="enc",
         model="ranker.multi_view",
         graph=model.graphs["gradient"],
@@ -114,8 +114,8 @@ def job(shelves: Shelves, **changes: object) -> ViewJob:
 
 
 @needs_landlock
-def test_a_views_process_can_do_nothing_with_another_views_store_or_process(shelves: Shelves) -> None:
-    own, other = shelves.database.path, shelves.search_database.path
+def test_a_views_process_can_do_nothing_with_another_views_store_or_process(stores: DeviceStores) -> None:
+    own, other = stores.database.path, stores.search_database.path
     secret = b"a secret of the other view's process"
     code = (
         "import sys, ctypes; kept = ctypes.create_string_buffer(sys.argv[1].encode()); "
@@ -156,21 +156,21 @@ def test_a_views_process_can_do_nothing_with_another_views_store_or_process(shel
 
 
 @needs_landlock
-def test_a_views_process_answers_a_protected_gradient_and_nothing_else(shelves: Shelves) -> None:
-    found = SpawnedViews().gradient(job(shelves, terms=ViewTerms(clip=0.5, sigma=1e-6)))
+def test_a_views_process_answers_a_protected_gradient_and_nothing_else(stores: DeviceStores) -> None:
+    found = SpawnedViews().gradient(job(stores, terms=ViewTerms(clip=0.5, sigma=1e-6)))
     assert found is not None
     assert {name: each.shape for name, each in found.items()} == {
         f"g.{name}": each.shape for name, each in view_model(DIM).shared.items()
     }
     assert np.sqrt(sum(float((each**2).sum()) for each in found.values())) <= 0.5 * (1 + 1e-4)
-    kept = Towers(shelves.search_database).get("ranker.multi_view")
+    kept = TowerStore(stores.search_database).get("ranker.multi_view")
     assert kept is not None, "the view's own process has written its own tower"
-    assert Towers(shelves.database).get("ranker.multi_view") is None
+    assert TowerStore(stores.database).get("ranker.multi_view") is None
 
 
 @needs_landlock
-def test_two_answers_for_the_same_job_differ_by_fresh_noise(shelves: Shelves) -> None:
-    still = job(shelves, terms=ViewTerms(clip=0.5, sigma=1.0, tower_rate=0.0))
+def test_two_answers_for_the_same_job_differ_by_fresh_noise(stores: DeviceStores) -> None:
+    still = job(stores, terms=ViewTerms(clip=0.5, sigma=1.0, tower_rate=0.0))
     one, two = (SpawnedViews().gradient(still) for _ in range(2))
     assert one is not None
     assert two is not None
@@ -179,16 +179,16 @@ def test_two_answers_for_the_same_job_differ_by_fresh_noise(shelves: Shelves) ->
 
 
 @needs_landlock
-def test_a_view_without_data_says_so_and_tells_no_more(shelves: Shelves) -> None:
-    assert SpawnedViews().gradient(job(shelves, view="reading", store=shelves.database.path)) is None
+def test_a_view_without_data_says_so_and_tells_no_more(stores: DeviceStores) -> None:
+    assert SpawnedViews().gradient(job(stores, view="reading", store=stores.database.path)) is None
 
 
 @needs_landlock
 def test_a_graph_that_keeps_its_values_in_another_views_store_is_not_loaded(
-    shelves: Shelves, monkeypatch: pytest.MonkeyPatch
+    stores: DeviceStores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # ONNX lets a graph name a file of values, relative to where the process runs: a release could name a store.
-    own, other = shelves.search_database.path, shelves.database.path
+    own, other = stores.search_database.path, stores.database.path
     monkeypatch.chdir(other.parent)
     shape = [16, DIM]
     stolen = TensorProto(name="stolen", data_type=TensorProto.FLOAT, dims=shape, data_location=TensorProto.EXTERNAL)
@@ -210,9 +210,9 @@ def test_a_graph_that_keeps_its_values_in_another_views_store_is_not_loaded(
     assert seen.tobytes()[:6] == b"SQLite", "ONNX Runtime by itself would let a graph read the store"
     with pytest.raises(GraphMismatch, match="can't load it"):
         shared_session(thief, threads=1)
-    assert SpawnedViews().gradient(job(shelves, store=own)) is not None
+    assert SpawnedViews().gradient(job(stores, store=own)) is not None
     with pytest.raises(ViewFailed, match="its process ended with 1"):
-        SpawnedViews().gradient(job(shelves, store=own, graph=thief))
+        SpawnedViews().gradient(job(stores, store=own, graph=thief))
 
 
 @needs_landlock
@@ -221,28 +221,30 @@ def test_a_graph_that_keeps_its_values_in_another_views_store_is_not_loaded(
     [{"store": Path("nowhere.sqlite")}, {"graph": b"no graph"}, {"negatives": 2}],
     ids=lambda each: next(iter(each)),
 )
-def test_a_view_that_fails_tells_nothing_but_that_it_failed(shelves: Shelves, broken: Mapping[str, object]) -> None:
+def test_a_view_that_fails_tells_nothing_but_that_it_failed(stores: DeviceStores, broken: Mapping[str, object]) -> None:
     with pytest.raises(ViewFailed) as failed:
-        SpawnedViews().gradient(job(shelves, **broken))
+        SpawnedViews().gradient(job(stores, **broken))
     assert str(failed.value) == "view searches: its process ended with 1"
 
 
 @needs_landlock
-def test_a_running_views_process_is_shut_in_and_its_memory_can_not_be_read(shelves: Shelves, tmp_path: Path) -> None:
+def test_a_running_views_process_is_shut_in_and_its_memory_can_not_be_read(
+    stores: DeviceStores, tmp_path: Path
+) -> None:
     """Stopped at its first read of the store, which comes after the lock: a FIFO stands where the store's file was."""
     store = tmp_path / "fifo" / "store.sqlite"
     store.parent.mkdir()
     for ending in ("", "-wal", "-shm"):
         os.mkfifo(store.with_name(store.name + ending))
     process = subprocess.Popen(
-        [sys.executable, "-m", "device_app.training.views.worker"],
+        [sys.executable, "-m", "device_app.training.multiview.worker"],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=_environment(), cwd=ROOT,
     )  # fmt: skip
     assert process.stdin is not None
     assert process.stdout is not None
     status = Path(f"/proc/{process.pid}/status")
     try:
-        process.stdin.write(to_bytes(job(shelves, store=store)))
+        process.stdin.write(to_bytes(job(stores, store=store)))
         process.stdin.close()
         until = time.monotonic() + 30
         locked = False
@@ -264,13 +266,13 @@ def test_without_landlock_a_device_keeps_no_views_and_says_why(monkeypatch: pyte
         lock_down([tmp_path])
 
 
-def test_an_answer_of_other_tensors_is_refused(shelves: Shelves, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_of_other_tensors_is_refused(stores: DeviceStores, monkeypatch: pytest.MonkeyPatch) -> None:
     from safetensors.numpy import save
 
     answers = iter([save({"g.loss": np.zeros(3)}), b"ships and axolotls"])
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: subprocess.CompletedProcess([], 0, next(answers), b""))
     with pytest.raises(ViewFailed, match="other tensors"):
-        SpawnedViews().gradient(job(shelves))
+        SpawnedViews().gradient(job(stores))
     with pytest.raises(ViewFailed, match="no tensors"):
-        SpawnedViews().gradient(job(shelves))
+        SpawnedViews().gradient(job(stores))
     assert load(save({"a": np.ones(2)}))["a"].dtype == np.float64

@@ -25,7 +25,7 @@ SPARE: Final = 1.2
 """Members of a part for each that must survive: of twelve two may vanish where ten are needed."""
 
 
-class Split(BaseModel):
+class CohortSplit(BaseModel):
     """How a cohort is to be split.
 
     Args:

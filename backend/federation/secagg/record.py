@@ -7,7 +7,7 @@ from typing import Literal, get_args
 from pydantic import BaseModel, ConfigDict
 
 from backend.federation.secagg.graph import MaskGraph
-from backend.federation.secagg.parts import Split
+from backend.federation.secagg.parts import CohortSplit
 from device_app.wire.secagg import SumTerms
 
 ServerStage = Literal["keys", "shares", "complaints", "masked", "agree", "unmask", "opened", "failed"]
@@ -42,7 +42,7 @@ class SumRecord(BaseModel):
     circle: bytes = b""
     threshold: int = 0
     dropped: tuple[int, ...] = ()
-    split: Split | None = None
+    split: CohortSplit | None = None
     parts: int = 0
 
     @property

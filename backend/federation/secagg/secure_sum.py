@@ -48,7 +48,7 @@ class OpenedSum:
     survivors: tuple[int, ...]
 
 
-class SecureSum:
+class SecureSumServer:
     """One secure sum on the server.
 
     Formal guarantees: of the vectors only the running sum of masked ones is kept; a masked vector lives from its
@@ -74,7 +74,7 @@ class SecureSum:
         messages: Messages | None = None,
         *,
         threshold: int | None = None,
-    ) -> SecureSum:
+    ) -> SecureSumServer:
         """A new sum. threshold: t, where it isn't to be the least that devices accept (or the sparse graph's own)."""
         record = SumRecord(terms=terms, wanted_threshold=threshold)
         return cls(record, HeldMessages() if messages is None else messages)

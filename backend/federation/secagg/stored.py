@@ -19,7 +19,7 @@ from backend.federation.secagg.errors import SumFailed, UnknownSum
 from backend.federation.secagg.parts import deal, part_of, part_rows
 from backend.federation.secagg.record import ENDED, ServerStage, SumRecord
 from backend.federation.secagg.rows import SumRows
-from backend.federation.secagg.secure_sum import SecureSum
+from backend.federation.secagg.secure_sum import SecureSumServer
 from backend.federation.secagg.vectors import zero_vector
 from backend.releases.blobs import write_durably
 from device_app.wire.ring import RingVector, ring_dtype
@@ -27,7 +27,7 @@ from device_app.wire.secagg import SumTerms
 
 SWEEP_AGE_SEC = 3_600.0
 _GONE, _FAILED = "running sums that nothing names any more", "a sum has failed"
-Stored = tuple[SecureSumRow, SecureSum]
+Stored = tuple[SecureSumRow, SecureSumServer]
 
 
 class StoredSums:
@@ -78,11 +78,11 @@ class StoredSums:
             raise UnknownSum
         return row
 
-    def restore(self, session: Session, row: SecureSumRow, *, with_total: bool = False) -> SecureSum:
+    def restore(self, session: Session, row: SecureSumRow, *, with_total: bool = False) -> SecureSumServer:
         """with_total: with its running sum. Raises SumFailed if that is lost or damaged."""
         record = SumRecord.model_validate_json(row.record)
         total = self._total(row.total, record.terms) if with_total and row.total is not None else None
-        return SecureSum(record, SumRows(session, row.name), total)
+        return SecureSumServer(record, SumRows(session, row.name), total)
 
     def write(self, session: Session, stored: Stored, *, with_total: bool = False) -> None:
         """The record, and the running sum if asked and it hasn't failed."""
@@ -127,7 +127,7 @@ class StoredSums:
                 self.write(session, each)
 
     def clear(self) -> None:
-        """As `SumBook`."""
+        """As `SecureSumStore`."""
         with reading_session(self._engine) as session:
             ended = session.execute(
                 select(SecureSumRow.name, SecureSumRow.total)
@@ -144,7 +144,7 @@ class StoredSums:
                 self.row(session, name, to_change=True).total = None
 
     def sweep(self) -> None:
-        """As `SumBook`."""
+        """As `SecureSumStore`."""
         self.clear()
         with reading_session(self._engine) as session:
             named = {f"{total}.sum" for total in session.scalars(select(SecureSumRow.total)) if total}

@@ -124,7 +124,7 @@ def leftover_masks(members: Members) -> LeftoverMasks:
     joiner = Joiner(record.threshold)
     survivors = messages.members("masked")
     alive, dropped = set(survivors), set(record.dropped)
-    seed_shares, key_shares = _gathered(members)
+    seed_shares, key_shares = _aggregated(members)
     minus: list[bytes] = []
     gone: list[int] = []
     false = _FalseSecrets()
@@ -195,7 +195,7 @@ class _FalseSecrets:
         return SumFailed(self.first.detail, by_members=True, liars=liars)
 
 
-def _gathered(members: Members) -> tuple[dict[int, bytearray], dict[int, bytearray]]:
+def _aggregated(members: Members) -> tuple[dict[int, bytearray], dict[int, bytearray]]:
     """All shares of seeds and of keys by their owner, each as (holder, share) one after the other."""
     seeds: dict[int, bytearray] = {}
     keys: dict[int, bytearray] = {}
@@ -208,9 +208,9 @@ def _gathered(members: Members) -> tuple[dict[int, bytearray], dict[int, bytearr
     return seeds, keys
 
 
-def _shares(gathered: Mapping[int, bytearray], owner: int) -> dict[int, bytes]:
+def _shares(aggregated: Mapping[int, bytearray], owner: int) -> dict[int, bytes]:
     """One owner's shares by holder."""
-    rows, size = bytes(gathered.get(owner, b"")), _NUMBER_BYTES + SHARE_BYTES
+    rows, size = bytes(aggregated.get(owner, b"")), _NUMBER_BYTES + SHARE_BYTES
     return {
         int.from_bytes(rows[start : start + _NUMBER_BYTES], "big"): rows[start + _NUMBER_BYTES : start + size]
         for start in range(0, len(rows), size)

@@ -120,7 +120,7 @@ def keep(encoder_dir: Path, upper: UpperEncoder, weights: Mapping[str, NDArray[n
 
 
 def _loaded(bert: BertWeights) -> torch.nn.Module:
-    from backend.news.embed.first import load_bert  # transformers takes seconds, and a head needs none
+    from backend.news.embed.initial_encoder import load_bert  # transformers takes seconds, and a head needs none
 
     return load_bert(bert)
 

@@ -27,8 +27,8 @@ from backend.federation.split.jacobian import Batch, vector_jacobian
 from backend.federation.split.news_model import StoredEncoder, keep, named_weights
 from backend.federation.split.order import DONE, MEMORY, NEW_MEMORY, ORDER, SLOPES, TITLES, VECTORS, Done, Order
 from backend.news.embed.batches import length_buckets
-from backend.news.embed.embedder import state_shelf
-from backend.news.embed.states import StateShelf
+from backend.news.embed.embedder import state_store
+from backend.news.embed.state_store import StateStore
 from backend.news.embed.weights import BertWeights, find_weights
 
 BATCH = 256
@@ -53,11 +53,11 @@ def run(folder: Path) -> Done:
     stored = StoredEncoder.find(order.encoder_dir, order.encoder)
     upper = stored.load(weights, order.layers)
     lap("load")
-    shelf = state_shelf(order.encoder_dir, order.layers)
-    made = make_states(shelf, titles, weights, order.layers)
+    store = state_store(order.encoder_dir, order.layers)
+    made = make_states(store, titles, weights, order.layers)
     lap("states")
     union = [titles[row] for row in order.rows]
-    gradient = vector_jacobian(upper, state_batches(shelf, union), slopes)
+    gradient = vector_jacobian(upper, state_batches(store, union), slopes)
     lap("jacobian")
     before = named_weights(upper)
     memory = folder / MEMORY
@@ -65,7 +65,7 @@ def run(folder: Path) -> Done:
     after, new_memory = Adam(order.learning_rate).advance(before, gradient, carried)
     upper.load_state_dict({name: torch.from_numpy(value) for name, value in after.items()}, strict=False)
     lap("step")
-    vectors = encode(upper, shelf, titles)
+    vectors = encode(upper, store, titles)
     lap("encode")
     digest = keep(order.encoder_dir, upper, after, weights)
     (folder / NEW_MEMORY).write_bytes(new_memory.to_bytes())
@@ -84,12 +84,15 @@ def run(folder: Path) -> Done:
     return done
 
 
-def make_states(shelf: StateShelf, titles: Sequence[str], weights: BertWeights, layers: int) -> int:
+def make_states(store: StateStore, titles: Sequence[str], weights: BertWeights, layers: int) -> int:
     """Run BERT's frozen part over titles whose states aren't kept; returns how many."""
-    missing = shelf.missing(titles)
+    missing = store.missing(titles)
     if not missing:
         return 0
-    from backend.news.embed.first import load_bert, load_tokenizer  # transformers takes seconds, and a head needs none
+    from backend.news.embed.initial_encoder import (  # transformers takes seconds, and a head needs none
+        load_bert,
+        load_tokenizer,
+    )
 
     bert, tokenizer = load_bert(weights), load_tokenizer(weights)
     found: dict[int, NDArray[np.float16]] = {}
@@ -100,21 +103,21 @@ def make_states(shelf: StateShelf, titles: Sequence[str], weights: BertWeights, 
             states = out.hidden_states[-1 - layers].numpy()
             for line, row in enumerate(batch.rows):
                 found[int(row)] = states[line, batch.mask[line] > 0].astype(np.float16)
-    shelf.put(missing, [found[row] for row in range(len(missing))])
+    store.put(missing, [found[row] for row in range(len(missing))])
     return len(missing)
 
 
-def state_batches(shelf: StateShelf, titles: Sequence[str]) -> Iterator[Batch]:
+def state_batches(store: StateStore, titles: Sequence[str]) -> Iterator[Batch]:
     """Every title once, as an encoder's inputs."""
-    for batch in shelf.batches(titles, BATCH):
+    for batch in store.batches(titles, BATCH):
         yield batch.rows, (torch.from_numpy(batch.states), torch.from_numpy(batch.mask))
 
 
-def encode(upper: nn.Module, shelf: StateShelf, titles: Sequence[str]) -> NDArray[np.float32]:
+def encode(upper: nn.Module, store: StateStore, titles: Sequence[str]) -> NDArray[np.float32]:
     """Vectors [n, D] of all titles."""
     parts: list[tuple[NDArray[np.int64], NDArray[np.float32]]] = []
     with torch.inference_mode():
-        for rows, inputs in state_batches(shelf, titles):
+        for rows, inputs in state_batches(store, titles):
             parts.append((rows, upper(*inputs).numpy()))
     vectors = np.zeros((len(titles), parts[0][1].shape[1]), dtype=np.float32)
     for rows, found in parts:

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from sqlalchemy import select
 
 from backend.db.sessions import reading_session
-from backend.db.tables_federation import Round
-from backend.federation.aggregate import Aggregate
+from backend.db.tables_federation import RoundRow
 from backend.federation.errors import RoundImpossible, UpdateRefused
 from backend.federation.grouping.clusters import lloyd_step
 from backend.federation.grouping.models import Model, Models
-from backend.federation.strategies.strategy import Conclusion, Plan, Stock
+from backend.federation.rounds.aggregate import Aggregate
+from backend.federation.strategies.strategy import Plan, RoundContext, RoundResult
 from backend.releases.groups import put_centroids, put_weights, read_centroids
 from backend.releases.store import ReleaseDraft
 from device_app.wire.protections import SecureSum
@@ -42,19 +42,21 @@ class Clustering:
     that nobody chose gets the global model and keeps its centroid.
     """
 
-    def plan(self, spec: SystemSpec, stock: Stock) -> Plan:
+    def plan(self, spec: SystemSpec, context: RoundContext) -> Plan:
         """Each group's sum of vectors [K, D], and the moves [K, K]. Raises RoundImpossible without groups."""
-        size = groups_of(spec, stock).size
-        return Plan({VECTORS: (size, stock.release.dimensions), MOVES: (size, size)})
+        size = groups_of(spec, context).size
+        return Plan({VECTORS: (size, context.release.dimensions), MOVES: (size, size)})
 
-    def conclude(self, spec: SystemSpec, total: Aggregate, stock: Stock, manifest: RoundManifest) -> Conclusion:
+    def conclude(
+        self, spec: SystemSpec, total: Aggregate, context: RoundContext, manifest: RoundManifest
+    ) -> RoundResult:
         """New groups in the release; the global weights stay."""
-        law, model, store = manifest.protection, str(spec.model), stock.releases
-        assert isinstance(law, SecureSum)
-        groups = groups_of(spec, stock)
-        entry = stock.release.models[model]
+        protection, model, store = manifest.protection, str(spec.model), context.releases
+        assert isinstance(protection, SecureSum)
+        groups = groups_of(spec, context)
+        entry = context.release.models[model]
         assert entry.weights is not None
-        moves = moved(total, law)
+        moves = moved(total, protection)
         if moves.sum() != total.count:
             raise UpdateRefused(
                 f"The opened sum counts {moves.sum():g} moves of {total.count} devices, each of which makes one.",
@@ -63,7 +65,7 @@ class Clustering:
             )
         blocks = store.read_weights(groups.weights)
         before = Models(
-            Model(store.weights(stock.release, model)),
+            Model(store.weights(context.release, model)),
             tuple(Model({name: block[group] for name, block in blocks.items()}) for group in range(groups.size)),
         )
         after = before.reinitialised(moves)
@@ -83,35 +85,35 @@ class Clustering:
             changed = like.models[model].model_copy(update={"groups": found})
             return replace(like, models={**like.models, model: changed})
 
-        return Conclusion(draft=draft, facts={MOVES: moves.astype(int).tolist()})
+        return RoundResult(draft=draft, facts={MOVES: moves.astype(int).tolist()})
 
 
-def moved(total: Aggregate, law: SecureSum) -> NDArray[np.float64]:
+def moved(total: Aggregate, protection: SecureSum) -> NDArray[np.float64]:
     """M [K, K] of formula 8: how many devices went from which group to which, none negative."""
-    counts: NDArray[np.float64] = np.maximum(np.rint(total.sums()[MOVES] / (SHARE * law.clip)), 0.0)
+    counts: NDArray[np.float64] = np.maximum(np.rint(total.sums()[MOVES] / (SHARE * protection.clip)), 0.0)
     return counts
 
 
-def moves_since(stock: Stock, system: str, clustering: str) -> list[NDArray[np.float64]]:
+def moves_since(context: RoundContext, system: str, clustering: str) -> list[NDArray[np.float64]]:
     """The moves of every clustering that ended after the last round of `system` that left a memory, in order."""
-    with reading_session(stock.engine) as session:
+    with reading_session(context.engine) as session:
         last = session.scalar(
-            select(Round.number)
-            .where(Round.system == system, Round.state == "applied", Round.memory.is_not(None))
-            .order_by(Round.number.desc())
+            select(RoundRow.number)
+            .where(RoundRow.system == system, RoundRow.state == "applied", RoundRow.memory.is_not(None))
+            .order_by(RoundRow.number.desc())
             .limit(1)
         )
         later = session.scalars(
-            select(Round)
-            .where(Round.system == clustering, Round.state == "applied", Round.number > (last or 0))
-            .order_by(Round.number)
+            select(RoundRow)
+            .where(RoundRow.system == clustering, RoundRow.state == "applied", RoundRow.number > (last or 0))
+            .order_by(RoundRow.number)
         ).all()
         return [np.array((row.facts or {})[MOVES], dtype=np.float64) for row in later]
 
 
-def groups_of(spec: SystemSpec, stock: Stock) -> Groups:
+def groups_of(spec: SystemSpec, context: RoundContext) -> Groups:
     """The groups of the system's model. Raises RoundImpossible if it has none."""
-    groups = stock.release.models[str(spec.model)].groups
+    groups = context.release.models[str(spec.model)].groups
     if groups is None:
         raise RoundImpossible(f"Model {spec.model!r} has no groups.", field="system")
     return groups

@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 from sqlalchemy import Engine, select
 from sqlalchemy.orm import Session
 
-from backend.counting.book import OpenedCount, write_count
-from backend.counting.outlook import RELIABILITY_WANTED, devices_needed, known_usage, reliability
 from backend.db.sessions import reading_session
-from backend.db.tables import News
-from backend.federation.aggregate import Aggregate
+from backend.db.tables import NewsRow
 from backend.federation.errors import RoundImpossible
-from backend.federation.records import round_number
-from backend.federation.strategies.strategy import Conclusion, Plan, Stock
+from backend.federation.rounds.aggregate import Aggregate
+from backend.federation.rounds.records import round_number
+from backend.federation.strategies.strategy import Plan, RoundContext, RoundResult
+from backend.popularity.reliability import RELIABILITY_WANTED, devices_needed, known_usage, reliability
+from backend.popularity.store import OpenedCount, write_count
 from device_app.wire.popularity import CLICKED, COUNTED_NEWS_LIMIT, DISPLAYED, MATERIAL, CountList
 from device_app.wire.protections import LocalLaplace, Protection, SecureSum
 from device_app.wire.rounds import RoundManifest
@@ -61,14 +61,14 @@ class Counting:
             window_hours=self.window_hours,
         )
 
-    def plan(self, spec: SystemSpec, stock: Stock) -> Plan:
+    def plan(self, spec: SystemSpec, context: RoundContext) -> Plan:
         """Two numbers a piece of news. Raises RoundImpossible for an empty pool."""
-        news = newest_news(stock.engine, self.news_limit)
+        news = newest_news(context.engine, self.news_limit)
         if not news:
             raise RoundImpossible("The pool has no news to count.", field="system")
         content = self.listed(news).model_dump_json().encode()
         shapes = {DISPLAYED: (len(news),), CLICKED: (len(news),)}
-        return Plan(shapes, {MATERIAL: stock.releases.add_blob(content)})
+        return Plan(shapes, {MATERIAL: context.releases.add_blob(content)})
 
     def why_not(self, spec: SystemSpec, engine: Engine, devices: int) -> str | None:
         """Why a count by so many devices would tell nothing, in a sentence, or None.
@@ -89,11 +89,13 @@ class Counting:
             "Nobody's budget is spent; a round started by hand counts all the same."
         )
 
-    def conclude(self, spec: SystemSpec, total: Aggregate, stock: Stock, manifest: RoundManifest) -> Conclusion:
+    def conclude(
+        self, spec: SystemSpec, total: Aggregate, context: RoundContext, manifest: RoundManifest
+    ) -> RoundResult:
         """Rows of what was opened, negative numbers too, with the variance of the noise in them."""
-        listed = CountList.model_validate_json(stock.releases.read_blob(manifest.materials[MATERIAL].sha256))
+        listed = CountList.model_validate_json(context.releases.read_blob(manifest.materials[MATERIAL].sha256))
         opened = opened_count(
-            listed, total, manifest.protection, round_number=round_number(manifest.round), counted_at=stock.clock()
+            listed, total, manifest.protection, round_number=round_number(manifest.round), counted_at=context.clock()
         )
 
         def rows(session: Session) -> None:
@@ -106,16 +108,16 @@ class Counting:
             "displays_sd": opened.displays_variance**0.5,
             "clicks_sd": opened.clicks_variance**0.5,
         }
-        return Conclusion(rows=rows, facts=facts)
+        return RoundResult(rows=rows, facts=facts)
 
 
 def opened_count(
-    listed: CountList, total: Aggregate, law: Protection, *, round_number: int, counted_at: datetime
+    listed: CountList, total: Aggregate, protection: Protection, *, round_number: int, counted_at: datetime
 ) -> OpenedCount:
     """Displays and clicks of an opened sum, as far as so many devices can give them, and the variance of the noise on
     each number."""
     sums = total.sums()
-    noise = noise_variance(law, total.count)
+    noise = noise_variance(protection, total.count)
     deviation, unit = noise**0.5, listed.displayed_unit
     displays = possible_counts(sums[DISPLAYED] / unit, total.count, listed.displayed_limit, deviation / unit)
     clicks = possible_counts(sums[CLICKED], total.count, listed.clicked_limit, deviation)
@@ -147,27 +149,27 @@ def possible_counts(
     return np.asarray(within - excess / len(counts))
 
 
-def noise_variance(law: Protection, devices: int) -> float:
+def noise_variance(protection: Protection, devices: int) -> float:
     """Of the noise on one coordinate of the sum of so many devices.
 
     Raises ValueError for a protection that counts can't be made with.
     """
-    match law:
+    match protection:
         case SecureSum():
-            return float(devices * np.square(law.sigma * 2.0**-law.fraction_bits))
+            return float(devices * np.square(protection.sigma * 2.0**-protection.fraction_bits))
         case LocalLaplace():
-            return devices * 2 * law.scale**2
+            return devices * 2 * protection.scale**2
         case _:
-            raise ValueError(f"protection: counts are made of sums, not of {law.kind!r}")
+            raise ValueError(f"protection: counts are made of sums, not of {protection.kind!r}")
 
 
 def newest_news(engine: Engine, limit: int) -> tuple[str, ...]:
     """Ids of the pool's newest news, newest first."""
     with reading_session(engine) as session:
         found = session.scalars(
-            select(News.id)
-            .where(News.taken_down_at.is_(None))
-            .order_by(News.published_at.desc(), News.number.desc())
+            select(NewsRow.id)
+            .where(NewsRow.taken_down_at.is_(None))
+            .order_by(NewsRow.published_at.desc(), NewsRow.number.desc())
             .limit(limit)
         )
         return tuple(found)

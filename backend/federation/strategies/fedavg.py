@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.federation.aggregate import PREFIX, Aggregate, gradient_shapes
 from backend.federation.optimizers import Optimizer, Weights
-from backend.federation.strategies.strategy import Conclusion, Plan, Stock
+from backend.federation.rounds.aggregate import PREFIX, Aggregate, gradient_shapes
+from backend.federation.strategies.strategy import Plan, RoundContext, RoundResult
 from device_app.wire.rounds import RoundManifest
 
 if TYPE_CHECKING:
@@ -30,18 +30,20 @@ if TYPE_CHECKING:
 class FedAvg:
     """The mean of the updates is the gradient."""
 
-    def plan(self, spec: SystemSpec, stock: Stock) -> Plan:
+    def plan(self, spec: SystemSpec, context: RoundContext) -> Plan:
         """A gradient for every shared parameter of the system's model."""
         assert spec.model is not None
-        return Plan(gradient_shapes(stock.releases.weights(stock.release, spec.model)))
+        return Plan(gradient_shapes(context.releases.weights(context.release, spec.model)))
 
-    def conclude(self, spec: SystemSpec, total: Aggregate, stock: Stock, manifest: RoundManifest) -> Conclusion:
+    def conclude(
+        self, spec: SystemSpec, total: Aggregate, context: RoundContext, manifest: RoundManifest
+    ) -> RoundResult:
         """The model's new weights, and the optimizer's memory."""
         assert spec.model is not None
         assert spec.optimizer is not None
-        weights = stock.releases.weights(stock.release, spec.model)
-        stepped, memory = spec.optimizer.advance(weights, self.gradient(total), stock.memory)
-        return Conclusion(weights={spec.model: stepped}, memory=memory)
+        weights = context.releases.weights(context.release, spec.model)
+        stepped, memory = spec.optimizer.advance(weights, self.gradient(total), context.memory)
+        return RoundResult(weights={spec.model: stepped}, memory=memory)
 
     def gradient(self, total: Aggregate) -> dict[str, NDArray[np.float64]]:
         """By parameter name."""

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.federation.aggregate import PREFIX, Aggregate, within_ball
 from backend.federation.grouping.layers import Layers
 from backend.federation.grouping.models import Model, Models
 from backend.federation.grouping.personalisation import Personalisation
 from backend.federation.optimizers import Memory, MemoryOptimizer
+from backend.federation.rounds.aggregate import PREFIX, Aggregate, within_ball
 from backend.federation.strategies.clustering import groups_of, moves_since
-from backend.federation.strategies.strategy import Conclusion, Plan, Stock
+from backend.federation.strategies.strategy import Plan, RoundContext, RoundResult
 from backend.releases.groups import put_weights
 from backend.releases.store import ReleaseDraft
 from device_app.wire.protections import SecureSum
@@ -55,25 +55,27 @@ class Grouped:
     recluster_every: int
     clustering: str
 
-    def plan(self, spec: SystemSpec, stock: Stock) -> Plan:
+    def plan(self, spec: SystemSpec, context: RoundContext) -> Plan:
         """A block a group for every parameter, and a count a group. Raises RoundImpossible without groups."""
-        groups = groups_of(spec, stock)
-        weights = stock.releases.weights(stock.release, str(spec.model))
+        groups = groups_of(spec, context)
+        weights = context.releases.weights(context.release, str(spec.model))
         shapes: dict[str, tuple[int, ...]] = {
             PREFIX + name: (groups.size, *value.shape) for name, value in weights.items()
         }
         return Plan({**shapes, MEMBERS: (groups.size,)})
 
-    def conclude(self, spec: SystemSpec, total: Aggregate, stock: Stock, manifest: RoundManifest) -> Conclusion:
+    def conclude(
+        self, spec: SystemSpec, total: Aggregate, context: RoundContext, manifest: RoundManifest
+    ) -> RoundResult:
         """The global model a step on, and the groups' models of the next round in the release."""
-        law, optimizer, model = manifest.protection, spec.optimizer, str(spec.model)
-        assert isinstance(law, SecureSum)
+        protection, optimizer, model = manifest.protection, spec.optimizer, str(spec.model)
+        assert isinstance(protection, SecureSum)
         assert optimizer is not None
-        models = self._models(spec, stock, groups_of(spec, stock))
-        ready, members = self.advance(models, total, law, optimizer)
+        models = self._models(spec, context, groups_of(spec, context))
+        ready, members = self.advance(models, total, protection, optimizer)
         rounds = ready.shared.memory.steps
         published = put_weights(
-            stock.releases,
+            context.releases,
             {name: np.stack([group.weights[name] for group in ready.groups]) for name in ready.shared.weights},
         )
 
@@ -84,11 +86,11 @@ class Grouped:
             return replace(before, models={**before.models, model: entry.model_copy(update={"groups": changed})})
 
         due = rounds % self.recluster_every == 0
-        return Conclusion(
+        return RoundResult(
             weights={model: dict(ready.shared.weights)},
             draft=draft,
             memory=joined(ready),
-            next=replace(stock.order, system=self.clustering) if due else None,
+            next=replace(context.order, system=self.clustering) if due else None,
             facts={
                 "members": [round(float(each), 2) for each in members],
                 "shares": [round(float(each), 5) for each in self.personalisation.shares(rounds + 1, self.layers)],
@@ -96,16 +98,18 @@ class Grouped:
         )
 
     def advance(
-        self, models: Models, total: Aggregate, law: SecureSum, optimizer: MemoryOptimizer
+        self, models: Models, total: Aggregate, protection: SecureSum, optimizer: MemoryOptimizer
     ) -> tuple[Models, NDArray[np.float64]]:
         """The models that devices rank with next, and how many devices each group had, [K]."""
         sums = total.sums()
-        members = np.clip(sums.pop(MEMBERS) / (MEMBER_SHARE * law.clip), 0.0, total.count)
+        members = np.clip(sums.pop(MEMBERS) / (MEMBER_SHARE * protection.clip), 0.0, total.count)
         gradients = {name.removeprefix(PREFIX): each for name, each in sums.items()}
-        everybody = within_ball({name: each.sum(axis=0) / total.count for name, each in gradients.items()}, law.clip)
-        divisors = _divisors(members, total.count, noisy=law.sigma > 0)
+        everybody = within_ball(
+            {name: each.sum(axis=0) / total.count for name, each in gradients.items()}, protection.clip
+        )
+        divisors = _divisors(members, total.count, noisy=protection.sigma > 0)
         by_group = {
-            group: within_ball({name: each[group] / divisor for name, each in gradients.items()}, law.clip)
+            group: within_ball({name: each[group] / divisor for name, each in gradients.items()}, protection.clip)
             for group, divisor in enumerate(divisors)
             if divisor > 0
         }
@@ -113,12 +117,12 @@ class Grouped:
         shares = self.personalisation.shares(stepped.shared.memory.steps + 1, self.layers)
         return stepped.interpolated(self.layers, shares), members
 
-    def _models(self, spec: SystemSpec, stock: Stock, groups: Groups) -> Models:
+    def _models(self, spec: SystemSpec, context: RoundContext, groups: Groups) -> Models:
         """Weights of the release with the memory of the last round, which went where its readers went since."""
-        shared = stock.releases.weights(stock.release, str(spec.model))
-        blocks = stock.releases.read_weights(groups.weights)
-        kept = divided(stock.memory, groups.size)
-        for moves in moves_since(stock, spec.name, self.clustering):
+        shared = context.releases.weights(context.release, str(spec.model))
+        blocks = context.releases.read_weights(groups.weights)
+        kept = divided(context.memory, groups.size)
+        for moves in moves_since(context, spec.name, self.clustering):
             kept = Models(kept.shared, kept.groups).reinitialised(moves)
         return Models(
             Model(shared, kept.shared.memory),

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from backend.federation.aggregate import Aggregate
+from backend.federation.accounting.sum_bounds import noise_length
 from backend.federation.errors import RoundImpossible
 from backend.federation.grouping.drift import Drift
 from backend.federation.optimizers import Memory
-from backend.federation.strategies.strategy import Conclusion, Plan, Stock
-from backend.federation.sum_bounds import noise_length
+from backend.federation.rounds.aggregate import Aggregate
+from backend.federation.strategies.strategy import Plan, RoundContext, RoundResult
+from backend.releases.alignment import ProcrustesAlignment
 from backend.releases.store import ReleaseDraft
-from backend.releases.turn import Turn
 from device_app.wire.protections import SecureSum
 from device_app.wire.prototypes import MEMBERS, PROTOTYPES, SUMS, VECTOR_SHARE, member_share
 from device_app.wire.releases import Codebook, ReleaseManifest
@@ -58,33 +58,35 @@ class LearnedCodebook:
     apart: float = 0.0
     axes: int | None = None
 
-    def plan(self, spec: SystemSpec, stock: Stock) -> Plan:
+    def plan(self, spec: SystemSpec, context: RoundContext) -> Plan:
         """Asks every device which of the draft's prototypes it is nearest to, under masks. Raises RoundImpossible."""
-        draft = self._draft(stock)
-        blob = stock.releases.add_blob(pack({PROTOTYPES: draft.prototypes}))
+        draft = self._draft(context)
+        blob = context.releases.add_blob(pack({PROTOTYPES: draft.prototypes}))
         return Plan({SUMS: draft.means.shape, MEMBERS: (self.size,)}, {PROTOTYPES: blob})
 
-    def conclude(self, spec: SystemSpec, total: Aggregate, stock: Stock, manifest: RoundManifest) -> Conclusion:
+    def conclude(
+        self, spec: SystemSpec, total: Aggregate, context: RoundContext, manifest: RoundManifest
+    ) -> RoundResult:
         """The draft after this cohort, and every so often the release's codebook."""
-        law = spec.protection
-        assert isinstance(law, SecureSum)
-        opened, before = total.sums(), self._draft(stock)
-        vector, member = VECTOR_SHARE * law.clip, member_share() * law.clip
-        step = law.sigma / 2.0**law.fraction_bits
+        protection = spec.protection
+        assert isinstance(protection, SecureSum)
+        opened, before = total.sums(), self._draft(context)
+        vector, member = VECTOR_SHARE * protection.clip, member_share() * protection.clip
+        step = protection.sigma / 2.0**protection.fraction_bits
         variance = step**2 * total.count
         members = np.clip(opened[MEMBERS] / member, *_possible(total.count, np.sqrt(variance) / member))
         after = before.seen(
-            self.within(_reachable(opened[SUMS] / vector, total.count, variance / vector**2), self._finest(stock)),
+            self.within(_reachable(opened[SUMS] / vector, total.count, variance / vector**2), self._finest(context)),
             members,
             total.count,
             sums_variance=variance / vector**2,
             members_variance=variance / member**2,
         )
-        rounds = stock.memory.steps + 1 if self._remembers(stock) else 1
-        adopted = self._codebook(stock)
+        rounds = context.memory.steps + 1 if self._remembers(context) else 1
+        adopted = self._codebook(context)
         drafted = after.apart(self.apart)
-        moved = self.moved(after, self._prototypes(stock, adopted))
-        adopts = rounds % self.adopt_every == 0 and self.worth(after, self._prototypes(stock, adopted))
+        moved = self.moved(after, self._prototypes(context, adopted))
+        adopts = rounds % self.adopt_every == 0 and self.worth(after, self._prototypes(context, adopted))
         facts = {
             "rounds": rounds,
             "least_cosine_to_codebook": moved,
@@ -94,8 +96,8 @@ class LearnedCodebook:
             "adopted": adopts,
         }
         if not adopts:
-            return Conclusion(facts=facts, memory=self._memory(after, rounds, stock.release.encoder, adopted))
-        blob = stock.releases.add_blob(pack({PROTOTYPES: drafted}))
+            return RoundResult(facts=facts, memory=self._memory(after, rounds, context.release.encoder, adopted))
+        blob = context.releases.add_blob(pack({PROTOTYPES: drafted}))
         book = Codebook(size=self.size, epsilon=adopted.epsilon, prototypes=blob, shares=tuple(after.shares().tolist()))
 
         def adopt(draft: ReleaseDraft) -> ReleaseDraft:
@@ -104,13 +106,13 @@ class LearnedCodebook:
             return replace(draft, recall=draft.recall.model_copy(update={"codebooks": books}))
 
         note = f"prototypes learned in {rounds} rounds replace the codebook of {self.size}"
-        memory = self._memory(after, rounds, stock.release.encoder, book)
-        return Conclusion(draft=adopt, facts=facts, memory=memory, note=note)
+        memory = self._memory(after, rounds, context.release.encoder, book)
+        return RoundResult(draft=adopt, facts=facts, memory=memory, note=note)
 
-    def _draft(self, stock: Stock) -> Drift:
+    def _draft(self, context: RoundContext) -> Drift:
         """What earlier rounds came to, or the release's own codebook: also where another was published meanwhile."""
-        if self._remembers(stock):
-            kept = stock.memory.tensors
+        if self._remembers(context):
+            kept = context.memory.tensors
             return Drift(
                 kept["means"],
                 kept["variances"],
@@ -120,7 +122,7 @@ class LearnedCodebook:
                 kept["noises"],
                 int(kept["axes"]),
             )
-        return self.begin(self._prototypes(stock, self._codebook(stock)))
+        return self.begin(self._prototypes(context, self._codebook(context)))
 
     def begin(self, prototypes: np.ndarray) -> Drift:
         """A draft at prototypes [K, D] that tell nothing of any reader."""
@@ -142,9 +144,9 @@ class LearnedCodebook:
         kept = directions[: self.axes]
         return np.asarray(sums @ kept.T @ kept)
 
-    def _remembers(self, stock: Stock) -> bool:
-        kept = stock.memory.tensors.get("of")
-        return kept is not None and bool((kept == _mark(stock.release.encoder, self._codebook(stock))).all())
+    def _remembers(self, context: RoundContext) -> bool:
+        kept = context.memory.tensors.get("of")
+        return kept is not None and bool((kept == _mark(context.release.encoder, self._codebook(context))).all())
 
     def _memory(self, draft: Drift, rounds: int, encoder: str, book: Codebook) -> Memory:
         return Memory(
@@ -161,22 +163,22 @@ class LearnedCodebook:
             },
         )
 
-    def _codebook(self, stock: Stock) -> Codebook:
-        found = stock.release.recall.codebook(self.size)
+    def _codebook(self, context: RoundContext) -> Codebook:
+        found = context.release.recall.codebook(self.size)
         if found is None:
             raise RoundImpossible(
-                f"Release {stock.release.release} has no codebook of {self.size} prototypes to begin with.",
+                f"Release {context.release.release} has no codebook of {self.size} prototypes to begin with.",
                 field="system",
-                limit=", ".join(str(each.size) for each in stock.release.recall.codebooks) or "none",
+                limit=", ".join(str(each.size) for each in context.release.recall.codebooks) or "none",
             )
         return found
 
-    def _finest(self, stock: Stock) -> np.ndarray:
-        return self._prototypes(stock, max(stock.release.recall.codebooks, key=lambda each: each.size))
+    def _finest(self, context: RoundContext) -> np.ndarray:
+        return self._prototypes(context, max(context.release.recall.codebooks, key=lambda each: each.size))
 
-    def _prototypes(self, stock: Stock, book: Codebook) -> np.ndarray:
-        content = stock.releases.read_blob(book.prototypes.sha256)
-        spec = TensorSpec("float32", (book.size, stock.release.dimensions))
+    def _prototypes(self, context: RoundContext, book: Codebook) -> np.ndarray:
+        content = context.releases.read_blob(book.prototypes.sha256)
+        spec = TensorSpec("float32", (book.size, context.release.dimensions))
         return unpack(content, {PROTOTYPES: spec}, limit_bytes=len(content))[PROTOTYPES]
 
 
@@ -192,12 +194,14 @@ def _reachable(sums: np.ndarray, devices: int, variance: float) -> np.ndarray:
     return np.asarray(sums * np.minimum(1.0, longest / np.maximum(lengths, longest)))
 
 
-def turned_memory(memory: Memory, turn: Turn, before: ReleaseManifest, encoder: str) -> Memory | None:
+def turned_memory(
+    memory: Memory, alignment: ProcrustesAlignment, before: ReleaseManifest, encoder: str
+) -> Memory | None:
     """A draft of a codebook of `before` in the space of the encoder that comes next; None for any other memory."""
     kept = memory.tensors.get("of")
     for book in before.recall.codebooks if kept is not None else ():
         if np.array_equal(np.asarray(kept), _mark(before.encoder, book)):
-            means = memory.tensors["means"] @ turn.matrix
+            means = memory.tensors["means"] @ alignment.matrix
             return Memory(memory.steps, {**memory.tensors, "means": means, "of": _mark(encoder, book)})
     return None
 

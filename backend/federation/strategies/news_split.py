@@ -19,19 +19,19 @@ from numpy.typing import NDArray
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
-from backend.db.tables import Vector
-from backend.db.tables_federation import Round
-from backend.federation.aggregate import PREFIX, Aggregate, gradient_shapes
+from backend.db.tables import VectorRow
+from backend.db.tables_federation import RoundRow
 from backend.federation.errors import RoundImpossible
 from backend.federation.optimizers import Memory
+from backend.federation.rounds.aggregate import PREFIX, Aggregate, gradient_shapes
 from backend.federation.split.costs import SplitCost
 from backend.federation.split.process import Stepped, step_aside
 from backend.federation.strategies.learned_codebook import turned_memory
 from backend.federation.strategies.news_union import LISTED, ids_blob, opened_ids, read_ids
-from backend.federation.strategies.strategy import Conclusion, Plan, Stock
+from backend.federation.strategies.strategy import Plan, RoundContext, RoundResult
 from backend.news.pool import NewsPool
+from backend.releases.alignment import ProcrustesAlignment, aligned
 from backend.releases.store import ReleaseDraft
-from backend.releases.turn import Turn, carried
 from device_app.wire.releases import ReleaseManifest
 from device_app.wire.rounds import RoundManifest
 from device_app.wire.tensors import pack
@@ -51,9 +51,10 @@ class NewsSplit:
     """One step of both models.
 
     The news model's trainable part starts as it serves: uniform pooling and the head that was fitted to the pool
-    (`backend.news.embed.first`), so before the first step every vector is the one that is served, and the start is the
-    cosine's. One step of Adam moves no weight by more than about `learning_rate`. The release's codebooks, projection,
-    basic interests and groups are turned with the news space, and so is the draft of a codebook that is being learned.
+    (`backend.news.embed.initial_encoder`), so before the first step every vector is the one that is served, and the
+    start is the cosine's. One step of Adam moves no weight by more than about `learning_rate`. The release's
+    codebooks, projection, basic interests and groups are turned with the news space, and so is the draft of a codebook
+    that is being learned.
 
     The step is made in a process of its own (`split.step`); new vectors of the whole pool are stored before the release
     is published, so that the feed goes over to them at once.
@@ -68,27 +69,29 @@ class NewsSplit:
     layers: int = 0
     threads: int = 1
 
-    def plan(self, spec: SystemSpec, stock: Stock) -> Plan:
+    def plan(self, spec: SystemSpec, context: RoundContext) -> Plan:
         """Gradients of the user model's parameters and of the opened news' vectors, which are materials.
 
         Raises RoundImpossible if the round follows no union, or nothing of it is in the pool any more.
         """
         assert spec.model is not None
-        vectors = dict(zip(*NewsPool(stock.engine).vectors(stock.release.encoder), strict=True))
-        ids = [news_id for news_id in opened_ids(stock) if news_id in vectors]
+        vectors = dict(zip(*NewsPool(context.engine).vectors(context.release.encoder), strict=True))
+        ids = [news_id for news_id in opened_ids(context) if news_id in vectors]
         if not ids:
             raise RoundImpossible("None of the opened news is in the pool any more.", field="system")
         table = np.stack([vectors[news_id] for news_id in ids])
-        gradients = gradient_shapes(stock.releases.weights(stock.release, spec.model))
+        gradients = gradient_shapes(context.releases.weights(context.release, spec.model))
         return Plan(
             {**gradients, NEWS_GRADIENT: table.shape},
             {
-                LISTED: stock.releases.add_blob(ids_blob(ids)),
-                VECTORS: stock.releases.add_blob(pack({VECTORS: np.ascontiguousarray(table, dtype=np.float32)})),
+                LISTED: context.releases.add_blob(ids_blob(ids)),
+                VECTORS: context.releases.add_blob(pack({VECTORS: np.ascontiguousarray(table, dtype=np.float32)})),
             },
         )
 
-    def conclude(self, spec: SystemSpec, total: Aggregate, stock: Stock, manifest: RoundManifest) -> Conclusion:
+    def conclude(
+        self, spec: SystemSpec, total: Aggregate, context: RoundContext, manifest: RoundManifest
+    ) -> RoundResult:
         """New weights of the user model, a new news encoder, and the pool's vectors by it.
 
         Raises NewsModelFailed if the process did not do its work.
@@ -98,29 +101,29 @@ class NewsSplit:
         mean = total.mean()
         slopes = mean.pop(NEWS_GRADIENT)
         gradient = {name.removeprefix(PREFIX): each for name, each in mean.items()}
-        weights = stock.releases.weights(stock.release, spec.model)
-        user, news = divided(stock.memory)
+        weights = context.releases.weights(context.release, spec.model)
+        user, news = divided(context.memory)
         stepped, user = spec.optimizer.advance(weights, gradient, user)
-        ids = read_ids(stock.releases.read_blob(manifest.materials[LISTED].sha256))
-        scratch = Path(tempfile.mkdtemp(prefix="news-step-", dir=stock.data_dir))
+        ids = read_ids(context.releases.read_blob(manifest.materials[LISTED].sha256))
+        scratch = Path(tempfile.mkdtemp(prefix="news-step-", dir=context.data_dir))
         try:
-            made = self._step(stock, ids, slopes, news, scratch)
+            made = self._step(context, ids, slopes, news, scratch)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
         cost = SplitCost(len(ids), slopes.shape[1], sum(value.size for value in weights.values()))
         done = made.done
 
-        turn = self._turn(stock, made)
+        alignment = self._turn(context, made)
 
         def draft(before: ReleaseDraft) -> ReleaseDraft:
-            return carried(replace(before, encoder=done.encoder), turn, stock.releases)
+            return aligned(replace(before, encoder=done.encoder), alignment, context.releases)
 
         def rows(session: Session) -> None:
-            turn_memories(session, spec.name, turn, stock.release, done.encoder)
+            align_memories(session, spec.name, alignment, context.release, done.encoder)
             # A release that is taken back finds the last encoder's vectors still here.
-            session.execute(delete(Vector).where(Vector.encoder.not_in((stock.release.encoder, done.encoder))))
+            session.execute(delete(VectorRow).where(VectorRow.encoder.not_in((context.release.encoder, done.encoder))))
 
-        return Conclusion(
+        return RoundResult(
             weights={spec.model: stepped},
             draft=draft,
             rows=rows,
@@ -138,25 +141,25 @@ class NewsSplit:
                 "news_gradient_l2": done.gradient_l2,
                 "news_change_l2": done.change_l2,
                 "rows_without_gradient": int((~slopes.any(axis=1)).sum()),
-                "vectors_moved_l2": round(math.sqrt(turn.moved), 6),
-                "moved_beside_turn": round(turn.left, 4),
+                "vectors_moved_l2": round(math.sqrt(alignment.moved), 6),
+                "moved_beside_turn": round(alignment.left, 4),
                 "states_made": done.states_made,
                 "news_step_sec": done.seconds,
             },
         )
 
     def _step(
-        self, stock: Stock, ids: tuple[str, ...], slopes: NDArray[np.float64], memory: Memory, scratch: Path
+        self, context: RoundContext, ids: tuple[str, ...], slopes: NDArray[np.float64], memory: Memory, scratch: Path
     ) -> Stepped:
-        pool = NewsPool(stock.engine)
-        titles = {row.id: row.title for row in pool.live(stock.clock())}
+        pool = NewsPool(context.engine)
+        titles = {row.id: row.title for row in pool.live(context.clock())}
         # News that have left the pool meanwhile can't be read any more: their rows of the gradient are lost.
         here = [row for row, news_id in enumerate(ids) if news_id in titles]
         row_of = {news_id: row for row, news_id in enumerate(titles)}
         made = step_aside(
             scratch,
-            encoder_dir=stock.data_dir / "encoder",
-            encoder=stock.release.encoder,
+            encoder_dir=context.data_dir / "encoder",
+            encoder=context.release.encoder,
             titles=list(titles.values()),
             rows=[row_of[ids[row]] for row in here],
             slopes=slopes[here],
@@ -168,21 +171,25 @@ class NewsSplit:
         pool.store_vectors(made.done.encoder, list(titles), made.vectors, titles=list(titles.values()))
         return made
 
-    def _turn(self, stock: Stock, made: Stepped) -> Turn:
+    def _turn(self, context: RoundContext, made: Stepped) -> ProcrustesAlignment:
         """Of the space, by the news that have vectors by both encoders."""
-        pool = NewsPool(stock.engine)
-        old = dict(zip(*pool.vectors(stock.release.encoder), strict=True))
+        pool = NewsPool(context.engine)
+        old = dict(zip(*pool.vectors(context.release.encoder), strict=True))
         new = dict(zip(*pool.vectors(made.done.encoder), strict=True))
         both = [news_id for news_id in new if news_id in old]
-        return Turn.between(np.stack([old[each] for each in both]), np.stack([new[each] for each in both]))
+        return ProcrustesAlignment.between(
+            np.stack([old[each] for each in both]), np.stack([new[each] for each in both])
+        )
 
 
-def turn_memories(session: Session, system: str, turn: Turn, before: ReleaseManifest, encoder: str) -> None:
+def align_memories(
+    session: Session, system: str, alignment: ProcrustesAlignment, before: ReleaseManifest, encoder: str
+) -> None:
     """Turn what other systems remember of directions in the space: drafts of codebooks."""
-    remembers = Round.system != system, Round.state == "applied", Round.memory.is_not(None)
-    for row in session.scalars(select(Round).where(*remembers)):
+    remembers = RoundRow.system != system, RoundRow.state == "applied", RoundRow.memory.is_not(None)
+    for row in session.scalars(select(RoundRow).where(*remembers)):
         assert row.memory is not None
-        turned = turned_memory(Memory.from_bytes(row.memory), turn, before, encoder)
+        turned = turned_memory(Memory.from_bytes(row.memory), alignment, before, encoder)
         if turned is not None:
             row.memory = turned.to_bytes()
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter
 
-from backend.federation.aggregate import Aggregate
 from backend.federation.errors import RoundImpossible
-from backend.federation.strategies.strategy import Conclusion, Plan, Stock
+from backend.federation.rounds.aggregate import Aggregate
+from backend.federation.strategies.strategy import Plan, RoundContext, RoundResult
 from backend.news.pool import NewsPool
 from device_app.wire.ids import NewsId
 from device_app.wire.releases import BlobRef
@@ -42,40 +42,42 @@ class NewsUnion:
 
     follow: str
 
-    def plan(self, spec: SystemSpec, stock: Stock) -> Plan:
+    def plan(self, spec: SystemSpec, context: RoundContext) -> Plan:
         """Every news of the pool that has a vector. Raises RoundImpossible if there is none."""
-        ids = sorted(NewsPool(stock.engine).vectors(stock.release.encoder)[0])
+        ids = sorted(NewsPool(context.engine).vectors(context.release.encoder)[0])
         if not ids:
             raise RoundImpossible("The pool has no vectors by the release's encoder.", field="system")
-        return Plan({NEWS: (len(ids),)}, {LISTED: stock.releases.add_blob(ids_blob(ids))})
+        return Plan({NEWS: (len(ids),)}, {LISTED: context.releases.add_blob(ids_blob(ids))})
 
-    def conclude(self, spec: SystemSpec, total: Aggregate, stock: Stock, manifest: RoundManifest) -> Conclusion:
+    def conclude(
+        self, spec: SystemSpec, total: Aggregate, context: RoundContext, manifest: RoundManifest
+    ) -> RoundResult:
         """Opens the rows, and orders the round of gradients. Raises RoundImpossible if no news has enough owners."""
-        law = manifest.protection
-        assert isinstance(law, UnionMarks)
+        protection = manifest.protection
+        assert isinstance(protection, UnionMarks)
         owners, survivors = total.sums()[NEWS], total.count
-        listed = read_ids(stock.releases.read_blob(manifest.materials[LISTED].sha256))
-        rows = opened_rows(law, owners, survivors)
+        listed = read_ids(context.releases.read_blob(manifest.materials[LISTED].sha256))
+        rows = opened_rows(protection, owners, survivors)
         facts = {
             "listed": len(listed),
             "opened_news": len(rows),
-            "owners_minimum": law.owners_minimum,
-            "threshold": round(law.threshold(survivors), 2),
+            "owners_minimum": protection.owners_minimum,
+            "threshold": round(protection.threshold(survivors), 2),
         }
-        if not law.sigma:
+        if not protection.sigma:
             facts["held_news"] = int((owners > 0).sum())
         if not len(rows):
             raise RoundImpossible(
-                f"No news has the {law.owners_minimum} owners that open its row; {survivors} devices took part.",
+                f"No news has the {protection.owners_minimum} owners that open its row; {survivors} devices took part.",
                 field="owners_minimum",
-                limit=str(law.owners_minimum),
+                limit=str(protection.owners_minimum),
             )
-        opened = stock.releases.add_blob(ids_blob([listed[row] for row in rows]))
+        opened = context.releases.add_blob(ids_blob([listed[row] for row in rows]))
         held = f"{facts['held_news']:,} of {len(listed):,} news are held by somebody; " if "held_news" in facts else ""
-        several = f"{law.owners_minimum:,} owners or more" if law.counts else "an owner"
-        return Conclusion(
+        several = f"{protection.owners_minimum:,} owners or more" if protection.counts else "an owner"
+        return RoundResult(
             facts={**facts, OPENED: opened.model_dump()},
-            next=replace(stock.order, system=self.follow),
+            next=replace(context.order, system=self.follow),
             says=f"{held}{len(rows):,} have {several} and are opened.",
         )
 
@@ -90,14 +92,14 @@ def read_ids(blob: bytes) -> tuple[str, ...]:
     return _IDS.validate_json(blob)
 
 
-def opened_ids(stock: Stock) -> tuple[str, ...]:
+def opened_ids(context: RoundContext) -> tuple[str, ...]:
     """The news that the round before has opened. Raises RoundImpossible if it was no union of this release."""
-    past = stock.past
+    past = context.past
     if past is None or OPENED not in past.facts:
         raise RoundImpossible("Gradients of news vectors follow a round that unites the news.", field="system")
-    if past.manifest.release != stock.release.release:
+    if past.manifest.release != context.release.release:
         raise RoundImpossible(
-            f"The union is of release {past.manifest.release}; {stock.release.release} was published meanwhile.",
+            f"The union is of release {past.manifest.release}; {context.release.release} was published meanwhile.",
             field="system",
         )
-    return read_ids(stock.releases.read_blob(BlobRef.model_validate(past.facts[OPENED]).sha256))
+    return read_ids(context.releases.read_blob(BlobRef.model_validate(past.facts[OPENED]).sha256))

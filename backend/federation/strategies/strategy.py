@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from sqlalchemy import Engine
 from sqlalchemy.orm import Session
 
-from backend.federation.aggregate import Aggregate
 from backend.federation.optimizers import Memory
+from backend.federation.rounds.aggregate import Aggregate
 from backend.releases.store import ReleaseDraft, ReleaseStore
 from device_app.wire.ids import ReleaseId
 from device_app.wire.releases import BlobRef, ReleaseManifest
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class RoundOrder:
+class RoundRequest:
     """A round to be opened: by the operator, by the schedule, or by the end of another."""
 
     system: str
@@ -46,10 +46,10 @@ class RoundOrder:
 
 
 @dataclass(frozen=True)
-class Past:
+class PreviousRound:
     """The round that this one follows, as it ended."""
 
-    order: RoundOrder
+    order: RoundRequest
     manifest: RoundManifest
     facts: Mapping[str, Any]
     published: ReleaseId | None
@@ -57,7 +57,7 @@ class Past:
 
 
 @dataclass(frozen=True)
-class Stock:
+class RoundContext:
     """What a strategy may read.
 
     Args:
@@ -72,12 +72,12 @@ class Stock:
     """
 
     release: ReleaseManifest
-    order: RoundOrder
+    order: RoundRequest
     releases: ReleaseStore
     engine: Engine
     clock: Callable[[], datetime]
     data_dir: Path
-    past: Past | None = None
+    past: PreviousRound | None = None
     held_out: float = 0.0
     memory: Memory = field(default_factory=Memory)
 
@@ -98,7 +98,7 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Conclusion:
+class RoundResult:
     """What becomes of a round, all of it in one transaction.
 
     Args:
@@ -118,7 +118,7 @@ class Conclusion:
     draft: Callable[[ReleaseDraft], ReleaseDraft] | None = None
     rows: Callable[[Session], None] | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
-    next: RoundOrder | None = None
+    next: RoundRequest | None = None
     memory: Memory | None = None
     note: str | None = None
     says: str | None = None
@@ -132,11 +132,13 @@ class Conclusion:
 class Strategy(Protocol):
     """Plans a round, and concludes it from what its devices' updates come to."""
 
-    def plan(self, spec: SystemSpec, stock: Stock) -> Plan:
+    def plan(self, spec: SystemSpec, context: RoundContext) -> Plan:
         """What to ask for. Raises RoundImpossible, saying why there can't be such a round now."""
         ...
 
-    def conclude(self, spec: SystemSpec, total: Aggregate, stock: Stock, manifest: RoundManifest) -> Conclusion:
+    def conclude(
+        self, spec: SystemSpec, total: Aggregate, context: RoundContext, manifest: RoundManifest
+    ) -> RoundResult:
         """What the sum means. May be called again with the same sum after a kill: it changes nothing itself.
 
         An OwnfeedError fails the round with its words.
@@ -147,13 +149,13 @@ class Strategy(Protocol):
 class IfFailed(Protocol):
     """What a failed round does to the release that it was opened for."""
 
-    def __call__(self, stock: Stock, reason: str) -> Conclusion | None:
+    def __call__(self, context: RoundContext, reason: str) -> RoundResult | None:
         """A conclusion that publishes, or None; `reason`: why the round failed. Changes nothing itself."""
         ...
 
 
 @runtime_checkable
-class JudgesItsWorth(Protocol):
+class ChecksReliability(Protocol):
     """A strategy that knows beforehand when a round would tell nothing."""
 
     def why_not(self, spec: SystemSpec, engine: Engine, devices: int) -> str | None:

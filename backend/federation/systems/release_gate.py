@@ -1,4 +1,5 @@
-"""The release gate: 3 numbers a device under noise inside a secure sum (`strategies.gate` says what is done with them).
+"""The release gate: 3 numbers a device under noise inside a secure sum (`strategies.release_gate` says what is done
+with them).
 
 A device's vector lies in the L2 ball of 1.07, so exchanging all of a reader's data moves the sum by at most 2.13; with
 shares of sigma = 61,000 steps of 2^-16 a device pays epsilon 1.36 at delta 1e-6 among 60 survivors and 3.62 where a
@@ -8,8 +9,8 @@ round may be opened with 10: a day's budget of 8 pays for a round of `small_rank
 
 from __future__ import annotations
 
-from backend.federation.robust import MedianOfSums
-from backend.federation.strategies.gate import Gate, take_back_unscored
+from backend.federation.strategies.release_gate import ReleaseGate, take_back_unscored
+from backend.federation.strategies.robust_mean import MedianOfSums
 from backend.federation.systems.system import SystemSpec
 from device_app.wire.evaluation import BOUND
 from device_app.wire.protections import SecureSum
@@ -18,7 +19,7 @@ RELEASE_GATE = SystemSpec(
     name="release_gate",
     task="evaluate",
     protection=SecureSum(clip=BOUND, sigma=61_000),
-    strategy=Gate(),
+    strategy=ReleaseGate(),
     join=MedianOfSums(),
     graph="score",
     negatives=16,

@@ -24,8 +24,8 @@ Fixed point: 16 fraction bits in a ring of 32. n C n_u 2^16 < 2^31 for 1,000 dev
 from __future__ import annotations
 
 from backend.federation.optimizers import Sgd
-from backend.federation.robust import MedianOfSums
 from backend.federation.strategies.fedavg import FedAvg
+from backend.federation.strategies.robust_mean import MedianOfSums
 from backend.federation.systems.system import SystemSpec
 from device_app.wire.protections import SecureSum
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from backend.federation.optimizers import MemoryOptimizer
-from backend.federation.robust import Centre, MedianOfSums
+from backend.federation.strategies.robust_mean import Centre, MedianOfSums
 from backend.federation.strategies.strategy import IfFailed, Strategy
 from device_app.wire.protections import SUMMED, Protection, SecureSum
 

@@ -14,7 +14,7 @@ PIECES_LIMIT = 48
 
 
 @dataclass(frozen=True)
-class Batch:
+class TitleBatch:
     """rows [b] says which titles; pieces and mask are int64 [b, L], mask 0 over padding."""
 
     rows: NDArray[np.int64]
@@ -22,7 +22,7 @@ class Batch:
     mask: NDArray[np.int64]
 
 
-def length_buckets(tokenizer: Tokenizer, titles: Sequence[str], batch_size: int) -> Iterator[Batch]:
+def length_buckets(tokenizer: Tokenizer, titles: Sequence[str], batch_size: int) -> Iterator[TitleBatch]:
     """Yield batches that together hold every title once, shortest first."""
     encoded = tokenizer.encode_batch(list(titles))
     lengths = np.array([len(title.ids) for title in encoded], dtype=np.int64)
@@ -33,4 +33,4 @@ def length_buckets(tokenizer: Tokenizer, titles: Sequence[str], batch_size: int)
         for line, row in enumerate(rows):
             pieces[line, : lengths[row]] = encoded[row].ids
         mask = (np.arange(pieces.shape[1]) < lengths[rows, None]).astype(np.int64)
-        yield Batch(rows, pieces, mask)
+        yield TitleBatch(rows, pieces, mask)

@@ -15,7 +15,7 @@ from tokenizers import Tokenizer
 
 from backend.errors import OwnfeedError
 from backend.news.embed.batches import PIECES_LIMIT, length_buckets
-from backend.news.embed.states import STATES_FOLDER, TRAINED_FOLDER, StateShelf
+from backend.news.embed.state_store import STATES_FOLDER, TRAINED_FOLDER, StateStore
 from backend.settings import BackendSettings
 from device_app.wire.tensors import TensorSpec, unpack
 
@@ -61,7 +61,7 @@ def load_embedder(settings: BackendSettings, digest: str | None = None) -> OnnxE
         raise EncoderMissing
     trained = None if digest is None else trained_folder(settings.encoder_dir, digest)
     folder = trained if trained is not None and (trained / DESCRIPTION_FILE).is_file() else settings.encoder_dir
-    return OnnxEmbedder(folder, threads=settings.embed_threads, shelf=state_shelf(settings.encoder_dir))
+    return OnnxEmbedder(folder, threads=settings.embed_threads, store=state_store(settings.encoder_dir))
 
 
 def trained_folder(encoder_dir: Path, digest: str) -> Path:
@@ -71,9 +71,9 @@ def trained_folder(encoder_dir: Path, digest: str) -> Path:
     return encoder_dir / TRAINED_FOLDER / digest
 
 
-def state_shelf(encoder_dir: Path, layers: int = 0) -> StateShelf:
+def state_store(encoder_dir: Path, layers: int = 0) -> StateStore:
     """Token states below the top `layers` layers of BERT."""
-    return StateShelf(encoder_dir / STATES_FOLDER / f"below-{layers}")
+    return StateStore(encoder_dir / STATES_FOLDER / f"below-{layers}")
 
 
 def encoder_digest(bert_sha256: str, packed: bytes) -> str:
@@ -91,7 +91,7 @@ class OnnxEmbedder:
     that BERT gives on the way are kept on the shelf, if there is one: a trained head then needs no BERT.
     """
 
-    def __init__(self, folder: Path, *, threads: int, shelf: StateShelf | None = None) -> None:
+    def __init__(self, folder: Path, *, threads: int, store: StateStore | None = None) -> None:
         about = json.loads((folder / DESCRIPTION_FILE).read_text(encoding="utf-8"))
         self.digest: str = about["digest"]
         self.dimensions: int = about["dimensions"]
@@ -108,7 +108,7 @@ class OnnxEmbedder:
         )
         outputs = {each.name for each in self._session.get_outputs()}
         # Trained layers give other states than the ones that are kept.
-        self._shelf = shelf if "states" in outputs and not about.get("layers", 0) else None
+        self._store = store if "states" in outputs and not about.get("layers", 0) else None
         specs = {name: TensorSpec("float32", tuple(shape)) for name, shape in about["parameters"].items()}
         head = unpack((folder / HEAD_FILE).read_bytes(), specs, limit_bytes=HEAD_LIMIT_BYTES)
         self._parameters = {f"p.{name}": value for name, value in head.items()}
@@ -120,7 +120,7 @@ class OnnxEmbedder:
         kept: dict[str, NDArray[np.float16]] = {}
         for batch in length_buckets(self._tokenizer, titles, BATCH_SIZE):
             inputs = {"pieces": batch.pieces, "piece_mask": batch.mask, **self._parameters}
-            if self._shelf is None:
+            if self._store is None:
                 vectors[batch.rows] = self._session.run(["vectors"], inputs)[0]
             else:
                 vectors[batch.rows], states = self._session.run(["vectors", "states"], inputs)
@@ -129,7 +129,7 @@ class OnnxEmbedder:
             done += len(batch.rows)
             if progress is not None:
                 progress(done, len(titles))
-        if self._shelf is not None:
-            new = self._shelf.missing(list(kept))
-            self._shelf.put(new, [kept[title] for title in new])
+        if self._store is not None:
+            new = self._store.missing(list(kept))
+            self._store.put(new, [kept[title] for title in new])
         return vectors

@@ -11,7 +11,7 @@ import importlib.util
 from dataclasses import dataclass
 from pathlib import Path
 
-from backend.errors import SettingsRefused
+from backend.errors import BackendSettingsRefused
 
 PACKAGED = "packaged"
 HUB_PREFIX = "hub:"
@@ -24,7 +24,7 @@ PINNED = {
 }
 
 
-class WeightsRefused(SettingsRefused):
+class WeightsRefused(BackendSettingsRefused):
     """The model's files are missing or are not the ones that were pinned."""
 
     code, status, title = "bert-weights-refused", 500, "The BERT weights can't be used"

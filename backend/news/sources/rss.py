@@ -30,7 +30,8 @@ HARMLESS_FAULT = "undefined entity"
 def read_rss(
     location: str, *, now: datetime | None = None, transport: httpx.BaseTransport | None = None
 ) -> Iterator[NewsItem | Rejection]:
-    """The news of a feed at an http or https URL or in a file, without remembering it (`backend.news.feeds` does).
+    """The news of a feed at an http or https URL or in a file, without remembering it (`backend.news.followed_feeds`
+    does).
 
     now: the time of entries that give none, or one in the future; by default the present.
     Raises SourceUnreachable, SourceTooLarge, SourceMalformed.

@@ -9,7 +9,7 @@ from device_app.wire.recall import CODEBOOK_LIMIT
 
 
 @dataclass(frozen=True)
-class Choice:
+class CategoricalMechanism:
     """One of `size` values told at `epsilon`. Raises ValueError for a size or an epsilon that no release may offer."""
 
     size: int

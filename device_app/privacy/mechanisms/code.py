@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from device_app.privacy.exact import randomised_response
-from device_app.privacy.mechanisms.choice import Choice
+from device_app.privacy.mechanisms.choice import CategoricalMechanism
 from device_app.privacy.noise import NoiseSource
 
 NAME = "code"
 
 
 @dataclass(frozen=True)
-class RandomisedCode(Choice):
+class RandomisedCode(CategoricalMechanism):
     """A reader's code y in 0 .. K - 1 is sent as itself with probability e^eps / (e^eps + K - 1), else as another.
 
     size: K. epsilon: eps of one report. K = 16 with 4 is the default, K = 64 with 8 the "high utility" choice: about

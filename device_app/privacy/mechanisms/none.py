@@ -1,4 +1,4 @@
-"""Reporting nothing: every device gets the same common list."""
+"""Reporting nothing: every device gets the same default list."""
 
 from __future__ import annotations
 

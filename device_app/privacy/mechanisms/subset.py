@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from device_app.privacy.exact import subset_selection
-from device_app.privacy.mechanisms.choice import Choice
+from device_app.privacy.mechanisms.choice import CategoricalMechanism
 from device_app.privacy.noise import NoiseSource
 
 NAME = "subset"
 
 
 @dataclass(frozen=True)
-class TopicSubset(Choice):
+class TopicSubset(CategoricalMechanism):
     """A set of w = max(1, round(K / (e^eps + 1))) of K topics; each set with the reader's own is e^eps times as likely.
 
     size: K. epsilon: eps of one report. (Ye and Barg 2018; w is their optimum.)

@@ -16,7 +16,7 @@ from device_app.privacy.prices import OneClick
 from device_app.store.count_log import CountTaken, CountWindow
 from device_app.training.gradients import GradientFn, Params
 from device_app.training.samples import SampleSource
-from device_app.training.tasks.task import Given, Shapes, Update
+from device_app.training.tasks.task import Shapes, TaskInputs, Update
 from device_app.wire.popularity import CLICKED, DISPLAYED, MATERIAL, CountList
 
 
@@ -66,7 +66,7 @@ def one_click(listed: CountList) -> OneClick:
     return OneClick(distance, listed.displayed_limit + listed.clicked_limit + 2)
 
 
-def count_task(given: Given) -> CountTask:
+def count_task(given: TaskInputs) -> CountTask:
     """From the round's list. Raises NotEligible for a list that is none."""
     try:
         listed = CountList.model_validate_json(given.materials(MATERIAL))

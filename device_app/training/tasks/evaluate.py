@@ -12,7 +12,7 @@ from device_app.errors import NotEligible
 from device_app.training.gradients import Batch, BoundGraph, GradientFn, Params
 from device_app.training.samples import SampleSource
 from device_app.training.tasks.full_gradient import ranker_batch
-from device_app.training.tasks.task import Given, Shapes, Update
+from device_app.training.tasks.task import Shapes, TaskInputs, Update
 from device_app.wire.evaluation import SHAPES, written
 from device_app.wire.tensors import TensorError, TensorSpec, unpack
 
@@ -60,7 +60,7 @@ def mean_auc(scores: NDArray[np.float32]) -> float:
     return float(np.mean((clicked > others) + 0.5 * (clicked == others)))
 
 
-def evaluate_task(given: Given) -> EvaluateTask:
+def evaluate_task(given: TaskInputs) -> EvaluateTask:
     """For the ranker that the round names. Raises NotEligible if the predecessor's weights are not of its kind."""
     release, manifest = given.release, given.manifest
     assert manifest.model is not None

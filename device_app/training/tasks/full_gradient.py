@@ -9,7 +9,7 @@ import numpy as np
 from device_app.training.gradients import Batch, GradientFn, Params
 from device_app.training.samples import Samples, SampleSource
 from device_app.training.tasks.pooled import pooled_gradient
-from device_app.training.tasks.task import Given, Shapes, Update, gradient_shapes
+from device_app.training.tasks.task import Shapes, TaskInputs, Update, gradient_shapes
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class FullGradientTask:
         return pooled_gradient(len(drawn), lambda rows: ranker_batch(drawn, rows), params, grad)
 
 
-def full_gradient_task(given: Given) -> FullGradientTask:
+def full_gradient_task(given: TaskInputs) -> FullGradientTask:
     """For any ranker of the release."""
     manifest = given.manifest
     assert manifest.model is not None

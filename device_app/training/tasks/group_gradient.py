@@ -12,7 +12,7 @@ from device_app.ranking.groups import GroupChoice, GroupModels
 from device_app.training.gradients import GRADIENT_PREFIX, GradientFn, Params
 from device_app.training.samples import SampleSource
 from device_app.training.tasks.full_gradient import FullGradientTask
-from device_app.training.tasks.task import Given, Shapes, Update
+from device_app.training.tasks.task import Shapes, TaskInputs, Update
 from device_app.wire.protections import SecureSum
 
 MEMBERS = "members"
@@ -56,9 +56,9 @@ class GroupGradientTask:
         return Update(tensors, own.loss, own.samples)
 
 
-def group_gradient_task(given: Given) -> GroupGradientTask:
+def group_gradient_task(given: TaskInputs) -> GroupGradientTask:
     """Made from the release's groups. Raises NotEligible where there are none, or no masks hide the group."""
-    law, groups, choice = chosen_groups(given)
+    protection, groups, choice = chosen_groups(given)
     return GroupGradientTask(
         FullGradientTask(
             negatives=given.manifest.negatives,
@@ -67,18 +67,18 @@ def group_gradient_task(given: Given) -> GroupGradientTask:
         ),
         groups,
         choice.in_force(given.reading.clicked(given.release.manifest.encoder)),
-        law.clip,
+        protection.clip,
     )
 
 
-def chosen_groups(given: Given) -> tuple[SecureSum, GroupModels, GroupChoice]:
+def chosen_groups(given: TaskInputs) -> tuple[SecureSum, GroupModels, GroupChoice]:
     """Protection, groups and choice of a round about groups. Raises NotEligible."""
-    model, law, release = given.manifest.model, given.manifest.protection, given.release
+    model, protection, release = given.manifest.model, given.manifest.protection, given.release
     entry = release.manifest.models.get(str(model))
     if model is None or entry is None or entry.groups is None:
         raise NotEligible("it is about groups of readers, and the release has none.")
-    if not isinstance(law, SecureSum):
+    if not isinstance(protection, SecureSum):
         raise NotEligible("which group a reader is in leaves this device under masks only.")
     groups = release.groups(model)
     choice = GroupChoice(release.graph(model, "score"), groups, features=len(entry.features), threads=given.threads)
-    return law, groups, choice
+    return protection, groups, choice

@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from device_app.errors import NotEligible
 from device_app.training.gradients import GradientFn, Params
 from device_app.training.samples import SampleSource
-from device_app.training.tasks.task import Given, Shapes, Update
+from device_app.training.tasks.task import Shapes, TaskInputs, Update
 from device_app.wire.ids import NewsId
 from device_app.wire.union import NEWS, UnionMarks
 
@@ -61,12 +61,12 @@ class MarkNewsTask:
         return Update({NEWS: held}, 0.0, 1)
 
 
-def mark_news_task(given: Given) -> MarkNewsTask:
+def mark_news_task(given: TaskInputs) -> MarkNewsTask:
     """The list is the round's material `news`. Raises NotEligible for a round that is no union, or a malformed list."""
-    law = given.manifest.protection
-    if not isinstance(law, UnionMarks):
+    protection = given.manifest.protection
+    if not isinstance(protection, UnionMarks):
         raise NotEligible("marks of news go into a union of marks only.")
-    return MarkNewsTask(listed_news(given.materials(NEWS)), law.rows_limit)
+    return MarkNewsTask(listed_news(given.materials(NEWS)), protection.rows_limit)
 
 
 def listed_news(blob: bytes) -> tuple[str, ...]:

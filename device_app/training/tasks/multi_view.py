@@ -10,10 +10,10 @@ from pydantic import ValidationError
 from device_app.errors import NotEligible
 from device_app.privacy.local_aggregate import local_secure_aggregate
 from device_app.training.gradients import GradientFn, Params
+from device_app.training.multiview.job import ViewJob, ViewTerms
+from device_app.training.multiview.local import LocalViews
 from device_app.training.samples import SampleSource
-from device_app.training.tasks.task import Given, Shapes, TaskKind, Update, gradient_shapes
-from device_app.training.views.job import ViewJob, ViewTerms
-from device_app.training.views.local import LocalViews
+from device_app.training.tasks.task import Shapes, TaskInputs, TaskKind, Update, gradient_shapes
 
 MATERIAL = "views"
 
@@ -72,7 +72,7 @@ class MultiViewTask:
         return Update({name: each.astype(np.float32) for name, each in mean.items()}, 0.0, 1)
 
 
-def multi_view_task(given: Given) -> MultiViewTask:
+def multi_view_task(given: TaskInputs) -> MultiViewTask:
     """Raises NotEligible where views can't be kept apart or the round's terms can't be read, ProtectionTooWeak for less
     noise than the reader accepts."""
     manifest, release = given.manifest, given.release

@@ -12,7 +12,7 @@ from device_app.ranking.groups import GroupChoice
 from device_app.training.gradients import GradientFn, Params
 from device_app.training.samples import SampleSource
 from device_app.training.tasks.group_gradient import chosen_groups
-from device_app.training.tasks.task import Given, Shapes, Update
+from device_app.training.tasks.task import Shapes, TaskInputs, Update
 
 VECTORS, MOVES = "vectors", "moves"
 SHARE = 0.5
@@ -52,8 +52,10 @@ class NearestGroupTask:
         return Update(tensors, loss=0.0, samples=1)
 
 
-def nearest_group_task(given: Given) -> NearestGroupTask:
+def nearest_group_task(given: TaskInputs) -> NearestGroupTask:
     """Made from the release's groups. Raises NotEligible as `group_gradient_task`."""
-    law, groups, choice = chosen_groups(given)
+    protection, groups, choice = chosen_groups(given)
     release = given.release.manifest
-    return NearestGroupTask(choice, given.reading.clicked(release.encoder), groups.size, release.dimensions, law.clip)
+    return NearestGroupTask(
+        choice, given.reading.clicked(release.encoder), groups.size, release.dimensions, protection.clip
+    )

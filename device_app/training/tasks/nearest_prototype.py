@@ -12,7 +12,7 @@ from device_app.privacy.mechanisms.code import nearest
 from device_app.privacy.reporters import user_vector
 from device_app.training.gradients import GradientFn, Params
 from device_app.training.samples import SampleSource
-from device_app.training.tasks.task import Given, Shapes, Update
+from device_app.training.tasks.task import Shapes, TaskInputs, Update
 from device_app.wire.protections import SecureSum
 from device_app.wire.prototypes import MEMBERS, PROTOTYPES, SUMS, VECTOR_SHARE, member_share
 from device_app.wire.tensors import TensorError, TensorSpec, unpack
@@ -50,11 +50,11 @@ class NearestPrototypeTask:
         return Update({SUMS: sums, MEMBERS: members}, loss=0.0, samples=1)
 
 
-def nearest_prototype_task(given: Given) -> NearestPrototypeTask:
+def nearest_prototype_task(given: TaskInputs) -> NearestPrototypeTask:
     """Made from the round's draft of prototypes. Raises NotEligible for one that doesn't fit the release."""
     manifest, release = given.manifest, given.release.manifest
-    law, shape = manifest.protection, manifest.shapes.get(SUMS, ())
-    if not isinstance(law, SecureSum):
+    protection, shape = manifest.protection, manifest.shapes.get(SUMS, ())
+    if not isinstance(protection, SecureSum):
         raise NotEligible("a sum of single readers' vectors is taken part in under masks only.")
     if len(shape) != 2 or shape[1] != release.dimensions:
         raise NotEligible(f"its prototypes have the shape {shape}, news vectors {release.dimensions} numbers.")
@@ -63,4 +63,4 @@ def nearest_prototype_task(given: Given) -> NearestPrototypeTask:
         draft = unpack(content, {PROTOTYPES: TensorSpec("float32", shape)}, limit_bytes=len(content))[PROTOTYPES]
     except TensorError as broken:
         raise NotEligible(f"its prototypes are damaged: {broken}") from broken
-    return NearestPrototypeTask(draft, given.reading.clicked(release.encoder), law.clip)
+    return NearestPrototypeTask(draft, given.reading.clicked(release.encoder), protection.clip)

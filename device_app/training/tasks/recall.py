@@ -13,7 +13,7 @@ from device_app.interests.quotas import quotas
 from device_app.training.gradients import Batch, BoundGraph, GradientFn, Params
 from device_app.training.samples import Samples, SampleSource
 from device_app.training.tasks.pooled import pooled_gradient
-from device_app.training.tasks.task import Given, Shapes, Update, gradient_shapes
+from device_app.training.tasks.task import Shapes, TaskInputs, Update, gradient_shapes
 from device_app.wire.releases import RecallProtocol
 
 ContextFn = Callable[[Params, NDArray[np.float32], NDArray[np.float32]], NDArray[np.float32]]
@@ -67,7 +67,7 @@ class RecallTask:
         }
 
 
-def recall_task(given: Given) -> RecallTask:
+def recall_task(given: TaskInputs) -> RecallTask:
     """On the release's `context` graph."""
     manifest = given.manifest
     assert manifest.model is not None

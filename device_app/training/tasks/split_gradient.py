@@ -14,7 +14,7 @@ from device_app.training.gradients import Batch, GradientFn, Params
 from device_app.training.samples import RowSamples, SampleSource
 from device_app.training.tasks.mark_news import listed_news
 from device_app.training.tasks.pooled import pooled_gradient
-from device_app.training.tasks.task import Given, Shapes, Update, gradient_shapes
+from device_app.training.tasks.task import Shapes, TaskInputs, Update, gradient_shapes
 from device_app.wire.releases import BLOB_LIMIT_BYTES
 from device_app.wire.tensors import TensorError, TensorSpec, unpack
 
@@ -92,7 +92,7 @@ def table_batch(samples: RowSamples, table: NDArray[np.float32], rows: slice) ->
     return batch if samples.features is None else batch | {"features": samples.features[rows]}
 
 
-def split_gradient_task(given: Given) -> SplitGradientTask:
+def split_gradient_task(given: TaskInputs) -> SplitGradientTask:
     """On the round's opened news. Raises NotEligible if its materials can't be had or are not what they should be."""
     manifest, release = given.manifest, given.release.manifest
     assert manifest.model is not None, "a task of a role has a model"

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from device_app.privacy.prices import OneClick
 from device_app.sync.release import Release
 from device_app.training.gradients import GRADIENT_PREFIX, GradientFn, Params
-from device_app.training.reading import Reading
+from device_app.training.multiview.local import LocalViews
 from device_app.training.samples import SampleSource
-from device_app.training.views.local import LocalViews
+from device_app.training.stored_samples import StoredSamples
 from device_app.wire.releases import Role
 from device_app.wire.rounds import RoundManifest
 
@@ -40,7 +40,7 @@ class Update:
 
 
 @dataclass(frozen=True)
-class Given:
+class TaskInputs:
     """What a task is made from.
 
     Args:
@@ -56,7 +56,7 @@ class Given:
 
     release: Release
     manifest: RoundManifest
-    reading: Reading
+    reading: StoredSamples
     materials: Callable[[str], bytes]
     threads: int
     now: datetime
@@ -92,7 +92,7 @@ class TaskKind:
         held_out: whether its samples are those that gradients leave out.
     """
 
-    make: Callable[[Given], LocalTask]
+    make: Callable[[TaskInputs], LocalTask]
     role: Role | None = None
     graph: str | None = None
     needs_samples: bool = True

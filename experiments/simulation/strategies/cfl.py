@@ -16,7 +16,7 @@ from scipy.spatial.distance import squareform
 
 from backend.federation.grouping.models import Model
 from backend.federation.optimizers import MemoryOptimizer, Weights
-from experiments.simulation.strategies.method import Choice, Readers, VectorsAt, WeightedMean, gradient_of
+from experiments.simulation.strategies.method import GradientReaders, ModelChoice, RunningMean, VectorsAt, gradient_of
 
 PLACING_ROUND = 1_000_000
 """The round whose draws place a reader in the tree: none of the training's."""
@@ -43,7 +43,7 @@ class Cfl:
 
     def __init__(
         self,
-        readers: Readers,
+        readers: GradientReaders,
         weights: Weights,
         optimizer: MemoryOptimizer,
         *,
@@ -82,24 +82,24 @@ class Cfl:
             losses += self._step(nodes[key], number, readers)
         return float(np.mean(losses))
 
-    def known(self, readers: NDArray[np.int64]) -> Choice:
+    def known(self, readers: NDArray[np.int64]) -> ModelChoice:
         """The model of the leaf that a reader's gradients lead to."""
         leaves = self.leaves
         places = {id(leaf): place for place, leaf in enumerate(leaves)}
         which = [places[id(self._leaf(int(reader)))] for reader in readers]
-        return Choice([leaf.model.weights for leaf in leaves], np.array(which, dtype=np.int64))
+        return ModelChoice([leaf.model.weights for leaf in leaves], np.array(which, dtype=np.int64))
 
-    def cold(self, vectors_at: VectorsAt) -> Choice:
+    def cold(self, vectors_at: VectorsAt) -> ModelChoice:
         """The mean of the leaves by the readers in them: without gradients nobody can be led down the tree."""
-        mean = WeightedMean()
+        mean = RunningMean()
         for leaf in self.leaves:
             mean.add(leaf.model.weights, 1e-9 + sum(node is leaf for node in self._at.values()))
         like = self._root.model.weights
         weights = {name: np.asarray(value, dtype=like[name].dtype) for name, value in mean.value().items()}
-        return Choice.one(weights, len(vectors_at(weights)))
+        return ModelChoice.one(weights, len(vectors_at(weights)))
 
     def _step(self, node: _Node, number: int, readers: Sequence[int]) -> list[float]:
-        mean, losses, rows = WeightedMean(), [], []
+        mean, losses, rows = RunningMean(), [], []
         for reader in readers:
             update = self._readers.update(node.model.weights, reader, number)
             gradient = gradient_of(update)

@@ -14,10 +14,10 @@ from backend.federation.grouping.layers import Layers
 from backend.federation.grouping.models import Model
 from backend.federation.optimizers import MemoryOptimizer, Stepped, Weights
 from experiments.simulation.strategies.method import (
-    Choice,
-    Readers,
+    GradientReaders,
+    ModelChoice,
+    RunningMean,
     VectorsAt,
-    WeightedMean,
     check_local,
     difference,
     local_run,
@@ -34,7 +34,7 @@ class FedPer:
 
     def __init__(
         self,
-        readers: Readers,
+        readers: GradientReaders,
         weights: Weights,
         optimizer: MemoryOptimizer,
         *,
@@ -52,7 +52,7 @@ class FedPer:
 
     def run_round(self, number: int, cohort: Sequence[int]) -> float:
         """One step of the base; the cohort's tops move on."""
-        mean, losses = WeightedMean(), []
+        mean, losses = RunningMean(), []
         for reader in cohort:
             start = self._of(reader)
             run = local_run(self._readers, start, reader, number, steps=self._steps, rate=self._rate)
@@ -63,18 +63,18 @@ class FedPer:
             self.base = Model(*self._optimizer.advance(self.base.weights, mean.value(), self.base.memory))
         return float(np.mean(losses))
 
-    def known(self, readers: NDArray[np.int64]) -> Choice:
+    def known(self, readers: NDArray[np.int64]) -> ModelChoice:
         """Each with the own top; who was in no cohort has the top of the start."""
-        return Choice([self._of(int(reader)) for reader in readers], np.arange(len(readers)))
+        return ModelChoice([self._of(int(reader)) for reader in readers], np.arange(len(readers)))
 
-    def cold(self, vectors_at: VectorsAt) -> Choice:
+    def cold(self, vectors_at: VectorsAt) -> ModelChoice:
         """The mean of all tops that were trained: what a server that collected them could hand out."""
-        mean = WeightedMean()
+        mean = RunningMean()
         for top in self._tops.values() or (self._top,):
             mean.add(top, 1.0)
         top = {name: np.asarray(value, dtype=self._top[name].dtype) for name, value in mean.value().items()}
         weights = dict(self.base.weights) | top
-        return Choice.one(weights, len(vectors_at(weights)))
+        return ModelChoice.one(weights, len(vectors_at(weights)))
 
     def _of(self, reader: int) -> Weights:
         return dict(self.base.weights) | self._tops.get(reader, self._top)

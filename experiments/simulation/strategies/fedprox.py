@@ -12,9 +12,9 @@ import numpy as np
 from backend.federation.grouping.models import Model
 from backend.federation.optimizers import MemoryOptimizer, Weights
 from experiments.simulation.strategies.method import (
-    Readers,
+    GradientReaders,
+    RunningMean,
     Tensors,
-    WeightedMean,
     check_local,
     difference,
     local_run,
@@ -26,7 +26,14 @@ class FedProx(Vanilla):
     """A `Method`: vanilla's server, other devices."""
 
     def __init__(
-        self, readers: Readers, weights: Weights, optimizer: MemoryOptimizer, *, mu: float, steps: int, rate: float
+        self,
+        readers: GradientReaders,
+        weights: Weights,
+        optimizer: MemoryOptimizer,
+        *,
+        mu: float,
+        steps: int,
+        rate: float,
     ) -> None:
         super().__init__(readers, weights, optimizer)
         check_local(steps, rate)
@@ -41,7 +48,7 @@ class FedProx(Vanilla):
         def slope(weights: Weights, gradient: Tensors) -> Tensors:
             return {name: each + self._mu * (weights[name] - start[name]) for name, each in gradient.items()}
 
-        mean, losses = WeightedMean(), []
+        mean, losses = RunningMean(), []
         for reader in cohort:
             run = local_run(self._readers, start, reader, number, steps=self._steps, rate=self._rate, slope=slope)
             mean.add(difference(start, run.weights, self._rate), run.samples)

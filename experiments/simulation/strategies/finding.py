@@ -16,7 +16,7 @@ from backend.federation.grouping.layers import Layers
 from backend.federation.grouping.models import Models
 from backend.federation.grouping.personalisation import Personalisation
 from backend.federation.optimizers import MemoryOptimizer, Weights
-from experiments.simulation.strategies.method import Choice, Readers, VectorsAt, WeightedMean, gradient_of
+from experiments.simulation.strategies.method import GradientReaders, ModelChoice, RunningMean, VectorsAt, gradient_of
 
 Clustering = Callable[[NDArray[np.float32]], Clusters]
 
@@ -39,7 +39,7 @@ class Finding:
 
     def __init__(
         self,
-        readers: Readers,
+        readers: GradientReaders,
         weights: Weights,
         optimizer: MemoryOptimizer,
         *,
@@ -66,12 +66,12 @@ class Finding:
     def run_round(self, number: int, cohort: Sequence[int]) -> float:
         """Interpolate, step, and every T rounds cluster anew."""
         self.models = self._ready(number + 1)
-        total, losses = WeightedMean(), []
-        by_group: dict[int, WeightedMean] = {}
+        total, losses = RunningMean(), []
+        by_group: dict[int, RunningMean] = {}
         for reader in cohort:
             group = int(self.clusters.labels[reader])
             update = self._readers.update(self.models.groups[group].weights, reader, number)
-            for mean in (total, by_group.setdefault(group, WeightedMean())):
+            for mean in (total, by_group.setdefault(group, RunningMean())):
                 mean.add(gradient_of(update), update.samples)
             losses.append(update.loss)
         means = {group: mean.value() for group, mean in by_group.items()}
@@ -81,14 +81,14 @@ class Finding:
             self._recluster()
         return float(np.mean(losses))
 
-    def known(self, readers: NDArray[np.int64]) -> Choice:
+    def known(self, readers: NDArray[np.int64]) -> ModelChoice:
         """The model of the reader's group as it would begin the next round: with lambda = 0 that is w_g, while the
         stored w_k has gone one step of its own (5.5)."""
-        return Choice(self._evaluated(), self.clusters.labels[readers])
+        return ModelChoice(self._evaluated(), self.clusters.labels[readers])
 
-    def cold(self, vectors_at: VectorsAt) -> Choice:
+    def cold(self, vectors_at: VectorsAt) -> ModelChoice:
         """The group of the nearest centroid, for vectors by the model that the centroids were found under."""
-        return Choice(self._evaluated(), nearest(self.clusters.centroids, vectors_at(self.clustered_under)))
+        return ModelChoice(self._evaluated(), nearest(self.clusters.centroids, vectors_at(self.clustered_under)))
 
     def _ready(self, moment: int) -> Models:
         if moment % self._interp_every:

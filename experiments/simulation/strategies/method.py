@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from backend.federation.optimizers import Stepped, Weights
 from device_app.training.gradients import GRADIENT_PREFIX
 from device_app.training.tasks.task import Update
-from experiments.simulation.clients import Device
+from experiments.simulation.clients import SimulatedDevice
 
 Tensors = Mapping[str, NDArray[np.float64]]
 VectorsAt = Callable[[Weights], NDArray[np.float32]]
@@ -25,14 +25,14 @@ VectorsAt = Callable[[Weights], NDArray[np.float32]]
 
 
 @dataclass(frozen=True)
-class Choice:
+class ModelChoice:
     """Which of the models each of n readers ranks with: models[which[reader]]."""
 
     models: Sequence[Weights]
     which: NDArray[np.int64]
 
     @classmethod
-    def one(cls, weights: Weights, readers: int) -> Choice:
+    def one(cls, weights: Weights, readers: int) -> ModelChoice:
         """The same model for everybody."""
         return cls((weights,), np.zeros(readers, dtype=np.int64))
 
@@ -44,16 +44,16 @@ class Method(Protocol):
         """One round, numbered from 0, with these readers; gives their mean loss before the step."""
         ...
 
-    def known(self, readers: NDArray[np.int64]) -> Choice:
+    def known(self, readers: NDArray[np.int64]) -> ModelChoice:
         """What readers of the training rank with."""
         ...
 
-    def cold(self, vectors_at: VectorsAt) -> Choice:
+    def cold(self, vectors_at: VectorsAt) -> ModelChoice:
         """What readers rank with who have taken no part, and of whom only the clicks are known."""
         ...
 
 
-class Readers(Protocol):
+class GradientReaders(Protocol):
     """Where gradients come from."""
 
     def update(self, params: Weights, reader: int, round_number: int, step: int = 0) -> Update:
@@ -65,7 +65,7 @@ class Readers(Protocol):
 class DeviceReaders:
     """The simulated devices; step 0 draws what a live round's only step does."""
 
-    device: Device
+    device: SimulatedDevice
 
     def update(self, params: Weights, reader: int, round_number: int, step: int = 0) -> Update:
         """A reader's mean gradient and n_u."""
@@ -88,7 +88,7 @@ Slope = Callable[[Weights, Tensors], Tensors]
 
 
 def local_run(
-    readers: Readers,
+    readers: GradientReaders,
     start: Weights,
     reader: int,
     round_number: int,
@@ -116,7 +116,7 @@ def gradient_of(update: Update) -> dict[str, NDArray[np.float64]]:
     return {name.removeprefix(GRADIENT_PREFIX): each.astype(np.float64) for name, each in update.tensors.items()}
 
 
-class WeightedMean:
+class RunningMean:
     """A running weighted mean of tensors by name, in float64."""
 
     def __init__(self) -> None:

@@ -15,10 +15,10 @@ from backend.federation.grouping.models import Model
 from backend.federation.optimizers import MemoryOptimizer, Stepped, Weights
 from device_app.training.tasks.task import Update
 from experiments.simulation.strategies.method import (
-    Choice,
-    Readers,
+    GradientReaders,
+    ModelChoice,
+    RunningMean,
     Tensors,
-    WeightedMean,
     check_local,
     difference,
     local_run,
@@ -37,7 +37,7 @@ class PFedMe(Vanilla):
 
     def __init__(
         self,
-        readers: Readers,
+        readers: GradientReaders,
         weights: Weights,
         optimizer: MemoryOptimizer,
         *,
@@ -59,7 +59,7 @@ class PFedMe(Vanilla):
     def run_round(self, number: int, cohort: Sequence[int]) -> float:
         """One step of the common model; the cohort's own models are found anew."""
         start = self.model.weights
-        mean, losses = WeightedMean(), []
+        mean, losses = RunningMean(), []
         for reader in cohort:
             local: Stepped = {name: np.array(value) for name, value in start.items()}
             for step in range(self._steps):
@@ -75,10 +75,10 @@ class PFedMe(Vanilla):
         self.model = Model(*self._optimizer.advance(start, mean.value(), self.model.memory))
         return float(np.mean(losses))
 
-    def known(self, readers: NDArray[np.int64]) -> Choice:
+    def known(self, readers: NDArray[np.int64]) -> ModelChoice:
         """Each with the theta last found; the common model who was in no cohort."""
         found = [self._thetas.get(int(reader), self.model.weights) for reader in readers]
-        return Choice(found, np.arange(len(readers)))
+        return ModelChoice(found, np.arange(len(readers)))
 
     def _theta(self, around: Weights, reader: int, number: int, step: int) -> tuple[Stepped, float, int]:
         def slope(weights: Weights, gradient: Tensors) -> Tensors:
@@ -99,7 +99,7 @@ class PFedMe(Vanilla):
 class _Later:
     """The same readers, whose steps count from another number: every search draws its own samples."""
 
-    def __init__(self, readers: Readers, first: int) -> None:
+    def __init__(self, readers: GradientReaders, first: int) -> None:
         self._readers, self._first = readers, first
 
     def update(self, params: Weights, reader: int, round_number: int, step: int = 0) -> Update:

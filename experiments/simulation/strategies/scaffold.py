@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from backend.federation.grouping.models import Model
 from backend.federation.optimizers import MemoryOptimizer, Weights
 from experiments.simulation.strategies.method import (
-    Readers,
+    GradientReaders,
+    RunningMean,
     Tensors,
-    WeightedMean,
     check_local,
     difference,
     local_run,
@@ -27,7 +27,14 @@ class Scaffold(Vanilla):
     """A `Method`; `everybody` is |U|. Control variates start at nought, so the first round is FedAvg's."""
 
     def __init__(
-        self, readers: Readers, weights: Weights, optimizer: MemoryOptimizer, *, everybody: int, steps: int, rate: float
+        self,
+        readers: GradientReaders,
+        weights: Weights,
+        optimizer: MemoryOptimizer,
+        *,
+        everybody: int,
+        steps: int,
+        rate: float,
     ) -> None:
         super().__init__(readers, weights, optimizer)
         check_local(steps, rate)
@@ -39,7 +46,7 @@ class Scaffold(Vanilla):
     def run_round(self, number: int, cohort: Sequence[int]) -> float:
         """One step of the server; the cohort's control variates move on."""
         start, control = self.model.weights, self.control
-        mean, drift, losses = WeightedMean(), WeightedMean(), []
+        mean, drift, losses = RunningMean(), RunningMean(), []
         for reader in cohort:
             own = self._controls.get(reader, self._nought)
 

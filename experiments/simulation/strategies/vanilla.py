@@ -9,19 +9,19 @@ from numpy.typing import NDArray
 
 from backend.federation.grouping.models import Model
 from backend.federation.optimizers import MemoryOptimizer, Weights
-from experiments.simulation.strategies.method import Choice, Readers, VectorsAt, WeightedMean, gradient_of
+from experiments.simulation.strategies.method import GradientReaders, ModelChoice, RunningMean, VectorsAt, gradient_of
 
 
 class Vanilla:
     """A `Method`."""
 
-    def __init__(self, readers: Readers, weights: Weights, optimizer: MemoryOptimizer) -> None:
+    def __init__(self, readers: GradientReaders, weights: Weights, optimizer: MemoryOptimizer) -> None:
         self._readers, self._optimizer = readers, optimizer
         self.model = Model(weights)
 
     def run_round(self, number: int, cohort: Sequence[int]) -> float:
         """One step."""
-        mean, losses = WeightedMean(), []
+        mean, losses = RunningMean(), []
         for reader in cohort:
             update = self._readers.update(self.model.weights, reader, number)
             mean.add(gradient_of(update), update.samples)
@@ -29,10 +29,10 @@ class Vanilla:
         self.model = Model(*self._optimizer.advance(self.model.weights, mean.value(), self.model.memory))
         return float(np.mean(losses))
 
-    def known(self, readers: NDArray[np.int64]) -> Choice:
+    def known(self, readers: NDArray[np.int64]) -> ModelChoice:
         """Everybody's model."""
-        return Choice.one(self.model.weights, len(readers))
+        return ModelChoice.one(self.model.weights, len(readers))
 
-    def cold(self, vectors_at: VectorsAt) -> Choice:
+    def cold(self, vectors_at: VectorsAt) -> ModelChoice:
         """Everybody's model."""
-        return Choice.one(self.model.weights, len(vectors_at(self.model.weights)))
+        return ModelChoice.one(self.model.weights, len(vectors_at(self.model.weights)))

@@ -84,7 +84,7 @@ def test_a_full_line_refuses_recall_before_its_body_and_says_when_to_come_back()
     from fastapi import FastAPI, Request
     from starlette.testclient import TestClient
 
-    from backend.guard import Guard
+    from backend.request_limits import RequestLimits
 
     app, full = FastAPI(), Admission(running=1, waiting=0, wait_sec=1)
 
@@ -92,7 +92,7 @@ def test_a_full_line_refuses_recall_before_its_body_and_says_when_to_come_back()
     async def recall(request: Request) -> int:
         return len(await request.body())
 
-    app.add_middleware(Guard, recall=full)
+    app.add_middleware(RequestLimits, recall=full)
     answer = TestClient(app).post("/v1/recall", content=b"{}")
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "2")
     assert answer.json()["type"] == "urn:ownfeed:problem:over-capacity"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.errors import SettingsRefused
+from backend.errors import BackendSettingsRefused
 from backend.settings import BackendSettings, load_settings
 
 
@@ -48,7 +48,7 @@ def test_the_file_may_lie_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("OWNFEED_CONFIG", str(tmp_path / "other.toml"))
     assert load_settings().port == 9003
     monkeypatch.setenv("OWNFEED_CONFIG", str(tmp_path / "missing.toml"))
-    with pytest.raises(SettingsRefused, match="OWNFEED_CONFIG names"):
+    with pytest.raises(BackendSettingsRefused, match="OWNFEED_CONFIG names"):
         load_settings()
 
 
@@ -63,7 +63,7 @@ def test_the_file_may_lie_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 )
 def test_a_wrong_file_is_refused_in_one_line_that_names_the_setting(tmp_path: Path, text: str, named: str) -> None:
     (tmp_path / "ownfeed.toml").write_text(text)
-    with pytest.raises(SettingsRefused, match=named) as refused:
+    with pytest.raises(BackendSettingsRefused, match=named) as refused:
         load_settings()
     assert "\n" not in refused.value.detail
 

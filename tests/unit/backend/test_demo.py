@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 import backend.demo
-from backend.demo import Crew, DemoPlan, DemoRefused, single_demo, start_demo, watch
+from backend.demo import DemoPlan, DemoProcesses, DemoRefused, single_demo, start_demo, watch
 from backend.progress import SilentSteps
 from tests.doubles.small_world import free_port
 
@@ -117,13 +117,13 @@ def test_a_disk_that_fills_up_while_preparing_says_that_the_next_start_goes_on(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(backend.demo, "refresh_newsroom", full)
-    crew = Crew(plan.data_dir / "logs")
+    processes = DemoProcesses(plan.data_dir / "logs")
     try:
         with pytest.raises(DemoRefused, match=r"No space left on device\. The next start goes on from here"):
-            start_demo(plan, crew, SilentSteps())
-        assert list(crew.running) == ["device"], "the device needs no preparing; the backend never started"
+            start_demo(plan, processes, SilentSteps())
+        assert list(processes.running) == ["device"], "the device needs no preparing; the backend never started"
     finally:
-        crew.stop()
+        processes.stop()
 
 
 @pytest.mark.parametrize("name", ["demo", "demo/inner"])
@@ -142,8 +142,8 @@ def run_instead(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, code: str) -> N
     monkeypatch.chdir(tmp_path / "stand_in")
 
 
-def wait_for_end(crew: Crew) -> None:
-    for process in crew.running.values():
+def wait_for_end(processes: DemoProcesses) -> None:
+    for process in processes.running.values():
         process.wait(20)
 
 
@@ -151,37 +151,37 @@ def test_a_process_that_ends_is_named_with_its_code_and_last_words(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_instead(monkeypatch, tmp_path, "import sys\nprint('first')\nprint('the disk is full\\n\\n')\nsys.exit(3)")
-    crew = Crew(tmp_path / "logs")
-    crew.start("backend", ["serve"], {})
-    wait_for_end(crew)
+    processes = DemoProcesses(tmp_path / "logs")
+    processes.start("backend", ["serve"], {})
+    wait_for_end(processes)
     with pytest.raises(DemoRefused, match="The backend ended with exit code 3: the disk is full") as refused:
-        watch(crew)
+        watch(processes)
     assert str(tmp_path / "logs" / "backend.log") in one_line(refused)
-    crew.stop()
+    processes.stop()
 
 
 def test_a_process_that_dies_without_a_word_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run_instead(monkeypatch, tmp_path, "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)")
-    crew = Crew(tmp_path / "logs")
-    crew.start("fleet", ["fleet"], {})
-    wait_for_end(crew)
+    processes = DemoProcesses(tmp_path / "logs")
+    processes.start("fleet", ["fleet"], {})
+    wait_for_end(processes)
     with pytest.raises(DemoRefused, match=r"The fleet ended with exit code -9: it said nothing \(see "):
-        crew.check()
-    crew.stop()
+        processes.check()
+    processes.stop()
 
 
 def test_a_process_that_does_not_answer_in_time_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run_instead(monkeypatch, tmp_path, "import time\nprint('still thinking', flush=True)\ntime.sleep(60)")
-    crew = Crew(tmp_path / "logs")
-    crew.start("device", ["device"], {})
+    processes = DemoProcesses(tmp_path / "logs")
+    processes.start("device", ["device"], {})
     try:
         while b"thinking" not in (tmp_path / "logs" / "device.log").read_bytes():
             time.sleep(0.02)
         with pytest.raises(DemoRefused, match=r"did not answer within 0.3 s: still thinking"):
-            crew.wait_until_served("device", f"http://127.0.0.1:{free_port()}/", within_sec=0.3)
+            processes.wait_until_served("device", f"http://127.0.0.1:{free_port()}/", within_sec=0.3)
     finally:
-        crew.stop()
-    assert crew.running["device"].returncode is not None
+        processes.stop()
+    assert processes.running["device"].returncode is not None
 
 
 def test_stopping_ends_every_process_and_kills_what_does_not_listen(
@@ -196,13 +196,13 @@ def test_stopping_ends_every_process_and_kills_what_does_not_listen(
     )
     run_instead(monkeypatch, tmp_path, code)
     monkeypatch.setattr(backend.demo, "STOP_SEC", 1.0)
-    crew = Crew(tmp_path / "logs")
+    processes = DemoProcesses(tmp_path / "logs")
     for name in ("backend", "stubborn", "fleet"):
-        crew.start(name, [name], {})
+        processes.start(name, [name], {})
         while b"ready" not in (tmp_path / "logs" / f"{name}.log").read_bytes():
             time.sleep(0.02)
-    crew.stop()
-    codes = {name: process.returncode for name, process in crew.running.items()}
+    processes.stop()
+    codes = {name: process.returncode for name, process in processes.running.items()}
     assert codes == {"backend": 0, "stubborn": -signal.SIGKILL, "fleet": 0}
 
 

@@ -12,8 +12,8 @@ from starlette.testclient import TestClient
 
 import backend
 from backend.errors import OwnfeedError, catalogue
-from backend.guard import Guard, body_limit_bytes
 from backend.problems import install_problems, problem_of
+from backend.request_limits import RequestLimits, body_limit_bytes
 
 
 def app() -> FastAPI:
@@ -28,7 +28,7 @@ def app() -> FastAPI:
         raise RuntimeError(str(await request.body()))
 
     install_problems(made)
-    made.add_middleware(Guard)
+    made.add_middleware(RequestLimits)
     return made
 
 

@@ -58,10 +58,10 @@ def test_loops_fetch_release_list_and_texts_by_themselves(device: Device, backen
     background.start()
     try:
         assert background.running() == ("sync", "training", "texts", "copy")
-        front = device.parts.shelves.front_page
-        assert _until(lambda: front.current() is not None)
-        ids = front.current().news_ids  # type: ignore[union-attr]
-        assert _until(lambda: not device.parts.shelves.news.without_body(ids))
+        default_list = device.parts.stores.default_list
+        assert _until(lambda: default_list.current() is not None)
+        ids = default_list.current().news_ids  # type: ignore[union-attr]
+        assert _until(lambda: not device.parts.stores.news.without_body(ids))
     finally:
         started = time.monotonic()
         background.stop()
@@ -74,9 +74,9 @@ def test_an_error_is_shown_and_does_not_end_a_loop(device: Device, backend: Fake
     background = Background(device)
     background.start()
     try:
-        assert _until(lambda: any(trouble.loop == "sync" for trouble in device.status().troubles))
+        assert _until(lambda: any(trouble.loop == "sync" for trouble in device.status().alerts))
         backend.down = False
-        assert _until(lambda: device.status().troubles == () and device.status().release == "r1")
+        assert _until(lambda: device.status().alerts == () and device.status().release == "r1")
     finally:
         background.stop()
 
@@ -89,7 +89,7 @@ def test_a_fault_of_our_own_is_shown_too(device: Device, monkeypatch: pytest.Mon
     background = Background(device)
     background.start()
     try:
-        assert _until(lambda: [trouble.words for trouble in device.status().troubles] == ["a bug"])
+        assert _until(lambda: [trouble.words for trouble in device.status().alerts] == ["a bug"])
         assert "sync" in background.running()
     finally:
         background.stop()

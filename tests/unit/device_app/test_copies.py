@@ -16,11 +16,11 @@ import pytest
 from device_app.composition import build_device
 from device_app.device import Device
 from device_app.errors import StoreDamaged
+from device_app.pages.page_key import KEY_NAME
 from device_app.privacy.limits import Limits
 from device_app.settings import DeviceSettings, PrivacySettings
 from device_app.store.database_copy import DatabaseCopy
 from device_app.store.profile_marks import BEGUN_NAME, BESIDE, marks_of
-from device_app.ui.page_key import KEY_NAME
 from tests.doubles.backend import FakeBackend
 from tests.doubles.clock import StillClock
 from tests.doubles.news import NOW
@@ -92,7 +92,7 @@ def test_what_the_reader_deletes_is_in_no_file_of_a_copy(device: Device, deed: s
     elif deed == "interest":
         device.forget(device.interests()[0].key)
     elif deed == "search":
-        device.delete_search(device.parts.shelves.searches.saved()[0].id)
+        device.delete_search(device.parts.stores.searches.saved()[0].id)
     elif deed == "stance":
         device.stance("topic", "axolotls", None)
     else:
@@ -109,12 +109,12 @@ def test_what_the_reader_deletes_is_in_no_file_of_a_copy(device: Device, deed: s
 def test_erasing_while_a_copy_is_made_leaves_none(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     read_something(device)
     given_up = device.parts.copies._given_up
-    looks: list[int] = []
+    polls: list[int] = []
     eraser = threading.Thread(target=device.erase)
 
     def look() -> bool:
-        looks.append(len(looks))
-        if len(looks) == 2:  # the first look is before the making, this one between its first steps
+        polls.append(len(polls))
+        if len(polls) == 2:  # the first look is before the making, this one between its first steps
             assert list(device.settings.home.glob("device.copy.sqlite.part")) != []
             eraser.start()
             while not given_up():  # until the eraser waits for the copy to be given up

@@ -19,12 +19,12 @@ from starlette.testclient import TestClient
 
 from device_app.composition import build_device
 from device_app.device import Device
+from device_app.pages.local_origin import LocalOriginMiddleware
+from device_app.pages.routes import router
 from device_app.privacy.noise import SeededNoise
-from device_app.privacy.reporters import Reader
+from device_app.privacy.reporters import ReportInput
 from device_app.privacy.reports import BOTH_VIEWS
 from device_app.settings import DeviceSettings, PerformanceSettings, PrivacySettings
-from device_app.ui.guard import LocalGuard
-from device_app.ui.routes import router
 from device_app.wire.news import NewsCard
 from device_app.wire.recall import CodeReport, RecallRequest
 from tests.doubles.backend import FakeBackend
@@ -89,7 +89,7 @@ def make(tmp_path: Path, backend: Overheard, clock: StillClock) -> Iterator[Make
 
 
 def vectors(device: Device, backend: FakeBackend, cards: list[NewsCard]) -> NDArray[np.float32]:
-    present, found = device.parts.shelves.news.vectors([card.id for card in cards], backend.encoder)
+    present, found = device.parts.stores.news.vectors([card.id for card in cards], backend.encoder)
     return found[present]
 
 
@@ -135,14 +135,16 @@ def test_saved_searches_weigh_in_the_report_as_much_as_reading_and_the_page_says
     device.save_search(WORDS)
     click_on(device, backend, TOPIC, 5, clock)
     assert device.feed().mode == "personal"
-    read = [click.vector for click in device.parts.serving.desk.tastes.reading(backend.encoder).active]
+    read = [
+        click.vector for click in device.parts.serving.feed_context.user_preferences.reading(backend.encoder).active
+    ]
     searched = unit(vectors(device, backend, found[:20]))
     np.testing.assert_allclose(device.parts.searched.vector(backend.encoder), searched, atol=1e-6)
     both = unit(np.stack([unit(np.stack(read)), searched]))
     assert clear_code(device) == int(np.argmax(backend.prototypes @ both))
     entry = next(row for row in device.privacy(shown="all").log.lines if "report of your interests" in row.words)
     assert entry.words.endswith(BOTH_VIEWS)
-    charge = device.parts.shelves.ledger_book.entries().rows[0]
+    charge = device.parts.stores.ledger_entries.entries().rows[0]
     assert charge.parameters["views"] == 2
     assert charge.epsilon == 4, "two views cost what one does: it is one report"
 
@@ -152,12 +154,14 @@ def test_a_report_of_both_views_tells_another_number_than_one_of_either_alone(
 ) -> None:
     device = make()
     click_on(device, backend, TOPIC, 5, clock)
-    read = np.stack([click.vector for click in device.parts.serving.desk.tastes.reading(backend.encoder).active])
+    read = np.stack(
+        [click.vector for click in device.parts.serving.feed_context.user_preferences.reading(backend.encoder).active]
+    )
     searched = unit(vectors(device, backend, device.search(WORDS)[:20]))
     corners = np.stack([unit(read), searched, unit(np.stack([unit(read), searched]))])
     told = [
         int(np.argmax(corners @ reader.vector))
-        for reader in (Reader(read), Reader(searched[None]), Reader(read, searched=searched))
+        for reader in (ReportInput(read), ReportInput(searched[None]), ReportInput(read, searched=searched))
     ]
     assert told == [0, 1, 2]
 
@@ -169,9 +173,11 @@ def test_a_reader_can_keep_searches_out_of_reports_at_once(make: Make, backend: 
     device.feed()
     assert device.searches().use == "report"
     device.set_privacy(searches_in_reports=False)
-    device.parts.serving.desk.recall.forget()
+    device.parts.serving.feed_context.recall.forget()
     device.feed()
-    read = [click.vector for click in device.parts.serving.desk.tastes.reading(backend.encoder).active]
+    read = [
+        click.vector for click in device.parts.serving.feed_context.user_preferences.reading(backend.encoder).active
+    ]
     assert clear_code(device) == int(np.argmax(backend.prototypes @ unit(np.stack(read))))
     assert device.searches().use == "off"
     words = [row.words for row in device.privacy(shown="all").log.lines if "report of your interests" in row.words]
@@ -214,15 +220,15 @@ def test_a_search_means_what_it_finds_and_is_looked_at_anew_after_a_day(
     before = device.parts.searched.vector(backend.encoder)
     cards = device.search(WORDS)
     gone, kept = cards[0], cards[1:]
-    with device.parts.shelves.database.transaction():
-        device.parts.shelves.database.write("DELETE FROM news WHERE id = ?", (gone.id,))
+    with device.parts.stores.database.transaction():
+        device.parts.stores.database.write("DELETE FROM news WHERE id = ?", (gone.id,))
     np.testing.assert_array_equal(device.parts.searched.vector(backend.encoder), before)
     clock.go_on(24 * 3600)
     np.testing.assert_allclose(
         device.parts.searched.vector(backend.encoder), unit(vectors(device, backend, kept)), atol=1e-6
     )
-    with device.parts.shelves.database.transaction():
-        device.parts.shelves.database.write("DELETE FROM news")
+    with device.parts.stores.database.transaction():
+        device.parts.stores.database.write("DELETE FROM news")
     clock.go_on(24 * 3600)
     assert device.parts.searched.vector(backend.encoder) is not None, "it means what it meant"
     assert device.parts.searched.vector("another encoder") is None
@@ -235,7 +241,7 @@ def test_opening_a_result_is_remembered_by_that_view_until_its_click_is_deleted(
     found = device.search(WORDS)
     device.open(found[0].id, found=True)
     device.open(found[1].id)
-    searches = device.parts.shelves.searches
+    searches = device.parts.stores.searches
     assert [news_id for news_id, _ in searches.openings()] == [found[0].id]
     held = searches.meanings(backend.encoder)["news", found[0].id]
     np.testing.assert_allclose(held.vector, unit(vectors(device, backend, found[:1])), atol=1e-6)
@@ -295,9 +301,9 @@ def test_recall_on_this_device_looks_where_both_views_point(make: Make, backend:
     click_on(device, backend, TOPIC, 4, clock)
 
     def share() -> float:
-        found = device.parts.serving.desk.recall
+        found = device.parts.serving.feed_context.recall
         device.feed(refresh=True)
-        reading = device.parts.serving.desk.tastes.reading(backend.encoder).active
+        reading = device.parts.serving.feed_context.user_preferences.reading(backend.encoder).active
         models = device.parts.serving.models()
         reader = found._reader(models, np.stack([click.vector for click in reading]))
         nearest = found.broadcast.find(reader.vector, 60, backend.encoder)
@@ -328,7 +334,7 @@ def test_the_pages_search_save_open_and_list_on_a_whole_device(make: Make, backe
     asked = len(backend.heard)
     app = FastAPI(openapi_url=None)
     app.include_router(router(device))
-    app.add_middleware(LocalGuard, port=device.settings.port, key=page_key(device.settings.port))
+    app.add_middleware(LocalOriginMiddleware, port=device.settings.port, key=page_key(device.settings.port))
     reader = enter(TestClient(app, base_url=home, headers=FOLLOWS_A_LINK), page_key(device.settings.port))
     found = device.search(WORDS)
     results = reader.get("/search", params={"q": WORDS})
@@ -336,7 +342,7 @@ def test_the_pages_search_save_open_and_list_on_a_whole_device(make: Make, backe
     assert f"/story/{found[0].id}?found=axolotl%20quagga" in results.text
     assert reader.post("/searches", data={"words": WORDS}, headers=ours).status_code == 200
     assert reader.get(f"/story/{found[0].id}", params={"found": WORDS}).status_code == 200
-    assert [news_id for news_id, _ in device.parts.shelves.searches.openings()] == [found[0].id]
+    assert [news_id for news_id, _ in device.parts.stores.searches.openings()] == [found[0].id]
     for path in ("/searches", "/search"):
         assert "axolotl quagga" in reader.get(path).text
     privacy = reader.get("/privacy").text

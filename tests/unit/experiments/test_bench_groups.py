@@ -5,21 +5,21 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from experiments.bench.groups import PAIRS, Ended, Sizes, played, told
-from experiments.finding import camps
-from experiments.quality.strangers import Pool
+from experiments.bench.groups import PAIRS, GroupsOutcome, GroupsSizes, played, told
+from experiments.finding import synthetic_populations
+from experiments.quality.heldout_readers import Pool
 from tests.doubles.news import NOW, synthetic_pool
 
 
-def ended(gain: float, apart: float = 0.5) -> dict[str, Ended]:
+def ended(gain: float, apart: float = 0.5) -> dict[str, GroupsOutcome]:
     start = np.full(5, 0.6)
-    one = Ended(start + 0.05, start, 0.5)
-    groups = Ended(one.aucs + gain * np.array([1, 1, 1, 0, 0]), start, apart)
+    one = GroupsOutcome(start + 0.05, start, 0.5)
+    groups = GroupsOutcome(one.aucs + gain * np.array([1, 1, 1, 0, 0]), start, apart)
     return {spec.name: each for pair in PAIRS for spec, each in zip(pair, (one, groups), strict=True)}
 
 
 def test_groups_are_set_beside_the_system_of_one_model_warm_and_cold_apart() -> None:
-    table = told({"two camps": [ended(0.01, 0.8), ended(0.03, 1.0)]}, Sizes(seeds=2, warm=3, cold=2))
+    table = told({"two camps": [ended(0.01, 0.8), ended(0.03, 1.0)]}, GroupsSizes(seeds=2, warm=3, cold=2))
     rows = {str(row[1]): dict(zip(table.columns, row, strict=True)) for row in table.rows}
     assert list(rows) == ["small_ranker_exact", "finding_exact", "small_ranker_secure", "finding"]
     assert rows["finding_exact"]["warm AUC"] == "0.6700"
@@ -33,9 +33,9 @@ def test_groups_are_set_beside_the_system_of_one_model_warm_and_cold_apart() -> 
 def test_every_system_is_played_on_the_same_readers(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = synthetic_pool(600)
     sections = sorted({card.section for card in drawn.cards})
-    monkeypatch.setattr(camps, "CAMPS", (tuple(sections[:4]), tuple(sections[4:])))
+    monkeypatch.setattr(synthetic_populations, "TRUE_GROUPS", (tuple(sections[:4]), tuple(sections[4:])))
     pool = Pool(tuple(drawn.cards), np.asarray(drawn.vectors, dtype=np.float32))
-    found = played(pool, NOW, "two camps", 0, Sizes(rounds=1, cohort=2, seeds=1, warm=4, cold=2))
+    found = played(pool, NOW, "two camps", 0, GroupsSizes(rounds=1, cohort=2, seeds=1, warm=4, cold=2))
     assert set(found) == {spec.name for pair in PAIRS for spec in pair}
     starts = [each.start for each in found.values()]
     for start in starts:

@@ -16,11 +16,11 @@ from backend.federation.systems.small_ranker_secure import SMALL_RANKER_EXACT
 from backend.federation.systems.system import SystemSpec
 from device_app.ranking.features import FEATURES
 from device_app.wire.protections import SecureSum
-from experiments.finding import camps as under_test
-from experiments.finding.camps import Camps, told_apart
-from experiments.finding.live import CONTESTANT, Rehearsal, Served
-from experiments.quality.strangers import Pool
-from experiments.simulation.strategies.method import Choice
+from experiments.finding import synthetic_populations as under_test
+from experiments.finding.live import CONTESTANT, LiveRounds, ServedModels
+from experiments.finding.synthetic_populations import SyntheticPopulation, told_apart
+from experiments.quality.heldout_readers import Pool
+from experiments.simulation.strategies.method import ModelChoice
 from tests.doubles.news import NOW, synthetic_pool
 
 WIDE = SecureSum(clip=50.0, weight_limit=32, bits=64)
@@ -35,17 +35,17 @@ def pool() -> Pool:
 
 
 @pytest.fixture(scope="module")
-def readers(pool: Pool) -> Camps:
+def readers(pool: Pool) -> SyntheticPopulation:
     sections = sorted({card.section for card in pool.cards})
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(under_test, "CAMPS", (tuple(sections[:4]), tuple(sections[4:])))
+        patched.setattr(under_test, "TRUE_GROUPS", (tuple(sections[:4]), tuple(sections[4:])))
         rng = np.random.default_rng(0)
-        return Camps.drawn(pool, NOW, CONTESTANT.model(0), rng, warm=WARM, cold=COLD, opposite=True)
+        return SyntheticPopulation.drawn(pool, NOW, CONTESTANT.model(0), rng, warm=WARM, cold=COLD, opposite=True)
 
 
 @pytest.fixture(scope="module")
-def rehearsal(readers: Camps) -> Rehearsal:
-    return Rehearsal(readers)
+def rehearsal(readers: SyntheticPopulation) -> LiveRounds:
+    return LiveRounds(readers)
 
 
 def grouped(share: float, rate: float, every: int = 1_000) -> SystemSpec:
@@ -54,15 +54,15 @@ def grouped(share: float, rate: float, every: int = 1_000) -> SystemSpec:
     return replace(FINDING_EXACT, protection=WIDE, strategy=strategy, optimizer=Sgd(rate))
 
 
-def last(rehearsal: Rehearsal, spec: SystemSpec, rounds: int, cohort: int = 12) -> Served:
+def last(rehearsal: LiveRounds, spec: SystemSpec, rounds: int, cohort: int = 12) -> ServedModels:
     *_, end = rehearsal.releases(spec, rounds=rounds, cohort=cohort, every=1, seed=3)
     assert end.rounds == rounds
     return end
 
 
-def test_readers_meet_later_what_they_neither_clicked_nor_trained_on(pool: Pool, readers: Camps) -> None:
+def test_readers_meet_later_what_they_neither_clicked_nor_trained_on(pool: Pool, readers: SyntheticPopulation) -> None:
     assert readers.readers == WARM
-    assert readers.camps.tolist() == [number % 2 for number in range(WARM + COLD)]
+    assert readers.population.tolist() == [number % 2 for number in range(WARM + COLD)]
     for reader in readers.judges:
         before, later = set(reader.before.rows.tolist()), set(reader.later.rows.tolist())
         assert len(before) == len(later) == 200
@@ -72,9 +72,9 @@ def test_readers_meet_later_what_they_neither_clicked_nor_trained_on(pool: Pool,
         assert 0 < reader.later.opened.sum() < 200
 
 
-def test_camps_differ_in_the_age_of_what_they_open(readers: Camps) -> None:
-    def freshness(camp: int) -> float:
-        mine = [reader.before for reader in readers.warm if reader.camp == camp]
+def test_camps_differ_in_the_age_of_what_they_open(readers: SyntheticPopulation) -> None:
+    def freshness(true_group: int) -> float:
+        mine = [reader.before for reader in readers.warm if reader.true_group == true_group]
         opened = np.concatenate([met.features[met.opened == 1, RECENCY] for met in mine])
         left = np.concatenate([met.features[met.opened == 0, RECENCY] for met in mine])
         return float(opened.mean() - left.mean())
@@ -83,7 +83,7 @@ def test_camps_differ_in_the_age_of_what_they_open(readers: Camps) -> None:
     assert freshness(1) < -0.05
 
 
-def test_samples_are_what_was_opened_beside_what_was_left(readers: Camps) -> None:
+def test_samples_are_what_was_opened_beside_what_was_left(readers: SyntheticPopulation) -> None:
     source, met = readers.source(2), readers.warm[2].before
     drawn = source.draw(negatives=4, limit=32, rng=np.random.default_rng(0), features=tuple(FEATURES))
     opened = {each.tobytes() for each in readers.news[met.rows[met.opened == 1]]}
@@ -95,7 +95,7 @@ def test_samples_are_what_was_opened_beside_what_was_left(readers: Camps) -> Non
 
 
 def test_groups_that_keep_nothing_of_their_own_are_the_system_of_one_model(
-    rehearsal: Rehearsal, readers: Camps
+    rehearsal: LiveRounds, readers: SyntheticPopulation
 ) -> None:
     """lambda = 0 (ALGORITHMS 5.5), through the devices' tasks, the live strategies and a clustering."""
     one = last(rehearsal, replace(SMALL_RANKER_EXACT, protection=WIDE, optimizer=Sgd(0.2)), 5)
@@ -107,34 +107,34 @@ def test_groups_that_keep_nothing_of_their_own_are_the_system_of_one_model(
     assert float(np.abs(one.shared["feature_weights"] - rehearsal.start["feature_weights"]).max()) > 0.01
 
 
-def test_groups_learn_the_opposite_tastes_of_their_camps(rehearsal: Rehearsal, readers: Camps) -> None:
+def test_groups_learn_the_opposite_tastes_of_their_camps(rehearsal: LiveRounds, readers: SyntheticPopulation) -> None:
     start = float(rehearsal.start["feature_weights"][RECENCY])
     served = last(rehearsal, grouped(1.0, 0.5, every=5), 12, cohort=WARM)
     chosen = served.models_for(readers.judging)
-    assert told_apart(chosen.which, readers.camps) > 0.8
+    assert told_apart(chosen.which, readers.population) > 0.8
     weights = np.array([chosen.models[group]["feature_weights"][RECENCY] for group in chosen.which]) - start
-    assert weights[readers.camps == 0].mean() > 0.02
-    assert weights[readers.camps == 1].mean() < -0.02
+    assert weights[readers.population == 0].mean() > 0.02
+    assert weights[readers.population == 1].mean() < -0.02
 
 
-def test_each_judge_is_ranked_by_its_own_model(rehearsal: Rehearsal, readers: Camps) -> None:
+def test_each_judge_is_ranked_by_its_own_model(rehearsal: LiveRounds, readers: SyntheticPopulation) -> None:
     start = rehearsal.start
     turned = {**start, "matching.metric": -start["matching.metric"], "feature_weights": -start["feature_weights"]}
     everybody = len(readers.judges)
-    plain = readers.aucs(Choice.one(start, everybody))
-    mixed = readers.aucs(Choice((start, turned), np.arange(everybody) % 2))
+    plain = readers.aucs(ModelChoice.one(start, everybody))
+    mixed = readers.aucs(ModelChoice((start, turned), np.arange(everybody) % 2))
     np.testing.assert_allclose(mixed[::2], plain[::2])
     assert (mixed[1::2] != plain[1::2]).all()
 
 
 def test_how_well_camps_are_told_apart_by_hand() -> None:
-    camps = np.array([0, 0, 0, 1, 1, 1])
-    assert told_apart(np.array([2, 2, 2, 0, 0, 0]), camps) == 1
-    assert told_apart(np.zeros(6, np.int64), camps) == 0.5
-    assert told_apart(np.array([0, 0, 1, 1, 1, 1]), camps) == pytest.approx(5 / 6)
+    population = np.array([0, 0, 0, 1, 1, 1])
+    assert told_apart(np.array([2, 2, 2, 0, 0, 0]), population) == 1
+    assert told_apart(np.zeros(6, np.int64), population) == 0.5
+    assert told_apart(np.array([0, 0, 1, 1, 1, 1]), population) == pytest.approx(5 / 6)
 
 
-def test_systems_that_take_no_steps_by_sums_are_refused(rehearsal: Rehearsal) -> None:
+def test_systems_that_take_no_steps_by_sums_are_refused(rehearsal: LiveRounds) -> None:
     for spec, words in ((SMALL_RANKER, "takes no steps by secure sums"), (PROTOTYPES, "takes no steps")):
         with pytest.raises(ValueError, match=words):
             next(iter(rehearsal.releases(spec, rounds=1, cohort=2, every=1, seed=0)))

@@ -11,17 +11,17 @@ import torch
 from numpy.typing import NDArray
 from typer.testing import CliRunner
 
-from experiments.datasets.mind import Impressions, Mind, News
+from experiments.datasets.mind import Impressions, Mind, NewsTable
 from experiments.datasets.ragged import Ragged
 from experiments.finding import methods
 from experiments.finding.methods import BASES, BUILDERS, CENTRAL, CHOSEN, GRIDS, NAMES, Setting, methods_of
 from experiments.finding.protocol import Protocol, rows_of, split
 from experiments.finding.run import table
-from experiments.finding.study import METRICS, Job, Result, Sizes, best
+from experiments.finding.study import METRICS, FindingSizes, Job, Result, best
 from experiments.finding.vectors import vectors_of
-from experiments.ranking.contestants import CONTESTANTS
+from experiments.ranking.models import CONTESTANTS
 from experiments.simulation.readers import Library
-from experiments.simulation.strategies.method import Choice
+from experiments.simulation.strategies.method import ModelChoice
 from models.builders import nrms
 from models.builders.rankers import candidate_attention
 from ownfeed import app
@@ -34,7 +34,7 @@ def mind() -> Mind:
     """Twelve train readers, a long history in every second one, over three days; three readers of dev."""
     rng = np.random.default_rng(0)
     names = tuple(f"n{row}" for row in range(NEWS))
-    news = News(names, names, names, names, names)
+    news = NewsTable(names, names, names, names, names)
     start = int(datetime(2019, 11, 12, 9, tzinfo=UTC).timestamp())
 
     def impressions(users: list[str], days: list[int]) -> Impressions:
@@ -124,7 +124,7 @@ def test_every_method_is_built_from_every_value_of_its_grid_and_from_the_chosen_
         return np.random.default_rng(2).normal(size=(40, 5)).astype(np.float32)
 
     for name, base in BASES.items():
-        model = CONTESTANTS[base.contestant].model(0)
+        model = CONTESTANTS[base.study_model].model(0)
         weights = {parameter: value.detach().numpy() for parameter, value in model.named_parameters()}
         assert {base.layers.place(parameter) for parameter in weights} == set(range(len(base.layers)))
         news = np.random.default_rng(3).normal(size=(80, 5)).astype(np.float32)
@@ -133,7 +133,7 @@ def test_every_method_is_built_from_every_value_of_its_grid_and_from_the_chosen_
             build = BUILDERS[method]
             grid = GRIDS[name].get(method, ({},))
             for values in (*grid, CHOSEN[name].get(method, {})):
-                assert isinstance(build(at, base, values).known(np.array([0, 3])), Choice)
+                assert isinstance(build(at, base, values).known(np.array([0, 3])), ModelChoice)
             assert CHOSEN[name].get(method, {}) in grid, "chosen from the grid"
     assert set(NAMES) == {CENTRAL, *BUILDERS} == set(methods_of("small", ()))
 
@@ -159,8 +159,8 @@ def test_the_table_pairs_methods_by_impression_and_keeps_cold_readers_apart() ->
         "FINDING": [result("FINDING", seed, [0.6 + 0.1 * seed, 0.6, 0.8]) for seed in range(2)],
     }
     rows = {
-        row[0]: dict(zip(table("small", results, Sizes()).columns, row, strict=True))
-        for row in table("small", results, Sizes()).rows
+        row[0]: dict(zip(table("small", results, FindingSizes()).columns, row, strict=True))
+        for row in table("small", results, FindingSizes()).rows
     }
     assert rows["vanilla"]["AUC"] == "0.6000"
     assert rows["FINDING"]["known AUC"] == f"{(0.65 + 0.8) / 2:.4f}"

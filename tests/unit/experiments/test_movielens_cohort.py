@@ -15,7 +15,7 @@ from torch import Tensor
 
 from device_app.privacy.local_aggregate import clip_l2, l2_norm, mean_of
 from device_app.training.gradients import GRADIENT_PREFIX
-from experiments.movielens.cohort import ItemSpace, Sgd, adapt, descend
+from experiments.movielens.cohort import ItemSpace, LocalSgd, adapt, descend
 from experiments.movielens.draws import BATCH, Films, Pass, passes
 from experiments.simulation.engines import onnx_engine
 from exporters.signature import GraphInput
@@ -24,7 +24,7 @@ from models.dssm import Dssm, Tower
 from models.losses import info_nce
 
 USERS, FILMS, FEATURES, D, NEGATIVES = 24, 120, 90, 7, 12
-SGD = Sgd(0.2, 5.0)
+SGD = LocalSgd(0.2, 5.0)
 
 
 def interactions(seed: int = 0) -> csr_array:

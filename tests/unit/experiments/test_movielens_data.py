@@ -15,7 +15,7 @@ from experiments.datasets.mind import MalformedRow
 from experiments.datasets.movielens import FOLDER, GENRES, MovieLens, load_movielens
 from experiments.movielens.evaluation import evaluate
 from experiments.movielens.features import FACTORS, ItemFactors, Vocabulary, demographics, trigrams
-from experiments.movielens.protocols import PROTOCOLS, Split, validation
+from experiments.movielens.protocols import PROTOCOLS, MovieLensSplit, validation
 
 DATA = Path(os.environ.get("OWNFEED_DATA", Path(__file__).parents[4] / "shared" / "data"))
 ZEROS = "|".join("0" * (GENRES - 2))
@@ -174,11 +174,11 @@ def test_validation_asks_for_training_items_and_never_for_test_items() -> None:
 def test_a_split_that_trains_on_what_it_asks_or_on_the_held_out_is_refused() -> None:
     one, none, rows = csr_array(np.eye(3)), csr_array((3, 3)), np.arange(3)
     with pytest.raises(ValueError, match="share no interaction"):
-        Split("x", one, one, rows, rows, rows, rows)
+        MovieLensSplit("x", one, one, rows, rows, rows, rows)
     with pytest.raises(ValueError, match="takes no part in training"):
-        Split("x", one, none, rows[:2], rows, rows, rows)
+        MovieLensSplit("x", one, none, rows[:2], rows, rows, rows)
     with pytest.raises(ValueError, match="outside the catalogue"):
-        Split("x", one, none, rows, rows, rows, rows[:2])
+        MovieLensSplit("x", one, none, rows, rows, rows, rows[:2])
 
 
 def test_figures_leave_training_items_out_and_meet_a_count_by_hand() -> None:
@@ -186,7 +186,7 @@ def test_figures_leave_training_items_out_and_meet_a_count_by_hand() -> None:
     train[0, :2], test[0, [2, 13]] = 1, 1
     test[1, 0] = 1
     rows, films = np.arange(2), np.arange(14)
-    split = Split("x", csr_array(train), csr_array(test), rows, rows, films, films)
+    split = MovieLensSplit("x", csr_array(train), csr_array(test), rows, rows, films, films)
     scores = np.tile(-np.arange(14, dtype=np.float32), (2, 1))
     found = evaluate(scores, split)
     assert found.precision == pytest.approx((1 / 10 + 1 / 10) / 2)

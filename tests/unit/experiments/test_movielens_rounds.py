@@ -13,12 +13,12 @@ from backend.federation.optimizers import Adam, Carried
 from device_app.wire.layout import UpdateLayout
 from device_app.wire.ring import FixedPoint
 from experiments.datasets.movielens import GENRES, MovieLens
-from experiments.movielens.cohort import ItemSpace, Moved, Sgd, descend
+from experiments.movielens.cohort import ItemSpace, LocalSgd, Moved, descend
 from experiments.movielens.draws import Films, passes
 from experiments.movielens.factorisation import Factorising, Shared, device_gradients, factorise, user_factors
 from experiments.movielens.features import ItemFactors, Vocabulary, demographics
-from experiments.movielens.protocols import Split, cold_users, warm
-from experiments.movielens.rounds import Features, Towers, aggregate, first_towers, predict, settle, train
+from experiments.movielens.protocols import MovieLensSplit, cold_users, warm
+from experiments.movielens.rounds import Features, Towers, aggregate, first_towers, fit_personal_towers, predict, train
 from experiments.movielens.systems import SYSTEMS, Choices, System
 from tests.doubles.secure_sums import cohort as sum_cohort
 from tests.doubles.secure_sums import run_sum
@@ -44,14 +44,14 @@ def generated(held: int = 0) -> MovieLens:
     return MovieLens(ages, tuple(genders), occupations, jobs, titles, flags, watched, np.arange(watched.nnz))
 
 
-def features(data: MovieLens, split: Split) -> Features:
+def features(data: MovieLens, split: MovieLensSplit) -> Features:
     folded = ItemFactors.of(split.train[split.trained]).fold_in(split.train)
     films = ItemSpace(Vocabulary.of(data.titles).films(data))
     return Features({"view_1": demographics(data, split.trained), "view_2": folded}, films)
 
 
 @pytest.fixture(scope="module")
-def given() -> tuple[Features, Split]:
+def given() -> tuple[Features, MovieLensSplit]:
     data = generated()
     split = warm(data, np.random.default_rng(1))
     return features(data, split), split
@@ -63,7 +63,7 @@ def same(first: dict[str, torch.Tensor], second: dict[str, torch.Tensor]) -> boo
 
 @pytest.mark.parametrize("name", list(SYSTEMS))
 def test_the_item_tower_is_one_for_all_and_user_towers_differ_between_devices_only_under_semi(
-    given: tuple[Features, Split], name: str
+    given: tuple[Features, MovieLensSplit], name: str
 ) -> None:
     system = SYSTEMS[name]
     towers = train(system, *given, SMALL, seed=0)
@@ -80,7 +80,9 @@ def test_the_item_tower_is_one_for_all_and_user_towers_differ_between_devices_on
         assert not same(towers.users[view], begun.users[view])
 
 
-def test_under_semi_a_device_that_was_never_asked_keeps_the_first_towers(given: tuple[Features, Split]) -> None:
+def test_under_semi_a_device_that_was_never_asked_keeps_the_first_towers(
+    given: tuple[Features, MovieLensSplit],
+) -> None:
     system, split = SYSTEMS["SEMI-FL-MV-DSSM"], given[1]
     few = replace(split, trained=np.arange(8), train=csr_array(split.train.toarray() * (USERS < 8)[:, None]))
     towers, begun = train(system, given[0], few, SMALL, seed=0), first_towers(system, given[0], 0)
@@ -90,7 +92,7 @@ def test_under_semi_a_device_that_was_never_asked_keeps_the_first_towers(given: 
         assert all(moved)
 
 
-def test_one_view_without_noise_and_clip_is_fl_dssm_bit_for_bit(given: tuple[Features, Split]) -> None:
+def test_one_view_without_noise_and_clip_is_fl_dssm_bit_for_bit(given: tuple[Features, MovieLensSplit]) -> None:
     """FL-DSSM written out: FedAvg of w - w_u over devices into Adam, without local_secure_aggregate."""
     system, choices = System(("view_2",), personal=False), replace(SMALL, clip=np.inf, rounds=2)
     found = train(system, *given, choices, seed=4)
@@ -103,7 +105,7 @@ def test_one_view_without_noise_and_clip_is_fl_dssm_bit_for_bit(given: tuple[Fea
         drawn = [draw(int(one), np.random.default_rng((4, turn, int(one), 1))) for one in cohort]
         own = {name: value.expand(8, *value.shape) for name, value in user.items()}
         rows = torch.from_numpy(given[0].users["view_2"][cohort])
-        moved = descend(given[0].films, item, own, rows, drawn, Sgd(0.2, choices.gamma), np.inf)
+        moved = descend(given[0].films, item, own, rows, drawn, LocalSgd(0.2, choices.gamma), np.inf)
         gradients = (
             {name: value / 8 for name, value in moved.item.items()},
             {
@@ -166,7 +168,9 @@ def test_the_secure_sum_of_devices_updates_is_the_plain_sum_to_a_step() -> None:
         np.testing.assert_allclose(value, plain, atol=fixed.sum_error(5) / 5)
 
 
-def test_prediction_is_a_distribution_and_noise_of_the_paper_leaves_little_of_it(given: tuple[Features, Split]) -> None:
+def test_prediction_is_a_distribution_and_noise_of_the_paper_leaves_little_of_it(
+    given: tuple[Features, MovieLensSplit],
+) -> None:
     towers = train(SYSTEMS["SEMI-FL-MV-DSSM"], *given, SMALL, seed=0)
     clear = predict(towers, given[0], SMALL.gamma)
     assert clear.sum(axis=1) == pytest.approx(np.ones(40), rel=1e-4)
@@ -176,11 +180,11 @@ def test_prediction_is_a_distribution_and_noise_of_the_paper_leaves_little_of_it
         predict(towers, given[0], SMALL.gamma, deviation=0.5)
 
 
-def test_settling_moves_personal_towers_alone_and_lowers_their_loss(given: tuple[Features, Split]) -> None:
+def test_settling_moves_personal_towers_alone_and_lowers_their_loss(given: tuple[Features, MovieLensSplit]) -> None:
     shared = train(SYSTEMS["FL-MV-DSSM"], *given, SMALL, seed=0)
-    assert settle(shared, *given, SMALL, 0) is shared
+    assert fit_personal_towers(shared, *given, SMALL, 0) is shared
     towers = train(SYSTEMS["SEMI-FL-MV-DSSM"], *given, SMALL, seed=0)
-    settled = settle(towers, *given, replace(SMALL, settling=4), 0)
+    settled = fit_personal_towers(towers, *given, replace(SMALL, settling=4), 0)
     assert same(settled.item, towers.item)
     own = given[1].train.toarray() > 0
 
@@ -228,7 +232,7 @@ def test_factorising_learns_what_users_have_seen_together() -> None:
     groups = np.kron(np.eye(2), np.ones((10, 15))).astype(np.float32)
     shown = groups * (np.random.default_rng(1).random(groups.shape) < 0.7)
     rows, films = np.arange(20), np.arange(30)
-    split = Split("x", csr_array(shown), csr_array(groups - shown), rows, rows, films, films)
+    split = MovieLensSplit("x", csr_array(shown), csr_array(groups - shown), rows, rows, films, films)
     nothing = csr_array((30, 4), dtype=np.float32)
     found = factorise(split, np.zeros((20, 2), np.float32), nothing, Factorising(4, cohort=10, rounds=60, rate=0.05), 0)
     assert found[groups - shown > 0].mean() > found[groups == 0].mean() + 0.3

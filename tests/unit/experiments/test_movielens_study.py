@@ -16,8 +16,8 @@ from experiments.movielens.study import (
     ALL,
     HELD_OUT,
     TRAININGS,
-    Run,
-    Settings,
+    MovieLensRun,
+    MovieLensSettings,
     count,
     read_runs,
     trained,
@@ -27,8 +27,8 @@ from experiments.movielens.systems import Choices
 from ownfeed import app
 
 
-def run(row: str, build: int, precision: float) -> Run:
-    return Run(row, build, Figures(precision, 0.1, 0.2, 0.9, 943), 12.0)
+def run(row: str, build: int, precision: float) -> MovieLensRun:
+    return MovieLensRun(row, build, Figures(precision, 0.1, 0.2, 0.9, 943), 12.0)
 
 
 def test_missing_data_is_one_line_and_no_table(tmp_path: Path) -> None:
@@ -47,7 +47,7 @@ def test_a_system_is_found_by_its_name_or_a_part_and_a_wrong_one_is_refused() ->
 
 
 def test_results_come_back_as_they_were_and_those_of_another_study_are_refused(tmp_path: Path) -> None:
-    path, settings, choices = tmp_path / "kept.json", Settings(), Choices()
+    path, settings, choices = tmp_path / "kept.json", MovieLensSettings(), Choices()
     runs = [run("FCF", 0, 0.3), run(f"CS-Items, {HELD_OUT}", 1, 0.1), run(f"CS-Items, {ALL}", 1, 0.1)]
     assert read_runs(path, settings, choices) == []
     write_runs(path, settings, choices, runs)
@@ -64,7 +64,7 @@ def test_every_row_of_the_papers_tables_is_trained_and_stands_beside_ours() -> N
     assert set(PUBLISHED) <= set(TRAININGS)
     assert count(list(TRAININGS), 3) == 3 * (len(PUBLISHED) + 8) + 6  # Table III on two splits; noise and scale once
     runs = [run("SEMI-FL-MV-DSSM", build, 0.3 + build / 100) for build in range(3)] + [run(f"CS-Items, {ALL}", 0, 0.1)]
-    first, warm, cold = tables([*runs, run("FCF, u1", 0, 0.4)], Settings(), Choices())
+    first, warm, cold = tables([*runs, run("FCF, u1", 0, 0.4)], MovieLensSettings(), Choices())
     asked = first.columns.index("10P/R")
     assert first.rows[0][:3] == ("FCF, u1", "0.4000", "0.3010+-0.0032")
     assert first.rows[0][asked : asked + 2] == (40.0, 29.6)  # 10 x 0.4 / 0.1, 10 x 0.3010 / 0.1017

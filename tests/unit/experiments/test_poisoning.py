@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
+from backend.federation.accounting.sum_bounds import check_sum, noise_deviation
 from backend.federation.errors import UpdateRefused
-from backend.federation.sum_bounds import check_sum, noise_deviation
 from device_app.wire.layout import WeightedSum
 from device_app.wire.protections import SecureSum
 from experiments.poisoning.attacks import ATTACKS, Known, boosted, huge, sign_flip
-from experiments.poisoning.study import Sizes, planted_pool
+from experiments.poisoning.study import PoisoningSizes, planted_pool
 
 LAW = SecureSum(clip=0.1, sigma=4_900)
 
@@ -42,7 +42,7 @@ def test_lies_at_the_clip_and_at_the_bound_pass_mostly_and_a_huge_one_never() ->
 
 
 def test_planted_news_are_of_the_newsrooms_sections_and_near_their_topics() -> None:
-    pool = planted_pool(Sizes(news=300), datetime(2026, 11, 22, tzinfo=UTC), np.random.default_rng(0))
+    pool = planted_pool(PoisoningSizes(news=300), datetime(2026, 11, 22, tzinfo=UTC), np.random.default_rng(0))
     assert len({card.section for card in pool.cards}) == 20
     same = np.array([[one.topic == other.topic for other in pool.cards] for one in pool.cards])
     cosines = pool.vectors @ pool.vectors.T

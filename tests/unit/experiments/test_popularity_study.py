@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from backend.federation.systems.private_counts import PRIVATE_COUNTS
 from device_app.wire.protections import SecureSum
-from experiments.datasets.mind import Impressions, Mind, News
+from experiments.datasets.mind import Impressions, Mind, NewsTable
 from experiments.datasets.ragged import Ragged
 from experiments.ranking.evaluation import metrics
 from experiments.ranking.popularity import counted_by, popularity_table, replace_sigma, weighed
@@ -26,14 +26,14 @@ def planted_mind() -> Mind:
     shown = [rng.choice(NEWS, SHOWN, replace=False) for _ in range(READERS)]
     clicked = np.concatenate([rng.random(SHOWN) < rates[rows] for rows in shown]).astype(np.int64)
     blank = ("",) * NEWS
-    news = News(tuple(f"N{row:02d}" for row in range(NEWS)), blank, blank, blank, blank)
+    news = NewsTable(tuple(f"N{row:02d}" for row in range(NEWS)), blank, blank, blank, blank)
     names = tuple(str(reader) for reader in range(READERS))
     none = Ragged.of([[] for _ in names])
     dev = Impressions(names, names, np.zeros(READERS, dtype=np.int64), none, Ragged.of(shown), clicked)
     return Mind(news, dev, dev)
 
 
-def law(sigma: int) -> SecureSum:
+def protection(sigma: int) -> SecureSum:
     live = PRIVATE_COUNTS.protection
     assert isinstance(live, SecureSum)
     return replace_sigma(live, sigma)
@@ -48,7 +48,7 @@ def test_missing_data_is_one_line_and_no_table(tmp_path: Path) -> None:
 
 def test_counting_without_noise_is_exact_but_for_what_is_above_a_readers_bound() -> None:
     mind = planted_mind()
-    given = counted_by(mind, law(0), seed=1)
+    given = counted_by(mind, protection(0), seed=1)
     own = np.stack([each["clicked"] for each in given.own])
     shown = np.bincount(mind.dev.candidates.values, minlength=NEWS)
     np.testing.assert_allclose(list(given.opened.clicks.values()), own.sum(axis=0), atol=1e-9)
@@ -60,7 +60,7 @@ def test_counting_without_noise_is_exact_but_for_what_is_above_a_readers_bound()
 
 def test_popularity_counted_in_private_improves_the_ranking_and_noise_takes_from_it() -> None:
     dev = (mind := planted_mind()).dev
-    found = [metrics(dev, weighed(dev, counted_by(mind, law(sigma), seed=2))).auc for sigma in (0, 40, 20_000)]
+    found = [metrics(dev, weighed(dev, counted_by(mind, protection(sigma), seed=2))).auc for sigma in (0, 40, 20_000)]
     assert found[0] > 0.72
     assert abs(found[0] - found[1]) < 0.03
     assert 0.4 < found[2] < 0.6

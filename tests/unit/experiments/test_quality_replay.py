@@ -22,21 +22,21 @@ class Devices:
 
 
 def test_readers_are_weighed_by_their_samples_and_clipped() -> None:
-    law = SecureSum(clip=4.0, weight_limit=2, cohort_limit=100)
-    total = opened(Devices(), {}, [0, 1, 2], 1, law, np.random.default_rng(0))  # type: ignore[arg-type]
+    protection = SecureSum(clip=4.0, weight_limit=2, cohort_limit=100)
+    total = opened(Devices(), {}, [0, 1, 2], 1, protection, np.random.default_rng(0))  # type: ignore[arg-type]
     # lengths 2, 4, 6: the third is scaled to 4, which is 2 a coordinate, and weighs 2 as the limit has it
     np.testing.assert_allclose(total.mean()["g.w"], (1 * 1 + 2 * 2 + 2 * 2) / 5)
 
 
 def test_noise_is_that_of_every_survivors_share() -> None:
-    law = SecureSum(clip=0.1, sigma=4_900)
+    protection = SecureSum(clip=0.1, sigma=4_900)
     rng = np.random.default_rng(0)
 
     class Still(Devices):
         def update(self, params: object, reader: int, round_number: int) -> Update:
             return Update({"g.w": np.zeros(20_000, np.float32)}, 0.0, 3)
 
-    total = opened(Still(), {}, list(range(60)), 1, law, rng)  # type: ignore[arg-type]
+    total = opened(Still(), {}, list(range(60)), 1, protection, rng)  # type: ignore[arg-type]
     noise: NDArray[np.float64] = total.sums()["g.w"] / 60
     assert noise.std() == pytest.approx(4_900 / 2**16 / np.sqrt(60), rel=0.03)
 

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from backend.console.quality_pages import of_curve
 from device_app.privacy.mechanisms.code import RandomisedCode
-from device_app.ranking.features import Situation
-from experiments.quality import strangers as under_test
-from experiments.quality.curve import Measured, curves, gain_interval
+from device_app.ranking.features import FeatureContext
+from experiments.quality import heldout_readers as under_test
+from experiments.quality.curve import MeasuredRelease, curves, gain_interval
 from experiments.quality.figure import write_figure
-from experiments.quality.strangers import Marks, Pool, Served, Stranger, judge, strangers
+from experiments.quality.heldout_readers import HeldoutReader, Marks, Pool, ServedRanking, heldout_readers, judge
 from tests.doubles.news import NOW, synthetic_pool
 
 K = 4
@@ -29,9 +29,9 @@ class KnownOrder:
         self.sign = sign
 
     def score(
-        self, clicks: NDArray[np.float32], candidates: NDArray[np.float32], situation: Situation
+        self, clicks: NDArray[np.float32], candidates: NDArray[np.float32], context_features: FeatureContext
     ) -> NDArray[np.float32]:
-        mine = np.isin(situation.topics, situation.clicked_topics)
+        mine = np.isin(context_features.topics, context_features.clicked_topics)
         return (self.sign * mine).astype(np.float32)
 
 
@@ -43,18 +43,20 @@ def pool(monkeypatch: pytest.MonkeyPatch) -> Pool:
 
 
 @pytest.fixture
-def readers(pool: Pool) -> list[Stranger]:
-    return strangers(pool, 12, NOW, np.random.default_rng(0))
+def readers(pool: Pool) -> list[HeldoutReader]:
+    return heldout_readers(pool, 12, NOW, np.random.default_rng(0))
 
 
-def served(pool: Pool, sign: float, epsilon: float = 4.0) -> Served:
+def served(pool: Pool, sign: float, epsilon: float = 4.0) -> ServedRanking:
     rng = np.random.default_rng(1)
     lists = [rng.permutation(len(pool.cards))[:60] for _ in range(K)]
     prototypes = pool.vectors[:K]
-    return Served(KnownOrder(sign), np.zeros(len(pool.cards)), prototypes, RandomisedCode(K, epsilon), lists)  # type: ignore[arg-type]
+    return ServedRanking(KnownOrder(sign), np.zeros(len(pool.cards)), prototypes, RandomisedCode(K, epsilon), lists)  # type: ignore[arg-type]
 
 
-def test_a_stranger_meets_and_later_reads_only_what_it_has_not_clicked(pool: Pool, readers: list[Stranger]) -> None:
+def test_a_stranger_meets_and_later_reads_only_what_it_has_not_clicked(
+    pool: Pool, readers: list[HeldoutReader]
+) -> None:
     for reader in readers:
         clicked = {row for row in range(len(pool.cards)) if (pool.vectors[row] == reader.clicks).all(axis=1).any()}
         assert len(clicked) == under_test.CLICKS
@@ -64,14 +66,14 @@ def test_a_stranger_meets_and_later_reads_only_what_it_has_not_clicked(pool: Poo
         assert 0 < reader.opened.sum() < len(reader.met)
 
 
-def test_the_same_seed_draws_the_same_strangers(pool: Pool, readers: list[Stranger]) -> None:
-    again = strangers(pool, 12, NOW, np.random.default_rng(0))
+def test_the_same_seed_draws_the_same_strangers(pool: Pool, readers: list[HeldoutReader]) -> None:
+    again = heldout_readers(pool, 12, NOW, np.random.default_rng(0))
     for one, other in zip(readers, again, strict=True):
         np.testing.assert_array_equal(one.met, other.met)
         np.testing.assert_array_equal(one.opened, other.opened)
 
 
-def test_a_ranker_that_knows_a_readers_topics_beats_its_opposite(pool: Pool, readers: list[Stranger]) -> None:
+def test_a_ranker_that_knows_a_readers_topics_beats_its_opposite(pool: Pool, readers: list[HeldoutReader]) -> None:
     knows, mistakes = judge(readers, pool, served(pool, 1.0), depth=20), judge(readers, pool, served(pool, -1.0), 20)
     np.testing.assert_allclose(knows.auc + mistakes.auc, 1.0)
     assert knows.auc.mean() > 0.6
@@ -79,7 +81,7 @@ def test_a_ranker_that_knows_a_readers_topics_beats_its_opposite(pool: Pool, rea
     np.testing.assert_allclose(knows.answered, mistakes.answered)
 
 
-def test_shares_are_expectations_over_what_randomised_response_sends(pool: Pool, readers: list[Stranger]) -> None:
+def test_shares_are_expectations_over_what_randomised_response_sends(pool: Pool, readers: list[HeldoutReader]) -> None:
     """By hand: a reader's own list with the law's truth, each other as likely as any."""
     given = served(pool, 1.0)
     found = judge(readers, pool, given, depth=20)
@@ -87,20 +89,20 @@ def test_shares_are_expectations_over_what_randomised_response_sends(pool: Pool,
         vector = reader.clicks.mean(axis=0)
         true = int(np.argmax(given.prototypes @ vector))
         each = [reader.later[rows[:20]].sum() for rows in given.lists]
-        other = (1 - given.law.truth) / (K - 1)
-        expected = given.law.truth * each[true] + other * (sum(each) - each[true])
+        other = (1 - given.mechanism.truth) / (K - 1)
+        expected = given.mechanism.truth * each[true] + other * (sum(each) - each[true])
         assert share == pytest.approx(expected)
 
 
-def test_an_answer_read_to_its_end_holds_the_same_whoever_orders_it(pool: Pool, readers: list[Stranger]) -> None:
+def test_an_answer_read_to_its_end_holds_the_same_whoever_orders_it(pool: Pool, readers: list[HeldoutReader]) -> None:
     found = judge(readers, pool, served(pool, 1.0), depth=60)
     np.testing.assert_allclose(found.ranked, found.answered)
 
 
-def test_counts_reach_the_ranker_as_of_the_moment(pool: Pool, readers: list[Stranger]) -> None:
+def test_counts_reach_the_ranker_as_of_the_moment(pool: Pool, readers: list[HeldoutReader]) -> None:
     class Popular:
-        def score(self, clicks: object, candidates: object, situation: Situation) -> NDArray[np.float32]:
-            return situation.popularity.astype(np.float32)
+        def score(self, clicks: object, candidates: object, context_features: FeatureContext) -> NDArray[np.float32]:
+            return context_features.popularity.astype(np.float32)
 
     reader = readers[0]
     told = np.zeros(len(pool.cards))
@@ -114,7 +116,7 @@ def test_curves_pair_every_release_with_the_first_reader_by_reader() -> None:
     first = rng.uniform(0.4, 0.8, size=200)
     marks = Marks(first, first, first)
     better = Marks(first + 0.01, first, first - 0.02)
-    auc, ranked, answered = curves([Measured(0, "r1", marks), Measured(10, "r2", better)])
+    auc, ranked, answered = curves([MeasuredRelease(0, "r1", marks), MeasuredRelease(10, "r2", better)])
     assert (auc.points[0].gain, auc.points[0].low, auc.points[0].high) == (0.0, 0.0, 0.0)
     assert auc.points[1].gain == pytest.approx(0.01)
     assert auc.points[1].low == pytest.approx(0.01), "readers differ by .1, their gains by nothing"
@@ -132,7 +134,7 @@ def test_the_interval_is_the_normal_one_for_many_readers() -> None:
 
 def test_the_figure_is_an_svg_with_every_point_of_every_curve(tmp_path: Path) -> None:
     marks = Marks(np.array([0.5, 0.6]), np.array([0.1, 0.2]), np.array([0.1, 0.2]))
-    found = curves([Measured(0, "r1", marks), Measured(5, "r2", marks), Measured(9, "r3", marks)])
+    found = curves([MeasuredRelease(0, "r1", marks), MeasuredRelease(5, "r2", marks), MeasuredRelease(9, "r3", marks)])
     write_figure(tmp_path / "quality.svg", [of_curve(each) for each in found])
     svg = ElementTree.parse(tmp_path / "quality.svg").getroot()
     name = "{http://www.w3.org/2000/svg}"

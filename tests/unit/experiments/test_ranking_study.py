@@ -12,21 +12,21 @@ import torch
 from numpy.typing import NDArray
 
 from experiments.bench.table import DataMissing
-from experiments.datasets.mind import Impressions, Mind, News, load_mind
+from experiments.datasets.mind import Impressions, Mind, NewsTable, load_mind
 from experiments.datasets.ragged import Ragged
 from experiments.datasets.titles import title_vectors, unit_rows
 from experiments.ranking.choices import choices, paired_difference, with_history
-from experiments.ranking.contestants import CONTESTANTS, features_of
 from experiments.ranking.evaluation import evaluate, evaluate_model, metrics, model_scores
+from experiments.ranking.models import CONTESTANTS, features_of
 from experiments.ranking.published import PUBLISHED
 from experiments.ranking.report import table
-from experiments.ranking.study import SCHEDULES, Settings, Workbench, read_runs, run_study, write_runs
+from experiments.ranking.study import SCHEDULES, RankingSettings, Workbench, read_runs, run_study, write_runs
 from experiments.ranking.untrained import live_popularity, softmax_cosine, untrained_table
 from experiments.simulation.readers import Library
 from models.builders import cosine_ranker, nrms_256
 
 NEWS, READERS, DIM = 60, 12, 256
-TINY = Settings(steps=2, batch=4, rounds=2, cohort=3)
+TINY = RankingSettings(steps=2, batch=4, rounds=2, cohort=3)
 
 
 def made_up_mind() -> Mind:
@@ -43,7 +43,7 @@ def made_up_mind() -> Mind:
     split = Impressions(users, users, np.zeros(READERS, np.int64), Ragged.of(histories), Ragged.of(shown), clicked)
     names = tuple(f"N{row}" for row in range(NEWS))
     categories = tuple(f"c{topic}" for topic in topics)
-    return Mind(News(names, categories, categories, names, names), split, split)
+    return Mind(NewsTable(names, categories, categories, names, names), split, split)
 
 
 def made_up_vectors(dim: int) -> NDArray[np.float32]:

@@ -11,12 +11,12 @@ from backend.recall.bayes import code_weights
 from backend.recall.prototype_lists import PrototypeLists
 from device_app.privacy.noise import SeededNoise
 from experiments.recall.bars import bars
-from experiments.recall.frontier import PAPER, Chosen, Frontier, Row
+from experiments.recall.frontier import PAPER, Chosen, Frontier, FrontierRow
 from experiments.recall.interests import channels, decomposed, lists, noisy
 from experiments.recall.measure import Paired, recall
 from experiments.recall.modes import Mixtures, Study, learned_book, nearest, topic_book
 from experiments.recall.tower import reader_vectors, train_tower
-from experiments.recall.warm import HeldOut, Split
+from experiments.recall.warm import HeldOut, WarmSplit
 
 NEWS, GROUPS, DIM = 600, 6, 32
 
@@ -35,7 +35,7 @@ def world() -> Study:
 
     readers = [clicks(14) for _ in range(180)]
     measured = HeldOut(tuple(each[:10] for each in readers[:60]), tuple(np.sort(each[10:]) for each in readers[:60]))
-    split = Split(tuple(readers[60:]), measured, NEWS)
+    split = WarmSplit(tuple(readers[60:]), measured, NEWS)
     return Study(split, news, split.recent_clicks())
 
 
@@ -89,7 +89,7 @@ def test_other_reports_find_the_group_with_budget_and_no_less_than_a_common_list
 
 def test_a_topic_book_takes_nothing_from_readers() -> None:
     study = world()
-    without = Study(Split((), study.split.measured, NEWS), study.news, study.clicks)
+    without = Study(WarmSplit((), study.split.measured, NEWS), study.news, study.clicks)
     np.testing.assert_array_equal(topic_book(study, GROUPS, 7).prototypes, topic_book(without, GROUPS, 7).prototypes)
 
 
@@ -135,8 +135,8 @@ def test_training_the_tower_brings_what_is_clicked_together_nearer() -> None:
     assert margin(towers[3]) > margin(towers[1]) > 0
 
 
-def row(mode: str, epsilon: float, gain: float, attack: float | None = None) -> Row:
-    return Row(
+def row(mode: str, epsilon: float, gain: float, attack: float | None = None) -> FrontierRow:
+    return FrontierRow(
         mode, epsilon, (20.0, 30.0, 50.0, 69.0 + gain), (Paired(gain, gain - 1, gain + 1),) * 4, 15.0, 0.0, 5.0,
         None if attack is None else (20.0, attack),
     )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from experiments.recall.measure import Answers, best, changed, final_page, paired, recall
+from experiments.recall.measure import PossibleLists, best, changed, final_page, paired, recall
 from experiments.recall.warm import held_out, splits
 
 
@@ -49,16 +49,16 @@ def test_popularity_counts_the_last_three_clicks_of_training_readers_only() -> N
 
 
 def test_recall_is_the_expectation_over_the_lists_a_reader_may_get() -> None:
-    answers = Answers(np.array([[0, 1, 2], [3, 4, 5]]), np.array([[0, 1]]), np.array([[0.75, 0.25]]))
+    answers = PossibleLists(np.array([[0, 1, 2], [3, 4, 5]]), np.array([[0, 1]]), np.array([[0.75, 0.25]]))
     found = recall(answers, [rows(1, 5)], 6, (1, 2, 3))
     np.testing.assert_allclose(found, [[0.0, 0.75 * 0.5, 0.75 * 0.5 + 0.25 * 0.5]])
 
 
 def test_either_of_two_answers_is_their_mean() -> None:
     draw = np.random.default_rng(1)
-    one, other = (Answers.own(np.stack([draw.permutation(20)[:6] for _ in range(4)])) for _ in range(2))
+    one, other = (PossibleLists.own(np.stack([draw.permutation(20)[:6] for _ in range(4)])) for _ in range(2))
     targets = [draw.permutation(20)[:2] for _ in range(4)]
-    both = recall(Answers.either([one, other]), targets, 20, (3, 6))
+    both = recall(PossibleLists.either([one, other]), targets, 20, (3, 6))
     np.testing.assert_allclose(both, (recall(one, targets, 20, (3, 6)) + recall(other, targets, 20, (3, 6))) / 2)
 
 
@@ -78,11 +78,11 @@ def test_paired_intervals_hold_the_mean_and_are_as_wide_as_the_standard_error_sa
 
 
 def test_the_final_page_is_the_devices_own_order_of_each_list() -> None:
-    lists = Answers(np.array([[0, 1, 2, 3], [4, 5, 6, 7]]), np.array([[0, 1], [1, 0]]), np.full((2, 2), 0.5))
+    lists = PossibleLists(np.array([[0, 1, 2, 3], [4, 5, 6, 7]]), np.array([[0, 1], [1, 0]]), np.full((2, 2), 0.5))
     ranking = np.array([[1, 9, 8, 0, 3, 7, 5, 6], [8, 7, 6, 5, 4, 3, 2, 1]], dtype=float)
     pages = final_page(lists, ranking, 2)
     np.testing.assert_array_equal(pages.lists[pages.choice[0]], [[1, 2], [5, 7]])
     np.testing.assert_array_equal(pages.lists[pages.choice[1]], [[4, 5], [0, 1]])
-    popular = final_page(Answers.common(np.array([0, 1, 2, 3]), 2), ranking, 2)
+    popular = final_page(PossibleLists.common(np.array([0, 1, 2, 3]), 2), ranking, 2)
     assert changed(popular, popular) == 0.0
     assert changed(pages, popular) == 0.5  # of both readers' two lists one shares nothing with it, one everything

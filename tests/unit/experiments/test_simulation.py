@@ -18,7 +18,7 @@ from experiments.datasets.mind import Impressions
 from experiments.datasets.ragged import Ragged
 from experiments.datasets.samples import TrainingSamples, training_samples
 from experiments.simulation.central import train_centrally
-from experiments.simulation.clients import Device, OneProcess
+from experiments.simulation.clients import OneProcess, SimulatedDevice
 from experiments.simulation.engines import TorchGradients, onnx_engine, ranker_inputs
 from experiments.simulation.readers import Library, SimulatedReader
 from experiments.simulation.rounds import Rounds, simulate
@@ -53,9 +53,9 @@ def weights_of(model: nn.Module) -> Weights:
     return {name: value.detach().numpy().copy() for name, value in model.named_parameters()}
 
 
-def torch_device(seed: int = 5, *, limit: int = 3) -> Device:
+def torch_device(seed: int = 5, *, limit: int = 3) -> SimulatedDevice:
     samples, library = made_up_samples(), made_up_library()
-    return Device(
+    return SimulatedDevice(
         FullGradientTask(negatives=4, samples_limit=limit),
         TorchGradients(tiny_model(), ranker_inputs(DIM)),
         lambda reader: SimulatedReader(samples, reader, library),
@@ -63,7 +63,7 @@ def torch_device(seed: int = 5, *, limit: int = 3) -> Device:
     )
 
 
-def pooled_mean(device: Device, model: NrmsUser, cohort: list[int], round_number: int) -> Weights:
+def pooled_mean(device: SimulatedDevice, model: NrmsUser, cohort: list[int], round_number: int) -> Weights:
     """The gradient of mean_u L_u, by one backward pass through every reader's loss."""
     losses = []
     for reader in cohort:
@@ -78,7 +78,7 @@ def pooled_mean(device: Device, model: NrmsUser, cohort: list[int], round_number
 @pytest.mark.parametrize("engine", [TorchGradients, onnx_engine])
 def test_a_round_without_noise_steps_along_the_pooled_gradient(engine: Callable[..., GradientFn]) -> None:
     samples, library, model = made_up_samples(), made_up_library(), tiny_model()
-    device = Device(
+    device = SimulatedDevice(
         FullGradientTask(negatives=4, samples_limit=3),
         engine(model, ranker_inputs(DIM)),
         lambda reader: SimulatedReader(samples, reader, library),

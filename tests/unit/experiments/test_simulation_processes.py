@@ -14,7 +14,7 @@ from device_app.training.tasks.full_gradient import FullGradientTask
 from experiments.datasets.mind import Impressions
 from experiments.datasets.ragged import Ragged
 from experiments.datasets.samples import TrainingSamples, training_samples
-from experiments.simulation.clients import Clients, Device, ManyProcesses, OneProcess
+from experiments.simulation.clients import Clients, ManyProcesses, OneProcess, SimulatedDevice
 from experiments.simulation.readers import Library, SimulatedReader
 from experiments.simulation.rounds import Rounds, simulate
 
@@ -37,9 +37,9 @@ def made_up() -> tuple[TrainingSamples, Library]:
     return training_samples(split, NEWS), Library.of(rng.normal(size=(NEWS, 3)).astype(np.float32))
 
 
-def make_device(samples: TrainingSamples, library: Library) -> Device:
+def make_device(samples: TrainingSamples, library: Library) -> SimulatedDevice:
     source = partial(SimulatedReader, samples, library=library)
-    return Device(FullGradientTask(negatives=2, samples_limit=2), difference_gradient, source, seed=5)
+    return SimulatedDevice(FullGradientTask(negatives=2, samples_limit=2), difference_gradient, source, seed=5)
 
 
 def run(clients: Clients) -> NDArray[np.float32]:

@@ -11,9 +11,9 @@ import torch
 from experiments.datasets.ragged import Ragged
 from experiments.recall.measure import recall
 from experiments.recall.modes import Study
-from experiments.recall.training import Workshop, history_samples
+from experiments.recall.training import RecallTrainer, history_samples
 from experiments.recall.uni_fedrec import Decomposed, FirstModel, scale_of, unified_scores
-from experiments.recall.warm import HeldOut, Split
+from experiments.recall.warm import HeldOut, WarmSplit
 
 NEWS, TOPICS, DIM = 600, 30, 256
 
@@ -34,7 +34,7 @@ def world() -> tuple[Study, FirstModel]:
 
     readers = [clicks() for _ in range(60)]
     measured = HeldOut(tuple(each[:10] for each in readers[:30]), tuple(np.sort(each[10:]) for each in readers[:30]))
-    split = Split(tuple(readers[30:]), measured, NEWS)
+    split = WarmSplit(tuple(readers[30:]), measured, NEWS)
     return Study(split, news, np.ones(NEWS, dtype=np.int64)), FirstModel.of(news)
 
 
@@ -71,7 +71,7 @@ def test_the_unified_score_puts_a_readers_topics_first() -> None:
 
 def test_training_lowers_the_loss_and_the_papers_noise_moves_every_weight() -> None:
     study, first = world()
-    shop = Workshop(first, study.news, history_samples(study.split.train, NEWS))
+    shop = RecallTrainer(first, study.news, history_samples(study.split.train, NEWS))
     exact = shop.in_rounds(6, 15, seed=1, rate=3e-4)
     assert np.mean(exact.losses[-2:]) < np.mean(exact.losses[:2])
     noisy = shop.by_the_paper(1, 15, seed=1).weights

@@ -86,7 +86,7 @@ def test_one_new_piece_of_news_changes_its_own_day_only(tmp_path: Path) -> None:
         newest = items(1, now=datetime.now(UTC), first=5_000)
         ingest(server.services.pool, newest, source="test")
         server.services.pool.store_vectors(ENCODER, [newest[0].id], clustered_vectors(1, seed=77))
-        server.services.keeper.step()
+        server.services.updater.step()
         after = listing(server)
         assert after.count == before.count + 1
         assert after.book == before.book
@@ -112,8 +112,8 @@ def test_the_book_outlives_steps_of_the_news_model_and_not_another_space(tmp_pat
         # The oracle of "still fits" is a book trained on these very vectors.
         own = train_book(stepped.astype(np.float32), before.subspaces)
         live = LiveCatalogue(replace(catalogue, vectors=stepped.astype(np.float32), encoder="stepped"))
-        shelf = pool_codes.CodesShelf(live, server.services.settings.index_dir)
-        found = PoolCodes.model_validate_json(shelf.listing("r2")[0])
+        store = pool_codes.PoolCodeStore(live, server.services.settings.index_dir)
+        found = PoolCodes.model_validate_json(store.listing("r2")[0])
         assert (found.book, found.encoder) == (before.book, "stepped")
         assert found.shards[0].codes != before.shards[0].codes, "codes are made anew"
         assert found.shards[0].cards == before.shards[0].cards, "and cards are not"
@@ -123,7 +123,7 @@ def test_the_book_outlives_steps_of_the_news_model_and_not_another_space(tmp_pat
         ]
         assert errors[0] < 1.1 * errors[1]
         live.swap(replace(catalogue, vectors=other.astype(np.float32), encoder="other"))
-        assert PoolCodes.model_validate_json(shelf.listing("r3")[0]).book != before.book
+        assert PoolCodes.model_validate_json(store.listing("r3")[0]).book != before.book
 
 
 def test_a_small_pool_is_its_own_book_and_loses_nothing() -> None:
@@ -153,21 +153,21 @@ def test_while_codes_are_being_made_nobody_waits_long(
     monkeypatch.setattr(pool_codes, "MADE_WITHIN_SEC", 0.05)
     monkeypatch.setattr(pool_codes, "train_book", lambda *about: (may_end.wait(30), train_book(*about))[1])
     live = LiveCatalogue(server.services.live.current)
-    shelf = pool_codes.CodesShelf(live, tmp_path)
+    store = pool_codes.PoolCodeStore(live, tmp_path)
     for _ in range(2):
         with pytest.raises(CatalogueBehind, match="r1"):
-            shelf.listing("r1")
+            store.listing("r1")
     may_end.set()
     monkeypatch.setattr(pool_codes, "MADE_WITHIN_SEC", 30)
-    first, _ = shelf.listing("r1")
+    first, _ = store.listing("r1")
     monkeypatch.setattr(pool_codes, "MADE_WITHIN_SEC", 0.05)
     may_go_on = threading.Event()
     monkeypatch.setattr(pool_codes, "encode", lambda *about: (may_go_on.wait(30), encode(*about))[1])
     live.swap(replace(live.current, pool_version=live.current.pool_version + 1))
-    assert shelf.listing("r1")[0] == first, "the listing before serves while the next is made"
+    assert store.listing("r1")[0] == first, "the listing before serves while the next is made"
     may_go_on.set()
     monkeypatch.setattr(pool_codes, "MADE_WITHIN_SEC", 30)
-    assert PoolCodes.model_validate_json(shelf.listing("r1")[0]).version == live.current.pool_version
+    assert PoolCodes.model_validate_json(store.listing("r1")[0]).version == live.current.pool_version
 
 
 def test_no_more_requests_than_a_few_wait_for_codes_that_are_being_made(
@@ -183,25 +183,25 @@ def test_no_more_requests_than_a_few_wait_for_codes_that_are_being_made(
             super().result(timeout)
 
     monkeypatch.setattr(pool_codes, "Future", Watched)
-    shelf = pool_codes.CodesShelf(LiveCatalogue(server.services.live.current), tmp_path)
+    store = pool_codes.PoolCodeStore(LiveCatalogue(server.services.live.current), tmp_path)
     with ThreadPoolExecutor(pool_codes.WAITING_LIMIT) as threads:
-        waiting = [threads.submit(shelf.listing, "r1") for _ in range(pool_codes.WAITING_LIMIT)]
+        waiting = [threads.submit(store.listing, "r1") for _ in range(pool_codes.WAITING_LIMIT)]
         for _ in waiting:
             begun.acquire()
         for _ in range(20):
             with pytest.raises(CatalogueBehind, match="r1"):
-                shelf.listing("r1")
+                store.listing("r1")
         assert not any(each.done() for each in waiting)
         may_end.set()
-    assert {each.result() for each in waiting} == {shelf.listing("r1")}
+    assert {each.result() for each in waiting} == {store.listing("r1")}
 
 
 def test_codes_that_can_not_be_made_are_tried_again(
     server: Running, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    shelf = pool_codes.CodesShelf(LiveCatalogue(server.services.live.current), tmp_path)
+    store = pool_codes.PoolCodeStore(LiveCatalogue(server.services.live.current), tmp_path)
     monkeypatch.setattr(pool_codes, "train_book", lambda *about: 1 // 0)
     with pytest.raises(ZeroDivisionError):
-        shelf.listing("r1")
+        store.listing("r1")
     monkeypatch.setattr(pool_codes, "train_book", train_book)
-    assert PoolCodes.model_validate_json(shelf.listing("r1")[0]).release == "r1"
+    assert PoolCodes.model_validate_json(store.listing("r1")[0]).release == "r1"

@@ -14,10 +14,10 @@ from fastapi import FastAPI
 from numpy.typing import NDArray
 
 from backend.api import releases as release_routes
-from backend.counting.book import CountMade
-from backend.counting.estimate import Counted
 from backend.db.engine import open_engine
 from backend.news.pool import NewsPool
+from backend.popularity.estimate import Counted
+from backend.popularity.store import CountMade
 from backend.problems import install_problems
 from backend.recall.catalogue import Catalogue, LiveCatalogue, build_catalogue
 from backend.releases.store import ReleaseStore
@@ -98,8 +98,8 @@ def test_after_a_count_it_names_what_is_lifted_and_by_how_much(server: Server) -
     often = {news_id for row, news_id in enumerate(catalogue.ids) if catalogue.keys[row] % 3 == 0}
     assert lifts
     assert all((steps > 0) == (news_id in often) for news_id, steps in lifts.items() if abs(steps) > 16)
-    front = {catalogue.ids[row] for row in catalogue.front[:40]}
-    assert len(front & often) > 20, "a third of the pool, and most of the common list"
+    default_list = {catalogue.ids[row] for row in catalogue.default_list[:40]}
+    assert len(default_list & often) > 20, "a third of the pool, and most of the default list"
 
 
 def test_everybody_gets_the_same_bytes_and_nobody_who_has_them_gets_them_again(server: Server) -> None:

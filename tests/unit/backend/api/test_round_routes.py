@@ -16,7 +16,7 @@ from fastapi import FastAPI
 from backend.api import releases as release_routes
 from backend.api.admin import is_operator
 from backend.problems import install_problems
-from backend.recall.shards import SHARD_ROWS, ShardShelf
+from backend.recall.vector_shards import SHARD_ROWS, VectorShardStore
 from backend.releases.blobs import digest
 from backend.releases.errors import UnknownShard
 from device_app.uplink.in_process import InProcess
@@ -192,8 +192,8 @@ def catalogue(rows: int) -> SimpleNamespace:
 
 def test_shards_hold_every_vector_once_by_day_and_at_most_4096_rows() -> None:
     live = SimpleNamespace(current=catalogue(5_000))
-    shelf = ShardShelf(live)  # type: ignore[arg-type]
-    encoder, shards = shelf.list()
+    store = VectorShardStore(live)  # type: ignore[arg-type]
+    encoder, shards = store.list()
 
     assert encoder == "test-encoder"
     assert [(each.name, each.count) for each in shards] == [
@@ -203,12 +203,12 @@ def test_shards_hold_every_vector_once_by_day_and_at_most_4096_rows() -> None:
     ]
     found = {}
     for each in shards:
-        ref, blob = shelf.blob(each.name)
+        ref, blob = store.blob(each.name)
         assert (digest(blob), len(blob)) == (each.blob.sha256, each.blob.size_bytes)
-        assert shelf.by_hash(each.blob.sha256) == blob
+        assert store.by_hash(each.blob.sha256) == blob
         specs = {"codes": TensorSpec("int8", (each.count, DIM)), "scales": TensorSpec("float32", (each.count,))}
         tensors = unpack(blob, specs, limit_bytes=10**7)
-        ids = json.loads(shelf.ids(each.name)[1])
+        ids = json.loads(store.ids(each.name)[1])
         found |= dict(zip(ids, dequantise(tensors["codes"], tensors["scales"]), strict=True))
         assert ref == each
     assert sorted(found) == sorted(live.current.ids)
@@ -218,14 +218,14 @@ def test_shards_hold_every_vector_once_by_day_and_at_most_4096_rows() -> None:
 
 def test_shards_follow_the_live_catalogue(backend: BackendRig) -> None:
     live = SimpleNamespace(current=catalogue(20))
-    shelf = ShardShelf(live)  # type: ignore[arg-type]
-    before = shelf.list()[1]
+    store = VectorShardStore(live)  # type: ignore[arg-type]
+    before = store.list()[1]
     live.current = catalogue(9)
 
     assert [each.count for each in before] == [18, 2]
-    assert [each.count for each in shelf.list()[1]] == [9]
+    assert [each.count for each in store.list()[1]] == [9]
     with pytest.raises(UnknownShard):
-        shelf.blob("2026-11-21.0")
+        store.blob("2026-11-21.0")
 
 
 def test_vectors_are_listed_and_fetched_under_a_known_release_only(backend: BackendRig, tmp_path: Path) -> None:

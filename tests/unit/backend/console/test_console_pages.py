@@ -10,11 +10,11 @@ from fastapi import FastAPI
 from starlette.testclient import TestClient
 
 from backend.api.admin import OpenRound, SetSchedule
+from backend.console.alerts import alerts
+from backend.console.auth import COOKIE, pass_of
 from backend.console.declared import report_cost, sum_costs
-from backend.console.door import COOKIE, pass_of
 from backend.console.routes import router
-from backend.console.troubles import troubles
-from backend.federation.secagg.parts import Split
+from backend.federation.secagg.parts import CohortSplit
 from backend.federation.systems import SYSTEMS
 from device_app.wire.protections import SecureSum
 from device_app.wire.releases import RecallProtocol
@@ -165,7 +165,7 @@ def test_a_round_is_opened_cancelled_and_refused_while_another_runs() -> None:
 
 def test_rounds_are_paused_and_resumed_and_put_on_a_schedule() -> None:
     services = StandInServices()
-    client, table = client_of(services), services.coordinator.timetable
+    client, table = client_of(services), services.coordinator.scheduler
     client.post("/console/rounds/pause", headers=OURS)
     assert table.paused
     assert "Resume rounds" in client.get("/console/rounds").text
@@ -202,7 +202,7 @@ def test_the_console_the_command_and_the_api_begin_with_one_minimum_and_it_makes
     assert isinstance(spec.protection, SecureSum)
     assert spec.join is not None
     terms = spec.protection.terms("round-1", cohort=60, cohort_minimum=wish.minimum(), coordinates=4)
-    split = Split(members=spec.join.members, parts=spec.join.groups, left=spec.join.left)
+    split = CohortSplit(members=spec.join.members, parts=spec.join.groups, left=spec.join.left)
     assert split.parts_of(60, terms) == 5
 
 
@@ -246,12 +246,12 @@ def test_a_noisy_sum_costs_less_than_the_classic_bound_the_less_the_more_survive
 
 
 def test_troubles_name_what_is_wrong_the_worst_first() -> None:
-    assert [one.words for one in troubles(fresh_services()) if one.weight == "bad"] == [  # type: ignore[arg-type]
+    assert [one.words for one in alerts(fresh_services()) if one.weight == "bad"] == [  # type: ignore[arg-type]
         "No release is published, so devices get no feed. The first start publishes one.",
         "The catalogue is empty: ingest a source.",
     ]
     services = StandInServices(live=StandInLive(StandInCatalogue(encoder="c" * 64, without_vector=12)))
-    found = troubles(services)  # type: ignore[arg-type]
+    found = alerts(services)  # type: ignore[arg-type]
     assert [one.weight for one in found] == sorted((one.weight for one in found), key=lambda weight: weight == "due")
     words = " ".join(one.words for one in found)
     for part in ("another encoder than release r3", "12 news wait", "feed is HTML", "rejected 3 rows"):
@@ -260,7 +260,7 @@ def test_troubles_name_what_is_wrong_the_worst_first() -> None:
 
 def test_a_slow_recall_is_a_trouble_only_beyond_its_bar() -> None:
     services = StandInServices()
-    assert not any(one.page == "latency" for one in troubles(services))  # type: ignore[arg-type]
+    assert not any(one.page == "latency" for one in alerts(services))  # type: ignore[arg-type]
     for _ in range(2_000):
         services.latency.record("recall", {}, 12.5)
-    assert any("12.5 ms at p95" in one.words for one in troubles(services))  # type: ignore[arg-type]
+    assert any("12.5 ms at p95" in one.words for one in alerts(services))  # type: ignore[arg-type]

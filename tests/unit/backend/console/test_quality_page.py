@@ -10,8 +10,8 @@ from fastapi import FastAPI
 from starlette.testclient import TestClient
 
 from backend.console import quality_pages
-from backend.console.door import COOKIE, pass_of
-from backend.console.quality_pages import Curve, Measured, Point, drawing, of_scores
+from backend.console.auth import COOKIE, pass_of
+from backend.console.quality_pages import Curve, MeasuredCurves, Point, drawing, of_scores
 from backend.console.routes import router
 from tests.doubles.console_services import TOKEN, StandInCoordinator, StandInServices, fresh_services
 
@@ -41,7 +41,7 @@ def shown(services: StandInServices) -> str:
 
 
 def test_what_the_bench_measured_is_drawn_and_told_in_figures(kept: Path) -> None:
-    told = Measured(
+    told = MeasuredCurves(
         curves=(CURVE,), readers=300, devices=100, cohort=60, measured_at=datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
     )
     kept.write_text(told.model_dump_json())

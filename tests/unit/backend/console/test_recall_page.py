@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
-from backend.console.door import COOKIE, pass_of
+from backend.console.auth import COOKIE, pass_of
 from backend.console.recall_pages import apart, drawing, frontier_file, measured
 from backend.console.routes import router
 from experiments.bench.recall import as_json
-from experiments.recall.frontier import Chosen, Frontier, Row
+from experiments.recall.frontier import Chosen, Frontier, FrontierRow
 from experiments.recall.measure import Paired
 from tests.doubles.console_services import TOKEN, StandInServices
 from tests.doubles.recall_app import running
@@ -25,8 +25,8 @@ from tests.doubles.recall_app import running
 HOME = "http://127.0.0.1:8400"
 
 
-def row(mode: str, epsilon: float, gain: float, attack: tuple[float, float] | None = None) -> Row:
-    return Row(
+def row(mode: str, epsilon: float, gain: float, attack: tuple[float, float] | None = None) -> FrontierRow:
+    return FrontierRow(
         mode, epsilon, (20.0, 30.0, 50.0, 70.0 + gain), (Paired(gain, gain - 1, gain + 1),) * 4, 15.0, 9.0, 14.0, attack
     )
 

@@ -7,9 +7,9 @@ from functools import partial
 import pytest
 
 from backend.console.round_pages import opened_words, protected, scheduled, steps
-from backend.federation.strategies.strategy import RoundOrder
+from backend.federation.rounds.scheduling import Schedule
+from backend.federation.strategies.strategy import RoundRequest
 from backend.federation.systems import SYSTEMS
-from backend.federation.timetable import Schedule
 from device_app.wire.protections import SUMMED
 from tests.doubles import secure_round_status
 
@@ -60,11 +60,11 @@ def test_a_sum_that_published_nothing_is_told_without_a_release() -> None:
 
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_what_every_system_does_to_an_update_has_words(name: str) -> None:
-    law = SYSTEMS[name].protection
-    words = protected(law)
+    protection = SYSTEMS[name].protection
+    words = protected(protection)
 
-    assert ("masks" in words) is isinstance(law, SUMMED)
-    assert ("no noise" in words) is (isinstance(law, SUMMED) and not law.sigma)
+    assert ("masks" in words) is isinstance(protection, SUMMED)
+    assert ("no noise" in words) is (isinstance(protection, SUMMED) and not protection.sigma)
 
 
 @pytest.mark.parametrize(
@@ -76,4 +76,4 @@ def test_what_every_system_does_to_an_update_has_words(name: str) -> None:
     ],
 )
 def test_a_schedule_is_told_in_words(every: float | None, waiting: int | None, words: str) -> None:
-    assert scheduled(Schedule(RoundOrder("small_ranker_secure", 60, 30, 60.0), every, waiting)) == words
+    assert scheduled(Schedule(RoundRequest("small_ranker_secure", 60, 30, 60.0), every, waiting)) == words

@@ -23,7 +23,7 @@ from backend.db.chunks import chunks
 from backend.db.diagram import README, diagram, redrawn
 from backend.db.engine import migrate, open_engine, reading, scripts, writing
 from backend.db.errors import DatabaseTooNew, DatabaseUnreachable, DatabaseUnsupported
-from backend.db.tables import Body, Feed, PoolVersion
+from backend.db.tables import BodyRow, FeedRow, PoolVersionRow
 
 
 def feed(url: str, at: datetime) -> dict[str, object]:
@@ -108,7 +108,7 @@ def test_a_developer_can_run_alembic_by_hand(tmp_path: Path) -> None:
     subprocess.run(command, check=True, cwd=root, env=environment, capture_output=True)
     engine = open_engine(url)
     with reading(engine) as connection:
-        assert connection.execute(select(PoolVersion.version)).scalar_one() == 0
+        assert connection.execute(select(PoolVersionRow.version)).scalar_one() == 0
     engine.dispose()
 
 
@@ -125,33 +125,33 @@ def test_sqlite_runs_in_wal_with_foreign_keys_and_patience(tmp_path: Path) -> No
 
 def test_a_row_that_points_at_no_news_is_refused(engine: Engine) -> None:
     with pytest.raises(IntegrityError), writing(engine) as connection:
-        connection.execute(insert(Body), {"news": 7, "body": "text"})
+        connection.execute(insert(BodyRow), {"news": 7, "body": "text"})
 
 
 def test_an_exception_rolls_the_whole_write_back(engine: Engine) -> None:
     first = feed("https://example.org/a", datetime.now(UTC))
     with pytest.raises(IntegrityError), writing(engine) as connection:
-        connection.execute(insert(Feed), [first, feed("https://example.org/b", datetime.now(UTC)), first])
+        connection.execute(insert(FeedRow), [first, feed("https://example.org/b", datetime.now(UTC)), first])
     with reading(engine) as connection:
-        assert connection.execute(select(Feed.url)).all() == []
+        assert connection.execute(select(FeedRow.url)).all() == []
 
 
 def test_a_reader_sees_one_moment_while_a_writer_commits(engine: Engine) -> None:
     with reading(engine) as reader:
-        assert reader.execute(select(Feed.url)).all() == []
+        assert reader.execute(select(FeedRow.url)).all() == []
         with writing(engine) as writer:
-            writer.execute(insert(Feed), feed("https://example.org/a", datetime.now(UTC)))
-        assert reader.execute(select(Feed.url)).all() == []
+            writer.execute(insert(FeedRow), feed("https://example.org/a", datetime.now(UTC)))
+        assert reader.execute(select(FeedRow.url)).all() == []
     with reading(engine) as reader:
-        assert len(reader.execute(select(Feed.url)).all()) == 1
+        assert len(reader.execute(select(FeedRow.url)).all()) == 1
 
 
 def test_times_come_back_in_utc_whatever_zone_they_went_in(engine: Engine) -> None:
     tokyo = datetime(2026, 11, 20, 8, 30, 0, 123456, timezone(timedelta(hours=9)))
     with writing(engine) as connection:
-        connection.execute(insert(Feed), feed("https://example.org/a", tokyo))
+        connection.execute(insert(FeedRow), feed("https://example.org/a", tokyo))
     with reading(engine) as connection:
-        found = connection.execute(select(Feed.fetched_at)).scalar_one()
+        found = connection.execute(select(FeedRow.fetched_at)).scalar_one()
     assert found == tokyo
     assert found.tzinfo is UTC
 
@@ -159,7 +159,7 @@ def test_times_come_back_in_utc_whatever_zone_they_went_in(engine: Engine) -> No
 def test_a_time_without_a_zone_is_refused(engine: Engine) -> None:
     naive = datetime(2026, 11, 20)  # noqa: DTZ001
     with pytest.raises(StatementError, match="needs a time zone"), writing(engine) as connection:
-        connection.execute(insert(Feed), feed("https://example.org/a", naive))
+        connection.execute(insert(FeedRow), feed("https://example.org/a", naive))
 
 
 @pytest.mark.parametrize("url", ["mysql://localhost/news", "pool.db", ""])

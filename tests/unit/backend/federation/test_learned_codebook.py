@@ -21,7 +21,7 @@ from backend.federation.grouping.drift import Drift
 from backend.federation.systems import SYSTEMS
 from backend.federation.systems.codebook import CODEBOOK, CODEBOOK_EXACT
 from backend.federation.systems.system import SystemSpec
-from backend.recall.served import ServedReleases
+from backend.recall.served_releases import ServedReleases
 from device_app.privacy.reporters import user_vector
 from device_app.settings import PrivacySettings
 from device_app.uplink.in_process import InProcess
@@ -139,7 +139,7 @@ def test_a_release_without_such_a_codebook_refuses_the_round(world: World) -> No
 
 def test_a_reader_without_clicks_and_one_whose_clicks_are_muted_give_nothing(world: World, tmp_path: Path) -> None:
     muted = world.devices[0]
-    clicked = frozenset(click.news_id for click in muted.shelves.clicks.recent(1_000))
+    clicked = frozenset(click.news_id for click in muted.stores.clicks.recent(1_000))
     muted.trainer._reading._muted = lambda: clicked
     world.backend.coordinator.open_round(QUICK.name, cohort=DEVICES, cohort_minimum=2, seconds=60.0)
     for _ in range(20):
@@ -150,7 +150,7 @@ def test_a_reader_without_clicks_and_one_whose_clicks_are_muted_give_nothing(wor
     status = world.backend.coordinator.history(1)[0]
 
     assert (status.state, status.survivors) == ("applied", DEVICES - 1)
-    assert muted.shelves.participations.get(status.round) is None, "who has nothing to give asks for no place"
+    assert muted.stores.participations.get(status.round) is None, "who has nothing to give asks for no place"
 
 
 def planted(rng: np.random.Generator, readers: int, dim: int, groups: int) -> tuple[np.ndarray, np.ndarray]:

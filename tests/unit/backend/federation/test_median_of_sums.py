@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from backend.federation.robust import MedianOfSums
-from backend.federation.secagg.parts import Split
-from backend.federation.strategies.gate import judge_sums
+from backend.federation.secagg.parts import CohortSplit
+from backend.federation.strategies.release_gate import judge_sums
+from backend.federation.strategies.robust_mean import MedianOfSums
 from backend.federation.systems import SYSTEMS
 from device_app.wire.evaluation import ASIDE, GAIN, LEVEL, SQUARE
 from device_app.wire.layout import WeightedSum
 from device_app.wire.protections import SecureSum
 
-SPLIT = Split(members=10, parts=3, left=2)
+SPLIT = CohortSplit(members=10, parts=3, left=2)
 
 
 @pytest.mark.parametrize(
@@ -21,9 +21,9 @@ SPLIT = Split(members=10, parts=3, left=2)
     [(60, 10, 5), (36, 10, 3), (35, 10, 0), (60, 2, 5), (60, 16, 3), (60, 17, 0), (1_000, 10, 83), (12, 3, 0)],
 )
 def test_a_cohort_makes_groups_that_lose_two_of_twelve_or_is_one_sum(cohort: int, minimum: int, parts: int) -> None:
-    law = SYSTEMS["small_ranker_secure"].protection
-    assert isinstance(law, SecureSum)
-    terms = law.terms("round-1", cohort=cohort, cohort_minimum=minimum, coordinates=262)
+    protection = SYSTEMS["small_ranker_secure"].protection
+    assert isinstance(protection, SecureSum)
+    terms = protection.terms("round-1", cohort=cohort, cohort_minimum=minimum, coordinates=262)
     assert SPLIT.parts_of(cohort, terms) == parts
 
 
@@ -40,15 +40,15 @@ def test_a_cohort_makes_groups_that_lose_two_of_twelve_or_is_one_sum(cohort: int
 )
 def test_a_release_falls_if_four_groups_of_five_saw_it(gains: tuple[float, ...], falls: bool) -> None:
     """Red before: three liars in three groups of five voted every release down."""
-    law = SYSTEMS["release_gate"].protection
-    assert isinstance(law, SecureSum)
+    protection = SYSTEMS["release_gate"].protection
+    assert isinstance(protection, SecureSum)
     sums = [
         WeightedSum(
             {GAIN: np.array([12 * gain]), SQUARE: np.array([12 * ASIDE * 0.1]), LEVEL: np.array([12 * ASIDE * 0.4])}, 12
         )
         for gain in gains
     ]
-    assert judge_sums(MedianOfSums().join(sums, None), law, tolerance=0.003, confidence=0.95).falls is falls
+    assert judge_sums(MedianOfSums().join(sums, None), protection, tolerance=0.003, confidence=0.95).falls is falls
 
 
 def test_a_value_that_makes_no_median_is_refused() -> None:

@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 
 from backend.db.sessions import reading_session
-from backend.db.tables_federation import Round
-from backend.federation.aggregate import Aggregate
-from backend.federation.coordinator import Coordinator
+from backend.db.tables_federation import RoundRow
 from backend.federation.errors import RoundImpossible
 from backend.federation.optimizers import Memory
+from backend.federation.rounds.aggregate import Aggregate
+from backend.federation.rounds.coordinator import Coordinator
 from backend.federation.strategies.fedavg import FedAvg
-from backend.federation.strategies.gate import judge
-from backend.federation.strategies.strategy import Conclusion, Stock
+from backend.federation.strategies.release_gate import judge
+from backend.federation.strategies.strategy import RoundContext, RoundResult
 from backend.federation.systems import SYSTEMS
 from backend.federation.systems.release_gate import RELEASE_GATE
 from backend.federation.systems.system import SystemSpec
@@ -144,10 +144,12 @@ class Times(FedAvg):
 
     factor: float = 1.0
 
-    def conclude(self, spec: SystemSpec, total: Aggregate, stock: Stock, manifest: RoundManifest) -> Conclusion:
-        weights = stock.releases.weights(stock.release, MODEL)
+    def conclude(
+        self, spec: SystemSpec, total: Aggregate, context: RoundContext, manifest: RoundManifest
+    ) -> RoundResult:
+        weights = context.releases.weights(context.release, MODEL)
         beta = np.asarray(weights["beta"] * np.float32(self.factor))
-        return Conclusion(weights={MODEL: weights | {"beta": beta}}, memory=Memory(steps=7))
+        return RoundResult(weights={MODEL: weights | {"beta": beta}}, memory=Memory(steps=7))
 
 
 @dataclass
@@ -176,7 +178,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
         monkeypatch.setitem(SYSTEMS, name, replace(small, name=name, strategy=Times(factor)))
     (tmp_path / "backend").mkdir()
     backend = BackendRig.make(tmp_path / "backend", StillClock(NOW + timedelta(days=1)))
-    backend.coordinator._room.held_out = SHARE
+    backend.coordinator._loader.held_out = SHARE
     pool = synthetic_pool(240, dim=DIM)
     world = World(backend, [])
     with ExitStack() as stack:
@@ -215,11 +217,13 @@ def test_a_release_that_turns_every_list_around_is_rolled_back_under_noise_and_t
     assert gate.epsilon > 0
     assert gate.orders is None, "a rollback is not scored again"
     spent = [device.ledger.spent_today("training") for device in world.devices]
-    law = RELEASE_GATE.protection
-    assert isinstance(law, SecureSum)
-    assert max(spent) == pytest.approx(law.epsilon(10, 3)), "each pays for the fewest survivors; the exact sum is free"
+    protection = RELEASE_GATE.protection
+    assert isinstance(protection, SecureSum)
+    assert max(spent) == pytest.approx(protection.epsilon(10, 3)), (
+        "each pays for the fewest survivors; the exact sum is free"
+    )
     with reading_session(world.backend.engine) as session:
-        assert session.get_one(Round, 1).memory is None, "what the optimizer learnt from the bad round goes with it"
+        assert session.get_one(RoundRow, 1).memory is None, "what the optimizer learnt from the bad round goes with it"
 
 
 class LiesInRoundTwo(AddsToMasked):
@@ -251,7 +255,7 @@ def test_a_gate_that_a_liar_spoils_is_opened_again_and_scores_the_same_release(w
     assert "opened again once" in spoiled.says
     assert (gate.system, gate.state, gate.published, gate.follows) == ("release_gate", "applied", "r3", spoiled.round)
     with reading_session(world.backend.engine) as session:
-        facts = session.get_one(Round, 3).facts
+        facts = session.get_one(RoundRow, 3).facts
     assert facts is not None
     assert (facts["gate"]["release"], facts["gate"]["before"]) == ("r2", "r1")
     assert store.manifest("r3").models == store.manifest("r1").models
@@ -265,8 +269,8 @@ def test_a_release_that_ranks_alike_stays(world: World) -> None:
     assert gate.says is not None
     assert gate.says.endswith("it stays.")
     with reading_session(world.backend.engine) as session:
-        facts = session.get_one(Round, 2).facts
-        assert session.get_one(Round, 1).memory is not None
+        facts = session.get_one(RoundRow, 2).facts
+        assert session.get_one(RoundRow, 1).memory is not None
     assert facts is not None
     assert facts["gate"]["falls"] is False
     assert facts["gate"]["devices"] == gate.survivors
@@ -283,7 +287,7 @@ def test_without_noise_the_gate_sees_what_the_devices_computed(world: World, mon
     monkeypatch.setattr("device_app.training.tasks.evaluate.mean_auc", overheard)
     _, gate = world.run("turned")
     with reading_session(world.backend.engine) as session:
-        facts = session.get_one(Round, 2).facts
+        facts = session.get_one(RoundRow, 2).facts
     assert facts is not None
     verdict = facts["gate"]
 
@@ -313,7 +317,7 @@ def test_a_release_that_nobody_scores_is_taken_back_with_the_round_that_failed(w
     assert store.manifest("r3").models == store.manifest("r1").models
     assert store.history()[0].note.startswith("back to r1, since r2 was not scored: round-2: 0 members")
     with reading_session(world.backend.engine) as session:
-        assert session.get_one(Round, 1).memory is None
+        assert session.get_one(RoundRow, 1).memory is None
     assert coordinator.current() is None
 
 
@@ -328,7 +332,7 @@ def test_a_release_whose_gate_is_cancelled_is_taken_back(world: World) -> None:
 
 
 def test_a_gate_that_is_off_orders_nothing_and_cannot_be_opened(world: World) -> None:
-    world.backend.coordinator._room.held_out = 0.0
+    world.backend.coordinator._loader.held_out = 0.0
     (trained,) = world.run("turned")
 
     assert (trained.published, trained.orders) == ("r2", None)

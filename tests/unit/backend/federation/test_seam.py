@@ -18,13 +18,13 @@ import pytest
 from sqlalchemy.orm import Session
 
 from backend.db.sessions import reading_session
-from backend.db.tables_federation import Round, RoundOrderRow
-from backend.federation import settlement
-from backend.federation.aggregate import Aggregate
+from backend.db.tables_federation import FollowUpRow, RoundRow
 from backend.federation.errors import RoundImpossible, RoundUnderWay
 from backend.federation.optimizers import FedAdam, Memory
+from backend.federation.rounds import finalising
+from backend.federation.rounds.aggregate import Aggregate
 from backend.federation.strategies.fedavg import FedAvg
-from backend.federation.strategies.strategy import Conclusion, Plan, RoundOrder, Stock
+from backend.federation.strategies.strategy import Plan, RoundContext, RoundRequest, RoundResult
 from backend.federation.systems import SYSTEMS
 from backend.federation.systems.system import SystemSpec
 from backend.releases.store import ReleaseDraft
@@ -32,7 +32,7 @@ from device_app.settings import PrivacySettings
 from device_app.training.gradients import GradientFn, Params
 from device_app.training.samples import SampleSource
 from device_app.training.tasks import TASKS
-from device_app.training.tasks.task import Given, Shapes, TaskKind, Update
+from device_app.training.tasks.task import Shapes, TaskInputs, TaskKind, Update
 from device_app.uplink.in_process import InProcess
 from device_app.wire.protections import LocalLaplace, Protection, SecureSum
 from device_app.wire.releases import BlobRef
@@ -53,15 +53,17 @@ class Adding:
 
     after: str | None = None
 
-    def plan(self, spec: SystemSpec, stock: Stock) -> Plan:
-        marks = MARKED if stock.past is None else {"marks": stock.past.facts["opened"]}
+    def plan(self, spec: SystemSpec, context: RoundContext) -> Plan:
+        marks = MARKED if context.past is None else {"marks": context.past.facts["opened"]}
         content = json.dumps(marks).encode()
-        return Plan({"held": (len(marks["marks"]),)}, {"marks": stock.releases.add_blob(content)})
+        return Plan({"held": (len(marks["marks"]),)}, {"marks": context.releases.add_blob(content)})
 
-    def conclude(self, spec: SystemSpec, total: Aggregate, stock: Stock, manifest: RoundManifest) -> Conclusion:
+    def conclude(
+        self, spec: SystemSpec, total: Aggregate, context: RoundContext, manifest: RoundManifest
+    ) -> RoundResult:
         opened = np.rint(total.sums()["held"]).tolist()
-        follow_up = None if self.after is None else RoundOrder(self.after, DEVICES, 2, 60.0)
-        return Conclusion(facts={"opened": opened, "devices": total.count}, next=follow_up)
+        follow_up = None if self.after is None else RoundRequest(self.after, DEVICES, 2, 60.0)
+        return RoundResult(facts={"opened": opened, "devices": total.count}, next=follow_up)
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,7 @@ class Holding:
         return Update({"held": np.array(self.marks, np.float32) * (1 + self.clicks)}, loss=0.0, samples=1)
 
 
-def holding(given: Given) -> Holding:
+def holding(given: TaskInputs) -> Holding:
     return Holding(tuple(json.loads(given.materials("marks"))["marks"]), given.reading.count())
 
 
@@ -106,7 +108,7 @@ class World:
 
     def facts(self, number: int = 1) -> dict[str, Any]:
         with reading_session(self.backend.engine) as session:
-            return dict(session.get_one(Round, number).facts or {})
+            return dict(session.get_one(RoundRow, number).facts or {})
 
     def restart(self) -> None:
         again = BackendRig.over(self.backend.engine, self.backend.releases, self.backend.folder, self.backend.clock)
@@ -145,7 +147,7 @@ def opened(world: World, name: str) -> RoundStatus:
 
 
 def expected(world: World, marks: list[float]) -> list[float]:
-    return [mark * sum(1 + device.shelves.clicks.count() for device in world.devices) for mark in marks]
+    return [mark * sum(1 + device.stores.clicks.count() for device in world.devices) for mark in marks]
 
 
 def test_a_sum_is_opened_and_concluded_and_nothing_is_published(world: World) -> None:
@@ -159,7 +161,7 @@ def test_a_sum_is_opened_and_concluded_and_nothing_is_published(world: World) ->
     assert world.facts()["devices"] == DEVICES
     assert [each.release for each in world.backend.releases.history()] == ["r1"]
     assert world.backend.coordinator.current() is None
-    kept = [device.shelves.participations.get("round-1") for device in world.devices]
+    kept = [device.stores.participations.get("round-1") for device in world.devices]
     assert {each.state for each in kept if each is not None} <= {"uploaded", "applied"}
 
 
@@ -196,7 +198,7 @@ def test_a_kill_between_conclusion_and_follow_up_neither_loses_it_nor_opens_it_t
         raise Killed
 
     with monkeypatch.context() as patch:
-        orders = world.backend.coordinator._orders
+        orders = world.backend.coordinator._opener
         patch.setattr(orders, "open_waiting", lambda: None if world.status().state != "applied" else killed())
         with pytest.raises(Killed):
             world.let_all_work()
@@ -216,15 +218,15 @@ def test_a_kill_within_the_conclusion_leaves_neither_facts_nor_an_order(
 ) -> None:
     opened(world, "adding_twice")
     with monkeypatch.context() as patch:
-        order = settlement.RoundOrderRow
+        order = finalising.FollowUpRow
 
-        def killed(**_: object) -> RoundOrderRow:
+        def killed(**_: object) -> FollowUpRow:
             raise Killed
 
-        patch.setattr(settlement, "RoundOrderRow", killed)
+        patch.setattr(finalising, "FollowUpRow", killed)
         with pytest.raises(Killed):
             world.let_all_work()
-        assert order is RoundOrderRow
+        assert order is FollowUpRow
     assert (world.status().state, world.facts()) == ("unmask", {})
     world.restart()
     world.let_all_work(20)
@@ -238,7 +240,7 @@ def test_a_follow_up_that_cannot_be_opened_is_given_up_with_its_reason(world: Wo
     world.let_all_work()
 
     with reading_session(world.backend.engine) as session:
-        order = session.get_one(RoundOrderRow, 1)
+        order = session.get_one(FollowUpRow, 1)
         assert order.opened is None
         assert order.reason is not None
         assert "other systems" in order.reason
@@ -250,7 +252,7 @@ def test_a_device_declines_materials_it_cannot_get_or_that_are_too_large(
 ) -> None:
     @dataclass(frozen=True)
     class Lost(Adding):
-        def plan(self, spec: SystemSpec, stock: Stock) -> Plan:
+        def plan(self, spec: SystemSpec, context: RoundContext) -> Plan:
             return Plan({"held": (4,)}, {"marks": BlobRef(sha256="0" * 64, size_bytes=10)})
 
     monkeypatch.setitem(SYSTEMS, "lost", SystemSpec(name="lost", task="hold", protection=EXACT, strategy=Lost()))
@@ -269,8 +271,8 @@ def test_a_device_declines_a_round_whose_update_is_not_what_its_task_computes(
 ) -> None:
     @dataclass(frozen=True)
     class Wider(Adding):
-        def plan(self, spec: SystemSpec, stock: Stock) -> Plan:
-            return Plan({"held": (5,)}, Adding().plan(spec, stock).materials)
+        def plan(self, spec: SystemSpec, context: RoundContext) -> Plan:
+            return Plan({"held": (5,)}, Adding().plan(spec, context).materials)
 
     monkeypatch.setitem(SYSTEMS, "wider", SystemSpec(name="wider", task="hold", protection=EXACT, strategy=Wider()))
     opened(world, "wider")
@@ -286,7 +288,7 @@ def test_a_plan_of_no_numbers_or_too_many_is_refused(
 ) -> None:
     @dataclass(frozen=True)
     class Odd(Adding):
-        def plan(self, spec: SystemSpec, stock: Stock) -> Plan:
+        def plan(self, spec: SystemSpec, context: RoundContext) -> Plan:
             return Plan(shapes)
 
     monkeypatch.setitem(SYSTEMS, "odd", SystemSpec(name="odd", task="hold", protection=EXACT, strategy=Odd()))
@@ -299,9 +301,11 @@ def test_a_round_publishes_weights_of_several_models_and_other_changes_and_rows_
 ) -> None:
     @dataclass(frozen=True)
     class Rewriting(Adding):
-        def conclude(self, spec: SystemSpec, total: Aggregate, stock: Stock, manifest: RoundManifest) -> Conclusion:
+        def conclude(
+            self, spec: SystemSpec, total: Aggregate, context: RoundContext, manifest: RoundManifest
+        ) -> RoundResult:
             weights = {
-                model: {name: each + 1 for name, each in stock.releases.weights(stock.release, model).items()}
+                model: {name: each + 1 for name, each in context.releases.weights(context.release, model).items()}
                 for model in ("recall", "ranker.features")
             }
 
@@ -310,9 +314,9 @@ def test_a_round_publishes_weights_of_several_models_and_other_changes_and_rows_
                 return ReleaseDraft(**{**vars(draft), "recall": recall})
 
             def rows(session: Session) -> None:
-                session.get_one(Round, 1).reason = "a row of the strategy's own"
+                session.get_one(RoundRow, 1).reason = "a row of the strategy's own"
 
-            return Conclusion(weights=weights, draft=change, rows=rows, note="rewritten")
+            return RoundResult(weights=weights, draft=change, rows=rows, note="rewritten")
 
     spec = SystemSpec(name="rewriting", task="hold", protection=EXACT, strategy=Rewriting())
     monkeypatch.setitem(SYSTEMS, "rewriting", spec)
@@ -351,7 +355,7 @@ def test_an_optimizers_memory_goes_on_with_the_next_round_of_its_system(
         world.backend.coordinator.step()
         world.devices[0].sync()
         with reading_session(world.backend.engine) as session:
-            kept = session.get_one(Round, number).memory
+            kept = session.get_one(RoundRow, number).memory
         assert kept is not None
         steps.append(Memory.from_bytes(kept))
 

@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import norm
 
-from backend.federation.account import NoisyOpening, SumNoise, gaussian_figure, sigma_for, spent_on
+from backend.federation.accounting.account import NoisyOpening, SumNoise, gaussian_figure, sigma_for, spent_on
 from device_app.wire.concentrated import epsilon_of
 
 NOISE = SumNoise(share_sigma=1_000, bound_steps=3_000.0, coordinates=10_000)

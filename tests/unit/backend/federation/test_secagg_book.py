@@ -20,8 +20,8 @@ from backend.db.engine import migrate, open_engine, scripts, writing
 from backend.db.sessions import reading_session, writing_session
 from backend.db.tables_federation import SecureSumRow
 from backend.federation.secagg import stored as stored_module
-from backend.federation.secagg.book import SumBook
 from backend.federation.secagg.errors import SumFailed, SumMessageRefused, SumStageClosed, UnknownSum
+from backend.federation.secagg.store import SecureSumStore
 from backend.federation.secagg.stored import SWEEP_AGE_SEC
 from backend.releases.blobs import write_durably
 from device_app.privacy.secagg import Reply
@@ -38,11 +38,11 @@ class Rig:
     folder: Path
     clock: StillClock = field(default_factory=StillClock)
 
-    def book(self) -> SumBook:
+    def book(self) -> SecureSumStore:
         """A server process that has just started."""
-        return SumBook(self.engine, self.folder / "sums", self.clock)
+        return SecureSumStore(self.engine, self.folder / "sums", self.clock)
 
-    def begun(self, cohort: int, **changes: Any) -> tuple[SumBook, list[Device]]:
+    def begun(self, cohort: int, **changes: Any) -> tuple[SecureSumStore, list[Device]]:
         agreed: SumTerms = terms(cohort, length=40, **changes)
         book = self.book()
         book.begin(agreed, stage_sec=60.0)
@@ -60,7 +60,7 @@ def rig(engine: Engine, tmp_path: Path) -> Rig:
     return Rig(engine, tmp_path)
 
 
-def deliver(book: SumBook, device: Device, round_name: str = NAME) -> bool:
+def deliver(book: SecureSumStore, device: Device, round_name: str = NAME) -> bool:
     assert device.step is not None
     stage, payload, name = device.step.state.stage, device.step.sealed.payload, device.pseudonym
     if stage == "keys":
@@ -76,7 +76,7 @@ def deliver(book: SumBook, device: Device, round_name: str = NAME) -> bool:
     return book.reveal(round_name, name, RevealedShares.model_validate_json(payload))
 
 
-def answer(book: SumBook, device: Device, round_name: str = NAME) -> Reply:
+def answer(book: SecureSumStore, device: Device, round_name: str = NAME) -> Reply:
     ask: dict[str, Callable[[str, str], Reply]] = {
         "keys": book.roster, "shares": book.shares, "complaints": book.sharers,
         "masked": book.survivors, "agree": book.agreements,
@@ -84,7 +84,7 @@ def answer(book: SumBook, device: Device, round_name: str = NAME) -> Reply:
     return ask[device.state.stage](round_name, device.pseudonym)
 
 
-def brought_to(rig: Rig, stage: str, cohort: int = 4) -> tuple[SumBook, list[Device]]:
+def brought_to(rig: Rig, stage: str, cohort: int = 4) -> tuple[SecureSumStore, list[Device]]:
     book, devices = rig.begun(cohort)
     stages = ("keys", "shares", "complaints", "masked", "unmask")
     for _ in stages[: stages.index(stage)]:
@@ -109,7 +109,7 @@ def test_a_server_killed_after_every_message_opens_the_exact_sum_once(rig: Rig, 
             assert rig.book().step(NAME) != stage
             for device in devices:
                 device.hear(answer(rig.book(), device))
-    assert rig.book().look(NAME).is_due
+    assert rig.book().poll(NAME).is_due
     first, again = rig.book().opened(NAME), rig.book().opened(NAME)
     assert (first.vector == plain_sum(devices, range(4))).all()
     assert (again.vector == first.vector).all(), "opening changes nothing, so a server killed meanwhile opens it again"
@@ -192,11 +192,11 @@ def test_a_stage_ends_when_everybody_has_come_or_at_its_deadline(rig: Rig) -> No
     rig.clock.go_on(1.0)
     assert book.step(NAME) == "unmask"
     assert (book.stage(NAME)[1] - rig.clock()).total_seconds() == 60.0
-    assert not book.look(NAME).is_due
+    assert not book.poll(NAME).is_due
     for device in devices[1:]:
         device.hear(answer(book, device))
         deliver(book, device)
-    assert book.look(NAME).is_due
+    assert book.poll(NAME).is_due
     assert (book.opened(NAME).vector == plain_sum(devices, range(1, 5))).all()
 
 
@@ -220,7 +220,7 @@ def test_too_few_shares_at_the_deadline_open_nothing(rig: Rig) -> None:
     for device in devices[:2]:
         deliver(book, device)
     rig.clock.go_on(60.0)
-    assert book.look(NAME).is_due
+    assert book.poll(NAME).is_due
     with pytest.raises(SumFailed, match="2 of the 3 shares"):
         book.opened(NAME)
     assert book.stage(NAME)[0] == "failed"
@@ -361,8 +361,8 @@ def test_an_update_of_the_server_ends_sums_of_before_with_a_reason(tmp_path: Pat
                 {"name": name, "stage": stage, "record": json.dumps(record), "total": "0" * 64},
             )
     migrate(engine)
-    book = SumBook(engine, tmp_path / "sums", StillClock())
+    book = SecureSumStore(engine, tmp_path / "sums", StillClock())
     assert [book.stage(f"round-{n}")[0] for n in (1, 2, 3)] == ["opened", "failed", "failed"]
-    reasons = [book.look(f"round-{n}").reason for n in (1, 2, 3)]
+    reasons = [book.poll(f"round-{n}").reason for n in (1, 2, 3)]
     assert reasons == [None, "late", "The server was updated while the sum was under way."]
     engine.dispose()

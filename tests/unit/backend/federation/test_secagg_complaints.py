@@ -11,7 +11,7 @@ import pytest
 from backend.federation.secagg.complaints import Verdict, judge
 from backend.federation.secagg.errors import SumFailed, SumMessageConflict, SumMessageRefused, SumStageClosed
 from backend.federation.secagg.record import SumRecord
-from backend.federation.secagg.secure_sum import SecureSum
+from backend.federation.secagg.secure_sum import SecureSumServer
 from device_app.errors import SumAborted
 from device_app.wire.secagg import Complaints, SharedKeys
 from tests.doubles.secure_sums import Device, answer, cohort, deliver, plain_sum, restored, terms
@@ -105,7 +105,7 @@ def test_a_limit_of_nought_is_refused() -> None:
 
 def brought_to_complaints(
     size: int = 10, spoilt: Mapping[int, Collection[int]] | None = None, mode: str = "active"
-) -> tuple[SecureSum, list[Device]]:
+) -> tuple[SecureSumServer, list[Device]]:
     """Devices with their complaints made and not delivered. spoilt: by sender, whose boxes it fills with noughts."""
     server, devices = cohort(terms(size, mode=mode))
     for device in devices:
@@ -134,7 +134,7 @@ def with_bad_boxes(device: Device, receivers: Collection[int]) -> SharedKeys:
     return shared
 
 
-def goes_on(server: SecureSum, devices: list[Device]) -> list[int]:
+def goes_on(server: SecureSumServer, devices: list[Device]) -> list[int]:
     """To the opened sum; the numbers of those who left over complaints."""
     for device in devices:
         deliver(server, device)
@@ -230,7 +230,7 @@ def test_a_sum_stored_by_an_earlier_version_at_stage_masked_is_opened() -> None:
     old = server.record.model_dump(mode="json")
     del old["dropped"]
     server.messages.entries.pop("complaints")  # type: ignore[attr-defined]
-    server = restored(SecureSum(SumRecord.model_validate(old), server.messages, server.total))
+    server = restored(SecureSumServer(SumRecord.model_validate(old), server.messages, server.total))
     for stage in ("masked", "agree", "unmask"):
         for device in devices:
             deliver(server, device)

@@ -8,7 +8,7 @@ import pytest
 
 from backend.federation.secagg.decoding import decode, tolerated
 from backend.federation.secagg.errors import SumFailed
-from backend.federation.secagg.secure_sum import SecureSum
+from backend.federation.secagg.secure_sum import SecureSumServer
 from device_app.wire.secagg import RevealedShare, RevealedShares, SharedKeys
 from device_app.wire.shamir import PRIME, split
 from tests.doubles.secure_sums import Device, answer, cohort, deliver, restored, terms
@@ -34,7 +34,9 @@ def test_one_false_share_more_is_no_secret() -> None:
     assert decode(shares | {1: 3, 5: 1, 9: 2}, THRESHOLD) is None
 
 
-def answered(size: int, false_seeds: frozenset[int], false_shares: frozenset[int], about: frozenset[int]) -> SecureSum:
+def answered(
+    size: int, false_seeds: frozenset[int], false_shares: frozenset[int], about: frozenset[int]
+) -> SecureSumServer:
     """A sum at its end. false_seeds: members who committed to another seed. false_shares: members who answer with false
     shares of those in `about`."""
     server, devices = cohort(terms(size))
@@ -52,13 +54,13 @@ def answered(size: int, false_seeds: frozenset[int], false_shares: frozenset[int
     return restored(server)
 
 
-def lie_about_seed(server: SecureSum, device: Device) -> None:
+def lie_about_seed(server: SecureSumServer, device: Device) -> None:
     assert device.state.shared is not None
     lie: SharedKeys = device.state.shared.model_copy(update={"seed_commitment": bytes(32)})
     server.share(device.pseudonym, lie)
 
 
-def lie_about(server: SecureSum, device: Device, about: frozenset[int]) -> None:
+def lie_about(server: SecureSumServer, device: Device, about: frozenset[int]) -> None:
     revealed = device.state.revealed
     assert revealed is not None
     seeds = tuple(

@@ -10,7 +10,7 @@ from math import comb
 import pytest
 
 from backend.federation.secagg.errors import SumFailed
-from backend.federation.secagg.secure_sum import SecureSum
+from backend.federation.secagg.secure_sum import SecureSumServer
 from tests.doubles.secure_sums import STAGES, Device, answer, cohort, deliver, plain_sum, restored, run_sum, terms
 
 
@@ -31,7 +31,7 @@ class Patterns:
             device.start()
         self.explore(server, dict(enumerate(devices)), 0, [])
 
-    def explore(self, server: SecureSum, devices: dict[int, Device], depth: int, summed: list[Device]) -> None:
+    def explore(self, server: SecureSumServer, devices: dict[int, Device], depth: int, summed: list[Device]) -> None:
         stage = self.stages[depth]
         for alive in subsets(devices):
             fork = restored(server)

@@ -18,7 +18,7 @@ from backend.federation.secagg import secure_sum as server_module
 from backend.federation.secagg import unmask as unmask_module
 from backend.federation.secagg.errors import SumFailed, SumMessageConflict, SumMessageRefused, SumStageClosed
 from backend.federation.secagg.messages import HeldMessages
-from backend.federation.secagg.secure_sum import SecureSum
+from backend.federation.secagg.secure_sum import SecureSumServer
 from device_app.privacy import secagg as client_module
 from device_app.wire import masks as masks_module
 from device_app.wire.masks import apply_masks
@@ -66,7 +66,7 @@ def worked_masks(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "apply_masks", partial(apply_masks, open_stream=TableStream))
 
 
-def worked_devices() -> tuple[SecureSum, list[Device]]:
+def worked_devices() -> tuple[SecureSumServer, list[Device]]:
     server, devices = cohort(terms(3, length=2, bits=8, bound=1.0), threshold=2)
     for device, values in zip(devices, ((10, 250), (5, 3), (7, 9)), strict=True):
         device.vector = np.array(values, dtype=np.uint8)
@@ -90,7 +90,7 @@ def test_the_worked_example_when_the_third_drops_after_sharing() -> None:
 
 def brought_to(
     stage: str, mode: str = "semi_honest", size: int = 5, length: int = 50
-) -> tuple[SecureSum, list[Device]]:
+) -> tuple[SecureSumServer, list[Device]]:
     """Devices that stand at a stage, with all before it closed and nothing of it delivered."""
     server, devices = cohort(terms(size, length=length, mode=mode))
     stages = [one for one in STAGES if one != "agree" or mode == "active"]
@@ -105,7 +105,7 @@ def brought_to(
     return server, devices
 
 
-def stored(server: SecureSum) -> object:
+def stored(server: SecureSumServer) -> object:
     return server.record.model_dump_json(), copy.deepcopy(server.messages), server.total.tobytes()
 
 
@@ -259,7 +259,7 @@ def test_shares_of_both_secrets_of_a_member_are_neither_asked_for_nor_taken() ->
         server.reveal(helper.pseudonym, RevealedShares(seeds=revealed.seeds[1:], keys=revealed.keys))
 
 
-def with_false_shares(liars: int, answering: int) -> tuple[SecureSum, list[Device]]:
+def with_false_shares(liars: int, answering: int) -> tuple[SecureSumServer, list[Device]]:
     """A sum at its end to which some answered with shares of noughts."""
     server, devices = brought_to("unmask", size=7)
     for place, device in enumerate(devices[:answering]):

@@ -10,8 +10,8 @@ import pytest
 import torch
 from torch import nn
 
-from backend.federation.aggregate import Aggregate
 from backend.federation.optimizers import Memory
+from backend.federation.rounds.aggregate import Aggregate
 from backend.federation.split.costs import SplitCost, bert_size, plm_head_size, whole_cost
 from backend.federation.split.jacobian import vector_jacobian
 from backend.federation.strategies.news_split import divided, joined
@@ -105,11 +105,11 @@ def test_weighted_gradients_of_devices_give_the_gradient_of_the_pooled_loss(spli
 def test_through_a_secure_sum_the_identity_holds_to_half_a_step(
     updates: list[Update], bits: int, fraction_bits: int
 ) -> None:
-    law = SecureSum(clip=50.0, weight_limit=32, bits=bits, fraction_bits=fraction_bits, cohort_limit=5)  # type: ignore[arg-type]
+    protection = SecureSum(clip=50.0, weight_limit=32, bits=bits, fraction_bits=fraction_bits, cohort_limit=5)  # type: ignore[arg-type]
     shapes = {name: each.shape for name, each in updates[0].tensors.items()}
     size = sum(each.size for each in updates[0].tensors.values())
-    agreed = law.terms("round-1", cohort=5, cohort_minimum=2, coordinates=size)
-    layout: UpdateLayout = law.layout(shapes, agreed)
+    agreed = protection.terms("round-1", cohort=5, cohort_minimum=2, coordinates=size)
+    layout: UpdateLayout = protection.layout(shapes, agreed)
     server, devices = cohort(agreed)
     for device, update in zip(devices, updates, strict=True):
         device.vector = layout.encode(update.tensors, update.samples)

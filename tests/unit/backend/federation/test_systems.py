@@ -12,8 +12,8 @@ from backend.federation.strategies.multi_view import MultiView
 from backend.federation.systems import SYSTEMS
 from backend.federation.systems.system import SystemSpec
 from backend.releases.rankers import RANKERS
+from device_app.training.multiview.job import VIEWS, ViewTerms
 from device_app.training.tasks import TASKS
-from device_app.training.views.job import VIEWS, ViewTerms
 from device_app.wire.protections import LocalLaplace, SecureSum
 from exporters.architectures import name_of
 from models.scopes import SharedParameters, private_names

@@ -10,7 +10,7 @@ import pytest
 from backend.federation.grouping.drift import Drift
 from backend.federation.optimizers import Memory
 from backend.federation.strategies.learned_codebook import LearnedCodebook, turned_memory
-from backend.releases.turn import Turn
+from backend.releases.alignment import ProcrustesAlignment
 from device_app.wire.releases import BlobRef, Codebook, ReleaseManifest
 
 K, D = 4, 6
@@ -51,20 +51,20 @@ def test_a_draft_turns_with_its_codebook_and_counts_on(draft: Drift) -> None:
     learns = LearnedCodebook(size=K)
     before = learns._memory(draft, 3, "first", BOOK)
     quarter = np.eye(D)[[1, 0, 2, 3, 4, 5]] * [1, -1, 1, 1, 1, 1]
-    after = turned_memory(before, Turn(quarter, 0.1, 0.0), release("first", BOOK), "second")
+    after = turned_memory(before, ProcrustesAlignment(quarter, 0.1, 0.0), release("first", BOOK), "second")
     assert after is not None
     assert after.steps == 3
     assert after.tensors["means"] == pytest.approx(draft.means @ quarter)
     assert after.tensors["variances"] == pytest.approx(draft.variances), "alike in all directions"
-    again = turned_memory(after, Turn(quarter.T, 0.1, 0.0), release("second", BOOK), "first")
+    again = turned_memory(after, ProcrustesAlignment(quarter.T, 0.1, 0.0), release("second", BOOK), "first")
     assert again is not None
     for name, each in before.tensors.items():
         assert again.tensors[name] == pytest.approx(each, abs=1e-12), name
 
 
 def test_a_draft_of_another_codebook_or_space_and_what_is_no_draft_stay_as_they_are(draft: Drift) -> None:
-    turn = Turn(np.eye(D), 0.0, 0.0)
+    alignment = ProcrustesAlignment(np.eye(D), 0.0, 0.0)
     kept = LearnedCodebook(size=K)._memory(draft, 3, "first", BOOK)
-    assert turned_memory(kept, turn, release("first", OTHER), "second") is None
-    assert turned_memory(kept, turn, release("second", BOOK), "third") is None
-    assert turned_memory(Memory(2, {"m.weight": np.ones(3)}), turn, release("first", BOOK), "second") is None
+    assert turned_memory(kept, alignment, release("first", OTHER), "second") is None
+    assert turned_memory(kept, alignment, release("second", BOOK), "third") is None
+    assert turned_memory(Memory(2, {"m.weight": np.ones(3)}), alignment, release("first", BOOK), "second") is None

@@ -35,8 +35,8 @@ def test_four_nats_over_sixteen_even_prototypes_give_the_studys_weights() -> Non
 def test_weights_of_a_code_are_the_posterior_of_randomised_response(
     shares: np.ndarray, epsilon: float, code: int
 ) -> None:
-    law = np.where(np.arange(5) == code, math.exp(epsilon), 1.0) / (math.exp(epsilon) + 4)  # P(code | k)
-    posterior = shares * law / (shares * law).sum()
+    protection = np.where(np.arange(5) == code, math.exp(epsilon), 1.0) / (math.exp(epsilon) + 4)  # P(code | k)
+    posterior = shares * protection / (shares * protection).sum()
     weights = code_weights(shares, epsilon, code)
     np.testing.assert_allclose(weights, posterior, rtol=1e-9)
     assert weights.sum() == pytest.approx(1)

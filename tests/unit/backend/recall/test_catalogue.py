@@ -14,12 +14,12 @@ from backend.errors import CatalogueBehind, ReleaseNotAnswered, ReleaseRetired
 from backend.news.pool import NewsPool
 from backend.recall.catalogue import Catalogue, LiveCatalogue, build_catalogue
 from backend.recall.compose import aggregate
-from backend.recall.desk import RecallDesk
 from backend.recall.indexing import IndexRules
 from backend.recall.merge import merge
 from backend.recall.popularity import log_popularity
 from backend.recall.prototype_lists import SHARPNESS
-from backend.recall.served import ServedReleases
+from backend.recall.served_releases import ServedReleases
+from backend.recall.service import RecallService
 from backend.releases.errors import NothingPublished
 from backend.releases.store import ReleaseStore
 from backend.settings import BackendSettings
@@ -51,11 +51,11 @@ def built(pool: NewsPool, settings: BackendSettings, previous: Catalogue | None 
 
 def answered(
     settings: BackendSettings, catalogue: Catalogue, answered_releases: int = 5
-) -> tuple[RecallDesk, ServedReleases]:
+) -> tuple[RecallService, ServedReleases]:
     store = ReleaseStore.open(open_engine(settings.database_url), settings)
     served = ServedReleases(store, answered=answered_releases)
     served.refresh()
-    return RecallDesk(served, LiveCatalogue(catalogue)), served
+    return RecallService(served, LiveCatalogue(catalogue)), served
 
 
 def request(release: str = "r1", limit: int = 100, **kind: object) -> RecallRequest:
@@ -108,10 +108,10 @@ def test_near_duplicates_and_news_without_vectors_are_left_out(pool: NewsPool, s
 def test_the_answer_is_the_merge_of_the_lists_with_popularity(pool: NewsPool, settings: BackendSettings) -> None:
     publish(settings)
     catalogue = built(pool, settings)
-    desk, served = answered(settings, catalogue)
+    service, served = answered(settings, catalogue)
     asked = request(limit=40)
     watch = Stopwatch()
-    answer = RecallAnswer.model_validate_json(desk.answer(asked, watch))
+    answer = RecallAnswer.model_validate_json(service.answer(asked, watch))
     release = served.current
     scores = release.score_priors["basis_laplace"].given(np.array(asked.report.scores))  # type: ignore[union-attr]
     interests = aggregate(scores, release.basis_values)
@@ -128,23 +128,23 @@ def test_an_approximate_index_answers_nearly_the_same(pool: NewsPool, settings: 
     exact, _ = answered(settings, built(pool, settings))
     approximate, _ = answered(settings, built(pool, settings, exact_limit=100))
     ids = [
-        {card.id for card in RecallAnswer.model_validate_json(desk.answer(request(), Stopwatch())).candidates}
-        for desk in (exact, approximate)
+        {card.id for card in RecallAnswer.model_validate_json(service.answer(request(), Stopwatch())).candidates}
+        for service in (exact, approximate)
     ]
     assert len(ids[0] & ids[1]) >= 97
 
 
 def test_more_than_the_pool_holds_gives_the_whole_pool_once(pool: NewsPool, settings: BackendSettings) -> None:
     publish(settings)
-    desk, _ = answered(settings, built(pool, settings))
-    answer = RecallAnswer.model_validate_json(desk.answer(request(limit=1_000), Stopwatch()))
+    service, _ = answered(settings, built(pool, settings))
+    answer = RecallAnswer.model_validate_json(service.answer(request(limit=1_000), Stopwatch()))
     assert len({card.id for card in answer.candidates}) == len(answer.candidates) == 300
 
 
 def test_no_report_is_answered_by_the_front_list(pool: NewsPool, settings: BackendSettings) -> None:
     publish(settings)
-    desk, _ = answered(settings, built(pool, settings))
-    assert desk.answer(request(kind="none", limit=50), Stopwatch()) == desk.front(50)
+    service, _ = answered(settings, built(pool, settings))
+    assert service.answer(request(kind="none", limit=50), Stopwatch()) == service.default_list(50)
 
 
 def test_an_empty_pool_answers_with_an_empty_list(settings: BackendSettings) -> None:
@@ -152,9 +152,9 @@ def test_an_empty_pool_answers_with_an_empty_list(settings: BackendSettings) -> 
     empty = build_catalogue(
         NewsPool(open_engine(settings.database_url)), ENCODER, datetime.now(UTC), settings.index_dir
     )
-    desk, _ = answered(settings, empty)
+    service, _ = answered(settings, empty)
     for asked in (request(), request(kind="none")):
-        assert RecallAnswer.model_validate_json(desk.answer(asked, Stopwatch())).candidates == ()
+        assert RecallAnswer.model_validate_json(service.answer(asked, Stopwatch())).candidates == ()
 
 
 def test_the_last_releases_are_answered_and_older_or_unknown_ones_are_not(
@@ -162,23 +162,23 @@ def test_the_last_releases_are_answered_and_older_or_unknown_ones_are_not(
 ) -> None:
     for seed in range(4):
         publish(settings, seed=seed)
-    desk, _ = answered(settings, built(pool, settings), answered_releases=3)
-    answers = {release: desk.answer(request(release), Stopwatch()) for release in ("r2", "r3", "r4")}
+    service, _ = answered(settings, built(pool, settings), answered_releases=3)
+    answers = {release: service.answer(request(release), Stopwatch()) for release in ("r2", "r3", "r4")}
     assert len(set(answers.values())) == 3
     with pytest.raises(ReleaseRetired, match="current one is r4"):
-        desk.answer(request("r1"), Stopwatch())
+        service.answer(request("r1"), Stopwatch())
     with pytest.raises(ReleaseNotAnswered, match="current one is r4") as unknown:
-        desk.answer(request("r77"), Stopwatch())
+        service.answer(request("r77"), Stopwatch())
     assert unknown.value.status == 409
     assert unknown.value.facts == {"current": "r4"}
 
 
 def test_a_release_published_a_moment_ago_is_answered_at_once(pool: NewsPool, settings: BackendSettings) -> None:
     publish(settings)
-    desk, served = answered(settings, built(pool, settings))
+    service, served = answered(settings, built(pool, settings))
     publish(settings, seed=6)
     assert served.current.release == "r1"
-    assert desk.answer(request("r2"), Stopwatch())
+    assert service.answer(request("r2"), Stopwatch())
     assert served.current.release == "r2"
 
 
@@ -187,20 +187,20 @@ def test_a_release_of_a_new_encoder_waits_for_its_vectors_and_retires_the_old_on
 ) -> None:
     publish(settings)
     publish(settings, encoder="next-encoder")
-    desk, _ = answered(settings, built(pool, settings))
+    service, _ = answered(settings, built(pool, settings))
     with pytest.raises(CatalogueBehind):
-        desk.answer(request("r2"), Stopwatch())
-    assert desk.answer(request("r1"), Stopwatch()), "until then the old one serves"
-    assert RecallAnswer.model_validate_json(desk.front(50)).release == "r1"
+        service.answer(request("r2"), Stopwatch())
+    assert service.answer(request("r1"), Stopwatch()), "until then the old one serves"
+    assert RecallAnswer.model_validate_json(service.default_list(50)).release == "r1"
 
     ids, vectors = pool.vectors(ENCODER)
     pool.store_vectors("next-encoder", ids, vectors)
     swapped = build_catalogue(pool, "next-encoder", datetime.now(UTC), settings.index_dir)
-    desk, _ = answered(settings, swapped)
-    assert desk.answer(request("r2"), Stopwatch())
-    assert RecallAnswer.model_validate_json(desk.front(50)).release == "r2"
+    service, _ = answered(settings, swapped)
+    assert service.answer(request("r2"), Stopwatch())
+    assert RecallAnswer.model_validate_json(service.default_list(50)).release == "r2"
     with pytest.raises(ReleaseRetired):
-        desk.answer(request("r1"), Stopwatch())
+        service.answer(request("r1"), Stopwatch())
 
 
 def test_devices_are_told_of_a_new_encoder_when_its_vectors_are_there(settings: BackendSettings) -> None:
@@ -215,9 +215,9 @@ def test_devices_are_told_of_a_new_encoder_when_its_vectors_are_there(settings: 
 
 
 def test_without_a_release_recall_says_so(pool: NewsPool, settings: BackendSettings) -> None:
-    desk, _ = answered(settings, built(pool, settings))
+    service, _ = answered(settings, built(pool, settings))
     with pytest.raises(NothingPublished):
-        desk.answer(request(), Stopwatch())
+        service.answer(request(), Stopwatch())
 
 
 def test_every_answer_during_swaps_is_whole_and_of_one_snapshot(pool: NewsPool, settings: BackendSettings) -> None:
@@ -232,9 +232,9 @@ def test_every_answer_during_swaps_is_whole_and_of_one_snapshot(pool: NewsPool, 
     served = ServedReleases(store, answered=5)
     served.refresh()
     live = LiveCatalogue(first)
-    desk = RecallDesk(served, live)
+    service = RecallService(served, live)
     expected = {
-        RecallDesk(served, LiveCatalogue(each)).answer(request(limit=400), Stopwatch()) for each in (first, second)
+        RecallService(served, LiveCatalogue(each)).answer(request(limit=400), Stopwatch()) for each in (first, second)
     }
     assert len(expected) == 2
     stop = threading.Event()
@@ -248,7 +248,7 @@ def test_every_answer_during_swaps_is_whole_and_of_one_snapshot(pool: NewsPool, 
     swapper.start()
     try:
         for _ in range(100):
-            assert desk.answer(request(limit=400), Stopwatch()) in expected
+            assert service.answer(request(limit=400), Stopwatch()) in expected
     finally:
         stop.set()
         swapper.join()

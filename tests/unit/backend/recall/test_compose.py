@@ -13,9 +13,9 @@ from hypothesis.extra.numpy import arrays
 
 from backend.errors import InvalidRequest
 from backend.recall.bayes import code_weights
-from backend.recall.compose import DECODERS, Coded, Interests, Weighted, aggregate, compose, counts_of_shares
+from backend.recall.compose import DECODERS, Coded, InterestVectors, Weighted, aggregate, compose, counts_of_shares
 from backend.recall.score_prior import ScorePrior
-from backend.recall.served import ServedCodebook, ServedProjection, ServedRelease
+from backend.recall.served_releases import ServedCodebook, ServedProjection, ServedRelease
 from device_app.wire.recall import (
     BasisL1Report,
     BasisLaplaceReport,
@@ -154,7 +154,7 @@ def test_zero_weights_of_a_far_report_never_make_nan() -> None:
 def test_an_l1_report_is_aggregated_like_the_papers_and_its_shares_become_counts() -> None:
     report = BasisL1Report(scores=((0.6, 0.3, -0.5), (0.5, 0.5, -0.5)), shares=(0.6, -0.2))
     interests = compose(report, release())
-    assert isinstance(interests, Interests)
+    assert isinstance(interests, InterestVectors)
     np.testing.assert_allclose(interests.vectors, [[1.124986, 0.875014], [1.0, 1.0]], atol=1e-6)  # 2.3's golden
     assert interests.counts == (1_000, 0)
 
@@ -163,7 +163,7 @@ def test_scores_are_rebuilt_from_what_the_report_makes_of_what_is_usual() -> Non
     usual = ScorePrior(np.array([0.6, 0.3, -0.5]), np.zeros((3, 3)))
     deaf = replace(release(), score_priors={"basis_laplace": usual})
     interests = compose(BasisLaplaceReport(scores=((9.0, -9.0, 9.0),), counts=(4,)), deaf)
-    assert isinstance(interests, Interests)
+    assert isinstance(interests, InterestVectors)
     np.testing.assert_allclose(interests.vectors, [[1.124986, 0.875014]], atol=1e-6)  # 2.3's golden
 
 

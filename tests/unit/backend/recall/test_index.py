@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from backend.errors import IndexBroken
-from backend.recall import gate
+from backend.recall import index_selection
 from backend.recall.exact_index import ExactIndex
 from backend.recall.faiss_index import FaissIndex, lists_for
-from backend.recall.gate import RecallGate, choose_index, held_out_queries, overlap, tune
 from backend.recall.index import NO_KEY, Keys, VectorIndex, Vectors
+from backend.recall.index_selection import IndexRecall, choose_index, held_out_queries, overlap, tune
 from backend.recall.scan_index import ScanIndex
 from tests.doubles.recall_world import clustered_vectors
 
@@ -143,13 +143,13 @@ def test_beyond_the_limit_an_index_passes_the_gate_with_tuned_probes() -> None:
     index, status = choose_index(KEYS, VECTORS, exact_limit=1_000, threads=1)
     assert status.recall_at_400 is not None
     assert status.recall_at_400 >= 0.99
-    assert RecallGate(KEYS, VECTORS).recall(index) == status.recall_at_400
+    assert IndexRecall(KEYS, VECTORS).recall(index) == status.recall_at_400
     assert status.kind == index.kind
 
 
 def test_more_effort_is_made_before_an_index_is_refused() -> None:
     index = ScanIndex.over(KEYS, VECTORS, threads=1)
-    judge = RecallGate(KEYS, VECTORS)
+    judge = IndexRecall(KEYS, VECTORS)
     index.effort = 1
     poor = judge.recall(index)
     assert poor < 0.95
@@ -160,7 +160,7 @@ def test_more_effort_is_made_before_an_index_is_refused() -> None:
 def test_tuning_stops_at_the_last_effort_worth_trying() -> None:
     index = FaissIndex.inverted(KEYS, VECTORS, storage="Flat", threads=1)
     index.effort = 1
-    recall = tune(index, RecallGate(KEYS, VECTORS))
+    recall = tune(index, IndexRecall(KEYS, VECTORS))
     assert recall < 0.99
     assert index.effort == index.efforts[-1] == index.lists // 8
 
@@ -168,7 +168,7 @@ def test_tuning_stops_at_the_last_effort_worth_trying() -> None:
 def test_what_no_approximate_index_reaches_is_searched_exactly_and_said(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(gate, "RECALL_REQUIRED", 1.01)
+    monkeypatch.setattr(index_selection, "RECALL_REQUIRED", 1.01)
     with caplog.at_level(logging.WARNING):
         index, status = choose_index(KEYS, VECTORS, exact_limit=1_000, threads=1)
     assert index.exact

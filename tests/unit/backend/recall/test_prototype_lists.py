@@ -13,8 +13,8 @@ import pytest
 
 from backend.recall.bayes import code_weights, log_probabilities
 from backend.recall.popularity import log_popularity
-from backend.recall.prototype_lists import CodeLists, ListShelf, PrototypeLists
-from backend.recall.served import ServedCodebook
+from backend.recall.prototype_lists import CodeLists, CodeListStore, PrototypeLists
+from backend.recall.served_releases import ServedCodebook
 from tests.doubles.recall_world import clustered_vectors
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -104,23 +104,23 @@ def test_a_pool_smaller_than_the_limit_is_listed_whole_and_an_empty_one_not_at_a
 
 
 def test_a_new_catalogue_or_codebook_has_lists_of_its_own() -> None:
-    shelf, old, new = ListShelf(), stand_in(300, seed=1), stand_in(300, seed=9)
-    first = shelf.of(old, codebook())
-    assert shelf.of(old, codebook()) is first
-    assert shelf.of(old, codebook(name="b", seed=7)).of_code(0, 50) != first.of_code(0, 50)
-    assert shelf.of(new, codebook()) is not first
-    assert shelf.of(old, codebook()) is first  # requests under way end on the catalogue they began with
-    shelf.of(stand_in(300, seed=11), codebook())
-    shelf.of(stand_in(300, seed=12), codebook())
-    assert shelf.of(old, codebook()) is not first  # but it isn't kept for ever
+    store, old, new = CodeListStore(), stand_in(300, seed=1), stand_in(300, seed=9)
+    first = store.of(old, codebook())
+    assert store.of(old, codebook()) is first
+    assert store.of(old, codebook(name="b", seed=7)).of_code(0, 50) != first.of_code(0, 50)
+    assert store.of(new, codebook()) is not first
+    assert store.of(old, codebook()) is first  # requests under way end on the catalogue they began with
+    store.of(stand_in(300, seed=11), codebook())
+    store.of(stand_in(300, seed=12), codebook())
+    assert store.of(old, codebook()) is not first  # but it isn't kept for ever
 
 
 def test_every_code_has_its_list_ready_within_two_milliseconds() -> None:
-    shelf, catalogue, book = ListShelf(), stand_in(20_000), codebook()
-    shelf.prepare(catalogue, [book])
+    store, catalogue, book = CodeListStore(), stand_in(20_000), codebook()
+    store.prepare(catalogue, [book])
     started = time.perf_counter()
     for code in range(K):
-        assert len(shelf.of(catalogue, book).of_code(code, 400)) == 400
+        assert len(store.of(catalogue, book).of_code(code, 400)) == 400
     assert (time.perf_counter() - started) / K < 0.002
 
 

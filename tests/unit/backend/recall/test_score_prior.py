@@ -12,7 +12,7 @@ from backend.db.engine import open_engine
 from backend.recall.compose import aggregate
 from backend.recall.popular_news import PopularNews
 from backend.recall.score_prior import CHANNEL_LENGTH, Bound, ScorePrior, clipped, within_l1
-from backend.recall.served import ServedReleases
+from backend.recall.served_releases import ServedReleases
 from backend.releases.store import ReleaseStore
 from device_app.wire.tensors import pack
 from tests.doubles.recall_world import BASIS_SIZE, DIMENSIONS, publish, recall_draft, settings_in
@@ -93,17 +93,19 @@ def test_a_report_at_the_papers_noise_gets_nearly_the_popular_list(basis: tuple[
 
 
 def test_a_release_whose_news_space_has_turned_reads_scores_as_before(tmp_path: Path) -> None:
-    """Oracle: `backend/releases/turn.py` turns values as news, and attention so that contexts stay as they were."""
+    """Oracle: `backend/releases/alignment.py` turns values as news, and attention so that contexts stay as they
+    were.
+    """
     settings = settings_in(tmp_path)
     publish(settings)
     store = ReleaseStore.open(open_engine(settings.database_url), settings)
     before = store.require_current()
-    turn = np.linalg.qr(np.random.default_rng(2).normal(size=(DIMENSIONS, DIMENSIONS)))[0].astype(np.float32)
+    alignment = np.linalg.qr(np.random.default_rng(2).normal(size=(DIMENSIONS, DIMENSIONS)))[0].astype(np.float32)
     weights = store.weights(before, "recall")
     turned = {
         "basis_keys": weights["basis_keys"],
-        "basis_values": weights["basis_values"] @ turn,
-        "attention.value.weight": turn,
+        "basis_values": weights["basis_values"] @ alignment,
+        "attention.value.weight": alignment,
     }
     entry = before.models["recall"].model_copy(update={"weights": store.add_blob(pack(turned))})
     draft = recall_draft(store)

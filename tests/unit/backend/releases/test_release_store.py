@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from backend.db.tables_federation import Release
+from backend.db.tables_federation import ReleaseRow
 from backend.releases.blobs import digest
 from backend.releases.errors import BlobDamaged, NothingPublished, ReleaseNotPublished, UnknownBlob, UnknownRelease
 from backend.releases.publish import publish_next, roll_back
@@ -181,5 +181,5 @@ def test_rolling_back_publishes_the_old_content_under_a_new_number(store: Releas
 
 
 def test_the_table_of_releases_only_grows(store: ReleaseStore) -> None:
-    numbers = Release.__table__.c.number
+    numbers = ReleaseRow.__table__.c.number
     assert not numbers.autoincrement, "numbers are given in one transaction with the manifest that holds them"

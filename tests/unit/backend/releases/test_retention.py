@@ -13,10 +13,10 @@ import pytest
 
 from backend.db.engine import migrate, open_engine
 from backend.db.sessions import reading_session, writing_session
-from backend.db.tables_federation import Release, Round, RoundOrderRow
+from backend.db.tables_federation import FollowUpRow, ReleaseRow, RoundRow
 from backend.errors import OwnfeedError
 from backend.federation.optimizers import Memory
-from backend.news.embed.states import StateShelf
+from backend.news.embed.state_store import StateStore
 from backend.news.pool import NewsPool
 from backend.releases.errors import ReleaseNotKept, UnknownBlob
 from backend.releases.publish import publish_changes, roll_back
@@ -51,13 +51,13 @@ class World:
         folder = self.settings.encoder_dir / "trained" / encoder
         folder.mkdir(parents=True)
         (folder / "head.safetensors").write_bytes(os.urandom(WEIGHTS_BYTES))
-        shelf = StateShelf(self.settings.encoder_dir / "states" / "below-0")
-        shelf.put([f"a title of round {number}"], [np.ones((4, 500), np.float32)])
+        store = StateStore(self.settings.encoder_dir / "states" / "below-0")
+        store.put([f"a title of round {number}"], [np.ones((4, 500), np.float32)])
         self.store.add_blob(os.urandom(WEIGHTS_BYTES))  # vectors of the union
         before = self.store.require_current()
         with writing_session(self.engine) as session:
             session.add(
-                Round(
+                RoundRow(
                     number=number,
                     system="efficient_fedrec",
                     state="applied",
@@ -87,7 +87,7 @@ class World:
 
     def memories(self) -> list[int]:
         with reading_session(self.engine) as session:
-            return [row.number for row in session.query(Round).order_by(Round.number) if row.memory is not None]
+            return [row.number for row in session.query(RoundRow).order_by(RoundRow.number) if row.memory is not None]
 
 
 @pytest.fixture
@@ -134,15 +134,15 @@ def test_what_a_round_left_for_the_one_it_ordered_is_kept_until_that_is_open(wor
         world.store.blob_path(opened.sha256)
     opened = world.store.add_blob(b"opened ids")
     with writing_session(world.engine) as session:
-        session.get_one(Round, 1).facts = {"opened": opened.model_dump(), "news": 3}
-        session.add(RoundOrderRow(after=1, order="{}"))
+        session.get_one(RoundRow, 1).facts = {"opened": opened.model_dump(), "news": 3}
+        session.add(FollowUpRow(after=1, order="{}"))
     world.store.add_blob(b"of nobody")
     assert world.retention.apply().blobs == 1
     assert world.store.read_blob(opened.sha256) == b"opened ids"
     with pytest.raises(UnknownBlob):
         world.store.blob_path(other.sha256)
     with writing_session(world.engine) as session:
-        session.get_one(RoundOrderRow, 1).reason = "given up"
+        session.get_one(FollowUpRow, 1).reason = "given up"
     assert world.retention.apply().blobs == 1
 
 
@@ -153,7 +153,7 @@ def test_young_files_stay_as_they_may_belong_to_a_release_that_is_being_made(wor
     folder = world.settings.encoder_dir / "trained" / "encoder0099"
     folder.mkdir(parents=True)
     world.store.add_blob(pack({"x": np.ones(3, np.float32)}))
-    StateShelf(world.settings.encoder_dir / "states" / "below-0").put(["unknown"], [np.ones((2, 3), np.float32)])
+    StateStore(world.settings.encoder_dir / "states" / "below-0").put(["unknown"], [np.ones((2, 3), np.float32)])
     assert sum(vars(patient.apply()).values()) == 0
     assert step.is_dir()
     for path in (*world.settings.data_dir.rglob("*"),):
@@ -172,4 +172,4 @@ def test_tidying_that_fails_is_logged_and_the_release_is_out(world: World, caplo
     assert world.store.require_current().release == "r2"
     assert "could not be tidied away" in caplog.text
     with reading_session(world.engine) as session:
-        assert session.query(Release).count() == 2
+        assert session.query(ReleaseRow).count() == 2

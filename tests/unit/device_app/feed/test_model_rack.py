@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from device_app.errors import ReleaseRefused
-from device_app.feed.models import ModelRack
+from device_app.feed.model_cache import ModelCache
 from device_app.sync.release import Release, current_release
 from device_app.uplink.in_process import InProcess
 from tests.doubles.clock import StillClock
@@ -24,18 +24,18 @@ def release(tmp_path: Path) -> Iterator[Release]:
     network = InProcess(backend.app)
     device = DeviceRig(tmp_path / "device.sqlite", backend.clock, network)
     device.sync()
-    yield current_release(device.shelves.releases)
+    yield current_release(device.stores.releases)
     device.stop()
     network.close()
 
 
 def test_the_reader_chooses_among_the_rankers_of_the_release(release: Release) -> None:
-    assert ModelRack().models(release).ranker.name == "ranker.cosine", "its default"
-    chosen = ModelRack(ranker="ranker.features").models(release).ranker
+    assert ModelCache().models(release).ranker.name == "ranker.cosine", "its default"
+    chosen = ModelCache(ranker="ranker.features").models(release).ranker
     assert (chosen.name, chosen.features) == ("ranker.features", FEATURES)
 
 
 @pytest.mark.parametrize("wanted", ["ranker.nrms", "recall"])
 def test_a_ranker_that_the_release_does_not_have_is_refused_with_those_it_has(release: Release, wanted: str) -> None:
     with pytest.raises(ReleaseRefused, match=f"no ranker '{wanted}'.* ranker.features, ranker.cosine"):
-        ModelRack(ranker=wanted).models(release)
+        ModelCache(ranker=wanted).models(release)

@@ -15,26 +15,26 @@ from device_app.feed.candidates import Candidates, together, unit
 from device_app.feed.developing import developing_groups
 from device_app.feed.diversity import diversified
 from device_app.feed.exploration import explore_rows, fresh_rows
+from device_app.feed.feature_context import feature_context
 from device_app.feed.freshness import recency
+from device_app.feed.preferences import MutedInterest, Named, UserPreferences
 from device_app.feed.reasons import reasons
 from device_app.feed.scores import adjusted, standardised
 from device_app.feed.seen import one_of_each, unseen
-from device_app.feed.situation import situation
 from device_app.feed.slots import placed
-from device_app.feed.tastes import MutedInterest, Named, Tastes
 from device_app.ranking.features import FEATURES, feature_columns
 from device_app.settings import FeedSettings
 from models.user.feature_ranker import KNOWN_WEIGHTS
 from tests.doubles.news import NOW, card, synthetic_pool
 
 NONE = np.zeros((0, 256), np.float32)
-NO_TASTES = Tastes((), NONE, (), (), NONE, NONE)
+NO_TASTES = UserPreferences((), NONE, (), (), NONE, NONE)
 POOL = synthetic_pool(600)
 CANDIDATES = Candidates(POOL.cards, POOL.vectors, "encoder")
 SETTINGS = FeedSettings()
 
 
-def _reader_of(topic: str, clicks: int = 6) -> Tastes:
+def _reader_of(topic: str, clicks: int = 6) -> UserPreferences:
     rows = POOL.of_topic(topic)[:clicks]
     return replace(
         NO_TASTES,
@@ -45,8 +45,8 @@ def _reader_of(topic: str, clicks: int = 6) -> Tastes:
     )
 
 
-def _fit(tastes: Tastes) -> np.ndarray:
-    return (CANDIDATES.unit_vectors @ tastes.click_vectors.mean(axis=0)).astype(np.float32)
+def _fit(user_preferences: UserPreferences) -> np.ndarray:
+    return (CANDIDATES.unit_vectors @ user_preferences.click_vectors.mean(axis=0)).astype(np.float32)
 
 
 @pytest.mark.parametrize(
@@ -71,8 +71,10 @@ def test_opened_and_unwanted_news_are_ruled_out() -> None:
 
 def test_a_muted_interest_takes_its_own_topic_out_and_leaves_the_others() -> None:
     rows = POOL.of_topic("section2 topic1")[:8]
-    tastes = replace(_reader_of("section5 topic0"), muted=(MutedInterest("x", POOL.vectors[rows]),), opened=frozenset())
-    kept = allowed(CANDIDATES, tastes)
+    user_preferences = replace(
+        _reader_of("section5 topic0"), muted=(MutedInterest("x", POOL.vectors[rows]),), opened=frozenset()
+    )
+    kept = allowed(CANDIDATES, user_preferences)
     gone = Counter(POOL.cards[row].topic for row in np.flatnonzero(~kept))
     assert set(gone) == {"section2 topic1"}
     assert gone["section2 topic1"] >= 0.7 * len(POOL.of_topic("section2 topic1"))
@@ -123,7 +125,7 @@ def test_without_clicks_the_default_rankers_recency_is_worth_what_the_feeds_own_
 
 
 def test_a_ranker_is_told_the_readers_sections_and_topics_as_the_candidates_have_them() -> None:
-    seen = situation(CANDIDATES, _reader_of("section0 topic0", 4), NOW, SETTINGS)
+    seen = feature_context(CANDIDATES, _reader_of("section0 topic0", 4), NOW, SETTINGS)
     columns = dict(zip(FEATURES, feature_columns(tuple(FEATURES), seen).T, strict=True))
     np.testing.assert_array_equal(columns["topic_affinity"], [one.topic == "section0 topic0" for one in POOL.cards])
     np.testing.assert_array_equal(columns["section_affinity"], [one.section == "section0" for one in POOL.cards])
@@ -181,8 +183,8 @@ def test_variety_is_maximal_marginal_relevance_by_its_definition(variety: float)
 
 
 def test_no_topic_passes_its_cap() -> None:
-    tastes = _reader_of("section0 topic0")
-    scores = adjusted(_fit(tastes), CANDIDATES, tastes, NOW, SETTINGS)
+    user_preferences = _reader_of("section0 topic0")
+    scores = adjusted(_fit(user_preferences), CANDIDATES, user_preferences, NOW, SETTINGS)
     rows = diversified(scores, CANDIDATES.unit_vectors, {"topic": (CANDIDATES.topics, 2)}, count=30, variety=0.0)
     assert len(rows) == 30
     assert max(Counter(POOL.cards[row].topic for row in rows).values()) == 2
@@ -209,23 +211,23 @@ def test_fresh_news_is_of_the_last_hours_and_of_different_sections() -> None:
 
 
 def test_exploration_prefers_sections_that_are_rarely_read() -> None:
-    tastes = _reader_of("section0 topic0", 10)
+    user_preferences = _reader_of("section0 topic0", 10)
     chance = random.Random(11)
     drawn = Counter(
         POOL.cards[row].section
         for _ in range(200)
-        for row in explore_rows(CANDIDATES, np.ones(600, bool), tastes, NOW, SETTINGS, chance)
+        for row in explore_rows(CANDIDATES, np.ones(600, bool), user_preferences, NOW, SETTINGS, chance)
     )
     assert sum(drawn.values()) == 400
     assert drawn["section0"] < 15 < min(count for section, count in drawn.items() if section != "section0")
 
 
 def test_a_page_has_a_lead_every_slot_and_nothing_twice() -> None:
-    tastes = _reader_of("section0 topic0")
-    rows = np.flatnonzero(allowed(CANDIDATES, tastes))
+    user_preferences = _reader_of("section0 topic0")
+    rows = np.flatnonzero(allowed(CANDIDATES, user_preferences))
     showable = CANDIDATES.only(rows)
-    scores = adjusted(_fit(tastes)[rows], showable, tastes, NOW, SETTINGS)
-    page = placed(showable, scores, tastes, NOW, SETTINGS, size=30, chance=random.Random(2))
+    scores = adjusted(_fit(user_preferences)[rows], showable, user_preferences, NOW, SETTINGS)
+    page = placed(showable, scores, user_preferences, NOW, SETTINGS, size=30, chance=random.Random(2))
     slots = Counter(place.slot for place in page)
     assert len(page) == 30
     assert page[0].slot == "lead"
@@ -242,15 +244,15 @@ def test_a_page_has_a_lead_every_slot_and_nothing_twice() -> None:
 
 
 def test_reasons_name_the_clicks_that_weighed_most() -> None:
-    tastes = _reader_of("section0 topic0")
-    scores = adjusted(_fit(tastes), CANDIDATES, tastes, NOW, SETTINGS)
-    page = placed(CANDIDATES, scores, tastes, NOW, SETTINGS, size=30, chance=random.Random(2))
-    said = reasons(CANDIDATES, page, tastes)
+    user_preferences = _reader_of("section0 topic0")
+    scores = adjusted(_fit(user_preferences), CANDIDATES, user_preferences, NOW, SETTINGS)
+    page = placed(CANDIDATES, scores, user_preferences, NOW, SETTINGS, size=30, chance=random.Random(2))
+    said = reasons(CANDIDATES, page, user_preferences)
     lead = said[0]
     assert (lead.kind, lead.interest) == ("interest", "mine")
     vector = CANDIDATES.unit_vectors[page[0].row]
-    nearest = int(np.argmax(tastes.click_vectors @ vector))
-    assert lead.clicks[0] == tastes.clicks[nearest]
+    nearest = int(np.argmax(user_preferences.click_vectors @ vector))
+    assert lead.clicks[0] == user_preferences.clicks[nearest]
     assert {reason.kind for reason, place in zip(said, page, strict=True) if place.slot == "fresh"} == {"recent"}
 
 

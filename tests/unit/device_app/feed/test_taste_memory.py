@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from device_app.feed.taste_reader import TasteReader
+from device_app.feed.preference_reader import PreferenceReader
 from device_app.interests.names import InterestNames
-from device_app.shelves import Shelves
+from device_app.stores import DeviceStores
 from device_app.wire.news import NewsCard
 from tests.doubles.news import NOW, synthetic_pool
 
@@ -20,8 +20,8 @@ OLD, NEW = "a" * 64, "b" * 64
 
 
 @pytest.fixture
-def shelves(tmp_path: Path) -> Iterator[Shelves]:
-    opened = Shelves(tmp_path / "device.sqlite")
+def stores(tmp_path: Path) -> Iterator[DeviceStores]:
+    opened = DeviceStores(tmp_path / "device.sqlite")
     opened.news.put(POOL.cards, POOL.vectors, OLD, NOW)
     for row in range(10):
         opened.clicks.add(POOL.cards[row].id, "f1", NOW + timedelta(minutes=row))
@@ -29,77 +29,77 @@ def shelves(tmp_path: Path) -> Iterator[Shelves]:
     opened.database.close()
 
 
-def _reader(shelves: Shelves) -> TasteReader:
-    names = InterestNames(shelves.preferences)
-    return TasteReader(shelves.clicks, shelves.news, shelves.feedback, shelves.stances, names, shelves.preferences)
+def _reader(stores: DeviceStores) -> PreferenceReader:
+    names = InterestNames(stores.preferences)
+    return PreferenceReader(stores.clicks, stores.news, stores.feedback, stores.stances, names, stores.preferences)
 
 
-def _read(reader: TasteReader, encoder: str = OLD) -> list[tuple[int, NewsCard, bytes]]:
+def _read(reader: PreferenceReader, encoder: str = OLD) -> list[tuple[int, NewsCard, bytes]]:
     return [(one.click_id, one.card, one.vector.tobytes()) for one in reader.reading(encoder).active]
 
 
-def test_only_new_clicks_are_read_from_the_shelf(shelves: Shelves, monkeypatch: pytest.MonkeyPatch) -> None:
-    reader = _reader(shelves)
+def test_only_new_clicks_are_read_from_the_shelf(stores: DeviceStores, monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = _reader(stores)
     _read(reader)
     asked: list[Sequence[str]] = []
-    cards = shelves.news.cards
+    cards = stores.news.cards
 
     def listened(ids: Sequence[str]) -> list[NewsCard]:
         asked.append(ids)
         return cards(ids)
 
-    monkeypatch.setattr(shelves.news, "cards", listened)
-    shelves.clicks.add(POOL.cards[20].id, "f2", NOW + timedelta(hours=1))
+    monkeypatch.setattr(stores.news, "cards", listened)
+    stores.clicks.add(POOL.cards[20].id, "f2", NOW + timedelta(hours=1))
     assert [card.id for _, card, _ in _read(reader)] == [POOL.cards[row].id for row in (*range(10), 20)]
     assert asked == [[POOL.cards[20].id]]
-    assert _read(reader) == _read(_reader(shelves))
+    assert _read(reader) == _read(_reader(stores))
 
 
-def test_a_deleted_click_is_gone_and_comes_back_only_with_a_new_click(shelves: Shelves) -> None:
-    reader = _reader(shelves)
+def test_a_deleted_click_is_gone_and_comes_back_only_with_a_new_click(stores: DeviceStores) -> None:
+    reader = _reader(stores)
     deleted = _read(reader)[3]
-    shelves.clicks.delete(deleted[0])
+    stores.clicks.delete(deleted[0])
     assert [one[0] for one in _read(reader)] == [1, 2, 3, 5, 6, 7, 8, 9, 10]
-    shelves.clicks.add(deleted[1].id, "f1", NOW + timedelta(hours=1))
+    stores.clicks.add(deleted[1].id, "f1", NOW + timedelta(hours=1))
     assert _read(reader)[-1] == (11, *deleted[1:])
 
 
-def test_a_corrected_headline_is_seen_and_the_vector_of_clicked_news_stays(shelves: Shelves) -> None:
-    reader = _reader(shelves)
+def test_a_corrected_headline_is_seen_and_the_vector_of_clicked_news_stays(stores: DeviceStores) -> None:
+    reader = _reader(stores)
     _read(reader)
     corrected = POOL.cards[2].model_copy(update={"title": "Corrected"})
-    shelves.news.put([corrected], -POOL.vectors[2:3], OLD, NOW)
+    stores.news.put([corrected], -POOL.vectors[2:3], OLD, NOW)
     assert _read(reader)[2] == (3, corrected, POOL.vectors[2].tobytes())
     ids, rest = [POOL.cards[2].id, POOL.cards[30].id], -POOL.vectors[[2, 30]]
-    shelves.news.put_vectors(ids, rest, OLD, of_clicked=True)
+    stores.news.put_vectors(ids, rest, OLD, of_clicked=True)
     assert _read(reader)[2][2] == POOL.vectors[2].tobytes(), "nor does a shard replace it"
-    np.testing.assert_array_equal(shelves.news.vectors(ids, OLD)[1][1], rest[1])
+    np.testing.assert_array_equal(stores.news.vectors(ids, OLD)[1][1], rest[1])
 
 
-def test_another_encoder_brings_its_own_vectors(shelves: Shelves) -> None:
-    reader = _reader(shelves)
+def test_another_encoder_brings_its_own_vectors(stores: DeviceStores) -> None:
+    reader = _reader(stores)
     _read(reader)
     assert _read(reader, NEW) == []
     ids, others = [card.id for card in POOL.cards], np.ascontiguousarray(POOL.vectors[::-1])
-    shelves.news.put_vectors(ids, others, NEW)
+    stores.news.put_vectors(ids, others, NEW)
     assert _read(reader, NEW) == [], "clicked news gets a new encoder's vectors with all others, from its shards"
-    shelves.news.put_vectors(ids, others, NEW, of_clicked=True)
+    stores.news.put_vectors(ids, others, NEW, of_clicked=True)
     assert [vector for _, _, vector in _read(reader, NEW)] == [POOL.vectors[-1 - row].tobytes() for row in range(10)]
     assert [vector for _, _, vector in _read(reader)] == [POOL.vectors[row].tobytes() for row in range(10)]
 
 
-def test_an_erased_device_starts_anew_though_click_ids_do_too(shelves: Shelves) -> None:
-    reader = _reader(shelves)
+def test_an_erased_device_starts_anew_though_click_ids_do_too(stores: DeviceStores) -> None:
+    reader = _reader(stores)
     _read(reader)
-    shelves.database.erase()
+    stores.database.erase()
     assert _read(reader) == []
-    shelves.news.put(POOL.cards, POOL.vectors, OLD, NOW)
-    assert shelves.clicks.add(POOL.cards[30].id, None, NOW) == 1
+    stores.news.put(POOL.cards, POOL.vectors, OLD, NOW)
+    assert stores.clicks.add(POOL.cards[30].id, None, NOW) == 1
     assert [(click, card.id) for click, card, _ in _read(reader)] == [(1, POOL.cards[30].id)]
 
 
-def test_pruned_news_leaves_memory_too(shelves: Shelves) -> None:
-    reader = _reader(shelves)
+def test_pruned_news_leaves_memory_too(stores: DeviceStores) -> None:
+    reader = _reader(stores)
     _read(reader)
-    assert shelves.news.prune_vectors([NEW]) == len(POOL.cards)
+    assert stores.news.prune_vectors([NEW]) == len(POOL.cards)
     assert _read(reader) == []

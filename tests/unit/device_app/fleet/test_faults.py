@@ -20,8 +20,8 @@ from rich.console import Console
 from device_app.fleet.faults import FaultRates
 from device_app.fleet.round_table import RoundTable
 from device_app.settings import PrivacySettings
+from device_app.uplink.faulty_transport import Crashed, Fault, FaultyTransport
 from device_app.uplink.in_process import InProcess
-from device_app.uplink.misfortune import Crashed, Fault, Misfortune
 from device_app.wire.rounds import RoundStatus
 from tests.doubles.clock import StillClock
 from tests.doubles.news import NOW, synthetic_pool
@@ -34,15 +34,15 @@ DEVICES = 6
 
 def test_faults_strike_as_often_as_their_rates_say_and_one_at_a_time() -> None:
     rates, rng = FaultRates(dropout=0.2, straggler=0.1, crash=0.05, liar=0.15), np.random.default_rng(0)
-    drawn = Counter(strike.fault if (strike := rates.draw(rng)) else None for _ in range(20_000))
+    drawn = Counter(injected.fault if (injected := rates.draw(rng)) else None for _ in range(20_000))
 
     for fault, rate in rates.all().items():
         # Four standard deviations: one run in 16,000 would fail by chance.
         assert drawn[fault] / 20_000 == pytest.approx(rate, abs=4 * np.sqrt(rate * (1 - rate) / 20_000))
     assert FaultRates().draw(rng) is None
-    strike = FaultRates(crash=1.0).draw(rng)
-    assert strike is not None
-    assert strike.fault == "crash"
+    injected = FaultRates(crash=1.0).draw(rng)
+    assert injected is not None
+    assert injected.fault == "crash"
 
 
 @pytest.mark.parametrize(
@@ -73,10 +73,10 @@ class World:
         stack.callback(network.close)
         pool = synthetic_pool(240, dim=DIM)
         self.devices: list[DeviceRig] = []
-        self.networks: list[Misfortune] = []
+        self.networks: list[FaultyTransport] = []
         self.crashes = 0
         for number in range(DEVICES):
-            away = Misfortune(network, straggle_sec=0.05)
+            away = FaultyTransport(network, straggle_sec=0.05)
             device = DeviceRig(
                 folder / f"device-{number}" / "device.sqlite", self.backend.clock, away, ALLOWS, seed=number
             )
@@ -132,7 +132,7 @@ def test_liars_are_refused_in_a_round_of_single_updates_which_goes_on_without_th
 
     assert (status.state, status.uploaded) == ("applied", DEVICES - 2)
     for liar in world.devices[:2]:
-        mine = liar.shelves.participations.get(status.round)
+        mine = liar.stores.participations.get(status.round)
         assert mine is not None
         assert (mine.state, mine.detail is not None) == ("failed", True)
 
@@ -156,10 +156,10 @@ def test_a_lie_that_passes_for_an_honest_vector_is_summed_and_the_liar_goes_on_a
 
 def test_half_of_the_liars_poison_a_masked_vector_by_amounts_of_all_sizes() -> None:
     rng = np.random.default_rng(1)
-    strikes = [strike for _ in range(2_000) if (strike := FaultRates(liar=1.0).draw(rng)) is not None]
-    lies = np.array([strike.lie_steps for strike in strikes])
+    strikes = [injected for _ in range(2_000) if (injected := FaultRates(liar=1.0).draw(rng)) is not None]
+    lies = np.array([injected.lie_steps for injected in strikes])
 
-    assert np.mean([strike.message == 3 for strike in strikes]) == pytest.approx(0.6, abs=0.05)
+    assert np.mean([injected.message == 3 for injected in strikes]) == pytest.approx(0.6, abs=0.05)
     assert (np.abs(lies) >= 2**8).all()
     assert (np.abs(lies) <= 2**30).all()
     assert np.mean(np.abs(lies) < 2**19) == pytest.approx(0.5, abs=0.05)
@@ -173,7 +173,7 @@ def test_feeds_releases_and_looks_are_left_alone() -> None:
         asked.append(request.url.path)
         return httpx.Response(204)
 
-    network = Misfortune(httpx.MockTransport(answer))
+    network = FaultyTransport(httpx.MockTransport(answer))
     network.expect("dropout", 0)
     with httpx.Client(transport=network, base_url="http://backend") as client:
         client.put("/v1/recall", content=b"x")

@@ -11,7 +11,7 @@ import device_app.fleet.fleet as fleet_module
 from device_app.composition import build_device
 from device_app.device import Device
 from device_app.errors import BackendUnreachable
-from device_app.fleet.fleet import ENOUGH_CLICKS, Fleet, Member, catch_up, read, settle
+from device_app.fleet.fleet import ENOUGH_CLICKS, Fleet, Member, catch_up, read, warm_up
 from device_app.settings import DeviceSettings
 from tests.doubles.backend import FakeBackend
 
@@ -33,21 +33,21 @@ def fleet(tmp_path: Path, backend: FakeBackend, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_readers_read_until_there_is_something_to_learn_from(fleet: Fleet) -> None:
-    assert list(fleet.each(settle)) == [1, 2, 3, 4, 5]
+    assert list(fleet.each(warm_up)) == [1, 2, 3, 4, 5]
     assert fleet.failures == []
     assert fleet.releases() == {"r1": 5}
-    clicks = [member.device.parts.shelves.clicks.count() for member in fleet.members]
+    clicks = [member.device.parts.stores.clicks.count() for member in fleet.members]
     assert sum(count >= ENOUGH_CLICKS for count in clicks) >= 3, clicks
     for member in fleet.members:
-        assert member.tastes is not None
-        liked = {section for section, _ in member.tastes.favourites}
-        news = member.device.parts.shelves.news
+        assert member.interests is not None
+        liked = {section for section, _ in member.interests.favourites}
+        news = member.device.parts.stores.news
         opened = [news.card(entry.news_id).section for entry in member.device.history().entries]
         assert sum(section in liked for section in opened) > len(opened) / 2
 
 
 def test_each_device_keeps_its_own_store_and_all_share_models_and_blobs(fleet: Fleet, tmp_path: Path) -> None:
-    fleet.run(settle)
+    fleet.run(warm_up)
     homes = {member.device.settings.home for member in fleet.members}
     assert len(homes) == 5
     assert all((home / "device.sqlite").is_file() for home in homes)
@@ -61,10 +61,10 @@ def test_a_visit_reads_a_fresh_feed_and_fetches_the_texts_of_whole_lists(fleet: 
     member = fleet.members[0]
     member.device.sync()
     opened = read(member)
-    assert member.device.parts.shelves.clicks.count() == opened
+    assert member.device.parts.stores.clicks.count() == opened
     assert not member.device.prefetch_step(), "no list waits"
     for entry in member.device.history().entries:
-        assert member.device.parts.shelves.news.body(entry.news_id)
+        assert member.device.parts.stores.news.body(entry.news_id)
 
 
 def test_the_trouble_of_one_device_is_counted_and_the_others_go_on(fleet: Fleet) -> None:
@@ -95,6 +95,6 @@ def test_all_devices_catch_up_with_a_new_release(fleet: Fleet, backend: FakeBack
 
 def test_a_backend_that_is_down_fails_every_device_and_none_of_the_program(fleet: Fleet, backend: FakeBackend) -> None:
     backend.down = True
-    fleet.run(settle)
+    fleet.run(warm_up)
     assert len(fleet.failures) == 5
     assert fleet.releases() == {"none": 5}

@@ -24,10 +24,10 @@ def test_broadcast_finds_news_here_reports_nothing_and_asks_for_texts_by_the_blo
     assert (feed.mode, feed.notice, feed.recalled) == ("personal", None, 400)
     assert share(feed, TOPIC) >= 0.2
     assert "search" in feed.device_ms
-    clicks = device.parts.serving.desk.tastes.reading(backend.encoder).active
+    clicks = device.parts.serving.feed_context.user_preferences.reading(backend.encoder).active
     mean = np.mean([click.vector for click in clicks], axis=0)
     wanted = np.argsort(-(backend.pool.vectors @ (mean / np.linalg.norm(mean))))[:400]
-    found = device.parts.serving.desk.recall.broadcast.find(mean / np.linalg.norm(mean), 400, backend.encoder)
+    found = device.parts.serving.feed_context.recall.broadcast.find(mean / np.linalg.norm(mean), 400, backend.encoder)
     shared = {card.id for card in found.cards} & {backend.pool.cards[row].id for row in wanted}
     assert len(shared) >= 390, "256 steps a coordinate lose hardly anything"
     assert "/v1/recall" not in backend.paths()
@@ -35,13 +35,13 @@ def test_broadcast_finds_news_here_reports_nothing_and_asks_for_texts_by_the_blo
     assert device.status().shield == "green"
     assert device.privacy().budgets[0].lifetime == 0
 
-    kept = device.parts.shelves.front_page.current()
+    kept = device.parts.stores.default_list.current()
     assert kept is not None
-    front = set(kept.news_ids)
+    default_list = set(kept.news_ids)
     while device.prefetch_step():
         pass
     backend.requests.clear()
-    opened = next(item.card.id for item in feed.items if item.card.id not in front)
+    opened = next(item.card.id for item in feed.items if item.card.id not in default_list)
     assert device.open(opened, feed.feed_id).paragraphs == ()
     assert device.prefetch_step()
     ((_, path, body),) = backend.requests
@@ -89,7 +89,7 @@ def test_a_damaged_pool_is_let_go_of_and_fetched_again(make: Make, backend: Fake
     device = make(mode="broadcast")
     device.sync()
     device.feed()
-    database = device.parts.shelves.database
+    database = device.parts.stores.database
     with database.transaction():
         database.write("DELETE FROM pool_card WHERE place < 50")
     click_on(device, backend, TOPIC, 4, clock)

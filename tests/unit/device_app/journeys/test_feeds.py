@@ -7,7 +7,7 @@ from threading import Thread
 
 import pytest
 
-from device_app.errors import BackendUnreachable, UnknownNews
+from device_app.errors import BackendUnreachable, NewsNotHere
 from tests.doubles.backend import FakeBackend
 from tests.doubles.clock import StillClock
 from tests.doubles.journey import PAPER, TOPIC, Make, click_on, share
@@ -97,7 +97,7 @@ def test_blocked_and_unwanted_news_never_comes_back(make: Make, backend: FakeBac
         feed = device.feed(refresh=True)
         assert all(item.card.topic != TOPIC and item.card.publisher != "Paper 3" for item in feed.items)
         assert unwanted not in {item.card.id for item in feed.items}
-    assert all(card.topic != TOPIC for shelf in device.explore() for card in shelf.cards)
+    assert all(card.topic != TOPIC for listed in device.explore() for card in listed.cards)
     device.stance("topic", TOPIC, None)
     assert share(device.feed(), TOPIC) > 0
 
@@ -120,7 +120,7 @@ def test_the_same_reaction_twice_is_taken_back(make: Make) -> None:
     assert device.reactions() == {news_id: frozenset({"like"})}
     assert not device.react(news_id, "like")
     assert device.reactions() == {}
-    with pytest.raises(UnknownNews):
+    with pytest.raises(NewsNotHere):
         device.react("nowhere", "save")
 
 
@@ -132,7 +132,7 @@ def test_the_last_feed_serves_while_the_backend_is_down(make: Make, backend: Fak
     while device.prefetch_step():
         pass
     backend.down = True
-    device.parts.serving.desk.recall.forget()
+    device.parts.serving.feed_context.recall.forget()
     offline = device.feed(refresh=True)
     assert offline.mode == "offline"
     assert offline.items == last.items
@@ -144,10 +144,10 @@ def test_the_last_feed_serves_while_the_backend_is_down(make: Make, backend: Fak
     with pytest.raises(BackendUnreachable):
         device.sync()
     assert device.status().online is False
-    assert [trouble.loop for trouble in device.status().troubles] == ["sync"]
+    assert [trouble.loop for trouble in device.status().alerts] == ["sync"]
     backend.down = False
     device.sync()
-    assert device.status().troubles == ()
+    assert device.status().alerts == ()
     assert device.feed(refresh=True).mode == "personal"
 
 
@@ -183,4 +183,4 @@ def test_readers_in_many_threads_get_whole_feeds(make: Make, backend: FakeBacken
         thread.join()
     assert failures == []
     assert device.status().clicks == 20
-    assert device.troubles.now() == ()
+    assert device.alerts.now() == ()

@@ -57,7 +57,7 @@ def test_with_a_report_already_paid_for_a_spent_budget_goes_on_with_it(
     click_on(device, backend, TOPIC, 2, clock)
     assert device.feed().notice is None
     click_on(device, backend, "section5 topic0", 2, clock)
-    device.parts.serving.desk.recall.forget()
+    device.parts.serving.feed_context.recall.forget()
     feed = device.feed()
     assert (feed.mode, "last report" in (feed.notice or "")) == ("personal", True)
     first, second = [body for _, path, body in backend.requests if path == "/v1/recall"]
@@ -84,7 +84,7 @@ def test_a_code_is_reported_by_default_costs_four_and_is_shown_with_the_truth(
     assert view.report is not None
     assert view.report.noisy == ((float(report.code),),)
     assert view.report.clear is not None
-    clicks = device.parts.serving.desk.tastes.reading(backend.encoder).active
+    clicks = device.parts.serving.feed_context.user_preferences.reading(backend.encoder).active
     mean = np.mean([click.vector for click in clicks], axis=0)
     assert view.report.clear == ((float(np.argmax(backend.prototypes @ mean)),),)
     assert view.mechanism is not None
@@ -99,7 +99,7 @@ def test_thirty_sessions_of_one_taste_send_one_code_and_pay_once(
     click_on(device, backend, TOPIC, 5, clock)
     for _ in range(30):
         clock.go_on(24 * 3600)
-        device.parts.serving.desk.recall.forget()
+        device.parts.serving.feed_context.recall.forget()
         device.feed(refresh=True)
     bodies = {body for _, path, body in backend.requests if path == "/v1/recall"}
     assert len([path for path in backend.paths() if path == "/v1/recall"]) == 30
@@ -232,8 +232,8 @@ def test_without_any_feed_a_backend_with_too_much_to_do_leaves_the_common_list(
     device = make()
     device.feed()
     click_on(device, backend, TOPIC, 3, clock)
-    with device.parts.shelves.database.transaction():
-        device.parts.shelves.database.write("DELETE FROM feed")
+    with device.parts.stores.database.transaction():
+        device.parts.stores.database.write("DELETE FROM feed")
     backend.refuse_recall = Problem(type="urn:x", title="Too much", status=503, detail="come later")
     feed = device.feed(refresh=True)
     assert (feed.mode, len(feed.items)) == ("front", 30)
@@ -247,7 +247,7 @@ def test_a_new_release_does_not_cost_a_new_report(make: Make, backend: FakeBacke
     device.feed()
     backend.publish()
     assert device.sync()
-    device.parts.serving.desk.recall.forget()
+    device.parts.serving.feed_context.recall.forget()
     feed = device.feed(refresh=True)
     assert (feed.release, feed.mode) == ("r2", "personal")
     assert device.privacy().budgets[0].spent_today == 4

@@ -8,7 +8,7 @@ from threading import Event, Thread
 
 import pytest
 
-from device_app.errors import BackendUnreachable, UnknownNews
+from device_app.errors import BackendUnreachable, NewsNotHere
 from tests.doubles.backend import FakeBackend
 from tests.doubles.journey import Make
 from tests.doubles.news import NOW
@@ -17,7 +17,7 @@ from tests.doubles.news import NOW
 def test_an_unknown_story_leaves_no_click(make: Make) -> None:
     device = make()
     device.feed()
-    with pytest.raises(UnknownNews):
+    with pytest.raises(NewsNotHere):
         device.open("nowhere")
     assert device.status().clicks == 0
 
@@ -51,13 +51,13 @@ def test_a_click_survives_a_kill_and_a_feed_is_recorded_before_it_is_seen(
         device.open(feed.items[2].card.id, feed.feed_id)
     again = make()
     assert [entry.news_id for entry in again.history().entries] == [feed.items[2].card.id]
-    assert {item.card.id for item in feed.items} <= again.parts.shelves.impressions.seen(NOW - timedelta(days=1))
+    assert {item.card.id for item in feed.items} <= again.parts.stores.impressions.seen(NOW - timedelta(days=1))
 
-    monkeypatch.setattr(again.parts.shelves.feeds, "save", kill)
-    seen_before = again.parts.shelves.impressions.seen(NOW - timedelta(days=1))
+    monkeypatch.setattr(again.parts.stores.feeds, "save", kill)
+    seen_before = again.parts.stores.impressions.seen(NOW - timedelta(days=1))
     with pytest.raises(Killed):
         again.feed(refresh=True)
-    assert make().parts.shelves.impressions.seen(NOW - timedelta(days=1)) == seen_before
+    assert make().parts.stores.impressions.seen(NOW - timedelta(days=1)) == seen_before
 
 
 def test_texts_are_fetched_for_whole_lists_and_opening_waits_for_them(make: Make, backend: FakeBackend) -> None:
@@ -74,9 +74,9 @@ def test_texts_are_fetched_for_whole_lists_and_opening_waits_for_them(make: Make
         reader.join()
     assert len(article.paragraphs) == 2
     asked = [body for _, path, body in backend.requests if path == "/v1/news/bodies"]
-    front = device.parts.shelves.front_page.current()
-    assert front is not None
-    assert [set(json.loads(body)["ids"]) for body in asked] == [set(front.news_ids)]
+    default_list = device.parts.stores.default_list.current()
+    assert default_list is not None
+    assert [set(json.loads(body)["ids"]) for body in asked] == [set(default_list.news_ids)]
 
 
 def test_a_failed_fetch_of_texts_is_tried_again_whole(make: Make, backend: FakeBackend) -> None:

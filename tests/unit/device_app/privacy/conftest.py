@@ -10,7 +10,7 @@ import pytest
 from device_app.privacy.budget import Ledger
 from device_app.settings import PrivacySettings
 from device_app.store.database import Database
-from device_app.store.ledger_book import LedgerBook
+from device_app.store.ledger_entries import LedgerRepository
 from device_app.store.report_memo import ReportMemo
 from device_app.wire.releases import RecallProtocol
 
@@ -54,4 +54,4 @@ def ledger(database: Database, clock: TurnedClock) -> Ledger:
         clicks_per_report=5,
         training=True,
     )
-    return Ledger(LedgerBook(database), settings, clock)
+    return Ledger(LedgerRepository(database), settings, clock)

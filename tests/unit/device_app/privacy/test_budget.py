@@ -14,7 +14,7 @@ from device_app.privacy.budget import ROUNDING, Ledger
 from device_app.privacy.sealed import Charge
 from device_app.settings import PrivacySettings
 from device_app.store.database import Database
-from device_app.store.ledger_book import LedgerBook
+from device_app.store.ledger_entries import LedgerRepository
 
 
 def charge(epsilon: float, channel: str = "reports", delta: float = 0.0) -> Charge:
@@ -100,7 +100,7 @@ def test_no_sequence_of_charges_and_clock_turns_passes_the_budget_of_a_day(
     limits = PrivacySettings(
         epsilon_per_day_reports=budget, epsilon_lifetime_reports=None, epsilon_per_day_training=budget / 2
     )
-    ledger = Ledger(LedgerBook(database), limits, clock)
+    ledger = Ledger(LedgerRepository(database), limits, clock)
     for epsilon, channel, hours in steps:
         clock.turn(hours=hours)
         before = ledger.left(channel)
@@ -119,7 +119,7 @@ def test_no_sequence_of_charges_and_clock_turns_passes_the_budget_of_a_day(
 
 def test_a_lifetime_is_bounded_beside_the_day_and_says_so(database: Database, clock) -> None:  # type: ignore[no-untyped-def]
     limits = PrivacySettings(epsilon_per_day_reports=8, epsilon_lifetime_reports=10, epsilon_lifetime_training=3)
-    ledger = Ledger(LedgerBook(database), limits, clock)
+    ledger = Ledger(LedgerRepository(database), limits, clock)
     ledger.spend(charge(4))
     ledger.spend(charge(4))
     with pytest.raises(BudgetSpent, match="has 0 left today") as today:

@@ -13,14 +13,14 @@ import pytest
 
 from device_app.errors import BudgetSpent, CodebooksSpent
 from device_app.privacy.budget import Ledger
-from device_app.privacy.carried import GRAM_TOLERANCE, Meaning
-from device_app.privacy.reporters import CodeReporter, Reader, Under
+from device_app.privacy.carried import GRAM_TOLERANCE, ReportMeaning
+from device_app.privacy.reporters import CodeReporter, ReportInput, Under
 from device_app.privacy.reports import last_report, memoised
 from device_app.privacy.sealed import Sealed
 from device_app.settings import PrivacySettings
 from device_app.store.database import Database
 from device_app.store.drawn_reports import DrawnReports
-from device_app.store.ledger_book import LedgerBook
+from device_app.store.ledger_entries import LedgerRepository
 from device_app.store.report_memo import ReportMemo
 from device_app.wire.recall import CodeReport, RecallRequest
 from device_app.wire.releases import BlobRef, Codebook
@@ -42,7 +42,7 @@ def test_a_kill_between_charge_and_send_keeps_both_charge_and_report(tmp_path: P
     again = memoised(memo, release="r1", limit=400, clicks=3, settings=CODE, now=kept.made_at)
     assert again is not None
     assert again.sha256 == child
-    paid = LedgerBook(database).charged(child)
+    paid = LedgerRepository(database).charged(child)
     assert paid is not None
     assert paid.epsilon == 4
     assert DrawnReports(database).distinct("code") == 1
@@ -54,7 +54,7 @@ def test_a_kill_before_the_charge_is_committed_leaves_no_report_either(tmp_path:
     killed(path, "import os, signal; ReportMemo.keep = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n")
     database = Database(path)
     assert ReportMemo(database).latest() is None
-    assert LedgerBook(database).entries().total == 0
+    assert LedgerRepository(database).entries().total == 0
     assert DrawnReports(database).distinct("code") == 0
     database.close()
 
@@ -63,17 +63,18 @@ def killed(path: Path, sabotage: str) -> str:
     """Seal a code in a process that is killed right afterwards (or by its sabotage); returns the payload's hash."""
     program = (
         "import sys; from pathlib import Path; from datetime import datetime, UTC; import numpy as np\n"
-        "from device_app.store.database import Database; from device_app.store.ledger_book import LedgerBook\n"
+        "from device_app.store.database import Database; from device_app.store.ledger_entries import LedgerRepository\n"
         "from device_app.store.drawn_reports import DrawnReports\n"
         "from device_app.store.report_memo import ReportMemo; from device_app.privacy.budget import Ledger\n"
         "from device_app.privacy.noise import SystemNoise; from device_app.privacy.reports import seal_report\n"
-        "from device_app.privacy.reporters import CodeReporter, Reader\n"
+        "from device_app.privacy.reporters import CodeReporter, ReportInput\n"
         "from device_app.settings import PrivacySettings; from device_app.wire.releases import BlobRef, Codebook\n"
         f"{sabotage}"
         "database = Database(Path(sys.argv[1])); settings = PrivacySettings(mode='code')\n"
-        "ledger = Ledger(LedgerBook(database), settings, lambda: datetime(2026, 11, 20, tzinfo=UTC))\n"
+        "ledger = Ledger(LedgerRepository(database), settings, lambda: datetime(2026, 11, 20, tzinfo=UTC))\n"
         "book = Codebook(size=16, epsilon=4, prototypes=BlobRef(sha256='ab' * 32, size_bytes=1))\n"
-        "sealed = seal_report(CodeReporter(book, np.eye(16, dtype=np.float32)), Reader(np.eye(16, dtype=np.float32)),\n"
+        "sealed = seal_report(CodeReporter(book, np.eye(16, dtype=np.float32)), ReportInput(np.eye(16, "
+        "dtype=np.float32)),\n"
         "    release='r1', limit=400, ledger=ledger, noise=SystemNoise(), memo=ReportMemo(database),\n"
         "    drawn=DrawnReports(database), clicks=3)\n"
         "print(sealed.sha256, flush=True); sys.stdin.read()\n"
@@ -91,14 +92,14 @@ def killed(path: Path, sabotage: str) -> str:
 def seal_code(
     ledger: Ledger, memo: ReportMemo, axis: int, *, book: Codebook = BOOK, clicks: int = 3
 ) -> Sealed[RecallRequest]:
-    return sealed_by(CodeReporter(book, AXES), Reader(AXES[[axis]]), ledger, memo, clicks=clicks)
+    return sealed_by(CodeReporter(book, AXES), ReportInput(AXES[[axis]]), ledger, memo, clicks=clicks)
 
 
 def test_a_code_is_paid_for_once_and_drawn_once_however_often_the_reader_comes_back_to_it(
     database: Database, memo: ReportMemo, clock
 ) -> None:  # type: ignore[no-untyped-def]
     # Thirty sessions over a month between three codes: three charges, and each code always the same bytes.
-    ledger = Ledger(LedgerBook(database), CODE, clock)
+    ledger = Ledger(LedgerRepository(database), CODE, clock)
     sent: dict[int, set[bytes]] = {}
     for session in range(30):
         clock.turn(days=1)
@@ -114,7 +115,7 @@ def test_a_code_is_paid_for_once_and_drawn_once_however_often_the_reader_comes_b
 def test_a_codebook_with_other_prototypes_or_noise_is_drawn_from_and_paid_for_anew(
     database: Database, memo: ReportMemo, clock
 ) -> None:  # type: ignore[no-untyped-def]
-    ledger = Ledger(LedgerBook(database), CODE.model_copy(update={"codebooks_per_day": 3}), clock)
+    ledger = Ledger(LedgerRepository(database), CODE.model_copy(update={"codebooks_per_day": 3}), clock)
     seal_code(ledger, memo, 5)
     seal_code(ledger, memo, 5, book=BOOK.model_copy(update={"prototypes": BlobRef(sha256="cd" * 32, size_bytes=1)}))
     seal_code(ledger, memo, 5, book=BOOK.model_copy(update={"epsilon": 2.0}))
@@ -124,14 +125,14 @@ def test_a_codebook_with_other_prototypes_or_noise_is_drawn_from_and_paid_for_an
 def test_whatever_it_is_called_another_codebook_draws_and_costs_anew(
     database: Database, memo: ReportMemo, clock
 ) -> None:  # type: ignore[no-untyped-def]
-    ledger = Ledger(LedgerBook(database), CODE.model_copy(update={"codebooks_per_day": 5}), clock)
+    ledger = Ledger(LedgerRepository(database), CODE.model_copy(update={"codebooks_per_day": 5}), clock)
     seal_code(ledger, memo, 5)
     moved = {"prototypes": BlobRef(sha256="cd" * 32, size_bytes=1), "lineage": BOOK.origin}
     seal_code(ledger, memo, 5, book=BOOK.model_copy(update=moved))
     assert ledger.total("reports") == 8, "its lineage is what the server says of it"
     for under in (Under("r2", "enc-2", "enc-2/1"), Under("r3", "enc-2", "enc-2/2")):
         clock.turn(days=1)
-        sealed_by(CodeReporter(BOOK, AXES, under), Reader(AXES[[5]]), ledger, memo, clicks=3)
+        sealed_by(CodeReporter(BOOK, AXES, under), ReportInput(AXES[[5]]), ledger, memo, clicks=3)
     assert ledger.total("reports") == 16
     assert DrawnReports(database).distinct("code") == 4, "other vectors, or the same encoder's that came anew"
 
@@ -139,7 +140,7 @@ def test_whatever_it_is_called_another_codebook_draws_and_costs_anew(
 def test_a_third_new_codebook_of_a_day_is_refused_and_the_next_day_draws(
     database: Database, memo: ReportMemo, clock
 ) -> None:  # type: ignore[no-untyped-def]
-    ledger = Ledger(LedgerBook(database), CODE, clock)
+    ledger = Ledger(LedgerRepository(database), CODE, clock)
     books = [BOOK.model_copy(update={"epsilon": epsilon}) for epsilon in (0.5, 1.0, 1.5)]
     for book in books[:2]:
         seal_code(ledger, memo, 5, book=book)
@@ -178,7 +179,7 @@ def test_a_codebook_is_carried_over_only_as_a_turn_into_another_encoders_space()
 
 def meaning(
     prototypes: np.ndarray, encoder: str, *, size: int = 16, epsilon: float = 4.0, generation: str = ""
-) -> Meaning:
+) -> ReportMeaning:
     blob = BlobRef(sha256=sha256(prototypes.tobytes()).hexdigest(), size_bytes=1)
     book = Codebook(size=size, epsilon=epsilon, prototypes=blob)
     return CodeReporter(book, prototypes, Under("r1", encoder, generation or f"{encoder}/0")).meaning
@@ -187,7 +188,7 @@ def meaning(
 def test_a_report_that_says_the_same_under_another_release_is_sent_again_under_its_name(
     database: Database, memo: ReportMemo, clock
 ) -> None:  # type: ignore[no-untyped-def]
-    ledger = Ledger(LedgerBook(database), CODE, clock)
+    ledger = Ledger(LedgerRepository(database), CODE, clock)
     first = seal_code(ledger, memo, 5, clicks=3)
     again = memoised(memo, release="r1", limit=400, clicks=4, settings=CODE, now=clock(), under="r2")
     assert again is not None
@@ -202,7 +203,7 @@ def test_a_report_that_says_the_same_under_another_release_is_sent_again_under_i
 def test_the_ledger_holds_mechanism_figures_hash_and_time_of_a_code(
     database: Database, memo: ReportMemo, clock
 ) -> None:  # type: ignore[no-untyped-def]
-    ledger = Ledger(LedgerBook(database), CODE, clock)
+    ledger = Ledger(LedgerRepository(database), CODE, clock)
     sealed = seal_code(ledger, memo, 5)
     (entry,) = ledger.book.entries().rows
     assert (entry.mechanism, entry.parameters) == ("code", {"size": 16, "epsilon": 4})
@@ -219,7 +220,7 @@ def test_a_spent_lifetime_refuses_a_new_code_and_keeps_the_old_ones_free(
     database: Database, memo: ReportMemo, clock
 ) -> None:  # type: ignore[no-untyped-def]
     limits = CODE.model_copy(update={"epsilon_lifetime_reports": 8.0})
-    ledger = Ledger(LedgerBook(database), limits, clock)
+    ledger = Ledger(LedgerRepository(database), limits, clock)
     first = seal_code(ledger, memo, 5)
     seal_code(ledger, memo, 6)
     with pytest.raises(BudgetSpent) as refused:
@@ -232,7 +233,7 @@ def test_a_spent_lifetime_refuses_a_new_code_and_keeps_the_old_ones_free(
 def test_a_report_of_few_clicks_is_due_after_as_many_again_and_later_after_twenty(
     database: Database, memo: ReportMemo, clock
 ) -> None:  # type: ignore[no-untyped-def]
-    ledger = Ledger(LedgerBook(database), CODE, clock)
+    ledger = Ledger(LedgerRepository(database), CODE, clock)
     due = []
     for clicks in range(3, 100):
         if memoised(memo, release="r1", limit=400, clicks=clicks, settings=CODE, now=clock()) is None:

@@ -56,10 +56,10 @@ def test_one_norm_spans_all_tensors() -> None:
 
 
 def test_each_view_draws_its_own_noise_and_the_mean_has_sigma_c_over_root_n() -> None:
-    law = ViewProtection(clip=0.5, sigma=2.0)
+    mechanism = ViewProtection(clip=0.5, sigma=2.0)
     source = SeededNoise(1)
     gradient = {"g.w": np.full(200_000, 1e-4)}
-    views = [law.noisy(law.bounded(gradient), source) for _ in range(4)]
+    views = [mechanism.noisy(mechanism.bounded(gradient), source) for _ in range(4)]
     assert abs(np.corrcoef(views[0].tensors["g.w"], views[1].tensors["g.w"])[0, 1]) < 0.01
     for view in views:
         assert view.tensors["g.w"].std() == pytest.approx(1.0, rel=0.01)
@@ -123,17 +123,17 @@ def test_more_rounds_less_noise_or_less_delta_never_cost_less(sigma: float, roun
 
 
 def test_bad_input_is_named() -> None:
-    law = ViewProtection(0.5, 1.0)
+    mechanism = ViewProtection(0.5, 1.0)
     with pytest.raises(ValueError, match=r"tensor g\.w: has values that are not finite"):
-        law.bounded({"g.w": np.array([1.0, np.nan])})
+        mechanism.bounded({"g.w": np.array([1.0, np.nan])})
     with pytest.raises(ValueError, match="norm is not finite"), np.errstate(over="ignore"):
-        law.bounded({"g.w": np.full(4, 1.7e308)})
+        mechanism.bounded({"g.w": np.full(4, 1.7e308)})
     with pytest.raises(ValueError, match=r"norm 5\.0, beyond 1\.0"):
         ClippedGradient({"g.w": np.array([3.0, 4.0])}, 1.0)
     with pytest.raises(ValueError, match=r"clipped at 0\.6, the limit is 0\.5"):
-        law.noisy(clip_l2({"g.w": np.ones(2)}, 0.6), SeededNoise(1))
+        mechanism.noisy(clip_l2({"g.w": np.ones(2)}, 0.6), SeededNoise(1))
     with pytest.raises(ValueError, match="at least one tensor"):
-        law.bounded({})
+        mechanism.bounded({})
     with pytest.raises(ValueError, match="sigma must be positive"):
         ViewProtection(0.5, 0.0)
     with pytest.raises(ValueError, match="at least one gradient"):

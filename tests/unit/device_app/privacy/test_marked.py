@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from backend.federation.spending import rho_of_round
+from backend.federation.accounting.spending import rho_of_round
 from device_app.privacy.budget import Ledger
 from device_app.privacy.composed import RHO, composed
 from device_app.privacy.marked import mark
@@ -23,9 +23,9 @@ HELD = np.zeros(NEWS_LISTED, dtype=np.float32)
 HELD[[3, 70, 299]] = 1.0
 
 
-def charged(law: UnionMarks, round_id: str = "round-1") -> Charge:
-    terms = law.terms(round_id, cohort=60, cohort_minimum=SURVIVORS, coordinates=NEWS_LISTED)
-    return mark(HELD, law, terms, SeededNoise(5)).charge
+def charged(mechanism: UnionMarks, round_id: str = "round-1") -> Charge:
+    terms = mechanism.terms(round_id, cohort=60, cohort_minimum=SURVIVORS, coordinates=NEWS_LISTED)
+    return mark(HELD, mechanism, terms, SeededNoise(5)).charge
 
 
 def test_noisy_counts_carry_the_rho_that_the_server_accounts_for() -> None:
@@ -40,9 +40,9 @@ def test_noisy_counts_carry_the_rho_that_the_server_accounts_for() -> None:
     assert charge.epsilon == NOISY.epsilon(SURVIVORS, NEWS_LISTED)
 
 
-@pytest.mark.parametrize("law", [UnionMarks(), UnionMarks(owners_minimum=3)])
-def test_marks_and_exact_counts_carry_no_rho_since_no_epsilon_bounds_them(law: UnionMarks) -> None:
-    charge = charged(law)
+@pytest.mark.parametrize("mechanism", [UnionMarks(), UnionMarks(owners_minimum=3)])
+def test_marks_and_exact_counts_carry_no_rho_since_no_epsilon_bounds_them(mechanism: UnionMarks) -> None:
+    charge = charged(mechanism)
     assert (RHO in charge.parameters, charge.epsilon) == (False, 0.0)
 
 

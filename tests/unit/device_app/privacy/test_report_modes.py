@@ -8,7 +8,7 @@ import pytest
 from device_app.privacy.budget import Ledger
 from device_app.privacy.noise import SystemNoise
 from device_app.privacy.reporters import (
-    Reader,
+    ReportInput,
     Spaces,
     affordable,
     reporter_of,
@@ -18,7 +18,7 @@ from device_app.privacy.reports import memoised, seal_report
 from device_app.settings import Mode, PrivacySettings
 from device_app.store.database import Database
 from device_app.store.drawn_reports import DrawnReports
-from device_app.store.ledger_book import LedgerBook
+from device_app.store.ledger_entries import LedgerRepository
 from device_app.store.report_memo import ReportMemo
 from device_app.wire.recall import RecallRequest
 from device_app.wire.releases import BlobRef, Codebook, Projection, RecallProtocol
@@ -36,7 +36,7 @@ PROTOCOL = RecallProtocol(
     projection=Projection(epsilon=4, matrix=BlobRef(sha256="01" * 32, size_bytes=1)),
 )
 SPACES = Spaces({16: AXES, 64: np.eye(64, 16, dtype=np.float32)}, np.eye(8, 16, dtype=np.float32))
-READER = Reader(AXES[[1, 1, 3]], SCORES, (6, 4))
+READER = ReportInput(AXES[[1, 1, 3]], SCORES, (6, 4))
 
 
 @pytest.mark.parametrize("mode", ["code", "topics", "subset", "direction", "basis_l1", "basis_laplace"])
@@ -44,7 +44,7 @@ def test_every_mode_makes_a_report_of_its_kind_at_the_cost_it_names(
     mode: Mode, database: Database, memo: ReportMemo, clock
 ) -> None:  # type: ignore[no-untyped-def]
     settings = PrivacySettings(mode=mode, epsilon_per_day_reports=60, epsilon_lifetime_reports=None)
-    ledger = Ledger(LedgerBook(database), settings, clock)
+    ledger = Ledger(LedgerRepository(database), settings, clock)
     reporter = reporter_of(settings, PROTOCOL, SPACES)
     assert reporter is not None
     sealed = seal_report(
@@ -53,9 +53,9 @@ def test_every_mode_makes_a_report_of_its_kind_at_the_cost_it_names(
     )  # fmt: skip
     assert sealed.message.report.kind == mode
     assert RecallRequest.model_validate_json(sealed.payload) == sealed.message
-    assert ledger.total("reports") == pytest.approx(reporter.law.epsilon_per_report)
+    assert ledger.total("reports") == pytest.approx(reporter.mechanism.epsilon_per_report)
     expected = {"basis_l1": 5 / 3, "basis_laplace": 50}
-    assert reporter.law.epsilon_per_report == pytest.approx(expected.get(mode, 4))
+    assert reporter.mechanism.epsilon_per_report == pytest.approx(expected.get(mode, 4))
     again = memoised(memo, release="r1", limit=400, clicks=3, settings=settings, now=clock())
     assert again is not None
     assert again.payload == sealed.payload
@@ -84,6 +84,6 @@ def test_a_users_vector_is_the_unit_mean_of_the_clicks_and_zero_where_they_cance
     assert user_vector(np.array([[1, 0], [-1, 0]], np.float32)).tolist() == [0, 0]
     reporter = reporter_of(PrivacySettings(mode="direction"), PROTOCOL, SPACES)
     assert reporter is not None
-    report, clear = reporter.make(Reader(np.zeros((1, 16), np.float32)), SystemNoise())
+    report, clear = reporter.make(ReportInput(np.zeros((1, 16), np.float32)), SystemNoise())
     assert report.kind == "direction"
     assert clear[0][0] == 1

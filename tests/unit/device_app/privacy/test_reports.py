@@ -16,14 +16,14 @@ from device_app.privacy.noise import SeededNoise
 from device_app.privacy.reporters import (
     GRID,
     BasisLaplaceReporter,
-    Reader,
+    ReportInput,
 )
 from device_app.privacy.reports import last_report, memoised, seal_nothing, seal_report
 from device_app.privacy.sealed import Sealed
 from device_app.settings import PrivacySettings
 from device_app.store.database import Database
 from device_app.store.drawn_reports import DrawnReports
-from device_app.store.ledger_book import LedgerBook
+from device_app.store.ledger_entries import LedgerRepository
 from device_app.store.report_memo import ReportMemo
 from device_app.wire.recall import BasisLaplaceReport, RecallRequest
 from device_app.wire.releases import RecallProtocol
@@ -38,7 +38,7 @@ SCORES = np.linspace(-3, 3, 60).reshape(2, 30)
 def seal(
     ledger: Ledger, memo: ReportMemo, protocol: RecallProtocol, *, scores: np.ndarray = SCORES, clicks: int = 10
 ) -> Sealed[RecallRequest]:
-    reader = Reader(np.ones((1, 4), dtype=np.float32), scores, (6, 4))
+    reader = ReportInput(np.ones((1, 4), dtype=np.float32), scores, (6, 4))
     return sealed_by(BasisLaplaceReporter(BasisLaplace.under(protocol)), reader, ledger, memo, clicks=clicks)
 
 
@@ -60,7 +60,7 @@ def test_what_is_sent_is_the_clipped_score_plus_the_drawn_noise_on_a_grid(
 
     sealed = seal_report(
         BasisLaplaceReporter(BasisLaplace.under(paper)),
-        Reader(np.ones((1, 4), dtype=np.float32), SCORES, (6, 4)),
+        ReportInput(np.ones((1, 4), dtype=np.float32), SCORES, (6, 4)),
         release="r1",
         limit=400,
         ledger=ledger,
@@ -127,7 +127,7 @@ def test_a_spent_budget_refuses_and_the_old_report_stays(
 def test_who_reports_nothing_can_make_no_report(
     database: Database, memo: ReportMemo, paper: RecallProtocol, clock
 ) -> None:  # type: ignore[no-untyped-def]
-    book = LedgerBook(database)
+    book = LedgerRepository(database)
     seal(Ledger(book, PAPER, clock), memo, paper)
     silent = PrivacySettings(mode="none")
     with pytest.raises(ValueError, match="mode is 'none'"):
@@ -149,7 +149,7 @@ def test_over_thirty_sessions_the_bytes_are_identical_and_paid_once(
     # Up to 4 new clicks and 30 x 0.79 h < 24 h: no fresh report is due, however the sessions fall.
     with database.transaction():
         database.write("DELETE FROM charge")
-    ledger = Ledger(LedgerBook(database), PAPER, clock)
+    ledger = Ledger(LedgerRepository(database), PAPER, clock)
     first = seal(ledger, memo, paper, clicks=10)
     for hours, new_clicks in waits:
         clock.turn(hours=hours)

@@ -19,7 +19,7 @@ from device_app.settings import PrivacySettings
 from device_app.store.count_log import CountLog
 from device_app.store.database import Database
 from device_app.store.database_copy import DatabaseCopy, mark_inside
-from device_app.store.ledger_book import LedgerBook
+from device_app.store.ledger_entries import LedgerRepository
 from device_app.wire.concentrated import epsilon_of, rho_within
 from tests.doubles.clock import StillClock
 
@@ -43,7 +43,7 @@ class Attacker:
 
     def open(self) -> None:
         self.database = Database(self.path)
-        self.ledger = Ledger(LedgerBook(self.database), self.settings, self.clock)
+        self.ledger = Ledger(LedgerRepository(self.database), self.settings, self.clock)
         self.days = make_up_for_copy(self.database, self.ledger)
 
     def copy(self) -> None:
@@ -185,17 +185,17 @@ def test_a_kill_in_the_middle_charges_nothing_and_the_copy_stays_one(
     attacker: Attacker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     attacker.copy()
-    append: Callable[..., int] = LedgerBook.append
+    append: Callable[..., int] = LedgerRepository.append
     calls: list[int] = []
 
-    def killed(self: LedgerBook, entry: object) -> int:
+    def killed(self: LedgerRepository, entry: object) -> int:
         calls.append(1)
         if len(calls) == 2:
             raise KeyboardInterrupt
         return append(self, entry)
 
     with monkeypatch.context() as patch:
-        patch.setattr(LedgerBook, "append", killed)
+        patch.setattr(LedgerRepository, "append", killed)
         with pytest.raises(KeyboardInterrupt):
             attacker.restore()
     attacker.database.close()

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from scipy.stats import chi2
 
 from backend.federation.secagg.errors import SumMessageRefused
-from backend.federation.secagg.secure_sum import SecureSum
+from backend.federation.secagg.secure_sum import SecureSumServer
 from device_app.errors import BudgetSpent, SumAborted
 from device_app.privacy.budget import Ledger
 from device_app.privacy.sealed import Charge
@@ -47,7 +47,7 @@ from tests.doubles.secure_sums import (
 )
 
 
-def until(stage: str, mode: str = "active", size: int = 4, **changes: object) -> tuple[SecureSum, list[Device]]:
+def until(stage: str, mode: str = "active", size: int = 4, **changes: object) -> tuple[SecureSumServer, list[Device]]:
     """Devices whose message of `stage` has arrived; the server has closed that stage."""
     server, devices = cohort(terms(size, mode=mode, **changes))
     stages = [one for one in STAGES if one != "agree" or mode == "active"]
@@ -59,7 +59,7 @@ def until(stage: str, mode: str = "active", size: int = 4, **changes: object) ->
     return server, devices
 
 
-def roster_of(server: SecureSum, device: Device) -> Roster:
+def roster_of(server: SecureSumServer, device: Device) -> Roster:
     found = answer(server, device)
     assert isinstance(found, Roster)
     return found
@@ -124,7 +124,7 @@ def test_a_member_that_is_not_in_the_directory_makes_the_device_leave() -> None:
 
 def test_keys_of_one_round_are_worth_nothing_in_another() -> None:
     earlier = Device.new(0, terms(4, round="round-1"), random_vector(4)).start().state.keys
-    server = SecureSum.begin(terms(4, round="round-2"))
+    server = SecureSumServer.begin(terms(4, round="round-2"))
     with pytest.raises(SumMessageRefused, match="not signed for this round"):
         server.advertise("a" * 22, earlier)
 
@@ -139,7 +139,7 @@ def test_a_member_that_repeats_anothers_key_is_refused_by_the_server() -> None:
         server.advertise(devices[1].pseudonym, stolen)
 
 
-def boxes_of(server: SecureSum, device: Device) -> Shares:
+def boxes_of(server: SecureSumServer, device: Device) -> Shares:
     found = answer(server, device)
     assert isinstance(found, Shares)
     return found

@@ -27,7 +27,7 @@ RARE = 1e-6
 """A true sampler fails a chi-square test below with this probability; seeds are fixed, so outcomes are too."""
 
 
-def law(sigma: float, reach: int) -> np.ndarray:
+def mechanism(sigma: float, reach: int) -> np.ndarray:
     x = np.arange(-reach, reach + 1)
     weights = np.exp(-(x**2) / (2 * sigma**2))
     return weights / weights.sum()
@@ -36,7 +36,7 @@ def law(sigma: float, reach: int) -> np.ndarray:
 def fits(draws: np.ndarray, sigma: float, cells: int) -> bool:
     """Chi-square of draws against the stated law, in cells of equal width; the tails make one cell each."""
     reach = math.ceil(12 * sigma)
-    probability = law(sigma, reach)
+    probability = mechanism(sigma, reach)
     edge = math.ceil(4 * sigma)
     width = max(1, 2 * edge // cells)
     marks = np.arange(-edge, edge + 1, width)

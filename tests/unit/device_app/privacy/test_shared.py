@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from device_app.privacy.clipping import Clipped, clip_elementwise
-from device_app.privacy.shared import PrivateParameter, SharedUpdate, shared_part
+from device_app.privacy.shared import PrivateParameterShared, SharedUpdate, shared_part
 from device_app.privacy.updates import LaplaceProtection
 from device_app.wire.releases import ModelEntry
 
@@ -23,13 +23,13 @@ def gradients(*names: str) -> dict[str, np.ndarray]:
 
 
 def test_an_update_with_a_private_parameter_cannot_be_made_and_the_error_names_it() -> None:
-    with pytest.raises(PrivateParameter, match=r"tensor g\.own\.bias: a private parameter stays on this device"):
+    with pytest.raises(PrivateParameterShared, match=r"tensor g\.own\.bias: a private parameter stays on this device"):
         SharedUpdate(gradients("gru.weight", "own.bias"), LSTUR)
 
 
 def test_a_reader_embedding_is_held_back_even_when_the_release_does_not_declare_it() -> None:
     for name in ("user_embedding", "user.user_embedding"):
-        with pytest.raises(PrivateParameter, match=rf"g\.{name}"):
+        with pytest.raises(PrivateParameterShared, match=rf"g\.{name}"):
             SharedUpdate(gradients(name), SILENT)
 
 

@@ -127,9 +127,9 @@ def test_only_bytes_that_were_paid_for_can_be_sealed_again(ledger: Ledger, datab
     again = reseal(paid, ledger)
     assert again.payload == sealed.payload
     assert again.charge.epsilon == 0
-    for parcel in (other_round, unpaid):
+    for item in (other_round, unpaid):
         with pytest.raises(ValueError, match="no charge in the ledger"):
-            reseal(parcel, ledger)
+            reseal(item, ledger)
     assert ledger.book.entries().total == 1
 
 

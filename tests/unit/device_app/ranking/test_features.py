@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from device_app.ranking.features import FEATURES, Situation, feature_columns, share_of_clicks
+from device_app.ranking.features import FEATURES, FeatureContext, feature_columns, share_of_clicks
 
 few = st.lists(st.integers(-3, 3), max_size=12)
 
@@ -23,7 +23,7 @@ def test_every_feature_lies_between_0_and_1_and_has_the_place_it_is_asked_for(
     column: list[int], clicked: list[int]
 ) -> None:
     names, rows = np.array(column, np.int64), np.array(clicked, np.int64)
-    seen = Situation(names, names, rows, rows, np.linspace(0, 1, len(names)), np.linspace(1, 0, len(names)))
+    seen = FeatureContext(names, names, rows, rows, np.linspace(0, 1, len(names)), np.linspace(1, 0, len(names)))
     for order in (tuple(FEATURES), tuple(reversed(FEATURES))):
         found = feature_columns(order, seen)
         assert found.shape == (len(names), len(FEATURES))

@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pytest
 
-from device_app.ranking.features import Situation
+from device_app.ranking.features import FeatureContext
 from device_app.ranking.history import left_padded
 from device_app.ranking.ranker import Ranker
 from device_app.ranking.session import GraphMismatch, GraphSession
@@ -60,9 +60,9 @@ NAMES = ("recency", "section_affinity")
 WEIGHTS = np.array([0.5, 0.25], np.float32)
 
 
-def beside(count: int, *, clicked: list[int]) -> Situation:
+def beside(count: int, *, clicked: list[int]) -> FeatureContext:
     """`count` candidates of sections 0, 1, 2, ... that are ever older, for a reader of the clicked sections."""
-    return Situation(
+    return FeatureContext(
         sections=np.arange(count, dtype=np.int64),
         topics=np.zeros(count, dtype=np.int64),
         clicked_sections=np.array(clicked, dtype=np.int64),
@@ -121,9 +121,9 @@ def test_ranking_400_candidates_with_features_takes_less_than_2_ms_of_cpu() -> N
     weights = {"beta": np.array(BETA, np.float32), "feature_weights": WEIGHTS}
     ranker = Ranker(GraphSession(feature_score_graph(256, 2), weights), name="r", features=NAMES)
     clicks, candidates = (draw.normal(size=(rows, 256)).astype(np.float32) for rows in (50, 400))
-    situation, taken = beside(400, clicked=list(range(50))), []
+    context_features, taken = beside(400, clicked=list(range(50))), []
     for _ in range(30):
         started = time.process_time()
-        ranker.score(clicks, candidates, situation)
+        ranker.score(clicks, candidates, context_features)
         taken.append(time.process_time() - started)
     assert min(taken) < 0.002

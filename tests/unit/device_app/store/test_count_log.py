@@ -8,86 +8,86 @@ from pathlib import Path
 
 import pytest
 
-from device_app.shelves import Shelves
 from device_app.store.count_log import CountTaken, CountWindow
+from device_app.stores import DeviceStores
 from tests.doubles.news import NOW
 
 DAY, MINUTE = timedelta(days=1), timedelta(minutes=1)
 
 
 @pytest.fixture
-def shelves(tmp_path: Path) -> Iterator[Shelves]:
-    shelves = Shelves(tmp_path / "device.sqlite")
-    yield shelves
-    shelves.close()
+def stores(tmp_path: Path) -> Iterator[DeviceStores]:
+    stores = DeviceStores(tmp_path / "device.sqlite")
+    yield stores
+    stores.close()
 
 
-def take(shelves: Shelves, window: CountWindow, name: str) -> None:
+def take(stores: DeviceStores, window: CountWindow, name: str) -> None:
     taken = CountTaken(name, window.since, window.until, len(window.displayed), len(window.clicked))
-    shelves.counted.take(taken)
+    stores.counted.take(taken)
 
 
-def test_a_window_holds_feeds_and_the_clicks_in_them(shelves: Shelves) -> None:
-    shelves.impressions.record("old", ["z"], NOW - 2 * DAY)
-    shelves.clicks.add("z", "old", NOW - 30 * MINUTE)  # an old feed, opened again
-    shelves.impressions.record("f", ["a", "b"], NOW - 60 * MINUTE)
-    shelves.clicks.add("a", "f", NOW - 59 * MINUTE)
-    shelves.clicks.add("a", None, NOW - 20 * MINUTE)  # found by searching
-    shelves.clicks.add("s", None, NOW - 20 * MINUTE)
-    window = shelves.counted.window(NOW, DAY)
+def test_a_window_holds_feeds_and_the_clicks_in_them(stores: DeviceStores) -> None:
+    stores.impressions.record("old", ["z"], NOW - 2 * DAY)
+    stores.clicks.add("z", "old", NOW - 30 * MINUTE)  # an old feed, opened again
+    stores.impressions.record("f", ["a", "b"], NOW - 60 * MINUTE)
+    stores.clicks.add("a", "f", NOW - 59 * MINUTE)
+    stores.clicks.add("a", None, NOW - 20 * MINUTE)  # found by searching
+    stores.clicks.add("s", None, NOW - 20 * MINUTE)
+    window = stores.counted.window(NOW, DAY)
     assert (window.since, window.until) == (NOW - DAY, NOW)
     assert (window.displayed, window.clicked) == ({"a", "b"}, {"a", "z"})
 
 
-def test_what_was_taken_is_in_no_later_window_and_what_came_since_is(shelves: Shelves) -> None:
-    shelves.impressions.record("f", ["a", "b"], NOW)
-    take(shelves, shelves.counted.window(NOW, DAY), "round-1")
-    again = shelves.counted.window(NOW + MINUTE, DAY)
+def test_what_was_taken_is_in_no_later_window_and_what_came_since_is(stores: DeviceStores) -> None:
+    stores.impressions.record("f", ["a", "b"], NOW)
+    take(stores, stores.counted.window(NOW, DAY), "round-1")
+    again = stores.counted.window(NOW + MINUTE, DAY)
     assert (again.since, again.displayed, again.clicked) == (NOW, frozenset(), frozenset())
-    shelves.clicks.add("a", "f", NOW + MINUTE)  # a late click on what was displayed before
-    shelves.impressions.record("g", ["b", "c"], NOW + MINUTE)
-    later = shelves.counted.window(NOW + MINUTE, DAY)
+    stores.clicks.add("a", "f", NOW + MINUTE)  # a late click on what was displayed before
+    stores.impressions.record("g", ["b", "c"], NOW + MINUTE)
+    later = stores.counted.window(NOW + MINUTE, DAY)
     assert (later.displayed, later.clicked) == ({"b", "c"}, {"a"})
-    take(shelves, later, "round-2")
-    assert [one.round for one in shelves.counted.list()] == ["round-2", "round-1"]
-    assert shelves.counted.list()[0].displayed == 2
+    take(stores, later, "round-2")
+    assert [one.round for one in stores.counted.list()] == ["round-2", "round-1"]
+    assert stores.counted.list()[0].displayed == 2
 
 
-def test_a_window_that_reaches_into_a_taken_one_is_refused_and_undone_with_its_payment(shelves: Shelves) -> None:
-    window = shelves.counted.window(NOW, DAY)
-    take(shelves, window, "round-1")
+def test_a_window_that_reaches_into_a_taken_one_is_refused_and_undone_with_its_payment(stores: DeviceStores) -> None:
+    window = stores.counted.window(NOW, DAY)
+    take(stores, window, "round-1")
 
     def pay() -> None:
-        with shelves.database.transaction():
-            shelves.preferences.set("paid", True)
-            take(shelves, window, "round-2")
+        with stores.database.transaction():
+            stores.preferences.set("paid", True)
+            take(stores, window, "round-2")
 
     with pytest.raises(ValueError, match="spent already"):
         pay()
-    assert shelves.preferences.get("paid") is None
-    assert len(shelves.counted.list()) == 1
+    assert stores.preferences.get("paid") is None
+    assert len(stores.counted.list()) == 1
 
 
-def test_a_clock_that_was_set_back_contributes_nothing_twice(shelves: Shelves) -> None:
-    shelves.impressions.record("f", ["a"], NOW)
-    take(shelves, shelves.counted.window(NOW, DAY), "round-1")
-    back = shelves.counted.window(NOW - 60 * MINUTE, DAY)
+def test_a_clock_that_was_set_back_contributes_nothing_twice(stores: DeviceStores) -> None:
+    stores.impressions.record("f", ["a"], NOW)
+    take(stores, stores.counted.window(NOW, DAY), "round-1")
+    back = stores.counted.window(NOW - 60 * MINUTE, DAY)
     assert (back.displayed, back.since) == (frozenset(), NOW)
 
 
-def test_erasing_forgets_what_was_taken_with_what_was_read(shelves: Shelves) -> None:
-    shelves.impressions.record("f", ["a"], NOW)
-    take(shelves, shelves.counted.window(NOW, DAY), "round-1")
-    shelves.erase()
-    window = shelves.counted.window(NOW, DAY)
-    assert (shelves.counted.list(), window.displayed) == ([], frozenset())
+def test_erasing_forgets_what_was_taken_with_what_was_read(stores: DeviceStores) -> None:
+    stores.impressions.record("f", ["a"], NOW)
+    take(stores, stores.counted.window(NOW, DAY), "round-1")
+    stores.erase()
+    window = stores.counted.window(NOW, DAY)
+    assert (stores.counted.list(), window.displayed) == ([], frozenset())
 
 
-def test_popularity_is_kept_with_what_was_shown_and_read_as_of_a_time(shelves: Shelves) -> None:
-    shelves.impressions.record("f", ["a", "b"], NOW, [0.5, -0.25])
-    shelves.impressions.record("g", ["a", "c"], NOW + MINUTE, [0.75, 0.0])
-    shelves.impressions.record("h", ["b"], NOW + 2 * MINUTE)  # a feed from before anything was counted
-    read = shelves.impressions.popularity_at
+def test_popularity_is_kept_with_what_was_shown_and_read_as_of_a_time(stores: DeviceStores) -> None:
+    stores.impressions.record("f", ["a", "b"], NOW, [0.5, -0.25])
+    stores.impressions.record("g", ["a", "c"], NOW + MINUTE, [0.75, 0.0])
+    stores.impressions.record("h", ["b"], NOW + 2 * MINUTE)  # a feed from before anything was counted
+    read = stores.impressions.popularity_at
     assert read(["a", "b", "c", "d"], NOW) == {"a": 0.5, "b": -0.25}
     assert read(["a", "b", "c", "d"], NOW + 5 * MINUTE) == {"a": 0.75, "b": -0.25, "c": 0.0}
     assert read(["a"], NOW - MINUTE) == {}

@@ -16,8 +16,8 @@ import pytest
 from device_app.errors import StoreBroken
 from device_app.store.clicks import Clicks
 from device_app.store.database import MIGRATIONS, Database, copy_of_new
-from device_app.store.impressions import Impressions
-from device_app.store.ledger_book import LedgerBook, LedgerEntry
+from device_app.store.impressions import ImpressionStore
+from device_app.store.ledger_entries import LedgerEntry, LedgerRepository
 from device_app.store.preferences import Preferences
 from device_app.store.report_memo import Memo, ReportMemo
 
@@ -67,7 +67,7 @@ def test_an_older_database_keeps_its_rows_when_it_is_migrated(tmp_path: Path, mo
         first.close()
     migrated = Database(path)
     assert [click.news_id for click in Clicks(migrated).recent()] == ["N1"]
-    assert LedgerBook(migrated).total("reports") == 0
+    assert LedgerRepository(migrated).total("reports") == 0
     migrated.close()
 
 
@@ -148,7 +148,7 @@ def test_a_copy_that_was_cut_off_leaves_no_database(tmp_path: Path, monkeypatch:
 
 
 def test_memory_of_rows_is_dropped_when_they_are_taken_back(database: Database, now: datetime) -> None:
-    impressions, memo = Impressions(database), ReportMemo(database)
+    impressions, memo = ImpressionStore(database), ReportMemo(database)
     impressions.record("f1", ["A", "B"], now)
     memo.keep(Memo("r1", b"{}", ((0.5,),), 1, now))
     assert (impressions.seen(now), memo.latest() is not None) == ({"A", "B"}, True)
@@ -168,7 +168,7 @@ def test_memory_of_rows_is_dropped_when_they_are_taken_back(database: Database, 
 
 
 def test_a_transaction_that_raises_leaves_nothing(database: Database) -> None:
-    book = LedgerBook(database)
+    book = LedgerRepository(database)
 
     def append_then_fail() -> None:
         with database.transaction():
@@ -195,12 +195,12 @@ def test_a_transaction_waits_for_the_disk_and_a_quick_one_does_not_whatever_went
 def test_what_must_be_durable_cannot_hide_in_a_quick_transaction(database: Database) -> None:
     def charge_quickly() -> None:
         with database.quick_transaction():
-            LedgerBook(database).append(charge(1.0))
+            LedgerRepository(database).append(charge(1.0))
 
     with pytest.raises(RuntimeError, match="must be on the disk"):
         charge_quickly()
-    assert LedgerBook(database).total("reports") == 0
-    LedgerBook(database).append(charge(1.0))
+    assert LedgerRepository(database).total("reports") == 0
+    LedgerRepository(database).append(charge(1.0))
 
 
 def test_writing_outside_a_transaction_is_a_mistake(database: Database) -> None:
@@ -269,18 +269,18 @@ def test_a_click_survives_a_kill_right_after_it_was_answered(tmp_path: Path) -> 
 
 
 def test_erasing_leaves_the_spent_budget_and_no_trace_of_the_reader(database: Database, make_card) -> None:  # type: ignore[no-untyped-def]
-    from device_app.store.news_shelf import NewsShelf
+    from device_app.store.news import NewsStore
 
-    NewsShelf(database).put_cards([make_card("N-zanzibar", title="Zanzibar unmistakable")], NOW)
+    NewsStore(database).put_cards([make_card("N-zanzibar", title="Zanzibar unmistakable")], NOW)
     Clicks(database).add("N-zanzibar", "f1", NOW)
     Preferences(database).set("sections", ["zanzibar"])
-    LedgerBook(database).append(charge(50.0))
+    LedgerRepository(database).append(charge(50.0))
     database.erase()
     assert Clicks(database).count() == 0
     assert Clicks(database).latest_id() == 0
     assert Preferences(database).get("sections") is None
-    assert LedgerBook(database).total("reports") == 50
-    assert LedgerBook(database).entries().rows[0].subject == ""
+    assert LedgerRepository(database).total("reports") == 50
+    assert LedgerRepository(database).entries().rows[0].subject == ""
     for file in database.path.parent.iterdir():
         if file.is_file():
             assert b"anzibar" not in file.read_bytes(), file.name

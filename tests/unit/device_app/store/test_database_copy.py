@@ -72,9 +72,9 @@ def test_what_is_written_while_a_copy_is_made_waits_for_nothing_and_is_in_the_ne
     assert held_by(copy, "click") == 203
 
 
-@pytest.mark.parametrize("looks", [0, 1, 2, 5])
+@pytest.mark.parametrize("polls", [0, 1, 2, 5])
 def test_a_copy_that_is_given_up_leaves_nothing_and_the_last_one_stays(
-    database: Database, now: datetime, looks: int
+    database: Database, now: datetime, polls: int
 ) -> None:
     for number in range(200):
         Clicks(database).add(f"N{number}" + "x" * 8_000, "f", now)
@@ -84,7 +84,7 @@ def test_a_copy_that_is_given_up_leaves_nothing_and_the_last_one_stays(
 
     def stopped() -> bool:
         seen.append(1)
-        return len(seen) > looks
+        return len(seen) > polls
 
     with pytest.raises(CopyStopped):
         copy.make(now, '{"other": 1}', stopped)

@@ -13,9 +13,9 @@ from device_app.store import byte_log
 from device_app.store.blobs import Blobs
 from device_app.store.byte_log import BODY_KEPT_BYTES, ByteLog, Departure
 from device_app.store.database import Database
-from device_app.store.ledger_book import LedgerBook, LedgerEntry
+from device_app.store.ledger_entries import LedgerEntry, LedgerRepository
 from device_app.store.outbox import Outbox
-from device_app.store.release_shelf import ReleaseShelf
+from device_app.store.releases import InstalledReleases
 from device_app.store.report_memo import Memo, ReportMemo
 
 DAY = timedelta(days=1)
@@ -30,7 +30,7 @@ def charge(at: datetime, epsilon: float, channel: str = "reports", payload: str 
 
 
 def test_the_ledger_sums_by_channel_since_and_by_day(database: Database, now: datetime) -> None:
-    book = LedgerBook(database)
+    book = LedgerRepository(database)
     for entry in (charge(now - DAY, 50), charge(now, 10), charge(now, 5), charge(now, 7, "training", "cd")):
         book.append(entry)
     assert book.spent("reports", now) == 15
@@ -74,17 +74,17 @@ def put(outbox: Outbox, now: datetime, subject: str = "round-1", payload: bytes 
 
 def test_a_parcel_waits_byte_for_byte_until_done_over_a_restart(tmp_path: Path, now: datetime) -> None:
     first = Database(tmp_path / "device.sqlite")
-    parcel_id = put(Outbox(first), now)
-    assert put(Outbox(first), now, payload=b"other bytes for the same round") == parcel_id
-    Outbox(first).fail(parcel_id, "no answer in time", now + timedelta(minutes=5))
+    item_id = put(Outbox(first), now)
+    assert put(Outbox(first), now, payload=b"other bytes for the same round") == item_id
+    Outbox(first).fail(item_id, "no answer in time", now + timedelta(minutes=5))
     first.close()
     again = Database(tmp_path / "device.sqlite")
     outbox = Outbox(again)
     assert outbox.due(now) == []
-    (parcel,) = outbox.due(now + timedelta(minutes=5))
-    assert (parcel.payload, parcel.sha256) == (b"\x00bytes", sha256(b"\x00bytes").hexdigest())
-    assert (parcel.attempts, parcel.trouble, parcel.expires_at) == (1, "no answer in time", now + DAY)
-    outbox.done(parcel.id)
+    (item,) = outbox.due(now + timedelta(minutes=5))
+    assert (item.payload, item.sha256) == (b"\x00bytes", sha256(b"\x00bytes").hexdigest())
+    assert (item.attempts, item.trouble, item.expires_at) == (1, "no answer in time", now + DAY)
+    outbox.done(item.id)
     assert outbox.waiting() == []
     again.close()
 
@@ -184,10 +184,10 @@ def test_only_old_unused_blobs_are_pruned(tmp_path: Path) -> None:
 
 
 def test_another_key_is_never_pinned_over_the_first(database: Database, now: datetime) -> None:
-    shelf = ReleaseShelf(database)
-    assert shelf.pinned_key() is None
-    shelf.pin(b"k" * 32, now)
-    shelf.pin(b"k" * 32, now)
+    store = InstalledReleases(database)
+    assert store.pinned_key() is None
+    store.pin(b"k" * 32, now)
+    store.pin(b"k" * 32, now)
     with pytest.raises(ValueError, match="another key"):
-        shelf.pin(b"x" * 32, now)
-    assert shelf.pinned_key() == b"k" * 32
+        store.pin(b"x" * 32, now)
+    assert store.pinned_key() == b"k" * 32

@@ -10,19 +10,19 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from device_app.errors import UnknownNews
+from device_app.errors import NewsNotHere
 from device_app.store.clicks import Clicks
 from device_app.store.database import Database
-from device_app.store.feeds import FEEDS_KEPT, Feeds, KeptFeed
-from device_app.store.front_page import FrontPage, PulledShards
-from device_app.store.impressions import Impressions
+from device_app.store.default_list import DefaultListStore, PulledShards
+from device_app.store.feeds import FEEDS_KEPT, FeedStore, KeptFeed
+from device_app.store.impressions import ImpressionStore
 from device_app.store.moment import from_us, to_us
-from device_app.store.news_shelf import NewsShelf
+from device_app.store.news import NewsStore
 from device_app.store.opinions import Feedback, Stances
 from device_app.store.participations import Participation, Participations
 from device_app.store.preferences import Preferences
 from device_app.store.search_index import SearchIndex
-from device_app.store.timings import TIMINGS_KEPT, Timings
+from device_app.store.timings import TIMINGS_KEPT, TimingStore
 
 MINUTE = timedelta(minutes=1)
 
@@ -63,13 +63,13 @@ def test_a_deleted_click_is_gone_and_its_id_is_not_given_again(database: Databas
 def test_history_search_finds_words_in_any_case_and_script_and_pages(
     database: Database, now: datetime, make_card
 ) -> None:  # type: ignore[no-untyped-def]
-    shelf, clicks = NewsShelf(database), Clicks(database)
+    store, clicks = NewsStore(database), Clicks(database)
     cards = [
         make_card("A", "Straße gesperrt: Ölpreis steigt"),
         make_card("B", "اخبار الميناء"),
         make_card("C", "100% _sure_"),
     ]
-    shelf.put_cards(cards, now)
+    store.put_cards(cards, now)
     for number, news_id in enumerate(["A", "B", "C", "gone"]):
         clicks.add(news_id, "f", now + number * MINUTE)
     assert [click.news_id for click in clicks.search("STRASSE ölpreis").rows] == ["A"]
@@ -86,7 +86,7 @@ def test_history_search_finds_words_in_any_case_and_script_and_pages(
 
 
 def test_training_sees_whole_feeds_that_were_clicked_in(database: Database, now: datetime) -> None:
-    clicks, impressions = Clicks(database), Impressions(database)
+    clicks, impressions = Clicks(database), ImpressionStore(database)
     impressions.record("f1", ["A", "B", "C"], now)
     impressions.record("f2", ["D", "E"], now + MINUTE)
     impressions.record("f3", ["F", "A"], now + 2 * MINUTE)
@@ -105,64 +105,64 @@ def test_training_sees_whole_feeds_that_were_clicked_in(database: Database, now:
 
 
 def test_vectors_come_back_exactly_in_order_with_a_mask(database: Database, now: datetime, make_card) -> None:  # type: ignore[no-untyped-def]
-    shelf = NewsShelf(database)
+    store = NewsStore(database)
     rows = unit_rows(3)
-    shelf.put([make_card("A"), make_card("B"), make_card("C")], rows, "enc", now)
-    mask, found = shelf.vectors(["C", "X", "A", "C"], "enc")
+    store.put([make_card("A"), make_card("B"), make_card("C")], rows, "enc", now)
+    mask, found = store.vectors(["C", "X", "A", "C"], "enc")
     assert mask.tolist() == [True, False, True, True]
     assert found.dtype == np.float32
     np.testing.assert_array_equal(found, np.stack([rows[2], np.zeros(256), rows[0], rows[2]]))
-    assert shelf.vectors(["A"], "other")[1].shape == (1, 0)
-    assert shelf.vectors([], "enc")[1].shape == (0, 0)
-    assert shelf.without_vector("other") == ["A", "B", "C"]
+    assert store.vectors(["A"], "other")[1].shape == (1, 0)
+    assert store.vectors([], "enc")[1].shape == (0, 0)
+    assert store.without_vector("other") == ["A", "B", "C"]
 
 
 def test_the_shelf_refuses_vectors_that_do_not_fit(database: Database, now: datetime, make_card) -> None:  # type: ignore[no-untyped-def]
-    shelf = NewsShelf(database)
+    store = NewsStore(database)
     with pytest.raises(ValueError, match=r"\(2, 256\) for 1 cards"):
-        shelf.put([make_card("A")], unit_rows(2), "enc", now)
+        store.put([make_card("A")], unit_rows(2), "enc", now)
     with pytest.raises(ValueError, match="not finite"):
-        shelf.put([make_card("A")], np.full((1, 256), np.nan, np.float32), "enc", now)
-    assert shelf.count() == 0
+        store.put([make_card("A")], np.full((1, 256), np.nan, np.float32), "enc", now)
+    assert store.count() == 0
 
 
 def test_cards_are_replaced_searched_and_unknown_ones_named(database: Database, now: datetime, make_card) -> None:  # type: ignore[no-untyped-def]
-    shelf = NewsShelf(database)
-    shelf.put_cards([make_card("A", "Old headline"), make_card("B", "Rain", published_at=now + MINUTE)], now)
-    shelf.put_cards([make_card("A", "New headline")], now)
-    assert shelf.card("A").title == "New headline"
-    assert [card.id for card in shelf.cards(["B", "X", "A"])] == ["B", "A"]
+    store = NewsStore(database)
+    store.put_cards([make_card("A", "Old headline"), make_card("B", "Rain", published_at=now + MINUTE)], now)
+    store.put_cards([make_card("A", "New headline")], now)
+    assert store.card("A").title == "New headline"
+    assert [card.id for card in store.cards(["B", "X", "A"])] == ["B", "A"]
     index = SearchIndex(database)
     assert index.find("ports strike") == ["B", "A"]
     assert index.find(" ") == []
     assert index.find("old") == []
-    assert shelf.missing(["A", "X"]) == ["X"]
-    with pytest.raises(UnknownNews, match="'X'"):
-        shelf.card("X")
+    assert store.missing(["A", "X"]) == ["X"]
+    with pytest.raises(NewsNotHere, match="'X'"):
+        store.card("X")
 
 
 def test_bodies_are_kept_for_known_news_only(database: Database, now: datetime, make_card) -> None:  # type: ignore[no-untyped-def]
-    shelf = NewsShelf(database)
-    shelf.put_cards([make_card("A")], now)
-    shelf.put_bodies({"A": "First.\n\nSecond.", "X": "nobody's"})
-    assert shelf.body("A") == "First.\n\nSecond."
-    assert shelf.body("X") is None
-    assert shelf.without_body(["X", "A"]) == ["X"]
+    store = NewsStore(database)
+    store.put_cards([make_card("A")], now)
+    store.put_bodies({"A": "First.\n\nSecond.", "X": "nobody's"})
+    assert store.body("A") == "First.\n\nSecond."
+    assert store.body("X") is None
+    assert store.without_body(["X", "A"]) == ["X"]
 
 
 def test_pruning_keeps_what_the_reader_clicked_liked_or_saved(database: Database, now: datetime, make_card) -> None:  # type: ignore[no-untyped-def]
-    shelf = NewsShelf(database)
+    store = NewsStore(database)
     ids = ["clicked", "saved", "asked", "old", "new"]
-    shelf.put([make_card(one) for one in ids[:4]], unit_rows(4), "enc", now)
-    shelf.put_bodies({"old": "text"})
-    shelf.put_cards([make_card("new")], now + MINUTE)
+    store.put([make_card(one) for one in ids[:4]], unit_rows(4), "enc", now)
+    store.put_bodies({"old": "text"})
+    store.put_cards([make_card("new")], now + MINUTE)
     Clicks(database).add("clicked", "f", now)
     Feedback(database).react("saved", "save", now)
-    assert shelf.prune(now + MINUTE, keep=["asked"]) == 1
-    assert shelf.missing(ids) == ["old"]
-    assert shelf.body("old") is None
-    assert shelf.vectors(["old"], "enc")[0].tolist() == [False]
-    assert shelf.prune_vectors({"another"}) == 3
+    assert store.prune(now + MINUTE, keep=["asked"]) == 1
+    assert store.missing(ids) == ["old"]
+    assert store.body("old") is None
+    assert store.vectors(["old"], "enc")[0].tolist() == [False]
+    assert store.prune_vectors({"another"}) == 3
 
 
 def test_like_and_less_exclude_each_other_and_save_stands_beside(database: Database, now: datetime) -> None:
@@ -188,7 +188,7 @@ def test_a_name_is_followed_or_blocked_never_both(database: Database, now: datet
 
 
 def test_the_last_hundred_feeds_stay(database: Database, now: datetime) -> None:
-    feeds = Feeds(database)
+    feeds = FeedStore(database)
     assert feeds.last() is None
     for number in range(FEEDS_KEPT + 3):
         feeds.save(KeptFeed(f"f{number}", now + number * MINUTE, "{}"))
@@ -200,7 +200,7 @@ def test_the_last_hundred_feeds_stay(database: Database, now: datetime) -> None:
 
 
 def test_the_last_thousand_timings_stay_newest_first(database: Database, now: datetime) -> None:
-    timings = Timings(database)
+    timings = TimingStore(database)
     with database.quick_transaction():
         for number in range(TIMINGS_KEPT + 5):
             timings.record("feed", {"rank": float(number)}, {"search": 0.5}, now)
@@ -231,10 +231,10 @@ def test_preferences_hold_json_and_forget(database: Database) -> None:
 
 
 def test_front_and_shards_are_replaced(database: Database, now: datetime) -> None:
-    front, shards = FrontPage(database), PulledShards(database)
-    assert front.current() is None
-    front.keep(etag="7", release="r1", encoder="e", news_ids=["B", "A"], at=now)
-    kept = front.current()
+    default_list, shards = DefaultListStore(database), PulledShards(database)
+    assert default_list.current() is None
+    default_list.keep(etag="7", release="r1", encoder="e", news_ids=["B", "A"], at=now)
+    kept = default_list.current()
     assert kept is not None
     assert (kept.etag, kept.news_ids) == ("7", ("B", "A"))
     shards.add("e2", "2026-11-20.1", "ab")
@@ -272,16 +272,16 @@ def test_fifty_recent_clicks_with_vectors_are_read_within_a_few_milliseconds(
     make_card,  # type: ignore[no-untyped-def]
 ) -> None:
     # Measured 0.3 ms on an idle core; the bound leaves room for a busy machine.
-    shelf, clicks = NewsShelf(database), Clicks(database)
+    store, clicks = NewsStore(database), Clicks(database)
     ids = [f"N{number}" for number in range(2_000)]
-    shelf.put([make_card(one) for one in ids], unit_rows(2_000), "enc", now)
+    store.put([make_card(one) for one in ids], unit_rows(2_000), "enc", now)
     with database.transaction():
         for number, news_id in enumerate(ids[:500]):
             clicks.add(news_id, "f", now + number * MINUTE)
     best_ms = float("inf")
     for _ in range(20):
         started = time.perf_counter()
-        mask, _ = shelf.vectors([click.news_id for click in clicks.recent()], "enc")
+        mask, _ = store.vectors([click.news_id for click in clicks.recent()], "enc")
         best_ms = min(best_ms, (time.perf_counter() - started) * 1_000)
         assert mask.all()
     assert best_ms < 5

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from device_app.store.clicks import Clicks
 from device_app.store.database import Database
-from device_app.store.news_shelf import NewsShelf
+from device_app.store.news import NewsStore
 from device_app.store.search_index import SearchIndex, match_of
 from device_app.wire.news import NewsCard
 
@@ -53,12 +53,12 @@ def found_by_hand(query: str, texts: dict[str, str]) -> set[str]:
 def test_the_index_finds_what_a_comparison_word_by_word_finds(
     database: Database, now: datetime, make_card, texts: list[str], asked: list[str]
 ) -> None:  # type: ignore[no-untyped-def]
-    shelf, index = NewsShelf(database), SearchIndex(database)
+    store, index = NewsStore(database), SearchIndex(database)
     cards = {
         f"N{at}": make_card(f"N{at}", text, abstract="", publisher="", section="s", topic="t")
         for at, text in enumerate(texts)
     }
-    shelf.put_cards(cards.values(), now)
+    store.put_cards(cards.values(), now)
     whole = {id: f"{card.title}\n\n\ns\nt" for id, card in cards.items()}
     query = " ".join(asked)
     assert set(index.find(query)) == found_by_hand(query, whole)
@@ -67,25 +67,25 @@ def test_the_index_finds_what_a_comparison_word_by_word_finds(
 
 
 def test_a_text_is_found_once_it_is_here_and_a_title_weighs_more(database: Database, now: datetime, make_card) -> None:  # type: ignore[no-untyped-def]
-    shelf, index = NewsShelf(database), SearchIndex(database)
-    shelf.put_cards([make_card("A", "Harvest late"), make_card("B", "Volcano wakes")], now)
+    store, index = NewsStore(database), SearchIndex(database)
+    store.put_cards([make_card("A", "Harvest late"), make_card("B", "Volcano wakes")], now)
     assert index.find("volcano") == ["B"]
-    shelf.put_bodies({"A": "Ash from the volcano darkens the fields. " + "Farmers wait. " * 40})
+    store.put_bodies({"A": "Ash from the volcano darkens the fields. " + "Farmers wait. " * 40})
     assert index.find("volcano") == ["B", "A"]
     assert index.find("volc ash") == ["A"]
-    shelf.put_bodies({"A": "Rain."})
+    store.put_bodies({"A": "Rain."})
     assert index.find("volcano") == ["B"]
 
 
 def test_pruned_and_changed_news_is_not_found_any_more(database: Database, now: datetime, make_card) -> None:  # type: ignore[no-untyped-def]
-    shelf, index = NewsShelf(database), SearchIndex(database)
-    shelf.put_cards([make_card("A", "Volcano wakes"), make_card("B", "Volcano sleeps")], now)
+    store, index = NewsStore(database), SearchIndex(database)
+    store.put_cards([make_card("A", "Volcano wakes"), make_card("B", "Volcano sleeps")], now)
     assert index.catch_up(1) == 1
     assert index.catch_up() == 1
-    shelf.put_cards([make_card("B", "Glacier melts")], now)
+    store.put_cards([make_card("B", "Glacier melts")], now)
     assert index.find("volcano") == ["A"]
     Clicks(database).add("B", "f", now)
-    assert shelf.prune(now + timedelta(days=1)) == 1
+    assert store.prune(now + timedelta(days=1)) == 1
     assert index.find("volcano") == []
     assert index.find("glacier") == ["B"]
     index.tidy()
@@ -99,12 +99,12 @@ def test_no_word_of_a_query_is_a_command_to_the_index() -> None:
 
 
 def test_erasing_leaves_no_word_of_the_news_in_the_index(database: Database, now: datetime, make_card) -> None:  # type: ignore[no-untyped-def]
-    shelf, index = NewsShelf(database), SearchIndex(database)
+    store, index = NewsStore(database), SearchIndex(database)
     cards: list[NewsCard] = [make_card(f"N{at}", f"Quokka number {at}") for at in range(50)]
-    shelf.put_cards(cards, now)
+    store.put_cards(cards, now)
     assert len(index.find("quokka")) == 50
     database.erase()
     for file in database.path.parent.iterdir():
         assert b"uokka" not in file.read_bytes(), file.name
-    shelf.put_cards(cards[:2], now)
+    store.put_cards(cards[:2], now)
     assert set(index.find("quokka")) == {"N0", "N1"}

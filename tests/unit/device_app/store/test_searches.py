@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from device_app.shelves import Shelves
 from device_app.store.database import Database
 from device_app.store.late_database import LateDatabase
 from device_app.store.opinions import Stances
-from device_app.store.searches import SEARCH_MIGRATIONS, Meaning, Searches
+from device_app.store.searches import SEARCH_MIGRATIONS, Searches, SearchVector
+from device_app.stores import DeviceStores
 
 MINUTE = timedelta(minutes=1)
 
@@ -43,7 +43,7 @@ def test_a_search_is_saved_once_listed_and_deleted_with_its_vector(store: LateDa
     assert searches.save("ships in port", now + MINUTE) == first
     assert first.words == "ships in port"
     vector = np.array([0.6, 0.8], np.float32)
-    searches.keep_meaning(Meaning("search", first.words, "enc", vector, now))
+    searches.keep_meaning(SearchVector("search", first.words, "enc", vector, now))
     np.testing.assert_array_equal(searches.meanings("enc")["search", first.words].vector, vector)
     assert searches.meanings("other") == {}
     searches.looked("ships in port", now + MINUTE)
@@ -88,22 +88,22 @@ def test_what_an_earlier_version_followed_moves_to_the_views_own_store(tmp_path:
     Stances(earlier).set("topic", "ports", "follow", now)
     earlier.close()
     for _ in range(2):
-        shelves = Shelves(path)
-        assert shelves.stances.followed() == {("topic", "ports")}
-        assert shelves.stances.followed_topics() == [("ports", now)]
-        assert shelves.database.number("SELECT count(*) FROM stance") == 0
-        shelves.close()
+        stores = DeviceStores(path)
+        assert stores.stances.followed() == {("topic", "ports")}
+        assert stores.stances.followed_topics() == [("ports", now)]
+        assert stores.database.number("SELECT count(*) FROM stance") == 0
+        stores.close()
 
 
 def test_erasing_a_device_erases_both_views(tmp_path: Path, now: datetime) -> None:
-    shelves = Shelves(tmp_path / "device.sqlite")
-    shelves.searches.save("axolotl pond", now)
-    shelves.stances.set("topic", "axolotls", "follow", now)
-    shelves.clicks.add("N1", "f", now)
-    shelves.erase()
-    assert shelves.searches.saved() == []
-    assert shelves.stances.followed() == set()
-    assert shelves.clicks.count() == 0
-    shelves.close()
+    stores = DeviceStores(tmp_path / "device.sqlite")
+    stores.searches.save("axolotl pond", now)
+    stores.stances.set("topic", "axolotls", "follow", now)
+    stores.clicks.add("N1", "f", now)
+    stores.erase()
+    assert stores.searches.saved() == []
+    assert stores.stances.followed() == set()
+    assert stores.clicks.count() == 0
+    stores.close()
     for file in (tmp_path / "views").iterdir():
         assert b"axolotl" not in file.read_bytes(), file.name

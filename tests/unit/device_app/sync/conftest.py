@@ -18,7 +18,7 @@ from onnx import TensorProto, helper
 
 from device_app.store.byte_log import ByteLog
 from device_app.store.database import Database
-from device_app.uplink.http import Door
+from device_app.uplink.http import HttpClient
 from device_app.wire.chain import ChainedRelease, ReleaseChain, next_head
 from device_app.wire.ids import release_number, short_release
 from device_app.wire.news import NewsCard
@@ -69,8 +69,8 @@ class FakeBackend:
     key: Ed25519PrivateKey = field(default_factory=Ed25519PrivateKey.generate)
     blobs: dict[str, bytes] = field(default_factory=dict)
     signed: SignedManifest | None = None
-    front_ids: tuple[str, ...] = ("A", "B")
-    front_etag: str = "pool-1"
+    default_list_ids: tuple[str, ...] = ("A", "B")
+    default_list_etag: str = "pool-1"
     shards: dict[str, tuple[ShardRef, bytes, list[str]]] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
     spoiled: dict[str, bytes] = field(default_factory=dict)
@@ -134,12 +134,12 @@ class FakeBackend:
         ref = ShardRef(name=name, blob=BlobRef(sha256=sha256(blob).hexdigest(), size_bytes=len(blob)), count=len(ids))
         self.shards[name] = (ref, blob, ids)
 
-    def front(self) -> RecallAnswer:
+    def default_list(self) -> RecallAnswer:
         return RecallAnswer(
             release="r1",
             encoder="enc-1",
-            candidates=tuple(card(one) for one in self.front_ids),
-            vectors=pack(quantise(np.eye(len(self.front_ids), D, dtype=np.float32))),
+            candidates=tuple(card(one) for one in self.default_list_ids),
+            vectors=pack(quantise(np.eye(len(self.default_list_ids), D, dtype=np.float32))),
         )
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
@@ -164,10 +164,10 @@ class FakeBackend:
             content = self.blobs.get(path.rsplit("/", 1)[1])
             return httpx.Response(404) if content is None else httpx.Response(200, content=content)
         if path == "/v1/news/front":
-            if etag == f'"{self.front_etag}"':
+            if etag == f'"{self.default_list_etag}"':
                 return httpx.Response(304)
-            headers = {"etag": f'"{self.front_etag}"'}
-            return httpx.Response(200, headers=headers, content=self.front().model_dump_json())
+            headers = {"etag": f'"{self.default_list_etag}"'}
+            return httpx.Response(200, headers=headers, content=self.default_list().model_dump_json())
         if path.endswith("/vectors"):
             release = f"r{path.split('/')[3]}"
             listed = ShardList(release=release, encoder="enc-2", shards=tuple(one[0] for one in self.shards.values()))
@@ -184,8 +184,8 @@ def backend() -> FakeBackend:
 
 
 @pytest.fixture
-def door(database: Database, backend: FakeBackend) -> Iterator[Door]:
-    opened = Door("http://backend.example", ByteLog(database), lambda: NOW, httpx.MockTransport(backend))
+def client(database: Database, backend: FakeBackend) -> Iterator[HttpClient]:
+    opened = HttpClient("http://backend.example", ByteLog(database), lambda: NOW, httpx.MockTransport(backend))
     yield opened
     opened.close()
 

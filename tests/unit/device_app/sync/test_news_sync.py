@@ -1,4 +1,4 @@
-"""The common list and the vector shards: the same requests for every reader."""
+"""The default list and the vector shards: the same requests for every reader."""
 
 from __future__ import annotations
 
@@ -13,52 +13,54 @@ from device_app.errors import AnswerMalformed, BackendUnreachable, NoRelease, Re
 from device_app.store.byte_log import ByteLog
 from device_app.store.clicks import Clicks
 from device_app.store.database import Database
-from device_app.store.front_page import FrontPage, PulledShards
-from device_app.store.news_shelf import NewsShelf
-from device_app.store.release_shelf import ReleaseShelf
-from device_app.sync.front import FrontSync
+from device_app.store.default_list import DefaultListStore, PulledShards
+from device_app.store.news import NewsStore
+from device_app.store.releases import InstalledReleases
+from device_app.sync.default_list import DefaultListSync
 from device_app.sync.releases import ReleaseSync
 from device_app.sync.vectors import VectorSync
-from device_app.uplink.http import Door
+from device_app.uplink.http import HttpClient
 from device_app.wire.news import NewsCard
 
 D = 8
 
 
 @pytest.fixture
-def front_sync(door: Door, database: Database, now: datetime) -> FrontSync:
-    return FrontSync(door, FrontPage(database), NewsShelf(database), ReleaseShelf(database), lambda: now)
+def default_list_sync(client: HttpClient, database: Database, now: datetime) -> DefaultListSync:
+    return DefaultListSync(
+        client, DefaultListStore(database), NewsStore(database), InstalledReleases(database), lambda: now
+    )
 
 
-def vector_sync(door: Door, database: Database, now: datetime) -> VectorSync:
-    return VectorSync(door, NewsShelf(database), PulledShards(database), ReleaseShelf(database), lambda: now)
+def vector_sync(client: HttpClient, database: Database, now: datetime) -> VectorSync:
+    return VectorSync(client, NewsStore(database), PulledShards(database), InstalledReleases(database), lambda: now)
 
 
-def install(door: Door, database: Database, now: datetime) -> None:
-    ReleaseSync(door, ReleaseShelf(database), lambda: now).refresh()
+def install(client: HttpClient, database: Database, now: datetime) -> None:
+    ReleaseSync(client, InstalledReleases(database), lambda: now).refresh()
 
 
 def test_the_list_is_kept_with_cards_and_vectors_and_asked_for_by_etag(
-    front_sync: FrontSync,
-    door: Door,
+    default_list_sync: DefaultListSync,
+    client: HttpClient,
     database: Database,
     backend,
     now: datetime,  # type: ignore[no-untyped-def]
 ) -> None:
     with pytest.raises(NoRelease):
-        front_sync.refresh()
+        default_list_sync.refresh()
     backend.publish("r1")
-    install(door, database, now)
-    answer = front_sync.refresh()
+    install(client, database, now)
+    answer = default_list_sync.refresh()
     assert answer is not None
     assert [card.id for card in answer.candidates] == ["A", "B"]
-    mask, vectors = NewsShelf(database).vectors(["B"], "enc-1")
+    mask, vectors = NewsStore(database).vectors(["B"], "enc-1")
     assert mask.all()
     np.testing.assert_allclose(vectors, np.eye(2, D)[1:], atol=1e-6)
-    assert front_sync.refresh() is None
-    backend.front_ids, backend.front_etag = ("B", "C"), "pool-2"
-    assert front_sync.refresh() is not None
-    kept = FrontPage(database).current()
+    assert default_list_sync.refresh() is None
+    backend.default_list_ids, backend.default_list_etag = ("B", "C"), "pool-2"
+    assert default_list_sync.refresh() is not None
+    kept = DefaultListStore(database).current()
     assert kept is not None
     assert (kept.news_ids, kept.etag) == (("B", "C"), "pool-2")
     urls = {row.url for row in ByteLog(database).entries().rows if "front" in row.url}
@@ -66,52 +68,52 @@ def test_the_list_is_kept_with_cards_and_vectors_and_asked_for_by_etag(
 
 
 def test_a_list_whose_cards_are_gone_is_pulled_whole_again(
-    front_sync: FrontSync,
-    door: Door,
+    default_list_sync: DefaultListSync,
+    client: HttpClient,
     database: Database,
     backend,
     now: datetime,  # type: ignore[no-untyped-def]
 ) -> None:
     backend.publish("r1")
-    install(door, database, now)
-    front_sync.refresh()
+    install(client, database, now)
+    default_list_sync.refresh()
     with database.transaction():
         database.write("DELETE FROM news WHERE id = 'A'")
-    assert front_sync.refresh() is not None
-    assert NewsShelf(database).missing(["A", "B"]) == []
+    assert default_list_sync.refresh() is not None
+    assert NewsStore(database).missing(["A", "B"]) == []
 
 
 def test_a_malformed_list_leaves_the_old_one(
-    front_sync: FrontSync,
-    door: Door,
+    default_list_sync: DefaultListSync,
+    client: HttpClient,
     database: Database,
     backend,
     now: datetime,  # type: ignore[no-untyped-def]
 ) -> None:
     backend.publish("r1")
-    install(door, database, now)
-    front_sync.refresh()
-    whole = backend.front()
+    install(client, database, now)
+    default_list_sync.refresh()
+    whole = backend.default_list()
     for spoiled in (whole.model_copy(update={"candidates": whole.candidates[:1]}), None):
         body = b"[]" if spoiled is None else spoiled.model_dump_json().encode()
         backend.spoiled = {"/v1/news/front": body}
         with pytest.raises(AnswerMalformed):
-            front_sync.refresh()
-    kept = FrontPage(database).current()
+            default_list_sync.refresh()
+    kept = DefaultListStore(database).current()
     assert kept is not None
     assert kept.news_ids == ("A", "B")
 
 
-def to_new_encoder(door: Door, database: Database, backend, now: datetime) -> np.ndarray:  # type: ignore[no-untyped-def]
+def to_new_encoder(client: HttpClient, database: Database, backend, now: datetime) -> np.ndarray:  # type: ignore[no-untyped-def]
     """A device that met enc-1, then a release with enc-2 and two shards of four news."""
     backend.publish("r1")
-    install(door, database, now)
-    assert vector_sync(door, database, now).refresh() == 0
+    install(client, database, now)
+    assert vector_sync(client, database, now).refresh() == 0
     vectors = np.random.default_rng(1).standard_normal((4, D)).astype(np.float32)
     backend.add_shard("2026-11-19.0", ["A", "B"], vectors[:2])
     backend.add_shard("2026-11-20.0", ["C", "D"], vectors[2:])
     backend.publish("r2", encoder="enc-2")
-    install(door, database, now)
+    install(client, database, now)
     backend.asked.clear()
     return vectors
 
@@ -133,24 +135,24 @@ def shelve(database: Database, ids: list[str], now: datetime) -> None:
         )
         for one in ids
     ]
-    NewsShelf(database).put(cards, np.ones((len(ids), D), np.float32), "enc-1", now)
+    NewsStore(database).put(cards, np.ones((len(ids), D), np.float32), "enc-1", now)
 
 
 def test_a_new_encoder_pulls_every_shard_once_and_keeps_what_the_shelf_has(
-    door: Door,
+    client: HttpClient,
     database: Database,
     backend,
     now: datetime,  # type: ignore[no-untyped-def]
 ) -> None:
     shelve(database, ["A", "C"], now)
-    vectors = to_new_encoder(door, database, backend, now)
-    assert vector_sync(door, database, now).refresh() == 2
-    mask, found = NewsShelf(database).vectors(["A", "B", "C"], "enc-2")
+    vectors = to_new_encoder(client, database, backend, now)
+    assert vector_sync(client, database, now).refresh() == 2
+    mask, found = NewsStore(database).vectors(["A", "B", "C"], "enc-2")
     assert mask.tolist() == [True, False, True]
     np.testing.assert_allclose(found[[0, 2]], vectors[[0, 2]], atol=np.abs(vectors).max() / 127)
-    assert not NewsShelf(database).vectors(["A"], "enc-1")[0].any()
+    assert not NewsStore(database).vectors(["A"], "enc-1")[0].any()
     backend.asked.clear()
-    assert vector_sync(door, database, now).refresh() == 0
+    assert vector_sync(client, database, now).refresh() == 0
     assert backend.asked == []
 
 
@@ -167,53 +169,53 @@ def test_the_requests_for_vectors_are_the_same_whatever_was_clicked(
         home = tmp_path / str(reader)
         home.mkdir()
         database = Database(Path(shutil.copy(migrated, home / "device.sqlite")))
-        door = Door("http://backend.example", ByteLog(database), lambda: now, httpx.MockTransport(backend))
+        client = HttpClient("http://backend.example", ByteLog(database), lambda: now, httpx.MockTransport(backend))
         shelve(database, clicked, now)
         for news_id in clicked:
             Clicks(database).add(news_id, "f", now)
-        to_new_encoder(door, database, backend, now)
-        vector_sync(door, database, now).refresh()
+        to_new_encoder(client, database, backend, now)
+        vector_sync(client, database, now).refresh()
         seen.append([(row.head, row.body) for row in ByteLog(database).entries().rows])
-        door.close()
+        client.close()
         database.close()
     assert seen[0] == seen[1] == seen[2]
     assert len(seen[0]) > 5
 
 
 def test_a_pull_that_was_cut_off_goes_on_where_it_was(
-    door: Door,
+    client: HttpClient,
     database: Database,
     backend,
     now: datetime,  # type: ignore[no-untyped-def]
 ) -> None:
     shelve(database, ["A", "C"], now)
-    to_new_encoder(door, database, backend, now)
+    to_new_encoder(client, database, backend, now)
     backend.down = {"/v1/releases/2/vectors/2026-11-20.0"}
     with pytest.raises(BackendUnreachable):
-        vector_sync(door, database, now).refresh()
+        vector_sync(client, database, now).refresh()
     backend.down = set()
-    assert vector_sync(door, database, now).refresh() == 1
-    assert NewsShelf(database).vectors(["A", "C"], "enc-2")[0].all()
+    assert vector_sync(client, database, now).refresh() == 1
+    assert NewsStore(database).vectors(["A", "C"], "enc-2")[0].all()
 
 
 def test_a_shard_that_is_not_what_was_declared_is_refused(
-    door: Door,
+    client: HttpClient,
     database: Database,
     backend,
     now: datetime,  # type: ignore[no-untyped-def]
 ) -> None:
     shelve(database, ["A", "C"], now)
-    to_new_encoder(door, database, backend, now)
+    to_new_encoder(client, database, backend, now)
     path = "/v1/releases/2/vectors/2026-11-19.0"
     whole = backend.shards["2026-11-19.0"][1]
     backend.spoiled = {path: whole[:-1] + bytes([whole[-1] ^ 1])}
     with pytest.raises(ReleaseRefused, match="another hash"):
-        vector_sync(door, database, now).refresh()
+        vector_sync(client, database, now).refresh()
     backend.spoiled = {f"{path}/ids": b'["A"]'}
     with pytest.raises(AnswerMalformed, match="1 ids for 2 vectors"):
-        vector_sync(door, database, now).refresh()
+        vector_sync(client, database, now).refresh()
     backend.spoiled = {f"{path}/ids": b'{"A": 1}'}
     with pytest.raises(AnswerMalformed, match="not a list of news ids"):
-        vector_sync(door, database, now).refresh()
-    assert not NewsShelf(database).vectors(["A"], "enc-2")[0].any()
-    assert NewsShelf(database).vectors(["A"], "enc-1")[0].all()
+        vector_sync(client, database, now).refresh()
+    assert not NewsStore(database).vectors(["A"], "enc-2")[0].any()
+    assert NewsStore(database).vectors(["A"], "enc-1")[0].all()

@@ -11,11 +11,11 @@ import pytest
 from device_app.errors import AnswerMalformed, BackendRefused, BackendUnreachable, NoRelease, ReleaseRefused
 from device_app.settings import PerformanceSettings, PrivacySettings, keeps_pool
 from device_app.store.database import Database
-from device_app.store.pool_shelf import BLOCK, PoolShelf
-from device_app.store.release_shelf import ReleaseShelf
+from device_app.store.pool import BLOCK, PoolStore
+from device_app.store.releases import InstalledReleases
 from device_app.sync.pool_codes import PoolSync
 from device_app.sync.releases import ReleaseSync
-from device_app.uplink.http import Answer, Door
+from device_app.uplink.http import Answer, HttpClient
 from device_app.wire.broadcast import CodeShard, PoolCodes, pack_book, pack_cards, pack_codes, pack_priors
 from device_app.wire.news import NewsCard
 from device_app.wire.problems import Problem
@@ -64,15 +64,15 @@ class Pool:
 
 
 @pytest.fixture
-def pool(backend, now: datetime, door: Door, database: Database) -> Pool:  # type: ignore[no-untyped-def]
+def pool(backend, now: datetime, client: HttpClient, database: Database) -> Pool:  # type: ignore[no-untyped-def]
     made = Pool(backend, now)
     made.days = {"2026-11-19.0": ["A", "B"], "2026-11-20.0": ["C"]}
-    ReleaseSync(door, ReleaseShelf(database), lambda: now).refresh()
+    ReleaseSync(client, InstalledReleases(database), lambda: now).refresh()
     return made
 
 
-def sync(door: Door, database: Database, now: datetime, wanted=lambda _: True) -> PoolSync:  # type: ignore[no-untyped-def]
-    return PoolSync(door, PoolShelf(database), ReleaseShelf(database), lambda: now, wanted)
+def sync(client: HttpClient, database: Database, now: datetime, wanted=lambda _: True) -> PoolSync:  # type: ignore[no-untyped-def]
+    return PoolSync(client, PoolStore(database), InstalledReleases(database), lambda: now, wanted)
 
 
 def of_release(pool: Pool) -> int:
@@ -82,25 +82,25 @@ def of_release(pool: Pool) -> int:
     return int(entry["graphs"]["context"]["size_bytes"] + entry["weights"]["size_bytes"])
 
 
-def test_without_a_release_there_is_nothing_to_pull(door: Door, database: Database, now: datetime) -> None:
+def test_without_a_release_there_is_nothing_to_pull(client: HttpClient, database: Database, now: datetime) -> None:
     with pytest.raises(NoRelease):
-        sync(door, database, now).refresh()
+        sync(client, database, now).refresh()
 
 
 def test_a_pool_is_pulled_whole_and_later_only_the_days_that_changed(
-    pool: Pool, door: Door, database: Database, now: datetime
+    pool: Pool, client: HttpClient, database: Database, now: datetime
 ) -> None:
     pool.serve()
-    puller, shelf = sync(door, database, now), PoolShelf(database)
+    puller, store = sync(client, database, now), PoolStore(database)
     assert puller.refresh() == 2 + 2 * 2
-    kept = shelf.current()
+    kept = store.current()
     assert kept is not None
     assert kept.listing.count == 3
     blobs = {path for path in pool.backend.asked if path.startswith("/v1/blobs/")}
     pulled = sum(len(pool.backend.blobs[path.rsplit("/", 1)[1]]) for path in blobs) - of_release(pool)
     assert kept.pulled_bytes == pulled + len(pool.backend.spoiled[LISTING])
     names = [shard.cards.sha256 for shard in kept.listing.shards]
-    assert [one.id for one in shelf.cards([(names[1], 0), (names[0], 1), (names[0], 0)])] == ["C", "B", "A"]
+    assert [one.id for one in store.cards([(names[1], 0), (names[0], 1), (names[0], 0)])] == ["C", "B", "A"]
     pool.days["2026-11-21.0"] = ["D", "E"]
     del pool.days["2026-11-19.0"]
     pool.serve(version=2)
@@ -109,16 +109,16 @@ def test_a_pool_is_pulled_whole_and_later_only_the_days_that_changed(
     asked = pool.backend.asked[before:]
     assert asked[0] == LISTING
     assert all(path.startswith("/v1/blobs/") for path in asked[1:])
-    assert shelf.cards([(names[0], 0)]) == [], "a day that is gone leaves the disk"
-    assert shelf.block("D") is not None
-    assert shelf.block("A") is None
+    assert store.cards([(names[0], 0)]) == [], "a day that is gone leaves the disk"
+    assert store.block("D") is not None
+    assert store.block("A") is None
 
 
 def test_news_that_another_encoder_codes_anew_come_without_their_cards(
-    pool: Pool, door: Door, database: Database, now: datetime
+    pool: Pool, client: HttpClient, database: Database, now: datetime
 ) -> None:
     listed = pool.serve()
-    puller, shelf = sync(door, database, now), PoolShelf(database)
+    puller, store = sync(client, database, now), PoolStore(database)
     puller.refresh()
     shards = tuple(
         shard.model_copy(update={"codes": pool.backend.blob(pack_codes(np.full((shard.count, M), 77, np.uint8)))})
@@ -129,19 +129,19 @@ def test_news_that_another_encoder_codes_anew_come_without_their_cards(
     assert puller.refresh() == 1 + 2, "the priors, and the codes of two days"
     asked = {path.rsplit("/", 1)[1] for path in pool.backend.asked[before:] if path.startswith("/v1/blobs/")}
     assert asked.isdisjoint({shard.cards.sha256 for shard in shards})
-    kept = shelf.current()
+    kept = store.current()
     assert kept is not None
-    assert [shelf.has(shard.codes.sha256) for shard in kept.listing.shards] == [True, True]
-    assert [one.id for one in shelf.cards([(shards[0].cards.sha256, 1)])] == ["B"]
+    assert [store.has(shard.codes.sha256) for shard in kept.listing.shards] == [True, True]
+    assert [one.id for one in store.cards([(shards[0].cards.sha256, 1)])] == ["B"]
 
 
 def test_the_etag_is_computed_from_the_bytes_and_saves_the_listing(
-    pool: Pool, door: Door, database: Database, now: datetime
+    pool: Pool, client: HttpClient, database: Database, now: datetime
 ) -> None:
     from hashlib import sha256
 
     pool.serve()
-    puller = sync(door, database, now)
+    puller = sync(client, database, now)
     puller.refresh()
     entry = puller  # the request is looked at in the byte log, to the byte
     assert entry.refresh() == 0
@@ -152,73 +152,73 @@ def test_the_etag_is_computed_from_the_bytes_and_saves_the_listing(
 
 
 def test_what_is_asked_for_does_not_depend_on_what_was_clicked(
-    pool: Pool, door: Door, database: Database, now: datetime
+    pool: Pool, client: HttpClient, database: Database, now: datetime
 ) -> None:
     from device_app.store.clicks import Clicks
 
     pool.serve()
     Clicks(database).add("C", None, now)
-    sync(door, database, now).refresh()
+    sync(client, database, now).refresh()
     assert len(pool.backend.asked) == len(set(pool.backend.asked))
-    every = {shard.cards.sha256 for shard in PoolShelf(database).current().listing.shards}  # type: ignore[union-attr]
+    every = {shard.cards.sha256 for shard in PoolStore(database).current().listing.shards}  # type: ignore[union-attr]
     assert {path.rsplit("/", 1)[1] for path in pool.backend.asked} >= every
 
 
 def test_a_pull_that_is_cut_off_goes_on_where_it_was_and_the_old_pool_stays_until_then(
-    pool: Pool, door: Door, database: Database, now: datetime
+    pool: Pool, client: HttpClient, database: Database, now: datetime
 ) -> None:
     pool.serve()
-    puller, shelf = sync(door, database, now), PoolShelf(database)
+    puller, store = sync(client, database, now), PoolStore(database)
     puller.refresh()
     pool.days["2026-11-21.0"], pool.days["2026-11-22.0"] = ["D"], ["E"]
     listing = pool.serve(version=2)
     pool.backend.down.add(f"/v1/blobs/{listing.shards[-1].cards.sha256}")
     with pytest.raises(BackendUnreachable):
         puller.refresh()
-    kept = shelf.current()
+    kept = store.current()
     assert kept is not None
     assert kept.listing.version == 1
     pool.backend.down.clear()
     before = len(pool.backend.asked)
     assert puller.refresh() == 2
     assert len(pool.backend.asked) == before + 1 + 2
-    assert PoolShelf(database).current().listing.version == 2  # type: ignore[union-attr]
+    assert PoolStore(database).current().listing.version == 2  # type: ignore[union-attr]
 
 
 def test_a_blob_that_is_not_as_declared_is_refused_and_nothing_of_it_kept(
-    pool: Pool, door: Door, database: Database, now: datetime
+    pool: Pool, client: HttpClient, database: Database, now: datetime
 ) -> None:
     listing = pool.serve()
     shard = listing.shards[0]
     pool.backend.spoiled[f"/v1/blobs/{shard.codes.sha256}"] = bytes(shard.codes.size_bytes)
     with pytest.raises(ReleaseRefused, match="another hash"):
-        sync(door, database, now).refresh()
+        sync(client, database, now).refresh()
     pool.backend.spoiled.pop(f"/v1/blobs/{shard.codes.sha256}")
     pool.serve(shards=(shard.model_copy(update={"count": 1}), *listing.shards[1:]))
     with pytest.raises(AnswerMalformed, match="pool codes"):
-        sync(door, database, now).refresh()
+        sync(client, database, now).refresh()
     pool.serve(encoder="enc-9")
     with pytest.raises(AnswerMalformed, match="enc-9"):
-        sync(door, database, now).refresh()
-    assert PoolShelf(database).current() is None
+        sync(client, database, now).refresh()
+    assert PoolStore(database).current() is None
     assert database.number("SELECT count(*) FROM pool_card") == 0
 
 
 def test_a_pool_that_settings_do_not_want_is_not_pulled_and_leaves_the_disk(
-    pool: Pool, door: Door, database: Database, now: datetime
+    pool: Pool, client: HttpClient, database: Database, now: datetime
 ) -> None:
     pool.serve()
-    sync(door, database, now).refresh()
+    sync(client, database, now).refresh()
     pool.serve(version=2)
-    sync(door, database, now, lambda news: news <= 2).refresh()
-    assert PoolShelf(database).current() is None
-    sync(door, database, now).refresh()
-    assert PoolShelf(database).current() is not None
-    sync(door, database, now, lambda _: False).refresh()
-    assert PoolShelf(database).current() is None
+    sync(client, database, now, lambda news: news <= 2).refresh()
+    assert PoolStore(database).current() is None
+    sync(client, database, now).refresh()
+    assert PoolStore(database).current() is not None
+    sync(client, database, now, lambda _: False).refresh()
+    assert PoolStore(database).current() is None
     assert database.number("SELECT count(*) FROM pool_part") + database.number("SELECT count(*) FROM pool_card") == 0
     before = len(pool.backend.asked)
-    sync(door, database, now, lambda _: False).refresh()
+    sync(client, database, now, lambda _: False).refresh()
     assert len(pool.backend.asked) == before
 
 
@@ -232,14 +232,14 @@ def test_which_devices_keep_a_pool_is_a_matter_of_settings_alone() -> None:
 
 
 def test_a_block_is_cut_at_the_same_places_on_every_device(
-    pool: Pool, door: Door, database: Database, now: datetime
+    pool: Pool, client: HttpClient, database: Database, now: datetime
 ) -> None:
     pool.days = {"2026-11-20.0": [f"N{at}" for at in range(250)]}
     pool.serve()
-    sync(door, database, now).refresh()
-    shelf = PoolShelf(database)
+    sync(client, database, now).refresh()
+    store = PoolStore(database)
     assert BLOCK == 100
-    first, second, last = shelf.block("N7"), shelf.block("N199"), shelf.block("N249")
+    first, second, last = store.block("N7"), store.block("N199"), store.block("N249")
     assert first is not None
     assert second is not None
     assert last is not None
@@ -249,20 +249,20 @@ def test_a_block_is_cut_at_the_same_places_on_every_device(
 
 
 def test_codes_that_are_still_being_made_are_no_trouble_and_any_other_refusal_is(
-    pool: Pool, door: Door, database: Database, now: datetime, monkeypatch: pytest.MonkeyPatch
+    pool: Pool, client: HttpClient, database: Database, now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pool.serve()
-    puller, answered, status = sync(door, database, now), door.get, 503
+    puller, answered, status = sync(client, database, now), client.get, 503
 
     def refusing(path: str, **about: object) -> Answer:
         if path == LISTING:
             raise BackendRefused(Problem(type="about:blank", title="Not now", status=status, detail="being made"))
         return answered(path, **about)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(door, "get", refusing)
+    monkeypatch.setattr(client, "get", refusing)
     assert puller.refresh() == 0
     status = 410
     with pytest.raises(BackendRefused):
         puller.refresh()
-    monkeypatch.setattr(door, "get", answered)
+    monkeypatch.setattr(client, "get", answered)
     assert puller.refresh() == 6

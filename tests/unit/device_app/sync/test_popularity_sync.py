@@ -53,7 +53,7 @@ def told(backend: FakeBackend, lifts: dict[str, int], popular: tuple[str, ...] =
     )
 
 
-def front(backend: FakeBackend, count: int) -> list[str]:
+def default_list(backend: FakeBackend, count: int) -> list[str]:
     newest = sorted(backend.pool.cards, key=lambda card: card.published_at, reverse=True)
     return [card.id for card in newest[:count]]
 
@@ -63,22 +63,22 @@ def test_a_backend_that_tells_nothing_changes_nothing(device: Device, backend: F
     assert device.popular() == ()
     assert device.popular_since() is None
     shown = [item.card.id for item in device.feed().items]
-    assert device.parts.shelves.impressions.popularity_at(shown, NOW) == dict.fromkeys(shown, 0.0)
+    assert device.parts.stores.impressions.popularity_at(shown, NOW) == dict.fromkeys(shown, 0.0)
 
 
 def test_the_answer_is_asked_for_by_its_own_hash_and_kept_until_there_is_another(
     device: Device, backend: FakeBackend
 ) -> None:
-    ids = front(backend, 3)
+    ids = default_list(backend, 3)
     backend.popularity = told(backend, {ids[0]: 32}, tuple(ids))
     device.sync()
-    kept = device.parts.shelves.popularity.current()
+    kept = device.parts.stores.popularity.current()
     assert kept is not None
     assert kept.told == backend.popularity
     assert kept.values == {ids[0]: 0.5}, "a lift of 1, half of what lifts reach to"
-    entry = next(row for row in device.parts.shelves.byte_log.entries(1).rows if PATH.split("/")[-1] in row.url)
+    entry = next(row for row in device.parts.stores.byte_log.entries(1).rows if PATH.split("/")[-1] in row.url)
     device.sync()
-    again = [row for row in device.parts.shelves.byte_log.entries(1).rows if row.url.endswith("/popularity")]
+    again = [row for row in device.parts.stores.byte_log.entries(1).rows if row.url.endswith("/popularity")]
     assert len(again) == 2
     assert etag_of_popularity(kept.content).encode() in again[0].head
     assert b"if-none-match" not in entry.head.lower()
@@ -90,12 +90,12 @@ def test_the_answer_is_asked_for_by_its_own_hash_and_kept_until_there_is_another
 
 
 def test_an_answer_for_another_release_is_refused_and_the_old_one_stays(device: Device, backend: FakeBackend) -> None:
-    backend.popularity = told(backend, {front(backend, 1)[0]: 4})
+    backend.popularity = told(backend, {default_list(backend, 1)[0]: 4})
     device.sync()
     backend.popularity = told(backend, {}, release="r77")
     with pytest.raises(AnswerMalformed, match="popularity"):
         device.sync()
-    kept = device.parts.shelves.popularity.current()
+    kept = device.parts.stores.popularity.current()
     assert kept is not None
     assert len(kept.values) == 1
 
@@ -103,7 +103,7 @@ def test_an_answer_for_another_release_is_refused_and_the_old_one_stays(device: 
 def test_popular_now_is_the_backends_order_without_what_the_reader_blocked_or_opened(
     device: Device, backend: FakeBackend
 ) -> None:
-    ids = front(backend, 40)
+    ids = default_list(backend, 40)
     backend.popularity = told(backend, {}, (*reversed(ids), "not-here"))
     device.sync()
     cards = device.popular()
@@ -122,7 +122,7 @@ def test_popular_now_is_the_backends_order_without_what_the_reader_blocked_or_op
 def test_the_cold_feed_of_a_reader_without_clicks_leads_with_what_is_popular(
     device: Device, backend: FakeBackend
 ) -> None:
-    lifted = front(backend, 400)[200:206]
+    lifted = default_list(backend, 400)[200:206]
     backend.popularity = told(backend, dict.fromkeys(lifted, 64), tuple(lifted))
     device.sync()
     plain_order = [item.card.id for item in device.feed().items]
@@ -132,16 +132,16 @@ def test_the_cold_feed_of_a_reader_without_clicks_leads_with_what_is_popular(
 
 
 def test_what_was_known_when_a_feed_was_shown_is_kept_with_it(device: Device, backend: FakeBackend) -> None:
-    ids = front(backend, 30)
+    ids = default_list(backend, 30)
     backend.popularity = told(backend, dict.fromkeys(ids, 16))
     device.sync()
     shown = [item.card.id for item in device.feed(refresh=True).items]
-    kept = device.parts.shelves.impressions.popularity_at(shown, NOW)
+    kept = device.parts.stores.impressions.popularity_at(shown, NOW)
     assert kept == {news_id: 0.25 if news_id in ids else 0.0 for news_id in shown}
     assert 0.25 in kept.values()
     backend.popularity = told(backend, dict.fromkeys(ids, -64))
     device.sync()
-    assert device.parts.shelves.impressions.popularity_at(shown, NOW) == kept
+    assert device.parts.stores.impressions.popularity_at(shown, NOW) == kept
 
 
 def test_the_share_of_fresh_news_in_a_feed_is_measured_and_kept(device: Device, backend: FakeBackend) -> None:
@@ -152,18 +152,18 @@ def test_the_share_of_fresh_news_in_a_feed_is_measured_and_kept(device: Device, 
     available = [card for card in backend.pool.cards if card.published_at >= NOW - timedelta(hours=hours)]
     assert (feed.fresh, feed.fresh_hours) == (len(fresh), hours)
     assert len(available) > feed.fresh >= device.settings.feed.fresh_slots > 0
-    last = device.parts.serving.desk.kept.last()
+    last = device.parts.serving.feed_context.kept.last()
     assert last is not None
     assert last.fresh == feed.fresh
 
 
 def test_the_term_of_news_that_nobody_told_of_is_nought(device: Device, backend: FakeBackend) -> None:
-    ids = front(backend, 10)
+    ids = default_list(backend, 10)
     backend.popularity = told(backend, {ids[0]: 64, ids[1]: -64})
     device.sync()
-    desk = device.parts.serving.desk
+    feed_context = device.parts.serving.feed_context
     known, _ = device.parts.serving.known_news()
-    values = desk.popular.of(known)
+    values = feed_context.popular.of(known)
     places = {card.id: row for row, card in enumerate(known.cards)}
     assert (values[places[ids[0]]], values[places[ids[1]]]) == (1.0, -1.0)
     assert np.count_nonzero(values) == 2

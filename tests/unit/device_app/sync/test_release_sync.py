@@ -12,36 +12,38 @@ from device_app.errors import AnswerMalformed, BackendUnreachable, NoRelease, Re
 from device_app.ranking.session import GraphSession
 from device_app.store.byte_log import ByteLog
 from device_app.store.database import Database
-from device_app.store.release_shelf import ReleaseShelf
+from device_app.store.releases import InstalledReleases
 from device_app.sync.release import current_release
 from device_app.sync.releases import ReleaseSync
-from device_app.uplink.http import Door
+from device_app.uplink.http import HttpClient
 from device_app.wire.releases import BlobRef, SignedManifest
 from device_app.wire.tensors import pack
 
 
 @pytest.fixture
-def shelf(database: Database) -> ReleaseShelf:
-    return ReleaseShelf(database)
+def store(database: Database) -> InstalledReleases:
+    return InstalledReleases(database)
 
 
 @pytest.fixture
-def sync(door: Door, shelf: ReleaseShelf, now: datetime) -> ReleaseSync:
-    return ReleaseSync(door, shelf, lambda: now)
+def sync(client: HttpClient, store: InstalledReleases, now: datetime) -> ReleaseSync:
+    return ReleaseSync(client, store, lambda: now)
 
 
-def test_a_first_release_is_checked_pinned_installed_and_runs(sync: ReleaseSync, shelf: ReleaseShelf, backend) -> None:  # type: ignore[no-untyped-def]
+def test_a_first_release_is_checked_pinned_installed_and_runs(
+    sync: ReleaseSync, store: InstalledReleases, backend
+) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(NoRelease):
-        current_release(shelf)
+        current_release(store)
     backend.publish("r1", scale=3.0)
     assert sync.refresh()
-    release = current_release(shelf)
+    release = current_release(store)
     assert release.id == "r1"
     np.testing.assert_array_equal(release.weights("recall")["keys"], np.full(4, 3, np.float32))
     assert not release.weights("recall")["keys"].flags.writeable
     session = GraphSession(release.graph("ranker.cosine", "score"), release.weights("ranker.cosine"))
     np.testing.assert_array_equal(session(x=np.ones(4, np.float32))["y"], np.full(4, 3, np.float32))
-    assert shelf.pinned_key() == backend.key.public_key().public_bytes_raw()
+    assert store.pinned_key() == backend.key.public_key().public_bytes_raw()
     assert release.has_graph("recall", "context")
     assert not release.has_graph("recall", "gradient")
     with pytest.raises(ReleaseRefused, match="no 'gradient' graph"):
@@ -65,7 +67,7 @@ def test_an_unchanged_release_costs_one_request_that_carries_no_mark(
 
 def test_a_new_release_brings_only_what_changed_and_every_request_is_logged(
     sync: ReleaseSync,
-    shelf: ReleaseShelf,
+    store: InstalledReleases,
     backend,
     database: Database,  # type: ignore[no-untyped-def]
 ) -> None:
@@ -77,33 +79,35 @@ def test_a_new_release_brings_only_what_changed_and_every_request_is_logged(
     weights = manifest.models["recall"].weights
     assert weights is not None
     assert backend.asked == ["/v1/releases/current", f"/v1/blobs/{weights.sha256}"]
-    assert [kept.manifest.release for kept in shelf.history()] == ["r2", "r1"]
+    assert [kept.manifest.release for kept in store.history()] == ["r2", "r1"]
     assert ByteLog(database).entries().total == 1 + 2 + 2
 
 
-def test_another_key_than_the_pinned_one_is_refused(sync: ReleaseSync, shelf: ReleaseShelf, backend) -> None:  # type: ignore[no-untyped-def]
+def test_another_key_than_the_pinned_one_is_refused(sync: ReleaseSync, store: InstalledReleases, backend) -> None:  # type: ignore[no-untyped-def]
     backend.publish("r1")
     sync.refresh()
     backend.key = Ed25519PrivateKey.generate()
     backend.publish("r2", scale=2.0)
     with pytest.raises(ReleaseRefused, match="another key than the pinned one"):
         sync.refresh()
-    assert current_release(shelf).id == "r1"
+    assert current_release(store).id == "r1"
 
 
-def test_a_key_of_the_settings_wins_over_first_use(door: Door, shelf: ReleaseShelf, backend, now: datetime) -> None:  # type: ignore[no-untyped-def]
+def test_a_key_of_the_settings_wins_over_first_use(
+    client: HttpClient, store: InstalledReleases, backend, now: datetime
+) -> None:  # type: ignore[no-untyped-def]
     backend.publish("r1")
     other = Ed25519PrivateKey.generate().public_key().public_bytes_raw()
     with pytest.raises(ReleaseRefused, match="another key"):
-        ReleaseSync(door, shelf, lambda: now, pinned_key=other).refresh()
-    assert shelf.current() is None
-    assert ReleaseSync(door, shelf, lambda: now, pinned_key=backend.key.public_key().public_bytes_raw()).refresh()
-    assert shelf.pinned_key() is None
+        ReleaseSync(client, store, lambda: now, pinned_key=other).refresh()
+    assert store.current() is None
+    assert ReleaseSync(client, store, lambda: now, pinned_key=backend.key.public_key().public_bytes_raw()).refresh()
+    assert store.pinned_key() is None
 
 
 def test_a_manifest_changed_on_the_way_is_refused_and_pins_nothing(
     sync: ReleaseSync,
-    shelf: ReleaseShelf,
+    store: InstalledReleases,
     backend,  # type: ignore[no-untyped-def]
 ) -> None:
     backend.publish("r1")
@@ -111,13 +115,13 @@ def test_a_manifest_changed_on_the_way_is_refused_and_pins_nothing(
     backend.signed = signed.model_copy(update={"manifest": signed.manifest.replace("1.2", "0.2")})
     with pytest.raises(ReleaseRefused, match="signature does not fit"):
         sync.refresh()
-    assert shelf.current() is None
-    assert shelf.pinned_key() is None
+    assert store.current() is None
+    assert store.pinned_key() is None
 
 
 def test_a_graph_whose_hash_does_not_match_is_refused_and_the_old_release_stays(
     sync: ReleaseSync,
-    shelf: ReleaseShelf,
+    store: InstalledReleases,
     backend,  # type: ignore[no-untyped-def]
 ) -> None:
     backend.publish("r1")
@@ -134,16 +138,16 @@ def test_a_graph_whose_hash_does_not_match_is_refused_and_the_old_release_stays(
         backend.spoiled = {f"/v1/blobs/{weights.sha256}": spoiled}
         with pytest.raises((ReleaseRefused, AnswerMalformed), match=why):
             sync.refresh()
-        assert current_release(shelf).id == "r1"
-        assert not shelf.blobs.has(weights.sha256)
+        assert current_release(store).id == "r1"
+        assert not store.blobs.has(weights.sha256)
     backend.spoiled = {}
     assert sync.refresh()
-    assert current_release(shelf).id == "r2"
+    assert current_release(store).id == "r2"
 
 
 def test_a_connection_lost_half_way_leaves_the_old_release_and_goes_on_later(
     sync: ReleaseSync,
-    shelf: ReleaseShelf,
+    store: InstalledReleases,
     backend,  # type: ignore[no-untyped-def]
 ) -> None:
     manifest = backend.publish("r1")
@@ -152,7 +156,7 @@ def test_a_connection_lost_half_way_leaves_the_old_release_and_goes_on_later(
     backend.down = {f"/v1/blobs/{weights.sha256}"}
     with pytest.raises(BackendUnreachable):
         sync.refresh()
-    assert shelf.current() is None
+    assert store.current() is None
     backend.down, backend.asked = set(), []
     assert sync.refresh()
     assert backend.asked == ["/v1/releases/current", f"/v1/blobs/{weights.sha256}"]
@@ -174,7 +178,7 @@ def test_a_connection_lost_half_way_leaves_the_old_release_and_goes_on_later(
 )
 def test_a_signed_release_that_cannot_serve_is_refused(
     sync: ReleaseSync,
-    shelf: ReleaseShelf,
+    store: InstalledReleases,
     backend,
     changes: dict[str, object],
     why: str,  # type: ignore[no-untyped-def]
@@ -182,7 +186,7 @@ def test_a_signed_release_that_cannot_serve_is_refused(
     backend.publish("r1", **changes)
     with pytest.raises(ReleaseRefused, match=why):
         sync.refresh()
-    assert shelf.current() is None
+    assert store.current() is None
     backend.publish("r2")
     assert sync.refresh()
 
@@ -199,24 +203,24 @@ def test_a_release_too_large_for_a_device_is_refused_before_it_is_fetched(sync: 
     assert backend.asked == ["/v1/releases/current"]
 
 
-def test_a_damaged_file_is_noticed_and_fetched_again(sync: ReleaseSync, shelf: ReleaseShelf, backend) -> None:  # type: ignore[no-untyped-def]
+def test_a_damaged_file_is_noticed_and_fetched_again(sync: ReleaseSync, store: InstalledReleases, backend) -> None:  # type: ignore[no-untyped-def]
     manifest = backend.publish("r1")
     sync.refresh()
     weights = manifest.models["recall"].weights
     assert weights is not None
-    shelf.blobs.path(weights.sha256).write_bytes(b"rotten")
+    store.blobs.path(weights.sha256).write_bytes(b"rotten")
     with pytest.raises(ReleaseRefused, match="missing or damaged"):
-        current_release(shelf).weights("recall")
+        current_release(store).weights("recall")
     assert sync.refresh()
-    assert current_release(shelf).weights("recall")["keys"].shape == (4,)
-    assert len(shelf.history()) == 1
+    assert current_release(store).weights("recall")["keys"].shape == (4,)
+    assert len(store.history()) == 1
 
 
-def test_a_release_survives_a_restart(sync: ReleaseSync, shelf: ReleaseShelf, backend, database: Database) -> None:  # type: ignore[no-untyped-def]
+def test_a_release_survives_a_restart(sync: ReleaseSync, store: InstalledReleases, backend, database: Database) -> None:  # type: ignore[no-untyped-def]
     backend.publish("r1")
     sync.refresh()
     again = Database(database.path)
-    assert current_release(ReleaseShelf(again)).manifest == current_release(shelf).manifest
+    assert current_release(InstalledReleases(again)).manifest == current_release(store).manifest
     again.close()
 
 

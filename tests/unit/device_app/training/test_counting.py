@@ -58,12 +58,14 @@ def test_a_server_that_asks_for_more_than_its_law_allows_gets_a_vector_within_th
     listed = CountList(
         news=NEWS, displayed_limit=more, clicked_limit=min(more, 256), displayed_unit=1.0, window_hours=24
     )
-    law = SecureSum(clip=2.0, fraction_bits=8, nonnegative=True)
+    protection = SecureSum(clip=2.0, fraction_bits=8, nonnegative=True)
     tensors = count_vector(listed, displayed, clicked, np.random.default_rng(seed))
-    terms = law.terms("round-1", cohort=10, cohort_minimum=2, coordinates=2 * len(NEWS))
-    clipped = clip_norm(shared_part(tensors, None), law.clip)
-    vector = as_integers(contribute(clipped, 1, law, terms, SeededNoise(0)).vector)[:-1]
-    assert np.linalg.norm(vector) <= law.clip * 2**8 + np.sqrt(len(vector)) / 2, "half a step of rounding a number"
+    terms = protection.terms("round-1", cohort=10, cohort_minimum=2, coordinates=2 * len(NEWS))
+    clipped = clip_norm(shared_part(tensors, None), protection.clip)
+    vector = as_integers(contribute(clipped, 1, protection, terms, SeededNoise(0)).vector)[:-1]
+    assert np.linalg.norm(vector) <= protection.clip * 2**8 + np.sqrt(len(vector)) / 2, (
+        "half a step of rounding a number"
+    )
     assert (vector >= 0).all()
 
 
@@ -79,8 +81,8 @@ def test_one_click_moves_the_encoded_vector_no_further_than_it_is_priced_for(
 ) -> None:
     """Two readers who differ in one click and its display; scaled into the ball and rounded, as before the noise."""
     listed = CountList(news=NEWS, displayed_limit=40, clicked_limit=8, displayed_unit=3 / 16, window_hours=24)
-    law = SecureSum(clip=clip, fraction_bits=8, sigma=278, nonnegative=True)
-    fixed = law.terms("round-1", cohort=10, cohort_minimum=2, coordinates=2 * len(NEWS)).fixed_point()
+    protection = SecureSum(clip=clip, fraction_bits=8, sigma=278, nonnegative=True)
+    fixed = protection.terms("round-1", cohort=10, cohort_minimum=2, coordinates=2 * len(NEWS)).fixed_point()
 
     def code(extra: set[str]) -> NDArray[np.int64]:
         tensors = count_vector(listed, others | clicks | extra, clicks | extra, np.random.default_rng(0))
@@ -122,18 +124,18 @@ def test_of_too_many_displays_each_has_the_same_chance_whether_it_was_clicked_or
 
 
 def test_negative_numbers_are_refused_where_the_price_is_for_none() -> None:
-    law = SecureSum(clip=2.0, fraction_bits=8, sigma=100, nonnegative=True)
-    terms = law.terms("round-1", cohort=10, cohort_minimum=2, coordinates=2)
+    protection = SecureSum(clip=2.0, fraction_bits=8, sigma=100, nonnegative=True)
+    terms = protection.terms("round-1", cohort=10, cohort_minimum=2, coordinates=2)
     clipped = clip_norm(shared_part({"displayed": np.array([-1, 1], np.float32)}, None), 2.0)
     with pytest.raises(ValueError, match="below 0"):
-        contribute(clipped, 1, law, terms, SeededNoise(0))
+        contribute(clipped, 1, protection, terms, SeededNoise(0))
 
 
 def test_the_price_is_that_of_the_farthest_two_vectors_without_negative_numbers() -> None:
     """Oracle: all pairs of small vectors, by brute force."""
-    law = SecureSum(clip=2.0, fraction_bits=8, sigma=100, nonnegative=True)
+    protection = SecureSum(clip=2.0, fraction_bits=8, sigma=100, nonnegative=True)
     grid = np.stack(np.meshgrid(*[np.linspace(0, 2, 9)] * 3), axis=-1).reshape(-1, 3)
     inside = grid[np.linalg.norm(grid, axis=1) <= 2.0]
     farthest = np.linalg.norm(inside[:, None] - inside[None], axis=2).max()
-    assert farthest * 2**8 == pytest.approx(law.reach_steps)
-    assert law.model_copy(update={"nonnegative": False}).reach_steps == 4 * 2**8
+    assert farthest * 2**8 == pytest.approx(protection.reach_steps)
+    assert protection.model_copy(update={"nonnegative": False}).reach_steps == 4 * 2**8

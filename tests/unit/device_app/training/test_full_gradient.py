@@ -13,11 +13,11 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from backend.federation.aggregate import Aggregate, gradient_shapes
+from backend.federation.rounds.aggregate import Aggregate, gradient_shapes
 from device_app.feed.candidates import Candidates
-from device_app.feed.situation import situation_at
+from device_app.feed.feature_context import feature_context_at
 from device_app.privacy.shared import shared_part
-from device_app.ranking.features import Situation
+from device_app.ranking.features import FeatureContext
 from device_app.training.gradients import OnnxGradients
 from device_app.training.samples import ReaderSamples
 from device_app.training.tasks.full_gradient import FullGradientTask, ranker_batch
@@ -87,11 +87,11 @@ def pool() -> SyntheticPool:
     return synthetic_pool(480, dim=DIM)
 
 
-def past(candidates: Sequence[str], clicks: Sequence[str], at: datetime) -> Situation:
+def past(candidates: Sequence[str], clicks: Sequence[str], at: datetime) -> FeatureContext:
     cards = {card.id: card for card in pool().cards}
     asked = tuple(cards[news_id] for news_id in candidates)
     no_vectors = np.zeros((len(asked), 0), np.float32)
-    return situation_at(Candidates(asked, no_vectors, ""), [cards[one] for one in clicks], at, 48.0)
+    return feature_context_at(Candidates(asked, no_vectors, ""), [cards[one] for one in clicks], at, 48.0)
 
 
 @lru_cache

@@ -15,7 +15,7 @@ from device_app.privacy.budget import Ledger
 from device_app.privacy.sealed import Charge
 from device_app.settings import PrivacySettings
 from device_app.store.database import Database
-from device_app.store.ledger_book import LedgerBook
+from device_app.store.ledger_entries import LedgerRepository
 from device_app.training.eligibility import Terms, check_offer
 from device_app.wire.evaluation import SHAPES
 from device_app.wire.protections import SecureSum
@@ -24,12 +24,12 @@ from device_app.wire.rounds import RoundManifest
 NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
 
 
-def law_of(spec: SystemSpec) -> SecureSum:
+def protection_of(spec: SystemSpec) -> SecureSum:
     assert isinstance(spec.protection, SecureSum)
     return spec.protection
 
 
-GATE, TRAINING = law_of(RELEASE_GATE), law_of(SMALL_RANKER_SECURE)
+GATE, TRAINING = protection_of(RELEASE_GATE), protection_of(SMALL_RANKER_SECURE)
 NUMBERS = sum(shape[0] for shape in SHAPES.values())
 
 
@@ -44,7 +44,7 @@ def offered(minimum: int) -> RoundManifest:
 def trained(tmp_path: Path, budget: float, minimum: int) -> tuple[Ledger, Terms]:
     """A device that was in one round today, and how it looks at the next offer."""
     privacy = PrivacySettings(training=True, epsilon_per_day_training=budget)
-    ledger = Ledger(LedgerBook(Database(tmp_path / "device.sqlite")), privacy, lambda: NOW)
+    ledger = Ledger(LedgerRepository(Database(tmp_path / "device.sqlite")), privacy, lambda: NOW)
     ledger.spend(Charge("training", "secure_sum", {}, TRAINING.epsilon(minimum, 262), 1e-6, "ab" * 32, "round-1"))
     terms = Terms(
         privacy=privacy, release="r2", tasks=("evaluate",), trainable=("ranker.features",), shapes=dict(SHAPES),

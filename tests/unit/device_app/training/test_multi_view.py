@@ -16,18 +16,18 @@ from device_app.errors import NotEligible, ProtectionTooWeak
 from device_app.privacy.local_aggregate import clip_l2, composed_epsilon, exact_epsilon, mean_of
 from device_app.privacy.noise import SeededNoise
 from device_app.ranking.views_ranker import user_tower
-from device_app.shelves import Shelves
 from device_app.store.database import Database
-from device_app.store.searches import Meaning
-from device_app.store.towers import Towers
+from device_app.store.searches import SearchVector
+from device_app.store.towers import TowerStore
+from device_app.stores import DeviceStores
 from device_app.training.gradients import OnnxGradients
-from device_app.training.reading import Reading
+from device_app.training.multiview.job import View, ViewJob, ViewTerms, from_bytes, to_bytes
+from device_app.training.multiview.local import LocalViews
+from device_app.training.multiview.processes import ViewsInProcess
+from device_app.training.multiview.searched_samples import SearchedSamples
+from device_app.training.stored_samples import StoredSamples
 from device_app.training.tasks.full_gradient import FullGradientTask
 from device_app.training.tasks.multi_view import MultiViewTask
-from device_app.training.views.job import View, ViewJob, ViewTerms, from_bytes, to_bytes
-from device_app.training.views.local import LocalViews
-from device_app.training.views.processes import ViewsInProcess
-from device_app.training.views.searched_samples import SearchedSamples
 from tests.doubles.news import NOW, SyntheticPool, synthetic_pool
 from tests.doubles.simulated_reader import simulated_reader
 from tests.doubles.view_graph import ViewModel, view_model
@@ -48,48 +48,48 @@ class NoNoise:
 class Home:
     """A reader's device without its network: two views with data."""
 
-    shelves: Shelves
+    stores: DeviceStores
     pool: SyntheticPool
     model: ViewModel
 
     @classmethod
     def make(cls, folder: Path, *, searches: bool = True, semi: bool = True) -> Home:
         pool = synthetic_pool(120, dim=DIM)
-        home = cls(Shelves(folder / "device.sqlite"), pool, view_model(DIM, semi=semi))
+        home = cls(DeviceStores(folder / "device.sqlite"), pool, view_model(DIM, semi=semi))
         reader = simulated_reader(pool, np.random.default_rng(1))
-        home.shelves.news.put(list(pool.cards), pool.vectors, ENCODER, NOW)
+        home.stores.news.put(list(pool.cards), pool.vectors, ENCODER, NOW)
         for feed in reader.feeds:
-            home.shelves.impressions.record(feed.feed_id, feed.shown, feed.at)
+            home.stores.impressions.record(feed.feed_id, feed.shown, feed.at)
         for click in reader.clicks:
-            home.shelves.clicks.add(click.news_id, click.feed_id, click.at)
+            home.stores.clicks.add(click.news_id, click.feed_id, click.at)
         if searches:
-            kept = home.shelves.searches
+            kept = home.stores.searches
             kept.save("ships", NOW)
-            kept.keep_meaning(Meaning("search", "ships", ENCODER, pool.vectors[0], NOW))
+            kept.keep_meaning(SearchVector("search", "ships", ENCODER, pool.vectors[0], NOW))
             for row in (1, 2, 3):
                 kept.opened(pool.cards[row].id, NOW + timedelta(minutes=row))
-                kept.keep_meaning(Meaning("news", pool.cards[row].id, ENCODER, pool.vectors[row], NOW))
+                kept.keep_meaning(SearchVector("news", pool.cards[row].id, ENCODER, pool.vectors[row], NOW))
         return home
 
     def views(self, source: object, *, weakest: float = 0.001) -> LocalViews:
-        database = self.shelves.search_database
+        database = self.stores.search_database
         return LocalViews(
             stores={
-                "reading": lambda: self.shelves.database.path,
+                "reading": lambda: self.stores.database.path,
                 "searches": lambda: database.path if database.known() else None,
             },
             items=lambda _: (tuple(card.id for card in self.pool.cards), self.pool.vectors),
             prepare=lambda _: None,
             processes=ViewsInProcess(source, self.store),  # type: ignore[arg-type]
-            log=self.shelves.view_log,
+            log=self.stores.view_log,
             weakest_sigma=lambda: weakest,
             clock=lambda: NOW,
         )
 
     def store(self, path: Path) -> Database:
-        if path == self.shelves.database.path:
-            return self.shelves.database
-        known = self.shelves.search_database.known()
+        if path == self.stores.database.path:
+            return self.stores.database
+        known = self.stores.search_database.known()
         assert known is not None
         assert known.path == path
         return known
@@ -121,14 +121,14 @@ def _one_thread() -> None:
 def home(tmp_path: Path) -> Iterator[Home]:
     made = Home.make(tmp_path)
     yield made
-    made.shelves.close()
+    made.stores.close()
 
 
 def by_hand(home: Home, seed: int, rng_draws: int = 0) -> Mapping[str, NDArray[np.float32]]:
     """FL-DSSM: the full gradient on the reading view alone, with the generator that the task hands to that view."""
-    reading = Reading(home.shelves.clicks, home.shelves.impressions, home.shelves.news, half_life_hours=48.0).samples(
-        ENCODER
-    )
+    reading = StoredSamples(
+        home.stores.clicks, home.stores.impressions, home.stores.news, half_life_hours=48.0
+    ).samples(ENCODER)
     drawn = np.random.default_rng(seed)
     view_seed = [int(drawn.integers(2**63)) for _ in range(rng_draws + 1)][rng_draws]
     params = {**home.model.shared, **user_tower(home.model.shared, None)}
@@ -147,10 +147,10 @@ def test_a_round_of_one_view_asks_no_other_and_counts_no_other(home: Home) -> No
         wanted = by_hand(home, seed=7)
         for name in home.model.shared:
             np.testing.assert_array_equal(found.tensors[f"g.{name}"], wanted[f"g.{name}"])
-        assert len(home.shelves.view_log.sigmas("reading")) == number + 1
-        assert home.shelves.view_log.sigmas("searches") == []
-        assert Towers(home.shelves.search_database).get(MODEL) is None
-        Towers(home.shelves.database).keep(MODEL, user_tower(home.model.shared, None))  # begun anew for the next
+        assert len(home.stores.view_log.sigmas("reading")) == number + 1
+        assert home.stores.view_log.sigmas("searches") == []
+        assert TowerStore(home.stores.search_database).get(MODEL) is None
+        TowerStore(home.stores.database).keep(MODEL, user_tower(home.model.shared, None))  # begun anew for the next
 
 
 @pytest.mark.parametrize("semi", [True, False])
@@ -163,7 +163,7 @@ def test_one_view_without_noise_or_clip_is_fl_dssm_bit_for_bit(tmp_path: Path, s
     for name, each in found.items():
         np.testing.assert_array_equal(each, wanted[name])
         assert np.abs(each).max() > 0
-    home.shelves.close()
+    home.stores.close()
 
 
 def test_shared_towers_are_in_an_update_and_private_ones_are_not(tmp_path: Path) -> None:
@@ -177,7 +177,7 @@ def test_shared_towers_are_in_an_update_and_private_ones_are_not(tmp_path: Path)
     assert dict(home.task(SeededNoise(1), ViewTerms()).shapes(semi.shared)) == {
         name: each.shape for name, each in found.items()
     }
-    home.shelves.close()
+    home.stores.close()
 
 
 def test_the_mean_of_two_clipped_views_is_what_leaves_the_mixing(home: Home) -> None:
@@ -226,8 +226,8 @@ def test_each_view_steps_its_own_tower_and_neither_leaves(home: Home) -> None:
     found = home.run(NoNoise(), terms)
     assert not any("user_tower" in name for name in found)
     kept = {
-        "reading": Towers(home.shelves.database).get(MODEL),
-        "searches": Towers(home.shelves.search_database).get(MODEL),
+        "reading": TowerStore(home.stores.database).get(MODEL),
+        "searches": TowerStore(home.stores.search_database).get(MODEL),
     }
     start, full = user_tower(home.model.shared, None), by_hand(home, 7)
     for name, value in start.items():
@@ -237,7 +237,7 @@ def test_each_view_steps_its_own_tower_and_neither_leaves(home: Home) -> None:
         assert np.abs(kept["reading"][name] - kept["searches"][name]).max() > 0
     before = {view: {name: each.copy() for name, each in tower.items()} for view, tower in kept.items() if tower}
     home.run(NoNoise(), terms, seed=8)
-    again = Towers(home.shelves.database).get(MODEL)
+    again = TowerStore(home.stores.database).get(MODEL)
     assert again is not None
     assert any(np.abs(again[name] - before["reading"][name]).max() > 0 for name in again)
 
@@ -257,30 +257,30 @@ def test_a_tower_of_other_shapes_than_the_releases_begins_anew() -> None:
 
 def test_a_view_without_anything_to_learn_from_is_left_out_and_a_device_without_any_declines(tmp_path: Path) -> None:
     home = Home.make(tmp_path / "a", searches=False)
-    home.shelves.searches.save("ships", NOW)  # a store, but nothing was opened from results
+    home.stores.searches.save("ships", NOW)  # a store, but nothing was opened from results
     alone, both = home.run(NoNoise(), ViewTerms(clip=NO_CLIP)), by_hand(home, 7)
     for name, each in alone.items():
         np.testing.assert_array_equal(each, both[name])
-    home.shelves.close()
-    empty = Home(Shelves(tmp_path / "b" / "device.sqlite"), synthetic_pool(40, dim=DIM), view_model(DIM))
+    home.stores.close()
+    empty = Home(DeviceStores(tmp_path / "b" / "device.sqlite"), synthetic_pool(40, dim=DIM), view_model(DIM))
     with pytest.raises(NotEligible, match="none of its views"):
         empty.run(NoNoise(), ViewTerms())
-    empty.shelves.close()
+    empty.stores.close()
 
 
 def test_a_search_deleted_or_saved_later_teaches_nothing(tmp_path: Path) -> None:
     home = Home.make(tmp_path, searches=True)
     both = home.run(NoNoise(), ViewTerms(clip=NO_CLIP, tower_rate=0.0))
-    (kept,) = home.shelves.searches.saved()
-    home.shelves.searches.delete(kept.id)
+    (kept,) = home.stores.searches.saved()
+    home.stores.searches.delete(kept.id)
     alone = home.run(NoNoise(), ViewTerms(clip=NO_CLIP, tower_rate=0.0))
     assert any(np.abs(both[name] - alone[name]).max() > 0 for name in both)
-    home.shelves.searches.save("later", NOW + timedelta(days=1))
-    home.shelves.searches.keep_meaning(Meaning("search", "later", ENCODER, home.pool.vectors[9], NOW))
+    home.stores.searches.save("later", NOW + timedelta(days=1))
+    home.stores.searches.keep_meaning(SearchVector("search", "later", ENCODER, home.pool.vectors[9], NOW))
     after = home.run(NoNoise(), ViewTerms(clip=NO_CLIP, tower_rate=0.0))
     for name, each in alone.items():
         np.testing.assert_array_equal(after[name], each)
-    home.shelves.close()
+    home.stores.close()
 
 
 def test_what_each_view_handed_over_is_counted_before_it_computes(home: Home) -> None:
@@ -288,15 +288,15 @@ def test_what_each_view_handed_over_is_counted_before_it_computes(home: Home) ->
         task = replace(home.task(SeededNoise(number), ViewTerms(sigma=4.0)), round_id=f"round-{number}")
         task.run(home.model.shared, None, None, np.random.default_rng(number))  # type: ignore[arg-type]
     for view in ("reading", "searches"):
-        assert home.shelves.view_log.sigmas(view) == [4.0, 4.0, 4.0]
-        spent = composed_epsilon(home.shelves.view_log.sigmas(view), 1e-3)
+        assert home.stores.view_log.sigmas(view) == [4.0, 4.0, 4.0]
+        spent = composed_epsilon(home.stores.view_log.sigmas(view), 1e-3)
         assert spent == pytest.approx(exact_epsilon(4.0, 3, 1e-3), rel=1e-9)
-    home.shelves.erase()
-    assert home.shelves.view_log.sigmas("reading") == [4.0, 4.0, 4.0], "erasing buys no new budget"
+    home.stores.erase()
+    assert home.stores.view_log.sigmas("reading") == [4.0, 4.0, 4.0], "erasing buys no new budget"
 
 
 def test_a_round_counted_twice_has_the_noise_that_both_leave(home: Home) -> None:
-    log = home.shelves.view_log
+    log = home.stores.view_log
     for _ in range(4):
         log.record("round-9", ["reading"], clip=0.5, sigma=4.0, at=NOW)
     assert log.sigmas("reading") == [pytest.approx(2.0)]
@@ -334,11 +334,11 @@ def test_a_job_reads_back_as_it_was_written(tmp_path: Path) -> None:
 
 
 def test_the_time_of_saving_decides_what_a_sample_may_know(home: Home) -> None:
-    shelves, pool = home.shelves, home.pool
-    shelves.stances.set("topic", "rivers", "follow", NOW + timedelta(minutes=2))
-    shelves.searches.keep_meaning(Meaning("topic", "rivers", ENCODER, pool.vectors[20], NOW))
+    stores, pool = home.stores, home.pool
+    stores.stances.set("topic", "rivers", "follow", NOW + timedelta(minutes=2))
+    stores.searches.keep_meaning(SearchVector("topic", "rivers", ENCODER, pool.vectors[20], NOW))
     items = (tuple(card.id for card in pool.cards), pool.vectors)
-    samples = SearchedSamples(shelves.searches, shelves.stances, ENCODER, items)
+    samples = SearchedSamples(stores.searches, stores.stances, ENCODER, items)
     assert samples.available == 3
     drawn = samples.draw(negatives=4, limit=3, rng=np.random.default_rng(0))
     for clicks, mask, candidates in zip(drawn.clicks, drawn.click_mask, drawn.candidates, strict=True):

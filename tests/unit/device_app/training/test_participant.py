@@ -16,8 +16,8 @@ from device_app.training.participant import (
     Compute,
     Gather,
     HandIn,
-    LookAtRound,
     Outcome,
+    PollRound,
     Reply,
     StateTerms,
     Wish,
@@ -69,7 +69,7 @@ GONE = BackendUnreachable("http://backend", "no answer")
 
 Script = list[tuple[type[Wish], Reply | Exception]]
 WHOLE: Script = [
-    (LookAtRound, STATUS),
+    (PollRound, STATUS),
     (AskIfJoined, False),
     (Gather, 4),
     (AskForPlace, OFFER),
@@ -84,16 +84,16 @@ def play(
 ) -> tuple[Outcome, list[Wish]]:
     """Answer each wish by the script; the participant must end exactly where the script ends."""
     attempt = participate(readiness, ("recall",))
-    wishes: list[Wish] = []
+    queries: list[Wish] = []
     try:
         wish = next(attempt)
         for expected, answer in script:
             assert type(wish) is expected
-            wishes.append(wish)
+            queries.append(wish)
             wish = attempt.throw(answer) if isinstance(answer, Exception) else attempt.send(answer)
     except StopIteration as end:
-        assert len(wishes) == len(script)
-        return end.value, wishes
+        assert len(queries) == len(script)
+        return end.value, queries
     raise AssertionError(f"the script ended, the participant still wants {wish}")
 
 
@@ -104,28 +104,28 @@ def until(kind: type[Wish], answer: Reply | Exception) -> Script:
 
 
 def test_a_whole_part_ends_uploaded() -> None:
-    outcome, wishes = play(WHOLE)
+    outcome, queries = play(WHOLE)
 
     assert outcome == Outcome("uploaded", None, OFFER)
-    assert wishes[3] == AskForPlace(CheckIn(protocol=PROTOCOL_VERSION, release="r1", tasks=("recall",)))
-    assert wishes[6] == HandIn(OFFER, UPDATE)
+    assert queries[3] == AskForPlace(CheckIn(protocol=PROTOCOL_VERSION, release="r1", tasks=("recall",)))
+    assert queries[6] == HandIn(OFFER, UPDATE)
 
 
 def test_a_device_that_may_not_train_asks_for_nothing() -> None:
-    outcome, wishes = play([], Readiness(False, False, "r1", 9, 1e9))
+    outcome, queries = play([], Readiness(False, False, "r1", 9, 1e9))
 
-    assert (outcome.state, wishes) == ("idle", [])
+    assert (outcome.state, queries) == ("idle", [])
     assert "switched training on" in str(outcome.why)
 
 
 @pytest.mark.parametrize(
     ("kind", "answer", "state", "why"),
     [
-        (LookAtRound, None, "idle", "No round"),
-        (LookAtRound, STATUS.model_copy(update={"release": "r2"}), "idle", "for release r2"),
-        (LookAtRound, STATUS.model_copy(update={"state": "applied"}), "idle", "is applied"),
-        (LookAtRound, STATUS.model_copy(update={"uploaded": 3}), "idle", "all its updates"),
-        (LookAtRound, GONE, "idle", "does not answer"),
+        (PollRound, None, "idle", "No round"),
+        (PollRound, STATUS.model_copy(update={"release": "r2"}), "idle", "for release r2"),
+        (PollRound, STATUS.model_copy(update={"state": "applied"}), "idle", "is applied"),
+        (PollRound, STATUS.model_copy(update={"uploaded": 3}), "idle", "all its updates"),
+        (PollRound, GONE, "idle", "does not answer"),
         (AskIfJoined, True, "idle", "has had its part"),
         (Gather, 0, "idle", "none of its clicks"),
         (AskForPlace, None, "idle", "no place"),

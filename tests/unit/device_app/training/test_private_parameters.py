@@ -12,8 +12,8 @@ import pytest
 import torch
 from safetensors.numpy import load
 
-from device_app.feed.models import ModelRack
-from device_app.privacy.shared import PrivateParameter, SharedUpdate
+from device_app.feed.model_cache import ModelCache
+from device_app.privacy.shared import PrivateParameterShared, SharedUpdate
 from device_app.store.private_parameters import PrivateParameters
 from device_app.sync.release import current_release
 from device_app.training.private_step import PRIVATE_RATE, private_gradients, stepped
@@ -114,11 +114,11 @@ def test_a_readers_vector_is_learnt_at_home_changes_its_ranking_and_outlives_the
     device = DeviceRig(tmp_path / "device" / "device.sqlite", backend.clock, network)
     device.sync()
     device.read(simulated_reader(pool, np.random.default_rng(1)), pool)
-    own = PrivateParameters(device.shelves.database)
-    rack = ModelRack(ranker=LSTUR)
+    own = PrivateParameters(device.stores.database)
+    model_cache = ModelCache(ranker=LSTUR)
 
     def scores() -> np.ndarray:
-        ranker = rack.models(current_release(device.shelves.releases)).ranker
+        ranker = model_cache.models(current_release(device.stores.releases)).ranker
         return ranker.with_own(lambda model: own.get(model, ENCODER)).score(pool.vectors[:3], pool.vectors)
 
     assert dict(own.get(LSTUR, ENCODER)) == {}
@@ -140,19 +140,19 @@ def test_a_readers_vector_is_learnt_at_home_changes_its_ranking_and_outlives_the
     assert all(b"user_embedding" not in body and value not in body for body in network.requests)
     shared = sum(each.size for each in load(sent).values())
     assert outcome.offer is not None
-    law = outcome.offer.manifest.protection
-    assert isinstance(law, LocalLaplace)
+    protection = outcome.offer.manifest.protection
+    assert isinstance(protection, LocalLaplace)
     spent = device.ledger.spent_today("training")
-    assert spent == pytest.approx(law.epsilon_per_upload(shared)), "a private coordinate costs nothing"
+    assert spent == pytest.approx(protection.epsilon_per_upload(shared)), "a private coordinate costs nothing"
 
     backend.coordinator.step()
     assert device.sync()
     assert device.release() == "r3"
     np.testing.assert_array_equal(own.get(LSTUR, ENCODER)["user_embedding"], learnt["user_embedding"])
-    ranker = rack.models(current_release(device.shelves.releases)).ranker
+    ranker = model_cache.models(current_release(device.stores.releases)).ranker
     assert not np.array_equal(scores(), ranker.score(pool.vectors[:3], pool.vectors)), "serves with it after the swap"
     assert dict(own.get(LSTUR, "another encoder")) == {}, "it lies in the space of its encoder"
-    device.shelves.erase()
+    device.stores.erase()
     assert dict(own.get(LSTUR, ENCODER)) == {}
     device.stop()
     inner.close()
@@ -173,14 +173,14 @@ def test_a_step_goes_down_the_gradient_and_begins_anew_for_another_shape() -> No
 
 def test_a_learnt_parameter_cannot_be_made_an_upload() -> None:
     entry = ModelEntry(architecture="lstur_ini", role="ranker", graphs={}, private=("user_embedding",))
-    with pytest.raises(PrivateParameter, match="user_embedding: a private parameter stays on this device"):
+    with pytest.raises(PrivateParameterShared, match="user_embedding: a private parameter stays on this device"):
         SharedUpdate({"user_embedding": np.ones(2, np.float32)}, entry)
 
 
 def test_values_that_are_not_finite_are_not_kept(tmp_path: Path) -> None:
     backend = BackendRig.make(tmp_path, StillClock(NOW))
     device = DeviceRig(tmp_path / "device" / "device.sqlite", backend.clock, InProcess(backend.app))
-    own = PrivateParameters(device.shelves.database)
+    own = PrivateParameters(device.stores.database)
     with pytest.raises(ValueError, match="parameter user_embedding: has values that are not finite"):
         own.keep(LSTUR, ENCODER, {"user_embedding": np.full(2, np.nan, np.float32)})
     assert dict(own.get(LSTUR, ENCODER)) == {}

@@ -10,8 +10,8 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from backend.federation.aggregate import Aggregate, gradient_shapes
 from backend.federation.optimizers import Sgd
+from backend.federation.rounds.aggregate import Aggregate, gradient_shapes
 from backend.federation.strategies.fedavg import FedAvg
 from backend.releases.basis import topic_centroids
 from backend.releases.calibration import calibrate
@@ -226,15 +226,17 @@ def test_thirty_rounds_without_noise_lower_the_loss_of_readers_with_planted_inte
 def test_the_papers_noise_is_larger_than_the_gradient_it_hides(
     task: RecallTask, oracle: TorchGradients, weights: Weights, readers: list[ReaderSamples]
 ) -> None:
-    law = LocalLaplace()
+    protection = LocalLaplace()
     source = SeededNoise(1)
     clean = task.run(weights, readers[0], oracle, np.random.default_rng(0)).tensors
-    update = clip_elementwise(shared(clean), law.clip).tensors
-    noise = {name: laplace(source, law.scale, value.shape) for name, value in update.items()}
+    update = clip_elementwise(shared(clean), protection.clip).tensors
+    noise = {name: laplace(source, protection.scale, value.shape) for name, value in update.items()}
     signal_l2 = float(np.sqrt(sum(np.square(value).sum() for value in update.values())))
     noise_l2 = float(np.sqrt(sum(np.square(value).sum() for value in noise.values())))
     coordinates = sum(value.size for value in update.values())
 
-    assert noise_l2 == pytest.approx(law.scale * np.sqrt(2 * coordinates), rel=0.05), "the law's own standard deviation"
+    assert noise_l2 == pytest.approx(protection.scale * np.sqrt(2 * coordinates), rel=0.05), (
+        "the law's own standard deviation"
+    )
     assert noise_l2 > signal_l2 > 0
-    assert law.epsilon_per_upload(coordinates) == 20 * coordinates
+    assert protection.epsilon_per_upload(coordinates) == 20 * coordinates

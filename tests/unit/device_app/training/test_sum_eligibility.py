@@ -29,7 +29,7 @@ DEVICE = Terms(
 )
 
 
-def manifest(law: SecureSum, *, minimum: int = 10, coordinates: int = 262, cohort: int = 60) -> RoundManifest:
+def manifest(protection: SecureSum, *, minimum: int = 10, coordinates: int = 262, cohort: int = 60) -> RoundManifest:
     return RoundManifest(
         round="round-1",
         release="r1",
@@ -37,11 +37,11 @@ def manifest(law: SecureSum, *, minimum: int = 10, coordinates: int = 262, cohor
         task="full_gradient",
         model="ranker.features",
         shapes={"g.weights": (coordinates,)},
-        protection=law,
+        protection=protection,
         negatives=4,
         samples_limit=32,
         closes_at=NOW + timedelta(minutes=1),
-        terms=law.terms("round-1", cohort=cohort, cohort_minimum=minimum, coordinates=coordinates),
+        terms=protection.terms("round-1", cohort=cohort, cohort_minimum=minimum, coordinates=coordinates),
     )
 
 
@@ -57,10 +57,10 @@ def test_an_exact_sum_is_taken_only_by_a_reader_who_allows_it() -> None:
     check_offer(manifest(NOISY), allows)
 
 
-@pytest.mark.parametrize("law", [NOISY, EXACT])
-def test_a_reader_who_wants_no_secure_sums_has_none(law: SecureSum) -> None:
+@pytest.mark.parametrize("protection", [NOISY, EXACT])
+def test_a_reader_who_wants_no_secure_sums_has_none(protection: SecureSum) -> None:
     with pytest.raises(ProtectionTooWeak, match="no secure sums"):
-        check_offer(manifest(law), replace(DEVICE, privacy=PrivacySettings(secure_sum="never")))
+        check_offer(manifest(protection), replace(DEVICE, privacy=PrivacySettings(secure_sum="never")))
 
 
 def test_a_sum_that_hides_among_fewer_than_the_reader_asks_for_is_declined() -> None:
@@ -122,14 +122,14 @@ def test_a_reader_who_distrusts_the_server_takes_part_in_active_sums_only() -> N
 
 @pytest.mark.parametrize("theirs", [1e-12, 1e-6, 1 - 1e-16])
 def test_a_sum_is_priced_at_the_devices_delta_whatever_the_round_says(theirs: float) -> None:
-    law = NOISY.model_copy(update={"delta": theirs})
+    protection = NOISY.model_copy(update={"delta": theirs})
     price = NOISY.epsilon(10, 262)
-    check_offer(manifest(law), replace(DEVICE, epsilon_left=price))
+    check_offer(manifest(protection), replace(DEVICE, epsilon_left=price))
     with pytest.raises(BudgetSpent):
-        check_offer(manifest(law), replace(DEVICE, epsilon_left=price * 0.99))
+        check_offer(manifest(protection), replace(DEVICE, epsilon_left=price * 0.99))
     stricter = replace(DEVICE, privacy=PrivacySettings(delta_per_sum=1e-9))
     with pytest.raises(BudgetSpent):
-        check_offer(manifest(law), replace(stricter, epsilon_left=price))
+        check_offer(manifest(protection), replace(stricter, epsilon_left=price))
 
 
 def test_noise_that_costs_nothing_is_none_and_declined() -> None:

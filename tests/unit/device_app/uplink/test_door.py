@@ -16,7 +16,7 @@ from device_app.errors import AnswerMalformed, BackendRefused, BackendUnreachabl
 from device_app.privacy.reports import seal_nothing
 from device_app.store.byte_log import ByteLog
 from device_app.store.database import Database
-from device_app.uplink.http import Door, etag_of
+from device_app.uplink.http import HttpClient, etag_of
 from device_app.wire.ids import PROTOCOL_VERSION
 
 Answering = Callable[[httpx.Request], httpx.Response]
@@ -32,16 +32,16 @@ class _Raw(httpx.SyncByteStream):
 
 
 @pytest.fixture
-def door_to(log: ByteLog, now: datetime) -> Iterator[Callable[[Answering], Door]]:
-    doors: list[Door] = []
+def client_to(log: ByteLog, now: datetime) -> Iterator[Callable[[Answering], HttpClient]]:
+    doors: list[HttpClient] = []
 
-    def build(answering: Answering) -> Door:
-        doors.append(Door("http://backend.example", log, lambda: now, httpx.MockTransport(answering)))
+    def build(answering: Answering) -> HttpClient:
+        doors.append(HttpClient("http://backend.example", log, lambda: now, httpx.MockTransport(answering)))
         return doors[-1]
 
     yield build
-    for door in doors:
-        door.close()
+    for client in doors:
+        client.close()
 
 
 @contextmanager
@@ -86,11 +86,11 @@ def test_the_log_holds_the_very_bytes_a_socket_received(log: ByteLog, now: datet
         b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}",
     ]
     with raw_server(answers, [b"HTTP/1.1 304 Not Modified\r\n\r\n"]) as (port, received):
-        door = Door(f"http://127.0.0.1:{port}/", log, lambda: now)
-        door.deliver(SEALED, "/v1/recall", purpose="recall")
-        door.deliver(SEALED, "/v1/recall", purpose="recall")
-        assert door.get("/v1/news/front?limit=600", words="The list.", purpose="sync", etag="7").status == 304
-        door.close()
+        client = HttpClient(f"http://127.0.0.1:{port}/", log, lambda: now)
+        client.deliver(SEALED, "/v1/recall", purpose="recall")
+        client.deliver(SEALED, "/v1/recall", purpose="recall")
+        assert client.get("/v1/news/front?limit=600", words="The list.", purpose="sync", etag="7").status == 304
+        client.close()
     entries = [log.entry(row.id) for row in reversed(log.entries().rows)]
     assert [entry.head + entry.body for entry in entries if entry is not None] == received
     assert b"cookie" not in received[1].lower(), "a cookie of the first answer came back"
@@ -108,20 +108,20 @@ def test_the_log_holds_the_very_bytes_a_socket_received(log: ByteLog, now: datet
     ]
 
 
-def test_only_sealed_messages_are_delivered(door_to: Callable[[Answering], Door], log: ByteLog) -> None:
-    door = door_to(lambda request: pytest.fail("it was sent"))
+def test_only_sealed_messages_are_delivered(client_to: Callable[[Answering], HttpClient], log: ByteLog) -> None:
+    client = client_to(lambda request: pytest.fail("it was sent"))
     with pytest.raises(TypeError, match=r"only what device_app\.privacy has sealed"):
-        door.deliver({"clicks": ["N1"]}, "/v1/recall", purpose="recall")  # type: ignore[arg-type]
+        client.deliver({"clicks": ["N1"]}, "/v1/recall", purpose="recall")  # type: ignore[arg-type]
     assert log.entries().total == 0
 
 
 def test_a_line_says_what_it_was_what_it_cost_and_what_came_back(
-    door_to: Callable[[Answering], Door], log: ByteLog, now: datetime
+    client_to: Callable[[Answering], HttpClient], log: ByteLog, now: datetime
 ) -> None:
     packed = gzip.compress(b'{"a": 1}' * 100)
     headers = {"content-encoding": "gzip", "server-timing": "search;dur=1.5"}
-    door = door_to(lambda request: httpx.Response(200, headers=headers, stream=_Raw(packed)))
-    answer = door.deliver(SEALED, "/v1/recall", purpose="recall")
+    client = client_to(lambda request: httpx.Response(200, headers=headers, stream=_Raw(packed)))
+    answer = client.deliver(SEALED, "/v1/recall", purpose="recall")
     assert answer.body == b'{"a": 1}' * 100
     assert answer.headers["server-timing"] == "search;dur=1.5"
     (line,) = log.entries().rows
@@ -134,28 +134,32 @@ def test_a_line_says_what_it_was_what_it_cost_and_what_came_back(
     assert line.ms > 0
 
 
-def test_nothing_is_sent_that_cannot_be_logged(door_to: Callable[[Answering], Door], database: Database) -> None:
-    door = door_to(lambda request: pytest.fail("it was sent"))
+def test_nothing_is_sent_that_cannot_be_logged(
+    client_to: Callable[[Answering], HttpClient], database: Database
+) -> None:
+    client = client_to(lambda request: pytest.fail("it was sent"))
     database.row("PRAGMA query_only=ON")
     with pytest.raises(StoreBroken):
-        door.deliver(SEALED, "/v1/recall", purpose="recall")
+        client.deliver(SEALED, "/v1/recall", purpose="recall")
 
 
-def test_the_line_is_there_while_the_answer_is_awaited(door_to: Callable[[Answering], Door], log: ByteLog) -> None:
+def test_the_line_is_there_while_the_answer_is_awaited(
+    client_to: Callable[[Answering], HttpClient], log: ByteLog
+) -> None:
     def answering(request: httpx.Request) -> httpx.Response:
         (line,) = log.entries().rows
         assert line.status is None
         return httpx.Response(200)
 
-    door_to(answering).deliver(SEALED, "/v1/recall", purpose="recall")
+    client_to(answering).deliver(SEALED, "/v1/recall", purpose="recall")
 
 
-def test_a_problem_is_raised_with_its_fields(door_to: Callable[[Answering], Door], log: ByteLog) -> None:
+def test_a_problem_is_raised_with_its_fields(client_to: Callable[[Answering], HttpClient], log: ByteLog) -> None:
     problem = {"type": "urn:ownfeed:problem:unknown-release", "title": "Unknown release", "status": 404, "detail": "r1"}
     headers = {"content-type": "application/problem+json; charset=utf-8"}
-    door = door_to(lambda request: httpx.Response(404, headers=headers, json=problem))
+    client = client_to(lambda request: httpx.Response(404, headers=headers, json=problem))
     with pytest.raises(BackendRefused, match="Unknown release: r1") as refused:
-        door.deliver(SEALED, "/v1/recall", purpose="recall")
+        client.deliver(SEALED, "/v1/recall", purpose="recall")
     assert refused.value.problem.type == "urn:ownfeed:problem:unknown-release"
     assert log.entries().rows[0].status == 404
 
@@ -165,28 +169,28 @@ def test_a_problem_is_raised_with_its_fields(door_to: Callable[[Answering], Door
     [(502, "text/html", b"<h1>Bad gateway</h1>"), (500, "application/problem+json", b"{"), (401, "", b"")],
 )
 def test_a_refusal_that_is_no_problem_is_told_by_its_status(
-    door_to: Callable[[Answering], Door], status: int, content_type: str, body: bytes
+    client_to: Callable[[Answering], HttpClient], status: int, content_type: str, body: bytes
 ) -> None:
-    door = door_to(lambda request: httpx.Response(status, headers={"content-type": content_type}, content=body))
+    client = client_to(lambda request: httpx.Response(status, headers={"content-type": content_type}, content=body))
     with pytest.raises(BackendRefused, match=f"HTTP {status}"):
-        door.get("/v1/releases/current", words="A look.", purpose="sync")
+        client.get("/v1/releases/current", words="A look.", purpose="sync")
 
 
-def test_a_redirect_is_not_followed(door_to: Callable[[Answering], Door]) -> None:
-    door = door_to(lambda request: httpx.Response(307, headers={"location": "http://elsewhere.example/"}))
+def test_a_redirect_is_not_followed(client_to: Callable[[Answering], HttpClient]) -> None:
+    client = client_to(lambda request: httpx.Response(307, headers={"location": "http://elsewhere.example/"}))
     with pytest.raises(AnswerMalformed, match="status 307"):
-        door.deliver(SEALED, "/v1/recall", purpose="recall")
+        client.deliver(SEALED, "/v1/recall", purpose="recall")
 
 
 @pytest.mark.parametrize("failure", [httpx.ConnectError("refused"), httpx.ReadTimeout("slow"), httpx.ReadError("cut")])
 def test_silence_is_unreachable_and_logged(
-    door_to: Callable[[Answering], Door], log: ByteLog, failure: httpx.HTTPError
+    client_to: Callable[[Answering], HttpClient], log: ByteLog, failure: httpx.HTTPError
 ) -> None:
     def answering(request: httpx.Request) -> httpx.Response:
         raise failure
 
     with pytest.raises(BackendUnreachable, match=r"http://backend\.example does not answer"):
-        door_to(answering).deliver(SEALED, "/v1/recall", purpose="recall")
+        client_to(answering).deliver(SEALED, "/v1/recall", purpose="recall")
     (line,) = log.entries().rows
     assert line.status is None
     assert line.trouble in ("refused", "no answer in time", "cut")
@@ -195,27 +199,27 @@ def test_silence_is_unreachable_and_logged(
 def test_a_closed_port_is_unreachable(log: ByteLog, now: datetime) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-    door = Door(f"http://127.0.0.1:{port}", log, lambda: now)
+    client = HttpClient(f"http://127.0.0.1:{port}", log, lambda: now)
     with pytest.raises(BackendUnreachable):
-        door.get("/v1/health", words="A look.", purpose="sync")
-    door.close()
+        client.get("/v1/health", words="A look.", purpose="sync")
+    client.close()
 
 
-def test_a_flood_and_a_gzip_bomb_are_cut_off(door_to: Callable[[Answering], Door], log: ByteLog) -> None:
+def test_a_flood_and_a_gzip_bomb_are_cut_off(client_to: Callable[[Answering], HttpClient], log: ByteLog) -> None:
     bomb = gzip.compress(bytes(50_000_000))
     for response in (
         lambda request: httpx.Response(200, stream=_Raw(bytes(1_001))),
         lambda request: httpx.Response(200, headers={"content-encoding": "gzip"}, stream=_Raw(bomb)),
     ):
         with pytest.raises(AnswerMalformed, match="longer than 1000 bytes"):
-            door_to(response).get("/v1/blobs/x", words="A blob.", purpose="sync", limit_bytes=1_000)
+            client_to(response).get("/v1/blobs/x", words="A blob.", purpose="sync", limit_bytes=1_000)
     assert "longer than" in str(log.entries().rows[0].trouble)
 
 
-def test_a_body_that_is_not_the_gzip_it_claims_is_malformed(door_to: Callable[[Answering], Door]) -> None:
-    door = door_to(lambda request: httpx.Response(200, headers={"content-encoding": "gzip"}, stream=_Raw(b"plain")))
+def test_a_body_that_is_not_the_gzip_it_claims_is_malformed(client_to: Callable[[Answering], HttpClient]) -> None:
+    client = client_to(lambda request: httpx.Response(200, headers={"content-encoding": "gzip"}, stream=_Raw(b"plain")))
     with pytest.raises(AnswerMalformed):
-        door.get("/v1/health", words="A look.", purpose="sync")
+        client.get("/v1/health", words="A look.", purpose="sync")
 
 
 def test_proxies_and_passwords_of_the_environment_are_not_used(
@@ -223,9 +227,9 @@ def test_proxies_and_passwords_of_the_environment_are_not_used(
 ) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     with raw_server([b"HTTP/1.1 204 No Content\r\n\r\n"]) as (port, received):
-        door = Door(f"http://127.0.0.1:{port}", log, lambda: now)
-        assert door.get("/v1/rounds/current", words="A look.", purpose="progress").status == 204
-        door.close()
+        client = HttpClient(f"http://127.0.0.1:{port}", log, lambda: now)
+        assert client.get("/v1/rounds/current", words="A look.", purpose="progress").status == 204
+        client.close()
     assert received[0].startswith(b"GET /v1/rounds/current HTTP/1.1\r\n")
 
 
@@ -233,7 +237,7 @@ def test_proxies_and_passwords_of_the_environment_are_not_used(
     ("header", "etag"), [('"r7"', "r7"), ('W/"r7"', "r7"), ("", None), ('"' + "x" * 81 + '"', None), ('"a"b"', None)]
 )
 def test_an_etag_is_taken_only_if_it_is_short_and_plain(
-    door_to: Callable[[Answering], Door], header: str, etag: str | None
+    client_to: Callable[[Answering], HttpClient], header: str, etag: str | None
 ) -> None:
-    door = door_to(lambda request: httpx.Response(200, headers={"etag": header}))
-    assert etag_of(door.get("/v1/news/front", words="The list.", purpose="sync")) == etag
+    client = client_to(lambda request: httpx.Response(200, headers={"etag": header}))
+    assert etag_of(client.get("/v1/news/front", words="The list.", purpose="sync")) == etag

@@ -26,9 +26,9 @@ from device_app.privacy.updates import LaplaceProtection, reseal
 from device_app.settings import PrivacySettings
 from device_app.store.byte_log import ByteLog
 from device_app.store.database import Database
-from device_app.store.ledger_book import LedgerBook
+from device_app.store.ledger_entries import LedgerRepository
 from device_app.store.outbox import Outbox
-from device_app.uplink.http import Door
+from device_app.uplink.http import HttpClient
 from device_app.uplink.in_process import InProcess
 from device_app.uplink.server import Uplink, upload_path
 from device_app.uplink.vectors import read_vectors
@@ -49,12 +49,12 @@ def uplink_to(log: ByteLog, now: datetime) -> Iterator[Callable[[Answering], Upl
     uplinks: list[Uplink] = []
 
     def build(answering: Answering) -> Uplink:
-        uplinks.append(Uplink(Door("http://backend.example", log, lambda: now, httpx.MockTransport(answering))))
+        uplinks.append(Uplink(HttpClient("http://backend.example", log, lambda: now, httpx.MockTransport(answering))))
         return uplinks[-1]
 
     yield build
     for uplink in uplinks:
-        uplink.door.close()
+        uplink.client.close()
 
 
 def recall_answer(now: datetime, release: str = "r1", ids: tuple[str, ...] = ("A", "B")) -> RecallAnswer:
@@ -192,7 +192,7 @@ def test_an_upload_that_failed_is_sent_again_byte_for_byte(
         return httpx.Response(200, json={"round": "round-1", "sha256": digest, "duplicate": len(arrived) > 2})
 
     uplink, outbox = uplink_to(answering), Outbox(database)
-    ledger = Ledger(LedgerBook(database), PrivacySettings(epsilon_per_day_training=1e6), lambda: now)
+    ledger = Ledger(LedgerRepository(database), PrivacySettings(epsilon_per_day_training=1e6), lambda: now)
     clipped = clip_elementwise(shared({"g.beta": np.float32([0.5, -0.01])}), 0.1)
     sealed = LaplaceProtection(LocalLaplace()).seal(clipped, round_id="round-1", ledger=ledger, noise=SystemNoise())
     outbox.put(
@@ -207,9 +207,9 @@ def test_an_upload_that_failed_is_sent_again_byte_for_byte(
     )
     with pytest.raises(BackendUnreachable):
         uplink.upload(offer(now), sealed)
-    (parcel,) = outbox.due(now)
-    assert not uplink.resend(reseal(parcel, ledger)).duplicate
-    assert uplink.resend(reseal(parcel, ledger)).duplicate
+    (item,) = outbox.due(now)
+    assert not uplink.resend(reseal(item, ledger)).duplicate
+    assert uplink.resend(reseal(item, ledger)).duplicate
     assert len(set(arrived)) == 1
     assert arrived[0] == ("PUT", f"/v1/rounds/round-1/updates/{'p' * 22}", sealed.payload)
     assert [line.epsilon for line in log.entries().rows] == [0, 0, pytest.approx(40)]
@@ -218,7 +218,7 @@ def test_an_upload_that_failed_is_sent_again_byte_for_byte(
 def test_a_receipt_for_other_bytes_is_refused(
     uplink_to: Callable[[Answering], Uplink], database: Database, now: datetime
 ) -> None:
-    ledger = Ledger(LedgerBook(database), PrivacySettings(epsilon_per_day_training=1e6), lambda: now)
+    ledger = Ledger(LedgerRepository(database), PrivacySettings(epsilon_per_day_training=1e6), lambda: now)
     clipped = clip_elementwise(shared({"g.beta": np.float32([0.5])}), 0.1)
     sealed = LaplaceProtection(LocalLaplace()).seal(clipped, round_id="round-1", ledger=ledger, noise=SystemNoise())
     receipt = {"round": "round-1", "sha256": "ab" * 32, "duplicate": False}
@@ -248,10 +248,10 @@ def test_an_app_in_this_process_answers_many_devices_at_once(
 ) -> None:
     transport = InProcess(app)
     databases = [Database(Path(shutil.copy(migrated, tmp_path / f"{one}.sqlite"))) for one in range(4)]
-    doors = [Door("http://backend.example", ByteLog(one), lambda: now, transport) for one in databases]
+    doors = [HttpClient("http://backend.example", ByteLog(one), lambda: now, transport) for one in databases]
     sealed = seal_nothing(release="r1", limit=2)
     with ThreadPoolExecutor(4) as pool:
-        answers = list(pool.map(lambda door: door.deliver(sealed, "/v1/recall", purpose="recall"), doors * 5))
+        answers = list(pool.map(lambda client: client.deliver(sealed, "/v1/recall", purpose="recall"), doors * 5))
     assert {answer.body for answer in answers} == {sealed.payload}
     assert answers[0].headers["x-host"] == "backend.example"
     assert [ByteLog(one).entries().total for one in databases] == [5] * 4

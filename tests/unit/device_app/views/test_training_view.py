@@ -8,8 +8,8 @@ from typing import Any, cast
 import numpy as np
 
 from device_app.errors import ReleaseRefused
+from device_app.pages.training_view import update_facts
 from device_app.sync.release import Release
-from device_app.views.training import update_facts
 
 
 class SomeRelease:

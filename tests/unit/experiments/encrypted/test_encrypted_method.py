@@ -14,10 +14,10 @@ from backend.federation.grouping.layers import Layers
 from backend.federation.grouping.personalisation import TimeAndLayer
 from backend.federation.optimizers import Sgd
 from experiments.encrypted.finding_he import KeyHolder, rounded
-from experiments.encrypted.glass import GlassKey, NotTheSame, TwinKey
 from experiments.encrypted.method import PACKING, EncryptedFinding, summed_votes
 from experiments.encrypted.packing import Packing, decrypt, encrypt, weighted_sum
 from experiments.encrypted.paillier import KEY_BITS, PrivateKey
+from experiments.encrypted.plaintext_key import CheckedPrivateKey, NotTheSame, PlaintextKey
 from experiments.simulation.strategies.finding import Finding
 from tests.doubles.bowls import LOW, TOP, Bowls, start
 
@@ -109,7 +109,7 @@ def test_in_fixed_point_it_is_finding_by_sgd_but_for_the_encoding_steps() -> Non
 
 
 def test_a_ciphertext_that_opens_to_something_else_ends_the_run() -> None:
-    twin = TwinKey(KEY)
+    twin = CheckedPrivateKey(KEY)
     real, message = twin.encrypt(41)
     assert twin.decrypt((real, message)) == 41
     both = twin.public.add((real, message), twin.public.times(twin.encrypt(-3), 7))
@@ -122,7 +122,7 @@ def test_sums_of_packed_vectors_in_clear_are_those_under_encryption() -> None:
     rng = np.random.default_rng(0)
     vectors = rng.uniform(-1, 1, (4, 9))
     found = []
-    for key in (KEY, GlassKey()):
+    for key in (KEY, PlaintextKey()):
         sent = [encrypt(each, key, SMALL, bound=1.0, weight=place + 1) for place, each in enumerate(vectors)]
         found.append(decrypt(weighted_sum([(place - 2, each) for place, each in enumerate(sent)], key.public), key))
     np.testing.assert_array_equal(found[0], found[1])
@@ -136,7 +136,7 @@ def test_summed_votes_are_what_encrypted_votes_add_up_to() -> None:
 
 
 def test_a_round_of_fifty_readers_with_32_samples_fits_the_slots_of_the_study() -> None:
-    clients = KeyHolder(GlassKey(), PACKING, weight_bound=64.0)
+    clients = KeyHolder(PlaintextKey(), PACKING, weight_bound=64.0)
     run = replace(encrypted(), packing=PACKING)
     sent = [clients.gradient(0, 32, {name: np.ones_like(value) for name, value in start().items()}) for _ in range(50)]
     run.server.interpolate({LOW: 0.999, TOP: 0.001})

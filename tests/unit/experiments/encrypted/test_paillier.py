@@ -141,7 +141,7 @@ class Quantised(TimeAndLayer):
 
 def test_finding_under_encryption_is_finding_in_clear() -> None:
     """Nine rounds with two clusterings and fresh encryptions, against the laboratory's FINDING with SGD."""
-    readers, groups, layers, law = 12, 3, Layers(("low", "top")), Quantised(1.1)
+    readers, groups, layers, protection = 12, 3, Layers(("low", "top")), Quantised(1.1)
     bowls = Bowls.some(readers, ripple=0.1)
     bowls = Bowls(bowls.slopes / 4, bowls.centres / 4, bowls.samples, 0.1)
     start = {LOW: np.array([0.4, -1.0]), TOP: np.array([1.5])}
@@ -153,7 +153,7 @@ def test_finding_under_encryption_is_finding_in_clear() -> None:
         start,
         Sgd(rate),
         groups=groups,
-        personalisation=law,
+        personalisation=protection,
         layers=layers,
         recluster_every=4,
         vectors_at=lambda weights: np.zeros((readers, 1), np.float32),
@@ -173,7 +173,7 @@ def test_finding_under_encryption_is_finding_in_clear() -> None:
             clients.hide(clients.read(server.shared)), [clients.hide(clients.read(group)) for group in server.groups]
         )
         fresh += 1
-        server.interpolate(dict(zip((LOW, TOP), law.shares(number + 1, layers), strict=True)))
+        server.interpolate(dict(zip((LOW, TOP), protection.shares(number + 1, layers), strict=True)))
         readable = [clients.read(group) for group in server.groups]
         sent = []
         for reader in cohort:

@@ -13,7 +13,7 @@ from backend.federation.optimizers import Adam, MemoryOptimizer, Sgd
 from experiments.simulation.strategies.cfl import Cfl, bipartition
 from experiments.simulation.strategies.fedper import FedPer
 from experiments.simulation.strategies.fedprox import FedProx
-from experiments.simulation.strategies.method import Method, WeightedMean
+from experiments.simulation.strategies.method import Method, RunningMean
 from experiments.simulation.strategies.pfedme import PFedMe
 from experiments.simulation.strategies.scaffold import Scaffold
 from experiments.simulation.strategies.vanilla import Vanilla
@@ -165,7 +165,7 @@ def test_fedpers_tops_stay_at_home_and_a_new_reader_gets_their_mean() -> None:
     assert float(cold.models[0][TOP][0]) == pytest.approx(mean, abs=EXACT)
 
 
-def two_camps() -> Bowls:
+def two_groups() -> Bowls:
     """Even readers want 3, odd ones -3."""
     centres = np.where(np.arange(READERS)[:, None] % 2, -3.0, 3.0) + 0.1 * np.random.default_rng(0).normal(
         size=(READERS, 2)
@@ -174,7 +174,7 @@ def two_camps() -> Bowls:
 
 
 def test_cfl_splits_camps_that_pull_apart_and_each_reaches_its_own_minimum() -> None:
-    cfl = Cfl(two_camps(), at(0.0), Sgd(RATE), calm=0.5, pull=2.0)
+    cfl = Cfl(two_groups(), at(0.0), Sgd(RATE), calm=0.5, pull=2.0)
     for number in range(200):
         cfl.run_round(number, cohort(number))
     chosen = cfl.known(np.arange(READERS))
@@ -232,4 +232,4 @@ def test_what_makes_no_method_is_refused() -> None:
     with pytest.raises(ValueError, match="rho: must be above 0"):
         PFedMe(bowls, weights, step, rho=0.0, inner_steps=1, inner_rate=1.0, steps=1, rate=1.0)
     with pytest.raises(ValueError, match="the mean of nothing"):
-        WeightedMean().value()
+        RunningMean().value()

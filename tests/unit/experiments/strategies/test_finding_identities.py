@@ -46,7 +46,7 @@ def each_alone(vectors: NDArray[np.float32]) -> Clusters:
 
 
 def finding(
-    law: Personalisation,
+    protection: Personalisation,
     *,
     groups: int = 3,
     every: int = 7,
@@ -59,7 +59,7 @@ def finding(
         start(),
         optimizer or Sgd(0.1),
         groups=groups,
-        personalisation=law,
+        personalisation=protection,
         layers=LAYERS,
         recluster_every=every,
         vectors_at=vectors_at,
@@ -112,12 +112,12 @@ def test_a_stored_group_model_has_gone_a_step_of_its_own_even_without_personalis
 
 
 @pytest.mark.parametrize("optimizer", [Sgd(0.1), Adam(0.05)])
-@pytest.mark.parametrize("law", [Constant(0.0), Constant(0.6), Constant(1.0), TimeAndLayer(1.02)])
+@pytest.mark.parametrize("protection", [Constant(0.0), Constant(0.6), Constant(1.0), TimeAndLayer(1.02)])
 def test_one_group_is_vanilla_learning_for_any_personalisation(
-    optimizer: MemoryOptimizer, law: Personalisation
+    optimizer: MemoryOptimizer, protection: Personalisation
 ) -> None:
     plain = Vanilla(Bowls.some(READERS), start(), optimizer)
-    grouped = finding(law, groups=1, every=4, optimizer=optimizer)
+    grouped = finding(protection, groups=1, every=4, optimizer=optimizer)
     rounds(plain)
     rounds(grouped)
     same(grouped.models.shared.weights, plain.model.weights)

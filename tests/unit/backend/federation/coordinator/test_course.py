@@ -9,8 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import backend.federation.settlement as settlement
-from backend.federation.coordinator import Coordinator
+import backend.federation.rounds.finalising as settlement
 from backend.federation.errors import (
     IllegalTransition,
     RoundImpossible,
@@ -18,6 +17,7 @@ from backend.federation.errors import (
     UnknownRound,
     UnknownSystem,
 )
+from backend.federation.rounds.coordinator import Coordinator
 from backend.federation.systems import SYSTEMS
 from backend.releases.errors import NothingPublished
 from backend.releases.publish import publish_next

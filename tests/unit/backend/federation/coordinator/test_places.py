@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from backend.federation.coordinator import Coordinator
 from backend.federation.errors import (
     RoundClosed,
 )
+from backend.federation.rounds.coordinator import Coordinator
 from backend.federation.systems import SYSTEMS
 from device_app.wire.ids import PROTOCOL_VERSION
 from device_app.wire.tensors import pack

@@ -7,7 +7,7 @@ import shutil
 import numpy as np
 import pytest
 
-import backend.federation.settlement as settlement
+import backend.federation.rounds.finalising as settlement
 from device_app.wire.tensors import pack
 from tests.doubles.plain_rounds import Rig, joined, opened, sent, update
 

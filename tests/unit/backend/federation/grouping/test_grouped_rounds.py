@@ -12,17 +12,17 @@ from numpy.typing import NDArray
 from sqlalchemy import Engine
 
 from backend.db.sessions import writing_session
-from backend.db.tables_federation import Round
-from backend.federation.aggregate import Aggregate
+from backend.db.tables_federation import RoundRow
 from backend.federation.errors import RoundImpossible
 from backend.federation.grouping.clusters import Clusters, nearest, unit
 from backend.federation.grouping.layers import Layers
 from backend.federation.grouping.models import Model, Models
 from backend.federation.grouping.personalisation import TimeAndLayer
 from backend.federation.optimizers import Adam, Memory, MemoryOptimizer, Sgd
+from backend.federation.rounds.aggregate import Aggregate
 from backend.federation.strategies.clustering import MOVES, VECTORS
 from backend.federation.strategies.grouped import MEMBER_SHARE, MEMBERS, Grouped, divided, joined
-from backend.federation.strategies.strategy import Conclusion, RoundOrder, Stock
+from backend.federation.strategies.strategy import RoundContext, RoundRequest, RoundResult
 from backend.federation.systems.finding import FINDING, FINDING_EXACT, PROTOTYPES
 from backend.federation.systems.system import SystemSpec
 from backend.releases.groups import first_groups, read_centroids
@@ -69,10 +69,10 @@ class World:
     def entry(self) -> ModelEntry:
         return self.store.require_current().models["ranker.finding"]
 
-    def stock(self) -> Stock:
-        order = RoundOrder("finding", COHORT, 2, 60.0)
+    def context(self) -> RoundContext:
+        order = RoundRequest("finding", COHORT, 2, 60.0)
         release = self.store.require_current()
-        return Stock(release, order, self.store, self.engine, lambda: NOW, self.folder, memory=self.memory)
+        return RoundContext(release, order, self.store, self.engine, lambda: NOW, self.folder, memory=self.memory)
 
     def vectors(self, weights: object) -> NDArray[np.float32]:
         rng = np.random.default_rng(5)
@@ -95,11 +95,11 @@ class World:
         blocks = self.store.read_weights(groups.weights)
         return [{name: block[group] for name, block in blocks.items()} for group in range(GROUPS)]
 
-    def train(self, cohort: list[int], number: int) -> Conclusion:
+    def train(self, cohort: list[int], number: int) -> RoundResult:
         """A round of gradients, as devices in a secure sum fill it."""
         assert isinstance(self.spec.protection, SecureSum)
-        stock = self.stock()
-        plan = self.spec.strategy.plan(self.spec, stock)
+        context = self.context()
+        plan = self.spec.strategy.plan(self.spec, context)
         total, labels, models = Aggregate(plan.shapes), self.groups_now(), self.group_models()
         for reader in cohort:
             group = int(labels[reader])
@@ -110,11 +110,11 @@ class World:
             sent[MEMBERS][group] = MEMBER_SHARE * self.spec.protection.clip
             total.add({name: update.samples * each for name, each in sent.items()})
             total.count += update.samples - 1
-        return self.apply(self.spec, total, stock)
+        return self.apply(self.spec, total, context)
 
-    def cluster(self, cohort: list[int]) -> Conclusion:
-        stock = self.stock()
-        plan = CLUSTERING.strategy.plan(CLUSTERING, stock)
+    def cluster(self, cohort: list[int]) -> RoundResult:
+        context = self.context()
+        plan = CLUSTERING.strategy.plan(CLUSTERING, context)
         groups = self.entry.groups
         assert groups is not None
         total, old, new = Aggregate(plan.shapes), self.groups_now(), self.groups_now(draft=True)
@@ -124,13 +124,13 @@ class World:
             sent[VECTORS][new[reader]] = 0.5 * vectors[reader]
             sent[MOVES][old[reader], new[reader]] = 0.5
             total.add(sent)
-        return self.apply(CLUSTERING, total, stock)
+        return self.apply(CLUSTERING, total, context)
 
-    def apply(self, spec: SystemSpec, total: Aggregate, stock: Stock) -> Conclusion:
+    def apply(self, spec: SystemSpec, total: Aggregate, context: RoundContext) -> RoundResult:
         self.number += 1
         manifest = RoundManifest(
             round=f"round-{self.number}",
-            release=stock.release.release,
+            release=context.release.release,
             system=spec.name,
             task=spec.task,
             model=spec.model,
@@ -138,11 +138,11 @@ class World:
             closes_at=NOW + timedelta(hours=1),
             terms=spec.protection.terms(f"round-{self.number}", cohort=COHORT, cohort_minimum=2, coordinates=9),  # type: ignore[union-attr]
         )
-        done = spec.strategy.conclude(spec, total, stock, manifest)
-        publish_changes(self.store, stock.release, done.weights or {}, "a round", change=done.draft)
+        done = spec.strategy.conclude(spec, total, context, manifest)
+        publish_changes(self.store, context.release, done.weights or {}, "a round", change=done.draft)
         with writing_session(self.engine) as session:
             session.add(
-                Round(
+                RoundRow(
                     number=self.number,
                     system=spec.name,
                     state="applied",
@@ -274,15 +274,15 @@ def test_a_group_that_nobody_chose_gets_the_global_model(tmp_path: Path) -> None
 
 def test_a_noisy_count_near_nought_makes_no_long_step(tmp_path: Path) -> None:
     world = make_world(tmp_path, Sgd(1.0))
-    law = SecureSum(clip=1.0, sigma=4_900)
-    spec = replace(world.spec, protection=law)
-    stock = world.stock()
-    plan = spec.strategy.plan(spec, stock)
+    protection = SecureSum(clip=1.0, sigma=4_900)
+    spec = replace(world.spec, protection=protection)
+    context = world.context()
+    plan = spec.strategy.plan(spec, context)
     total = Aggregate(plan.shapes)
     total.count = 60
     total._sums[MEMBERS][:] = MEMBER_SHARE * np.array([-3.0, 0.01, 62.0])
     total._sums["g." + TOP][:] = 5.0
-    world.apply(spec, total, stock)
+    world.apply(spec, total, context)
     law_of_round_2 = TimeAndLayer(1.05).shares(2, LAYERS)[1]
     shared = float(START[TOP][0]) - 15 / 60
     for group, divisor in ((0, 10), (1, 10), (2, 60)):
@@ -295,7 +295,7 @@ def test_a_ranker_without_groups_is_refused_in_words(tmp_path: Path) -> None:
     world = make_world(tmp_path, Sgd(0.1))
     for spec in (replace(world.spec, model="ranker.cosine"), replace(CLUSTERING, model="ranker.cosine")):
         with pytest.raises(RoundImpossible, match=r"'ranker\.cosine' has no groups"):
-            spec.strategy.plan(spec, world.stock())
+            spec.strategy.plan(spec, world.context())
 
 
 def test_memories_of_all_models_make_one_and_come_apart_again() -> None:

@@ -52,10 +52,10 @@ def test_the_weight_of_time_is_one_half_at_round_2310_and_eight_tenths() -> None
 def test_the_weights_of_five_layers_rise_to_the_top() -> None:
     """Golden of ALGORITHMS 5.1, h(i) and lambda(t, i)."""
     five = Layers(("a", "b", "c", "d", "e"))
-    law = TimeAndLayer()
-    np.testing.assert_allclose(law.of_layers(five), [0.447214, 0.632456, 0.774597, 0.894427, 1], atol=5e-7)
+    protection = TimeAndLayer()
+    np.testing.assert_allclose(protection.of_layers(five), [0.447214, 0.632456, 0.774597, 0.894427, 1], atol=5e-7)
     expected = [0.115895, 0.163900, 0.200736, 0.231789, 0.259148]
-    np.testing.assert_allclose(law.shares(1000, five), expected, atol=5e-7)
+    np.testing.assert_allclose(protection.shares(1000, five), expected, atol=5e-7)
 
 
 def test_frozen_layers_below_count_as_in_the_whole_model() -> None:

@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
 from transformers import AutoModel, AutoTokenizer
 
-import backend.news.embed.first as first
+import backend.news.embed.initial_encoder as first
 from backend.federation.optimizers import Memory
 from backend.federation.split.news_model import LAYERS_FILE, LayersRefused, StoredEncoder
 from backend.federation.split.process import step_aside
 from backend.news.embed.batches import PIECES_LIMIT, length_buckets
-from backend.news.embed.embedder import EncoderMissing, OnnxEmbedder, load_embedder, state_shelf, trained_folder
-from backend.news.embed.first import EncoderDiffers, load_tokenizer, prepare_encoder
+from backend.news.embed.embedder import EncoderMissing, OnnxEmbedder, load_embedder, state_store, trained_folder
+from backend.news.embed.initial_encoder import EncoderDiffers, load_tokenizer, prepare_encoder
 from backend.news.embed.weights import PACKAGED, find_weights
 from backend.settings import BackendSettings
 from device_app.wire.tensors import TensorError
@@ -206,9 +206,9 @@ def test_an_encoder_with_trained_layers_has_a_graph_of_its_own_that_gives_the_st
 
 def test_an_embedder_with_a_shelf_keeps_the_states_of_what_it_reads(settings: BackendSettings) -> None:
     load_embedder(settings).encode(TITLES[:5])
-    shelf = state_shelf(settings.encoder_dir)
-    assert shelf.missing(TITLES[:5]) == []
-    batch = next(iter(shelf.batches(TITLES[:5], 5)))
+    store = state_store(settings.encoder_dir)
+    assert store.missing(TITLES[:5]) == []
+    batch = next(iter(store.batches(TITLES[:5], 5)))
     head = load_file(settings.encoder_dir / "head.safetensors")
     pooled = (batch.states * batch.mask[..., None]).sum(axis=1) / batch.mask.sum(axis=1)[:, None]
     wanted = pooled @ head["head.weight"].T

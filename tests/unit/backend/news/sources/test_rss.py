@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import Engine
 
 from backend.news.errors import SourceError, SourceMalformed, SourceTooLarge, SourceUnreachable
-from backend.news.feeds import Feeds, follow
+from backend.news.followed_feeds import FollowedFeeds, follow
 from backend.news.item import NewsItem
 from backend.news.pool import NewsPool
 from backend.news.report import Rejection
@@ -252,7 +252,7 @@ def test_a_feed_is_asked_for_conditionally_and_not_read_twice(engine: Engine) ->
             return httpx.Response(304)
         return feed(RSS, etag='"v1"', last_modified="Thu, 19 Nov 2026 10:00:00 GMT")
 
-    pool, feeds = NewsPool(engine), Feeds(engine)
+    pool, feeds = NewsPool(engine), FollowedFeeds(engine)
     report = follow(pool, feeds, URL, now=NOW, transport=serving(handler))
     assert report is not None
     assert (report.added, report.rejected_count) == (3, 3)
@@ -263,7 +263,7 @@ def test_a_feed_is_asked_for_conditionally_and_not_read_twice(engine: Engine) ->
 
 
 def test_a_feed_without_validators_is_read_again_and_changes_nothing(engine: Engine) -> None:
-    pool, feeds = NewsPool(engine), Feeds(engine)
+    pool, feeds = NewsPool(engine), FollowedFeeds(engine)
     transport = serving(lambda _: feed(RSS))
     follow(pool, feeds, URL, now=NOW, transport=transport)
     version = pool.version()
@@ -274,7 +274,7 @@ def test_a_feed_without_validators_is_read_again_and_changes_nothing(engine: Eng
 
 
 def test_a_run_that_fails_is_asked_for_in_full_the_next_time(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    pool, feeds = NewsPool(engine), Feeds(engine)
+    pool, feeds = NewsPool(engine), FollowedFeeds(engine)
     transport = serving(lambda _: feed(RSS, etag='"v1"'))
 
     def full_disk(*_arguments: object, **_options: object) -> None:
@@ -287,7 +287,7 @@ def test_a_run_that_fails_is_asked_for_in_full_the_next_time(engine: Engine, mon
 
 
 def test_a_feed_that_still_lists_expired_news_does_not_bring_them_back(engine: Engine) -> None:
-    pool, feeds = NewsPool(engine), Feeds(engine)
+    pool, feeds = NewsPool(engine), FollowedFeeds(engine)
     transport = serving(lambda _: feed(ATOM))
     follow(pool, feeds, URL, now=NOW, transport=transport)
     later = NOW + timedelta(days=31)

@@ -24,13 +24,13 @@ def test_a_device_whose_reader_did_not_agree_sends_nothing(
     backend: BackendRig, device: DeviceRig, privacy: PrivacySettings, why: str
 ) -> None:
     opened(backend)
-    requests = device.shelves.byte_log.entries(1).total
+    requests = device.stores.byte_log.entries(1).total
     device.ledger.settings = privacy
     outcome = device.trainer.step()
 
     assert outcome.state == "idle"
     assert why in str(outcome.why) == str(device.trainer.why_not())
-    assert device.shelves.byte_log.entries(1).total == requests
+    assert device.stores.byte_log.entries(1).total == requests
     assert backend.coordinator.status("round-1").joined == 0
 
 
@@ -57,7 +57,7 @@ def test_an_offer_below_what_the_reader_accepts_is_declined_and_written_down(
     outcome = device.trainer.step()
 
     assert outcome.state == "declined"
-    mine = device.shelves.participations.get("round-1")
+    mine = device.stores.participations.get("round-1")
     assert mine is not None
     assert (mine.state, mine.epsilon, mine.sent_bytes) == ("declined", 0.0, 0)
     assert why in str(mine.detail)
@@ -130,11 +130,11 @@ def test_a_device_whose_reader_is_reading_waits(backend: BackendRig, device: Dev
     device.stop()
     device.start()
     opened(backend)
-    device.shelves.clicks.add("newsroom:0001", None, backend.clock())
+    device.stores.clicks.add("newsroom:0001", None, backend.clock())
     backend.clock.go_on(5)
     assert "reading just now" in str(device.trainer.step().why) == str(device.trainer.why_not())
     backend.clock.go_on(16)
-    device.shelves.impressions.record("one more", ["newsroom:0002"], backend.clock())
+    device.stores.impressions.record("one more", ["newsroom:0002"], backend.clock())
     assert "reading just now" in str(device.trainer.step().why)
     backend.clock.go_on(21)
 

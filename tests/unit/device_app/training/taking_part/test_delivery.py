@@ -60,7 +60,7 @@ def test_a_kill_between_paying_and_keeping_undoes_both(
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(device.shelves.outbox, "put", killed)
+        patch.setattr(device.stores.outbox, "put", killed)
         with pytest.raises(Killed):
             device.trainer.step()
     device.stop()
@@ -84,7 +84,7 @@ def test_an_update_that_can_no_longer_be_sent_is_given_up(
     device.trainer.step()
 
     assert state_of(device) == "failed"
-    assert device.shelves.outbox.waiting() == []
+    assert device.stores.outbox.waiting() == []
     assert len(network.uploads) == 1
 
 
@@ -102,7 +102,7 @@ def test_a_late_update_is_refused_and_the_reason_is_kept(
     outcome = device.trainer.step()
 
     assert outcome.state == "failed"
-    mine = device.shelves.participations.get("round-1")
+    mine = device.stores.participations.get("round-1")
     assert mine is not None
     assert (mine.state, mine.sent_bytes) == ("failed", 0)
     assert "late" in str(mine.detail)

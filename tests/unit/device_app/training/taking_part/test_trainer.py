@@ -19,12 +19,12 @@ def test_a_device_takes_part_and_the_next_release_reaches_it(
 
     assert (outcome.state, outcome.why) == ("uploaded", None)
     assert device.trainer.stage is None
-    mine = device.shelves.participations.get("round-1")
+    mine = device.stores.participations.get("round-1")
     assert mine is not None
     assert (mine.state, mine.system, mine.epsilon) == ("uploaded", system, SYSTEMS_TRIED[system])
     assert mine.sent_bytes == backend.coordinator.status("round-1").received_bytes > 0
     assert device.ledger.spent_today("training") == SYSTEMS_TRIED[system]
-    assert device.shelves.outbox.waiting() == []
+    assert device.stores.outbox.waiting() == []
 
     backend.coordinator.step()
     assert device.sync()
@@ -76,10 +76,10 @@ def test_a_backend_that_is_down_is_an_outcome_and_no_error(device: DeviceRig, ne
 
 
 def test_the_log_names_every_request_of_a_round_in_words(backend: BackendRig, device: DeviceRig) -> None:
-    before = device.shelves.byte_log.entries(1).total
+    before = device.stores.byte_log.entries(1).total
     opened(backend)
     device.trainer.step()
-    page = device.shelves.byte_log.entries(1)
+    page = device.stores.byte_log.entries(1)
     lines = [(entry.method, entry.url.removeprefix("http://backend")) for entry in page.rows[: page.total - before]]
 
     assert [method for method, _ in reversed(lines)] == ["GET", "POST", "PUT"]

@@ -1,0 +1,85 @@
+"""Sets the console's pages from web/templates/console and hands out their style sheets and scripts."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import UTC, datetime
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from fastapi import Request
+from fastapi.responses import HTMLResponse, Response
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from backend.console import figures, labels
+
+HEADERS = {
+    "cache-control": "no-store",
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+}
+MEDIA_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+SAID = {
+    "opened": "The round is open. Devices are invited as they check in.",
+    "cancelled": "The round is cancelled; its updates are thrown away.",
+    "paused": "Rounds are paused. Devices that have their places go on.",
+    "resumed": "Rounds go on.",
+    "scheduled": "The schedule is set.",
+    "unscheduled": "The schedule is taken away.",
+    "taken-down": "The news is taken down. Devices lose it with their next lists.",
+    "rolled-back": "The earlier release was published again under a new number.",
+}
+
+
+class TemplateRenderer:
+    """Templates and static files, read from the package `web`."""
+
+    def __init__(self) -> None:
+        self.static = {
+            path.relative_to(_web("static")).as_posix(): path.read_bytes()
+            for path in sorted(_web("static").rglob("*"))
+            if path.suffix in MEDIA_TYPES
+        }
+        self.version = hashlib.sha256(b"\0".join(self.static.values())).hexdigest()[:12]
+        self.templates = Environment(
+            loader=FileSystemLoader(_web("templates")),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self.templates.globals["asset"] = lambda name: f"/console/static/{self.version}/{name}"
+        self.templates.filters.update(
+            size=figures.size,
+            ms=figures.milliseconds,
+            number=figures.number,
+            of_request=labels.of_request,
+            of_stage=labels.of_stage,
+            ago=lambda then: figures.ago(then, datetime.now(UTC)),
+            moment=lambda at: f"{at.astimezone():%-d %b %H:%M:%S}",
+        )
+
+    def page(self, request: Request, template: str, *, status_code: int = 200, **values: Any) -> HTMLResponse:
+        """A page of the console."""
+        text = self.templates.get_template(f"console/{template}.html").render(
+            here=request.url.path,
+            said=SAID.get(request.query_params.get("said", "")),
+            **{"problem": None} | values,
+        )
+        return HTMLResponse(text, status_code=status_code, headers=HEADERS)
+
+    def file(self, version: str, name: str) -> Response:
+        """A static file of this version, or 404."""
+        if version != self.version or name not in self.static:
+            return Response(status_code=404)
+        kept = {"cache-control": "private, max-age=31536000, immutable", "x-content-type-options": "nosniff"}
+        return Response(self.static[name], media_type=MEDIA_TYPES[Path(name).suffix], headers=kept)
+
+
+def _web(name: str) -> Path:
+    return Path(str(files("web").joinpath(name)))

@@ -1,0 +1,45 @@
+"""Work that only one of several processes may do at a time; it comes free when its process ends, however it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from filelock import FileLock, Timeout
+from sqlalchemy import Engine, text
+from sqlalchemy.orm import Session
+
+_KEY = "hashtextextended(:work, 0)"
+
+
+@contextmanager
+def advisory_lock(engine: Engine, work: str) -> Iterator[bool]:
+    """Whether the work is this thread's while the block runs; False at once if it's another's, here or elsewhere.
+
+    PostgreSQL keeps an advisory lock with the connection; beside an SQLite file lies a locked one.
+    """
+    if engine.dialect.name == "postgresql":
+        with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            mine = bool(connection.scalar(text(f"SELECT pg_try_advisory_lock({_KEY})"), {"work": work}))
+            try:
+                yield mine
+            finally:
+                if mine:
+                    connection.execute(text(f"SELECT pg_advisory_unlock({_KEY})"), {"work": work})
+        return
+    lock = FileLock(f"{engine.url.database}.{work}.lock", timeout=0)
+    try:
+        lock.acquire()
+    except Timeout:
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        lock.release()
+
+
+def wait_for_lock(session: Session, work: str) -> None:
+    """Wait until no other transaction that has queued for this work is open. SQLite's writers do so anyway."""
+    if session.get_bind().dialect.name == "postgresql":
+        session.execute(text(f"SELECT pg_advisory_xact_lock({_KEY})"), {"work": work})

@@ -1,0 +1,95 @@
+"""What a device that took part in every round would have spent, composed over the rounds."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from sqlalchemy import Engine, select
+
+from backend.db.sessions import reading_session
+from backend.db.tables_federation import RoundRow
+from device_app.wire.concentrated import epsilon_of, rho_of_sum
+from device_app.wire.ids import RoundId
+from device_app.wire.protections import LocalLaplace, SecureSum
+from device_app.wire.rounds import RoundManifest
+
+DELTA = 1e-6
+"""At which the composed figure is told."""
+
+
+@dataclass(frozen=True)
+class SpentRound:
+    """One round and all before it: rho of its opened sum by the survivors' noise, and epsilon so far at DELTA."""
+
+    round: RoundId
+    system: str
+    survivors: int
+    rho: float
+    epsilon: float
+    epsilon_so_far: float
+
+
+@dataclass(frozen=True)
+class Spending:
+    """The account of all applied rounds, for a device that was in each of them.
+
+    epsilon, at delta, is of the noisy sums together; local is the pure epsilon of updates under local noise, which adds
+    up and is told apart; exact counts sums without noise, which no epsilon bounds.
+
+    Formal guarantees: an upper bound, for exchanging all of a device's data in all the noisy sums, chosen adaptively:
+    rho adds up (Bun and Steinke 2016) and is turned into epsilon once. It takes the noise of all survivors, and knows
+    nothing of colluding ones. A device charges itself by the fewest survivors a round allowed, so its own ledger says
+    no less.
+    """
+
+    delta: float = DELTA
+    rho: float = 0.0
+    epsilon: float = 0.0
+    local: float = 0.0
+    local_rounds: int = 0
+    exact_rounds: int = 0
+    rounds: tuple[SpentRound, ...] = field(default=())
+
+
+def spending(engine: Engine, delta: float = DELTA) -> Spending:
+    """Compose the applied rounds, oldest first."""
+    with reading_session(engine) as session:
+        found = session.execute(
+            select(RoundRow.number, RoundRow.system, RoundRow.manifest, RoundRow.survivors)
+            .where(RoundRow.state == "applied")
+            .order_by(RoundRow.number)
+        ).all()
+    lines: list[SpentRound] = []
+    total, local, local_rounds, exact = 0.0, 0.0, 0, 0
+    for number, system, text, survivors in found:
+        manifest = RoundManifest.model_validate_json(text)
+        protection = manifest.protection
+        if isinstance(protection, LocalLaplace):
+            local += protection.epsilon_per_upload(coordinates_of(manifest))
+            local_rounds += 1
+        elif not protection.sigma or survivors is None:
+            exact += 1
+        else:
+            rho = rho_of_round(manifest, survivors)
+            total += rho
+            lines.append(
+                SpentRound(f"round-{number}", system, survivors, rho, epsilon_of(rho, delta), epsilon_of(total, delta))
+            )
+    return Spending(delta, total, epsilon_of(total, delta), local, local_rounds, exact, tuple(lines))
+
+
+def rho_of_round(manifest: RoundManifest, survivors: int) -> float:
+    """rho of a noisy sum, for exchanging all of a device's data, with the noise of that many survivors."""
+    protection = manifest.protection
+    if isinstance(protection, LocalLaplace):
+        raise ValueError("protection: local noise has no opened sum")
+    if isinstance(protection, SecureSum):
+        return protection.rho(survivors, coordinates_of(manifest))
+    # Marks of at most rows_limit news: exchanging all of them changes twice as many counts by one.
+    return rho_of_sum(math.sqrt(2 * protection.rows_limit), protection.sigma, survivors, coordinates_of(manifest))
+
+
+def coordinates_of(manifest: RoundManifest) -> int:
+    """Numbers of one update."""
+    return sum(math.prod(shape) for shape in manifest.shapes.values())

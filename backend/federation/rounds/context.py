@@ -1,0 +1,82 @@
+"""Puts together what a strategy may read for one round."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+
+from sqlalchemy import Engine, select
+
+from backend.db.sessions import reading_session
+from backend.db.tables_federation import FollowUpRow, RoundRow
+from backend.federation.optimizers import Memory
+from backend.federation.strategies.strategy import PreviousRound, RoundContext, RoundRequest
+from backend.releases.store import ReleaseStore
+from device_app.wire.releases import ReleaseManifest
+from device_app.wire.rounds import RoundManifest
+
+
+class RoundContextLoader:
+    """Reads rows and releases; changes nothing."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        releases: ReleaseStore,
+        clock: Callable[[], datetime],
+        data_dir: Path,
+        held_out: float = 0.0,
+    ) -> None:
+        """held_out: the share of samples that devices leave to the release gate; 0: there is no gate."""
+        self.engine, self.releases, self.clock, self.held_out = engine, releases, clock, held_out
+        self._data_dir = data_dir
+
+    def context(self, release: ReleaseManifest, order: RoundRequest, follows: int | None) -> RoundContext:
+        """For a round on this release that follows that one."""
+        return RoundContext(
+            release=release,
+            order=order,
+            releases=self.releases,
+            engine=self.engine,
+            clock=self.clock,
+            data_dir=self._data_dir,
+            past=None if follows is None else self._past(follows),
+            held_out=self.held_out,
+            memory=self._memory(order.system),
+        )
+
+    def context_of(self, row: RoundRow) -> RoundContext:
+        """For a round under way."""
+        return self.context(self.releases.manifest(f"r{row.release}"), request_of(row), row.follows)
+
+    def _past(self, number: int) -> PreviousRound | None:
+        """The round of this number; if it failed and is opened again, the one that it followed, if it followed any."""
+        with reading_session(self.engine) as session:
+            row = session.get_one(RoundRow, number)
+            order = session.get(FollowUpRow, number)
+            if order is not None and order.retries:
+                return None if row.follows is None else self._past(row.follows)
+            return PreviousRound(
+                order=request_of(row),
+                manifest=RoundManifest.model_validate_json(row.manifest),
+                facts=row.facts or {},
+                published=None if row.published is None else f"r{row.published}",
+                survivors=row.survivors,
+            )
+
+    def _memory(self, system: str) -> Memory:
+        with reading_session(self.engine) as session:
+            kept = session.scalar(
+                select(RoundRow.memory)
+                .where(RoundRow.system == system, RoundRow.state == "applied", RoundRow.memory.is_not(None))
+                .order_by(RoundRow.number.desc())
+                .limit(1)
+            )
+        return Memory() if kept is None else Memory.from_bytes(kept)
+
+
+def request_of(row: RoundRow) -> RoundRequest:
+    """What the round was opened by."""
+    seconds = (row.closes_at - row.opened_at).total_seconds()
+    return RoundRequest(row.system, row.cohort, row.cohort_minimum, seconds, row.admission)

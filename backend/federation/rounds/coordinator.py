@@ -1,0 +1,282 @@
+"""Runs training rounds: opens them, offers places, and ends them; `plain` and `secure` take what comes.
+
+Everything a round is stands in the database and on disk, so a coordinator that is killed at any point goes on after a
+restart. Several processes may serve devices over one database and one folder; one of them at a time ends rounds. At
+most one round is under way at a time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import cast
+
+from sqlalchemy import Engine, select, update
+from sqlalchemy.orm import Session
+
+from backend.db.advisory_lock import advisory_lock
+from backend.db.sessions import reading_session, writing_session
+from backend.db.tables_federation import ParticipationRow, RoundRow
+from backend.errors import OwnfeedError
+from backend.federation.accounting.spending import Spending, spending
+from backend.federation.errors import CheckInsTooOften, IllegalTransition
+from backend.federation.rounds.client_addresses import ClientAddresses
+from backend.federation.rounds.context import RoundContextLoader
+from backend.federation.rounds.finalising import end_unfinished
+from backend.federation.rounds.opening import RoundOpener
+from backend.federation.rounds.plain import PlainRounds
+from backend.federation.rounds.polls import PollCounter
+from backend.federation.rounds.records import (
+    count_joined,
+    find_round,
+    has_ended,
+    is_paused,
+    is_sum,
+    round_status,
+    under_way,
+)
+from backend.federation.rounds.retries import failure_of, forget_refused, is_refused
+from backend.federation.rounds.scheduling import RoundScheduler
+from backend.federation.rounds.secure import SecureRounds
+from backend.federation.rounds.selection import admitted, draw_pseudonym, places
+from backend.federation.rounds.states import UNDER_WAY, advance
+from backend.federation.scores import Score, scores
+from backend.federation.secagg.store import SecureSumStore
+from backend.federation.strategies.strategy import RoundRequest
+from backend.federation.systems.system import SystemSpec
+from backend.releases.store import ReleaseStore
+from device_app.wire.ids import PROTOCOL_VERSION, ReleaseId, RoundId, release_number
+from device_app.wire.rounds import CheckIn, RoundManifest, RoundOffer, RoundState, RoundStatus
+
+ENDING = "rounds"
+"""The turn of the process that closes stages and ends rounds."""
+
+
+def utc_now() -> datetime:
+    """The clock of a real coordinator."""
+    return datetime.now(UTC)
+
+
+class Coordinator:
+    """The server half of all systems.
+
+    Args:
+        engine: a migrated database.
+        releases: where weights come from and go to.
+        systems: what can be run, by name.
+        data_dir: updates wait in its folder `rounds`.
+        clock: the time, in UTC; tests bring their own.
+        held_out: share of their samples that devices leave to the release gate; 0 while there is none.
+        addresses: bounds what one network address may take of a round; None bounds nothing.
+        retries: how often a round that its members made fail is opened again (`retries`); 0: never.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        releases: ReleaseStore,
+        systems: Mapping[str, SystemSpec],
+        data_dir: Path,
+        clock: Callable[[], datetime] = utc_now,
+        held_out: float = 0.0,
+        addresses: ClientAddresses | None = None,
+        retries: int = 0,
+    ) -> None:
+        self._engine = engine
+        self.addresses, self._retries = addresses, retries
+        self._systems = systems
+        self._clock = clock
+        self._loader = RoundContextLoader(engine, releases, clock, data_dir, held_out)
+        self.plain = PlainRounds(systems, data_dir / "rounds", self._loader)
+        self.sums = SecureRounds(systems, SecureSumStore(engine, data_dir / "sums", clock), self._loader)
+        self._opener = RoundOpener(systems, self._loader, self.sums)
+        self.polls = PollCounter(clock, data_dir / "looks")
+        self.scheduler = RoundScheduler(engine, self._opener, self.polls, clock)
+
+    def open_round(
+        self, system: str, *, cohort: int, cohort_minimum: int, seconds: float, admission: float = 1.0
+    ) -> RoundStatus:
+        """Open a round of `system` on the current release.
+
+        It is applied when `cohort` updates have come, or after `seconds` with at least `cohort_minimum`. `admission` is
+        the chance of each check-in to get a place. Raises UnknownSystem, RoundImpossible, RoundUnderWay, RoundsPaused
+        or NothingPublished.
+        """
+        return self._opener.open(RoundRequest(system, cohort, cohort_minimum, seconds, admission))
+
+    def check_in(self, message: CheckIn, source: str | None = None) -> RoundOffer | None:
+        """A place in the round under way, or None: no round, paused, full, over, another release or task, bad luck, or
+        as many places as its source (`ClientAddresses.source`) may have.
+
+        Raises CheckInsTooOften.
+        """
+        if self.addresses is not None and (wait_sec := self.addresses.seconds_to_wait(source)):
+            raise CheckInsTooOften(self.addresses.rules.check_ins_per_minute, wait_sec)
+        with reading_session(self._engine) as session:
+            if not under_way(session):
+                return None
+        now = self._clock()
+        with writing_session(self._engine) as session:
+            for row in [] if is_paused(session) else under_way(session, to_change=True):
+                manifest = RoundManifest.model_validate_json(row.manifest)
+                fits = (
+                    message.protocol == PROTOCOL_VERSION
+                    and message.release == manifest.release
+                    and manifest.task in message.tasks
+                    and (manifest.terms is None or self.sums.takes_devices(session, manifest.round))
+                )
+                open_places = places(row.cohort, self._systems[row.system].offers) - count_joined(session, row)
+                if not fits or open_places <= 0 or now >= row.closes_at or not admitted(row.admission):
+                    continue
+                if not self._has_places_for(session, row, source):
+                    row.places_refused += 1
+                    continue
+                pseudonym = draw_pseudonym()
+                session.add(ParticipationRow(round=row.number, pseudonym=pseudonym, offered_at=now, source=source))
+                return RoundOffer(manifest=manifest, pseudonym=pseudonym)
+        return None
+
+    def _has_places_for(self, session: Session, row: RoundRow, source: str | None) -> bool:
+        """Whether the source has fewer places in this round than it may have."""
+        if is_refused(session, row, source):
+            return False
+        limit = 0 if self.addresses is None else self.addresses.rules.places
+        return source is None or not limit or count_joined(session, row, source) < limit
+
+    def places_refused(self, round_id: RoundId) -> int:
+        """How many check-ins found no place since their address had as many as it may have, or a member from there
+        lied in the round that this one repeats. Raises UnknownRound."""
+        with reading_session(self._engine) as session:
+            return find_round(session, round_id).places_refused
+
+    def status(self, round_id: RoundId) -> RoundStatus:
+        """Progress anyone may see. Raises UnknownRound."""
+        with reading_session(self._engine) as session:
+            return round_status(session, find_round(session, round_id))
+
+    def current(self) -> RoundStatus | None:
+        """The round under way, if any."""
+        with reading_session(self._engine) as session:
+            rows = under_way(session)
+            return round_status(session, rows[0]) if rows else None
+
+    def history(self, limit: int = 100) -> list[RoundStatus]:
+        """Rounds, newest first."""
+        with reading_session(self._engine) as session:
+            rows = session.scalars(select(RoundRow).order_by(RoundRow.number.desc()).limit(limit)).all()
+            return [round_status(session, row) for row in rows]
+
+    def spending(self) -> Spending:
+        """What a device in all rounds would have spent."""
+        return spending(self._engine)
+
+    def scores(self) -> list[Score]:
+        """What the release gate has found, oldest first."""
+        return scores(self._engine)
+
+    def cancel(self, round_id: RoundId, reason: str = "cancelled by the operator") -> RoundStatus:
+        """End a round; its updates are thrown away. Raises UnknownRound, or IllegalTransition if it has ended."""
+        status = self._fail(round_id, reason)
+        self._forget(round_id, reason)
+        self._forget_sources()
+        return status
+
+    async def tick(self) -> None:
+        """`step` in a thread, so that the event loop goes on serving."""
+        await asyncio.to_thread(self.step)
+
+    def step(self) -> RoundStatus | None:
+        """End the round under way if its time has come: complete, or past its deadline. Returns it if it was ended.
+
+        What its end orders is opened at once, what a server was killed before opening first of all, and what is
+        scheduled at a tick of its own. A round whose updates can't be applied becomes failed, with the reason; anything
+        unforeseen is raised besides.
+        """
+        self.polls.tell()
+        with advisory_lock(self._engine, ENDING) as mine:
+            if not mine:
+                return None
+            self._opener.open_waiting()
+            ended = self._end_due()
+            if ended is not None:
+                self._opener.open_waiting()
+            else:
+                self.scheduler.open_due()
+            return ended
+
+    def _end_due(self) -> RoundStatus | None:
+        with reading_session(self._engine) as session:
+            row = next(iter(under_way(session)), None)
+        if row is None:
+            return None
+        round_id = f"round-{row.number}"
+        try:
+            reason = (self.sums if is_sum(row) else self.plain).step(row)
+        except (OwnfeedError, OSError) as refused:
+            reason = str(refused)
+        except Exception as unforeseen:
+            self._give_up(round_id, f"unforeseen: {type(unforeseen).__name__}")
+            raise
+        if reason is not None:
+            self._give_up(round_id, reason)
+        with reading_session(self._engine) as session:
+            if not has_ended(session, row.number):
+                return None
+        self.plain.forget(round_id)
+        self._forget_sources()
+        return self.status(round_id)
+
+    def _forget_sources(self) -> None:
+        """Of rounds that have ended."""
+        with writing_session(self._engine) as session:
+            ended = select(RoundRow.number).where(RoundRow.state.not_in(UNDER_WAY))
+            session.execute(
+                update(ParticipationRow)
+                .where(ParticipationRow.source.is_not(None), ParticipationRow.round.in_(ended))
+                .values(source=None)
+            )
+            forget_refused(session)
+
+    def _give_up(self, round_id: RoundId, reason: str) -> None:
+        """Fail a round unless it has ended meanwhile, by the operator's hand: that reason stays then."""
+        with suppress(IllegalTransition):
+            self._fail(round_id, reason, self._retries)
+        self._forget(round_id, reason)
+
+    def _forget(self, round_id: RoundId, reason: str) -> None:
+        """What a round that failed has left."""
+        with reading_session(self._engine) as session:
+            summed = is_sum(find_round(session, round_id))
+        if summed:
+            self.sums.fail(round_id, reason)
+        else:
+            self.plain.forget(round_id)
+
+    def _fail(self, round_id: RoundId, reason: str, retries: int = 0) -> RoundStatus:
+        """retries: how often it may be opened again, if its members have made it fail."""
+        with reading_session(self._engine) as session:
+            row = find_round(session, round_id)
+            # A sum that has failed stays as it is, so what is read here holds in the transaction below.
+            failure = failure_of(session, row, retries)
+
+        def mark(session: Session, published: ReleaseId | None) -> None:
+            mine = find_round(session, round_id, to_change=True)
+            mine.state = advance(cast(RoundState, mine.state), "failed")
+            mine.reason, mine.finished_at = reason[:500], self._clock()
+            mine.published = None if published is None else release_number(published)
+            if failure is not None:
+                mine.says = failure.says
+                if failure.retry is not None:
+                    session.add(failure.retry.row(mine.number))
+
+        if failure is not None and failure.retry is not None:
+            # What a failure does to the release waits for the last of the retries.
+            with writing_session(self._engine) as session:
+                mark(session, None)
+            return self.status(round_id)
+        context = self._loader.context_of(row)
+        end_unfinished(self._systems.get(row.system), self._loader, context, f"{round_id}: {reason}", mark)
+        return self.status(round_id)

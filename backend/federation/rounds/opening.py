@@ -1,0 +1,236 @@
+"""Opening rounds: those asked for now, and those that another round's end has ordered."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import timedelta
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from backend.db.advisory_lock import wait_for_lock
+from backend.db.sessions import reading_session, writing_session
+from backend.db.tables_federation import FollowUpRow, RoundRow
+from backend.errors import OwnfeedError
+from backend.federation.errors import RoundImpossible, RoundsPaused, RoundUnderWay, UnknownSystem
+from backend.federation.rounds.context import RoundContextLoader
+from backend.federation.rounds.finalising import end_unfinished
+from backend.federation.rounds.records import is_paused, round_status, under_way
+from backend.federation.rounds.secure import SecureRounds
+from backend.federation.strategies.robust_mean import STACK_LIMIT_BYTES
+from backend.federation.strategies.strategy import ChecksReliability, Plan, RoundRequest
+from backend.federation.systems.system import SystemSpec
+from device_app.wire.ids import ReleaseId, release_number
+from device_app.wire.protections import SUMMED
+from device_app.wire.releases import ReleaseManifest
+from device_app.wire.rounds import MATERIALS_LIMIT_BYTES, UPLOAD_LIMIT_BYTES, RoundManifest, RoundStatus
+from device_app.wire.secagg import SumTerms
+
+COHORT_LIMIT = 100_000
+COHORT_DEFAULT = 60
+MINIMUM_DEFAULT = 10
+"""Updates without which a round fails, where nobody says another number. It's what a group of a cohort needs as well
+(`robust.MedianOfSums`): half of a cohort instead would make every round one sum, whoever opens it."""
+SECONDS_LIMIT = 7 * 24 * 3_600.0
+OPENING = "open a round"
+
+
+class RoundOpener:
+    """Makes rounds of orders; at most one is under way at a time."""
+
+    def __init__(self, systems: Mapping[str, SystemSpec], loader: RoundContextLoader, sums: SecureRounds) -> None:
+        self._systems, self._loader, self._sums = systems, loader, sums
+
+    def open(self, order: RoundRequest) -> RoundStatus:
+        """Open a round on the current release, or the one that a system begins with.
+
+        Raises UnknownSystem, RoundImpossible, NothingPublished, RoundsPaused, or RoundUnderWay, also while a round's
+        follow-up waits.
+        """
+        with reading_session(self._loader.engine) as session:
+            if (waiting := _waiting(session)) is not None:
+                raise RoundUnderWay(f"round-{waiting.after}")
+        wanted = self._systems.get(order.system)
+        if wanted is not None and wanted.begins_with is not None:
+            self._check_possible(self._loader.releases.require_current(), wanted)
+            order = replace(order, system=wanted.begins_with)
+        return self._open(order, None)
+
+    def check(self, order: RoundRequest) -> None:
+        """Raises what `open` would for this order, whatever is under way."""
+        _check_order(order)
+        self._check_possible(self._loader.releases.require_current(), self._spec(order.system))
+
+    def why_not(self, order: RoundRequest, devices: int) -> str | None:
+        """Why a round that so many devices wait for would tell nothing, or None. Raises UnknownSystem."""
+        spec = self._spec(order.system)
+        judge = spec.strategy
+        return judge.why_not(spec, self._loader.engine, devices) if isinstance(judge, ChecksReliability) else None
+
+    def open_waiting(self) -> RoundStatus | None:
+        """Open what the last end has ordered, if nothing is under way: once, however often the server is killed.
+
+        What can't be opened is given up, with the reason in its row; anything unforeseen is raised besides.
+        """
+        with reading_session(self._loader.engine) as session:
+            waiting = None if under_way(session) else _waiting(session)
+            if waiting is None:
+                return None
+            after, order = waiting.after, RoundRequest.from_json(waiting.order)
+        try:
+            return self._open(order, after)
+        except (RoundUnderWay, RoundsPaused):
+            return None
+        except OwnfeedError as refused:
+            self._give_up(after, order, str(refused))
+            return None
+        except Exception as unforeseen:
+            self._give_up(after, order, f"unforeseen: {type(unforeseen).__name__}")
+            raise
+
+    def _open(self, order: RoundRequest, follows: int | None) -> RoundStatus:
+        spec = self._spec(order.system)
+        _check_order(order)
+        release = self._loader.releases.require_current()
+        self._check_possible(release, spec)
+        plan = spec.strategy.plan(spec, self._loader.context(release, order, follows))
+        _check_plan(plan)
+        held = 4 * _coordinates(plan) * order.cohort
+        if spec.centre is not None and held > STACK_LIMIT_BYTES:
+            raise RoundImpossible(
+                "A robust mean holds all updates at once, and these are too many.",
+                field="cohort",
+                limit=f"{STACK_LIMIT_BYTES // (4 * _coordinates(plan))} devices",
+            )
+        now = self._loader.clock()
+        with writing_session(self._loader.engine) as session:
+            wait_for_lock(session, OPENING)
+            if is_paused(session):
+                raise RoundsPaused
+            if others := under_way(session):
+                raise RoundUnderWay(f"round-{others[0].number}")
+            number = (session.scalar(select(func.max(RoundRow.number))) or 0) + 1
+            manifest = RoundManifest(
+                round=f"round-{number}",
+                release=release.release,
+                system=spec.name,
+                task=spec.task,
+                model=spec.model if plan.model is None else plan.model,
+                shapes=dict(plan.shapes),
+                materials=dict(plan.materials),
+                follows=None if follows is None else f"round-{follows}",
+                protection=spec.protection,
+                negatives=spec.negatives,
+                samples_limit=spec.samples_limit,
+                held_out=self._loader.held_out,
+                closes_at=now + timedelta(seconds=order.seconds),
+                terms=_terms(f"round-{number}", spec, order, plan),
+            )
+            row = RoundRow(
+                number=number,
+                system=spec.name,
+                state="open",
+                release=release_number(release.release),
+                manifest=manifest.model_dump_json(),
+                cohort=order.cohort,
+                cohort_minimum=order.cohort_minimum,
+                admission=order.admission,
+                opened_at=now,
+                closes_at=manifest.closes_at,
+                follows=follows,
+            )
+            session.add(row)
+            session.flush()
+            if manifest.terms is not None:
+                self._sums.begin(session, manifest.terms, order.seconds, spec.join)
+            if follows is not None:
+                session.get_one(FollowUpRow, follows).opened = number
+            session.flush()
+            return round_status(session, row)
+
+    def _spec(self, system: str) -> SystemSpec:
+        spec = self._systems.get(system)
+        if spec is None:
+            raise UnknownSystem("This server runs other systems.", field="system", limit=", ".join(self._systems))
+        return spec
+
+    def _give_up(self, after: int, order: RoundRequest, reason: str) -> None:
+        def mark(session: Session, published: ReleaseId | None) -> None:
+            given_up = session.get_one(FollowUpRow, after)
+            given_up.reason, given_up.refused_sources = reason[:500], None
+
+        context = self._loader.context(self._loader.releases.require_current(), order, after)
+        end_unfinished(self._systems.get(order.system), self._loader, context, reason, mark)
+
+    def _check_possible(self, release: ReleaseManifest, spec: SystemSpec) -> None:
+        if not _has_model(release, spec):
+            raise RoundImpossible(
+                f"Release {release.release} has no trainable model {spec.model!r} of architecture "
+                f"{spec.architecture!r}.",
+                field="system",
+                limit=", ".join(
+                    name for name, each in self._systems.items() if each.model is not None and _has_model(release, each)
+                ),
+            )
+
+
+def minimum_of(cohort: int, wanted: int | None) -> int:
+    """The cohort minimum that counts: the one wanted, else the default, or all of a cohort that is smaller."""
+    return min(MINIMUM_DEFAULT, cohort) if wanted is None else wanted
+
+
+def _waiting(session: Session) -> FollowUpRow | None:
+    return session.scalars(
+        select(FollowUpRow)
+        .where(FollowUpRow.opened.is_(None), FollowUpRow.reason.is_(None))
+        .order_by(FollowUpRow.after)
+    ).first()
+
+
+def _check_order(order: RoundRequest) -> None:
+    _check("cohort", 1 <= order.cohort <= COHORT_LIMIT, f"1 to {COHORT_LIMIT}")
+    _check("cohort_minimum", 1 <= order.cohort_minimum <= order.cohort, "1 to the cohort")
+    _check("seconds", 0 < order.seconds <= SECONDS_LIMIT, f"above 0, at most {SECONDS_LIMIT:g}")
+    _check("admission", 0 < order.admission <= 1, "above 0, at most 1")
+
+
+def _check_plan(plan: Plan) -> None:
+    coordinates = _coordinates(plan)
+    _check("system", 1 <= coordinates <= UPLOAD_LIMIT_BYTES // 4, f"1 to {UPLOAD_LIMIT_BYTES // 4} numbers an update")
+    size_bytes = sum(ref.size_bytes for ref in plan.materials.values())
+    _check("system", size_bytes <= MATERIALS_LIMIT_BYTES, f"at most {MATERIALS_LIMIT_BYTES} bytes of materials")
+
+
+def _terms(round_id: str, spec: SystemSpec, order: RoundRequest, plan: Plan) -> SumTerms | None:
+    protection = spec.protection
+    if not isinstance(protection, SUMMED):
+        return None
+    _check("cohort", order.cohort <= protection.cohort_limit, f"at most {protection.cohort_limit}")
+    _check("cohort_minimum", order.cohort_minimum >= 2, "at least 2, for a sum that hides anybody")
+    return protection.terms(
+        round_id, cohort=order.cohort, cohort_minimum=order.cohort_minimum, coordinates=_coordinates(plan)
+    )
+
+
+def _coordinates(plan: Plan) -> int:
+    return sum(math.prod(shape) for shape in plan.shapes.values())
+
+
+def _check(field: str, fits: bool, limit: str) -> None:
+    if not fits:
+        raise RoundImpossible(f"{field} is out of its limits.", field=field, limit=limit)
+
+
+def _has_model(release: ReleaseManifest, spec: SystemSpec) -> bool:
+    """Whether the release has the system's model with the graph the task needs; true of a system without a model."""
+    if spec.model is None:
+        return True
+    entry = release.models.get(spec.model)
+    return (
+        entry is not None
+        and entry.architecture == spec.architecture
+        and spec.graph in entry.graphs
+        and entry.weights is not None
+    )

@@ -1,0 +1,122 @@
+"""What the coordinator reads from the tables of rounds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from backend.db.tables_federation import FollowUpRow, ParticipationRow, RoundRow, ScheduleRow, SecureSumRow
+from backend.federation.errors import UnknownPseudonym, UnknownRound
+from backend.federation.rounds.states import UNDER_WAY
+from backend.federation.strategies.strategy import RoundRequest
+from device_app.wire.ids import Pseudonym, RoundId
+from device_app.wire.rounds import RoundManifest, RoundState, RoundStatus
+
+
+def round_number(round_id: RoundId) -> int:
+    """round-12 -> 12."""
+    return int(round_id.removeprefix("round-"))
+
+
+def find_round(session: Session, round_id: RoundId, *, to_change: bool = False) -> RoundRow:
+    """The row. Raises UnknownRound."""
+    row = session.get(RoundRow, round_number(round_id), with_for_update=to_change)
+    if row is None:
+        raise UnknownRound
+    return row
+
+
+def is_sum(row: RoundRow) -> bool:
+    """Whether the round is a secure sum, and takes no single updates."""
+    return RoundManifest.model_validate_json(row.manifest).terms is not None
+
+
+def under_way(session: Session, *, to_change: bool = False) -> Sequence[RoundRow]:
+    """Rounds that have not ended, oldest first: none or one. To change them, they are held until the session ends."""
+    found = select(RoundRow).where(RoundRow.state.in_(UNDER_WAY)).order_by(RoundRow.number)
+    return session.scalars(found.with_for_update() if to_change else found).all()
+
+
+def count_joined(session: Session, row: RoundRow, source: str | None = None) -> int:
+    """Places given, to everybody or to one source."""
+    places = select(func.count()).where(ParticipationRow.round == row.number)
+    if source is not None:
+        places = places.where(ParticipationRow.source == source)
+    return session.scalar(places) or 0
+
+
+def count_uploaded(session: Session, row: RoundRow) -> int:
+    """Updates accepted."""
+    return (
+        session.scalar(
+            select(func.count()).where(ParticipationRow.round == row.number, ParticipationRow.sha256.is_not(None))
+        )
+        or 0
+    )
+
+
+def place(session: Session, number: int, pseudonym: Pseudonym) -> ParticipationRow:
+    """The place of this pseudonym in the round of this number. Raises UnknownPseudonym."""
+    found = session.scalars(
+        select(ParticipationRow).where(ParticipationRow.round == number, ParticipationRow.pseudonym == pseudonym)
+    ).first()
+    if found is None:
+        raise UnknownPseudonym
+    return found
+
+
+def state_of(session: Session, row: RoundRow) -> RoundState:
+    """The row's state, or the stage of its secure sum while that is under way."""
+    state = cast(RoundState, row.state)
+    if state not in UNDER_WAY:
+        return state
+    stage = session.scalar(select(SecureSumRow.stage).where(SecureSumRow.name == f"round-{row.number}"))
+    if stage is None or (stage == "keys" and count_joined(session, row) == 0):
+        return state
+    return cast(RoundState, stage)
+
+
+def has_ended(session: Session, number: int) -> bool:
+    """Whether the round of this number has."""
+    return session.scalar(select(RoundRow.state).where(RoundRow.number == number)) not in UNDER_WAY
+
+
+def is_paused(session: Session) -> bool:
+    """Whether the operator has paused rounds."""
+    row = session.get(ScheduleRow, 1)
+    return row is not None and row.paused
+
+
+def round_status(session: Session, row: RoundRow) -> RoundStatus:
+    """The row as anyone may see it."""
+    order = session.get(FollowUpRow, row.number)
+    manifest = RoundManifest.model_validate_json(row.manifest)
+    received = session.scalar(select(func.sum(ParticipationRow.size_bytes)).where(ParticipationRow.round == row.number))
+    return RoundStatus(
+        round=f"round-{row.number}",
+        system=row.system,
+        task=manifest.task,
+        stages="updates" if manifest.terms is None else "sum",
+        state=state_of(session, row),
+        reason=row.reason,
+        release=f"r{row.release}",
+        published=None if row.published is None else f"r{row.published}",
+        follows=None if row.follows is None else f"round-{row.follows}",
+        orders=None if order is None or order.reason is not None else RoundRequest.from_json(order.order).system,
+        followed_by=None if order is None or order.opened is None else f"round-{order.opened}",
+        says=row.says,
+        cohort=row.cohort,
+        cohort_minimum=row.cohort_minimum,
+        joined=count_joined(session, row),
+        uploaded=count_uploaded(session, row),
+        received_bytes=received or 0,
+        opened_at=row.opened_at,
+        closes_at=row.closes_at,
+        finished_at=row.finished_at,
+        survivors=row.survivors,
+        epsilon=row.epsilon,
+        delta=row.delta,
+    )

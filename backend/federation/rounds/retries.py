@@ -1,0 +1,113 @@
+"""Rounds opened again after members made them fail: without those who are known to have lied, as far as they have an
+address."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlalchemy import or_, select, update
+from sqlalchemy.orm import Session
+
+from backend.db.tables_federation import FollowUpRow, ParticipationRow, RoundRow, SecureSumRow
+from backend.federation.rounds.context import request_of
+from backend.federation.rounds.states import UNDER_WAY
+from backend.federation.secagg.record import SumRecord
+from backend.federation.strategies.strategy import RoundRequest
+
+
+@dataclass(frozen=True)
+class Retry:
+    """The same round again.
+
+    Args:
+        order: as the round that failed was opened.
+        number: 1 for the first retry of a round.
+        refused: sources (`ClientAddresses.source`) that get no place in it.
+    """
+
+    order: RoundRequest
+    number: int
+    refused: tuple[str, ...]
+
+    def row(self, after: int) -> FollowUpRow:
+        """The order, to be written in the transaction that ends the failed round."""
+        return FollowUpRow(
+            after=after, order=self.order.to_json(), retries=self.number, refused_sources=list(self.refused)
+        )
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What follows from a failure of members: a retry or none, and that in a sentence for people."""
+
+    says: str
+    retry: Retry | None = None
+
+
+def failure_of(session: Session, row: RoundRow, limit: int) -> Failure | None:
+    """What is to be done about a round whose sum has failed; None if its members aren't the reason, or limit is 0.
+
+    A round is opened again at most `limit` times. Where nobody can be named who lied, or none of them has an address
+    that bounds hold for, the same members would meet again: such a failure is retried once, and only as the first.
+    """
+    found = session.scalar(
+        select(SecureSumRow.record).where(SecureSumRow.name == f"round-{row.number}", SecureSumRow.stage == "failed")
+    )
+    record = None if found is None else SumRecord.model_validate_json(found)
+    if not limit or record is None or not record.by_members:
+        return None
+    before = ordered_by(session, row)
+    number = 1 + (0 if before is None else before.retries)
+    refused = set() if before is None else set(before.refused_sources or ())
+    fresh = _sources(session, row, record.liars) - refused
+    named = (
+        f"Members known to have lied: {len(record.liars)}."
+        if record.liars
+        else "Nobody can tell which member lied or left."
+    )
+    if number > limit:
+        return Failure(f"{named} It was opened again as often as the setting round_retries allows ({limit}).")
+    if not fresh and number > 1:
+        return Failure(f"{named} It is not opened again, since the same members could take part.")
+    without = (
+        f"without the addresses they came from: {len(fresh)}" if fresh else "once, and the same members may take part"
+    )
+    return Failure(
+        f"{named} It is opened again {without}.", Retry(request_of(row), number, tuple(sorted(refused | fresh)))
+    )
+
+
+def ordered_by(session: Session, row: RoundRow) -> FollowUpRow | None:
+    """The order that the round was opened by; None for one that the operator or the timetable has opened."""
+    return session.scalars(select(FollowUpRow).where(FollowUpRow.opened == row.number)).first()
+
+
+def is_refused(session: Session, row: RoundRow, source: str | None) -> bool:
+    """Whether the source gets no place, since a member from there lied in the round that this one repeats."""
+    order = None if source is None else ordered_by(session, row)
+    return order is not None and source in (order.refused_sources or ())
+
+
+def forget_refused(session: Session) -> None:
+    """Erase the sources of retries that have ended, or were given up."""
+    ended = select(RoundRow.number).where(RoundRow.state.not_in(UNDER_WAY))
+    session.execute(
+        update(FollowUpRow)
+        .where(
+            FollowUpRow.refused_sources.is_not(None),
+            or_(FollowUpRow.opened.in_(ended), FollowUpRow.reason.is_not(None)),
+        )
+        .values(refused_sources=None)
+        .execution_options(synchronize_session=False)
+    )
+
+
+def _sources(session: Session, row: RoundRow, pseudonyms: tuple[str, ...]) -> set[str]:
+    found = session.scalars(
+        select(ParticipationRow.source).where(
+            ParticipationRow.round == row.number,
+            ParticipationRow.pseudonym.in_(pseudonyms),
+            ParticipationRow.source.is_not(None),
+        )
+    )
+    return {source for source in found if source is not None}

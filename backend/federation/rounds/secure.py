@@ -1,0 +1,245 @@
+"""Rounds that are a secure sum: their messages, their stages, and their end."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from backend.db.sessions import reading_session
+from backend.db.tables_federation import ParticipationRow, RoundRow, SecureSumRow
+from backend.federation.errors import RoundClosed, RoundImpossible, UnknownPseudonym, UnknownRound, UpdateRefused
+from backend.federation.rounds.aggregation import AggregatedUpdates, aggregate_sum
+from backend.federation.rounds.context import RoundContextLoader
+from backend.federation.rounds.finalising import finalize
+from backend.federation.rounds.records import place, round_number
+from backend.federation.rounds.states import UNDER_WAY
+from backend.federation.secagg.errors import SharesAwaited, SumStageClosed, UnknownSum
+from backend.federation.secagg.parts import CohortSplit
+from backend.federation.secagg.record import ENDED
+from backend.federation.secagg.store import SecureSumStore
+from backend.federation.strategies.robust_mean import MedianOfSums
+from backend.federation.systems.system import SystemSpec
+from backend.releases.blobs import digest
+from device_app.wire.ids import Message, Pseudonym, RoundId
+from device_app.wire.rounds import GROUP, UPLOAD_LIMIT_BYTES, RoundManifest, SumStage, UploadReceipt
+from device_app.wire.secagg import (
+    BOX_BYTES,
+    AdvertisedKeys,
+    Agreement,
+    Complaints,
+    RevealedShares,
+    SharedKeys,
+    SumTerms,
+)
+
+KEYS_SHARE = 0.5
+"""Of a round's time, which devices have to turn up and advertise keys; the other stages divide the rest."""
+SMALL_BYTES = 4_096
+NUMBER_BYTES = 8
+"""Of a member's number in JSON, with what stands between two."""
+MESSAGES: Mapping[SumStage, type[Message]] = {
+    "keys": AdvertisedKeys,
+    "shares": SharedKeys,
+    "complaints": Complaints,
+    "agree": Agreement,
+    "unmask": RevealedShares,
+}
+"""Of the stages whose messages are JSON; stage masked carries ring elements."""
+
+
+class SecureRounds:
+    """What the coordinator leaves to others where a round is a secure sum."""
+
+    def __init__(
+        self,
+        systems: Mapping[str, SystemSpec],
+        book: SecureSumStore,
+        loader: RoundContextLoader,
+    ) -> None:
+        self._systems, self._book, self._loader = systems, book, loader
+        self._engine, self._clock = loader.engine, loader.clock
+        self._end_left_over()
+
+    def begin(self, session: Session, terms: SumTerms, seconds: float, join: MedianOfSums | None = None) -> None:
+        """The sum of a round that opens, in its transaction. Raises RoundImpossible for a vector no upload may have."""
+        if terms.vector_bytes > UPLOAD_LIMIT_BYTES:
+            raise RoundImpossible("The model is too large.", field="system", limit=f"{UPLOAD_LIMIT_BYTES} bytes")
+        stages = 5 if terms.mode == "active" else 4
+        stage_sec = seconds * (1 - KEYS_SHARE) / stages
+        split = None if join is None else CohortSplit(members=join.members, parts=join.groups, left=join.left)
+        self._book.begin_within(session, terms, stage_sec=stage_sec, keys_sec=seconds * KEYS_SHARE, split=split)
+
+    def takes_devices(self, session: Session, round_id: RoundId) -> bool:
+        """Whether places may still be given: only who advertises keys in time is a member."""
+        row = session.get(SecureSumRow, round_id)
+        return row is not None and row.stage == "keys" and self._clock() < row.closes_at
+
+    def limit_bytes(self, round_id: RoundId, stage: SumStage, pseudonym: Pseudonym) -> int:
+        """The largest body this place may send at this stage, asked before the body is read.
+
+        Raises UnknownRound, UnknownPseudonym, UnknownSum or RoundClosed; and as the message itself would, had it come,
+        where its stage isn't open or this member has nothing to send.
+        """
+        terms = self._terms(round_id, pseudonym)
+        with self._told_of_the_round(round_id, pseudonym):
+            self._book.check_due(round_id, stage, pseudonym)
+        if stage == "masked":
+            return terms.vector_bytes
+        if stage in ("shares", "unmask"):
+            return SMALL_BYTES + terms.cohort * (2 * BOX_BYTES + 64)
+        if stage == "complaints":
+            return SMALL_BYTES + terms.cohort * NUMBER_BYTES
+        return SMALL_BYTES
+
+    def receive(
+        self, round_id: RoundId, stage: SumStage, pseudonym: Pseudonym, message: Message, body: bytes
+    ) -> UploadReceipt:
+        """Take a message of any stage but masked; the same again gets the same receipt and changes nothing.
+
+        Raises what `limit_bytes` does, SumStageClosed, SumMessageRefused or SumMessageConflict. The round goes on.
+        """
+
+        def note(session: Session) -> None:
+            _note(session, round_id, pseudonym, len(body))
+
+        with self._told_of_the_round(round_id, pseudonym):
+            match message:
+                case AdvertisedKeys():
+                    again = self._book.advertise(round_id, pseudonym, message, note)
+                case SharedKeys():
+                    again = self._book.share(round_id, pseudonym, message, note)
+                case Complaints():
+                    again = self._book.complain(round_id, pseudonym, message, note)
+                case Agreement():
+                    again = self._book.agree(round_id, pseudonym, message, note)
+                case RevealedShares():
+                    again = self._book.reveal(round_id, pseudonym, message, note)
+                case _:
+                    raise TypeError(f"message: {type(message).__name__} is of no stage")
+        return UploadReceipt(round=round_id, sha256=digest(body), duplicate=again)
+
+    def receive_masked(self, round_id: RoundId, pseudonym: Pseudonym, coming: Path, sha256: str) -> UploadReceipt:
+        """Take a masked vector from the file it came into; raises as `receive`.
+
+        Formal guarantees: those of `SecureSumStore` and `SecureSum`: it's added to the running sum and kept nowhere
+        else.
+        """
+
+        def note(session: Session, sha256: str) -> None:
+            mine = _note(session, round_id, pseudonym, self._book.terms(round_id).vector_bytes)
+            mine.uploaded_at, mine.sha256 = self._clock(), sha256
+
+        with self._told_of_the_round(round_id, pseudonym):
+            again = self._book.add_received(round_id, pseudonym, coming, sha256, note)
+        return UploadReceipt(round=round_id, sha256=sha256, duplicate=again)
+
+    def answer(self, round_id: RoundId, stage: SumStage, pseudonym: Pseudonym) -> Message | None:
+        """What the stage came to, for this member; None while it isn't closed.
+
+        Raises as `limit_bytes` does, and RoundClosed, with the reason, once the round has ended.
+        """
+        ask: dict[SumStage, Callable[[RoundId, Pseudonym], Message]] = {
+            "keys": self._book.roster,
+            "shares": self._book.shares,
+            "complaints": self._book.sharers,
+            "masked": self._book.survivors,
+            "agree": self._book.agreements,
+        }
+        try:
+            with self._told_of_the_round(round_id, pseudonym):
+                return ask[stage](round_id, pseudonym)
+        except SumStageClosed:
+            return None
+
+    def step(self, row: RoundRow) -> str | None:
+        """Close the stage if it is complete or its time is over; apply the round once its sum can be opened.
+
+        Returns why the round has failed, else None. Raises as `finalize`, which the coordinator makes a failure of.
+        """
+        name = f"round-{row.number}"
+        seen = self._book.poll(name)
+        if seen.is_due and seen.stage != "unmask":
+            self._book.step(name)
+            seen = self._book.poll(name)
+        if seen.reason is not None:
+            return seen.reason
+        if seen.is_due and seen.stage == "unmask":
+            manifest = RoundManifest.model_validate_json(row.manifest)
+            spec = self._systems[row.system]
+            with suppress(SharesAwaited):
+                finalize(lambda: self._gather(manifest, spec.join), spec, self._loader, row)
+                self._book.clear()
+        return None
+
+    def _gather(self, manifest: RoundManifest, join: MedianOfSums | None) -> AggregatedUpdates:
+        """`aggregate_sum`; a sum that honest members can't give has failed by their doing, and its record says so."""
+        try:
+            return aggregate_sum(self._book, manifest, join)
+        except UpdateRefused as refused:
+            self._book.fail(manifest.round, str(refused), by_members=True)
+            raise
+
+    def fail(self, round_id: RoundId, reason: str) -> None:
+        """End the sum of a round that ends without it; nothing is opened any more."""
+        self._book.fail(round_id, reason)
+
+    def _end_left_over(self) -> None:
+        """End the sums whose round a server ended just before it was killed."""
+        for name in self._book.under_way():
+            of_round = re.match(r"round-(\d+)", name)
+            if of_round is None:
+                continue
+            with reading_session(self._engine) as session:
+                row = session.get(RoundRow, int(of_round[1]))
+                over = row is not None and row.state not in UNDER_WAY
+            if over:
+                self._book.fail(name, "Its round has ended.")
+
+    @contextmanager
+    def _told_of_the_round(self, round_id: RoundId, pseudonym: Pseudonym) -> Iterator[None]:
+        """What a sum refuses is asked of the round, whose answer says more: that it has ended, and why.
+
+        It's asked afterwards, so that what is accepted costs one look.
+        """
+        try:
+            yield
+        except (UnknownSum, UnknownPseudonym):
+            self._terms(round_id, pseudonym)
+            raise
+        except SumStageClosed as closed:
+            if closed.stage not in ENDED:
+                raise
+            self._terms(round_id, pseudonym)
+            if reason := self._book.poll(round_id).reason:
+                raise RoundClosed(f"The round has failed: {reason}", field="round") from None
+            raise RoundClosed(
+                "The sum of this device's group has failed; the round goes on without it.", field=GROUP
+            ) from None
+
+    def _terms(self, round_id: RoundId, pseudonym: Pseudonym) -> SumTerms:
+        number = round_number(round_id)
+        with reading_session(self._engine) as session:
+            found = session.execute(select(RoundRow.state, RoundRow.reason).where(RoundRow.number == number)).first()
+            if found is None:
+                raise UnknownRound
+            place(session, number, pseudonym)
+        terms = self._book.terms(round_id)
+        if found.state not in UNDER_WAY:
+            why = f": {found.reason}" if found.reason else "."
+            raise RoundClosed(f"The round is {found.state}{why}", field="round")
+        return terms
+
+
+def _note(session: Session, round_id: RoundId, pseudonym: Pseudonym, size_bytes: int) -> ParticipationRow:
+    """Bytes for the status, in the message's own transaction; the sum itself is the book's.
+
+    Raises UnknownPseudonym, and the message is not taken, for who has no place in the round.
+    """
+    mine = place(session, round_number(round_id), pseudonym)
+    mine.size_bytes = (mine.size_bytes or 0) + size_bytes
+    return mine

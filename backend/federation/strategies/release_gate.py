@@ -1,0 +1,230 @@
+"""The release gate: devices score a release and its predecessor on clicks they held out; a clear fall is undone.
+
+The rule. Each device's gain (new AUC less old) is cut at +-0.03, so no device weighs more and the sum has a bounded
+sensitivity. Of n devices the sum gives the mean gain m, the spread s between devices, and the noise's own deviation,
+which is known; the error of m is e = sqrt(s^2 / n + noise^2). The release is rolled back if
+
+    m < -tolerance   and   m < -z e,    z the normal quantile of `confidence`, one-sided
+
+so a release that is no worse is rolled back with a probability of at most 1 - confidence, whatever the noise, and one
+that fell by less than the tolerance stays. What it can't do with few devices it says: a fall is found with 80 % only
+from (z + .84) e on, which is told with every verdict. With 60 devices and the noise of `release_gate` the noise alone
+makes e .0036, so falls below about .009 are seldom found. Small falls of many releases in a
+row can each stay below the rule: the gate is a fuse, and no proof of progress. Errors of both sorts are the operator's
+to weigh (`gate_tolerance`, `gate_confidence`); a wrong rollback costs the work of one round.
+
+Where groups of the cohort are summed apart (`robust_mean.JoinedSums`), m, s and the level are medians of the groups',
+e is sqrt(pi / 2) times as large, and four groups of five must each have fallen by more than the tolerance. So one liar
+decides nothing, and three who are in three of five groups need an honest one's noise on their side.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from statistics import NormalDist
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import update
+from sqlalchemy.orm import Session
+
+from backend.db.tables_federation import RoundRow
+from backend.federation.accounting.sum_bounds import noise_deviation
+from backend.federation.errors import RoundImpossible
+from backend.federation.rounds.aggregate import Aggregate
+from backend.federation.scores import scores
+from backend.federation.strategies.robust_mean import JoinedSums
+from backend.federation.strategies.strategy import Plan, RoundContext, RoundResult
+from backend.releases.store import ReleaseDraft
+from device_app.wire.evaluation import ASIDE, GAIN, LEVEL, REACH, SHAPES, SQUARE
+from device_app.wire.ids import release_number
+from device_app.wire.protections import SecureSum
+from device_app.wire.releases import ReleaseManifest
+from device_app.wire.rounds import RoundManifest
+
+if TYPE_CHECKING:
+    from backend.federation.systems.system import SystemSpec
+
+POWER = 0.8
+WIDENED = math.sqrt(math.pi / 2)
+"""A median's standard deviation over a mean's, for many groups with normal noise; for few it is less."""
+FALLING_SHARE = 0.8
+"""Of the groups, rounded down but at least two, that must each show a fall."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a cohort's held-out clicks say of a release.
+
+    gain: mean AUC less its predecessor's. error: its standard error, noise included. auc: under the new weights, for
+    orientation. found_from: a fall of this size would have been found with 80 %.
+    """
+
+    gain: float
+    error: float
+    auc: float
+    devices: int
+    found_from: float
+    falls: bool
+
+
+def judge(
+    sums: Mapping[str, NDArray[np.float64]],
+    devices: int,
+    noise: float,
+    *,
+    tolerance: float,
+    confidence: float,
+    widened: float = 1.0,
+    gains: NDArray[np.float64] | None = None,
+) -> Verdict:
+    """Apply the rule. noise: standard deviation of the noise in each opened sum, 0 for none. widened: how much larger
+    the error is than a sum's own, and gains: the mean of GAIN in each group, where sums of groups are joined.
+
+    Numbers beyond what votes can come to are brought back to it.
+    """
+    gain = _within(float(sums[GAIN][0]) / devices, 1.0)
+    square = _within(float(sums[SQUARE][0]) / devices / ASIDE, 1.0)
+    spread = min(1.0, max(0.0, square - gain**2))
+    error = widened * math.sqrt(spread / devices + (noise / devices) ** 2)
+    z = NormalDist().inv_cdf(confidence)
+    return Verdict(
+        gain=REACH * gain,
+        error=REACH * error,
+        auc=(_within(float(sums[LEVEL][0]) / devices / ASIDE, 1.0) + 1) / 2,
+        devices=devices,
+        found_from=max(tolerance, REACH * error * z) + REACH * error * NormalDist().inv_cdf(POWER),
+        falls=REACH * gain < -max(tolerance, z * REACH * error) and _seen_by_groups(gains, tolerance),
+    )
+
+
+def judge_sums(total: Aggregate, protection: SecureSum, *, tolerance: float, confidence: float) -> Verdict:
+    """The rule for votes in one sum, or in the joined sums of groups."""
+    noise = noise_deviation(protection, total.count)
+    if not isinstance(total, JoinedSums):
+        return judge(total.sums(), total.count, noise, tolerance=tolerance, confidence=confidence)
+    return judge(
+        total.sums(),
+        total.count,
+        noise,
+        tolerance=tolerance,
+        confidence=confidence,
+        widened=WIDENED,
+        gains=total.means_of_groups(GAIN),
+    )
+
+
+def _seen_by_groups(gains: NDArray[np.float64] | None, tolerance: float) -> bool:
+    if gains is None:
+        return True
+    return int((REACH * gains < -tolerance).sum()) >= max(2, math.floor(FALLING_SHARE * len(gains)))
+
+
+@dataclass(frozen=True)
+class ReleaseGate:
+    """Keeps a release, or publishes its predecessor's content again.
+
+    Args:
+        tolerance: a fall of AUC up to this much is let pass.
+        confidence: one-sided; 1 - confidence is how often a release that's no worse is rolled back, at most.
+    """
+
+    tolerance: float = 0.003
+    confidence: float = 0.95
+
+    def plan(self, spec: SystemSpec, context: RoundContext) -> Plan:
+        """Both weights of the ranker that the newest release has changed."""
+        if not context.held_out:
+            raise RoundImpossible(
+                "The gate is off, so devices hold no clicks out.", field="system", limit="the setting gate"
+            )
+        before = _predecessor(context)
+        model = _changed_ranker(before, context.release)
+        weights = before.models[model].weights
+        assert weights is not None
+        return Plan(SHAPES, {"before": weights}, model)
+
+    def conclude(
+        self, spec: SystemSpec, total: Aggregate, context: RoundContext, manifest: RoundManifest
+    ) -> RoundResult:
+        """The verdict, and the rollback if it's due; the undone round's optimizer memory is forgotten with it."""
+        protection, before, release = manifest.protection, _predecessor(context), manifest.release
+        assert isinstance(protection, SecureSum)
+        verdict = judge_sums(total, protection, tolerance=self.tolerance, confidence=self.confidence)
+        facts = {"gate": asdict(verdict) | {"model": manifest.model, "release": release, "before": before.release}}
+        says = (
+            f"{release} scores {verdict.gain:+.4f} AUC against {before.release} on clicks held out by "
+            f"{verdict.devices} devices (standard error {verdict.error:.4f})"
+        )
+        if not verdict.falls:
+            return RoundResult(facts=facts, says=f"{says}: it stays.")
+
+        return replace(
+            _back_to(before, release),
+            facts=facts,
+            note=f"back to {before.release}, since {release} scored {verdict.gain:+.4f} AUC against it",
+            says=f"{says}: rolled back.",
+        )
+
+
+def take_back_unscored(context: RoundContext, reason: str) -> RoundResult | None:
+    """The predecessor's content again, since nobody can say whether the release is worse.
+
+    None while there is no gate, if the release was scored before or another was published meanwhile, or if there is no
+    predecessor.
+    """
+    release = context.release
+    if (
+        not context.held_out
+        or release.previous is None
+        or context.releases.require_current().release != release.release
+    ):
+        return None
+    if any(each.release == release.release for each in scores(context.engine)):
+        return None
+    before = context.releases.manifest(release.previous)
+    return replace(
+        _back_to(before, release.release),
+        note=f"back to {before.release}, since {release.release} was not scored: {reason}",
+        says=f"{release.release} was not scored, so it was rolled back.",
+    )
+
+
+def _back_to(before: ReleaseManifest, undone: str) -> RoundResult:
+    """Without what the optimizer learnt in the undone round."""
+
+    def forget_memory(session: Session) -> None:
+        session.execute(update(RoundRow).where(RoundRow.published == release_number(undone)).values(memory=None))
+
+    return RoundResult(draft=lambda _: ReleaseDraft.like(before), rows=forget_memory)
+
+
+def _within(value: float, reach: float) -> float:
+    return min(max(value, -reach), reach)
+
+
+def _predecessor(context: RoundContext) -> ReleaseManifest:
+    if context.release.previous is None:
+        raise RoundImpossible(f"{context.release.release} has no predecessor to compare with.", field="system")
+    return context.releases.manifest(context.release.previous)
+
+
+def _changed_ranker(before: ReleaseManifest, after: ReleaseManifest) -> str:
+    """The default ranker if it has changed, else the first that has. Raises RoundImpossible."""
+    changed = [
+        name
+        for name, entry in after.models.items()
+        if entry.role == "ranker"
+        and (old := before.models.get(name)) is not None
+        and old.weights is not None
+        and (old.architecture, old.features) == (entry.architecture, entry.features)
+        and old.weights != entry.weights
+    ]
+    if not changed:
+        raise RoundImpossible(
+            f"No ranker has other weights in {after.release} than in {before.release}.", field="system"
+        )
+    return after.default_ranker if after.default_ranker in changed else changed[0]

@@ -1,0 +1,122 @@
+"""No approximate index serves unless it finds what the exact one finds.
+
+Recall@400 over held-out queries must reach 0.99. Two sorts of queries count, each on its own, and the lower figure
+decides: near ones, a story's vector moved a little; and wide ones, softmax mixtures of centroids under Laplace noise,
+as `compose` makes them from reports. Wide ones lie between the inverted lists and are the harder by far.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from backend.recall.exact_index import ExactIndex
+from backend.recall.faiss_index import FaissIndex
+from backend.recall.index import NO_KEY, Keys, VectorIndex, Vectors
+from backend.recall.scan_index import ScanIndex
+
+RECALL_DEPTH = 400
+RECALL_REQUIRED = 0.99
+QUERIES_OF_A_SORT = 64
+_CENTROIDS, _SCORE_SPREAD, _SCORE_NOISE = 30, 0.2, 1.2  # B, delta and lambda_I of the paper
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class IndexStatus:
+    """What serves and how it was chosen, for the console. recall_at_400 is None where the index is exact by kind."""
+
+    kind: str
+    news: int
+    recall_at_400: float | None
+    refused: tuple[str, ...] = ()
+
+
+def held_out_queries(vectors: Vectors, seed: int = 2) -> dict[str, Vectors]:
+    """Queries by sort, each [QUERIES_OF_A_SORT, D]; a seeded draw, so that a build can be repeated."""
+    draw = np.random.default_rng(seed)
+    count, dimensions = vectors.shape
+    picked = vectors[draw.integers(count, size=QUERIES_OF_A_SORT)]
+    lengths = np.linalg.norm(picked, axis=1, keepdims=True)
+    moved = picked + 0.3 * lengths / np.sqrt(dimensions) * draw.standard_normal(picked.shape)
+    pivots = vectors[draw.integers(count, size=_CENTROIDS)]
+    sample = vectors[draw.integers(count, size=min(count, 4_000))]
+    nearest = (sample @ pivots.T).argmax(axis=1)
+    centroids = np.stack(
+        [sample[nearest == c].mean(axis=0) if (nearest == c).any() else pivots[c] for c in range(_CENTROIDS)]
+    )
+    shape = (QUERIES_OF_A_SORT, _CENTROIDS)
+    scores = draw.uniform(-_SCORE_SPREAD, _SCORE_SPREAD, shape) + draw.laplace(0.0, _SCORE_NOISE, shape)
+    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+    wide = weights / weights.sum(axis=1, keepdims=True) @ centroids
+    return {"near": moved.astype(np.float32), "wide": wide.astype(np.float32)}
+
+
+class IndexRecall:
+    """Measures indexes of one pool against the oracle, whose answers are computed once."""
+
+    def __init__(self, keys: Keys, vectors: Vectors, depth: int = RECALL_DEPTH) -> None:
+        self._depth = min(depth, len(keys))
+        self._queries = held_out_queries(vectors)
+        oracle = ExactIndex.over(keys, vectors)
+        self._truth = {sort: oracle.search(queries, self._depth)[1] for sort, queries in self._queries.items()}
+
+    def recall(self, index: VectorIndex) -> float:
+        """Share of the true nearest that the index finds, of the worst sort of queries: 0 to 1."""
+        return min(
+            overlap(self._truth[sort], index.search(queries, self._depth)[1]) for sort, queries in self._queries.items()
+        )
+
+
+def overlap(truth: Keys, found: Keys) -> float:
+    """Mean share of each row of `truth` that the same row of `found` holds."""
+    shares = [np.isin(true[true != NO_KEY], row).mean() for true, row in zip(truth, found, strict=True)]
+    return float(np.mean(shares))
+
+
+def tune(index: VectorIndex, gate: IndexRecall) -> float:
+    """Raise the effort, from where it stands, until the gate opens or no more is worth trying; the recall reached."""
+    recall = gate.recall(index)
+    for effort in index.efforts:
+        if recall >= RECALL_REQUIRED:
+            break
+        if effort > index.effort:
+            index.effort = effort
+            recall = gate.recall(index)
+    return recall
+
+
+def choose_index(keys: Keys, vectors: Vectors, *, exact_limit: int, threads: int) -> tuple[VectorIndex, IndexStatus]:
+    """Build the index that serves this pool: exact up to `exact_limit` news, else the first that passes the gate of
+
+    IVF with SQ8, a ScanIndex, exact. What the gate refused is logged and stays in the status.
+    """
+    if len(keys) <= exact_limit:
+        return FaissIndex.flat(keys, vectors, threads=threads), IndexStatus("exact", len(keys), None)
+    gate = IndexRecall(keys, vectors)
+    refused: list[str] = []
+    for build in _LADDER:
+        index = build(keys, vectors, threads)
+        recall = tune(index, gate)
+        if recall >= RECALL_REQUIRED:
+            _log.info("%s passed the gate with recall@%d %.4f", index.kind, RECALL_DEPTH, recall)
+            return index, IndexStatus(index.kind, len(keys), recall, tuple(refused))
+        refused.append(f"{index.kind}: recall@{RECALL_DEPTH} {recall:.4f}, wanted {RECALL_REQUIRED}")
+        _log.warning("the gate refused %s", refused[-1])
+    _log.warning("no approximate index passed the gate: searching %d news exactly", len(keys))
+    return FaissIndex.flat(keys, vectors, threads=threads), IndexStatus("exact", len(keys), None, tuple(refused))
+
+
+def _inverted(keys: Keys, vectors: Vectors, threads: int) -> VectorIndex:
+    return FaissIndex.inverted(keys, vectors, storage="SQ8", threads=threads)
+
+
+def _scanned(keys: Keys, vectors: Vectors, threads: int) -> VectorIndex:
+    return ScanIndex.over(keys, vectors, threads=threads)
+
+
+_LADDER: tuple[Callable[[Keys, Vectors, int], VectorIndex], ...] = (_inverted, _scanned)

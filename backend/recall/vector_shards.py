@@ -1,0 +1,117 @@
+"""The live catalogue's vectors in shards, so that a device can refresh its clicked news by taking whole days.
+
+A shard is a publishing day (UTC), or a part of it: asking for one says that some news of that day is on the device,
+as it is for every device that read the front page that day.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import OrderedDict, defaultdict
+from dataclasses import dataclass
+from datetime import UTC
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.recall.catalogue import Catalogue, LiveCatalogue
+from backend.releases.blobs import digest
+from backend.releases.errors import UnknownShard
+from device_app.wire.ids import Sha256, ShardName
+from device_app.wire.releases import BlobRef, ShardRef
+from device_app.wire.tensors import pack
+
+SHARD_ROWS = 4_096
+BLOBS_KEPT = 16
+
+
+@dataclass(frozen=True)
+class _Shards:
+    """The shards of one catalogue: which rows, and the blob's hash."""
+
+    catalogue: Catalogue
+    rows: dict[ShardName, NDArray[np.intp]]
+    refs: dict[ShardName, ShardRef]
+
+
+class VectorShardStore:
+    """Cuts shards when they are first asked for; the last few blobs stay in memory by their hash."""
+
+    def __init__(self, live: LiveCatalogue) -> None:
+        self._live = live
+        self._cut: _Shards | None = None
+        self._blobs: OrderedDict[Sha256, bytes] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def list(self) -> tuple[str, tuple[ShardRef, ...]]:
+        """The encoder's digest and all shards, oldest day first."""
+        shards = self._current()
+        return shards.catalogue.encoder, tuple(shards.refs[name] for name in sorted(shards.refs, key=by_day))
+
+    def blob(self, name: ShardName) -> tuple[ShardRef, bytes]:
+        """One shard: `codes` int8 [n, D] and `scales` float32 [n]. Raises UnknownShard."""
+        shards = self._current()
+        ref = _known(shards, name)
+        kept = self.by_hash(ref.blob.sha256)
+        return ref, kept if kept is not None else self._keep(_cut(shards.catalogue, shards.rows[name]))
+
+    def ids(self, name: ShardName) -> tuple[ShardRef, bytes]:
+        """The ids of one shard's rows, in row order, as a JSON list. Raises UnknownShard."""
+        shards = self._current()
+        ref = _known(shards, name)
+        return ref, json.dumps([shards.catalogue.ids[row] for row in shards.rows[name]]).encode()
+
+    def by_hash(self, sha256: Sha256) -> bytes | None:
+        """A shard's bytes by their hash, if they are kept."""
+        with self._lock:
+            if sha256 in self._blobs:
+                self._blobs.move_to_end(sha256)
+            return self._blobs.get(sha256)
+
+    def _current(self) -> _Shards:
+        catalogue = self._live.current
+        cut = self._cut
+        if cut is None or cut.catalogue is not catalogue:
+            rows = days_of(catalogue)
+            refs = {name: self._ref(name, _cut(catalogue, mine), len(mine)) for name, mine in rows.items()}
+            self._cut = cut = _Shards(catalogue, rows, refs)
+        return cut
+
+    def _ref(self, name: ShardName, blob: bytes, count: int) -> ShardRef:
+        self._keep(blob)
+        return ShardRef(name=name, blob=BlobRef(sha256=digest(blob), size_bytes=len(blob)), count=count)
+
+    def _keep(self, blob: bytes) -> bytes:
+        with self._lock:
+            self._blobs[digest(blob)] = blob
+            while len(self._blobs) > BLOBS_KEPT:
+                self._blobs.popitem(last=False)
+        return blob
+
+
+def days_of(catalogue: Catalogue) -> dict[ShardName, NDArray[np.intp]]:
+    """Rows by shard; rows of one day stay in the catalogue's order, so news that arrive later change its end only."""
+    days: defaultdict[str, list[int]] = defaultdict(list)
+    for row, published in enumerate(catalogue.published_at):
+        days[published.astimezone(UTC).date().isoformat()].append(row)
+    return {
+        f"{day}.{part}": np.array(rows[start : start + SHARD_ROWS], dtype=np.intp)
+        for day, rows in days.items()
+        for part, start in enumerate(range(0, len(rows), SHARD_ROWS))
+    }
+
+
+def _cut(catalogue: Catalogue, rows: NDArray[np.intp]) -> bytes:
+    return pack({"codes": catalogue.codes[rows], "scales": catalogue.scales[rows]})
+
+
+def _known(shards: _Shards, name: ShardName) -> ShardRef:
+    if name not in shards.refs:
+        raise UnknownShard
+    return shards.refs[name]
+
+
+def by_day(name: ShardName) -> tuple[str, int]:
+    day, part = name.split(".")
+    return day, int(part)

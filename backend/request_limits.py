@@ -1,0 +1,205 @@
+"""The outermost layer: the protocol's version, capacity, limits of size and time for bodies, the request log, and the
+last net for errors.
+
+Plain ASGI, so that a body is counted while it streams in and never copied.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import time
+from dataclasses import dataclass
+
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from backend.admission import Admission
+from backend.errors import BodyTooLarge, BodyTooSlow, OverCapacity, ProtocolDiffers
+from backend.problems import problem_response, unexpected
+from device_app.wire.ids import PROTOCOL_HEADER, PROTOCOL_VERSION
+from device_app.wire.recall import RECALL_REQUEST_LIMIT_BYTES
+from device_app.wire.rounds import UPLOAD_LIMIT_BYTES
+
+RECALL, HEALTH = "/v1/recall", "/v1/health"
+OTHER_LIMIT_BYTES = 128 * 1024
+SHARES_LIMIT_BYTES = 8 * 1024 * 1024
+BODY_LIMITS_BYTES: tuple[tuple[re.Pattern[str], int], ...] = (
+    (re.compile(r"POST /v1/recall"), RECALL_REQUEST_LIMIT_BYTES),
+    (re.compile(r"PUT /v1/rounds/[^/]+/(updates|masked)/[^/]+"), UPLOAD_LIMIT_BYTES),
+    (re.compile(r"PUT /v1/rounds/[^/]+/(shares|unmask)/[^/]+"), SHARES_LIMIT_BYTES),
+)
+
+SPOKEN = (PROTOCOL_HEADER.encode("ascii"), str(PROTOCOL_VERSION).encode("ascii"))
+
+_log = logging.getLogger("backend.requests")
+
+
+def body_limit_bytes(method: str, path: str) -> int:
+    """The most a body may have on this route."""
+    for route, limit in BODY_LIMITS_BYTES:
+        if route.fullmatch(f"{method} {path}"):
+            return limit
+    return OTHER_LIMIT_BYTES
+
+
+@dataclass(frozen=True)
+class BodyTimes:
+    """How long the server waits for a body: wait_sec, and a second more for every bytes_per_sec that have come, but
+    never more than limit_sec. Only waiting counts, not the time in which the server reads nothing."""
+
+    wait_sec: float = 10.0
+    bytes_per_sec: int = 4_096
+    limit_sec: float = 600.0
+
+    def left_sec(self, received: int, waited_sec: float) -> float:
+        """How long the next part may take."""
+        return min(self.wait_sec + received / self.bytes_per_sec, self.limit_sec) - waited_sec
+
+    def __str__(self) -> str:
+        return f"{self.wait_sec:g} s and {self.bytes_per_sec} bytes/s, at most {self.limit_sec:g} s"
+
+
+class _Overflow(Exception):
+    """Thrown into whoever reads the body on."""
+
+
+@dataclass
+class _Exchange:
+    """One request on its way through."""
+
+    limit: int
+    received: int = 0
+    waited_sec: float = 0.0
+    whole: bool = False
+    overflowed: bool = False
+    too_slow: bool = False
+    status: int = 0
+    sent: int = 0
+
+
+class RequestLimits:
+    """ASGI middleware; install it last, so that it is the outermost.
+
+    The log line has method, path without query (a query may hold the operator's token), status, bytes and milliseconds,
+    and nothing of any body or header. A round's pseudonym in a path is cut out.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        recall: Admission | None = None,
+        reads: Admission | None = None,
+        times: BodyTimes | None = None,
+    ) -> None:
+        """recall: whose full line refuses a report before its body is read. reads: in which every request without a
+        body has a place until its answer begins. times: for bodies."""
+        self._app, self._recall, self._reads, self._times = app, recall, reads, times or BodyTimes()
+        self._refusals_logged_at = 0.0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one connection."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started = time.perf_counter()
+        exchange = _Exchange(limit=body_limit_bytes(scope["method"], scope["path"]))
+        place: Admission | None = None
+
+        async def counted_receive() -> Message:
+            if exchange.whole:
+                return await receive()  # whoever asks on waits for the end of the connection
+            asked = time.monotonic()
+            try:
+                async with asyncio.timeout(self._times.left_sec(exchange.received, exchange.waited_sec)):
+                    message = await receive()
+            except TimeoutError:
+                exchange.too_slow = True
+                raise _Overflow from None
+            exchange.waited_sec += time.monotonic() - asked
+            exchange.whole = not message.get("more_body", False)
+            exchange.received += len(message.get("body", b""))
+            if exchange.received > exchange.limit:
+                exchange.overflowed = True
+                raise _Overflow
+            return message
+
+        async def watched_send(message: Message) -> None:
+            if (exchange.overflowed or exchange.too_slow) and not exchange.status:
+                return  # whatever the app made of the broken body is replaced below
+            await noted_send(message)
+
+        async def noted_send(message: Message) -> None:
+            nonlocal place
+            if message["type"] == "http.response.start":
+                exchange.status = message["status"]
+                message = {**message, "headers": [*message.get("headers", ()), SPOKEN]}
+                if place is not None:
+                    place.leave()  # a slow reader of the answer holds no place
+                    place = None
+            else:
+                exchange.sent += len(message.get("body", b""))
+            await send(message)
+
+        try:
+            if _header(scope, SPOKEN[0]) not in (b"", SPOKEN[1]):
+                await problem_response(ProtocolDiffers())(scope, receive, noted_send)
+            elif _declared_bytes(scope) > exchange.limit:
+                exchange.overflowed = True
+            else:
+                if scope["path"] == RECALL and self._recall is not None:
+                    self._recall.check()
+                elif self._reads is not None and scope["method"] in ("GET", "HEAD") and scope["path"] != HEALTH:
+                    await self._reads.enter()
+                    place = self._reads
+                await self._app(scope, counted_receive, watched_send)
+        except (_Overflow, ClientDisconnect):
+            pass
+        except OverCapacity as full:
+            await problem_response(full)(scope, receive, noted_send)
+            self._note_refusals()
+            return
+        except Exception as error:
+            if exchange.status:
+                raise  # half an answer is out: the server must break the connection
+            await unexpected(error)(scope, receive, noted_send)
+        finally:
+            if place is not None:
+                place.leave()
+        if (exchange.overflowed or exchange.too_slow) and not exchange.status:
+            broken = BodyTooLarge(exchange.limit) if exchange.overflowed else BodyTooSlow(str(self._times))
+            refusal = problem_response(broken, headers={"Connection": "close"})
+            await refusal(scope, receive, noted_send)
+        _log.info(
+            "%s %s %d received=%d sent=%d ms=%.1f",
+            scope["method"],
+            _without_pseudonym(scope["path"]),
+            exchange.status,
+            exchange.received,
+            exchange.sent,
+            (time.perf_counter() - started) * 1_000,
+        )
+
+    def _note_refusals(self) -> None:
+        """One line a second, however many are refused: the log must not cost what refusing saves."""
+        now = time.monotonic()
+        if now - self._refusals_logged_at >= 1:
+            self._refusals_logged_at = now
+            refused = [admission.refused if admission else 0 for admission in (self._recall, self._reads)]
+            _log.warning("over capacity: %d recall and %d other requests refused so far", *refused)
+
+
+def _declared_bytes(scope: Scope) -> int:
+    declared = _header(scope, b"content-length")
+    return int(declared) if declared.isdigit() else 0
+
+
+def _header(scope: Scope, wanted: bytes) -> bytes:
+    """The first header of that name; empty where there is none."""
+    return next((value for name, value in scope["headers"] if name == wanted), b"")
+
+
+def _without_pseudonym(path: str) -> str:
+    return re.sub(r"(/rounds/[^/]+/[^/]+/)[^/]+", r"\1...", path)

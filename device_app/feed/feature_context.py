@@ -1,0 +1,54 @@
+"""The candidates of a feed beside the reader's clicks, as a ranker with features sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import numpy as np
+from numpy.typing import NDArray
+
+from device_app.feed.candidates import Candidates, Codes
+from device_app.feed.freshness import recency
+from device_app.feed.preferences import UserPreferences
+from device_app.ranking.features import FeatureContext
+from device_app.settings import FeedSettings
+from device_app.wire.news import NewsCard
+
+
+def feature_context(
+    candidates: Candidates,
+    user_preferences: UserPreferences,
+    now: datetime,
+    settings: FeedSettings,
+    popularity: NDArray[np.float64] | None = None,
+) -> FeatureContext:
+    """The situation of a feed that is being made; popularity as in `feature_context_at`."""
+    return feature_context_at(candidates, user_preferences.clicks, now, settings.half_life_hours, popularity)
+
+
+def feature_context_at(
+    candidates: Candidates,
+    clicks: Sequence[NewsCard],
+    at: datetime,
+    half_life_hours: float,
+    popularity: NDArray[np.float64] | None = None,
+) -> FeatureContext:
+    """Sections, topics, recency at a time, beside the clicks made until then: training asks for past times.
+
+    popularity [n] is what was known at that time, kept with the impression: today's would let a ranker see the clicks
+    that came later. None: nothing was counted.
+    """
+    return FeatureContext(
+        sections=candidates.sections,
+        topics=candidates.topics,
+        clicked_sections=_codes([card.section for card in clicks]),
+        clicked_topics=_codes([card.topic for card in clicks]),
+        recency=recency(candidates, at, half_life_hours),
+        popularity=np.zeros(len(candidates)) if popularity is None else popularity,
+    )
+
+
+def _codes(names: Sequence[str]) -> Codes:
+    """As the columns of `Candidates` have them."""
+    return np.fromiter(map(hash, names), dtype=np.int64, count=len(names))

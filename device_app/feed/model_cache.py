@@ -1,0 +1,110 @@
+"""One release's models, loaded and bound, as serving uses them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from threading import Lock
+from weakref import WeakValueDictionary
+
+from device_app.errors import ReleaseRefused
+from device_app.interests.decomposition import RecallModel
+from device_app.privacy.reporters import Spaces
+from device_app.ranking.group_ranker import GroupRanker
+from device_app.ranking.ranker import Ranker
+from device_app.ranking.session import GraphSession
+from device_app.ranking.views_ranker import ViewsRanker
+from device_app.sync.release import Release
+from device_app.wire.releases import ReleaseManifest
+
+LocalRanker = Ranker | ViewsRanker | GroupRanker
+
+
+@dataclass(frozen=True)
+class ServingModels:
+    """Replaced whole when a release is swapped in, so that no feed mixes two of them."""
+
+    manifest: ReleaseManifest
+    recall: RecallModel
+    ranker: LocalRanker
+    spaces: Spaces = field(default_factory=Spaces)
+
+    @property
+    def release(self) -> str:
+        """The release's id."""
+        return self.manifest.release
+
+    @property
+    def encoder(self) -> str:
+        """Digest of the encoder whose vectors these models understand."""
+        return self.manifest.encoder
+
+    @property
+    def dimensions(self) -> int:
+        """D."""
+        return self.manifest.dimensions
+
+
+class ModelCache:
+    """Loads models of releases; devices that share a rack share what is loaded, for as long as one of them uses it."""
+
+    def __init__(self, *, ranker: str | None = None, threads: int = 1) -> None:
+        self._ranker = ranker
+        self._threads = threads
+        self._loaded: WeakValueDictionary[str, ServingModels] = WeakValueDictionary()
+        self._lock = Lock()
+
+    def models(self, release: Release) -> ServingModels:
+        """The release's recall model and ranker. Raises ReleaseRefused, GraphMismatch."""
+        key = sha256(release.manifest.model_dump_json().encode()).hexdigest()
+        with self._lock:
+            found = self._loaded.get(key)
+            if found is None:
+                found = self._loaded[key] = self._load(release)
+            return found
+
+    def _load(self, release: Release) -> ServingModels:
+        ranker = self._ranker or release.manifest.default_ranker
+        rankers = [name for name, entry in release.manifest.models.items() if entry.role == "ranker"]
+        if ranker not in rankers:
+            others = ", ".join(rankers)
+            raise ReleaseRefused(release.id, f"it has no ranker {ranker!r}, which this device chose; it has {others}")
+        return ServingModels(
+            manifest=release.manifest,
+            recall=RecallModel(
+                self._session(release, "recall", "context"),
+                self._session(release, "recall", "decompose"),
+                release.manifest.recall,
+            ),
+            ranker=RANKERS.get(release.manifest.models[ranker].architecture, _ranker)(release, ranker, self._threads),
+            spaces=release.spaces(),
+        )
+
+    def _session(self, release: Release, model: str, purpose: str) -> GraphSession:
+        return _session(release, model, purpose, self._threads)
+
+
+def _ranker(release: Release, model: str, threads: int) -> LocalRanker:
+    entry = release.manifest.models[model]
+    if entry.groups is not None:
+        groups, graph = release.groups(model), release.graph(model, "score")
+        return GroupRanker(graph, groups, name=model, features=entry.features, threads=threads)
+    return Ranker(_session(release, model, "score", threads), name=model, features=entry.features)
+
+
+def _views_ranker(release: Release, model: str, threads: int) -> ViewsRanker:
+    return ViewsRanker(release.graph(model, "score"), release.weights(model), name=model, threads=threads)
+
+
+RANKERS: Mapping[str, Callable[[Release, str, int], LocalRanker]] = {"multi_view": _views_ranker}
+"""Architectures that are not ranked by clicks and features alone."""
+
+
+def _session(release: Release, model: str, purpose: str, threads: int) -> GraphSession:
+    return GraphSession(
+        release.graph(model, purpose),
+        release.weights(model),
+        threads=threads,
+        private=release.manifest.models[model].private,
+    )

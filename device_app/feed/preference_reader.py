@@ -1,0 +1,146 @@
+"""Reads from the store what the ranking needs to know of the reader."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from device_app.feed.preferences import MutedInterest, Named, UserPreferences
+from device_app.interests.names import InterestNames
+from device_app.interests.profile import ClickedNews, KeptInterest, without_muted
+from device_app.store.clicks import Click, Clicks
+from device_app.store.news import NewsStore
+from device_app.store.opinions import Feedback, Stances
+from device_app.store.preferences import Preferences
+from device_app.wire.news import NewsCard
+from device_app.wire.recall import CLICKS_LIMIT
+
+CHOSEN_SECTIONS = "chosen_sections"
+MUTED_CLICKS_LIMIT = 1_000
+REACTIONS_LIMIT = 50
+
+
+@dataclass(frozen=True)
+class PreferenceInputs:
+    """The recent clicks that count, those of muted interests, and what was said of interests."""
+
+    active: tuple[ClickedNews, ...]
+    muted: tuple[tuple[KeptInterest, tuple[ClickedNews, ...]], ...]
+    kept: tuple[KeptInterest, ...]
+
+
+class PreferenceReader:
+    """One consistent look at clicks, reactions, stances and choices."""
+
+    def __init__(
+        self,
+        clicks: Clicks,
+        store: NewsStore,
+        feedback: Feedback,
+        stances: Stances,
+        names: InterestNames,
+        preferences: Preferences,
+    ) -> None:
+        self._clicks = clicks
+        self._store = store
+        self._feedback = feedback
+        self._stances = stances
+        self._names = names
+        self._preferences = preferences
+        self._clicked: tuple[tuple[str, int], dict[int, ClickedNews]] = (("", 0), {})
+
+    def forget(self) -> None:
+        """Drop the clicked news that is kept in memory from one feed to the next."""
+        self._clicked = (("", 0), {})
+
+    def reading(self, encoder: str) -> PreferenceInputs:
+        """The newest 50 clicks outside muted interests, oldest first; clicks without card or vector are left out."""
+        kept = self._names.kept()
+        any_muted = any(interest.muted for interest in kept)
+        clicks = self._clicks.recent(MUTED_CLICKS_LIMIT if any_muted else CLICKS_LIMIT)
+        active, muted = without_muted(self._stored(clicks, encoder), kept)
+        return PreferenceInputs(active[-CLICKS_LIMIT:], muted, kept)
+
+    def user_preferences(self, reading: PreferenceInputs, encoder: str, dimensions: int) -> UserPreferences:
+        """All that the feed weighs, with the interests of clicks still unnamed."""
+        reactions = self._feedback.reactions()
+        disliked = [one.news_id for one in reactions if one.kind == "less"]
+        liked = [one.news_id for one in reactions if one.kind == "like"][:REACTIONS_LIMIT]
+        liked_cards, liked_vectors = self._known(liked, encoder, dimensions)
+        _, disliked_vectors = self._known(disliked[:REACTIONS_LIMIT], encoder, dimensions)
+        return UserPreferences(
+            clicks=tuple(click.card for click in reading.active),
+            click_vectors=_stacked(reading.active, dimensions),
+            click_interests=("",) * len(reading.active),
+            liked_cards=liked_cards,
+            liked=liked_vectors,
+            disliked=disliked_vectors,
+            opened=frozenset(self._clicks.clicked()),
+            disliked_ids=frozenset(disliked),
+            followed=named(self._stances.followed()),
+            blocked=named(self._stances.blocked()),
+            chosen_sections=frozenset(self.chosen_sections() or ()),
+            muted=tuple(
+                MutedInterest(interest.name or "", _stacked(clicks, dimensions))
+                for interest, clicks in reading.muted
+                if clicks
+            ),
+        )
+
+    def chosen_sections(self) -> tuple[str, ...] | None:
+        """Sections picked at the first visit; None before it."""
+        chosen = self._preferences.get(CHOSEN_SECTIONS)
+        return None if chosen is None else tuple(chosen)
+
+    def _stored(self, clicks: Sequence[Click], encoder: str) -> list[ClickedNews]:
+        """The clicked news with card and vector. Only new clicks are read from the shelf; deleted ones are dropped."""
+        edition = (encoder, self._store.edition)
+        known_of, known = self._clicked
+        if known_of != edition:
+            known = {}
+        new = self._read([click for click in clicks if click.id not in known], encoder)
+        found = {click.id: news for click in clicks if (news := known.get(click.id) or new.get(click.id))}
+        self._clicked = (edition, found)
+        return list(found.values())
+
+    def _read(self, clicks: Sequence[Click], encoder: str) -> dict[int, ClickedNews]:
+        if not clicks:
+            return {}
+        ids = [click.news_id for click in clicks]
+        cards = {card.id: card for card in self._store.cards(list(dict.fromkeys(ids)))}
+        present, vectors = self._store.vectors(ids, encoder)
+        return {
+            click.id: ClickedNews(click.id, click.at, cards[click.news_id], vector)
+            for click, here, vector in zip(clicks, present, vectors, strict=True)
+            if here and click.news_id in cards
+        }
+
+    def _known(
+        self, ids: Sequence[str], encoder: str, dimensions: int
+    ) -> tuple[tuple[NewsCard, ...], NDArray[np.float32]]:
+        if not ids:
+            return (), np.zeros((0, dimensions), dtype=np.float32)
+        cards = self._store.cards(ids)
+        present, vectors = self._store.vectors([card.id for card in cards], encoder)
+        if not present.any():
+            return (), np.zeros((0, dimensions), dtype=np.float32)
+        return tuple(card for card, here in zip(cards, present, strict=True) if here), vectors[present]
+
+
+def named(names: Iterable[tuple[str, str]]) -> Named:
+    """(kind, name) pairs by kind."""
+    pairs = list(names)
+
+    def of(kind: str) -> frozenset[str]:
+        return frozenset(name for one, name in pairs if one == kind)
+
+    return Named(topics=of("topic"), sections=of("section"), publishers=of("publisher"))
+
+
+def _stacked(clicks: Sequence[ClickedNews], dimensions: int) -> NDArray[np.float32]:
+    if not clicks:
+        return np.zeros((0, dimensions), dtype=np.float32)
+    return np.stack([click.vector for click in clicks])

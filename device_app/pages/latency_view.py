@@ -1,0 +1,150 @@
+"""The latency page's values: the last requests as waterfalls, percentiles, a histogram."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+import numpy as np
+
+from device_app.store.timings import TimingStore
+from device_app.wire.timing import DEVICE_STAGES, SERVER_STAGES
+
+Place = Literal["device", "network", "server"]
+ROUND_STEPS = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)
+
+
+@dataclass(frozen=True)
+class StageTime:
+    """One bar of a waterfall; server stages lie within the network's."""
+
+    name: str
+    place: Place
+    start_ms: float
+    ms: float
+
+
+@dataclass(frozen=True)
+class RequestTimes:
+    """One feed request: its stages in order, and its total in milliseconds."""
+
+    at: datetime
+    kind: str
+    total_ms: float
+    stages: tuple[StageTime, ...]
+
+
+@dataclass(frozen=True)
+class StagePercentiles:
+    """Percentiles of one stage over those of the requests that had it: count of them."""
+
+    name: str
+    place: Place
+    count: int
+    p50_ms: float
+    p95_ms: float
+    p99_ms: float
+
+
+@dataclass(frozen=True)
+class Bin:
+    """One bar of the histogram: requests with low_ms <= total < high_ms."""
+
+    low_ms: float
+    high_ms: float
+    count: int
+
+
+@dataclass(frozen=True)
+class LatencyView:
+    """The whole latency page; percentiles are None before the first request."""
+
+    requests: tuple[RequestTimes, ...]
+    count: int
+    p50_ms: float | None
+    p95_ms: float | None
+    p99_ms: float | None
+    stages: tuple[StagePercentiles, ...]
+    histogram: tuple[Bin, ...]
+
+
+def waterfall(at: datetime, kind: str, device_ms: dict[str, float], server_ms: dict[str, float]) -> RequestTimes:
+    """Lay the stages end to end in the order they ran; the server's own stages are centred in the network's bar."""
+    bars: list[StageTime] = []
+    clock_ms = 0.0
+    for name in sorted(device_ms, key=_order):
+        ms = device_ms[name]
+        bars.append(StageTime(name, "network" if name == "network" else "device", clock_ms, ms))
+        if name == "network":
+            inside_ms = clock_ms + max(0.0, (ms - sum(server_ms.values())) / 2)
+            for server_name, part_ms in server_ms.items():
+                bars.append(StageTime(server_name, "server", inside_ms, part_ms))
+                inside_ms += part_ms
+        clock_ms += ms
+    return RequestTimes(at, kind, clock_ms, tuple(bars))
+
+
+def latest(timings: TimingStore, count: int = 200) -> LatencyView:
+    """The last `count` requests."""
+    return latency_view([waterfall(one.at, one.kind, one.device_ms, one.server_ms) for one in timings.last(count)])
+
+
+def latency_view(requests: Sequence[RequestTimes], *, shown: int = 20) -> LatencyView:
+    """Percentiles and histogram over all `requests` (newest first), waterfalls of the newest `shown`."""
+    totals = np.array([one.total_ms for one in requests])
+    if not len(totals):
+        return LatencyView((), 0, None, None, None, (), ())
+    p50, p95, p99 = (float(value) for value in np.percentile(totals, [50, 95, 99]))
+    edges = round_edges(float(totals.min()), float(totals.max()))
+    counts, _ = np.histogram(totals, bins=edges)
+    return LatencyView(
+        requests=tuple(requests[:shown]),
+        count=len(requests),
+        p50_ms=p50,
+        p95_ms=p95,
+        p99_ms=p99,
+        stages=_stage_figures(requests),
+        histogram=tuple(
+            Bin(float(low), float(high), int(count))
+            for low, high, count in zip(edges[:-1], edges[1:], counts, strict=True)
+        ),
+    )
+
+
+def round_edges(low_ms: float, high_ms: float) -> list[float]:
+    """Edges of bars from the round number at or below low_ms to the first above high_ms, each about half as far again.
+
+    Latencies have long tails: even steps would put nearly all of them into one bar.
+    """
+    ladder = [step * 10.0**power for power in range(-2, 7) for step in ROUND_STEPS]
+    first = max(sum(edge <= low_ms for edge in ladder) - 1, 0)
+    last = next((at for at, edge in enumerate(ladder) if edge > high_ms), len(ladder) - 1)
+    edges = ladder[first : max(last, first + 1) + 1]
+    return [0.0 if low_ms < edges[0] else edges[0], *edges[1:-1], max(edges[-1], high_ms)]
+
+
+def _stage_figures(requests: Sequence[RequestTimes]) -> tuple[StagePercentiles, ...]:
+    times: dict[tuple[Place, str], list[float]] = {}
+    for one in requests:
+        for stage in one.stages:
+            times.setdefault((stage.place, stage.name), []).append(stage.ms)
+    figures = []
+    for place, name in sorted(times, key=_stage_order):
+        p50, p95, p99 = (float(value) for value in np.percentile(times[place, name], [50, 95, 99]))
+        figures.append(StagePercentiles(name, place, len(times[place, name]), p50, p95, p99))
+    return tuple(figures)
+
+
+def _stage_order(stage: tuple[Place, str]) -> tuple[int, int]:
+    """In the order they run, the server's within the network's."""
+    place, name = stage
+    if place == "server":
+        known = SERVER_STAGES.index(name) if name in SERVER_STAGES else len(SERVER_STAGES)
+        return _order("network"), 1 + known
+    return _order(name), 0
+
+
+def _order(stage: str) -> int:
+    return DEVICE_STAGES.index(stage) if stage in DEVICE_STAGES else len(DEVICE_STAGES)

@@ -1,0 +1,127 @@
+"""Keeps other sites, and other users of this machine, out of the reader's own pages.
+
+A page on 127.0.0.1 is reachable by every site the reader has open. Refused are DNS rebinding (the Host must be this
+device's own), forged requests (whatever changes something must come from our own pages), and links or embeds from
+elsewhere (they would feel out what is on this device). It is reachable by every user of the machine, too, so that
+nothing but static files is answered without the key (`page_key`).
+"""
+
+from __future__ import annotations
+
+from html import escape
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import HTMLResponse, RedirectResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from device_app.pages.page_key import ENTER_PATH, PageKey
+
+SAFE_METHODS = frozenset({"GET", "HEAD"})
+CLICK_PATH = "/story/"
+"""Following a link of our own pages to a page under this path records a click; see `followed`."""
+STATIC_PATH = "/static/"
+"""Styles and scripts, the same for everybody: answered without the key."""
+ASKS_FOR_KEY = (
+    "These pages belong to one reader. Open them with the link that Ownfeed prints when it starts; "
+    "this browser then remembers it."
+)
+
+CONTENT_SECURITY_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "content-security-policy": CONTENT_SECURITY_POLICY,
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=(), browsing-topics=()",
+}
+
+
+def own_hosts(port: int) -> frozenset[str]:
+    """The Host headers under which this device answers; without a port only where it is HTTP's own."""
+    names = ("127.0.0.1", "localhost", "[::1]")
+    return frozenset(f"{name}:{port}" for name in names) | (frozenset(names) if port == 80 else frozenset())
+
+
+def refusal(method: str, path: str, headers: Headers, hosts: frozenset[str]) -> str | None:
+    """Why this request is refused, in one sentence for the reader; None lets it in."""
+    host = headers.get("host", "").lower()
+    if host not in hosts:
+        return f"This device answers only under its own address, not as {host or 'a nameless host'}."
+    site = headers.get("sec-fetch-site")
+    source = headers.get("origin") or headers.get("referer")
+    if source == "null" and site == "same-origin":
+        source = None  # under no-referrer, browsers hide the origin of our own forms; Sec-Fetch-Site can't be forged
+    ours = source is None or urlsplit(source).netloc.lower() == host
+    if method not in SAFE_METHODS:
+        proven = site == "same-origin" or (site is None and headers.get("origin") is not None)
+        return None if proven and ours else "Only Ownfeed's own pages may change something on this device."
+    if site not in (None, "same-origin", "none") or not ours:
+        return "Another site sent you here. Nothing was opened and nothing was recorded."
+    if path.startswith(CLICK_PATH) and "prefetch" in headers.get("sec-purpose", headers.get("purpose", "")):
+        return "A story is not opened ahead of a click: opening it counts as reading it."
+    return None
+
+
+def followed(headers: Headers) -> bool:
+    """Whether a GET follows a link of our own pages, which is what counts as a click.
+
+    Only a browser says so (Sec-Fetch-Site can't be set by a page or in an address), and it says otherwise of a typed
+    address, a restored tab, another program's link, and what it loads ahead. Without the headers nothing is proven.
+    """
+    ahead = "prefetch" in headers.get("sec-purpose", headers.get("purpose", ""))
+    navigates = headers.get("sec-fetch-mode", "navigate") == "navigate"
+    return headers.get("sec-fetch-site") == "same-origin" and navigates and not ahead
+
+
+class LocalOriginMiddleware:
+    """ASGI middleware: refuses what `refusal` refuses and who has not the key; puts the security headers on answers.
+
+    Answers are `no-store` unless a route says otherwise: they show what somebody reads. A refusal tells nothing of the
+    reader, not even which pages there are.
+    """
+
+    def __init__(self, app: ASGIApp, *, port: int, key: PageKey) -> None:
+        self.app = app
+        self.hosts = own_hosts(port)
+        self.key = key
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                headers.setdefault("cache-control", "no-store")
+                for name, value in HEADERS.items():
+                    headers[name] = value
+            await send(message)
+
+        await self._answer(scope)(scope, receive, guarded)
+
+    def _answer(self, scope: Scope) -> ASGIApp:
+        method, path, headers = scope["method"], scope["path"], Headers(scope=scope)
+        why = refusal(method, path, headers, self.hosts)
+        if why is None and path == ENTER_PATH and method in SAFE_METHODS and self.key.opens(scope["query_string"]):
+            return RedirectResponse("/", status_code=303, headers={"set-cookie": self.key.set_cookie()})
+        if why is None and not path.startswith(STATIC_PATH) and not self.key.in_cookies(headers.get("cookie", "")):
+            why = ASKS_FOR_KEY
+        if why is not None:
+            return HTMLResponse(_refused_page(why), status_code=403)
+        # An old link, in a browser that has the cookie already, needn't open anything to lead to the pages.
+        return RedirectResponse("/", status_code=303) if path == ENTER_PATH else self.app
+
+
+def _refused_page(why: str) -> str:
+    return (
+        '<!doctype html><html lang="en"><meta charset="utf-8"><title>Refused - Ownfeed</title>'
+        f"<main><h1>Refused</h1><p>{escape(why)}</p></main></html>"
+    )

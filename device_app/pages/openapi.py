@@ -1,0 +1,80 @@
+"""The OpenAPI of the reader's pages: what each route answers, refusals by the guard and by the pages included.
+
+No address serves it: it is for tests and tools that have the app. Whoever knows it knows no more than the source.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from fastapi.responses import HTMLResponse, RedirectResponse
+from fastapi.routing import APIRoute
+
+from device_app.pages.page_key import ENTER_PATH
+
+HTML, JSON = "text/html", "application/json"
+ANYTHING = "*/*"
+MEANINGS = {
+    204: "Done; for a script, which needs no page.",
+    303: "Done, or already so: the page to go to.",
+    400: "The form can't be read.",
+    403: "Another site or another user asks, or a browser without the key.",
+    404: "Not on this device.",
+    422: "A field breaks its limit.",
+    503: "Not now: no release yet, nothing reached, or a database at fault.",
+}
+GUARDED = 403
+"""Every route but static files' answers this to whoever has not the key, and all do to other sites."""
+
+
+def page(*also: int) -> dict[str, Any]:
+    """Keywords of a route that answers with a page; also: what else it may answer."""
+    return {"response_class": HTMLResponse, "responses": answers(*also)}
+
+
+def form(*also: int) -> dict[str, Any]:
+    """Keywords of a route that takes a form and leads on to a page."""
+    return {"response_class": RedirectResponse, "status_code": 303, "responses": answers(303, *also)}
+
+
+def bytes_of(media_type: str, *also: int) -> dict[int | str, Any]:
+    """A route's `responses` where it answers with this media type."""
+    content = {media_type: {"schema": {"type": "string", "format": "binary"}}}
+    return {200: {"description": "The answer.", "content": content}} | answers(*also)
+
+
+def answers(*statuses: int, media_type: str = HTML) -> dict[int | str, Any]:
+    """Of each status, what it means and that it's a page; a redirect and a 204 have no content."""
+    schema = {"type": "object" if media_type == JSON else "string"}
+    return {
+        status: {"description": MEANINGS[status]}
+        | ({} if status in (204, 303) else {"content": {media_type: {"schema": schema}}})
+        for status in sorted(statuses)
+    }
+
+
+def refusals(route: APIRoute) -> dict[int | str, Any]:
+    """What a route of pages may answer besides what it says itself: its database's faults, and wrong forms as pages."""
+    takes = route.dependant
+    has_fields = bool(takes.path_params or takes.query_params or takes.body_params)
+    return answers(503, *((400,) if takes.body_params else ()), *((422,) if has_fields else ()))
+
+
+def document(app: FastAPI) -> dict[str, Any]:
+    """The OpenAPI of the app, the guard's own answers included."""
+    made: dict[str, Any] = get_openapi(title=app.title, version=app.version, routes=app.routes)
+    made["paths"][ENTER_PATH] = {
+        "get": {
+            "summary": "Enter",
+            "description": "The link that the start prints: sets the cookie and takes the key out of the address.",
+            "operationId": "enter",
+            "parameters": [{"name": "key", "in": "query", "required": True, "schema": {"type": "string"}}],
+            "responses": {str(status): each for status, each in answers(303).items()},
+        }
+    }
+    for operations in made["paths"].values():
+        for operation in operations.values():
+            operation["responses"] |= {str(status): each for status, each in answers(GUARDED).items()}
+    return made

@@ -1,0 +1,238 @@
+"""The privacy page's values: what left, what it could reveal, what can be switched."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+
+from device_app.pages.modes_view import MechanismFacts, ModeFacts, PoolFacts, mechanism_facts, mode_facts
+from device_app.pages.sources_view import SourcesView, sources_view
+from device_app.pages.sums_view import AloneView, SumCost, alone_view, sum_cost
+from device_app.pages.traffic_view import Shown, TrafficLog, traffic_log
+from device_app.privacy.budget import CHANNELS, Ledger
+from device_app.privacy.composed import Composed, composed
+from device_app.privacy.reporters import MadeReport
+from device_app.privacy.reports import clicks_until_due
+from device_app.settings import PrivacySettings
+from device_app.store.releases import TrustedKey
+from device_app.store.report_memo import Memo
+from device_app.stores import DeviceStores
+from device_app.wire.chain import readable
+from device_app.wire.recall import (
+    BasisL1Report,
+    BasisLaplaceReport,
+    CodeReport,
+    DirectionReport,
+    NoReport,
+    RecallRequest,
+    SubsetReport,
+    TopicsReport,
+)
+from device_app.wire.releases import RecallProtocol
+from device_app.wire.rotations import fingerprint
+
+COUNTS_SHOWN = 10
+
+
+@dataclass(frozen=True)
+class BudgetView:
+    """One channel of the ledger ('reports', 'training' or 'counts'), in epsilon; lifetime is what was spent in all."""
+
+    channel: str
+    per_day: float
+    spent_today: float
+    left_today: float
+    lifetime: float
+    lifetime_limit: float | None = None
+
+
+@dataclass(frozen=True)
+class LedgerDay:
+    """What one channel cost on one day (UTC)."""
+
+    day: date
+    channel: str
+    epsilon: float
+    charges: int
+
+
+@dataclass(frozen=True)
+class ReportPair:
+    """The report in use: what the device computed and what it sends instead, row by row.
+
+    kind is the report's. Scores are channels x basis, topics and a direction one row; of 'code' and 'subset' clear is
+    the one true number and noisy the numbers sent. clear is None where only the noisy report was kept. counts go with
+    'basis_laplace' alone. labels names each row for the reader alone.
+    """
+
+    kind: str
+    made_at: datetime
+    expires_at: datetime
+    release: str
+    clear: tuple[tuple[float, ...], ...] | None
+    noisy: tuple[tuple[float, ...], ...]
+    counts: tuple[int, ...]
+    labels: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class CountFacts:
+    """One private count: what of this reader went into it, and what that cost. Displays and clicks are news.
+
+    cost: None of a count without noise.
+    """
+
+    round: str
+    since: datetime
+    until: datetime
+    displayed: int
+    clicked: int
+    cost: SumCost | None
+
+
+@dataclass(frozen=True)
+class ChainHead:
+    """The newest release of the chain that this device has used, and the chain's head in a form to read aloud.
+
+    key: fingerprint of the key that must have signed releases and offers, as `ownfeed keys show` prints it. rotated:
+    whether this device came to it from an earlier one.
+    """
+
+    release: str
+    head: str
+    key: str
+    rotated: bool
+
+
+@dataclass(frozen=True)
+class PrivacyView:
+    """The whole privacy page.
+
+    given: the switches that stand as this device was started with them, not as the reader set them or as they come.
+    composed: all charges, of reports, training and counts together. counts: newest first.
+    """
+
+    settings: PrivacySettings
+    given: frozenset[str]
+    modes: tuple[ModeFacts, ...]
+    mechanism: MechanismFacts | None
+    composed: Composed
+    pool: PoolFacts | None
+    budgets: tuple[BudgetView, ...]
+    days: tuple[LedgerDay, ...]
+    log: TrafficLog
+    report: ReportPair | None
+    new_clicks: int
+    clicks_until_report: int
+    sources: SourcesView
+    alone: AloneView
+    counts: tuple[CountFacts, ...] = ()
+    chain: ChainHead | None = None
+
+
+def privacy_view(
+    stores: DeviceStores,
+    ledger: Ledger,
+    protocol: RecallProtocol | None,
+    names: Sequence[str],
+    set_by_reader: frozenset[str],
+    page: int,
+    shown: Shown | None,
+    trusted: TrustedKey | None,
+) -> PrivacyView:
+    """The privacy page; names are today's interests, largest first, and page counts lines of the log from 1.
+
+    trusted: the key by which releases are checked now.
+    """
+    settings = ledger.settings
+    memo = stores.report_memo.latest()
+    kept = stores.pool.current()
+    pool = None if kept is None else PoolFacts(kept.listing.count, kept.pulled_bytes)
+    new_clicks = stores.clicks.latest_id() - (memo.clicks if memo else 0)
+    return PrivacyView(
+        settings=settings,
+        given=_as_started(settings) - set_by_reader,
+        modes=mode_facts(settings, protocol, pool),
+        mechanism=mechanism_facts(settings, protocol),
+        composed=composed(stores.ledger_entries.laws()),
+        pool=pool,
+        budgets=tuple(
+            BudgetView(
+                channel=channel,
+                per_day=ledger.per_day(channel),
+                spent_today=ledger.spent_today(channel),
+                left_today=ledger.left(channel),
+                lifetime=ledger.total(channel),
+                lifetime_limit=ledger.lifetime(channel),
+            )
+            for channel in CHANNELS
+        ),
+        days=tuple(
+            LedgerDay(sum_.day, sum_.channel, sum_.epsilon, sum_.charges) for sum_ in stores.ledger_entries.days()
+        ),
+        log=traffic_log(stores, page, shown),
+        report=None if memo is None else _pair(memo, settings, names if new_clicks == 0 else ()),
+        new_clicks=new_clicks,
+        clicks_until_report=max(0, clicks_until_due(memo, settings) - new_clicks) if memo else 0,
+        alone=alone_view(ledger),
+        counts=_counts(stores),
+        chain=_chain(stores, trusted),
+        sources=sources_view(stores, settings),
+    )
+
+
+def _chain(stores: DeviceStores, trusted: TrustedKey | None) -> ChainHead | None:
+    link = stores.releases.chained()
+    if link is None or trusted is None:
+        return None
+    return ChainHead(f"r{link.number}", readable(link.head), fingerprint(trusted.public_key), trusted.rotation > 0)
+
+
+def _counts(stores: DeviceStores) -> tuple[CountFacts, ...]:
+    charges = {subject: sum_cost(entry) for subject, entry in stores.ledger_entries.of_sums().items()}
+    return tuple(
+        CountFacts(taken.round, taken.since, taken.until, taken.displayed, taken.clicked, charges.get(taken.round))
+        for taken in stores.counted.list(COUNTS_SHOWN)
+    )
+
+
+def _as_started(settings: PrivacySettings) -> frozenset[str]:
+    usual = PrivacySettings()
+    return frozenset(name for name in PrivacySettings.model_fields if getattr(settings, name) != getattr(usual, name))
+
+
+def _pair(memo: Memo, settings: PrivacySettings, names: Sequence[str]) -> ReportPair | None:
+    report = RecallRequest.model_validate_json(memo.payload).report
+    if isinstance(report, NoReport) or report.kind != settings.mode:
+        return None
+    noisy, counts = _sent(report)
+    return ReportPair(
+        kind=report.kind,
+        made_at=memo.made_at,
+        expires_at=memo.made_at + timedelta(hours=settings.report_window_hours),
+        release=memo.release,
+        clear=memo.clear,
+        noisy=noisy,
+        counts=counts,
+        labels=tuple(names) if len(names) == len(counts) else (),
+    )
+
+
+def _sent(report: MadeReport) -> tuple[tuple[tuple[float, ...], ...], tuple[int, ...]]:
+    """What a report says, in rows, and the counts it tells in clear."""
+    match report:
+        case BasisLaplaceReport():
+            return report.scores, report.counts
+        case BasisL1Report():
+            return report.scores, ()
+        case CodeReport():
+            return ((float(report.code),),), ()
+        case TopicsReport():
+            return (report.weights,), ()
+        case DirectionReport():
+            return (report.vector,), ()
+        case SubsetReport():
+            return (tuple(map(float, report.topics)),), ()
+        case NoReport():
+            return (), ()

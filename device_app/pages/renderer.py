@@ -1,0 +1,217 @@
+"""Sets the reader's pages: templates, the words and figures they use, and the answers the routes give."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Coroutine, Mapping
+from datetime import UTC, datetime
+from html import escape
+from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import quote, urlsplit
+
+from fastapi import APIRouter, Path, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from fastapi.routing import APIRoute
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+
+from device_app.errors import DeviceError, NewsNotHere, StoreBroken
+from device_app.pages import figures
+from device_app.pages.art.colours import section_hue
+from device_app.pages.assets import read_assets, web_folder
+from device_app.pages.openapi import refusals
+from device_app.pages.stages import stage_words
+from device_app.pages.status_view import StatusView
+from device_app.wire.news import NewsCard
+
+if TYPE_CHECKING:
+    from device_app.device import Device
+
+SAID = {
+    "refreshed": "A new feed was made.",
+    "budget": "Today's budget for reports is spent. The feed is made from the default list until tomorrow.",
+    "renamed": "The interest has its new name. The name stays here.",
+    "muted": "The interest no longer weighs in your feed, and its clicks enter no report.",
+    "unmuted": "The interest counts again.",
+    "forgotten": "The clicks of that interest are deleted from this device.",
+    "deleted": "The click is deleted from this device.",
+    "search_saved": "The search is saved on this device.",
+    "search_deleted": "The search is deleted from this device.",
+    "settings": "Your switches are set.",
+    "paused": "Training is paused on this device.",
+    "resumed": "Training goes on when a round asks.",
+    "erased": "Everything about you on this device is erased.",
+}
+"""What a page may say after a form was posted; the key travels in the address, so only these can be shown."""
+
+RowId = Annotated[int, Path(ge=1, le=2**63 - 1)]
+"""An id in the device's database, as part of an address: SQLite counts in 64 bits."""
+SectionName = Annotated[str, Path(max_length=80)]
+"""A section as part of an address, no longer than a card's."""
+
+_TONES = {"green": "good", "amber": "due", "red": "bad"}
+
+
+class PageRenderer:
+    """Renders templates for one device. Every page gets the shield and the thin line from `Device.status`."""
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        self.assets = read_assets()
+        self.templates = Environment(
+            loader=FileSystemLoader(web_folder("templates")),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self.templates.globals["asset"] = self.assets.path
+        self.templates.filters.update(
+            ms=figures.milliseconds, size=figures.size, number=figures.number, plural=figures.plural, slug=slug,
+            typed=figures.typed, exact_clock=_exact_clock, span=_span, of_stage=stage_words,
+            path_of=_path_of, host_of=lambda url: urlsplit(url).netloc,
+            age=lambda then: figures.age(then, datetime.now(UTC)), clock=_clock, day_and_clock=_day_and_clock,
+            section_name=section_name, hue=lambda section: f"hue-{section_hue(section)}", art_path=art_path,
+        )  # fmt: skip
+
+    def router(self) -> APIRouter:
+        """Routes whose errors become a page: what happened, and the way back."""
+        renderer = self
+
+        class PageRoute(APIRoute):
+            """One route of the reader's pages."""
+
+            def __init__(self, *args: Any, **kwargs: Any) -> None:
+                super().__init__(*args, **kwargs)
+                self.responses = refusals(self) | self.responses
+
+            def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+                """Answer, and turn a DeviceError, a wrong form or a thing that isn't there into a page."""
+                answer = super().get_route_handler()
+
+                async def handle(request: Request) -> Response:
+                    try:
+                        return await answer(request)
+                    except NewsNotHere as missing:
+                        return await run_in_threadpool(
+                            renderer.problem, request, 404, "Not on this device", str(missing)
+                        )
+                    except DeviceError as trouble:
+                        return await run_in_threadpool(renderer.problem, request, 503, "Not now", str(trouble))
+                    except RequestValidationError as wrong:
+                        first = wrong.errors()[0]
+                        words = f"{first['loc'][-1]}: {first['msg']}."
+                        return await run_in_threadpool(renderer.problem, request, 422, "That can't be taken", words)
+                    except HTTPException as refused:
+                        title = "Not on this device" if refused.status_code == 404 else "That can't be read"
+                        words = f"{refused.detail}."
+                        return await run_in_threadpool(renderer.problem, request, refused.status_code, title, words)
+                    except Exception:
+                        # What is read from a damaged page can break anything; anything else is a fault of our own.
+                        damaged = await run_in_threadpool(renderer.device.damage)
+                        if damaged is None:
+                            raise
+                        return await run_in_threadpool(renderer.problem, request, 503, "Not now", str(damaged))
+
+                return handle
+
+        return APIRouter(route_class=PageRoute)
+
+    def problem(self, request: Request, status_code: int, title: str, words: str) -> HTMLResponse:
+        """A page that says what happened; a bare one where not even the page's own figures can be read."""
+        try:
+            return self.page(request, "problem", status_code=status_code, title=title, words=words)
+        except Exception as failed:
+            broken = failed if isinstance(failed, StoreBroken) else self.device.damage()
+            if broken is None:
+                raise
+            bare = f"<main><h1>{escape(title)}</h1><p>{escape(str(broken))}</p></main>"
+            return HTMLResponse(f'<!doctype html><html lang="en"><title>Ownfeed</title>{bare}</html>', status_code=503)
+
+    def page(self, request: Request, template: str, *, status_code: int = 200, **values: Any) -> HTMLResponse:
+        """A whole page from `web/templates/device/<template>.html`."""
+        status = self.device.status()
+        text = self.templates.get_template(f"device/{template}.html").render(
+            here=request.url.path,
+            here_path=request.url.path + (f"?{request.url.query}" if request.url.query else ""),
+            said=SAID.get(request.query_params.get("said", "")),
+            status=status,
+            shield=shield(status),
+            **values,
+        )
+        return HTMLResponse(text, status_code=status_code)
+
+
+def shield(status: StatusView) -> Mapping[str, str]:
+    """The shield's colour and its figure: what reports spent today of what they may; training has a word of its own."""
+    if status.mode == "none":
+        figure = "Reports off"
+    else:
+        figure = f"{figures.number(status.spent_today)} / {figures.number(status.per_day)}"
+    words = f"Reports about your interests: {status.shield_words} Training has its own budget and is "
+    words += "on: see the training page." if status.training else "off."
+    return {"tone": _TONES[status.shield], "figure": figure, "words": words}
+
+
+def local_path(path: str, fallback: str = "/") -> str:
+    """A path on this site to go back to; anything else becomes `fallback`."""
+    return path if re.fullmatch(r"/(?![/\\])[^\\\s\x00-\x1f]{0,500}", path) else fallback
+
+
+def see_other(path: str, said: str | None = None) -> RedirectResponse:
+    """Answer a form: go and look at `path`, which may say one of `SAID`."""
+    target = local_path(path)
+    if said is not None:
+        before, hash_mark, anchor = target.partition("#")
+        target = f"{before}{'&' if '?' in before else '?'}said={said}{hash_mark}{anchor}"
+    return RedirectResponse(target, status_code=303)
+
+
+def answer_form(request: Request, back: str, said: str | None = None) -> Response:
+    """204 to a script that only wants the deed done, a redirect to a form without script."""
+    if request.headers.get("accept") == "application/json":
+        return Response(status_code=204)
+    return see_other(back, said)
+
+
+def art_path(card: NewsCard) -> str:
+    """The address of a card's drawn picture."""
+    return f"/art/{quote(card.id)}.svg?section={quote(card.section)}"
+
+
+def section_name(section: str) -> str:
+    """A section or topic as a reader wants to see it: 'food-and-drink' -> 'Food and drink'."""
+    words = re.sub(r"[-_]+", " ", section).strip() or "Other"
+    return words[0].upper() + words[1:]
+
+
+def slug(text: str) -> str:
+    """A name as an anchor."""
+    return "s-" + (re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "other")
+
+
+def _clock(at: datetime) -> str:
+    local = at.astimezone()
+    today = datetime.now(UTC).astimezone().date()
+    return f"{local:%H:%M}" if local.date() == today else f"{local:%-d %b %H:%M}"
+
+
+def _path_of(url: str) -> str:
+    parts = urlsplit(url)
+    return parts.path + (f"?{parts.query}" if parts.query else "")
+
+
+def _exact_clock(at: datetime) -> str:
+    return f"{at.astimezone():%H:%M:%S}"
+
+
+def _span(first: datetime, last: datetime) -> str:
+    """'at 00:30', '00:30 to 00:31', with the day where it is not today."""
+    start, end = _clock(first), _clock(last)
+    return f"at {end}" if start == end else f"{start} to {last.astimezone():%H:%M}"
+
+
+def _day_and_clock(at: datetime) -> str:
+    return f"{at.astimezone():%A %-d %B %Y, %H:%M}"

@@ -1,0 +1,63 @@
+"""All pages of the reader's own app, put together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from fastapi import APIRouter, HTTPException, Path, Query
+from fastapi.responses import Response
+
+from device_app.pages import (
+    feed_pages,
+    interest_pages,
+    latency_pages,
+    privacy_pages,
+    search_pages,
+    story_pages,
+    training_pages,
+)
+from device_app.pages.art import drawing
+from device_app.pages.openapi import ANYTHING, JSON, answers, bytes_of
+from device_app.pages.renderer import PageRenderer
+from device_app.wire.ids import NewsId
+
+if TYPE_CHECKING:
+    from device_app.device import Device
+
+KEEP_A_YEAR = "private, max-age=31536000, immutable"
+SVG = "image/svg+xml"
+
+
+def router(device: Device) -> APIRouter:
+    """Every route of the device's pages. Put `local_origin.LocalOriginMiddleware` before them."""
+    renderer = PageRenderer(device)
+    routes = APIRouter()
+    pictures = renderer.router()
+    for pages in (
+        feed_pages,
+        search_pages,
+        story_pages,
+        interest_pages,
+        privacy_pages,
+        training_pages,
+        latency_pages,
+    ):
+        routes.include_router(pages.router(renderer))
+
+    @routes.get(
+        "/static/{version}/{name:path}",
+        response_class=Response,
+        responses=bytes_of(ANYTHING) | answers(404, 422, media_type=JSON),
+    )
+    def static(version: Annotated[str, Path(max_length=64)], name: Annotated[str, Path(max_length=200)]) -> Response:
+        asset = renderer.assets.get(version, name)
+        if asset is None:
+            raise HTTPException(404, "no such file")
+        return Response(asset.payload, media_type=asset.media_type, headers={"cache-control": KEEP_A_YEAR})
+
+    @pictures.get("/art/{news_id}.svg", response_class=Response, responses=bytes_of(SVG))
+    def picture(news_id: NewsId, section: str = Query(max_length=80)) -> Response:
+        return Response(drawing.draw(section, news_id), media_type=SVG, headers={"cache-control": KEEP_A_YEAR})
+
+    routes.include_router(pictures)
+    return routes

@@ -1,0 +1,69 @@
+"""Searching the news on this device, and the saved list. Every answer comes from the device alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Annotated
+
+from fastapi import APIRouter, Form, Query, Request
+from fastapi.responses import Response
+
+from device_app.pages.openapi import form, page
+from device_app.pages.renderer import PageRenderer, RowId, see_other
+from device_app.store.searches import WORDS_LIMIT_CHARS
+from device_app.wire.news import NewsCard
+
+TOPICS_OFFERED = 3
+LOOKED_THROUGH = 20
+
+
+def router(renderer: PageRenderer) -> APIRouter:
+    """Search, results, and what is saved."""
+    device = renderer.device
+    routes = renderer.router()
+
+    @routes.get("/search", **page())
+    def search(request: Request, q: Annotated[str, Query(max_length=WORDS_LIMIT_CHARS)] = "") -> Response:
+        query = " ".join(q.split())
+        found = device.search(query) if query else []
+        kept, stances = device.searches(), device.stances()
+        return renderer.page(
+            request,
+            "search",
+            query=query,
+            found=found,
+            held=kept.saved(query),
+            topics=[(name, stances.get(("topic", name))) for name in topics_of(found)],
+            kept=kept,
+            reactions=device.reactions(),
+        )
+
+    @routes.get("/searches", **page())
+    def searches(request: Request) -> Response:
+        return renderer.page(request, "searches", kept=device.searches())
+
+    @routes.post("/searches", **form())
+    def save(
+        request: Request,
+        words: Annotated[str, Form(max_length=WORDS_LIMIT_CHARS)],
+        back: Annotated[str, Form(max_length=600)] = "/searches",
+    ) -> Response:
+        try:
+            device.save_search(words)
+        except ValueError as refused:
+            return renderer.problem(request, 422, "That search is not saved", f"{refused}.")
+        return see_other(back, "search_saved")
+
+    @routes.post("/searches/{search_id}/delete", **form())
+    def delete(search_id: RowId, back: Annotated[str, Form(max_length=600)] = "/searches") -> Response:
+        device.delete_search(search_id)
+        return see_other(back, "search_deleted")
+
+    return routes
+
+
+def topics_of(found: Sequence[NewsCard]) -> list[str]:
+    """The topics most of the best results are on, to follow one."""
+    topics = Counter(card.topic for card in found[:LOOKED_THROUGH] if card.topic)
+    return [name for name, _ in topics.most_common(TOPICS_OFFERED)]

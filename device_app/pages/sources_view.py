@@ -1,0 +1,74 @@
+"""The views of this reader, as the privacy page tells of them: what each holds, where it weighs, what it has given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from device_app.pages.searches_view import use_of
+from device_app.privacy.local_aggregate import composed_epsilon
+from device_app.settings import PrivacySettings
+from device_app.stores import DeviceStores
+from device_app.training.multiview.lockdown import version
+
+DELTA = 1e-3
+"""The paper's, for the account of a view."""
+TITLES = {"reading": "Reading", "searches": "Saved searches and topics"}
+
+
+@dataclass(frozen=True)
+class SourceFacts:
+    """One view.
+
+    holds is what it keeps, in words; weighs says whether the next report is made with it, and where else it counts.
+    rounds it took part in, and the epsilon at DELTA that its noisy gradients have cost it towards the other view.
+    """
+
+    title: str
+    holds: str
+    weighs: str
+    rounds: int
+    epsilon: float
+
+
+@dataclass(frozen=True)
+class SourcesView:
+    """Both views; apart says whether this system can keep their computations apart."""
+
+    sources: tuple[SourceFacts, ...]
+    delta: float
+    apart: bool
+
+
+def sources_view(stores: DeviceStores, settings: PrivacySettings) -> SourcesView:
+    """A few counts."""
+    clicks, saved = stores.clicks.count(), len(stores.searches.saved())
+    topics = len(stores.stances.followed_topics())
+    reports = {"none": "No: reports are off", "broadcast": "Only here, when this device looks for your news"}
+    searches = {
+        "report": "Yes",
+        "here": "Only here, when this device looks for your news",
+        "off": "No: you switched it off",
+        "mode": "No: reports are off" if settings.mode == "none" else "No: this way of reporting counts clicks alone",
+    }
+    return SourcesView(
+        sources=(
+            _facts(stores, "reading", _counted(clicks, "click"), reports.get(settings.mode, "Yes")),
+            _facts(
+                stores,
+                "searches",
+                f"{_counted(saved, 'search', 'searches')}, {_counted(topics, 'topic')}",
+                searches[use_of(settings)],
+            ),
+        ),
+        delta=DELTA,
+        apart=version() > 0,
+    )
+
+
+def _facts(stores: DeviceStores, view: str, holds: str, weighs: str) -> SourceFacts:
+    sigmas = stores.view_log.sigmas(view)
+    return SourceFacts(TITLES[view], holds, weighs, len(sigmas), composed_epsilon(sigmas, DELTA))
+
+
+def _counted(number: int, one: str, many: str | None = None) -> str:
+    return f"{number:,} {one if number == 1 else many or one + 's'}"

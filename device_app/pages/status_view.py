@@ -1,0 +1,101 @@
+"""The figures that are always in sight: the shield and the thin line under the header."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from device_app.alerts import LoopAlert, LoopAlerts
+from device_app.errors import ReleaseForked, ReleaseRefused
+from device_app.feed.item import FeedMode
+from device_app.feed.preference_reader import CHOSEN_SECTIONS
+from device_app.feed.serving import Serving
+from device_app.pages.modes_view import mechanism_facts
+from device_app.privacy.budget import ROUNDING, Ledger
+from device_app.stores import DeviceStores
+from device_app.syncing import Syncing
+
+Shield = Literal["green", "amber", "red"]
+
+
+@dataclass(frozen=True)
+class StatusView:
+    """Shield: green with budget for another report (or with reports off), amber without, red if a release was refused.
+
+    The shield is about reports alone; training says whether this device takes part in rounds. release is the one in
+    use now, feed_release the one that the last feed was made under.
+    online is None before the first try to reach the backend.
+    """
+
+    profile: str
+    mode: str
+    shield: Shield
+    shield_words: str
+    spent_today: float
+    per_day: float
+    release: str | None
+    feed_mode: FeedMode | None
+    feed_made_at: datetime | None
+    feed_release: str | None
+    feed_ms: float | None
+    online: bool | None
+    last_sync_at: datetime | None
+    clicks: int
+    chosen_sections: tuple[str, ...] | None
+    training: bool
+    alerts: tuple[LoopAlert, ...]
+
+
+def status_view(
+    profile: str, stores: DeviceStores, ledger: Ledger, serving: Serving, syncing: Syncing, alerts: LoopAlerts
+) -> StatusView:
+    """Reads a few counts; cheap enough for every page."""
+    last = serving.last()
+    chosen = stores.preferences.get(CHOSEN_SECTIONS)
+    shield, words = _shield(ledger, serving, alerts)
+    kept_default_list = stores.default_list.current()
+    models = serving.loaded()
+    return StatusView(
+        profile=profile,
+        mode=ledger.settings.mode,
+        shield=shield,
+        shield_words=words,
+        spent_today=ledger.spent_today("reports"),
+        per_day=ledger.per_day("reports"),
+        release=models.release if models else kept_default_list.release if kept_default_list else None,
+        feed_mode=last.mode if last else None,
+        feed_made_at=last.made_at if last else None,
+        feed_release=last.release if last else None,
+        feed_ms=last.total_device_ms if last else None,
+        online=syncing.online,
+        last_sync_at=syncing.last_at,
+        clicks=stores.clicks.count(),
+        chosen_sections=None if chosen is None else tuple(chosen),
+        training=ledger.settings.training,
+        alerts=alerts.now(),
+    )
+
+
+def _shield(ledger: Ledger, serving: Serving, alerts: LoopAlerts) -> tuple[Shield, str]:
+    if alerts.any(ReleaseForked):
+        return "red", "The server shows another history of releases than before; the release before it stays in use."
+    if alerts.any(ReleaseRefused):
+        return "red", "A release failed its checks and was refused; the one before stays in use."
+    if ledger.settings.mode == "none":
+        return "green", "Reports are switched off: nothing about you is sent."
+    if ledger.settings.mode == "broadcast":
+        return "green", "Nothing about you is reported: your news is found on this device."
+    left, models = ledger.left("reports"), serving.loaded()
+    if models is None:
+        return "green", "Nothing has been sent in this session."
+    facts = mechanism_facts(ledger.settings, models.manifest.recall)
+    if facts is None:
+        return "amber", "This release has no way to report in the mode you chose: nothing about you is sent."
+    cost = facts.epsilon_per_report
+    if left < cost * (1 - ROUNDING):
+        whole = ledger.lifetime("reports")
+        if whole is not None and ledger.total("reports") + cost > whole * (1 + ROUNDING):
+            return "amber", "The lifetime budget for reports is spent: no new report is made."
+        return "amber", "Today's budget for reports is spent: no new report is made until midnight UTC."
+    return "green", f"{left:g} of today's budget for reports is left; a fresh report costs {cost:g}."

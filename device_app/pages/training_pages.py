@@ -1,0 +1,79 @@
+"""Training: the round under way, what this device gives to it, and the switch."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Form, Request
+from fastapi.responses import JSONResponse, Response
+
+from device_app.pages.figures import size
+from device_app.pages.openapi import form, page
+from device_app.pages.renderer import PageRenderer, see_other
+from device_app.pages.training_view import TrainingView
+
+
+def router(renderer: PageRenderer) -> APIRouter:
+    """The training page; `/training/live` is what its script reads while a round is under way."""
+    device = renderer.device
+    routes = renderer.router()
+
+    @routes.get("/training", **page())
+    def training(request: Request) -> Response:
+        view = device.training()
+        return renderer.page(request, "training", training=view, steps=steps(view))
+
+    @routes.get("/training/live")
+    def live() -> Response:
+        view = device.training()
+        if view.round is None:
+            return JSONResponse({"round": None, "live": False})
+        return JSONResponse(
+            {
+                "round": view.round.round,
+                "state": view.round.state,
+                "stage": view.stage,
+                "live": view.round.state not in ("applied", "failed"),
+                "figures": {
+                    "joined": f"{view.round.joined:,}",
+                    "uploaded": f"{view.round.uploaded:,}",
+                    "received": size(view.round.received_bytes),
+                },
+            }
+        )
+
+    @routes.post("/training/pause", **form())
+    def pause(paused: Annotated[Literal["yes", "no"], Form()]) -> Response:
+        device.pause_training(paused == "yes")
+        return see_other("/training", "paused" if paused == "yes" else "resumed")
+
+    @routes.post("/training/switch", **form())
+    def switch(training: Annotated[Literal["on", "off"], Form()]) -> Response:
+        device.set_privacy(training=training == "on")
+        return see_other("/training", "settings")
+
+    return routes
+
+
+def steps(view: TrainingView) -> list[tuple[str, str, str]]:
+    """The stages of a round as (label, words, state), where state is 'done', 'now', 'failed' or ''."""
+    current = view.round
+    if current is None:
+        return []
+    order = ("open", "updates", "applied")
+    # The stages of a secure sum after the keys are those in which updates arrive and are opened.
+    at = 0 if current.state == "keys" else order.index(current.state) if current.state in order else 1
+    ended_without = current.state == "applied" and current.published is None
+    end = "Sum applied" if ended_without else "Sum applied, release published"
+    labels = (
+        ("Devices check in", f"{current.joined:,} joined, {current.cohort:,} wanted"),
+        ("Protected updates arrive", f"{current.uploaded:,} in, at least {current.cohort_minimum:,} needed"),
+        (
+            end,
+            current.says or current.published or ("not yet" if current.finished_at is None else "it published nothing"),
+        ),
+    )
+    states = ["done" if step < at or current.state == "applied" else "now" if step == at else "" for step in range(3)]
+    if current.state == "failed":
+        states = ["done", "failed", ""]
+    return [(label, words, state) for (label, words), state in zip(labels, states, strict=True)]

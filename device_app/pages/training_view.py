@@ -1,0 +1,147 @@
+"""The training page's values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from device_app.errors import DeviceError
+from device_app.pages.sums_view import AloneView, SumCost, alone_view, sum_cost
+from device_app.privacy.budget import Ledger
+from device_app.ranking.groups import OwnGroup
+from device_app.settings import PrivacySettings
+from device_app.store.participations import Participation, Participations
+from device_app.sync.release import Release
+from device_app.training.trainer import Trainer
+from device_app.wire.protections import LocalLaplace
+from device_app.wire.rounds import RoundStatus
+
+WAITING = (None, "looking", "gathering")
+
+
+@dataclass(frozen=True)
+class RoundFacts:
+    """One round this device took part in; detail says why it was declined or failed, cost is that of a noisy sum."""
+
+    round: str
+    system: str
+    release: str
+    state: str
+    at: datetime
+    sent_bytes: int
+    epsilon: float
+    detail: str | None = None
+    cost: SumCost | None = None
+
+
+@dataclass(frozen=True)
+class UpdateFacts:
+    """An update of one model: how many numbers, and what all of them cost under that noise, in pure epsilon.
+
+    default: whether the model ranks the feed where the reader has chosen no other.
+    """
+
+    model: str
+    default: bool
+    coordinates: int
+    noise: LocalLaplace
+    epsilon_per_upload: float
+
+
+@dataclass(frozen=True)
+class TrainingView:
+    """The whole training page. why_not says in a sentence why this device would not train now, or is None.
+
+    stage: what this device does for the round under way, or how its part in it stands; None if it has none. updates:
+    what this device could send, the default ranker first. The reader's settings say what of it would be sent.
+    """
+
+    settings: PrivacySettings
+    paused: bool
+    why_not: str | None
+    round: RoundStatus | None
+    stage: str | None
+    updates: tuple[UpdateFacts, ...]
+    contributions: tuple[RoundFacts, ...]
+    release: str | None
+    groups: tuple[OwnGroup, ...] = ()
+    alone: AloneView | None = None
+
+
+def training_view(
+    trainer: Trainer,
+    participations: Participations,
+    release: Release | None,
+    status: RoundStatus | None,
+    ledger: Ledger,
+    *,
+    paused: bool,
+) -> TrainingView:
+    """The training page; status is the round under way as it was last seen."""
+    kept = participations.list()
+    sums = ledger.book.of_sums()
+    return TrainingView(
+        settings=ledger.settings,
+        paused=paused,
+        why_not=trainer.why_not(),
+        round=status,
+        stage=_stage(
+            trainer.stage, next((_words(mine) for mine in kept if status and mine.round == status.round), None)
+        ),
+        updates=() if release is None else update_facts(release),
+        contributions=tuple(
+            RoundFacts(
+                round=mine.round,
+                system=mine.system,
+                release=mine.release,
+                state=mine.state,
+                at=mine.changed_at,
+                sent_bytes=mine.sent_bytes,
+                epsilon=mine.epsilon,
+                detail=mine.detail,
+                cost=sum_cost(sums[mine.round]) if mine.round in sums else None,
+            )
+            for mine in kept
+        ),
+        release=None if release is None else release.id,
+        groups=_groups(trainer),
+        alone=alone_view(ledger),
+    )
+
+
+def _groups(trainer: Trainer) -> tuple[OwnGroup, ...]:
+    """None for a release that is damaged."""
+    try:
+        return trainer.own_groups()
+    except DeviceError:
+        return ()
+
+
+def _stage(now: str | None, state: str | None) -> str | None:
+    """What the trainer does now, unless it only waits while its part in the round is already known."""
+    return state if state is not None and now in WAITING else now
+
+
+def _words(mine: Participation) -> str:
+    """How this device's part stands; in a secure sum, what it has sent and waits for."""
+    return mine.detail if mine.state == "summing" and mine.detail else mine.state
+
+
+def update_facts(release: Release) -> tuple[UpdateFacts, ...]:
+    """What an update of each model costs at the papers' noise, the default ranker first; none if it is damaged.
+
+    Parameters that stay on their device are neither in a release nor in an update.
+    """
+    noise, manifest = LocalLaplace(), release.manifest
+    found = []
+    for model in manifest.models:
+        if not release.has_graph(model, "gradient"):
+            continue
+        try:
+            weights = release.weights(model)
+        except DeviceError:
+            return ()
+        coordinates = sum(int(value.size) for value in weights.values())
+        default = model == manifest.default_ranker
+        found.append(UpdateFacts(model, default, coordinates, noise, noise.epsilon_per_upload(coordinates)))
+    return tuple(sorted(found, key=lambda one: (not one.default, one.model)))

@@ -1,0 +1,146 @@
+"""The ledger's rows: what each release of data cost. Append-only; `privacy.budget.Ledger` decides, this keeps."""
+
+from __future__ import annotations
+
+import json
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import date, datetime
+
+from device_app.store.database import Database
+from device_app.store.moment import from_us, to_us
+from device_app.store.page import PAGE_SIZE, Page, offset
+
+_COLUMNS = "id, at, channel, mechanism, parameters, epsilon, delta, payload_sha256, subject"
+LAST_US = 2**63 - 1
+
+
+@dataclass(frozen=True)
+class LedgerEntry:
+    """One charge. parameters holds the mechanism's numbers by name; id is 0 until it's kept."""
+
+    at: datetime
+    channel: str
+    mechanism: str
+    parameters: dict[str, float]
+    epsilon: float
+    delta: float
+    payload_sha256: str
+    subject: str
+    id: int = 0
+
+
+@dataclass(frozen=True)
+class DaySum:
+    """What one channel cost on one UTC day."""
+
+    day: date
+    channel: str
+    epsilon: float
+    charges: int
+
+
+class LedgerRepository:
+    """Charges in the order they were made."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """Reading what is left and appending must happen inside one of these."""
+        return self._database.transaction()
+
+    def append(self, entry: LedgerEntry) -> int:
+        """Keep a charge; it's on the disk when the transaction around it (or this call) ends. Returns its id."""
+        with self._database.transaction():
+            kept = self._database.write(
+                """INSERT INTO charge (at, channel, mechanism, parameters, epsilon, delta, payload_sha256, subject)
+                   VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id""",
+                (
+                    to_us(entry.at),
+                    entry.channel,
+                    entry.mechanism,
+                    json.dumps(entry.parameters, sort_keys=True, allow_nan=False),
+                    entry.epsilon,
+                    entry.delta,
+                    entry.payload_sha256,
+                    entry.subject,
+                ),
+            ).fetchone()
+        return int(kept[0])
+
+    def spent(self, channel: str, since: datetime, before: datetime | None = None) -> float:
+        """Pure epsilon of this channel's charges at or after `since`, and before `before` where it is given."""
+        found = self._database.row(
+            "SELECT total(epsilon) FROM charge WHERE channel = ? AND at >= ? AND at < ?",
+            (channel, to_us(since), LAST_US if before is None else to_us(before)),
+        )
+        return float(found[0]) if found else 0.0
+
+    def total(self, channel: str) -> float:
+        """Pure epsilon of this channel's charges over the life of the device."""
+        found = self._database.row("SELECT total(epsilon) FROM charge WHERE channel = ?", (channel,))
+        return float(found[0]) if found else 0.0
+
+    def rho_alone(self, since: datetime | None = None, before: datetime | None = None) -> float:
+        """What the noisy sums come to with one share of noise each; of all time, or of charges from `since`.
+
+        Charges of before 2026-11-22 name the rho of so many shares: so many times that is no less than what one has.
+        """
+        found = self._database.row(
+            """SELECT total(coalesce(json_extract(parameters, '$.rho_alone'),
+                      json_extract(parameters, '$.rho') * json_extract(parameters, '$.survivors_at_least')))
+               FROM charge WHERE at >= ? AND at < ?""",
+            (0 if since is None else to_us(since), LAST_US if before is None else to_us(before)),
+        )
+        return float(found[0]) if found else 0.0
+
+    def of_sums(self) -> dict[str, LedgerEntry]:
+        """The newest charge of each round that was a noisy sum, by its subject."""
+        rows = self._database.rows(
+            f"SELECT {_COLUMNS} FROM charge WHERE json_extract(parameters, '$.rho') IS NOT NULL ORDER BY id"
+        )
+        return {entry.subject: entry for entry in map(_entry, rows)}
+
+    def days(self, limit: int = 60) -> list[DaySum]:
+        """Sums by UTC day and channel, newest day first."""
+        found = self._database.rows(
+            """SELECT date(at / 1000000, 'unixepoch') AS day, channel, total(epsilon), count(*) FROM charge
+               GROUP BY day, channel ORDER BY day DESC, channel LIMIT ?""",
+            (limit,),
+        )
+        return [DaySum(date.fromisoformat(day), channel, epsilon, charges) for day, channel, epsilon, charges in found]
+
+    def entries(self, page: int = 1) -> Page[LedgerEntry]:
+        """Charges newest first."""
+        rows = self._database.rows(
+            f"SELECT {_COLUMNS} FROM charge ORDER BY id DESC LIMIT ? OFFSET ?", (PAGE_SIZE, offset(page))
+        )
+        return Page(tuple(_entry(row) for row in rows), page, self._database.number("SELECT count(*) FROM charge"))
+
+    def laws(self) -> list[tuple[str, str, dict[str, float], float, float, int]]:
+        """Charges of one channel, mechanism, parameters, epsilon and delta together, with how many there are."""
+        found = self._database.rows(
+            """SELECT channel, mechanism, parameters, epsilon, delta, count(*) FROM charge
+               GROUP BY channel, mechanism, parameters, epsilon, delta ORDER BY min(id)"""
+        )
+        return [(row[0], row[1], json.loads(row[2]), row[3], row[4], row[5]) for row in found]
+
+    def charged(self, payload_sha256: str) -> LedgerEntry | None:
+        """The charge that paid for exactly these bytes, or None."""
+        row = self._database.row(f"SELECT {_COLUMNS} FROM charge WHERE payload_sha256 = ? LIMIT 1", (payload_sha256,))
+        return _entry(row) if row else None
+
+
+def _entry(row: tuple[int, int, str, str, str, float, float, str, str]) -> LedgerEntry:
+    return LedgerEntry(
+        id=row[0],
+        at=from_us(row[1]),
+        channel=row[2],
+        mechanism=row[3],
+        parameters=json.loads(row[4]),
+        epsilon=row[5],
+        delta=row[6],
+        payload_sha256=row[7],
+        subject=row[8],
+    )

@@ -1,0 +1,211 @@
+"""News on the device: cards, bodies and vectors, kept until pruned."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+
+import numpy as np
+from numpy.typing import NDArray
+
+from device_app.errors import NewsNotHere
+from device_app.store.database import Database
+from device_app.store.moment import to_us
+from device_app.store.text_search import folded
+from device_app.wire.news import NewsCard
+
+_WIDE = "SELECT value FROM json_each(?)"
+
+
+class NewsStore:
+    """Cards by id, bodies by id, vectors by (id, encoder).
+
+    edition goes up whenever a card or a vector that was here is replaced or leaves; what was read before then may be
+    kept in memory while it stays.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self.edition = 0
+        database.when_undone(self._revise)
+
+    def put(self, cards: Sequence[NewsCard], vectors: NDArray[np.float32], encoder: str, at: datetime) -> None:
+        """Keep cards and their vectors [n, D] by `encoder`; known ones are replaced, but for vectors of clicked news.
+
+        Raises ValueError unless there is one finite vector a card.
+        """
+        if vectors.ndim != 2 or len(vectors) != len(cards):
+            raise ValueError(f"vectors of shape {vectors.shape} for {len(cards)} cards")
+        ids = [card.id for card in cards]
+        with self._database.quick_transaction():
+            self.put_cards(cards, at)
+            self.put_vectors(ids, vectors, encoder)
+
+    def put_cards(self, cards: Iterable[NewsCard], at: datetime) -> None:
+        """Keep cards whose vectors come later."""
+        cards = list(cards)
+        offered = {card.id: card.model_dump_json() for card in cards}
+        # A recall answer mostly repeats the last one: comparing first is five times faster than writing all again.
+        known: dict[str, str] = dict(
+            self._database.rows(f"SELECT id, card FROM news WHERE id IN ({_WIDE})", (json.dumps(list(offered)),))
+        )
+        changed = [card for card in cards if known.get(card.id) != offered[card.id]]
+        if not changed:
+            return
+        with self._database.quick_transaction():
+            self._database.write_many(
+                """INSERT INTO news (id, card, words, shelved_at) VALUES (?, ?, ?, ?)
+                   ON CONFLICT (id) DO UPDATE SET card = excluded.card, words = excluded.words""",
+                [(card.id, offered[card.id], _words(card), to_us(at)) for card in changed],
+            )
+            if any(card.id in known for card in changed):
+                self._revise()
+
+    def put_vectors(
+        self, ids: Sequence[str], vectors: NDArray[np.float32], encoder: str, *, of_clicked: bool = False
+    ) -> None:
+        """Keep vectors [n, D] of news that are on the shelf; rows of other news are left out.
+
+        of_clicked: whether clicked news may get one that they lack, as when a new encoder's shards are pulled. One that
+        they have stays as it is in any case: what the reader's value is computed from must not change because the
+        server sends something else later.
+        """
+        if vectors.ndim != 2 or len(vectors) != len(ids):
+            raise ValueError(f"vectors of shape {vectors.shape} for {len(ids)} ids")
+        if not np.isfinite(vectors).all():
+            raise ValueError("vectors has values that are not finite")
+        rows = np.ascontiguousarray(vectors, dtype="<f4")
+        named = json.dumps(list(ids))
+        known: dict[str, bytes] = dict(
+            self._database.rows(
+                f"SELECT news_id, float32 FROM vector WHERE encoder = ? AND news_id IN ({_WIDE})", (encoder, named)
+            )
+        )
+        offered = [(news_id, encoder, row.tobytes()) for news_id, row in zip(ids, rows, strict=True)]
+        changed = [one for one in offered if known.get(one[0]) != one[2]]
+        if not changed:
+            return
+        found = self._database.rows(f"SELECT DISTINCT news_id FROM click WHERE news_id IN ({_WIDE})", (named,))
+        settled = {row[0] for row in found if not of_clicked or row[0] in known}
+        changed = [one for one in changed if one[0] not in settled]
+        with self._database.quick_transaction():
+            self._database.write_many(
+                """INSERT INTO vector (news_id, encoder, float32)
+                   SELECT ?1, ?2, ?3 WHERE EXISTS (SELECT 1 FROM news WHERE id = ?1)
+                   ON CONFLICT (news_id, encoder) DO UPDATE SET float32 = excluded.float32""",
+                changed,
+            )
+            if any(one[0] in known for one in changed):
+                self._revise()
+
+    def card(self, news_id: str) -> NewsCard:
+        """One card; raises NewsNotHere."""
+        found = self._database.row("SELECT card FROM news WHERE id = ?", (news_id,))
+        if found is None:
+            raise NewsNotHere(news_id)
+        return NewsCard.model_validate_json(found[0])
+
+    def cards(self, ids: Sequence[str]) -> list[NewsCard]:
+        """The cards that are here, in the order of `ids`."""
+        found = self._database.rows(f"SELECT id, card FROM news WHERE id IN ({_WIDE})", (json.dumps(list(ids)),))
+        by_id = dict(found)
+        return [NewsCard.model_validate_json(by_id[news_id]) for news_id in ids if news_id in by_id]
+
+    def vectors(self, ids: Sequence[str], encoder: str) -> tuple[NDArray[np.bool_], NDArray[np.float32]]:
+        """Which of `ids` have a vector by `encoder` (mask [n]), and float32 [n, D] in their order, zeros where missing.
+
+        D is 0 if none of them has one.
+        """
+        found = self._database.rows(
+            f"SELECT news_id, float32 FROM vector WHERE encoder = ? AND news_id IN ({_WIDE})",
+            (encoder, json.dumps(list(ids))),
+        )
+        by_id: dict[str, bytes] = dict(found)
+        present = np.array([news_id in by_id for news_id in ids], dtype=np.bool_)
+        blank = bytes(len(found[0][1]) if found else 0)
+        joined = b"".join([by_id.get(news_id, blank) for news_id in ids])
+        return present, np.frombuffer(joined, dtype="<f4").reshape(len(ids), len(blank) // 4)
+
+    def missing(self, ids: Sequence[str]) -> list[str]:
+        """Those of `ids` that have no card here, in order."""
+        found = self._database.rows(f"SELECT id FROM news WHERE id IN ({_WIDE})", (json.dumps(list(ids)),))
+        here = {row[0] for row in found}
+        return [news_id for news_id in ids if news_id not in here]
+
+    def without_vector(self, encoder: str) -> list[str]:
+        """Ids on the shelf that have no vector by `encoder`."""
+        found = self._database.rows(
+            "SELECT id FROM news WHERE id NOT IN (SELECT news_id FROM vector WHERE encoder = ?) ORDER BY id", (encoder,)
+        )
+        return [row[0] for row in found]
+
+    def put_bodies(self, bodies: Mapping[str, str]) -> None:
+        """Keep the texts of news that are on the shelf; others are left out."""
+        known: dict[str, str] = dict(
+            self._database.rows(
+                f"SELECT news_id, body FROM body WHERE news_id IN ({_WIDE})", (json.dumps(list(bodies)),)
+            )
+        )
+        changed = [(news_id, body) for news_id, body in bodies.items() if known.get(news_id) != body]
+        if not changed:
+            return
+        with self._database.quick_transaction():
+            self._database.write_many(
+                """INSERT INTO body (news_id, body) SELECT ?1, ?2 WHERE EXISTS (SELECT 1 FROM news WHERE id = ?1)
+                   ON CONFLICT (news_id) DO UPDATE SET body = excluded.body""",
+                changed,
+            )
+
+    def body(self, news_id: str) -> str | None:
+        """The text of one piece of news, or None if it hasn't come."""
+        found = self._database.row("SELECT body FROM body WHERE news_id = ?", (news_id,))
+        return found[0] if found else None
+
+    def without_body(self, ids: Sequence[str]) -> list[str]:
+        """Those of `ids` whose text isn't here, in order."""
+        found = self._database.rows(f"SELECT news_id FROM body WHERE news_id IN ({_WIDE})", (json.dumps(list(ids)),))
+        here = {row[0] for row in found}
+        return [news_id for news_id in ids if news_id not in here]
+
+    def of_topic(self, topic: str, limit: int) -> list[str]:
+        """Ids of the newest news of a topic."""
+        found = self._database.rows(
+            """SELECT id FROM news WHERE json_extract(card, '$.topic') = ?
+               ORDER BY json_extract(card, '$.published_at') DESC, id LIMIT ?""",
+            (topic, limit),
+        )
+        return [row[0] for row in found]
+
+    def count(self) -> int:
+        """How many cards are here."""
+        return self._database.number("SELECT count(*) FROM news")
+
+    def prune(self, before: datetime, keep: Iterable[str] = ()) -> int:
+        """Forget news shelved before a time, with bodies and vectors; returns how many.
+
+        Clicked news, news the reader reacted to, and `keep` stay: history and training need them.
+        """
+        with self._database.transaction():
+            self._revise()
+            return self._database.write(
+                f"""DELETE FROM news WHERE shelved_at < ?
+                    AND id NOT IN (SELECT news_id FROM click) AND id NOT IN (SELECT news_id FROM reaction)
+                    AND id NOT IN ({_WIDE})""",
+                (to_us(before), json.dumps(sorted(keep))),
+            ).rowcount
+
+    def prune_vectors(self, keep_encoders: Iterable[str]) -> int:
+        """Forget vectors by encoders that no release here uses any more; returns how many."""
+        with self._database.transaction():
+            self._revise()
+            return self._database.write(
+                f"DELETE FROM vector WHERE encoder NOT IN ({_WIDE})", (json.dumps(sorted(keep_encoders)),)
+            ).rowcount
+
+    def _revise(self) -> None:
+        self.edition += 1
+
+
+def _words(card: NewsCard) -> str:
+    return folded("\n".join((card.title, card.abstract, card.publisher, card.section, card.topic)))

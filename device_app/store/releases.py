@@ -1,0 +1,174 @@
+"""Verified releases on the device, the key they are checked against, and their blobs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from device_app.store.blobs import Blobs
+from device_app.store.database import Database
+from device_app.store.moment import from_us, to_us
+from device_app.wire.releases import BlobRef, ReleaseManifest, SignedManifest
+
+RELEASES_KEPT = 50
+RELEASES_WITH_BLOBS = 2
+
+
+@dataclass(frozen=True)
+class KeptRelease:
+    """A release that passed every check when it was installed."""
+
+    signed: SignedManifest
+    manifest: ReleaseManifest
+    installed_at: datetime
+
+
+class TrustedKey(NamedTuple):
+    """public_key signs what this device takes; first is the key that the reader began with, rotation the number of the
+    last rotation on the way from it, 0 for none."""
+
+    public_key: bytes
+    first: bytes
+    rotation: int
+
+
+class ChainLink(NamedTuple):
+    """A release that this device has used, and the head of the chain with it."""
+
+    number: int
+    manifest_sha256: str
+    head: str
+
+
+class InstalledReleases:
+    """The release in use is the one installed last. The folder of blobs may be shared between devices."""
+
+    def __init__(self, database: Database, blob_folder: Path | None = None) -> None:
+        self._database = database
+        self.blobs = Blobs(blob_folder or database.path.parent / "blobs")
+
+    def current(self) -> KeptRelease | None:
+        """The release in use."""
+        return next(iter(self.history(1)), None)
+
+    def history(self, limit: int = RELEASES_KEPT) -> list[KeptRelease]:
+        """Installed releases, newest first."""
+        found = self._database.rows(
+            "SELECT manifest, signature, public_key, installed_at FROM release ORDER BY id DESC LIMIT ?", (limit,)
+        )
+        return [
+            KeptRelease(
+                SignedManifest(manifest=manifest, signature=signature, public_key=public_key),
+                ReleaseManifest.model_validate_json(manifest),
+                from_us(installed_at),
+            )
+            for manifest, signature, public_key, installed_at in found
+        ]
+
+    def installed(self, release: str) -> tuple[ReleaseManifest, int] | None:
+        """The manifest last installed by this name, and how many were installed since; None if it's kept no more."""
+        row = self._database.row(
+            """SELECT manifest, (SELECT count(*) FROM release AS later WHERE later.id > release.id) FROM release
+               WHERE release = ? ORDER BY id DESC LIMIT 1""",
+            (release,),
+        )
+        return None if row is None else (ReleaseManifest.model_validate_json(row[0]), int(row[1]))
+
+    def install(
+        self,
+        signed: SignedManifest,
+        blobs: Iterable[bytes],
+        at: datetime,
+        link: ChainLink | None = None,
+        *,
+        anew: bool = False,
+    ) -> None:
+        """Keep a verified release's blobs, then put it in use in one step: a kill leaves the old one or the new one.
+
+        link is kept as the end of its chain; anew: it is another server's, whose chain takes the place of the old one.
+        """
+        manifest = ReleaseManifest.model_validate_json(signed.manifest)
+        for blob in blobs:
+            self.blobs.put(blob)
+        with self._database.transaction():
+            kept = self._database.write(
+                """INSERT INTO release (release, manifest, signature, public_key, installed_at)
+                   VALUES (?, ?, ?, ?, ?) RETURNING id""",
+                (manifest.release, signed.manifest, signed.signature, signed.public_key, to_us(at)),
+            ).fetchone()
+            self._database.write("DELETE FROM release WHERE id <= ?", (kept[0] - RELEASES_KEPT,))
+            if link is not None:
+                self._chain_onto(link, anew=anew)
+
+    def chained(self) -> ChainLink | None:
+        """The newest release of the chain that this device has used; None before the first."""
+        row = self._database.row("SELECT number, manifest_sha256, head FROM release_chain ORDER BY number DESC LIMIT 1")
+        return None if row is None else ChainLink(*row)
+
+    def _chain_onto(self, link: ChainLink, *, anew: bool) -> None:
+        if anew:
+            self._database.write("DELETE FROM release_chain")
+        self._database.write(
+            "INSERT OR REPLACE INTO release_chain (number, manifest_sha256, head) VALUES (?, ?, ?)", link
+        )
+
+    def prune_blobs(self) -> int:
+        """Remove blobs that neither the release in use nor the one before needs; returns how many."""
+        return self.blobs.prune(
+            digest for kept in self.history(RELEASES_WITH_BLOBS) for digest in blob_digests(kept.manifest)
+        )
+
+    def pinned_key(self) -> bytes | None:
+        """The Ed25519 public key trusted on first use, or the one that it was rotated to."""
+        found = self._database.row("SELECT public_key FROM pinned_key")
+        return found[0] if found else None
+
+    def trusted_key(self, from_settings: bytes | None = None) -> TrustedKey | None:
+        """The key that must have signed what the backend says; None before the first release.
+
+        from_settings: the reader's own choice. It wins over the first key seen, and counts for the key that it was
+        rotated to, if this device has followed those rotations.
+        """
+        row = self._database.row("SELECT public_key, coalesce(first_key, public_key), rotation FROM pinned_key")
+        kept = TrustedKey(*row) if row else None
+        if from_settings is None or (kept is not None and from_settings in (kept.first, kept.public_key)):
+            return kept
+        return TrustedKey(from_settings, from_settings, 0)
+
+    def pin(self, public_key: bytes, at: datetime) -> None:
+        """Trust this key from now on; raises ValueError if another is pinned."""
+        with self._database.transaction():
+            pinned = self.pinned_key()
+            if pinned is not None and pinned != public_key:
+                raise ValueError("another key is pinned already")
+            self._database.write(
+                """INSERT INTO pinned_key (only, public_key, pinned_at, first_key) VALUES (1, ?, ?, ?)
+                   ON CONFLICT DO NOTHING""",
+                (public_key, to_us(at), public_key),
+            )
+
+    def pin_successor(self, key: TrustedKey, at: datetime) -> None:
+        """Trust the key that rotations have led to, in the place of the one pinned before."""
+        with self._database.transaction():
+            self._database.write(
+                """INSERT OR REPLACE INTO pinned_key (only, public_key, pinned_at, first_key, rotation)
+                   VALUES (1, ?, ?, ?, ?)""",
+                (key.public_key, to_us(at), key.first, key.rotation),
+            )
+
+
+def blob_digests(manifest: ReleaseManifest) -> list[str]:
+    """Hashes of every blob a release needs, without repeats."""
+    return list(blob_refs(manifest))
+
+
+def blob_refs(manifest: ReleaseManifest) -> dict[str, BlobRef]:
+    """Every blob a release needs, by hash: graphs, weights, groups, prototypes of codebooks, the projection."""
+    refs = [ref for model in manifest.models.values() for ref in (*model.graphs.values(), model.weights)]
+    refs += [ref for model in manifest.models.values() if model.groups is not None for ref in model.groups.blobs]
+    refs += [book.prototypes for book in manifest.recall.codebooks]
+    refs.append(manifest.recall.projection.matrix if manifest.recall.projection else None)
+    return {ref.sha256: ref for ref in refs if ref is not None}

@@ -1,0 +1,79 @@
+"""The views of this device, as a round's task meets them: what each is asked, and what was handed over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from device_app.errors import NotEligible, ProtectionTooWeak
+from device_app.privacy.local_aggregate import NoisyGradient
+from device_app.store.view_log import ViewLog
+from device_app.training.multiview.job import VIEWS, View, ViewFailed, ViewJob, ViewProcesses, ViewTerms
+
+Items = tuple[tuple[str, ...], NDArray[np.float32]]
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class LocalViews:
+    """The stores of the views, where they compute, and the log of what they gave.
+
+    Args:
+        stores: each view's own file, or None while the view has none.
+        items: ids and vectors [n, D] of the item set by an encoder: the default list, the same on every device.
+        prepare: brings the vectors in the views' stores up to an encoder.
+        processes: where views compute.
+        log: what was handed over.
+        weakest_sigma: the least noise the reader accepts now.
+        clock: the device's.
+    """
+
+    stores: Mapping[View, Callable[[], Path | None]]
+    items: Callable[[str], Items]
+    prepare: Callable[[str], None]
+    processes: ViewProcesses
+    log: ViewLog
+    weakest_sigma: Callable[[], float]
+    clock: Callable[[], datetime]
+
+    def check(self, terms: ViewTerms) -> None:
+        """Raises NotEligible where views can't be kept apart, ProtectionTooWeak for less noise than is asked for."""
+        if (why := self.processes.why_not()) is not None:
+            raise NotEligible(why)
+        least = self.weakest_sigma()
+        if terms.sigma < least * (1 - ROUNDING):
+            raise ProtectionTooWeak(
+                f"each view would put noise of {terms.sigma:g} on its gradient; at least {least:g} is asked for."
+            )
+
+    def gradients(
+        self, round_id: str, encoder: str, terms: ViewTerms, job: Callable[[View, Path, Items], ViewJob]
+    ) -> list[NoisyGradient]:
+        """A protected gradient of every view that has something to learn from. Raises NotEligible if none has."""
+        self.prepare(encoder)
+        items = self.items(encoder)
+        found = []
+        for view in (each for each in VIEWS if each in terms.views):
+            store = self.stores[view]()
+            if store is None:
+                continue
+            self.log.record(round_id, [view], clip=terms.clip, sigma=terms.sigma, at=self.clock())
+            try:
+                gradient = self.processes.gradient(job(view, store, items))
+            except ViewFailed as failed:
+                raise NotEligible(f"{failed}.") from failed
+            if gradient is not None:
+                found.append(NoisyGradient(gradient))
+        if not found:
+            raise NotEligible("none of its views has anything to learn from.")
+        return found
+
+
+def default_list_items(ids: Sequence[str], vectors: NDArray[np.float32]) -> Items:
+    """The item set of a default list."""
+    return tuple(ids), np.ascontiguousarray(vectors, dtype=np.float32)

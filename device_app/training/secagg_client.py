@@ -1,0 +1,204 @@
+"""A device's way through the secure sum of a round: what to send, what to wait for, and when to leave.
+
+Nothing of it is in memory between two steps. Each step restores the part, sends its message if that has not arrived,
+asks for the stage's answer, and keeps the next state on the disk before the next message leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Literal
+
+import numpy as np
+
+from device_app.errors import (
+    AnswerMalformed,
+    BackendRefused,
+    BackendUnreachable,
+    BudgetSpent,
+    NotEligible,
+    RoundTakenOver,
+    SumAborted,
+)
+from device_app.privacy.budget import Ledger
+from device_app.privacy.presence import seal_poll
+from device_app.privacy.sealed import Charge
+from device_app.privacy.secagg import Contribution, Reply, Step, take_part
+from device_app.privacy.sum_state import SumState, begin_sum
+from device_app.store.database import Database
+from device_app.store.participations import Participations
+from device_app.store.round_uploads import RoundUploads
+from device_app.store.sum_parts import SumPart, SumParts
+from device_app.training.participant import Outcome, may_pass
+from device_app.uplink.server import Uplink
+from device_app.wire.ring import ring_dtype
+from device_app.wire.rounds import GROUP, RoundOffer
+
+AGAIN_SEC = 1.0
+GRACE_SEC = 60.0
+"""How long past a round's deadline a device that gets no answer goes on asking."""
+PAID = ("masked", "agree", "unmask")
+LEFT_OUT = "The sum of its group has failed: the round goes on without its group."
+APPLIED_WITHOUT = "Applied without the sum of its group, which had failed: nothing that this device sent is in it."
+WAITS = {
+    "keys": "Its keys are sent; the other devices' are awaited.",
+    "shares": "Its encrypted shares are sent; the other devices' are awaited.",
+    "complaints": "It has said whose shares it could not open; the other devices' word is awaited.",
+    "masked": "Its masked vector is sent; the other devices' are awaited.",
+    "agree": "It has signed who is in the sum; the other devices' signatures are awaited.",
+    "unmask": "The shares that open the sum are sent.",
+}
+
+
+class SecAggClient:
+    """Goes on with the sum under way, if there is one."""
+
+    def __init__(
+        self,
+        *,
+        database: Database,
+        participations: Participations,
+        ledger: Ledger,
+        uplink: Uplink,
+        clock: Callable[[], datetime],
+        contribution: Callable[[RoundOffer], Contribution],
+        threads: int = 1,
+    ) -> None:
+        """contribution: computes the device's vector, when it's to be masked; may raise NotEligible."""
+        self._database, self._participations, self._ledger = database, participations, ledger
+        self._uplink, self._clock, self._contribution, self._threads = uplink, clock, contribution, threads
+        self.parts = SumParts(database)
+        self._uploads = RoundUploads(database)
+
+    def begin(self, offer: RoundOffer) -> None:
+        """Fresh keys for a round, kept before any leaves. Raises RoundTakenOver if the round has keys."""
+        assert offer.manifest.terms is not None
+        state = begin_sum(offer.manifest.terms)
+        with self._database.transaction():
+            part = SumPart(offer.manifest.round, offer.model_dump_json(), state.model_dump_json())
+            self.parts.begin(part, self._clock())
+            self._tell(part.round, "It has joined a secure sum.")
+
+    def go_on(self) -> Outcome | None:
+        """As far as the server's answers allow; None if no sum is under way.
+
+        'waiting': a stage isn't closed, or nobody answers; 'uploaded': all is sent; 'declined' and 'failed': this
+        device has left the sum, and forgotten its keys.
+        """
+        part = self.parts.under_way()
+        if part is None:
+            return None
+        offer = RoundOffer.model_validate_json(part.offer)
+        while True:
+            try:
+                further = self._stage(part, offer)
+            except RoundTakenOver as elsewhere:
+                return self._wait(offer, str(elsewhere))  # the next step starts from where that one stands
+            if isinstance(further, Outcome):
+                return further
+            part = further
+
+    def _stage(self, part: SumPart, offer: RoundOffer) -> SumPart | Outcome:
+        """Send the stage's message, if that has not arrived, and go on to the next; or how this step ended."""
+        state = SumState.model_validate_json(part.state)
+        try:
+            if not part.sent:
+                part = self._send(part, state, offer)
+            if state.stage == "unmask":
+                return self._leave(part, offer, "uploaded", None)
+            answer = self._uplink.sum_answer(seal_poll(offer, state.stage), state.stage)
+            return (
+                self._wait(offer, WAITS[state.stage]) if answer is None else self._advance(part, state, offer, answer)
+            )
+        except (NotEligible, BudgetSpent, SumAborted) as refusal:
+            return self._leave(part, offer, "declined", refusal)
+        except BackendRefused as refusal:
+            if may_pass(refusal):
+                return self._wait(offer, str(refusal))
+            if state.stage in PAID and refusal.problem.type.endswith("round-closed"):
+                # The others needed no more of it: what became of the round is asked for like that of any upload.
+                return self._leave(part, offer, "uploaded", LEFT_OUT if refusal.problem.field == GROUP else None)
+            return self._leave(part, offer, "failed", refusal)
+        except ValueError as fault:
+            # A vector that can't be made or sealed won't be at the next try either; the fault itself is shown.
+            self._leave(part, offer, "failed", fault)
+            raise
+        except (BackendUnreachable, AnswerMalformed) as trouble:
+            if self._clock() > offer.manifest.closes_at + timedelta(seconds=GRACE_SEC):
+                return self._leave(part, offer, "failed", trouble)
+            return self._wait(offer, str(trouble))
+
+    def _send(self, part: SumPart, state: SumState, offer: RoundOffer) -> SumPart:
+        step = next(self._take_part(state, _NOTHING, part))
+        self._uplink.sum_message(offer, state.stage, step.sealed)
+        arrived = replace(part, sent=True)
+        with self._database.transaction():
+            self.parts.go_on(part, arrived, self._clock())
+            self._tell(part.round, WAITS[state.stage], sent_bytes=len(step.sealed.payload))
+        return arrived
+
+    def _advance(self, part: SumPart, state: SumState, offer: RoundOffer, answer: Reply) -> SumPart:
+        """The next state; the masked vector, its price and the state that goes with it are one transaction.
+
+        It is refused to all but one of several processes, and to a vector other than the one the round is bound to.
+        """
+        contribution = self._contribution(offer) if state.stage == "complaints" else _NOTHING
+        way = self._take_part(state, contribution, part)
+        next(way)
+        with self._database.transaction():
+            step = way.send(answer)
+            masked = step.state.stage == "masked"
+            payload = step.sealed.payload if masked else None
+            after = SumPart(part.round, part.offer, step.state.model_dump_json(), payload)
+            self.parts.go_on(part, after, self._clock())
+            if masked:
+                assert step.state.masked_sha256 is not None
+                self._uploads.bind(part.round, step.state.masked_sha256, self._clock())
+                words = "Its masked vector is paid for and about to be sent."
+                self._tell(part.round, words, epsilon=contribution.charge.epsilon)
+                if contribution.paid is not None:
+                    contribution.paid()
+        return after
+
+    def _take_part(
+        self, state: SumState, contribution: Contribution, part: SumPart
+    ) -> Generator[Step, Reply, SumState]:
+        return take_part(
+            state,
+            contribution,
+            self._ledger,
+            payload=part.payload,
+            smallest=self._ledger.settings.smallest_sum,
+            threads=self._threads,
+        )
+
+    def _wait(self, offer: RoundOffer, why: str) -> Outcome:
+        return Outcome("waiting", why, offer, again_sec=AGAIN_SEC)
+
+    def _leave(
+        self,
+        part: SumPart,
+        offer: RoundOffer,
+        state: Literal["uploaded", "declined", "failed"],
+        why: Exception | str | None,
+    ) -> Outcome:
+        """Forget the keys; what was sent opens nothing by itself."""
+        words = None if why is None else str(why)
+        with self._database.transaction():
+            self.parts.drop(part)
+            self._participations.update(offer.manifest.round, state=state, at=self._clock(), detail=words)
+        return Outcome(state, words, offer)
+
+    def _tell(self, round_id: str, words: str, *, sent_bytes: int = 0, epsilon: float | None = None) -> None:
+        """Keep on the page what this device does for the round, and all it has sent and spent."""
+        before = self._participations.get(round_id)
+        total = sent_bytes + (0 if before is None else before.sent_bytes)
+        self._participations.update(
+            round_id, state="summing", at=self._clock(), detail=words, sent_bytes=total, epsilon=epsilon
+        )
+
+
+_NOTHING = Contribution(np.zeros(0, dtype=ring_dtype(32)), Charge("training", "secure_sum"))
+"""Handed over at stages that read no vector; the answer of stage complaints does, and refuses its length."""

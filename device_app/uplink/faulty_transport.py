@@ -1,0 +1,107 @@
+"""A network, and a device behind it, that fail on purpose: for fleets and tests."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from hashlib import sha256
+from typing import Literal
+
+import httpx
+import numpy as np
+
+from device_app.uplink.pools import SeparatePools
+
+ROUND_MESSAGE = re.compile(rb"^/v1/rounds/[^/]+/[^/]+/")
+MASKED_VECTOR = re.compile(rb"^/v1/rounds/[^/]+/masked/")
+
+Fault = Literal["dropout", "straggler", "crash", "liar"]
+
+LARGE_LIE = 2**29
+"""Steps: an eighth of a ring of 32 bits, more than any sum or its noise comes to."""
+
+
+class Crashed(BaseException):
+    """The device died here. Not an Exception: no handler of the device may see it, as none sees a kill."""
+
+
+class FaultyTransport(httpx.BaseTransport):
+    """Passes requests on, but for what befalls the one message of a round that it was told of.
+
+    Looking whether a round is under way, feeds and releases go on as ever.
+    """
+
+    def __init__(self, network: httpx.BaseTransport | None = None, *, straggle_sec: float = 3.0) -> None:
+        self._network, self._straggle_sec = network or SeparatePools(encrypted=True), straggle_sec
+        self._lock = threading.Lock()
+        self._fault: Fault | None = None
+        self._left = 0
+        self._lie_steps = LARGE_LIE
+        self.struck = False
+
+    def expect(self, fault: Fault | None, message: int = 0, lie_steps: int = LARGE_LIE) -> None:
+        """Before a round: which fault strikes at which of its messages, counted from 0; None: none.
+
+        lie_steps: what a liar adds to every number of a masked vector, in steps of its fixed point.
+        """
+        with self._lock:
+            self._fault, self._left, self.struck, self._lie_steps = fault, message, False, lie_steps
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        """Raises httpx.ConnectError for one that dropped out, and Crashed."""
+        if self._fault is None or not ROUND_MESSAGE.match(request.url.raw_path):
+            return self._network.handle_request(request)
+        with self._lock:
+            sends = request.method == "PUT"
+            strikes = sends and self._left == 0 and not self.struck
+            self._left -= sends and self._left > 0
+            self.struck = self.struck or strikes
+            out = self.struck and self._fault == "dropout"
+        if out:
+            raise httpx.ConnectError("out of reach", request=request)
+        if not strikes:
+            return self._network.handle_request(request)
+        if self._fault == "straggler":
+            time.sleep(self._straggle_sec)
+        if self._fault == "liar":
+            return self._lie(request)
+        response = self._network.handle_request(request)
+        if self._fault == "crash":
+            response.read()
+            response.close()
+            raise Crashed
+        return response
+
+    def _lie(self, request: httpx.Request) -> httpx.Response:
+        if not MASKED_VECTOR.match(request.url.raw_path):
+            return self._network.handle_request(_changed(request, bytes(255 - byte for byte in request.read())))
+        honest = request.read()
+        poisoned = _poisoned(honest, self._lie_steps)
+        response = self._network.handle_request(_changed(request, poisoned))
+        # A liar's own client would not mind that the receipt is for other bytes than the device made.
+        answer = response.read().replace(sha256(poisoned).hexdigest().encode(), sha256(honest).hexdigest().encode())
+        return httpx.Response(
+            response.status_code, headers={"content-type": response.headers.get("content-type", "")}, content=answer
+        )
+
+    def close(self) -> None:
+        """Close the network."""
+        self._network.close()
+
+
+def _changed(request: httpx.Request, content: bytes) -> httpx.Request:
+    """The same request with other bytes. Every byte flipped, no message in JSON or safetensors survives."""
+    return httpx.Request(
+        request.method, request.url, headers=request.headers, content=content, extensions=request.extensions
+    )
+
+
+def _poisoned(masked: bytes, steps: int) -> bytes:
+    """A masked vector of 32-bit ring elements with so many steps added to each but the last, which counts samples.
+
+    Masks are added in the ring, so the opened sum has them too.
+    """
+    vector = np.frombuffer(masked, dtype="<u4").copy()
+    vector[:-1] += np.uint32(steps % 2**32)
+    return vector.tobytes()

@@ -1,0 +1,84 @@
+"""Bounds of opened sums, and means of groups. Oracles: scipy's chi law, drawn noise, and numpy's median."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import chi
+
+from backend.federation.accounting.sum_bounds import TAIL, check_sum, noise_length, noise_reach
+from backend.federation.errors import UpdateRefused
+from backend.federation.rounds.aggregate import Aggregate, length
+from backend.federation.strategies.counting import possible_counts
+from backend.federation.strategies.robust_mean import JoinedSums, Median
+from device_app.wire.layout import WeightedSum
+from device_app.wire.protections import SecureSum
+
+LAW = SecureSum(clip=0.1, sigma=4_900)
+DEVIATION = 4_900 / 2**16
+
+
+def summed(vector: np.ndarray, devices: int) -> WeightedSum:
+    return WeightedSum({"g.w": vector.astype(np.float64)}, devices)
+
+
+@pytest.mark.parametrize("coordinates", [3, 262, 16_384])
+def test_the_noises_length_is_above_its_quantile_and_far_below_ten_times_its_usual_length(coordinates: int) -> None:
+    quantile = float(chi.isf(TAIL, coordinates))
+    assert quantile <= noise_length(1.0, coordinates) <= 1.35 * quantile
+    assert noise_length(1.0, coordinates) <= np.sqrt(coordinates) + np.sqrt(2 * np.log(1 / TAIL))
+    assert noise_length(0.0, coordinates) == noise_reach(0.0, coordinates) == 0.0
+
+
+def test_a_thousand_honest_sums_pass_and_none_with_a_lie_beyond_the_bounds() -> None:
+    rng, devices, d = np.random.default_rng(0), 13, 262
+    for _ in range(1_000):
+        directions = rng.normal(size=(devices, d))
+        vectors = LAW.clip * directions / np.linalg.norm(directions, axis=1, keepdims=True)
+        noise = rng.normal(scale=DEVIATION * np.sqrt(devices), size=d)
+        check_sum(LAW, summed(vectors.sum(axis=0) + noise, devices), devices)
+    lie = np.full(d, 2 * (LAW.clip * devices + noise_length(DEVIATION * np.sqrt(devices), d)) / np.sqrt(d))
+    with pytest.raises(UpdateRefused, match=r"norm is .* which honest updates can't give"):
+        check_sum(LAW, summed(lie, devices), devices)
+    with pytest.raises(UpdateRefused, match=r"largest number is 6, which"):
+        check_sum(LAW, summed(6.0 * np.eye(1, d)[0], devices), devices)
+
+
+@pytest.mark.parametrize("samples", [12, 14])
+def test_under_noise_every_device_counts_once(samples: int) -> None:
+    with pytest.raises(UpdateRefused, match="samples of 13 devices"):
+        check_sum(LAW, summed(np.zeros(3), samples), 13)
+
+
+def test_a_mean_is_brought_back_into_the_ball_and_an_honest_one_stays() -> None:
+    honest, forged = np.full(4, 0.04), np.full(4, 5.0)
+    assert Aggregate.of_opened(summed(10 * honest, 10), 0.1).mean()["g.w"] == pytest.approx(honest)
+    mean = Aggregate.of_opened(summed(10 * forged, 10), 0.1).mean()
+    assert length(mean) == pytest.approx(0.1)
+    assert mean["g.w"] == pytest.approx(np.full(4, 0.05))
+
+
+def test_the_median_of_group_means_ignores_two_spoiled_groups_of_five() -> None:
+    rng = np.random.default_rng(0)
+    means = rng.normal(size=(5, 6))
+    honest = JoinedSums([summed(12 * each, 12) for each in means], Median())
+    assert honest.count == 60
+    assert honest.mean()["g.w"] == pytest.approx(np.median(means, axis=0))
+    assert honest.sums()["g.w"] == pytest.approx(60 * np.median(means, axis=0))
+    spoiled = JoinedSums([summed(12 * (each + 1e6 * (row < 2)), 12) for row, each in enumerate(means)], Median())
+    assert (spoiled.mean()["g.w"] <= means[2:].max(axis=0) + 1e-9).all()
+    assert (spoiled.mean()["g.w"] >= means[2:].min(axis=0) - 1e-9).all()
+    assert length(JoinedSums([summed(12 * each, 12) for each in means], Median(), 0.1).mean()) == pytest.approx(0.1)
+
+
+def test_honest_counts_stay_as_they_are_and_right_on_average() -> None:
+    rng, devices, deviation = np.random.default_rng(0), 60, 8.4
+    true = np.zeros(4_000)
+    true[:50] = 6.0
+    noisy = true + rng.normal(scale=deviation, size=4_000)
+    kept = possible_counts(noisy, devices, 5, deviation)
+    assert np.mean(kept == noisy) > 0.99
+    assert abs(np.mean(kept - noisy)) < 0.01 * deviation
+    forged = possible_counts(np.where(np.arange(4_000) == 7, 1e6, noisy), devices, 5, deviation)
+    assert forged[7] <= devices
+    assert forged.sum() - noisy.sum() <= devices + 3 * deviation

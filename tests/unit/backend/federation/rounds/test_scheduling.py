@@ -1,0 +1,214 @@
+"""When rounds open by themselves, and what a pause stops. The clock is the test's own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from backend.db.sessions import reading_session
+from backend.db.tables_federation import RoundRow
+from backend.federation.errors import RoundImpossible, RoundsPaused, UnknownSystem
+from backend.federation.rounds.coordinator import Coordinator
+from backend.federation.rounds.polls import PollCounter
+from backend.federation.rounds.scheduling import Schedule
+from backend.federation.rounds.selection import places
+from backend.federation.strategies.strategy import RoundRequest
+from backend.federation.systems import SYSTEMS
+from backend.releases.store import ReleaseStore
+from device_app.wire.ids import PROTOCOL_VERSION
+from device_app.wire.rounds import CheckIn
+from device_app.wire.tensors import pack
+from tests.doubles.clock import StillClock
+from tests.doubles.small_release import WEIGHTS, migrated_engine, small_store
+
+ORDER = RoundRequest("uni_fedrec", cohort=2, cohort_minimum=1, seconds=30.0)
+CHECK_IN = CheckIn(protocol=PROTOCOL_VERSION, release="r1", tasks=("recall",))
+
+
+class Server:
+    """A coordinator that can be started again on what is stored."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.clock = folder, StillClock()
+        self.engine = migrated_engine(folder)
+        self.releases: ReleaseStore = small_store(self.engine, folder)
+        self.start()
+
+    def start(self) -> None:
+        self.coordinator = Coordinator(self.engine, self.releases, SYSTEMS, self.folder, self.clock)
+
+    def opened(self) -> list[str]:
+        return [each.round for each in reversed(self.coordinator.history())]
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Server:
+    return Server(tmp_path)
+
+
+def test_a_round_opens_every_so_many_minutes_also_after_a_restart(server: Server) -> None:
+    server.coordinator.scheduler.set(Schedule(ORDER, every_minutes=10))
+    server.coordinator.step()
+    assert server.opened() == ["round-1"]
+    for _ in range(3):
+        server.clock.go_on(31)
+        server.coordinator.step()
+    assert server.opened() == ["round-1"], "the first has failed for want of devices; the next isn't due"
+    server.start()
+    server.coordinator.step()
+    assert server.opened() == ["round-1"]
+    server.clock.go_on(10 * 60)
+    server.coordinator.step()
+
+    assert server.opened() == ["round-1", "round-2"]
+
+
+def test_a_round_opens_when_enough_devices_wait_and_draws_among_them(server: Server) -> None:
+    server.coordinator.scheduler.set(Schedule(ORDER, waiting=8))
+    for _ in range(7):
+        server.coordinator.polls.note()
+    server.coordinator.step()
+    assert server.opened() == []
+    server.coordinator.polls.note()
+    server.coordinator.step()
+
+    assert server.opened() == ["round-1"]
+    with reading_session(server.engine) as session:
+        assert session.get_one(RoundRow, 1).admission == 2 / 8
+
+
+def test_with_both_a_time_and_a_number_both_must_be_true() -> None:
+    clock = StillClock()
+    both = Schedule(ORDER, every_minutes=10, waiting=5)
+
+    assert both.is_due(clock.now, None, 5)
+    assert not both.is_due(clock.now, None, 4)
+    assert not both.is_due(clock.now, clock.now - timedelta(minutes=9), 5)
+    assert both.is_due(clock.now, clock.now - timedelta(minutes=10), 5)
+    assert Schedule.from_json(both.to_json()) == both
+
+
+def test_while_paused_nothing_opens_and_nobody_gets_a_place_and_who_has_one_goes_on(server: Server) -> None:
+    coordinator = server.coordinator
+    coordinator.open_round("uni_fedrec", cohort=2, cohort_minimum=1, seconds=30.0)
+    offer = coordinator.check_in(CHECK_IN)
+    assert offer is not None
+    coordinator.scheduler.set(Schedule(ORDER, every_minutes=1))
+    assert coordinator.scheduler.pause().paused
+
+    assert coordinator.check_in(CHECK_IN) is None
+    coordinator.plain.accept(
+        "round-1", offer.pseudonym, pack({f"g.{name}": np.zeros_like(each) for name, each in WEIGHTS.items()})
+    )
+    server.clock.go_on(31)
+    ended = coordinator.step()
+    assert ended is not None
+    assert ended.state == "applied"
+    server.clock.go_on(3_600)
+    server.start()
+    server.coordinator.step()
+    assert server.opened() == ["round-1"]
+    with pytest.raises(RoundsPaused):
+        server.coordinator.open_round("uni_fedrec", cohort=2, cohort_minimum=1, seconds=30.0)
+    server.coordinator.scheduler.resume()
+    server.coordinator.step()
+    assert server.opened() == ["round-1", "round-2"]
+
+
+@pytest.mark.parametrize(
+    ("order", "error"),
+    [
+        (replace(ORDER, system="poetry"), UnknownSystem),
+        (replace(ORDER, cohort=0), RoundImpossible),
+        (replace(ORDER, cohort_minimum=3), RoundImpossible),
+        (replace(ORDER, seconds=0.0), RoundImpossible),
+    ],
+)
+def test_a_schedule_of_rounds_that_cannot_be_is_refused(
+    server: Server, order: RoundRequest, error: type[Exception]
+) -> None:
+    with pytest.raises(error):
+        server.coordinator.scheduler.set(Schedule(order, every_minutes=5))
+    assert server.coordinator.scheduler.timings().schedule is None
+
+
+def test_a_schedule_needs_a_time_or_a_number_within_limits() -> None:
+    for odd in ({}, {"every_minutes": 0.0}, {"every_minutes": 1e9}, {"waiting": 0}):
+        with pytest.raises(RoundImpossible):
+            Schedule(ORDER, **odd)  # type: ignore[arg-type]
+
+
+def test_a_scheduled_round_that_cannot_be_opened_says_why_and_is_tried_again_at_its_time(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = server.coordinator.scheduler
+    table.set(Schedule(ORDER, every_minutes=10))
+    monkeypatch.setitem(SYSTEMS, "uni_fedrec", replace(SYSTEMS["uni_fedrec"], model="gone"))
+    server.coordinator.step()
+    assert "no trainable model 'gone'" in str(table.timings().trouble)
+    monkeypatch.undo()
+    server.coordinator.step()
+    assert server.opened() == []
+    server.clock.go_on(600)
+    server.coordinator.step()
+
+    assert server.opened() == ["round-1"]
+    assert table.timings().trouble is None
+
+
+def test_looks_are_counted_over_half_a_minute_and_make_the_chance() -> None:
+    clock = StillClock()
+    polls = PollCounter(clock)
+    for _ in range(100):
+        polls.note()
+
+    assert (polls.waiting(), polls.fair_chance(60), polls.fair_chance(500)) == (100, 0.6, 1.0)
+    clock.go_on(29)
+    polls.note()
+    assert polls.waiting() == 101
+    clock.go_on(1)
+    assert (polls.waiting(), polls.fair_chance(60)) == (1, 1.0)
+
+
+def test_more_places_than_wanted_are_offered_only_where_coming_too_late_costs_nothing() -> None:
+    assert SYSTEMS["uni_fedrec"].offers == SYSTEMS["small_ranker"].offers == 1.0
+    assert places(60, SYSTEMS["small_ranker_secure"].offers) == 78
+    assert replace(SYSTEMS["small_ranker_secure"], over_selection=1.0).offers == 1.0
+
+
+def test_processes_that_serve_devices_together_count_together(tmp_path: Path) -> None:
+    clock = StillClock()
+    one, other = PollCounter(clock, tmp_path / "looks"), PollCounter(clock, tmp_path / "looks")
+    for polls, count in ((one, 30), (other, 70)):
+        for _ in range(count):
+            polls.note()
+        polls.tell()
+    assert (one.waiting(), other.waiting()) == (100, 100)
+    assert (one.fair_chance(60), other.fair_chance(60)) == (0.6, 0.6), "half of the looks would double the chance"
+
+    one.note()
+    one.tell()
+    assert (one.waiting(), other.waiting()) == (101, 100), "told every other second"
+    clock.go_on(2)
+    one.tell()
+    assert other.waiting() == 101
+    clock.go_on(29)
+    assert other.waiting() == 31, "its own are over; the other's were told 29 seconds ago"
+    clock.go_on(2)
+    assert other.waiting() == 0, "a process that has ended counts for half a minute more"
+
+
+def test_two_workers_open_a_round_for_the_devices_that_wait_at_both(server: Server) -> None:
+    other = Coordinator(server.engine, server.releases, SYSTEMS, server.folder, server.clock)
+    server.coordinator.scheduler.set(Schedule(ORDER, waiting=8))
+    for worker in (server.coordinator, other):
+        for _ in range(4):
+            worker.polls.note()
+    other.step()
+    assert server.opened() == [], "four of eight are known to it"
+    server.coordinator.step()
+    assert server.opened() == ["round-1"]

@@ -1,0 +1,133 @@
+"""Robust means under local noise. Oracles: numpy and scipy, and the laws of Laplace noise for what they cost."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import trim_mean
+
+from backend.federation.errors import RoundImpossible
+from backend.federation.rounds.coordinator import Coordinator
+from backend.federation.strategies.robust_mean import Centre, Median, Stacked, Trimmed
+from backend.federation.systems import SYSTEMS
+from device_app.wire.ids import PROTOCOL_VERSION
+from device_app.wire.rounds import CheckIn
+from device_app.wire.tensors import pack
+from tests.doubles.clock import StillClock
+from tests.doubles.small_release import WEIGHTS, migrated_engine, small_store
+
+COHORT, COORDINATES, SCALE, LIARS = 60, 4_000, 0.1, 6
+LARGEST = 0.01 + 60 * SCALE
+
+
+def test_median_and_trimmed_mean_are_those_of_numpy_and_scipy() -> None:
+    stack = np.random.default_rng(0).normal(size=(20, 3, 5)).astype(np.float32)
+
+    np.testing.assert_allclose(Median()(stack), np.median(stack.astype(np.float64), axis=0))
+    np.testing.assert_allclose(Trimmed(0.1)(stack), trim_mean(stack.astype(np.float64), 0.1, axis=0))
+    np.testing.assert_allclose(Trimmed(0.0)(stack), stack.astype(np.float64).mean(axis=0))
+    assert Trimmed(0.4)(stack[:1]).shape == (3, 5), "of one update one is left"
+
+
+@pytest.mark.parametrize("share", [-0.1, 0.5, 1.0])
+def test_a_share_that_would_leave_nothing_is_refused(share: float) -> None:
+    with pytest.raises(ValueError, match="share"):
+        Trimmed(share)
+
+
+@pytest.mark.parametrize(
+    ("centre", "least", "most"),
+    [(Median(), 0.42, 0.65), (Trimmed(0.1), 0.55, 0.8)],
+    ids=["median", "trimmed"],
+)
+def test_under_laplace_noise_they_have_less_variance_than_the_mean(centre: Centre, least: float, most: float) -> None:
+    """4,000 coordinates tell a variance to within 2.3 % (one deviation); the margins are more than four of those."""
+    noise = np.random.default_rng(1).laplace(scale=SCALE, size=(COHORT, COORDINATES)).astype(np.float32)
+    ratio = float(np.var(centre(noise)) / np.var(noise.mean(axis=0)))
+
+    assert least < ratio < most
+
+
+@pytest.mark.parametrize(("centre", "most"), [(Median(), 0.2), (Trimmed(0.1), 0.45)], ids=["median", "trimmed"])
+def test_a_tenth_of_liars_moves_the_mean_by_six_scales_and_robust_means_by_a_fraction_of_one(
+    centre: Centre, most: float
+) -> None:
+    rng = np.random.default_rng(2)
+    stack = rng.laplace(scale=SCALE, size=(COHORT, COORDINATES)).astype(np.float32)
+    stack[:LIARS] = LARGEST
+    moved = float(centre(stack).mean()) / SCALE
+
+    assert float(stack.mean(axis=0).mean()) / SCALE == pytest.approx(6.0, abs=0.1)
+    assert 0.05 < moved < most
+
+
+def test_lies_that_look_like_noise_move_every_mean_alike() -> None:
+    rng = np.random.default_rng(3)
+    stack = rng.laplace(scale=SCALE, size=(COHORT, COORDINATES)).astype(np.float32)
+    stack[:LIARS] += np.float32(SCALE)
+    for centre in (Median(), Trimmed(0.1)):
+        assert float(centre(stack).mean()) / SCALE == pytest.approx(0.1, abs=0.05)
+    assert float(stack.mean()) / SCALE == pytest.approx(0.1, abs=0.02)
+
+
+def test_where_noise_is_small_what_a_minority_reads_is_left_out() -> None:
+    """The price: 6 of 60 readers have a gradient of 1 in a coordinate, whose mean is 0.1."""
+    stack = np.random.default_rng(4).laplace(scale=0.01, size=(COHORT, COORDINATES)).astype(np.float32)
+    stack[:LIARS] += 1
+
+    assert float(stack.mean(axis=0).mean()) == pytest.approx(0.1, abs=0.001)
+    assert abs(float(Median()(stack).mean())) < 0.01
+    assert abs(float(Trimmed(0.1)(stack).mean())) < 0.01
+
+
+def test_a_stack_of_nothing_has_no_centre_and_its_sums_are_count_times_it() -> None:
+    stack = Stacked({"g.a": (2,)}, Median())
+    with pytest.raises(ValueError, match="no updates"):
+        stack.mean()
+    for value in (1.0, 2.0, 30.0):
+        stack.add({"g.a": np.full(2, value, np.float32)})
+
+    assert stack.count == 3
+    np.testing.assert_array_equal(stack.mean()["g.a"], [2.0, 2.0])
+    np.testing.assert_array_equal(stack.sums()["g.a"], [6.0, 6.0])
+
+
+def test_a_secure_sum_has_no_robust_mean() -> None:
+    with pytest.raises(ValueError, match="nobody sees the updates"):
+        replace(SYSTEMS["small_ranker_secure"], centre=Median())
+
+
+def test_a_live_round_with_a_median_is_not_moved_by_a_liar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = replace(SYSTEMS["uni_fedrec"], name="uni_fedrec_median", centre=Median())
+    monkeypatch.setitem(SYSTEMS, spec.name, spec)
+    engine = migrated_engine(tmp_path)
+    releases = small_store(engine, tmp_path)
+    coordinator = Coordinator(engine, releases, SYSTEMS, tmp_path, StillClock())
+    coordinator.open_round(spec.name, cohort=5, cohort_minimum=5, seconds=60.0)
+    for value in (0.01, 0.02, 0.03, 0.04, 0.69):
+        offer = coordinator.check_in(CheckIn(protocol=PROTOCOL_VERSION, release="r1", tasks=("recall",)))
+        assert offer is not None
+        update = {f"g.{name}": np.full_like(each, value) for name, each in WEIGHTS.items()}
+        coordinator.plain.accept("round-1", offer.pseudonym, pack(update))
+    ended = coordinator.step()
+
+    assert ended is not None
+    assert ended.state == "applied"
+    stepped = releases.weights(releases.require_current(), "recall")
+    for name, value in WEIGHTS.items():
+        np.testing.assert_allclose(stepped[name], value - 0.05 * 0.03, rtol=0, atol=1e-6)
+
+
+def test_more_updates_than_fit_in_memory_at_once_are_refused_before_the_round_opens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = replace(SYSTEMS["uni_fedrec"], name="uni_fedrec_median", centre=Median())
+    monkeypatch.setitem(SYSTEMS, spec.name, spec)
+    monkeypatch.setattr("backend.federation.rounds.opening.STACK_LIMIT_BYTES", 4 * 100)
+    engine = migrated_engine(tmp_path)
+    coordinator = Coordinator(engine, small_store(engine, tmp_path), SYSTEMS, tmp_path, StillClock())
+    with pytest.raises(RoundImpossible, match="holds all updates at once"):
+        coordinator.open_round(spec.name, cohort=60, cohort_minimum=5, seconds=60.0)

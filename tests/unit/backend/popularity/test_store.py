@@ -1,0 +1,117 @@
+"""What is kept of counts. Oracles: decayed sums by hand."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from backend.db.sessions import reading_session, writing_session
+from backend.db.tables import NewsRow
+from backend.db.tables_counting import NewsCountRow
+from backend.news.item import NewsItem
+from backend.news.pool import NewsPool
+from backend.popularity.rates import lifts
+from backend.popularity.store import CountRepository, OpenedCount, write_count
+from tests.doubles.clock import StillClock
+from tests.doubles.news import NOW
+from tests.doubles.round_rig import BackendRig
+
+HALF_LIFE = 24.0
+KEPT = timedelta(days=14)
+
+
+class Counting:
+    """A backend with news a, b, c in its pool, and rounds to hang counts on."""
+
+    def __init__(self, folder: Path) -> None:
+        self.backend = BackendRig.make(folder, StillClock(NOW))
+        self.pool = NewsPool(self.backend.engine, clock=lambda: NOW)
+        self.pool.add(
+            [
+                NewsItem(id=name, title=f"{name} {name * 7} of its own", section="s", topic="t", published_at=NOW)
+                for name in "abc"
+            ],
+            source="test",
+        )
+        self.book = CountRepository(self.backend.engine, half_life_hours=HALF_LIFE)
+
+    def count(self, at: datetime, clicks: dict[str, float], variance: float = 4.0) -> int:
+        status = self.backend.coordinator.open_round("private_counts", cohort=9, cohort_minimum=2, seconds=60)
+        self.backend.coordinator.cancel(status.round)
+        number = int(status.round.removeprefix("round-"))
+        displays = {name: 10 * value for name, value in clicks.items()}
+        opened = OpenedCount(number, at, 9, displays, clicks, 16 * variance, variance)
+        with writing_session(self.backend.engine) as session:
+            write_count(session, opened, kept=KEPT)
+        return number
+
+    def numbers(self) -> np.ndarray:
+        with reading_session(self.backend.engine) as session:
+            found = dict(session.query(NewsRow.id, NewsRow.number).all())
+        return np.array([found[name] for name in "abc" if name in found])
+
+
+@pytest.fixture
+def counting(tmp_path: Path) -> Counting:
+    return Counting(tmp_path)
+
+
+def test_before_the_first_count_there_is_nothing(counting: Counting) -> None:
+    counted, asked = counting.book.counted(counting.numbers(), NOW)
+    assert counting.book.version() == 0
+    assert not asked.any()
+    assert counted.clicks.tolist() == [0, 0, 0]
+    assert lifts(counting.book, counting.numbers(), ["t"] * 3, NOW).values.tolist() == [0, 0, 0]
+
+
+def test_older_counts_weigh_less_and_their_noise_by_the_square(counting: Counting) -> None:
+    counting.count(NOW - timedelta(hours=48), {"a": 8.0, "b": -4.0})
+    last = counting.count(NOW - timedelta(hours=24), {"a": 2.0, "c": 6.0})
+    counted, asked = counting.book.counted(counting.numbers(), NOW)
+    assert counting.book.version() == last
+    assert asked.tolist() == [True, True, True]
+    np.testing.assert_allclose(counted.clicks, [8 / 4 + 2 / 2, -4 / 4, 6 / 2])
+    np.testing.assert_allclose(counted.displays, 10 * counted.clicks)
+    np.testing.assert_allclose(counted.clicks_variance, [4 / 16 + 4 / 4, 4 / 16, 4 / 4])
+    np.testing.assert_allclose(counted.displays_variance, 16 * counted.clicks_variance)
+
+
+def test_news_that_have_left_the_pool_leave_the_counts(counting: Counting) -> None:
+    counting.pool.take_down("b")
+    number = counting.count(NOW, {"a": 1.0, "b": 1.0, "z": 1.0})
+    with reading_session(counting.backend.engine) as session:
+        assert session.query(NewsCountRow).count() == 1
+    assert counting.book.made()[0].news == 1
+    counting.pool.expire(NOW + timedelta(days=40))
+    with reading_session(counting.backend.engine) as session:
+        assert session.query(NewsCountRow).count() == 0
+    assert counting.book.version() == number
+
+
+def test_counts_that_weigh_nothing_any_more_go(counting: Counting) -> None:
+    counting.count(NOW - KEPT - timedelta(seconds=1), {"a": 1.0})
+    kept = counting.count(NOW, {"a": 2.0})
+    assert [made.round for made in counting.book.made()] == [kept]
+
+
+def test_a_count_that_fails_to_be_written_leaves_nothing(counting: Counting) -> None:
+    counting.count(NOW, {"a": 1.0})
+    with pytest.raises(ValueError, match="same news"), writing_session(counting.backend.engine) as session:
+        write_count(session, OpenedCount(9, NOW, 2, {"a": 1.0}, {"b": 1.0}, 1.0, 1.0), kept=KEPT)
+    assert len(counting.book.made()) == 1
+
+
+def test_what_is_clicked_more_often_than_usual_is_lifted(counting: Counting) -> None:
+    status = counting.backend.coordinator.open_round("private_counts", cohort=9, cohort_minimum=2, seconds=60)
+    counting.backend.coordinator.cancel(status.round)
+    shown = {"a": 1_000.0, "b": 1_000.0, "c": 1_000.0}
+    opened = OpenedCount(1, NOW, 900, shown, {"a": 300.0, "b": 100.0, "c": -2.0}, 25.0, 1.0)
+    with writing_session(counting.backend.engine) as session:
+        write_count(session, opened, kept=KEPT)
+    found = lifts(counting.book, counting.numbers(), ["t"] * 3, NOW)
+    assert found.version == 1
+    assert found.values[0] > found.values[1] > found.values[2]
+    assert -2.0 <= found.values.min() < found.values.max() <= 2.0

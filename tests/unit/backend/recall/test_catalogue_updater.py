@@ -1,0 +1,179 @@
+"""The keeper: new news appear, expired ones go, and no failure takes the serving catalogue away."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from backend.db.engine import open_engine
+from backend.errors import BackendSettingsRefused
+from backend.news.pool import NewsPool
+from backend.popularity.estimate import Counted
+from backend.recall import catalogue_updater as updater_module
+from backend.recall.catalogue import LiveCatalogue, build_catalogue
+from backend.recall.catalogue_updater import CatalogueUpdater
+from backend.recall.indexing import IndexRules
+from backend.recall.served_releases import ServedReleases
+from backend.releases.store import ReleaseStore
+from tests.doubles.recall_world import ENCODER, clustered_vectors, fill, items, publish, settings_in
+
+
+class RandomTitles:
+    """An encoder whose vectors are random; it counts its calls."""
+
+    def __init__(self, digest: str = ENCODER) -> None:
+        self.digest = digest
+        self.encoded: list[str] = []
+
+    def encode(self, titles: Sequence[str]) -> NDArray[np.float32]:
+        self.encoded += titles
+        return clustered_vectors(len(titles), seed=len(self.encoded))
+
+
+class World:
+    """A pool of 50 news with vectors, one release, and a keeper that is stepped by hand."""
+
+    def __init__(self, folder: Path, open_encoder: Callable[[], Any], *, release: bool = True) -> None:
+        settings = settings_in(folder)
+        fill(settings, 50)
+        if release:
+            publish(settings)
+        engine = open_engine(settings.database_url)
+        self.now = datetime.now(UTC)
+        self.pool = NewsPool(engine, clock=lambda: self.now)
+        served = ServedReleases(ReleaseStore.open(engine, settings), answered=5)
+        self.live = LiveCatalogue(build_catalogue(self.pool, ENCODER, self.now, settings.index_dir))
+        self.updater = CatalogueUpdater(
+            self.pool,
+            served,
+            self.live,
+            open_encoder,
+            settings.index_dir,
+            IndexRules(),
+            poll_sec=0.02,
+            expire_every_sec=1e-9,
+            clock=lambda: self.now,
+        )
+
+
+def test_an_unchanged_pool_keeps_its_catalogue(tmp_path: Path) -> None:
+    world = World(tmp_path, RandomTitles)
+    before = world.live.current
+    assert world.updater.step() is False
+    assert world.live.current is before
+
+
+def test_new_news_are_embedded_in_parts_and_appear(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(updater_module, "TITLES_AT_ONCE", 10)
+    encoder = RandomTitles()
+    world = World(tmp_path, lambda: encoder)
+    world.pool.add(items(25, first=100), source="test")
+    assert [world.updater.step() for _ in range(4)] == [True, True, False, False]
+    assert len(world.live.current) == 75
+    assert encoder.encoded == [item.title for item in items(25, first=100)]
+
+
+def test_titles_left_over_from_a_killed_run_are_embedded_without_any_change(tmp_path: Path) -> None:
+    world = World(tmp_path, RandomTitles)
+    world.pool.add(items(3, first=100), source="test")
+    world.live.swap(build_catalogue(world.pool, ENCODER, world.now, tmp_path / "index"))
+    assert world.live.current.without_vector == 3
+    world.updater.step()
+    assert len(world.live.current) == 53
+
+
+def test_expired_news_leave(tmp_path: Path) -> None:
+    world = World(tmp_path, RandomTitles)
+    world.now += timedelta(days=40)
+    world.updater.step()
+    assert len(world.live.current) == 0
+
+
+def test_a_missing_encoder_is_said_once_and_other_changes_still_show(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    def missing() -> RandomTitles:
+        raise BackendSettingsRefused("There is no encoder.")
+
+    world = World(tmp_path, missing)
+    world.pool.add(items(3, first=100), source="test")
+    world.pool.take_down("n0")
+    world.updater.step()
+    world.updater.step()
+    assert len(world.live.current) == 49
+    assert caplog.text.count("There is no encoder.") == 1
+
+
+def test_an_encoder_of_another_digest_embeds_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    other = RandomTitles("another")
+    world = World(tmp_path, lambda: other)
+    world.pool.add(items(3, first=100), source="test")
+    world.updater.step()
+    assert other.encoded == []
+    assert "the prepared encoder is another" in caplog.text
+
+
+def test_before_the_first_release_there_is_nothing_to_do(tmp_path: Path) -> None:
+    world = World(tmp_path, RandomTitles, release=False)
+    assert world.updater.step() is False
+
+
+def test_the_thread_survives_a_failure_and_stops_promptly(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    world = World(tmp_path, RandomTitles)
+    version, calls = world.pool.version, []
+
+    def failing_first() -> int:
+        calls.append(1)
+        if len(calls) == 1:
+            raise OSError("disk on fire")
+        return version()
+
+    monkeypatch.setattr(world.pool, "version", failing_first)
+    world.updater.start()
+    world.pool.add(items(5, first=100), source="test")
+    deadline = time.monotonic() + 10
+    while len(world.live.current) < 55 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    started = time.monotonic()
+    world.updater.stop()
+    assert len(world.live.current) == 55
+    assert time.monotonic() - started < 2
+    assert "disk on fire" in caplog.text
+
+
+def test_a_new_count_rebuilds_the_catalogue_once(tmp_path: Path) -> None:
+    world = World(tmp_path, RandomTitles)
+
+    class Counts:
+        number = 0
+
+        def version(self) -> int:
+            return self.number
+
+        def counted(self, numbers: NDArray[np.int64], now: datetime) -> tuple[Counted, NDArray[np.bool_]]:
+            counts = np.where(numbers % 2, 300.0, 10.0)
+            return Counted(counts, np.full(len(numbers), 1_000.0), np.ones(len(numbers)), np.ones(len(numbers))), (
+                numbers >= 0
+            )
+
+    world.updater._counts = counts = Counts()
+    before = world.live.current
+    world.updater.step()
+    assert world.live.current is before
+    counts.number = 3
+    world.updater.step()
+    after = world.live.current
+    assert (before.counted, after.counted) == (0, 3)
+    assert not before.lifts.any()
+    assert (after.lifts[after.keys % 2 == 1] > after.lifts[after.keys % 2 == 0].max()).all()
+    world.updater.step()
+    assert world.live.current is after

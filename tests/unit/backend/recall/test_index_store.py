@@ -1,0 +1,132 @@
+"""The index on disk: taken back when whole and fitting, built anew otherwise."""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from backend.errors import IndexBroken
+from backend.recall import index_store as kept_module
+from backend.recall.faiss_index import FaissIndex
+from backend.recall.index_selection import IndexStatus
+from backend.recall.index_store import CARD_FILE, INDEX_FILE, IndexStore
+from backend.recall.indexing import Indexed, IndexRules, index_news
+from tests.doubles.recall_world import clustered_vectors
+
+KEYS = np.arange(1_200, dtype=np.int64)
+VECTORS = clustered_vectors(1_200, dimensions=16)
+RULES = IndexRules(exact_limit=500)
+
+
+def indexed(folder: Path, *, rows: slice = slice(None), previous: Indexed | None = None, version: int = 4) -> Indexed:
+    return index_news(
+        KEYS[rows],
+        VECTORS[rows],
+        previous=previous,
+        kept=IndexStore(folder),
+        encoder="e",
+        pool_version=version,
+        rules=RULES,
+    )
+
+
+def loaded(folder: Path, encoder: str = "e", rows: slice = slice(None)) -> tuple[FaissIndex, IndexStatus]:
+    return IndexStore(folder).load(keys=KEYS[rows], vectors=VECTORS[rows], encoder=encoder, threads=1)
+
+
+def test_a_kept_index_comes_back_with_its_status(tmp_path: Path) -> None:
+    built = indexed(tmp_path)
+    index, status = loaded(tmp_path)
+    assert status == built.status
+    assert (index.search(VECTORS[:5], 50)[1] == built.index.search(VECTORS[:5], 50)[1]).all()
+    assert json.loads((tmp_path / CARD_FILE).read_text())["pool_version"] == 4
+
+
+def test_a_fitting_kept_index_is_not_built_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    built = indexed(tmp_path)
+    monkeypatch.setattr("backend.recall.indexing.choose_index", None)  # building would fail
+    assert indexed(tmp_path).status == built.status
+
+
+@pytest.mark.parametrize("name", [INDEX_FILE, CARD_FILE])
+def test_a_damaged_file_is_refused_and_the_index_rebuilt_from_the_vectors(tmp_path: Path, name: str) -> None:
+    built = indexed(tmp_path)
+    damaged = bytearray((tmp_path / name).read_bytes())
+    damaged[len(damaged) // 2] ^= 0x81
+    (tmp_path / name).write_bytes(damaged)
+    with pytest.raises(IndexBroken):
+        loaded(tmp_path)
+    again = indexed(tmp_path)
+    assert (again.index.search(VECTORS[:5], 50)[1] == built.index.search(VECTORS[:5], 50)[1]).all()
+    assert loaded(tmp_path)[1] == again.status
+
+
+def test_a_truncated_index_is_refused(tmp_path: Path) -> None:
+    indexed(tmp_path)
+    whole = (tmp_path / INDEX_FILE).read_bytes()
+    (tmp_path / INDEX_FILE).write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(IndexBroken, match="SHA-256"):
+        loaded(tmp_path)
+
+
+def test_an_index_of_another_pool_or_encoder_is_refused(tmp_path: Path) -> None:
+    indexed(tmp_path)
+    with pytest.raises(IndexBroken, match=r"another pool \(version 4\)"):
+        loaded(tmp_path, rows=slice(1, None))
+    with pytest.raises(IndexBroken, match="another encoder"):
+        loaded(tmp_path, encoder="f")
+
+
+def test_nothing_kept_says_so(tmp_path: Path) -> None:
+    with pytest.raises(IndexBroken, match="No index is kept yet"):
+        loaded(tmp_path / "missing")
+
+
+def test_a_full_disk_leaves_the_index_serving_from_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def full(path: Path, content: bytes) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(kept_module, "write_durably", full)
+    # Listened to at its source: what earlier tests did to the loggers above it must not matter.
+    logger = logging.getLogger("backend.recall.indexing")
+    monkeypatch.setattr(logger, "disabled", False)
+    monkeypatch.setattr(logger, "handlers", [caplog.handler])
+    with caplog.at_level(logging.WARNING, logger=logger.name):
+        assert len(indexed(tmp_path).index) == 1_200
+    assert "No space left on device" in caplog.text
+
+
+def test_a_small_change_is_worked_into_a_copy_and_the_old_index_stays(tmp_path: Path) -> None:
+    old = indexed(tmp_path, rows=slice(0, 1_100))
+    before = old.index.search(VECTORS[:5], 400)[1]
+    new = indexed(tmp_path, rows=slice(50, 1_200), previous=old, version=5)
+    assert new.index is not old.index
+    assert (old.index.search(VECTORS[:5], 400)[1] == before).all()
+    found = new.index.search(VECTORS[:5], 1_150)[1]
+    assert set(found[0].tolist()) <= {-1, *range(50, 1_200)}
+    assert new.status.recall_at_400 is not None
+    assert new.status.recall_at_400 >= 0.99
+    assert new.status.news == 1_150
+
+
+def test_a_changed_vector_replaces_the_old_one(tmp_path: Path) -> None:
+    old = indexed(tmp_path)
+    vectors = VECTORS.copy()
+    vectors[7] = -vectors[7]
+    new = index_news(KEYS, vectors, previous=old, kept=IndexStore(tmp_path), encoder="e", pool_version=5, rules=RULES)
+    assert 7 in new.index.search(vectors[7:8], 5)[1]
+    assert 7 not in new.index.search(VECTORS[7:8], 5)[1]
+    assert len(new.index) == len(old.index)
+
+
+def test_a_pool_that_outgrows_the_exact_limit_gets_another_kind(tmp_path: Path) -> None:
+    small = indexed(tmp_path, rows=slice(0, 490))
+    grown = indexed(tmp_path, rows=slice(0, 520), previous=small, version=5)
+    assert small.index.exact
+    assert not grown.index.exact

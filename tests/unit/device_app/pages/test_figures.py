@@ -1,0 +1,78 @@
+"""Figures read as a reader expects, at both sides of every step."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from device_app.pages import figures
+
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("since", "words"),
+    [
+        (timedelta(seconds=-5), "just now"),
+        (timedelta(seconds=89), "just now"),
+        (timedelta(minutes=14), "14 min"),
+        (timedelta(hours=3, minutes=59), "3 h"),
+        (timedelta(hours=24), "yesterday"),
+        (timedelta(days=4), "4 days"),
+        (timedelta(days=20), "31 Oct 2026"),
+    ],
+)
+def test_age(since: timedelta, words: str) -> None:
+    assert figures.age(NOW - since, NOW) == words
+
+
+@pytest.mark.parametrize(
+    ("count", "words"),
+    [(0, "0 B"), (999, "999 B"), (1_000, "1.0 kB"), (999_960, "1.0 MB"), (2_340_000, "2.3 MB"), (5e12, "5.0 TB")],
+)
+def test_size(count: float, words: str) -> None:
+    assert figures.size(count) == words
+
+
+@pytest.mark.parametrize(
+    ("ms", "words"), [(None, "–"), (0.44, "0.4 ms"), (19.4, "19 ms"), (999.0, "999 ms"), (1_300.0, "1.30 s")]
+)
+def test_milliseconds(ms: float | None, words: str) -> None:
+    assert figures.milliseconds(ms) == words
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (50.0, "50"),
+        (50.00000000000001, "50"),
+        (1 / 3, "0.333"),
+        (999.9, "1,000"),
+        (12_312, "12,312"),
+        (999_999.9, "1 million"),
+        (4_900_000, "4.9 million"),
+        (1e9, "1,000 million"),
+        (float("inf"), "without bound"),
+    ],
+)
+def test_number(value: float, words: str) -> None:
+    assert figures.number(value) == words
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(150.0, "150"), (0.5, "0.5"), (1e9, "1000000000"), (0.1 + 0.2, "0.3"), (0.0, "0")]
+)
+def test_a_field_holds_a_figure_as_somebody_would_type_it(value: float, text: str) -> None:
+    assert figures.typed(value) == text
+
+
+def test_reading_minutes_are_at_least_one() -> None:
+    assert figures.reading_minutes("one word") == 1
+    assert figures.reading_minutes("word " * 660) == 3
+
+
+def test_plural() -> None:
+    assert figures.plural(1, "click") == "1 click"
+    assert figures.plural(10_000, "click") == "10,000 clicks"
+    assert figures.plural(0, "story", "stories") == "0 stories"

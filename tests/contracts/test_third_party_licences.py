@@ -1,0 +1,124 @@
+"""docs/third-party-licences.md lists every dependency that is declared, at its pinned version, under its licence.
+
+`python tests/contracts/test_third_party_licences.py` writes the document from what is installed.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import re
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+DOCUMENT = ROOT / "docs" / "third-party-licences.md"
+HEAD = """# Third-party licences
+
+What Ownfeed's own packages are written against, at the versions they are tested with. Nothing of it is copied into this
+repository or its wheel; pip and npm fetch it, with its licence. `python tests/contracts/test_third_party_licences.py`
+writes this file from the installed packages' metadata, and a test says when it differs. What these depend on in turn is
+pinned in `constraints.txt` and `web/package-lock.json`.
+
+| package | version | licence | needed by |
+|---|---|---|---|
+"""
+TEXTS = {  # where the metadata holds a text or nothing: its SPDX name, and a sentence of the licence that is installed
+    "axe-playwright-python": ("MIT", "Permission is hereby granted, free of charge"),
+    "onnxscript": ("MIT", "Permission is hereby granted, free of charge"),
+    "jinja2": ("BSD-3-Clause", "Neither the name of the copyright holder nor the names of its contributors"),
+    "scipy": ("BSD-3-Clause", "Redistribution and use in source and binary forms"),
+}
+SPDX = {  # what metadata says instead of an SPDX expression
+    "Apache": "Apache-2.0",
+    "Apache 2.0": "Apache-2.0",
+    "Apache 2.0 License": "Apache-2.0",
+    "BSD 2-Clause License": "BSD-2-Clause",
+    "MIT License": "MIT",
+}
+CLASSIFIERS = {"Apache Software License": "Apache-2.0", "MIT License": "MIT", "BSD License": "BSD"}
+
+
+def canonical(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def declared() -> dict[str, str]:
+    """Extra by canonical name: the first one that declares a package."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    groups = {"the command": project["dependencies"], **project["optional-dependencies"]}
+    found: dict[str, str] = {}
+    for group, requirements in groups.items():
+        for requirement in requirements:
+            name = canonical(re.match(r"[\w.-]+", requirement)[0])  # type: ignore[index]
+            if name != "ownfeed":
+                found.setdefault(name, group)
+    return found
+
+
+def pinned() -> dict[str, str]:
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    pairs = (line.split("==") for line in lines if "==" in line)
+    return {canonical(name): version.split(";")[0].strip() for name, version in pairs}
+
+
+def licence(name: str) -> str:
+    """The SPDX expression of an installed package, or what its metadata says instead of one."""
+    metadata = importlib.metadata.metadata(name)
+    if name in TEXTS:
+        spdx, sentence = TEXTS[name]
+        files = [file for file in importlib.metadata.files(name) or () if "LICEN" in file.name.upper()]
+        texts = [metadata.get("License") or "", *(file.read_text(encoding="utf-8") for file in files)]
+        assert any(sentence in " ".join(text.split()) for text in texts), f"{name}: no longer {spdx}"
+        return spdx
+    if expression := metadata.get("License-Expression"):
+        return expression
+    stated = metadata.get("License")
+    if stated and len(stated) < 40:
+        return SPDX.get(stated, stated)
+    kinds = [one.split(" :: ")[-1] for one in metadata.get_all("Classifier") or () if one.startswith("License :: OSI")]
+    assert kinds, f"{name}: its metadata states no licence; add it to TEXTS"
+    return " or ".join(CLASSIFIERS[kind] for kind in kinds)
+
+
+def scripts() -> dict[str, tuple[str, str]]:
+    """Version and licence of what web/package.json declares."""
+    package = json.loads((ROOT / "web" / "package.json").read_text(encoding="utf-8"))
+    lock = json.loads((ROOT / "web" / "package-lock.json").read_text(encoding="utf-8"))["packages"]
+    names = {**package.get("dependencies", {}), **package.get("devDependencies", {})}
+    return {name: (lock[f"node_modules/{name}"]["version"], lock[f"node_modules/{name}"]["license"]) for name in names}
+
+
+def document() -> str:
+    versions = pinned()
+    rows = [f"| {name} | {versions[name]} | {licence(name)} | {group} |" for name, group in sorted(declared().items())]
+    for name, (version, spdx) in scripts().items():
+        rows.append(f"| {name} (npm) | {version} | {spdx} | the pages' checks |")
+    return HEAD + "\n".join(rows) + "\n"
+
+
+def test_every_declared_dependency_is_listed_at_its_pinned_version_under_its_licence() -> None:
+    assert DOCUMENT.read_text(encoding="utf-8") == document(), "run python tests/contracts/test_third_party_licences.py"
+
+
+def test_what_is_declared_is_found() -> None:
+    assert {"numpy", "torch", "typer", "gmpy2", "pytest", "psycopg", "uvloop"} <= declared().keys()
+    assert {"onnxruntime-web", "typescript"} <= scripts().keys()
+
+
+def test_no_licence_forbids_what_ours_allows() -> None:
+    """Used unchanged and from where they are installed, all of these may be combined with Apache-2.0."""
+    for name in declared():
+        assert not re.search(r"\bA?GPL", re.sub(r"LGPL", "", licence(name))), name
+
+
+def test_the_licence_of_ownfeed_is_the_one_that_the_project_names() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["license"] == "Apache-2.0"
+    text = (ROOT / "LICENSE").read_text(encoding="utf-8")
+    assert "Apache License" in text
+    assert "END OF TERMS AND CONDITIONS" in text
+
+
+if __name__ == "__main__":
+    DOCUMENT.write_text(document(), encoding="utf-8")

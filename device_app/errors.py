@@ -6,6 +6,7 @@ DeviceError
 ├── AnswerMalformed         the answer is not what the wire declares
 ├── ReleaseRefused          signature, hash or shape of a release is wrong; the old one stays
 │   └── ReleaseForked       ... because the server shows another history of releases than before
+├── GraphMismatch           a model of the release can't be run with its weights, or with what it is given
 ├── NoRelease               nothing has been synced yet
 ├── OfferRefused            the offer of a round is not signed by the key this device trusts
 ├── BudgetSpent             the ledger refuses a release of data
@@ -74,6 +75,13 @@ class OfferRefused(DeviceError):
 
 class ReleaseForked(ReleaseRefused):
     """The server's releases don't follow from those that this device has used."""
+
+
+class GraphMismatch(DeviceError):
+    """A graph and the weights or inputs given to it do not fit; the message names the tensor."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"A model of the release can't be used: {why}.")
 
 
 class NoRelease(DeviceError):

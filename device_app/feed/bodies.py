@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from threading import Condition, Event
 
 import numpy as np
 from numpy.typing import NDArray
 
+from device_app.errors import BackendRefused, BackendUnreachable
 from device_app.privacy.returned import seal_block, seal_returned
 from device_app.store.news import NewsStore
 from device_app.store.pool import PoolBlock
@@ -22,17 +23,23 @@ LISTS_WAITING = 4
 AGAIN_AFTER_SEC = 3_600.0
 """A list is not asked for while all its texts came within this time, with it or with other lists."""
 
+TRIES = 3
+"""So often a list is tried whose texts are refused, though the backend answers; then it is dropped."""
+BUSY = (429, 503)
+
 
 @dataclass(frozen=True)
 class _List:
     answer: RecallAnswer
     vectors: NDArray[np.float32]
     ids: tuple[str, ...]
+    failures: int = 0
 
 
 @dataclass(frozen=True)
 class _Block:
     block: PoolBlock
+    failures: int = 0
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -78,15 +85,16 @@ class Bodies:
             self._changed.notify_all()
 
     def step(self) -> bool:
-        """Shelve the next waiting list and fetch its texts; False if none waits.
+        """Store the next waiting list and fetch its texts; False if none waits.
 
-        Raises the errors of `Uplink.bodies`; the list then goes back to the front of the queue.
+        Raises the errors of `Uplink.bodies`. While the backend is busy or out of reach, the list stays the next; after
+        any other error the others go first, and at the third it is dropped.
         """
         with self._changed:
             if self._under_way is not None or not self._waiting:
                 return False
             current = self._under_way = self._waiting.popleft()
-        done = False
+        again: _List | _Block | None = None
         try:
             if isinstance(current, _List):
                 self._store.put(current.answer.candidates, current.vectors, current.answer.encoder, self._clock())
@@ -95,14 +103,23 @@ class Bodies:
                 answer = self._uplink.bodies(sealed)
                 self._store.put_bodies({body.id: body.body for body in answer.bodies})
                 self._fetched.update(dict.fromkeys(current.ids, time.monotonic()))
-            done = True
+        except Exception as trouble:
+            again = current if _passes(trouble) else replace(current, failures=current.failures + 1)
+            raise
         finally:
             with self._changed:
                 self._under_way = None
-                if not done:
-                    self._waiting.appendleft(current)
+                if again is not None:
+                    self._put_back(again)
                 self._changed.notify_all()
         return True
+
+    def _put_back(self, current: _List | _Block) -> None:
+        """To the front if it has not failed by itself, else to the end, if there is room and it may be tried again."""
+        if current.failures == 0:
+            self._waiting.appendleft(current)
+        elif current.failures < TRIES and len(self._waiting) < LISTS_WAITING:
+            self._waiting.append(current)
 
     def attend(self, stop: Event, wait_sec: float, step: Callable[[], bool]) -> None:
         """Call `step` as lists come, until `stop` is set; its errors are the caller's. Wakes every `wait_sec`."""
@@ -136,3 +153,10 @@ class Bodies:
         now = time.monotonic()
         self._fetched = {one: at for one, at in self._fetched.items() if now - at < AGAIN_AFTER_SEC}
         return any(one not in self._fetched for one in ids)
+
+
+def _passes(trouble: Exception) -> bool:
+    """Whether the next list would meet the same trouble, and this one may well come through later."""
+    return isinstance(trouble, BackendUnreachable) or (
+        isinstance(trouble, BackendRefused) and trouble.problem.status in BUSY
+    )

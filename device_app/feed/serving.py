@@ -28,9 +28,9 @@ class Serving:
         self._model_cache = model_cache
         self._lock = RLock()
         self._models: ServingModels | None = None
-        self._current: Feed | None = None
+        self._current: tuple[Feed, object] | None = None
         self._last: Feed | None = None
-        self._changes = 0
+        self._state = object()  # of what the reader did: another one after each change
         self._good_until_sec = 0.0
 
     def models(self) -> ServingModels:
@@ -54,20 +54,22 @@ class Serving:
         """The feed in use if nothing happened since and it is young, or a new one. Raises NoRelease, ReleaseRefused."""
         with self._lock:
             current = self._current
+            state = self._state
             if current is not None and not refresh and time.monotonic() < self._good_until_sec:
-                return current
-            before = self._changes
+                feed, built_in = current
+                if built_in is state:
+                    return feed
             feed = build_feed(self.feed_context, self.models())
             good_sec = OFFLINE_RETRY_SEC if feed.mode == "offline" else self.feed_context.performance.recall_max_age_sec
             self._good_until_sec = time.monotonic() + good_sec
-            self._current = feed if self._changes == before else None
+            self._current = feed, state
             if feed.mode != "offline":
                 self._last = feed
             return feed
 
     def changed(self) -> None:
-        """The reader did something that the next feed should know."""
-        self._changes += 1
+        """The reader did something that the next feed should know. Waits for no feed that is being built."""
+        self._state = object()
         self._current = None
 
     def erased(self) -> None:

@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from device_app.errors import GraphMismatch
 from device_app.ranking.features import FEATURES, FeatureContext, feature_columns
 from device_app.ranking.history import left_padded
-from device_app.ranking.session import GraphMismatch, GraphSession
+from device_app.ranking.session import GraphSession
 
 FEATURES_INPUT = "features"
 

@@ -15,6 +15,7 @@ import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
 
+from device_app.errors import GraphMismatch
 from device_app.ranking.shared_padding import SharedPadding
 
 PARAMETER_PREFIX = "p."
@@ -23,10 +24,6 @@ FILES_OF_VALUES = "session.model_external_initializers_file_folder_path"
 
 _sessions: WeakValueDictionary[tuple[str, int], onnxruntime.InferenceSession] = WeakValueDictionary()
 _sessions_lock = threading.Lock()
-
-
-class GraphMismatch(ValueError):
-    """A graph and the weights or inputs given to it do not fit; the message names the tensor."""
 
 
 class GraphSession:

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from device_app.errors import GraphMismatch
 from device_app.ranking.features import FeatureContext
 from device_app.ranking.history import left_padded
-from device_app.ranking.session import GraphMismatch, GraphSession
+from device_app.ranking.session import GraphSession
 
 Parameters = Mapping[str, NDArray[np.float32]]
 USER_TOWER, ITEM_TOWER = "user_tower.", "item_tower."

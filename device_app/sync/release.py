@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load
 
-from device_app.errors import NoRelease, ReleaseRefused
+from device_app.errors import GraphMismatch, NoRelease, ReleaseRefused
 from device_app.privacy.reporters import Spaces
 from device_app.ranking.features import FEATURES
 from device_app.ranking.groups import GroupModels
-from device_app.ranking.session import GraphMismatch, GraphSession
+from device_app.ranking.session import GraphSession
 from device_app.store.blobs import Blobs
 from device_app.store.releases import InstalledReleases
 from device_app.wire.recall import DIRECTION_DIMENSIONS

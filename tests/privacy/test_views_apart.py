@@ -20,7 +20,8 @@ import pytest
 from onnx import TensorProto, helper
 from safetensors.numpy import load
 
-from device_app.ranking.session import GraphMismatch, shared_session
+from device_app.errors import GraphMismatch
+from device_app.ranking.session import shared_session
 from device_app.store.searches import SearchVector
 from device_app.store.towers import TowerStore
 from device_app.stores import DeviceStores

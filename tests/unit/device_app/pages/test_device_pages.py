@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from device_app.errors import GraphMismatch
 from device_app.pages.renderer import local_path
 from device_app.pages.stages import stage_words
 from tests.doubles.pages_reader import OURS, Reader
@@ -120,3 +121,15 @@ def test_static_files_are_kept_only_under_their_own_version(reader: Reader) -> N
     assert kept.headers["content-type"].startswith("text/css")
     assert reader.client.get("/static/000000000000/css/tokens.css").status_code == 404
     assert reader.client.get(address[1].replace("tokens.css", "../../templates/device/base.html")).status_code == 404
+
+
+def test_a_graph_that_does_not_fit_is_told_by_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = Reader()
+
+    def mismatched(**_: object) -> None:
+        raise GraphMismatch("parameter w: declared by the graph, missing from the weights")
+
+    monkeypatch.setattr(reader.device, "feed", mismatched)
+    answer = reader.client.get("/")
+    assert answer.status_code == 503
+    assert "A model of the release can&#39;t be used: parameter w" in answer.text

@@ -7,10 +7,11 @@ import time
 import numpy as np
 import pytest
 
+from device_app.errors import GraphMismatch
 from device_app.ranking.features import FeatureContext
 from device_app.ranking.history import left_padded
 from device_app.ranking.ranker import Ranker
-from device_app.ranking.session import GraphMismatch, GraphSession
+from device_app.ranking.session import GraphSession
 from tests.doubles.graphs import cosine_score_graph, feature_score_graph
 
 DIM, BETA = 6, 8.0

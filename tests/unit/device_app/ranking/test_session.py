@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from device_app.ranking.session import GraphMismatch, GraphSession, shared_session
+from device_app.errors import GraphMismatch
+from device_app.ranking.session import GraphSession, shared_session
 from tests.doubles.graphs import cosine_score_graph, decompose_graph
 
 KEYS = np.eye(3, 4, dtype=np.float32)

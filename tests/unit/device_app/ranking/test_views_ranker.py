@@ -7,8 +7,9 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
+from device_app.errors import GraphMismatch
 from device_app.ranking.ranker import Ranker
-from device_app.ranking.session import GraphMismatch, GraphSession
+from device_app.ranking.session import GraphSession
 from device_app.ranking.views_ranker import ReaderViews, ViewsRanker, user_tower
 from models.dssm import MultiViewDssm
 from tests.doubles.view_graph import view_model

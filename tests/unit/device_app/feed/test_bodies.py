@@ -1,0 +1,75 @@
+"""The queue of lists whose texts are fetched: a list that is refused holds up no other."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from device_app.errors import BackendRefused, BackendUnreachable
+from device_app.feed.bodies import TRIES, Bodies
+from device_app.privacy.sealed import Sealed
+from device_app.store.pool import PoolBlock
+from device_app.wire.news import BodiesAnswer, BodiesRequest
+from device_app.wire.problems import Problem
+from tests.doubles.news import NOW
+
+
+class AnsweringUplink:
+    """Answers requests for texts, but those for `refused` with its trouble."""
+
+    def __init__(self, refused: str, trouble: Exception) -> None:
+        self.refused, self.trouble = refused, trouble
+        self.asked: list[str] = []
+
+    def bodies(self, sealed: Sealed[BodiesRequest]) -> BodiesAnswer:
+        first = sealed.message.ids[0]
+        self.asked.append(first)
+        if first == self.refused:
+            raise self.trouble
+        return BodiesAnswer(bodies=())
+
+
+def refusal(status: int) -> BackendRefused:
+    return BackendRefused(Problem(type="urn:ownfeed:problem:x", title="No", status=status, detail="No."))
+
+
+def queue(uplink: AnsweringUplink, *ids: str) -> Bodies:
+    store: Any = SimpleNamespace(put_bodies=lambda texts: None)
+    bodies = Bodies(uplink, store, lambda: NOW)  # type: ignore[arg-type]
+    for one in ids:
+        bodies.want_block(PoolBlock((one,)))
+    return bodies
+
+
+def work(bodies: Bodies, trouble: type[Exception]) -> int:
+    """Step until nothing waits, or ten times; how often a step failed."""
+    failed = 0
+    for _ in range(10):
+        try:
+            if not bodies.step():
+                break
+        except trouble:
+            failed += 1
+    return failed
+
+
+@pytest.mark.parametrize("trouble", [refusal(404), refusal(422), ValueError("of our own")])
+def test_a_list_that_is_refused_lets_the_others_go_first_and_is_dropped_at_last(trouble: Exception) -> None:
+    uplink = AnsweringUplink("n1", trouble)
+    bodies = queue(uplink, "n1", "n2", "n3")
+    assert work(bodies, type(trouble)) == TRIES
+    assert uplink.asked == ["n1", "n2", "n3", "n1", "n1"]
+    assert not bodies.step()
+
+
+@pytest.mark.parametrize("trouble", [BackendUnreachable("http://backend", "ConnectError"), refusal(503), refusal(429)])
+def test_a_list_stays_the_next_while_the_backend_is_busy_or_away(trouble: Exception) -> None:
+    uplink = AnsweringUplink("n1", trouble)
+    bodies = queue(uplink, "n1", "n2")
+    assert work(bodies, type(trouble)) == 10
+    assert set(uplink.asked) == {"n1"}
+    uplink.refused = ""
+    assert work(bodies, type(trouble)) == 0
+    assert uplink.asked[-2:] == ["n1", "n2"]

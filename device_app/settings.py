@@ -8,18 +8,30 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from platformdirs import user_data_path
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
+from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
 from device_app.errors import SettingsRefused
+from device_app.privacy.modes import MODES
 from device_app.wire.recall import CANDIDATES_LIMIT
 
 CONFIG_FILE = "ownfeed.toml"
 TABLE = "device"
-Mode = Literal["code", "broadcast", "none", "topics", "subset", "direction", "basis_l1", "basis_laplace"]
+
+
+def _known_mode(name: str) -> str:
+    if name not in MODES:
+        *names, last = map(repr, MODES)
+        raise PydanticCustomError("literal_error", f"Input should be {', '.join(names)} or {last}")
+    return name
+
+
+Mode = Annotated[str, AfterValidator(_known_mode), WithJsonSchema({"type": "string", "enum": list(MODES)})]
+"""The name of a report mode in `privacy.modes.MODES`."""
 
 
 class PrivacySettings(BaseModel):
@@ -353,6 +365,7 @@ def with_overrides(settings: PrivacySettings, overrides: dict[str, Any]) -> Priv
 
 def keeps_pool(privacy: PrivacySettings, performance: PerformanceSettings, news: int) -> bool:
     """Whether a device keeps the codes of a pool of so many news: a matter of its settings, never of its reader."""
-    if privacy.mode == "none":
+    finds = MODES[privacy.mode].finds
+    if finds == "nobody":
         return False
-    return privacy.mode == "broadcast" or (performance.pool_limit > 0 and news <= performance.pool_limit)
+    return finds == "here" or (performance.pool_limit > 0 and news <= performance.pool_limit)

@@ -10,7 +10,7 @@ from weakref import WeakValueDictionary
 
 from device_app.errors import ReleaseRefused
 from device_app.interests.decomposition import RecallModel
-from device_app.privacy.reporters import Spaces
+from device_app.privacy.modes.mode import Spaces
 from device_app.ranking.group_ranker import GroupRanker
 from device_app.ranking.ranker import Ranker
 from device_app.ranking.session import GraphSession

@@ -19,9 +19,11 @@ from device_app.feed.columns import CardColumns
 from device_app.feed.item import FeedMode
 from device_app.feed.model_cache import ServingModels
 from device_app.privacy.budget import Ledger
+from device_app.privacy.modes import MODES
+from device_app.privacy.modes.mode import Reporter, Under
+from device_app.privacy.modes.report_input import ReportInput
 from device_app.privacy.noise import NoiseSource
-from device_app.privacy.reporters import BY_BASIS, Reporter, ReportInput, Under, reporter_of
-from device_app.privacy.reports import last_report, meaning_of, memoised, seal_report
+from device_app.privacy.reports import last_report, meaning_of, memoised, reporter_of, seal_report
 from device_app.privacy.sealed import Sealed
 from device_app.settings import PerformanceSettings
 from device_app.store.clicks import Clicks
@@ -148,11 +150,13 @@ class Recall:
         """
         empty = nothing(models.encoder, models.dimensions)
         settings = self.ledger.settings
-        if settings.mode == "none":
+        mode = MODES[settings.mode]
+        if mode.finds == "nobody":
             return Found(empty, "front", SILENT)
-        if not self._clicks.count() or (settings.mode in (*BY_BASIS, "broadcast") and not len(labels)):
+        needs_vectors = mode.finds == "here" or mode.made_from == "decomposition"
+        if not self._clicks.count() or (needs_vectors and not len(labels)):
             return Found(empty, "cold")
-        if settings.mode == "broadcast":
+        if mode.finds == "here":
             why = NO_POOL if models.manifest.recall.pool_codes else NO_POOL_OFFERED
             return self._here(models, clicks, watch) or Found(empty, "front", why)
         notice = None
@@ -215,7 +219,7 @@ class Recall:
 
     def found_here(self, news_id: str) -> bool:
         """Whether this news was found by this device alone, so that no returned list brings its text."""
-        return self.ledger.settings.mode == "broadcast" or self.broadcast.found(news_id)
+        return MODES[self.ledger.settings.mode].finds == "here" or self.broadcast.found(news_id)
 
     def forget(self) -> None:
         """Drop the kept answer."""
@@ -284,7 +288,7 @@ class Recall:
             raise _VectorsComing
         latest = self._clicks.latest_id()
         reader = self._reader(models, clicks)
-        if reporter.name in BY_BASIS:
+        if MODES[reporter.name].made_from == "decomposition":
             with watch.stage("decompose"):
                 interests = models.recall.decompose(contexts, labels)
             reader = replace(reader, scores=interests.scores, counts=interests.counts)

@@ -19,7 +19,6 @@ from device_app.settings import Mode
 
 ERASE_WORD = "erase"
 BYTES = "application/octet-stream"
-LABELS = {"topics": "Topics", "direction": "Direction"}
 SHOWN_BYTES = 60_000
 """Most of a request's body shown on the page; the download always has all of it."""
 
@@ -147,11 +146,11 @@ def channels(report: ReportPair | None) -> list[dict[str, object]]:
 
     Nothing for a report of one number or a set: it is told in a sentence.
     """
-    if report is None or report.kind in ("code", "subset"):
+    if report is None or report.in_a_sentence:
         return []
     return [
         {
-            "label": report.labels[at] if at < len(report.labels) else LABELS.get(report.kind, f"Channel {at + 1}"),
+            "label": report.labels[at] if at < len(report.labels) else report.row_label or f"Channel {at + 1}",
             "count": report.counts[at] if at < len(report.counts) else None,
             "rows": [(k, report.clear[at][k] if report.clear else None, sent) for k, sent in enumerate(noisy)],
             "peak": max([abs(value) for value in noisy] + [1e-9]),

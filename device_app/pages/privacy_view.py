@@ -12,23 +12,14 @@ from device_app.pages.sums_view import AloneView, SumCost, alone_view, sum_cost
 from device_app.pages.traffic_view import Shown, TrafficLog, traffic_log
 from device_app.privacy.budget import CHANNELS, Ledger
 from device_app.privacy.composed import Composed, composed
-from device_app.privacy.reporters import MadeReport
-from device_app.privacy.reports import clicks_until_due
+from device_app.privacy.modes import MODES
+from device_app.privacy.reports import clicks_until_due, mode_of
 from device_app.settings import PrivacySettings
 from device_app.store.releases import TrustedKey
 from device_app.store.report_memo import Memo
 from device_app.stores import DeviceStores
 from device_app.wire.chain import readable
-from device_app.wire.recall import (
-    BasisL1Report,
-    BasisLaplaceReport,
-    CodeReport,
-    DirectionReport,
-    NoReport,
-    RecallRequest,
-    SubsetReport,
-    TopicsReport,
-)
+from device_app.wire.recall import RecallRequest
 from device_app.wire.releases import RecallProtocol
 from device_app.wire.rotations import fingerprint
 
@@ -61,9 +52,9 @@ class LedgerDay:
 class ReportPair:
     """The report in use: what the device computed and what it sends instead, row by row.
 
-    kind is the report's. Scores are channels x basis, topics and a direction one row; of 'code' and 'subset' clear is
-    the one true number and noisy the numbers sent. clear is None where only the noisy report was kept. counts go with
-    'basis_laplace' alone. labels names each row for the reader alone.
+    kind is the mode's name. Scores are channels x basis, topics and a direction one row; in_a_sentence: clear is the
+    one true number and noisy the numbers sent. clear is None where only the noisy report was kept. counts are those
+    that were told in clear. labels names each row for the reader alone.
     """
 
     kind: str
@@ -74,6 +65,16 @@ class ReportPair:
     noisy: tuple[tuple[float, ...], ...]
     counts: tuple[int, ...]
     labels: tuple[str, ...]
+
+    @property
+    def in_a_sentence(self) -> bool:
+        """Whether one number was told, or a set that hides one."""
+        return MODES[self.kind].in_a_sentence
+
+    @property
+    def row_label(self) -> str | None:
+        """What rows are called that are no channels; None: they are channels."""
+        return MODES[self.kind].row_label
 
 
 @dataclass(frozen=True)
@@ -203,36 +204,17 @@ def _as_started(settings: PrivacySettings) -> frozenset[str]:
 
 
 def _pair(memo: Memo, settings: PrivacySettings, names: Sequence[str]) -> ReportPair | None:
-    report = RecallRequest.model_validate_json(memo.payload).report
-    if isinstance(report, NoReport) or report.kind != settings.mode:
+    request, mode = RecallRequest.model_validate_json(memo.payload), MODES[settings.mode]
+    if mode.report is None or mode_of(memo, request) != mode.name:
         return None
-    noisy, counts = _sent(report)
+    counts = mode.counts(request.report)
     return ReportPair(
-        kind=report.kind,
+        kind=mode.name,
         made_at=memo.made_at,
         expires_at=memo.made_at + timedelta(hours=settings.report_window_hours),
         release=memo.release,
         clear=memo.clear,
-        noisy=noisy,
+        noisy=mode.rows(request.report),
         counts=counts,
         labels=tuple(names) if len(names) == len(counts) else (),
     )
-
-
-def _sent(report: MadeReport) -> tuple[tuple[tuple[float, ...], ...], tuple[int, ...]]:
-    """What a report says, in rows, and the counts it tells in clear."""
-    match report:
-        case BasisLaplaceReport():
-            return report.scores, report.counts
-        case BasisL1Report():
-            return report.scores, ()
-        case CodeReport():
-            return ((float(report.code),),), ()
-        case TopicsReport():
-            return (report.weights,), ()
-        case DirectionReport():
-            return (report.vector,), ()
-        case SubsetReport():
-            return (tuple(map(float, report.topics)),), ()
-        case NoReport():
-            return (), ()

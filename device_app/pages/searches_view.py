@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from device_app.privacy.reporters import BY_VECTOR
+from device_app.privacy.modes import MODES
 from device_app.settings import PrivacySettings
 from device_app.store.searches import SavedSearch
 from device_app.stores import DeviceStores
@@ -61,9 +61,10 @@ def use_of(settings: PrivacySettings) -> str:
     """What saved searches and followed topics are used for under these switches."""
     if not settings.searches_in_reports:
         return "off"
-    if settings.mode in BY_VECTOR:
+    mode = MODES[settings.mode]
+    if mode.finds == "server" and mode.made_from == "vector":
         return "report"
-    return "here" if settings.mode == "broadcast" else "mode"
+    return "here" if mode.finds == "here" else "mode"
 
 
 def _line(stores: DeviceStores, search: SavedSearch) -> SearchLine:

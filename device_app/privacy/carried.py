@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,3 +53,13 @@ def gram(rows: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
     """Inner products [n, n] of all these rows [.., D] together."""
     stacked = np.concatenate([each.astype(np.float64) for each in rows])
     return np.asarray(stacked @ stacked.T, dtype=np.float32)
+
+
+def meaning_name(*parts: str) -> str:
+    """SHA-256 of all that a server has a hand in and a true value is computed from: `ReportMeaning.name`."""
+    return sha256("\n".join(parts).encode()).hexdigest()
+
+
+def meaning_of_release(mode: str, release: str, encoder: str, generation: str) -> ReportMeaning:
+    """The meaning of reports by a release's own basis, which are never carried over to another release."""
+    return ReportMeaning(meaning_name(mode, release, generation), mode, encoder)

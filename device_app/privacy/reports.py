@@ -29,23 +29,36 @@ from pydantic import TypeAdapter
 from device_app.errors import CodebooksSpent
 from device_app.privacy.budget import Ledger
 from device_app.privacy.carried import ReportMeaning
-from device_app.privacy.mechanisms import none
+from device_app.privacy.modes import MODES
+from device_app.privacy.modes.mode import Reporter, ReportTerms, Spaces, Under
+from device_app.privacy.modes.none import NONE
+from device_app.privacy.modes.report_input import ReportInput
 from device_app.privacy.noise import NoiseSource
-from device_app.privacy.reporters import BY_BASIS, Reporter, ReportInput
 from device_app.privacy.sealed import JSON, Charge, Sealed, close, digest, json_payload
 from device_app.settings import PrivacySettings
 from device_app.store.drawn_reports import DrawnReports
 from device_app.store.report_memo import Memo, ReportMemo
 from device_app.wire.ids import ReleaseId, short_release
 from device_app.wire.recall import NoReport, RecallRequest, Report
+from device_app.wire.releases import RecallProtocol
 
-FEWEST_NEW_CLICKS = 3
 SENT_AGAIN = "The same report of your interests as before: it costs no budget."
 SENT_BEFORE = "A report of your interests that was drawn once before: it costs no budget."
 SENT_FRESH = "A report of your interests, drawn anew: "
 BOTH_VIEWS = " Saved searches and followed topics weighed in it, beside your reading."
 SENT_NOTHING = "A request for the list that every device gets. Nothing about you is in it."
 _REPORT: TypeAdapter[Report] = TypeAdapter(Report)
+
+
+def reporter_of(
+    settings: PrivacySettings, protocol: RecallProtocol, spaces: Spaces, under: Under | None = None
+) -> Reporter | None:
+    """What makes the reader's reports under a release; None where its mode makes none or the release can't serve it.
+
+    The release proposes codebooks and their epsilons; only those within `epsilon_per_report` are used.
+    """
+    make = MODES[settings.mode].reporter
+    return None if make is None else make(ReportTerms(settings.epsilon_per_report, protocol, spaces, under or Under()))
 
 
 def seal_report(
@@ -78,7 +91,8 @@ def seal_report(
     if ledger.settings.mode != reporter.name:
         raise ValueError(f"the reader's mode is {ledger.settings.mode!r}: no report of interests may be made")
     value, meaning = reporter.value(reader), reporter.meaning
-    views = reader.views_of(reporter.name)
+    made_from = MODES[reporter.name].made_from
+    views = 1 + (reader.searched is not None and made_from == "vector")
     with ledger.book.transaction():
         other = memo.by_another_process()
         if other is not None and other.release == release:
@@ -92,7 +106,7 @@ def seal_report(
             memo.keep(_memo(release, payload, ((float(value),),), clicks, ledger.now(), meaning))
             words = SENT_BEFORE + (BOTH_VIEWS if views > 1 else "")
             return close(request, payload, JSON, Charge("none", reporter.name, subject=release), words)
-        if reporter.name not in BY_BASIS:
+        if made_from != "decomposition":
             _require_new_codebook_allowed(meaning, ledger, drawn)
         report, clear = reporter.make(reader, noise)
         request = RecallRequest(release=short_release(release), limit=limit, report=report)
@@ -151,11 +165,13 @@ def meaning_of(kept: Memo) -> ReportMeaning:
 
 
 def clicks_until_due(kept: Memo, settings: PrivacySettings) -> int:
-    """New clicks after which a report is out of date: as many again as stood behind it, 3 to `clicks_per_report`.
+    """New clicks after which the report in use is out of date, by the reader's mode."""
+    return MODES[settings.mode].outdated_after(kept.clicks, settings.clicks_per_report)
 
-    A report made from three clicks says little; by the time there are many, 20 new ones change little (RECALL 4).
-    """
-    return min(settings.clicks_per_report, max(FEWEST_NEW_CLICKS, kept.clicks))
+
+def mode_of(kept: Memo, request: RecallRequest) -> str:
+    """The mode that made the report in use. Two modes may make reports of one kind, so its law is asked first."""
+    return kept.mechanism.partition("/")[0] or request.report.kind
 
 
 def last_report(
@@ -175,12 +191,12 @@ def seal_nothing(*, release: ReleaseId, limit: int) -> Sealed[RecallRequest]:
     Formal guarantees: the bytes are the same for every reader of one release and limit: epsilon 0.
     """
     request = RecallRequest(release=short_release(release), limit=limit, report=NoReport())
-    return close(request, json_payload(request), JSON, Charge("none", none.NAME, subject=release), SENT_NOTHING)
+    return close(request, json_payload(request), JSON, Charge("none", NONE.name, subject=release), SENT_NOTHING)
 
 
 def _again(kept: Memo, limit: int, settings: PrivacySettings, under: ReleaseId | None) -> Sealed[RecallRequest] | None:
     request = RecallRequest.model_validate_json(kept.payload)
-    if request.report.kind != settings.mode:
+    if mode_of(kept, request) != settings.mode:
         return None
     payload, release = kept.payload, under or kept.release
     if (request.limit, request.release) != (limit, short_release(release)):

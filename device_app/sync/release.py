@@ -12,7 +12,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load
 
 from device_app.errors import GraphMismatch, NoRelease, ReleaseRefused
-from device_app.privacy.reporters import Spaces
+from device_app.privacy.modes.mode import Spaces
 from device_app.ranking.features import FEATURES
 from device_app.ranking.groups import GroupModels
 from device_app.ranking.session import GraphSession

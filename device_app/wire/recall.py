@@ -1,7 +1,8 @@
 """Recall: what a device reports of its interests, and the candidates it gets back.
 
-A report is a tagged union: the server reads `kind` and decodes by it. Every kind has its guarantee and its cost in
-`device_app.privacy.mechanisms` and its decoder in `backend.recall.compose`.
+A report is a tagged union: the server reads `kind` and decodes by it. Every kind has its mode in
+`device_app.privacy.modes`, its guarantee and its cost in `privacy.mechanisms`, and its decoder in
+`backend.recall.compose`.
 """
 
 from __future__ import annotations

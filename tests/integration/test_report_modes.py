@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-from typing import get_args
 
 import pytest
 
+from device_app.privacy.modes import MODES
 from device_app.settings import Mode, PerformanceSettings, PrivacySettings
 from tests.doubles.small_world import World
 
 ALWAYS_ASKS = PerformanceSettings(recall_max_age_sec=0, front_limit=200, bodies_wait_sec=0.2)
-SILENT = ("broadcast", "none")
+SILENT = [mode.name for mode in MODES.values() if mode.report is None]
 
 
-@pytest.mark.parametrize("mode", get_args(Mode))
+@pytest.mark.parametrize("mode", MODES)
 def test_a_reader_of_one_topic_is_recalled_for_by_every_kind_of_report(world: World, mode: Mode) -> None:
     privacy = PrivacySettings(mode=mode, epsilon_per_day_reports=100.0, epsilon_lifetime_reports=None)
     device = world.device(f"reader-{mode.replace('_', '-')}", performance=ALWAYS_ASKS, privacy=privacy)

@@ -12,7 +12,6 @@ import pytest
 from scipy import stats
 
 from device_app.privacy.mechanisms.basis_laplace import BasisLaplace
-from device_app.privacy.mechanisms.none import NothingReported
 from device_app.privacy.noise import NoiseSource, SeededNoise, SystemNoise, laplace
 
 FALSE_ALARM = 1e-6
@@ -83,7 +82,6 @@ def test_the_papers_figures_are_a_third_ten_and_fifty() -> None:
     assert PAPER.epsilon_per_channel == pytest.approx(10)
     assert PAPER.epsilon_per_report == pytest.approx(50)
     assert BasisLaplace(1.0, 0.1, 30, 5).epsilon_per_channel == pytest.approx(600)
-    assert NothingReported().epsilon_per_report == 0
 
 
 def epsilon_seen(low: np.ndarray, high: np.ndarray, threshold: float) -> float:

@@ -23,7 +23,6 @@ from device_app.privacy.exact import (
     uniform_subsets,
 )
 from device_app.privacy.mechanisms.basis_l1 import BasisL1
-from device_app.privacy.mechanisms.broadcast import RecalledHere
 from device_app.privacy.mechanisms.code import RandomisedCode, nearest
 from device_app.privacy.mechanisms.direction import PrivUnit, cap_share
 from device_app.privacy.mechanisms.subset import TopicSubset
@@ -302,7 +301,6 @@ def test_bad_figures_are_refused_by_name() -> None:
     ):
         with pytest.raises(ValueError, match=words):
             make()
-    assert RecalledHere().epsilon_per_report == 0
 
 
 def test_every_mechanism_says_in_one_sentence_what_is_sent() -> None:
@@ -312,7 +310,6 @@ def test_every_mechanism_says_in_one_sentence_what_is_sent() -> None:
         TopicSubset(16, 1.0).words(),
         PrivUnit(4.0).words(),
         BasisL1(0.2, 1.2, 30, 5).words(),
-        RecalledHere().words(),
     ]
     assert "true with probability 0.78" in said[0]
     assert all(one.endswith(".") and 40 < len(one) < 320 for one in said)

@@ -61,8 +61,10 @@ def test_a_readers_device_never_uses_seeded_noise() -> None:
 def test_every_privacy_function_that_releases_states_its_guarantee() -> None:
     releasing = ("seal", "release", "clip", "spend", "laplace", "memoised", "last_report", "reseal", "shared_part")
     releasing += ("randomised", "subset_selection", "discrete_laplace", "composed")
-    bounding = ("BasisLaplace", "NothingReported", "Clipped", "SharedUpdate", "Ledger", "LaplaceProtection", "Sealed")
-    bounding += ("RandomisedCode", "NoisyTopics", "TopicSubset", "PrivUnit", "BasisL1", "RecalledHere")
+    bounding = ("BasisLaplace", "Clipped", "SharedUpdate", "Ledger", "LaplaceProtection", "Sealed")
+    bounding += ("RandomisedCode", "NoisyTopics", "TopicSubset", "PrivUnit", "BasisL1")
+    bounding += ("CodeReporter", "SubsetReporter", "TopicsReporter", "DirectionReporter", "BasisL1Reporter")
+    bounding += ("BasisLaplaceReporter",)
     checked, missing = set(), []
     for _, tree in sources("device_app/privacy"):
         for node in tree.body:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from device_app.errors import NotEligible
 from device_app.privacy.mechanisms.code import nearest
-from device_app.privacy.reporters import user_vector
+from device_app.privacy.modes.report_input import user_vector
 from device_app.training.gradients import GradientFn, Params
 from device_app.training.samples import SampleSource
 from device_app.training.tasks.task import Shapes, TaskInputs, Update

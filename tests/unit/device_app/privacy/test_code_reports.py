@@ -14,7 +14,9 @@ import pytest
 from device_app.errors import BudgetSpent, CodebooksSpent
 from device_app.privacy.budget import Ledger
 from device_app.privacy.carried import GRAM_TOLERANCE, ReportMeaning
-from device_app.privacy.reporters import CodeReporter, ReportInput, Under
+from device_app.privacy.modes.code import CodeReporter
+from device_app.privacy.modes.mode import Under
+from device_app.privacy.modes.report_input import ReportInput
 from device_app.privacy.reports import last_report, memoised
 from device_app.privacy.sealed import Sealed
 from device_app.settings import PrivacySettings
@@ -67,7 +69,8 @@ def killed(path: Path, sabotage: str) -> str:
         "from device_app.store.drawn_reports import DrawnReports\n"
         "from device_app.store.report_memo import ReportMemo; from device_app.privacy.budget import Ledger\n"
         "from device_app.privacy.noise import SystemNoise; from device_app.privacy.reports import seal_report\n"
-        "from device_app.privacy.reporters import CodeReporter, ReportInput\n"
+        "from device_app.privacy.modes.code import CodeReporter\n"
+        "from device_app.privacy.modes.report_input import ReportInput\n"
         "from device_app.settings import PrivacySettings; from device_app.wire.releases import BlobRef, Codebook\n"
         f"{sabotage}"
         "database = Database(Path(sys.argv[1])); settings = PrivacySettings(mode='code')\n"

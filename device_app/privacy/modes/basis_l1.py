@@ -1,0 +1,52 @@
+"""`basis_l1`, for comparison: Uni-FedRec's report with its gaps closed (`mechanisms.basis_l1`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from device_app.privacy.carried import ReportMeaning, meaning_of_release
+from device_app.privacy.mechanisms.basis_l1 import BasisL1
+from device_app.privacy.modes.mode import Clear, DrawnAnew, ReportMode, Under
+from device_app.privacy.modes.report_input import ReportInput
+from device_app.privacy.noise import NoiseSource
+from device_app.wire.recall import BasisL1Report
+
+
+@dataclass(frozen=True)
+class BasisL1Reporter(DrawnAnew):
+    """Reports noisy scores of C_max channels. Formal guarantees: `BasisL1`'s, for each report."""
+
+    mechanism: BasisL1
+    under: Under = field(default_factory=Under)
+    name: ClassVar[str] = "basis_l1"
+
+    @property
+    def meaning(self) -> ReportMeaning:
+        """The release's basis."""
+        return meaning_of_release(self.name, self.under.release, self.under.encoder, self.under.generation)
+
+    def make(self, reader: ReportInput, noise: NoiseSource) -> tuple[BasisL1Report, Clear]:
+        """Draw noisy scores of C_max channels."""
+        clear = self.mechanism.projected(reader.scores)
+        noisy = self.mechanism.release(reader.scores, noise)
+        shares = self.mechanism.release_shares(np.array(reader.counts, dtype=np.int64), noise)
+        report = BasisL1Report(scores=tuple(map(tuple, noisy.tolist())), shares=tuple(shares.tolist()))
+        return report, tuple(map(tuple, clear.tolist()))
+
+
+BASIS_L1 = ReportMode(
+    name="basis_l1",
+    title="Noisy scores, mended",
+    paragraph=lambda book: (
+        "The paper's scores with its claim made true: a whole channel costs what the paper says of one "
+        "score, and no click is counted. So much noise leaves nothing to find news by."
+    ),
+    for_comparison=True,
+    report=BasisL1Report,
+    reporter=lambda terms: BasisL1Reporter(BasisL1.under(terms.protocol), terms.under),
+    made_from="decomposition",
+    rows=lambda report: report.scores,
+)

@@ -1,0 +1,31 @@
+"""`broadcast`: recall on the device from the whole pool's codes; nothing is reported.
+
+Formal guarantees: epsilon = 0 for recall: every device pulls the same compressed pool; which news are found is computed
+here and told to nobody. What is asked for depends on the release, and on which days' codes were pulled before, never on
+clicks.
+
+Not covered: that and when this device pulls, and its address; and the text of a story that is opened and isn't here
+yet: it is asked for among the stories of its publishing day (`returned.seal_block`), which tells that one of these was
+opened.
+"""
+
+from __future__ import annotations
+
+from device_app.privacy.modes.mode import ReportMode
+
+STRICTER_UP_TO = 50_000
+"""Recommended as the stricter choice for pools of at most so many news (RECALL 7)."""
+
+BROADCAST = ReportMode(
+    name="broadcast",
+    title="Search the pool here",
+    paragraph=lambda book: (
+        "This device keeps a compressed copy of the whole pool, the same for everybody, and looks for "
+        "your news in it. Nothing about you is reported, and more is found than by a number. It costs "
+        "disk and downloads: each day that is new or changed. The text of a story found so is fetched "
+        "when you open it, among a hundred neighbours: the newsroom learns that one of them was opened, "
+        "not which."
+    ),
+    finds="here",
+    stricter_up_to=STRICTER_UP_TO,
+)

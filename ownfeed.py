@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
+from backend.news.sources import SOURCES
+from backend.terminal.source_commands import AsJson, BackendDir, add_source_commands
 from experiments.commands.bench import bench
 from experiments.commands.evaluate import evaluate_app
 
@@ -40,8 +42,6 @@ app.add_typer(keys_app, name="keys")
 
 says = Console(stderr=True, highlight=False, soft_wrap=True)
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON on standard output.")]
-BackendDir = Annotated[Path | None, typer.Option("--data-dir", help="The backend's folder [from the settings].")]
 DeviceDir = Annotated[Path | None, typer.Option("--data-dir", help="Where profiles live [from the settings].")]
 CohortMinimum = Annotated[
     int | None,
@@ -244,68 +244,7 @@ def ingest() -> None:
     keep_new_files_private()
 
 
-@ingest_app.command("newsroom")
-def ingest_newsroom(
-    articles: Annotated[int, typer.Option(min=1, max=100_000)] = 6_000,
-    days: Annotated[int, typer.Option(min=1, max=60, help="Spread over so many days before now.")] = 14,
-    seed: Annotated[int, typer.Option(help="The same seed writes the same paper.")] = 7,
-    data_dir: BackendDir = None,
-    as_json: AsJson = False,
-) -> None:
-    """Ownfeed's own generated newspaper."""
-    from backend.news.sources.newspaper import newspaper
-    from backend.settings import load_settings
-    from backend.terminal.ingest import ingest_source
-
-    settings = load_settings(**chosen(data_dir=data_dir))
-    ingest_source(newspaper(datetime.now(UTC), seed=seed, articles=articles, days=days), "newsroom", settings, as_json)
-
-
-@ingest_app.command("rss")
-def ingest_rss(
-    sources: Annotated[list[str], typer.Argument(help="URLs or files of RSS or Atom feeds.")],
-    allow_network: Annotated[
-        list[str] | None,
-        typer.Option(help="A network that is not public and may be fetched from all the same: 10.1.0.0/16."),
-    ] = None,
-    data_dir: BackendDir = None,
-    as_json: AsJson = False,
-) -> None:
-    """RSS or Atom, from URLs or files; a feed that has not changed is not read again."""
-    from backend.settings import load_settings
-    from backend.terminal.ingest import ingest_feeds
-
-    settings = load_settings(**chosen(data_dir=data_dir, feed_networks=allow_network))
-    if not ingest_feeds(sources, settings, as_json, says):
-        raise typer.Exit(1)
-
-
-@ingest_app.command("mind")
-def ingest_mind(
-    file: Annotated[Path, typer.Argument(help="MIND's news.tsv.")], data_dir: BackendDir = None, as_json: AsJson = False
-) -> None:
-    """The catalogue of Microsoft's MIND dataset."""
-    from backend.news.sources.mind import read_mind
-    from backend.settings import load_settings
-    from backend.terminal.ingest import ingest_source
-
-    settings = load_settings(**chosen(data_dir=data_dir))
-    ingest_source(read_mind(file), f"mind {file.name}", settings, as_json)
-
-
-@ingest_app.command("jsonl")
-def ingest_jsonl(
-    file: Annotated[Path, typer.Argument(help="One JSON object a line: id, title, section, topic, published_at, ...")],
-    data_dir: BackendDir = None,
-    as_json: AsJson = False,
-) -> None:
-    """One news item as JSON a line."""
-    from backend.news.sources.jsonl import read_jsonl
-    from backend.settings import load_settings
-    from backend.terminal.ingest import ingest_source
-
-    settings = load_settings(**chosen(data_dir=data_dir))
-    ingest_source(read_jsonl(file), f"jsonl {file.name}", settings, as_json)
+add_source_commands(ingest_app, SOURCES)
 
 
 @rounds_app.command("list")

@@ -2,6 +2,7 @@
 
 NewsError
 ├── UnknownNews          the pool has no news of that id
+├── OptionRefused        an option of a source makes no sense
 └── SourceError          a source as a whole can't be read; nothing of it was taken
     ├── SourceUnreachable    no such file, no answer, too many redirects, another scheme than http or https
     ├── SourceTooLarge       it passes the size limit
@@ -27,6 +28,15 @@ class UnknownNews(NewsError):
     def __init__(self, news_id: str) -> None:
         super().__init__(f"No news {news_id!r} in the pool.")
         self.news_id = news_id
+
+
+class OptionRefused(NewsError):
+    """An option of a source makes no sense; names it."""
+
+    code, status, title = "source-option", 422, "An option of a news source makes no sense"
+
+    def __init__(self, option: str, why: str) -> None:
+        super().__init__(f"Option {option}: {why}.", field=option)
 
 
 class SourceError(NewsError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import typer
@@ -13,39 +13,43 @@ from sqlalchemy import Engine
 from backend.db.engine import migrate, open_engine
 from backend.news.errors import SourceError
 from backend.news.followed_feeds import FollowedFeeds, follow
-from backend.news.ingest import ingest
-from backend.news.item import NewsItem
+from backend.news.ingest import Progress, ingest
 from backend.news.pool import NewsPool
-from backend.news.report import IngestReport, Rejection
+from backend.news.report import IngestReport
 from backend.news.sources.addresses import networks
+from backend.news.sources.source import NewsSource
 from backend.progress import steps
 from backend.settings import BackendSettings
 
 
-def ingest_source(rows: Iterable[NewsItem | Rejection], source: str, settings: BackendSettings, as_json: bool) -> None:
-    """Ingest one source and tell what became of it. Raises what the source raises."""
-    pool = NewsPool(_opened(settings))
-    with steps(silent=as_json).step(f"Ingesting {source}") as advance:
-        report = ingest(pool, rows, source=source, progress=lambda done, total: advance(done, total))
-    _tell(report, source, as_json)
+def ingest_sources(sources: Sequence[NewsSource], settings: BackendSettings, as_json: bool) -> bool:
+    """Take sources into the pool and tell what became of each; whether all could be read.
 
-
-def ingest_feeds(locations: Sequence[str], settings: BackendSettings, as_json: bool, console: Console) -> bool:
-    """Ingest RSS or Atom feeds, URLs or files; whether all could be read. One that couldn't is a line on `console`."""
+    One that couldn't is a line on standard error, and the others are read all the same.
+    """
     engine = _opened(settings)
-    pool, feeds = NewsPool(engine), FollowedFeeds(engine)
-    allowed = networks(settings.feed_networks)
     refused = 0
-    with steps(silent=as_json).step("Reading feeds") as advance:
-        for done, location in enumerate(locations, start=1):
-            try:
-                report = follow(pool, feeds, location, now=datetime.now(UTC), allowed=allowed)
-                _tell(report, location, as_json)
-            except SourceError as failed:  # the other sources are read all the same
-                console.print(f"ownfeed: {failed}", markup=False, style="red")
-                refused += 1
-            advance(done, len(locations))
+    shown = steps(silent=as_json)
+    for source in sources:
+        try:
+            with shown.step(f"Ingesting {source.title}") as advance:
+                report = _take(source, engine, settings, lambda done, total, advance=advance: advance(done, total))
+        except SourceError as failed:
+            errors = Console(stderr=True, highlight=False, soft_wrap=True)
+            errors.print(f"ownfeed: {failed}", markup=False, style="red")
+            refused += 1
+            continue
+        _tell(report, source.title, as_json)
     return refused == 0
+
+
+def _take(source: NewsSource, engine: Engine, settings: BackendSettings, progress: Progress) -> IngestReport | None:
+    """The one way of a source into the pool; None if its server says that nothing has changed."""
+    pool, now, feed = NewsPool(engine), datetime.now(UTC), source.feed
+    if feed is None:
+        return ingest(pool, source.read(now), source=source.title, progress=progress)
+    allowed = networks(feed.networks or settings.feed_networks)
+    return follow(pool, FollowedFeeds(engine), feed.location, now=now, progress=progress, allowed=allowed)
 
 
 def _opened(settings: BackendSettings) -> Engine:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import ValidationError
 
@@ -13,9 +15,34 @@ from backend.news.item import NewsItem
 from backend.news.report import Rejection, rejection
 from backend.news.sources.lines import open_source, read_lines
 from backend.news.sources.links import canonical
+from backend.news.sources.source import Feed, SourceOption
 from backend.news.sources.text import one_line, paragraphs
 
 ONE_LINE_FIELDS = ("title", "abstract", "publisher", "section", "topic", "story")
+
+
+@dataclass(frozen=True)
+class JsonLinesSource:
+    """A file of JSON lines."""
+
+    name: ClassVar[str] = "jsonl"
+    help: ClassVar[str] = "One news item as JSON a line."
+
+    file: Annotated[Path, SourceOption("One JSON object a line: id, title, section, topic, published_at, ...")]
+
+    @property
+    def title(self) -> str:
+        """Its kind and the file's name."""
+        return f"{self.name} {self.file.name}"[:200]
+
+    @property
+    def feed(self) -> Feed | None:
+        """A file is read once."""
+        return None
+
+    def read(self, now: datetime) -> Iterator[NewsItem | Rejection]:
+        """Its lines, each with its own time."""
+        return read_jsonl(self.file)
 
 
 def read_jsonl(path: Path) -> Iterator[NewsItem | Rejection]:

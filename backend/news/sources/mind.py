@@ -6,8 +6,10 @@ Tab-separated, no header: id, category, subcategory, title, abstract, url, title
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Annotated, ClassVar
 
 from pydantic import ValidationError
 
@@ -15,12 +17,37 @@ from backend.news.item import NewsItem
 from backend.news.report import Rejection, rejection
 from backend.news.sources.lines import open_source, read_lines
 from backend.news.sources.links import canonical
+from backend.news.sources.source import Feed, SourceOption
 from backend.news.sources.text import one_line
 
 COLUMNS = 8
 COLUMNS_USED = 6
 """The entities are not read, so a file without them will do."""
 UNKNOWN_CATEGORY = "unknown"
+
+
+@dataclass(frozen=True)
+class MindSource:
+    """A news.tsv of MIND."""
+
+    name: ClassVar[str] = "mind"
+    help: ClassVar[str] = "The catalogue of Microsoft's MIND dataset."
+
+    file: Annotated[Path, SourceOption("MIND's news.tsv.")]
+
+    @property
+    def title(self) -> str:
+        """Its kind and the file's name."""
+        return f"{self.name} {self.file.name}"[:200]
+
+    @property
+    def feed(self) -> Feed | None:
+        """A file is read once."""
+        return None
+
+    def read(self, now: datetime) -> Iterator[NewsItem | Rejection]:
+        """Its rows, all published `now`."""
+        return read_mind(self.file, published_at=now)
 
 
 def read_mind(path: Path, *, published_at: datetime | None = None) -> Iterator[NewsItem | Rejection]:

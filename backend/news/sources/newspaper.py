@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import datetime
+from typing import Annotated, ClassVar
 
 from backend.news.errors import NewsError
 from backend.news.item import NewsItem
-from newsroom.edition import TooLittleToSayError, edition
+from backend.news.sources.source import Feed, SourceOption
 
 
 class NewspaperDry(NewsError):
@@ -29,8 +30,36 @@ def newspaper(now: datetime, *, seed: int = 7, articles: int = 6000, days: int =
 
     Raises NewspaperDry when more articles are asked for than it can write, and ValueError as `newsroom.edition` does.
     """
+    from newsroom.edition import TooLittleToSayError, edition  # its data files take half a second to read
+
     try:
         written = edition(now, seed=seed, articles=articles, days=days)
     except TooLittleToSayError as spent:
         raise NewspaperDry(spent.written, spent.wanted) from spent
     return (NewsItem(**asdict(article)) for article in written)
+
+
+@dataclass(frozen=True)
+class NewspaperSource:
+    """An edition of the generated newspaper, up to the moment of reading."""
+
+    name: ClassVar[str] = "newsroom"
+    help: ClassVar[str] = "Ownfeed's own generated newspaper."
+
+    articles: Annotated[int, SourceOption(minimum=1, maximum=100_000)] = 6_000
+    days: Annotated[int, SourceOption("Spread over so many days before now.", minimum=1, maximum=60)] = 14
+    seed: Annotated[int, SourceOption("The same seed writes the same paper.")] = 7
+
+    @property
+    def title(self) -> str:
+        """The same for every edition."""
+        return self.name
+
+    @property
+    def feed(self) -> Feed | None:
+        """An edition is written once."""
+        return None
+
+    def read(self, now: datetime) -> Iterator[NewsItem]:
+        """The edition of the days before `now`. Raises NewspaperDry."""
+        return newspaper(now, seed=self.seed, articles=self.articles, days=self.days)

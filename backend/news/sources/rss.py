@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import calendar
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 from urllib.parse import urlsplit
 
 import httpx
 from pydantic import ValidationError
 
-from backend.news.errors import SourceMalformed
+from backend.news.errors import OptionRefused, SourceMalformed
 from backend.news.item import NewsItem
 from backend.news.report import Rejection, rejection
+from backend.news.sources.addresses import Network, networks
 from backend.news.sources.download import Document, fetch
 from backend.news.sources.feed_parser import ENTRIES_LIMIT, FeedRefused, ParsedFeed, parse
 from backend.news.sources.links import canonical, news_id
+from backend.news.sources.source import Feed, SourceOption
 from backend.news.sources.text import one_line, paragraphs, plain, shortened
 
 ABSTRACT_CHARS = 600
@@ -27,8 +30,46 @@ HARMLESS_FAULT = "undefined entity"
 """HTML's names such as &eacute;, which are read as they are meant."""
 
 
+@dataclass(frozen=True)
+class RssSource:
+    """An RSS or Atom feed, at a URL or in a file. Raises OptionRefused for a network that is none."""
+
+    name: ClassVar[str] = "rss"
+    help: ClassVar[str] = "RSS or Atom, from URLs or files; a feed that has not changed is not read again."
+
+    location: Annotated[str, SourceOption("URLs or files of RSS or Atom feeds.", many=True)]
+    allow_network: Annotated[
+        tuple[str, ...],
+        SourceOption("A network that is not public and may be fetched from all the same: 10.1.0.0/16."),
+    ] = ()
+
+    def __post_init__(self) -> None:
+        try:
+            networks(self.allow_network)
+        except ValueError as broken:
+            raise OptionRefused("allow_network", str(broken)) from broken
+
+    @property
+    def title(self) -> str:
+        """Its address."""
+        return self.location[:200]
+
+    @property
+    def feed(self) -> Feed | None:
+        """Itself."""
+        return Feed(self.location, self.allow_network)
+
+    def read(self, now: datetime) -> Iterator[NewsItem | Rejection]:
+        """Its entries, as they stand now."""
+        return read_rss(self.location, now=now, allowed=networks(self.allow_network))
+
+
 def read_rss(
-    location: str, *, now: datetime | None = None, transport: httpx.BaseTransport | None = None
+    location: str,
+    *,
+    now: datetime | None = None,
+    allowed: Sequence[Network] = (),
+    transport: httpx.BaseTransport | None = None,
 ) -> Iterator[NewsItem | Rejection]:
     """The news of a feed at an http or https URL or in a file, without remembering it (`backend.news.followed_feeds`
     does).
@@ -36,7 +77,7 @@ def read_rss(
     now: the time of entries that give none, or one in the future; by default the present.
     Raises SourceUnreachable, SourceTooLarge, SourceMalformed.
     """
-    document = fetch(location, transport=transport)
+    document = fetch(location, allowed=allowed, transport=transport)
     assert document is not None  # only a conditional GET has no document
     return read_feed(document, now=now or datetime.now(UTC))
 

@@ -139,7 +139,7 @@ def fednewsrec_news() -> TitleEncoder:
 
 def end_to_end(news_encoder: nn.Module, user_model: nn.Module) -> EndToEnd:
     """Both together, with small word vectors: from N(0, 1), as a start without GloVe draws them, losses and gradients
-    are above 1, where an absolute tolerance says nothing about float32 (exporters/README.md)."""
+    are above 1, where an absolute tolerance says nothing about float32 (docs/decisions/034)."""
     with torch.no_grad():
         for each in news_encoder.modules():
             if isinstance(each, WordEmbedding):

@@ -1,4 +1,4 @@
-"""Draws the tables from their metadata. `python -m backend.db.diagram` writes the drawing into the README."""
+"""Draws the tables from their metadata. `python -m backend.db.diagram` writes them into tables.md."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sqlalchemy import Column, MetaData, Table
 
 from backend.db.base import all_tables
 
-README = Path(__file__).with_name("README.md")
+DOCUMENT = Path(__file__).with_name("tables.md")
 DRAWING = re.compile(r"```mermaid\n.*?```\n", re.DOTALL)
 
 
@@ -23,11 +23,11 @@ def diagram(metadata: MetaData) -> str:
     return "\n".join([*lines, "```", ""])
 
 
-def redrawn(readme: str, metadata: MetaData) -> str:
-    """`readme` with its drawing brought up to date. Raises ValueError where it has none."""
-    text, found = DRAWING.subn(lambda _: diagram(metadata), readme)
+def redrawn(document: str, metadata: MetaData) -> str:
+    """`document` with its drawing brought up to date. Raises ValueError where it has none."""
+    text, found = DRAWING.subn(lambda _: diagram(metadata), document)
     if found != 1:
-        raise ValueError(f"the README must have one mermaid block, has {found}")
+        raise ValueError(f"the document must have one mermaid block, has {found}")
     return text
 
 
@@ -46,4 +46,4 @@ def _relations(table: Table) -> list[str]:
 
 
 if __name__ == "__main__":
-    README.write_text(redrawn(README.read_text(encoding="utf-8"), all_tables()), encoding="utf-8")
+    DOCUMENT.write_text(redrawn(DOCUMENT.read_text(encoding="utf-8"), all_tables()), encoding="utf-8")

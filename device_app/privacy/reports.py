@@ -80,10 +80,10 @@ def seal_report(
     `codebooks_per_day` new codebooks or projections today already, and ValueError for vectors that are not finite or
     of another shape than the release says, or settings that allow no such report.
 
-    Formal guarantees: those of the reporter's law for one drawing; of many, the module's. Where the law tells one of a
+    Formal guarantees: those of the reporter's mechanism for one drawing; of many, the module's. Where it tells one of a
     few values (`code`, `subset`), a value's drawing is kept for good and sent whenever it is that value again under the
-    same meaning, so that a life costs the law's epsilon times the distinct values of each codebook, whatever the number
-    of reports; *when* the value changes is not covered.
+    same meaning, so that a life costs the mechanism's epsilon times the distinct values of each codebook, whatever the
+    number of reports; *when* the value changes is not covered.
     Charge, drawing and memo are kept in one transaction, on the disk before this returns: after a kill either all
     exist or none, and the bytes have not left. Where another process of this profile has put a report in use since this
     one looked, that one is sent.
@@ -186,9 +186,13 @@ def last_report(
 
 
 def seal_nothing(*, release: ReleaseId, limit: int) -> Sealed[RecallRequest]:
-    """A recall request without a report: for readers without clicks, without budget, or who report nothing.
+    """A recall request without a report, which is answered by the list that everybody gets.
 
-    Formal guarantees: the bytes are the same for every reader of one release and limit: epsilon 0.
+    The feed sends none: a device without a report ranks the default list, which all devices pull, or searches its own
+    copy of the pool, so that asking doesn't tell that it has nothing to report.
+
+    Formal guarantees: the bytes are the same for every reader of one release and limit: epsilon 0. That such a request
+    is made tells that the reader has no clicks or no budget left, or reports nothing.
     """
     request = RecallRequest(release=short_release(release), limit=limit, report=NoReport())
     return close(request, json_payload(request), JSON, Charge("none", NONE.name, subject=release), SENT_NOTHING)

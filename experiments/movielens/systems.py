@@ -32,7 +32,7 @@ class Choices:
     """How a system is trained.
 
     Given by the paper: rounds, cohort, batches of 20, local_rate, clip C. Not given, and chosen on a validation split
-    of the training interactions (`experiments/README.md`): gamma; negatives, N of a pass; batches, the most a device
+    of the training interactions (docs/decisions/040): gamma; negatives, N of a pass; batches, the most a device
     takes in a round; server_rate and server_tau, the peak of a half cosine that ends at 0 and the tau of Adam (the
     paper: .001 throughout); settling, passes of a personal user tower alone before prediction.
 

@@ -31,7 +31,7 @@ from models.shapes import BASIS_SIZE, CHANNELS_LIMIT, CLICKS
 NEGATIVES = UNI_FEDREC.negatives
 BATCH = 64
 RATE = 3e-5
-"""Adam's, chosen on the validation readers: see the README."""
+"""Adam's, chosen on the validation readers: see docs/results/recall.md."""
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,7 @@ def index_put(t: Translator, node: Node) -> Value:
 def rows_gradient(t: Translator, node: Node) -> Value:
     """The gradient of embedding's table: rows that were taken twice add up, rows never taken are zero.
 
-    On one thread only: see exporters/README.md.
+    On one thread only: see docs/decisions/032.
     """
     gradient, numbers = t.full(node.args[0]), t.full(node.args[1])
     padding, scaled = [*node.args[3:], -1, False][:2]

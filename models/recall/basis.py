@@ -15,7 +15,7 @@ from models.losses import info_nce
 from models.one_vector import require_candidates, require_clicks
 from models.scoring import inner_products
 
-# Chosen on MIND histories, last click left out (models/README.md).
+# Chosen on MIND histories, last click left out (docs/decisions/035).
 CONTEXT_SHARPNESS = 16.0  # Q = K = this * identity: a context has cosine .95 with its click; d = 1 cuts 3 channels
 RIDGE = 0.05  # of the mean eigenvalue of the centroids' Gram matrix
 KEY_REACH = 3.0

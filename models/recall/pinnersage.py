@@ -10,7 +10,7 @@ from scipy.cluster.hierarchy import fcluster, linkage
 
 MEDOIDS = 3
 DECAY_PER_DAY = 0.01
-MERGE_COST_LIMIT = 0.9  # about 10 interests a reader on MIND (models/README.md)
+MERGE_COST_LIMIT = 0.9  # about 10 interests a reader on MIND (docs/decisions/037)
 
 
 @dataclass(frozen=True)

@@ -82,7 +82,7 @@ class SasRec(OneVectorModel):
     vectors rather than a trained item table; InfoNCE with K negatives rather than the binary loss with one; trained at
     the newest click rather than at each. From the published code and not in the paper's text: the factor sqrt(D),
     without which the norms would multiply gradients by 16. Ours: it is taken off again, so that u has the size of a
-    news vector as in the other models; with it, one step of Adam moves scores 16 times as far (models/README.md). In
+    news vector as in the other models; with it, one step of Adam moves scores 16 times as far (docs/decisions/036). In
     that code and not here: a norm after the last block. Uncertain: Uni-FedRec reports no sizes.
 
     Positions count from the newest real click, 0, backwards, which with left padding is the paper's numbering; a mask

@@ -12,7 +12,7 @@ FEATURES = ("section_affinity", "topic_affinity", "popularity", "recency")
 """F columns of `features`, each from 0 to 1; `device_app/ranking/features.py` computes them under these names."""
 
 KNOWN_WEIGHTS = {"section_affinity": 0.02, "topic_affinity": 0.02, "popularity": 0.2, "recency": 0.03}
-"""Chosen on the train impressions of MIND, not trained (models/README.md)."""
+"""Chosen on the train impressions of MIND, not trained (docs/decisions/038)."""
 
 
 class FeatureRanker(nn.Module):

@@ -70,7 +70,7 @@ INDEXED: dict[str, Callable[..., Tensor]] = {
 
 
 def one_thread(graph: bytes) -> ort.InferenceSession:
-    """Scatters that add race between the threads of one graph (exporters/README.md)."""
+    """Scatters that add race between the threads of one graph (docs/decisions/032)."""
     options = ort.SessionOptions()
     options.intra_op_num_threads = 1
     return ort.InferenceSession(graph, options, providers=["CPUExecutionProvider"])

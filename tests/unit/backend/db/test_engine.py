@@ -20,7 +20,7 @@ import backend.db
 import backend.db.engine as db_engine
 from backend.db.base import all_tables
 from backend.db.chunks import chunks
-from backend.db.diagram import README, diagram, redrawn
+from backend.db.diagram import DOCUMENT, diagram, redrawn
 from backend.db.engine import migrate, open_engine, reading, scripts, writing
 from backend.db.errors import DatabaseTooNew, DatabaseUnreachable, DatabaseUnsupported
 from backend.db.tables import BodyRow, FeedRow, PoolVersionRow
@@ -179,8 +179,8 @@ def test_a_postgresql_that_does_not_answer_says_so_without_the_password() -> Non
     assert "secret" not in str(refusal.value)
 
 
-def test_the_readme_shows_the_tables_as_they_are() -> None:
-    drawn = README.read_text(encoding="utf-8")
+def test_the_document_shows_the_tables_as_they_are() -> None:
+    drawn = DOCUMENT.read_text(encoding="utf-8")
     assert redrawn(drawn, all_tables()) == drawn, "run python -m backend.db.diagram"
     assert set(re.findall(r"^    (\w+) \{$", diagram(all_tables()), re.MULTILINE)) == set(all_tables().tables)
 

@@ -286,12 +286,12 @@ def test_erasing_leaves_the_spent_budget_and_no_trace_of_the_reader(database: Da
             assert b"anzibar" not in file.read_bytes(), file.name
 
 
-def test_every_table_is_described_in_the_readme(database: Database) -> None:
-    readme = (MIGRATIONS.parent / "README.md").read_text()
+def test_every_table_is_described_in_the_list_of_tables(database: Database) -> None:
+    described = (MIGRATIONS.parent / "tables.md").read_text()
     tables = [row[0] for row in database.rows("SELECT name FROM pragma_table_list WHERE type IN ('table', 'virtual')")]
     ours = [table for table in tables if not table.startswith(("_yoyo", "yoyo", "sqlite_"))]
     assert len(ours) > 15
-    assert [table for table in ours if f"| `{table}` |" not in readme] == []
+    assert [table for table in ours if f"| `{table}` |" not in described] == []
 
 
 def test_an_empty_file_is_refused_and_no_fresh_ledger_is_made_of_it(tmp_path: Path) -> None:

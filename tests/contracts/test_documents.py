@@ -1,0 +1,68 @@
+"""The documents name what there is: every link leads somewhere, every path of a guide or README exists."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("backend", "device_app", "models", "exporters", "experiments", "newsroom", "web")
+PACKAGE_READMES = sorted(
+    path for package in PACKAGES for path in (ROOT / package).rglob("README.md") if "node_modules" not in path.parts
+)
+GUIDES = sorted((ROOT / "docs").glob("*.md"))
+DECISIONS = sorted((ROOT / "docs" / "decisions").glob("[0-9]*.md"))
+TEXTS = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *PACKAGE_READMES]
+ONE_SCREEN_LINES = 60
+MADE_WHEN_RUNNING = {"var/", "ownfeed.toml"}
+LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)\s]+)\)")
+PATH = re.compile(r"`((?:\.\./)*[\w-]+(?:/[\w.-]+)*(?:\.(?:py|md|sql|toml|html|js|ts|css)|/))`")
+
+
+def name(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def text(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("document", TEXTS, ids=name)
+def test_every_link_leads_somewhere(document: Path) -> None:
+    for target in LINK.findall(text(document)):
+        assert (document.parent / target.split("#")[0]).exists(), target
+
+
+@pytest.mark.parametrize("document", [*GUIDES, *PACKAGE_READMES], ids=name)
+def test_every_path_named_in_a_guide_or_a_readme_exists(document: Path) -> None:
+    below = {path.name for path in document.parent.rglob("*.*")} if document in PACKAGE_READMES else set()
+    for path in set(PATH.findall(text(document))) - MADE_WHEN_RUNNING:
+        assert path in below or any((folder / path).exists() for folder in (document.parent, ROOT)), path
+
+
+@pytest.mark.parametrize("readme", PACKAGE_READMES, ids=name)
+def test_a_packages_readme_is_one_screen(readme: Path) -> None:
+    assert len(text(readme).splitlines()) <= ONE_SCREEN_LINES
+
+
+def test_the_index_lists_every_decision_by_its_title() -> None:
+    index = text(ROOT / "docs" / "decisions" / "README.md")
+    assert len(DECISIONS) > 30
+    for number, decision in enumerate(DECISIONS, 1):
+        assert decision.name.startswith(f"{number:03d}-")
+        title = text(decision).splitlines()[0]
+        assert title.startswith(f"# {number}. ")
+        assert f"| {number:03d} | [{title.removeprefix(f'# {number}. ')}]({decision.name}) |" in index
+
+
+@pytest.mark.parametrize("decision", DECISIONS, ids=name)
+def test_a_decision_states_its_context_before_what_was_decided(decision: Path) -> None:
+    headings = re.findall(r"^## (.*)$", text(decision), re.M)
+    assert headings[:2] == ["Context", "Decision"]
+    assert set(headings[2:]) <= {"Consequences", "Rejected"}
+
+
+def test_the_search_for_paths_finds_what_it_is_for() -> None:
+    assert PATH.findall("`a/b.py`, `../c/`, `d.md`, `x = 1`, `e.f()`, `ownfeed demo`") == ["a/b.py", "../c/", "d.md"]

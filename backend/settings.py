@@ -5,22 +5,20 @@ The file is `ownfeed.toml` in the working directory, or the one OWNFEED_CONFIG n
 
 from __future__ import annotations
 
-import os
-import tomllib
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import platformdirs
 from pydantic import AfterValidator, Field, ValidationError
-from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from backend.errors import BackendSettingsRefused
+from device_app.settings_file import Renames, SettingsFileRefused, sources
 from device_app.wire.ids import SHORT_RELEASES
 
-CONFIG_VARIABLE = "OWNFEED_CONFIG"
-CONFIG_FILE = "ownfeed.toml"
 TABLE = "backend"
+RENAMES: Renames = {}
 RankerName = Literal["nrms", "naml", "lstur", "fednewsrec", "finding", "multi_view", "fl_dssm"]
 
 
@@ -286,6 +284,11 @@ class BackendSettings(BaseSettings):
     )
 
     @property
+    def address_file(self) -> Path:
+        """The address of the server that runs on this folder, written by it, gone when it has stopped."""
+        return self.data_dir / "address"
+
+    @property
     def blob_dir(self) -> Path:
         """Immutable blobs of releases, by hash."""
         return self.data_dir / "blobs"
@@ -309,24 +312,11 @@ class BackendSettings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Arguments, then the environment, then the file's table."""
-        return init_settings, env_settings, InitSettingsSource(settings_cls, _table_of_file())
-
-
-def _table_of_file() -> dict[str, object]:
-    named = os.environ.get(CONFIG_VARIABLE)
-    path = Path(named or CONFIG_FILE)
-    if not path.is_file():
-        if named:
-            raise BackendSettingsRefused(f"{CONFIG_VARIABLE} names {path}, which is no file.", field=CONFIG_VARIABLE)
-        return {}
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8")).get(TABLE, {})
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as broken:
-        raise BackendSettingsRefused(f"{path} is not TOML: {broken}", field=str(path)) from broken
-    if not isinstance(table, dict):
-        raise BackendSettingsRefused(f"{path}: {TABLE} must be a table.", field=TABLE)
-    return table
+        """Arguments, then the environment, then the file's table. Raises BackendSettingsRefused."""
+        try:
+            return sources(settings_cls, init_settings, env_settings, table=TABLE, renames=RENAMES)
+        except SettingsFileRefused as refused:
+            raise BackendSettingsRefused(f"{refused}.", field=refused.named) from refused
 
 
 def load_settings(**overrides: object) -> BackendSettings:
@@ -337,3 +327,9 @@ def load_settings(**overrides: object) -> BackendSettings:
         first = refused.errors(include_input=False, include_url=False)[0]
         name = ".".join(str(part) for part in first["loc"])
         raise BackendSettingsRefused(f"Setting {name}: {first['msg']}.", field=name, limit=first["msg"]) from refused
+
+
+def url_of(host: str, port: int) -> str:
+    """The address for this machine's own use: a server that listens on every address is reached on the loopback."""
+    reached = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    return f"http://[{reached}]:{port}" if ":" in reached else f"http://{reached}:{port}"

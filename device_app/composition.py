@@ -130,7 +130,9 @@ def build_device(
     syncing = Syncing(
         ReleaseSync(client, stores.releases, clock, pinned_key),
         VectorSync(client, stores.news, stores.pulled_shards, stores.releases, clock),
-        DefaultListSync(client, stores.default_list, stores.news, stores.releases, clock, performance.front_limit),
+        DefaultListSync(
+            client, stores.default_list, stores.news, stores.releases, clock, performance.default_list_limit
+        ),
         PoolSync(
             client, stores.pool, stores.releases, clock, lambda news: keeps_pool(ledger.settings, performance, news)
         ),

@@ -1,26 +1,30 @@
 """The device's settings: what can change privacy, what can change speed, what can change the feed, kept apart.
 
-From the environment (`OWNFEED_DEVICE_PRIVACY__MODE=none`) or from `ownfeed.toml` ([device], [device.privacy]); the
-environment wins. What the reader switches on the privacy page is kept in the store and wins over both.
+From the environment (`OWNFEED_DEVICE_PRIVACY__MODE=none`) or from `ownfeed.toml` ([device], [device.privacy]; the file
+in the working directory, or the one that OWNFEED_CONFIG names); the environment wins. What the reader switches on the
+privacy page is kept in the store and wins over both.
 """
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from platformdirs import user_data_path
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
-from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from device_app.errors import SettingsRefused
 from device_app.privacy.modes import MODES
+from device_app.settings_file import Renames, SettingsFileRefused, sources
 from device_app.wire.recall import CANDIDATES_LIMIT
 
-CONFIG_FILE = "ownfeed.toml"
 TABLE = "device"
+RENAMES: Renames = {
+    ("performance", "front_limit"): "default_list_limit",
+    ("performance", "shelf_days"): "news_days",
+}
 
 
 def _known_mode(name: str) -> str:
@@ -220,7 +224,7 @@ class PerformanceSettings(BaseModel):
         description="The pool's codes are kept while the pool has at most so many news, as a stand-by for a spent "
         "budget; in mode 'broadcast' however many there are, in mode 'none' never.",
     )
-    front_limit: int = Field(default=600, ge=50, le=CANDIDATES_LIMIT, description="News of the default list.")
+    default_list_limit: int = Field(default=600, ge=50, le=CANDIDATES_LIMIT, description="News of the default list.")
     sync_poll_sec: float = Field(
         default=60.0, gt=0, description="Seconds between looks for a release and a default list, on average."
     )
@@ -238,9 +242,7 @@ class PerformanceSettings(BaseModel):
         default=2.0, ge=0, description="Opening an article waits at most this long for the bodies under way."
     )
     seen_days: float = Field(default=14.0, gt=0, description="News shown within so many days is not shown again.")
-    shelf_days: float = Field(
-        default=21.0, gt=0, description="News never clicked leaves the device after so many days."
-    )
+    news_days: float = Field(default=21.0, gt=0, description="News never clicked leaves the device after so many days.")
 
 
 class FeedSettings(BaseModel):
@@ -341,21 +343,11 @@ class DeviceSettings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Arguments, then the environment, then [device] of ownfeed.toml in the working directory."""
-        return init_settings, env_settings, InitSettingsSource(settings_cls, _table_of_file(Path(CONFIG_FILE)))
-
-
-def _table_of_file(path: Path) -> dict[str, Any]:
-    """[device] of the file; nothing if the file or the table is missing. Raises SettingsRefused if it is no TOML."""
-    if not path.is_file():
-        return {}
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8")).get(TABLE, {})
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as broken:
-        raise SettingsRefused(f"{path} is not TOML: {broken}") from broken
-    if not isinstance(table, dict):
-        raise SettingsRefused(f"{path}: {TABLE} must be a table")
-    return table
+        """Arguments, then the environment, then [device] of the file. Raises SettingsRefused."""
+        try:
+            return sources(settings_cls, init_settings, env_settings, table=TABLE, renames=RENAMES)
+        except SettingsFileRefused as refused:
+            raise SettingsRefused(str(refused)) from refused
 
 
 def with_overrides(settings: PrivacySettings, overrides: dict[str, Any]) -> PrivacySettings:

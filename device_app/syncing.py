@@ -107,6 +107,6 @@ class Syncing:
             *(default_list.news_ids if default_list else ()),
             *(item.card.id for item in (last.items if last else ())),
         }
-        self._stores.news.prune(now - timedelta(days=self._settings.shelf_days), keep)
+        self._stores.news.prune(now - timedelta(days=self._settings.news_days), keep)
         self._stores.search_index.tidy()
         self._stores.impressions.prune(now - IMPRESSIONS_KEPT)

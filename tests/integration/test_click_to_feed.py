@@ -13,7 +13,7 @@ from device_app.wire.news import BodiesRequest, NewsCard
 from tests.doubles.small_world import Received, World
 
 TOPIC = "rowing"
-ALWAYS_ASKS = PerformanceSettings(recall_max_age_sec=0, front_limit=200, bodies_wait_sec=0.2)
+ALWAYS_ASKS = PerformanceSettings(recall_max_age_sec=0, default_list_limit=200, bodies_wait_sec=0.2)
 
 
 def share(feed: Feed, topic: str) -> float:

@@ -14,7 +14,7 @@ from device_app.ranking.ranker import Ranker
 from device_app.settings import FeedSettings, PerformanceSettings
 from tests.doubles.small_world import World
 
-ALWAYS_ASKS = PerformanceSettings(recall_max_age_sec=0, front_limit=200, bodies_wait_sec=0.2)
+ALWAYS_ASKS = PerformanceSettings(recall_max_age_sec=0, default_list_limit=200, bodies_wait_sec=0.2)
 CLICKED = 5
 
 

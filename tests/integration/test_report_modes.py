@@ -10,7 +10,7 @@ from device_app.privacy.modes import MODES
 from device_app.settings import Mode, PerformanceSettings, PrivacySettings
 from tests.doubles.small_world import World
 
-ALWAYS_ASKS = PerformanceSettings(recall_max_age_sec=0, front_limit=200, bodies_wait_sec=0.2)
+ALWAYS_ASKS = PerformanceSettings(recall_max_age_sec=0, default_list_limit=200, bodies_wait_sec=0.2)
 SILENT = [mode.name for mode in MODES.values() if mode.report is None]
 
 

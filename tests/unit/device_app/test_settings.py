@@ -15,6 +15,7 @@ from device_app.settings import (
     PrivacySettings,
     with_overrides,
 )
+from device_app.settings_file import renamed_table
 
 
 @pytest.mark.parametrize("kind", [PrivacySettings, PerformanceSettings, FeedSettings, DeviceSettings])
@@ -98,3 +99,50 @@ def test_overrides_of_the_reader_are_checked() -> None:
         with_overrides(PrivacySettings(), {"report_window_hours": 0})
     with pytest.raises(ValidationError, match="unheard_of"):
         with_overrides(PrivacySettings(), {"unheard_of": 1})
+
+
+def test_the_file_may_lie_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "other.toml").write_text("[device]\nport = 9003\n")
+    monkeypatch.setenv("OWNFEED_CONFIG", str(tmp_path / "other.toml"))
+    assert DeviceSettings(data_dir=tmp_path).port == 9003
+    monkeypatch.setenv("OWNFEED_CONFIG", str(tmp_path / "missing.toml"))
+    with pytest.raises(SettingsRefused, match="OWNFEED_CONFIG names"):
+        DeviceSettings(data_dir=tmp_path)
+
+
+def test_old_names_are_read_from_file_and_environment_and_the_new_ones_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "ownfeed.toml").write_text("[device.performance]\nfront_limit = 70\nshelf_days = 3\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OWNFEED_DEVICE_PERFORMANCE__FRONT_LIMIT", "80")
+    performance = DeviceSettings(data_dir=tmp_path).performance
+    assert (performance.default_list_limit, performance.news_days) == (80, 3)
+    assert sorted(capsys.readouterr().err.splitlines()) == [
+        "ownfeed: the setting OWNFEED_DEVICE_PERFORMANCE__FRONT_LIMIT is called "
+        "OWNFEED_DEVICE_PERFORMANCE__DEFAULT_LIST_LIMIT now.",
+        "ownfeed: the setting front_limit in [device.performance] is called default_list_limit now.",
+        "ownfeed: the setting shelf_days in [device.performance] is called news_days now.",
+    ]
+    monkeypatch.setenv("OWNFEED_DEVICE_PERFORMANCE__DEFAULT_LIST_LIMIT", "90")
+    assert DeviceSettings(data_dir=tmp_path).performance.default_list_limit == 90, "the new name wins"
+    monkeypatch.delenv("OWNFEED_DEVICE_PERFORMANCE__FRONT_LIMIT")
+    monkeypatch.delenv("OWNFEED_DEVICE_PERFORMANCE__DEFAULT_LIST_LIMIT")
+    (tmp_path / "ownfeed.toml").write_text("[device.performance]\nnews_days = 4\nshelf_days = 3\n")
+    assert DeviceSettings(data_dir=tmp_path).performance.news_days == 4
+
+
+@pytest.mark.parametrize(
+    ("table", "renamed"),
+    [
+        ({"old": 1}, {"new": 1}),
+        ({"old": 1, "new": 2}, {"new": 2}),
+        ({"part": {"deep": 1, "else": 2}}, {"part": {"deeper": 1, "else": 2}}),
+        ({"part": 3}, {"part": 3}),
+        ({}, {}),
+    ],
+)
+def test_a_table_is_renamed_at_every_depth(table: dict[str, object], renamed: dict[str, object]) -> None:
+    before = repr(table)
+    assert renamed_table(table, "backend", {("old",): "new", ("part", "deep"): "deeper"}) == renamed
+    assert repr(table) == before

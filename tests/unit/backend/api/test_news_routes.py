@@ -39,7 +39,7 @@ def test_the_front_list_is_zipped_only_for_those_who_take_it(server: Running) ->
 
 
 @pytest.mark.parametrize(("limit", "words"), [("0", "at least 1"), ("5000", "at most 1000"), ("x", "an integer")])
-def test_a_front_limit_out_of_range_is_refused_by_name(server: Running, limit: str, words: str) -> None:
+def test_a_default_list_limit_out_of_range_is_refused_by_name(server: Running, limit: str, words: str) -> None:
     problem = server.client.get(f"/v1/news/front?limit={limit}").json()
     assert (problem["status"], problem["field"], problem["limit"]) == (422, "query.limit", words)
 

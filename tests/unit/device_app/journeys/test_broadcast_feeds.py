@@ -15,7 +15,7 @@ def test_broadcast_finds_news_here_reports_nothing_and_asks_for_texts_by_the_blo
 ) -> None:
     backend.pool_codes = True
     backend.publish()
-    device = make(mode="broadcast", front_limit=200)
+    device = make(mode="broadcast", default_list_limit=200)
     device.sync()
     device.feed()
     before = set(backend.paths())

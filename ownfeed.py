@@ -42,12 +42,22 @@ app.add_typer(keys_app, name="keys")
 
 says = Console(stderr=True, highlight=False, soft_wrap=True)
 
-DeviceDir = Annotated[Path | None, typer.Option("--data-dir", help="Where profiles live [from the settings].")]
+DeviceDir = Annotated[
+    Path | None, typer.Option("--data-dir", help="Where profiles live; from the settings by default.")
+]
 CohortMinimum = Annotated[
     int | None,
-    typer.Option(min=1, help="Below this a round fails, and nothing is opened [10, or all of a smaller cohort]."),
+    typer.Option(
+        min=1, help="Below this a round fails, and nothing is opened. By default 10, or all of a smaller cohort."
+    ),
 ]
-BackendUrl = Annotated[str | None, typer.Option("--backend", help="The backend's address [from the settings].")]
+BackendUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--backend",
+        help="The backend's address; by default where the server of the folder listens, else from the settings.",
+    ),
+]
 
 
 @app.command()
@@ -345,12 +355,12 @@ def rotate_key(
 
 
 def operator(backend: str | None, data_dir: Path | None) -> Operator:
-    """The operator of a backend: at its address, with the token of its folder."""
-    from backend.operator import Operator
+    """The operator of a backend: at its address, by default where the server of its folder listens; with its token."""
+    from backend.operator import Operator, address_of
     from backend.settings import load_settings
 
     settings = load_settings(**chosen(data_dir=data_dir))
-    return Operator(backend or f"http://{settings.host}:{settings.port}", settings.admin_token_file)
+    return Operator(backend or address_of(settings), settings.admin_token_file)
 
 
 def chosen(**options: Any) -> dict[str, Any]:

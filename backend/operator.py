@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ import httpx
 from pydantic import TypeAdapter
 
 from backend.errors import OwnfeedError
+from backend.settings import BackendSettings, url_of
 from device_app.wire.ids import RoundId
 from device_app.wire.problems import Problem
 from device_app.wire.rounds import RoundStatus
@@ -21,6 +23,8 @@ TIMEOUT_SEC = 10.0
 GRACE_SEC = 60.0
 """How long past its deadline a round may take to be applied before we stop waiting for it."""
 
+ADDRESS = re.compile(r"https?://[^\s/]+")
+
 _STATUSES = TypeAdapter(list[RoundStatus])
 
 
@@ -28,6 +32,15 @@ class OperatorRefused(OwnfeedError):
     """The backend refused or did not answer; the message is one line."""
 
     code, status, title = "operator-refused", 500, "The backend did not do it"
+
+
+def address_of(settings: BackendSettings) -> str:
+    """Where the server of a data folder listens: where it says so itself, else where the settings do."""
+    try:
+        said = settings.address_file.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        said = ""
+    return said if ADDRESS.fullmatch(said) else url_of(settings.host, settings.port)
 
 
 class Operator:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import socket
 import sys
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import Any, cast
 
 import uvicorn
@@ -12,7 +14,8 @@ from starlette.types import ASGIApp
 from uvicorn.config import STARTUP_FAILURE
 
 from backend.connections import ConnectionLimits, Connections, LimitedConnection
-from backend.settings import BackendSettings
+from backend.releases.blobs import write_durably
+from backend.settings import BackendSettings, url_of
 
 FILES_RESERVED = 320
 """Of the files that the process may open: for the database, blobs, uploads, logs, and connections not yet looked at."""
@@ -22,7 +25,28 @@ SHUTDOWN_SEC = 10
 """A stop waits so long for answers under way."""
 
 
-def http_server(app: ASGIApp, settings: BackendSettings) -> uvicorn.Server:
+class AddressedServer(uvicorn.Server):
+    """Writes into a file where it listens, so that the operator's commands find it by its folder."""
+
+    def __init__(self, config: uvicorn.Config, address_file: Path) -> None:
+        super().__init__(config)
+        self._file, self._address = address_file, ""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen, and say where; port 0 has become a true one by then."""
+        await super().startup(sockets)
+        if self.started and self.servers:
+            self._address = url_of(self.config.host, self.servers[0].sockets[0].getsockname()[1])
+            write_durably(self._file, self._address.encode())
+
+    def forget_address(self) -> None:
+        """Remove the file, unless another server on the same folder has written its own."""
+        with suppress(FileNotFoundError):
+            if self._address and self._file.read_text(encoding="utf-8") == self._address:
+                self._file.unlink()
+
+
+def http_server(app: ASGIApp, settings: BackendSettings) -> AddressedServer:
     """The server of `app` on the settings' address, not yet listening; `run` serves until it's told to stop."""
     limits = ConnectionLimits(
         connections=connections_limit(settings.connections_limit, open_files_limit()),
@@ -30,7 +54,7 @@ def http_server(app: ASGIApp, settings: BackendSettings) -> uvicorn.Server:
         unread_sec=settings.unread_sec,
     )
     connection = partial(LimitedConnection, known=Connections(limits))
-    return uvicorn.Server(
+    return AddressedServer(
         uvicorn.Config(
             app,
             host=settings.host,
@@ -44,15 +68,19 @@ def http_server(app: ASGIApp, settings: BackendSettings) -> uvicorn.Server:
             # uvicorn would believe X-Forwarded-For from this machine; the server has its own setting for proxies.
             proxy_headers=False,
             log_level="warning",
-        )
+        ),
+        settings.address_file,
     )
 
 
 def serve_until_stopped(app: ASGIApp, settings: BackendSettings) -> None:
     """Serve until a signal comes. Exits with uvicorn's own status if the start fails."""
     server = http_server(app, settings)
-    with suppress(KeyboardInterrupt):
-        server.run()
+    try:
+        with suppress(KeyboardInterrupt):
+            server.run()
+    finally:
+        server.forget_address()
     if not server.started:
         sys.exit(STARTUP_FAILURE)
 

@@ -6,9 +6,17 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import JSON, CheckConstraint, Float, ForeignKey, Integer, LargeBinary, String, Text, UniqueConstraint
-from sqlalchemy.orm import Mapped, mapped_column
+from sqlalchemy.orm import Mapped, mapped_column, validates
 
 from backend.db.base import Base, UtcDateTime
+
+WORDS_LIMIT = 500
+"""Characters of a sentence for people. Which words come is up to strategies and errors: longer ones are cut."""
+
+
+def cut(words: str | None) -> str | None:
+    """The words, as far as their column holds them."""
+    return words if words is None or len(words) <= WORDS_LIMIT else words[: WORDS_LIMIT - 1] + "…"
 
 
 class ReleaseRow(Base):
@@ -23,7 +31,7 @@ class ReleaseRow(Base):
     manifest: Mapped[str] = mapped_column(Text)
     signature: Mapped[bytes] = mapped_column(LargeBinary)
     public_key: Mapped[bytes] = mapped_column(LargeBinary)
-    note: Mapped[str] = mapped_column(String(500))
+    note: Mapped[str] = mapped_column(String(WORDS_LIMIT))
     facts: Mapped[dict[str, Any]] = mapped_column(JSON)
     published_at: Mapped[datetime] = mapped_column(UtcDateTime)
 
@@ -54,7 +62,7 @@ class RoundRow(Base):
     number: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
     system: Mapped[str] = mapped_column(String(80))
     state: Mapped[str] = mapped_column(String(20), index=True)
-    reason: Mapped[str | None] = mapped_column(String(500))
+    reason: Mapped[str | None] = mapped_column(String(WORDS_LIMIT))
     release: Mapped[int] = mapped_column(ForeignKey("releases.number"))
     published: Mapped[int | None] = mapped_column(ForeignKey("releases.number"))
     manifest: Mapped[str] = mapped_column(Text)
@@ -70,8 +78,12 @@ class RoundRow(Base):
     follows: Mapped[int | None] = mapped_column(index=True, unique=True)
     facts: Mapped[dict[str, Any] | None] = mapped_column(JSON)
     memory: Mapped[bytes | None] = mapped_column(LargeBinary)
-    says: Mapped[str | None] = mapped_column(String(500))
+    says: Mapped[str | None] = mapped_column(String(WORDS_LIMIT))
     places_refused: Mapped[int] = mapped_column(default=0, server_default="0")
+
+    @validates("reason", "says")
+    def _cut(self, name: str, words: str | None) -> str | None:
+        return cut(words)
 
     __table_args__ = (
         CheckConstraint("cohort_minimum >= 1 AND cohort_minimum <= cohort", name="minimum_within_cohort"),
@@ -92,9 +104,13 @@ class FollowUpRow(Base):
     after: Mapped[int] = mapped_column(ForeignKey("rounds.number"), primary_key=True, autoincrement=False)
     order: Mapped[str] = mapped_column(Text)
     opened: Mapped[int | None] = mapped_column(ForeignKey("rounds.number"))
-    reason: Mapped[str | None] = mapped_column(String(500))
+    reason: Mapped[str | None] = mapped_column(String(WORDS_LIMIT))
     retries: Mapped[int] = mapped_column(default=0, server_default="0")
     refused_sources: Mapped[list[str] | None] = mapped_column(JSON(none_as_null=True))
+
+    @validates("reason")
+    def _cut(self, name: str, words: str | None) -> str | None:
+        return cut(words)
 
 
 class ScheduleRow(Base):
@@ -106,7 +122,7 @@ class ScheduleRow(Base):
     paused: Mapped[bool]
     schedule: Mapped[str | None] = mapped_column(Text)
     last: Mapped[datetime | None] = mapped_column(UtcDateTime)
-    trouble: Mapped[str | None] = mapped_column(String(500))
+    trouble: Mapped[str | None] = mapped_column(String(WORDS_LIMIT))
 
     __table_args__ = (CheckConstraint('"only" = 1', name="one_row"),)
 

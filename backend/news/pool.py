@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Engine, delete, func, insert, select, update
+from sqlalchemy import Connection, Engine, delete, func, insert, select, update
 from sqlalchemy.orm import aliased
 
 from backend.db.chunks import among, chunks
@@ -193,34 +193,8 @@ class NewsPool:
         titles: what was encoded; a piece of news whose title has changed since is left out too.
         Raises ValueError on another shape or type, on values that are not finite, or on another length of titles.
         """
-        _check_vectors(ids, vectors)
-        if titles is not None and len(titles) != len(ids):
-            raise ValueError(f"titles has {len(titles)} entries for {len(ids)} ids")
-        encoded = dict(zip(ids, titles, strict=True)) if titles is not None else {}
-        row_of = {news_id: row for row, news_id in enumerate(ids)}
-        little_endian = np.ascontiguousarray(vectors, dtype="<f4")
-        stored = 0
         with writing(self._engine) as connection:
-            lock_version(connection)
-            for wanted in chunks(row_of):
-                query = select(NewsRow.number, NewsRow.id, NewsRow.title).where(
-                    among(connection, NewsRow.id, wanted), NewsRow.taken_down_at.is_(None)
-                )
-                rows = [
-                    {"encoder": encoder, "news": number, "vector": little_endian[row_of[news_id]].tobytes()}
-                    for number, news_id, title in connection.execute(query)
-                    if encoded.get(news_id, title) == title
-                ]
-                numbers = [row["news"] for row in rows]
-                connection.execute(
-                    delete(VectorRow).where(VectorRow.encoder == encoder, among(connection, VectorRow.news, numbers))
-                )
-                if rows:
-                    connection.execute(insert(VectorRow), rows)
-                stored += len(rows)
-            if stored:
-                raise_version(connection)
-        return stored
+            return write_vectors(connection, encoder, ids, vectors, titles)
 
     def vectors(self, encoder: str) -> tuple[list[str], NDArray[np.float32]]:
         """Ids and vectors, float32 [n, D], of one encoder in the order of arrival; [0, 0] where there are none."""
@@ -351,3 +325,40 @@ def _check_vectors(ids: Sequence[str], vectors: NDArray[np.float32]) -> None:
         raise ValueError(f"vectors must be float32, got {vectors.dtype}")
     if not np.isfinite(vectors).all():
         raise ValueError("vectors must be finite")
+
+
+def write_vectors(
+    connection: Connection,
+    encoder: str,
+    ids: Sequence[str],
+    vectors: NDArray[np.float32],
+    titles: Sequence[str] | None = None,
+) -> int:
+    """`NewsPool.store_vectors` within a transaction of the caller's, who commits it."""
+    _check_vectors(ids, vectors)
+    if titles is not None and len(titles) != len(ids):
+        raise ValueError(f"titles has {len(titles)} entries for {len(ids)} ids")
+    encoded = dict(zip(ids, titles, strict=True)) if titles is not None else {}
+    row_of = {news_id: row for row, news_id in enumerate(ids)}
+    little_endian = np.ascontiguousarray(vectors, dtype="<f4")
+    stored = 0
+    lock_version(connection)
+    for wanted in chunks(row_of):
+        query = select(NewsRow.number, NewsRow.id, NewsRow.title).where(
+            among(connection, NewsRow.id, wanted), NewsRow.taken_down_at.is_(None)
+        )
+        rows = [
+            {"encoder": encoder, "news": number, "vector": little_endian[row_of[news_id]].tobytes()}
+            for number, news_id, title in connection.execute(query)
+            if encoded.get(news_id, title) == title
+        ]
+        numbers = [row["news"] for row in rows]
+        connection.execute(
+            delete(VectorRow).where(VectorRow.encoder == encoder, among(connection, VectorRow.news, numbers))
+        )
+        if rows:
+            connection.execute(insert(VectorRow), rows)
+        stored += len(rows)
+    if stored:
+        raise_version(connection)
+    return stored

@@ -119,6 +119,7 @@ class ReleaseStore:
         self._key = signing_key
         self._kept = kept
         self._hashes: dict[int, str] = {}
+        self._encoders: dict[int, str] = {}
         self.tidy: Callable[[], object] | None = None
 
     @classmethod
@@ -202,9 +203,16 @@ class ReleaseStore:
     def newest_with(self, encoder: str) -> SignedManifest | None:
         """The newest release whose vectors are this encoder's, signed, or None."""
         with reading_session(self._engine) as session:
-            mine = ReleaseRow.manifest.contains(f'"encoder":"{encoder}"', autoescape=True)
-            row = session.scalars(select(ReleaseRow).where(mine).order_by(ReleaseRow.number.desc()).limit(1)).first()
-            return None if row is None else _signed(row)
+            numbers = session.scalars(select(ReleaseRow.number).order_by(ReleaseRow.number.desc())).all()
+            number = next((each for each in numbers if self._encoder_of(session, each) == encoder), None)
+            return None if number is None else _signed(session.get_one(ReleaseRow, number))
+
+    def _encoder_of(self, session: Session, number: int) -> str:
+        """Read from its manifest once a process, since a row never changes."""
+        if number not in self._encoders:
+            manifest = session.scalars(select(ReleaseRow.manifest).where(ReleaseRow.number == number)).one()
+            self._encoders[number] = ReleaseManifest.model_validate_json(manifest).encoder
+        return self._encoders[number]
 
     def current_manifest(self) -> ReleaseManifest | None:
         """The newest release's manifest, or None before the first."""

@@ -75,5 +75,7 @@ def watched(statuses: Iterable[RoundStatus], console: Console) -> RoundStatus:
     with Live(_Now(), console=console, refresh_per_second=REFRESH_PER_SEC, transient=False):
         for last in statuses:
             watch.seen(last, datetime.now(UTC))
+    if not console.is_terminal:
+        console.line()  # rich ends the last line on a terminal only
     assert last is not None, "a round that is followed has a status"
     return last

@@ -24,10 +24,16 @@ def follow_all(operator: Operator, opened: RoundStatus, *, watch: bool, as_json:
         elif status.state == "applied":
             _tell_applied(status, console)
         if status.state == "failed":
-            console.print(f"ownfeed: {status.round} failed: {status.reason}", markup=False, style="red")
+            console.print(f"ownfeed: {status.round} failed: {why_failed(status)}", markup=False, style="red")
             return False
         following = operator.following(status)
     return True
+
+
+def why_failed(status: RoundStatus) -> str:
+    """What ended a round, and what follows from that, as far as it's known."""
+    words = [one for one in (status.reason, status.says) if one]
+    return " ".join(words) or "the server gives no reason"
 
 
 def _followed(operator: Operator, status: RoundStatus, *, watch: bool, as_json: bool, console: Console) -> RoundStatus:

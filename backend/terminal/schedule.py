@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from backend.operator import Operator
+from backend.terminal.rounds import why_failed
 from device_app.wire.rounds import RoundStatus
 
 
@@ -46,7 +47,7 @@ def show_cancelled(status: RoundStatus, as_json: bool, console: Console) -> None
     if as_json:
         typer.echo(status.model_dump_json())
     else:
-        console.print(f"{status.round} {status.state}: {status.reason}", markup=False)
+        console.print(f"{status.round} {status.state}: {why_failed(status)}", markup=False)
 
 
 def _in_words(timings: dict[str, Any]) -> str:

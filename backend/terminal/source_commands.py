@@ -13,7 +13,9 @@ import typer
 from backend.news.sources.source import NewsSource, SourceOption
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON on standard output.")]
-BackendDir = Annotated[Path | None, typer.Option("--data-dir", help="The backend's folder [from the settings].")]
+BackendDir = Annotated[
+    Path | None, typer.Option("--data-dir", help="The backend's folder; from the settings by default.")
+]
 
 
 def add_source_commands(app: typer.Typer, sources: Mapping[str, type[NewsSource]]) -> None:

@@ -12,7 +12,10 @@ from device_app.store.moment import from_us, to_us
 
 @dataclass(frozen=True)
 class Participation:
-    """One round. state is the participant's last word: 'joined', 'uploaded', 'declined', 'failed'; detail says why."""
+    """One round.
+
+    state is the participant's last word: 'joined', 'uploaded', 'declined', 'not needed', 'failed'; detail says why.
+    """
 
     round: str
     system: str

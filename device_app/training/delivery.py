@@ -20,7 +20,7 @@ from device_app.store.database import Database
 from device_app.store.outbox import Outbox, OutboxItem
 from device_app.store.participations import Participations
 from device_app.store.round_uploads import RoundUploads
-from device_app.training.participant import may_pass
+from device_app.training.participant import is_complete, may_pass
 from device_app.uplink.server import Uplink, upload_path
 from device_app.wire.protections import LocalLaplace
 from device_app.wire.rounds import RoundOffer, UploadReceipt
@@ -121,7 +121,9 @@ class Delivery:
         except (BackendUnreachable, AnswerMalformed, BackendRefused, ValueError) as trouble:
             if isinstance(trouble, ValueError) or (isinstance(trouble, BackendRefused) and not may_pass(trouble)):
                 self._outbox.done(item.id)
-                self._participations.update(item.subject, state="failed", at=now, detail=str(trouble))
+                complete = isinstance(trouble, BackendRefused) and is_complete(trouble)
+                state = "not needed" if complete else "failed"
+                self._participations.update(item.subject, state=state, at=now, detail=str(trouble))
             else:
                 wait_sec = min(RETRY_LIMIT_SEC, RETRY_SEC * 2**item.attempts)
                 self._outbox.fail(item.id, str(trouble), now + timedelta(seconds=wait_sec))

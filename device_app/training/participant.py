@@ -95,7 +95,7 @@ class Outcome:
     server refused it. why is a sentence; again_sec: when to try again, where that isn't the usual time.
     """
 
-    state: Literal["idle", "declined", "waiting", "uploaded", "failed"]
+    state: Literal["idle", "declined", "waiting", "uploaded", "failed", "not needed"]
     why: str | None = None
     offer: RoundOffer | None = None
     again_sec: float | None = None
@@ -166,6 +166,8 @@ def _take_part(readiness: Readiness, tasks: tuple[str, ...]) -> Generator[Wish, 
     except (BackendUnreachable, AnswerMalformed) as trouble:
         return Outcome("waiting", str(trouble), offer)
     except BackendRefused as refusal:
+        if is_complete(refusal):
+            return Outcome("not needed", str(refusal), offer)
         return Outcome("waiting" if may_pass(refusal) else "failed", str(refusal), offer)
     return Outcome("uploaded", None, offer)
 
@@ -189,6 +191,11 @@ def drive(attempt: Generator[Wish, Reply, Outcome], fulfil: Callable[[Wish], Rep
 def may_pass(refusal: BackendRefused) -> bool:
     """Whether the same request may succeed later: the server's trouble, and not this device's."""
     return refusal.problem.status >= 500
+
+
+def is_complete(refusal: BackendRefused) -> bool:
+    """Whether others were quicker: more devices are asked than are needed, since some always vanish."""
+    return refusal.problem.type.endswith("round-closed") and refusal.problem.field == "cohort"
 
 
 def _not_now(trouble: BackendUnreachable | BackendRefused | AnswerMalformed) -> Outcome:

@@ -42,6 +42,7 @@ GRACE_SEC = 60.0
 PAID = ("masked", "agree", "unmask")
 LEFT_OUT = "The sum of its group has failed: the round goes on without its group."
 APPLIED_WITHOUT = "Applied without the sum of its group, which had failed: nothing that this device sent is in it."
+COMPLETE = "The sum had all its members before this device's keys came. Nothing of it was paid for."
 WAITS = {
     "keys": "Its keys are sent; the other devices' are awaited.",
     "shares": "Its encrypted shares are sent; the other devices' are awaited.",
@@ -84,8 +85,8 @@ class SecAggClient:
     def go_on(self) -> Outcome | None:
         """As far as the server's answers allow; None if no sum is under way.
 
-        'waiting': a stage isn't closed, or nobody answers; 'uploaded': all is sent; 'declined' and 'failed': this
-        device has left the sum, and forgotten its keys.
+        'waiting': a stage isn't closed, or nobody answers; 'uploaded': all is sent; 'not needed': the cohort was
+        complete before its keys came; 'declined' and 'failed': this device has left the sum, and forgotten its keys.
         """
         part = self.parts.under_way()
         if part is None:
@@ -120,6 +121,8 @@ class SecAggClient:
             if state.stage in PAID and refusal.problem.type.endswith("round-closed"):
                 # The others needed no more of it: what became of the round is asked for like that of any upload.
                 return self._leave(part, offer, "uploaded", LEFT_OUT if refusal.problem.field == GROUP else None)
+            if state.stage == "keys" and refusal.problem.type.endswith("sum-stage-closed"):
+                return self._leave(part, offer, "not needed", COMPLETE)
             return self._leave(part, offer, "failed", refusal)
         except ValueError as fault:
             # A vector that can't be made or sealed won't be at the next try either; the fault itself is shown.
@@ -181,7 +184,7 @@ class SecAggClient:
         self,
         part: SumPart,
         offer: RoundOffer,
-        state: Literal["uploaded", "declined", "failed"],
+        state: Literal["uploaded", "declined", "failed", "not needed"],
         why: Exception | str | None,
     ) -> Outcome:
         """Forget the keys; what was sent opens nothing by itself."""

@@ -348,7 +348,7 @@ class Trainer:
 
     def _note(self, outcome: Outcome) -> None:
         """Keep on the page how an offer ended; what is kept in the outbox stays 'joined'."""
-        if outcome.offer is not None and outcome.state in ("declined", "failed"):
+        if outcome.offer is not None and outcome.state in ("declined", "failed", "not needed"):
             self._participations.update(
                 outcome.offer.manifest.round, state=outcome.state, at=self._clock(), detail=outcome.why
             )

@@ -101,10 +101,10 @@ def evaluate_codebook(
 def evaluate_finding(
     data: Data = DATA,
     models: Annotated[
-        list[str] | None, typer.Option("--model", help="The ranker, small or nrms; may be repeated [small].")
+        list[str] | None, typer.Option("--model", help="The ranker, small or nrms; may be repeated; small by default.")
     ] = None,
     methods: Annotated[
-        list[str] | None, typer.Option("--method", help="A method's name; may be repeated [all of them].")
+        list[str] | None, typer.Option("--method", help="A method's name; may be repeated; all of them by default.")
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, max=100, help="Trainings of each method.")] = 3,
     rounds: Annotated[int, typer.Option(min=1, help="Rounds of each training.")] = 150,
@@ -137,7 +137,8 @@ def evaluate_finding(
 def evaluate_movielens(
     data: Data = DATA,
     systems: Annotated[
-        list[str] | None, typer.Option("--system", help="Part of a row's name; may be repeated [the whole table].")
+        list[str] | None,
+        typer.Option("--system", help="Part of a row's name; may be repeated; the whole table by default."),
     ] = None,
     builds: Annotated[int, typer.Option(min=1, max=100, help="Splits and trainings of each system.")] = 3,
     rounds: Annotated[int, typer.Option(min=1, help="Federated rounds of 100 users.")] = 100,

@@ -95,6 +95,8 @@ def test_help_says_what_a_command_and_each_of_its_options_are_for(words: tuple[s
         name = max(option.opts, key=len)
         if name != "--help":
             assert name in shown.output or (option.name or "").upper() in shown.output, name
+            lost = [word for word in (getattr(option, "help", None) or "").split() if word not in shown.output]
+            assert not lost, f"{name}: words that the terminal takes for markup"
 
 
 def blocks(language: str) -> str:

@@ -209,12 +209,16 @@ def test_the_live_round_computes_the_pooled_gradient_to_half_a_step(
     world = learning_world
     assert world.services is not None
     set_up(world, monkeypatch, owners_minimum=1, bits=bits, fraction_bits=fraction_bits)
+    pool = world.services.pool
     means: list[dict[str, np.ndarray]] = []
     conclude = NewsSplit.conclude
 
     def overhear(self: NewsSplit, spec: object, total: Aggregate, *rest: object) -> object:
         means.append(total.mean())
-        return conclude(self, spec, total, *rest)  # type: ignore[arg-type]
+        stored = pool.counts()
+        result = conclude(self, spec, total, *rest)  # type: ignore[arg-type]
+        assert pool.counts() == stored, "what a conclusion comes to is written with the round's end, not before"
+        return result
 
     monkeypatch.setattr(NewsSplit, "conclude", overhear)
     # A fresh memory, so that the first moment shows the gradient.

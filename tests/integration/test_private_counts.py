@@ -21,14 +21,16 @@ from backend.db.sessions import reading_session
 from backend.db.tables import NewsRow
 from backend.db.tables_counting import NewsCountRow
 from backend.federation.accounting.account import NoisyOpening, SumNoise, spent_on
+from backend.federation.secagg.errors import SumStageClosed
 from backend.federation.systems import SYSTEMS
 from backend.federation.systems.system import SystemSpec
 from backend.news.item import NewsItem
 from backend.news.pool import NewsPool
 from backend.popularity.store import CountRepository
-from device_app.errors import BackendUnreachable
+from device_app.errors import BackendRefused, BackendUnreachable
 from device_app.settings import PrivacySettings
 from device_app.uplink.server import Uplink
+from device_app.wire.problems import Problem
 from device_app.wire.protections import SecureSum
 from device_app.wire.rounds import RoundStatus
 from tests.doubles.clock import StillClock
@@ -238,6 +240,28 @@ def test_what_was_paid_for_is_never_contributed_again_though_its_round_fails(
     assert cohort.status(2).state == "applied", cohort.status(2).reason
     displays, clicks = cohort.counted(2)
     assert set(displays.values()) == set(clicks.values()) == {0.0}
+
+
+def test_a_device_whose_keys_come_too_late_was_not_needed_and_has_paid_nothing(
+    cohort: Cohort, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cohort.open()
+    closed = SumStageClosed("keys", "shares")
+    problem = Problem(
+        type=f"urn:ownfeed:problem:{closed.code}", title=closed.title, status=closed.status, detail=closed.detail
+    )
+
+    def late(*args: object, **kwargs: object) -> object:
+        raise BackendRefused(problem)
+
+    monkeypatch.setattr(Uplink, "sum_message", late)
+    device = cohort.devices[0]
+    for _ in range(2):
+        device.trainer.step()
+    mine = device.stores.participations.get("round-1")
+    assert mine is not None
+    assert (mine.state, mine.epsilon or 0) == ("not needed", 0)
+    assert "had all its members" in str(mine.detail)
 
 
 def test_a_device_killed_before_it_has_paid_contributes_later(cohort: Cohort, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -49,9 +49,6 @@ class RoundOpener:
         Raises UnknownSystem, RoundImpossible, NothingPublished, RoundsPaused, or RoundUnderWay, also while a round's
         follow-up waits.
         """
-        with reading_session(self._loader.engine) as session:
-            if (waiting := _waiting(session)) is not None:
-                raise RoundUnderWay(f"round-{waiting.after}")
         wanted = self._systems.get(order.system)
         if wanted is not None and wanted.begins_with is not None:
             self._check_possible(self._loader.releases.require_current(), wanted)
@@ -111,6 +108,7 @@ class RoundOpener:
                 raise RoundsPaused
             if others := under_way(session):
                 raise RoundUnderWay(f"round-{others[0].number}")
+            _check_turn(session, follows)
             number = (session.scalar(select(func.max(RoundRow.number))) or 0) + 1
             manifest = RoundManifest(
                 round=f"round-{number}",
@@ -187,6 +185,16 @@ def _waiting(session: Session) -> FollowUpRow | None:
         .where(FollowUpRow.opened.is_(None), FollowUpRow.reason.is_(None))
         .order_by(FollowUpRow.after)
     ).first()
+
+
+def _check_turn(session: Session, follows: int | None) -> None:
+    """Raises RoundUnderWay unless it is this round's turn: the follow-up's that waits, or where none does, any.
+
+    Within the transaction that opens the round: another process may have ordered or opened a follow-up meanwhile.
+    """
+    waiting = _waiting(session)
+    if follows != (None if waiting is None else waiting.after):
+        raise RoundUnderWay(f"round-{follows if waiting is None else waiting.after}")
 
 
 def _check_order(order: RoundRequest) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
 from collections.abc import Collection
 from pathlib import Path
 
 from backend.releases.blobs import digest, write_durably
+
+_log = logging.getLogger(__name__)
 
 
 class UpdateDamaged(ValueError):
@@ -39,15 +42,26 @@ class UpdateStore:
         return content
 
     def discard(self, round_id: str) -> None:
-        """Remove a round's updates: the server keeps no single update longer than it needs."""
-        shutil.rmtree(self._folder / round_id, ignore_errors=True)
+        """Remove a round's updates: the server keeps no single update longer than it needs.
+
+        What can't be removed is an error in the log, with its path; the next start tries again.
+        """
+        _remove(self._folder / round_id)
 
     def sweep(self, keep: Collection[str]) -> None:
         """Remove the updates of every round but those in `keep`, after a crash between the end and the removal."""
         for folder in self._folder.iterdir():
             if folder.name not in keep:
-                shutil.rmtree(folder, ignore_errors=True)
+                _remove(folder)
 
     def _path(self, round_id: str, pseudonym: str, sha256: str) -> Path:
         # The wire's alphabets of both names hold no separators.
         return self._folder / round_id / f"{pseudonym}.{sha256}.safetensors"
+
+
+def _remove(folder: Path) -> None:
+    def tell(_: object, path: str, why: tuple[object, BaseException, object]) -> None:
+        if not isinstance(why[1], FileNotFoundError):  # removed by another process, or never there
+            _log.error("Updates of single users could not be removed: %s (%s)", path, why[1])
+
+    shutil.rmtree(folder, onerror=tell)

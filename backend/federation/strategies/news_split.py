@@ -29,7 +29,7 @@ from backend.federation.split.process import Stepped, step_aside
 from backend.federation.strategies.learned_codebook import turned_memory
 from backend.federation.strategies.news_union import LISTED, ids_blob, opened_ids, read_ids
 from backend.federation.strategies.strategy import Plan, RoundContext, RoundResult
-from backend.news.pool import NewsPool
+from backend.news.pool import NewsPool, write_vectors
 from backend.releases.alignment import ProcrustesAlignment, aligned
 from backend.releases.store import ReleaseDraft
 from device_app.wire.releases import ReleaseManifest
@@ -107,18 +107,19 @@ class NewsSplit:
         ids = read_ids(context.releases.read_blob(manifest.materials[LISTED].sha256))
         scratch = Path(tempfile.mkdtemp(prefix="news-step-", dir=context.data_dir))
         try:
-            made = self._step(context, ids, slopes, news, scratch)
+            made, titles = self._step(context, ids, slopes, news, scratch)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
         cost = SplitCost(len(ids), slopes.shape[1], sum(value.size for value in weights.values()))
         done = made.done
 
-        alignment = self._turn(context, made)
+        alignment = _turn(context, tuple(titles), made)
 
         def draft(before: ReleaseDraft) -> ReleaseDraft:
             return aligned(replace(before, encoder=done.encoder), alignment, context.releases)
 
         def rows(session: Session) -> None:
+            write_vectors(session.connection(), done.encoder, tuple(titles), made.vectors, tuple(titles.values()))
             align_memories(session, spec.name, alignment, context.release, done.encoder)
             # A release that is taken back finds the last encoder's vectors still here.
             session.execute(delete(VectorRow).where(VectorRow.encoder.not_in((context.release.encoder, done.encoder))))
@@ -150,13 +151,13 @@ class NewsSplit:
 
     def _step(
         self, context: RoundContext, ids: tuple[str, ...], slopes: NDArray[np.float64], memory: Memory, scratch: Path
-    ) -> Stepped:
-        pool = NewsPool(context.engine)
-        titles = {row.id: row.title for row in pool.live(context.clock())}
+    ) -> tuple[Stepped, dict[str, str]]:
+        """The step, and the titles by id that its vectors are of, in their order."""
+        titles = {row.id: row.title for row in NewsPool(context.engine).live(context.clock())}
         # News that have left the pool meanwhile can't be read any more: their rows of the gradient are lost.
         here = [row for row, news_id in enumerate(ids) if news_id in titles]
         row_of = {news_id: row for row, news_id in enumerate(titles)}
-        made = step_aside(
+        stepped = step_aside(
             scratch,
             encoder_dir=context.data_dir / "encoder",
             encoder=context.release.encoder,
@@ -168,18 +169,15 @@ class NewsSplit:
             layers=self.layers,
             threads=self.threads,
         )
-        pool.store_vectors(made.done.encoder, list(titles), made.vectors, titles=list(titles.values()))
-        return made
+        return stepped, titles
 
-    def _turn(self, context: RoundContext, made: Stepped) -> ProcrustesAlignment:
-        """Of the space, by the news that have vectors by both encoders."""
-        pool = NewsPool(context.engine)
-        old = dict(zip(*pool.vectors(context.release.encoder), strict=True))
-        new = dict(zip(*pool.vectors(made.done.encoder), strict=True))
-        both = [news_id for news_id in new if news_id in old]
-        return ProcrustesAlignment.between(
-            np.stack([old[each] for each in both]), np.stack([new[each] for each in both])
-        )
+
+def _turn(context: RoundContext, ids: tuple[str, ...], made: Stepped) -> ProcrustesAlignment:
+    """Of the space, by the news that have vectors by both encoders."""
+    old = dict(zip(*NewsPool(context.engine).vectors(context.release.encoder), strict=True))
+    new = dict(zip(ids, made.vectors, strict=True))
+    both = [news_id for news_id in new if news_id in old]
+    return ProcrustesAlignment.between(np.stack([old[each] for each in both]), np.stack([new[each] for each in both]))
 
 
 def align_memories(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
 import time
 from collections.abc import Iterator
 from datetime import timedelta
@@ -9,9 +11,12 @@ from pathlib import Path
 
 import httpx
 import pytest
+from fastapi import FastAPI
 
 import backend.operator
-from backend.operator import Operator, OperatorRefused
+from backend.operator import Operator, OperatorRefused, address_of
+from backend.server import http_server
+from backend.settings import load_settings, url_of
 from device_app.wire.rounds import RoundStatus
 from tests.doubles.clock import StillClock
 from tests.doubles.news import NOW
@@ -117,3 +122,43 @@ def test_a_round_that_never_ends_is_given_up_on(operator: Operator, monkeypatch:
     with pytest.raises(OperatorRefused, match="past its deadline and still open"):
         list(operator.follow(past))
     assert time.monotonic() - started < 5
+
+
+def test_a_server_is_found_by_its_folder_while_it_runs(tmp_path: Path) -> None:
+    settings = load_settings(data_dir=tmp_path, port=0)
+    configured = load_settings(data_dir=tmp_path, port=8499)
+    server = http_server(FastAPI(), settings)
+
+    async def started() -> str:
+        server.config.load()
+        server.lifespan = server.config.lifespan_class(server.config)
+        await server.startup()
+        said = address_of(configured)
+        await server.shutdown()
+        return said
+
+    said = asyncio.run(started())
+    assert re.fullmatch(r"http://127\.0\.0\.1:[1-9]\d+", said)
+    assert said != address_of(load_settings(data_dir=tmp_path / "another", port=8499)) == "http://127.0.0.1:8499"
+    server.forget_address()
+    assert address_of(configured) == "http://127.0.0.1:8499"
+    assert not settings.address_file.exists()
+
+
+def test_the_address_of_another_server_on_the_folder_is_left(tmp_path: Path) -> None:
+    settings = load_settings(data_dir=tmp_path)
+    server = http_server(FastAPI(), settings)
+    server._address = "http://127.0.0.1:1111"
+    settings.address_file.write_text("http://127.0.0.1:2222")
+    server.forget_address()
+    assert address_of(settings) == "http://127.0.0.1:2222"
+    settings.address_file.write_text("no address")
+    assert address_of(settings) == "http://127.0.0.1:8400"
+
+
+@pytest.mark.parametrize(
+    ("host", "url"),
+    [("0.0.0.0", "http://127.0.0.1:80"), ("::", "http://[::1]:80"), ("::1", "http://[::1]:80"), ("h", "http://h:80")],
+)
+def test_an_address_can_be_reached_from_this_machine(host: str, url: str) -> None:
+    assert url_of(host, 80) == url

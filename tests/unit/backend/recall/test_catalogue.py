@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,6 +11,8 @@ import numpy as np
 import pytest
 
 from backend.db.engine import open_engine
+from backend.db.sessions import writing_session
+from backend.db.tables_federation import ReleaseRow
 from backend.errors import CatalogueBehind, ReleaseNotAnswered, ReleaseRetired
 from backend.news.pool import NewsPool
 from backend.recall.catalogue import Catalogue, LiveCatalogue, build_catalogue
@@ -212,6 +215,16 @@ def test_devices_are_told_of_a_new_encoder_when_its_vectors_are_there(settings: 
         assert found is not None
         assert ReleaseManifest.model_validate_json(found.manifest).release == release
     assert store.newest_with("next") is None
+
+
+def test_the_newest_release_of_an_encoder_is_found_however_its_manifest_is_spelt(settings: BackendSettings) -> None:
+    publish(settings)
+    with writing_session(open_engine(settings.database_url)) as session:
+        row = session.get_one(ReleaseRow, 1)
+        row.manifest = json.dumps(json.loads(row.manifest), indent=1)
+    found = ReleaseStore.open(open_engine(settings.database_url), settings).newest_with(ENCODER)
+    assert found is not None
+    assert json.loads(found.manifest)["release"] == "r1"
 
 
 def test_without_a_release_recall_says_so(pool: NewsPool, settings: BackendSettings) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import io
 from datetime import datetime, timedelta
 
+import pytest
 from rich.console import Console
 
 from backend.terminal.round_progress import RoundProgress, watched
+from backend.terminal.rounds import why_failed
 from tests.doubles.secure_round_status import OPENED, status
 
 
@@ -39,7 +41,10 @@ def test_a_round_is_watched_to_its_end_and_its_survivors_are_told() -> None:
     ended = status("applied", survivors=58, uploaded=58, finished_at=OPENED + timedelta(seconds=12))
     assert watched([status("open"), status("unmask"), ended], console) is ended
     assert isinstance(console.file, io.StringIO)
-    assert "58 of 60 in (at least 30), 58 survivors, 0.00 MB, 12.0 s, applied" in console.file.getvalue()
+    console.print("what comes next")
+    last = console.file.getvalue().splitlines()[-2:]
+    assert last[0].endswith("58 of 60 in (at least 30), 58 survivors, 0.00 MB, 12.0 s, applied")
+    assert last[1] == "what comes next", "on a line of its own, also where the output is piped"
 
 
 def test_updates_under_local_noise_have_two_stages() -> None:
@@ -47,3 +52,15 @@ def test_updates_under_local_noise_have_two_stages() -> None:
     watch.seen(status("updates", stages="updates", system="uni_fedrec"), OPENED)
     assert "updates coming in" in drawn(watch, OPENED)
     assert "keys" not in drawn(watch, OPENED)
+
+
+@pytest.mark.parametrize(
+    ("reason", "says", "words"),
+    [
+        (None, None, "the server gives no reason"),
+        ("Too few came.", None, "Too few came."),
+        ("A member lied.", "It is opened again once.", "A member lied. It is opened again once."),
+    ],
+)
+def test_a_failed_round_says_why_and_what_follows(reason: str | None, says: str | None, words: str) -> None:
+    assert why_failed(status("failed", reason=reason, says=says)) == words

@@ -64,6 +64,9 @@ TERMS = Terms(PrivacySettings(), "r1", ("recall",), ("recall",), SHAPES, 1e9, NO
 UPDATE = Update({"g.a": np.zeros(2, np.float32)}, loss=1.0, samples=3)
 RECEIPT = UploadReceipt(round="round-1", sha256="0" * 64, duplicate=False)
 REFUSED = BackendRefused(Problem(type="urn:ownfeed:problem:round-closed", title="Over", status=409, detail="late"))
+COMPLETE = BackendRefused(
+    Problem(type="urn:ownfeed:problem:round-closed", title="Over", status=409, detail="is complete", field="cohort")
+)
 BROKEN = BackendRefused(Problem(type="urn:ownfeed:problem:unexpected", title="Broken", status=500, detail="sorry"))
 GONE = BackendUnreachable("http://backend", "no answer")
 
@@ -143,6 +146,7 @@ def test_a_device_that_may_not_train_asks_for_nothing() -> None:
         (HandIn, GONE, "waiting", "does not answer"),
         (HandIn, BROKEN, "waiting", "sorry"),
         (HandIn, REFUSED, "failed", "late"),
+        (HandIn, COMPLETE, "not needed", "complete"),
     ],
 )
 def test_every_way_out_ends_where_it_should(kind: type[Wish], answer: Reply | Exception, state: str, why: str) -> None:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import threading
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 import backend.federation.rounds.finalising as settlement
+from backend.db.sessions import writing_session
+from backend.db.tables_federation import FollowUpRow, RoundRow
 from backend.federation.errors import (
     IllegalTransition,
     RoundImpossible,
@@ -18,6 +21,7 @@ from backend.federation.errors import (
     UnknownSystem,
 )
 from backend.federation.rounds.coordinator import Coordinator
+from backend.federation.strategies.strategy import RoundRequest
 from backend.federation.systems import SYSTEMS
 from backend.releases.errors import NothingPublished
 from backend.releases.publish import publish_next
@@ -221,3 +225,36 @@ def test_many_threads_join_and_upload_at_once(rig: Rig) -> None:
     assert failures == []
     assert ended is not None
     assert (ended.state, ended.uploaded) == ("applied", 24)
+
+
+def test_a_follow_up_that_is_ordered_while_a_round_is_planned_goes_first(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    coordinator = rig.coordinator()
+    opened(coordinator)
+    coordinator.cancel("round-1")
+    strategy = type(SYSTEMS["uni_fedrec"].strategy)
+    plan = strategy.plan
+
+    def ordered_meanwhile(self: Any, spec: Any, context: Any) -> Any:
+        with writing_session(rig.engine) as session:
+            session.add(FollowUpRow(after=1, order=RoundRequest("uni_fedrec", 3, 2, 60.0).to_json()))
+        return plan(self, spec, context)
+
+    monkeypatch.setattr(strategy, "plan", ordered_meanwhile)
+    with pytest.raises(RoundUnderWay, match="round-1"):
+        opened(coordinator)
+    monkeypatch.undo()
+    waiting = coordinator._opener.open_waiting()
+    assert waiting is not None
+    assert (waiting.round, waiting.state) == ("round-2", "open")
+
+
+def test_words_that_are_longer_than_their_column_are_cut(rig: Rig) -> None:
+    coordinator = rig.coordinator()
+    opened(coordinator)
+    with writing_session(rig.engine) as session:
+        row = session.get_one(RoundRow, 1)
+        row.says, row.reason = "s" * 501, "r" * 500
+    told = coordinator.status("round-1")
+    assert (told.says, told.reason) == ("s" * 499 + "…", "r" * 500)

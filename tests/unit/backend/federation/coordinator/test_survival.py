@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import backend.federation.rounds.finalising as settlement
+from backend.federation.rounds.update_store import UpdateStore
 from device_app.wire.tensors import pack
 from tests.doubles.plain_rounds import Rig, joined, opened, sent, update
 
@@ -150,3 +153,25 @@ def test_an_unforeseen_error_fails_the_round_and_is_raised(rig: Rig, monkeypatch
     with pytest.raises(ZeroDivisionError):
         coordinator.step()
     assert coordinator.status("round-1").reason == "unforeseen: ZeroDivisionError"
+
+
+def test_updates_of_single_users_that_can_not_be_removed_are_an_error_in_the_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = UpdateStore(tmp_path / "updates")
+    store.keep("round-1", "p" * 32, b"an update")
+
+    def refuse(*args: object, **rest: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "unlink", refuse)
+        store.discard("round-1")
+        store.sweep([])
+    assert len([one for one in caplog.records if "could not be removed" in one.getMessage()]) >= 2
+    assert str(tmp_path / "updates" / "round-1") in caplog.text
+    caplog.clear()
+    store.discard("round-1")
+    store.discard("round-1")
+    assert not (tmp_path / "updates" / "round-1").exists()
+    assert not caplog.records

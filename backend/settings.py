@@ -16,6 +16,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from backend.errors import BackendSettingsRefused
 from device_app.settings_file import Renames, SettingsFileRefused, sources
 from device_app.wire.ids import SHORT_RELEASES
+from device_app.wire.releases import RELEASES_ANSWERED
 
 TABLE = "backend"
 RENAMES: Renames = {}
@@ -108,11 +109,12 @@ class BackendSettings(BaseSettings):
         description="One-sided: a release that is no worse is rolled back with a probability of at most 1 less this.",
     )
     releases_answered: int = Field(
-        default=5,
+        default=RELEASES_ANSWERED,
         ge=1,
         le=SHORT_RELEASES,
         description="How many of the last releases recall still answers, since devices swap at their own time. A "
-        "device names one by its number modulo 16, so more can't be told apart.",
+        "device names one by its number modulo 16, so more can't be told apart. Devices learn a change with the next "
+        "release.",
     )
     releases_kept: int = Field(
         default=10,

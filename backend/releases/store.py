@@ -30,7 +30,15 @@ from backend.settings import BackendSettings
 from device_app.wire.chain import ChainedRelease, ReleaseChain, next_head
 from device_app.wire.ids import SHORT_RELEASES, ReleaseId, release_number
 from device_app.wire.offers import SignedOffer, sign_offer
-from device_app.wire.releases import BlobRef, ModelEntry, RecallProtocol, ReleaseManifest, SignedManifest, sign
+from device_app.wire.releases import (
+    RELEASES_ANSWERED,
+    BlobRef,
+    ModelEntry,
+    RecallProtocol,
+    ReleaseManifest,
+    SignedManifest,
+    sign,
+)
 from device_app.wire.rounds import RoundManifest, RoundOffer
 from device_app.wire.tensors import TensorSpec, unpack
 
@@ -112,12 +120,18 @@ class ReleaseStore:
     """
 
     def __init__(
-        self, engine: Engine, blob_dir: Path, signing_key: Ed25519PrivateKey | KeyFile, *, kept: int | None = None
+        self,
+        engine: Engine,
+        blob_dir: Path,
+        signing_key: Ed25519PrivateKey | KeyFile,
+        *,
+        kept: int | None = None,
+        answered: int = RELEASES_ANSWERED,
     ) -> None:
         self._engine = self.engine = engine
         self._blobs = BlobFolder(blob_dir)
         self._key = signing_key
-        self._kept = kept
+        self._kept, self._answered = kept, answered
         self._hashes: dict[int, str] = {}
         self._encoders: dict[int, str] = {}
         self.tidy: Callable[[], object] | None = None
@@ -137,7 +151,8 @@ class ReleaseStore:
     def unchecked(cls, engine: Engine, settings: BackendSettings) -> ReleaseStore:
         """The same without a look at the signing key: for whoever replaces a lost one."""
         key = KeyFile(settings.data_dir / SIGNING_KEY_FILE)
-        return cls(engine, settings.blob_dir, key, kept=max(settings.releases_kept, settings.releases_answered))
+        answered = settings.releases_answered
+        return cls(engine, settings.blob_dir, key, kept=max(settings.releases_kept, answered), answered=answered)
 
     @property
     def key_file(self) -> KeyFile | None:
@@ -281,6 +296,7 @@ class ReleaseStore:
                 previous=None if last is None else f"r{last.number}",
                 created_at=now if last is None else max(now, last.published_at),
                 chain=None if last is None else _head_with(last),
+                releases_answered=self._answered,
                 **{name: getattr(draft, name) for name in draft.__dataclass_fields__},
             )
             signed = sign(manifest, signed_with or self.signing_key(session))

@@ -57,8 +57,6 @@ BUSY = (429, 503)
 BUSY_RETRY_SEC = 5.0
 """Where a backend that has too much to do doesn't say when to come back."""
 _CHANCE = random.SystemRandom()
-RELEASES_ANSWERED = 5
-"""So many releases back the server answers a report, the one in use counted."""
 
 
 class _VectorsComing(Exception):
@@ -264,7 +262,7 @@ class Recall:
         if offered is not None and kept.name == offered.name:
             return models.release, False
         found = self._releases.installed(memo.release)
-        if found is not None and found[1] < RELEASES_ANSWERED and found[0].encoder == models.encoder:
+        if found is not None and found[1] < models.manifest.releases_answered and found[0].encoder == models.encoder:
             return memo.release, False
         return (models.release, True) if offered is not None and kept.carried_to(offered) else None
 

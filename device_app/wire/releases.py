@@ -11,11 +11,13 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from pydantic import AwareDatetime, Field, model_validator
 
-from device_app.wire.ids import Message, ReleaseId, Sha256, ShardName
+from device_app.wire.ids import SHORT_RELEASES, Message, ReleaseId, Sha256, ShardName
 from device_app.wire.recall import CODEBOOK_LIMIT
 
 BLOB_LIMIT_BYTES = 256 * 1024 * 1024
 GROUPS_LIMIT = 64
+RELEASES_ANSWERED = 5
+"""Of a manifest that doesn't say: so many of the last releases recall answers, the newest counted."""
 _LINEAGE = (
     "The blob's hash as it was made first, if it was carried over into the space of another news encoder since: what "
     "is reported by it means the same. None: this is the first."
@@ -172,6 +174,13 @@ class ReleaseManifest(Message):
     chain: Sha256 | None = Field(
         default=None,
         description="Head of the chain of releases before this one (wire.chain); None: the chain begins with it.",
+    )
+    releases_answered: int = Field(
+        default=RELEASES_ANSWERED,
+        ge=1,
+        le=SHORT_RELEASES,
+        exclude_if=RELEASES_ANSWERED.__eq__,  # as before there was this field, so that older devices read it too
+        description="Of how many of the last releases recall answers reports while this is the newest, it counted.",
     )
 
 

@@ -19,7 +19,15 @@ from device_app.wire.news import BodiesAnswer, BodiesRequest, NewsBody
 from device_app.wire.popularity import Popularity
 from device_app.wire.problems import PROBLEM_MEDIA_TYPE, Problem
 from device_app.wire.recall import BasisLaplaceReport, CodeReport, RecallAnswer, RecallRequest
-from device_app.wire.releases import BlobRef, Codebook, ModelEntry, RecallProtocol, ReleaseManifest, sign
+from device_app.wire.releases import (
+    RELEASES_ANSWERED,
+    BlobRef,
+    Codebook,
+    ModelEntry,
+    RecallProtocol,
+    ReleaseManifest,
+    sign,
+)
 from device_app.wire.tensors import pack, quantise
 from tests.doubles.graphs import context_graph, cosine_score_graph, decompose_graph
 from tests.doubles.news import NOW, SyntheticPool, synthetic_pool
@@ -39,6 +47,7 @@ class FakeBackend:
     down: bool = False
     refuse_recall: Problem | None = None
     pool_codes: bool = False
+    releases_answered: int = RELEASES_ANSWERED
     popularity: Popularity | None = None
     key: Ed25519PrivateKey | None = None
     blobs: dict[str, bytes] = field(default_factory=dict)
@@ -92,6 +101,7 @@ class FakeBackend:
             ),
             models=self.models,
             default_ranker="ranker.cosine",
+            releases_answered=self.releases_answered,
         )
         assert self.key is not None
         self.signed = sign(manifest, self.key)

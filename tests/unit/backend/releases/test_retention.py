@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from backend.db.engine import migrate, open_engine
 from backend.db.sessions import reading_session, writing_session
@@ -23,6 +24,7 @@ from backend.releases.publish import publish_changes, roll_back
 from backend.releases.retention import MEMORIES_KEPT, Retention
 from backend.releases.store import ReleaseDraft, ReleaseStore
 from backend.settings import BackendSettings
+from device_app.wire.releases import RELEASES_ANSWERED, ReleaseManifest, sign, verify
 from device_app.wire.tensors import pack
 from tests.doubles.news import NOW
 from tests.doubles.round_rig import hand_made_draft
@@ -115,6 +117,19 @@ def test_disk_use_stays_bounded_over_thirty_rounds_and_a_rollback_still_works(wo
     again = roll_back(world.store, kept[-1].release)
     assert (again.models, again.encoder) == (kept[-1].models, kept[-1].encoder)
     assert world.store.weights(again, "recall"), "its own release names them from now on"
+
+
+def test_a_release_says_how_many_are_answered_and_one_from_before_it_could_says_what_devices_took_for_granted(
+    world: World,
+) -> None:
+    manifest = world.store.require_current()
+    assert manifest.releases_answered == world.settings.releases_answered == 2
+    usual = manifest.model_copy(update={"releases_answered": RELEASES_ANSWERED})
+    assert "releases_answered" not in usual.model_dump_json(), "the very bytes that older devices read and checked"
+    assert ReleaseManifest.model_validate_json(usual.model_dump_json()).releases_answered == 5
+    key = Ed25519PrivateKey.generate()
+    for each in (manifest, usual):
+        assert verify(sign(each, key), key.public_key().public_bytes_raw()) == each
 
 
 def test_a_release_whose_parts_are_gone_says_so_and_offers_no_way_back(world: World) -> None:

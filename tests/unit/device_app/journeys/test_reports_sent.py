@@ -9,11 +9,11 @@ import pytest
 from pydantic import ValidationError
 
 from device_app.feed import recall
-from device_app.feed.recall import RELEASES_ANSWERED
 from device_app.settings import PrivacySettings
 from device_app.wire.news import BodiesRequest
 from device_app.wire.problems import Problem
 from device_app.wire.recall import CodeReport, RecallRequest
+from device_app.wire.releases import RELEASES_ANSWERED
 from tests.doubles.backend import FakeBackend
 from tests.doubles.clock import StillClock
 from tests.doubles.journey import PAPER, TOPIC, Make, click_on, share
@@ -127,6 +127,23 @@ def test_a_code_outlives_more_releases_than_the_server_answers_and_goes_under_th
     sent = [line.words for line in device.privacy(1, "all").log.lines if "report of your interests" in line.words]
     assert all(words.startswith("The same report") for words in sent[:-1]), "not even drawn anew and found again"
     assert device.privacy().budgets[0].lifetime == 4
+
+
+@pytest.mark.parametrize(("answered", "named"), [(RELEASES_ANSWERED, [1]), (2, [1]), (1, [1, 2])])
+def test_a_report_of_an_earlier_release_is_in_use_only_while_the_manifest_says_that_is_answered(
+    make: Make, backend: FakeBackend, clock: StillClock, answered: int, named: list[int]
+) -> None:
+    backend.releases_answered = answered
+    device = make(**PAPER)
+    device.feed()
+    click_on(device, backend, TOPIC, 2, clock)
+    device.feed()
+    backend.publish()
+    assert device.sync()
+    device.feed(refresh=True)
+    bodies = [body for _, path, body in backend.requests if path == "/v1/recall"]
+    assert [RecallRequest.model_validate_json(body).release for body in bodies] == named
+    assert device.privacy().budgets[0].lifetime == pytest.approx(50 * len(named))
 
 
 def test_a_lower_limit_of_a_report_takes_the_old_one_out_of_use_at_once_and_the_way_back_is_free(

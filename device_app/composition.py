@@ -21,6 +21,7 @@ from device_app.feed.model_cache import ModelCache
 from device_app.feed.popular import Popular
 from device_app.feed.preference_reader import PreferenceReader
 from device_app.feed.recall import Recall
+from device_app.feed.report_choice import ReportChoice
 from device_app.feed.serving import Serving
 from device_app.feed.stories import Stories
 from device_app.feed.views import ViewsOfReader
@@ -93,17 +94,20 @@ def build_device(
     recall = Recall(
         uplink,
         bodies,
-        ledger,
-        noise,
-        stores.report_memo,
-        stores.clicks,
-        stores.releases,
-        performance,
-        clock,
-        stores.drawn_reports,
+        ReportChoice(
+            ledger,
+            noise,
+            stores.report_memo,
+            stores.drawn_reports,
+            stores.clicks,
+            stores.releases,
+            performance.recall_limit,
+            clock,
+            stores.pulled_shards.generation,
+            searched.vector,
+        ),
         Broadcast(stores.pool, stores.news),
-        stores.pulled_shards.generation,
-        searched.vector,
+        performance,
     )
     feed_context = FeedContext(
         user_preferences=PreferenceReader(

@@ -19,7 +19,7 @@ NETWORK_PARTS = {"urllib.request", "http.client", "http.server", "asyncio.stream
 MAY_NETWORK = ("uplink", "sync")
 ONLY_NAMES_A_TRANSPORT = "composition.py"
 CHANCE_FOR_PAGE_AND_PAUSES = {
-    "feed/recall.py": "the system's generator, for how long a busy backend is left alone",
+    "feed/recall_answers.py": "the system's generator, for how long a busy backend is left alone",
     "background.py": "the system's generator, for the times of looks",
     "fleet/patience.py": "the system's generator, for how long a busy backend is left alone",
     "composition.py": "the system's generator, for exploration",

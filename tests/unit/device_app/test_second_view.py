@@ -305,7 +305,7 @@ def test_recall_on_this_device_looks_where_both_views_point(make: Make, backend:
         device.feed(refresh=True)
         reading = device.parts.serving.feed_context.user_preferences.reading(backend.encoder).active
         models = device.parts.serving.models()
-        reader = found._reader(models, np.stack([click.vector for click in reading]))
+        reader = found._reports.reader(models, np.stack([click.vector for click in reading]))
         nearest = found.broadcast.find(reader.vector, 60, backend.encoder)
         return float(np.mean([card.topic == WANTED for card in nearest.cards]))
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from device_app.feed import recall
+from device_app.feed import recall_answers
 from device_app.settings import PrivacySettings
 from device_app.wire.news import BodiesRequest
 from device_app.wire.problems import Problem
@@ -217,7 +217,7 @@ def test_a_backend_with_too_much_to_do_costs_neither_the_last_feed_nor_a_report(
     make: Make, backend: FakeBackend, clock: StillClock, status: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     device, now = make(), SimpleNamespace(sec=1_000.0)
-    monkeypatch.setattr(recall, "time", SimpleNamespace(monotonic=lambda: now.sec))
+    monkeypatch.setattr(recall_answers, "time", SimpleNamespace(monotonic=lambda: now.sec))
     before = device.feed()
     backend.refuse_recall = Problem(type="urn:x", title="Too much", status=status, detail="come later")
     click_on(device, backend, TOPIC, 3, clock)
@@ -228,7 +228,7 @@ def test_a_backend_with_too_much_to_do_costs_neither_the_last_feed_nor_a_report(
     spent = device.privacy().budgets[0].spent_today
     device.feed(refresh=True)
     assert backend.paths().count("/v1/recall") == 1, "asked to wait, it waits"
-    backend.refuse_recall, now.sec = None, now.sec + 2 * recall.BUSY_RETRY_SEC
+    backend.refuse_recall, now.sec = None, now.sec + 2 * recall_answers.BUSY_RETRY_SEC
     feed = device.feed(refresh=True)
     assert feed.mode == "personal"
     asked = [body for _, path, body in backend.requests if path == "/v1/recall"]

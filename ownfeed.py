@@ -1,6 +1,7 @@
-"""The command `ownfeed`: the front door. Each command imports what it needs when it runs.
+"""The command `ownfeed`. Each of its commands imports what it needs when it runs.
 
-A command here is its options and one call; the laboratory's own are in `experiments/commands`.
+A command is its options and one call; those of rounds, keys and sources are in `backend/terminal`, the laboratory's in
+`experiments/commands`.
 
 Exit codes: 0 done; 1 refused or failed, with one line on standard error; 2 wrong usage; 130 interrupted.
 """
@@ -12,18 +13,19 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 from backend.news.sources import SOURCES
-from backend.terminal.source_commands import AsJson, BackendDir, add_source_commands
+from backend.terminal.key_commands import keys_app
+from backend.terminal.options import BackendDir, BackendUrl, chosen, says
+from backend.terminal.round_commands import round_, rounds_app
+from backend.terminal.source_commands import add_source_commands
 from experiments.commands.bench import bench
 from experiments.commands.evaluate import evaluate_app
 
 if TYPE_CHECKING:
-    from backend.operator import Operator
     from device_app.settings import DeviceSettings
 
 app = typer.Typer(
@@ -34,29 +36,13 @@ app = typer.Typer(
 )
 ingest_app = typer.Typer(help="Bring news into the backend's pool. Repeating it changes nothing.", no_args_is_help=True)
 app.add_typer(ingest_app, name="ingest")
-rounds_app = typer.Typer(help="List, cancel, pause and schedule training rounds.", no_args_is_help=True)
 app.add_typer(evaluate_app, name="evaluate")
 app.add_typer(rounds_app, name="rounds")
-keys_app = typer.Typer(help="Show and rotate the key that releases are signed with.", no_args_is_help=True)
 app.add_typer(keys_app, name="keys")
 
-says = Console(stderr=True, highlight=False, soft_wrap=True)
 
 DeviceDir = Annotated[
     Path | None, typer.Option("--data-dir", help="Where profiles live; from the settings by default.")
-]
-CohortMinimum = Annotated[
-    int | None,
-    typer.Option(
-        min=1, help="Below this a round fails, and nothing is opened. By default 10, or all of a smaller cohort."
-    ),
-]
-BackendUrl = Annotated[
-    str | None,
-    typer.Option(
-        "--backend",
-        help="The backend's address; by default where the server of the folder listens, else from the settings.",
-    ),
 ]
 
 
@@ -213,36 +199,7 @@ def fleet(
     run_fleet(settings, devices=devices, replay=replay, seed=seed, rounds=rounds, console=says, faults=faults)
 
 
-@app.command("round")
-def round_(
-    system: Annotated[
-        str,
-        typer.Option(help="What to do, and how: small_ranker_secure, uni_fedrec (recall), efficient_fedrec, ..."),
-    ] = "small_ranker_secure",
-    cohort: Annotated[int, typer.Option(min=1, help="Updates wanted; the round closes when it has them.")] = 60,
-    cohort_minimum: CohortMinimum = None,
-    seconds: Annotated[float, typer.Option(min=1, help="Deadline.")] = 60.0,
-    watch: Annotated[
-        bool, typer.Option("--watch", help="Show stages, survivors, bytes and seconds as they come.")
-    ] = False,
-    backend: BackendUrl = None,
-    data_dir: BackendDir = None,
-    as_json: AsJson = False,
-) -> None:
-    """Open one training round and follow it, and what it orders, until the last has ended."""
-    from backend.terminal.rounds import follow_all
-
-    asked = operator(backend, data_dir)
-    opened = asked.open_round(
-        system,
-        cohort=cohort,
-        cohort_minimum=None if cohort_minimum is None else min(cohort_minimum, cohort),
-        seconds=seconds,
-    )
-    if not follow_all(asked, opened, watch=watch, as_json=as_json, console=says):
-        raise typer.Exit(1)
-
-
+app.command("round")(round_)
 app.command()(bench)
 
 
@@ -255,117 +212,6 @@ def ingest() -> None:
 
 
 add_source_commands(ingest_app, SOURCES)
-
-
-@rounds_app.command("list")
-def list_(backend: BackendUrl = None, data_dir: BackendDir = None, as_json: AsJson = False) -> None:
-    """The last hundred rounds, newest first, and the timetable."""
-    from backend.terminal.schedule import show_rounds
-
-    show_rounds(operator(backend, data_dir), as_json, says)
-
-
-@rounds_app.command()
-def pause(backend: BackendUrl = None, data_dir: BackendDir = None, as_json: AsJson = False) -> None:
-    """Open no round and give no places until `resume`. Devices that have their places go on."""
-    from backend.terminal.schedule import show_timings
-
-    show_timings(operator(backend, data_dir).pause(), as_json, says)
-
-
-@rounds_app.command()
-def resume(backend: BackendUrl = None, data_dir: BackendDir = None, as_json: AsJson = False) -> None:
-    """Go on; what waited opens at once."""
-    from backend.terminal.schedule import show_timings
-
-    show_timings(operator(backend, data_dir).resume(), as_json, says)
-
-
-@rounds_app.command()
-def cancel(
-    round_id: Annotated[str, typer.Argument(help="Of a round under way: round-12.")],
-    backend: BackendUrl = None,
-    data_dir: BackendDir = None,
-    as_json: AsJson = False,
-) -> None:
-    """End a round under way; its updates are thrown away, and nothing is opened."""
-    from backend.terminal.schedule import show_cancelled
-
-    show_cancelled(operator(backend, data_dir).cancel(round_id), as_json, says)
-
-
-@rounds_app.command()
-def schedule(
-    every: Annotated[float | None, typer.Option(help="Minutes from one round to the next.")] = None,
-    waiting: Annotated[int | None, typer.Option(help="Devices that must be waiting.")] = None,
-    system: Annotated[str, typer.Option(help="What to do, and how.")] = "small_ranker_secure",
-    cohort: Annotated[int, typer.Option(min=1, help="Updates wanted.")] = 60,
-    cohort_minimum: CohortMinimum = None,
-    seconds: Annotated[float, typer.Option(min=1, help="Deadline of each round.")] = 60.0,
-    backend: BackendUrl = None,
-    data_dir: BackendDir = None,
-    as_json: AsJson = False,
-) -> None:
-    """Open rounds every so many minutes, or when so many devices wait; with both, when both are true."""
-    from backend.terminal.schedule import show_timings
-
-    timings = operator(backend, data_dir).schedule(
-        system,
-        cohort=cohort,
-        cohort_minimum=None if cohort_minimum is None else min(cohort_minimum, cohort),
-        seconds=seconds,
-        every_minutes=every,
-        waiting=waiting,
-    )
-    show_timings(timings, as_json, says)
-
-
-@rounds_app.command()
-def unschedule(backend: BackendUrl = None, data_dir: BackendDir = None, as_json: AsJson = False) -> None:
-    """Open no round by itself any more."""
-    from backend.terminal.schedule import show_timings
-
-    show_timings(operator(backend, data_dir).unschedule(), as_json, says)
-
-
-@keys_app.command("show")
-def show_key(data_dir: BackendDir = None, as_json: AsJson = False) -> None:
-    """The public key that readers can set as `backend_key`, its fingerprint, and the file to back up."""
-    from backend.settings import load_settings
-    from backend.terminal.keys import show
-
-    show(load_settings(**chosen(data_dir=data_dir)), as_json)
-
-
-@keys_app.command("rotate")
-def rotate_key(
-    without_old_key: Annotated[
-        bool,
-        typer.Option("--without-old-key", help="The old key is lost: every reader has to set backend_key by hand."),
-    ] = False,
-    data_dir: BackendDir = None,
-    as_json: AsJson = False,
-) -> None:
-    """Sign with a new key from now on. The old one vouches for it, so devices follow by themselves."""
-    from backend.settings import load_settings
-    from backend.terminal.keys import rotate
-
-    settings = load_settings(**chosen(data_dir=data_dir))
-    rotate(settings, without_old_key=without_old_key, as_json=as_json, console=says)
-
-
-def operator(backend: str | None, data_dir: Path | None) -> Operator:
-    """The operator of a backend: at its address, by default where the server of its folder listens; with its token."""
-    from backend.operator import Operator, address_of
-    from backend.settings import load_settings
-
-    settings = load_settings(**chosen(data_dir=data_dir))
-    return Operator(backend or address_of(settings), settings.admin_token_file)
-
-
-def chosen(**options: Any) -> dict[str, Any]:
-    """The options that were given; the rest is left to the settings."""
-    return {name: value for name, value in options.items() if value is not None}
 
 
 def tell_tightened(changed: int, folder: Path) -> None:

@@ -5,17 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, fields
 from inspect import Parameter, Signature
-from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 
 from backend.news.sources.source import NewsSource, SourceOption
-
-AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON on standard output.")]
-BackendDir = Annotated[
-    Path | None, typer.Option("--data-dir", help="The backend's folder; from the settings by default.")
-]
+from backend.terminal.options import AsJson, BackendDir
 
 
 def add_source_commands(app: typer.Typer, sources: Mapping[str, type[NewsSource]]) -> None:

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 M = TypeVar("M")
 
 JSON = "application/json"
+OCTETS = "application/octet-stream"
 SAFETENSORS = "application/vnd.safetensors"
 _TOKEN = object()
 

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from pydantic import BaseModel
 
 from device_app.errors import SumAborted
-from device_app.privacy.sealed import JSON, Charge, Sealed, close, digest, json_payload
+from device_app.privacy.sealed import JSON, OCTETS, Charge, Sealed, close, digest, json_payload
 from device_app.privacy.sum_state import HeldShares, SumState
 from device_app.wire.masks import SEED_BYTES, masked_bytes
 from device_app.wire.neighbourhood import choose_neighbourhood
@@ -49,8 +49,6 @@ from device_app.wire.secagg import (
     required_threshold,
 )
 from device_app.wire.shamir import SharingError, split_bytes
-
-OCTETS = "application/octet-stream"
 
 Reply = Roster | Shares | Sharers | Survivors | Agreements | None
 R = TypeVar("R", Roster, Shares, Sharers, Survivors, Agreements)

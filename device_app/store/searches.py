@@ -125,11 +125,6 @@ class Searches:
                 (meaning.kind, meaning.name, meaning.encoder, blob, to_us(meaning.made_at)),
             )
 
-    def drop_meaning(self, kind: MeaningKind, name: str) -> None:
-        """Forget a vector."""
-        with self._database.transaction():
-            self._database.write("DELETE FROM meaning WHERE kind = ? AND name = ?", (kind, name))
-
     def meanings(self, encoder: str) -> Mapping[tuple[str, str], SearchVector]:
         """Vectors by this encoder, by kind and name."""
         found = self._database.rows(

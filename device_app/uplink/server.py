@@ -30,7 +30,6 @@ ANSWERS: dict[SumStage, type[Roster] | type[Shares] | type[Sharers] | type[Survi
     "masked": Survivors,
     "agree": Agreements,
 }
-PURPOSES = ("recall", "bodies", "training", "progress", "sync")
 
 
 class Uplink:

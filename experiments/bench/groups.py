@@ -16,7 +16,7 @@ from rich.console import Console
 
 from backend.db.engine import open_engine
 from backend.federation.systems.finding import FINDING, FINDING_EXACT
-from backend.federation.systems.small_ranker_secure import SMALL_RANKER_EXACT, SMALL_RANKER_SECURE
+from backend.federation.systems.small_ranker import SMALL_RANKER_EXACT, SMALL_RANKER_SECURE
 from backend.releases.store import ReleaseStore
 from experiments.bench.newspaper import prepared_newspaper
 from experiments.bench.quality import pool_of

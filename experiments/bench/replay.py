@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from backend.federation.systems.finding import FINDING, FINDING_EXACT
-from backend.federation.systems.small_ranker_secure import SMALL_RANKER_EXACT, SMALL_RANKER_SECURE
+from backend.federation.systems.small_ranker import SMALL_RANKER_EXACT, SMALL_RANKER_SECURE
 from experiments.bench.table import Cell, Table
 from experiments.datasets.mind import FOLDER, load_mind
 from experiments.finding.live import CONTESTANT, LiveRounds

@@ -23,7 +23,7 @@ from backend.federation.strategies.fedavg import FedAvg
 from backend.federation.strategies.release_gate import ReleaseGate, judge_sums
 from backend.federation.strategies.robust_mean import MedianOfSums
 from backend.federation.systems.release_gate import RELEASE_GATE
-from backend.federation.systems.small_ranker_secure import SMALL_RANKER_SECURE
+from backend.federation.systems.small_ranker import SMALL_RANKER_SECURE
 from device_app.ranking.features import FEATURES
 from device_app.training.gradients import OnnxGradients
 from device_app.training.tasks.full_gradient import FullGradientTask

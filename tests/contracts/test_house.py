@@ -24,6 +24,8 @@ MACHINE_PATHS = re.compile(
 PACKAGE_HOSTS = re.compile(r"https?://([\w.-]*(?:pypi|registry|artifactor|nexus|jfrog|mirror|proxy)[\w.-]*)", re.I)
 PUBLIC_HOSTS = {"pypi.org", "registry.npmjs.org"}
 FENCE = "`" * 3
+FOLDER_OF_0_1_0 = "tests/integration/data/ownfeed-0.1.0.tar.xz"
+"""Data folders as version 0.1.0 wrote them: generated news, made-up readers."""
 
 
 def tracked() -> list[Path]:
@@ -54,7 +56,7 @@ def test_the_searches_find_what_they_are_for() -> None:
 def test_no_tracked_file_is_data_or_a_secret() -> None:
     for file in tracked():
         name = file.relative_to(ROOT).as_posix()
-        assert file.stat().st_size < 400_000, name
+        assert file.stat().st_size < 400_000 or name == FOLDER_OF_0_1_0, name
         assert file.suffix not in (".tsv", ".sqlite", ".db", ".onnx", ".safetensors", ".token", ".pem", ".key"), name
 
 

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ComplaintVerdict:
     """Of complaints. left_out: the sum goes on without these; liars: who of them is known to have lied."""
 
     left_out: frozenset[int] = frozenset()
     liars: frozenset[int] = frozenset()
 
 
-def judge(complaints: Mapping[int, Collection[int]], limit: int) -> Verdict:
+def judge(complaints: Mapping[int, Collection[int]], limit: int) -> ComplaintVerdict:
     """Leave out a set after which no two members are at odds.
 
     Who is at odds with more than `limit` others, by complaining of them or by being complained of, is left out alone
@@ -54,4 +54,4 @@ def judge(complaints: Mapping[int, Collection[int]], limit: int) -> Verdict:
         # Who didn't answer is out, so a complaint of it needs no second.
         if not gone & {one, other} and one in complaints and other in complaints:
             gone |= {one, other}
-    return Verdict(frozenset(gone), frozenset(named) if len(named) <= limit else frozenset())
+    return ComplaintVerdict(frozenset(gone), frozenset(named) if len(named) <= limit else frozenset())

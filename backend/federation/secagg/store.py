@@ -40,8 +40,7 @@ from device_app.wire.secagg import (
 )
 
 CHUNK_BYTES = 64 * 1024
-TERMS_KEPT = 16
-"""Of sums that were asked for last; one or two are under way."""
+TERMS_KEPT = 16  # of sums that were asked for last; one or two are under way
 T = TypeVar("T")
 Note = Callable[[Session], None]
 
@@ -372,9 +371,8 @@ class SecureSumStore:
 
     def _take(self, name: str, pseudonym: str, take: Callable[[SecureSumServer], bool], note: Note) -> bool:
         with self._turn(name, pseudonym) as (session, one):
-            if again := take(one):
-                return again
-            note(session)
+            if not (again := take(one)):
+                note(session)
             return again
 
     @contextmanager
@@ -388,8 +386,7 @@ class SecureSumStore:
             self._stored.write(session, mine, with_total=with_total)
 
     def sweep(self) -> None:
-        """Remove what a kill left behind: sums that have ended, and from an hour ago or earlier uploads that broke off
-        and sums that no row names."""
+        """Remove what a kill left behind: ended sums, and after an hour broken uploads and sums without a row."""
         self._stored.sweep()
 
 
@@ -400,5 +397,4 @@ def _parts_due(one: SecureSumServer) -> int:
 
 def _chunks(path: Path) -> Iterator[bytes]:
     with path.open("rb") as file:
-        while chunk := file.read(CHUNK_BYTES):
-            yield chunk
+        yield from iter(lambda: file.read(CHUNK_BYTES), b"")

@@ -1,4 +1,4 @@
-"""The systems this server can run, by name. A new one is a file beside this and a line here."""
+"""The systems this server can run, by name. A new one is a file beside this, or a value in one, and a line here."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ from backend.federation.systems.codebook import CODEBOOK, CODEBOOK_EXACT
 from backend.federation.systems.efficient_fedrec import EFFICIENT_FEDREC, EFFICIENT_FEDREC_NOISY
 from backend.federation.systems.fednewsrec import FEDNEWSREC
 from backend.federation.systems.finding import FINDING, FINDING_EXACT, PROTOTYPES
-from backend.federation.systems.lstur import LSTUR
 from backend.federation.systems.multi_view import FL_DSSM, MULTI_VIEW
-from backend.federation.systems.naml import NAML
 from backend.federation.systems.news_union import NEWS_UNION, NEWS_UNION_NOISY
-from backend.federation.systems.nrms import NRMS
+from backend.federation.systems.nrms_naml_lstur import LSTUR, NAML, NRMS
 from backend.federation.systems.private_counts import (
     PRIVATE_COUNTS,
     PRIVATE_COUNTS_EXACT,
@@ -18,9 +16,13 @@ from backend.federation.systems.private_counts import (
     PRIVATE_COUNTS_LOCAL,
 )
 from backend.federation.systems.release_gate import RELEASE_GATE
-from backend.federation.systems.small_ranker import SMALL_RANKER
-from backend.federation.systems.small_ranker_robust import SMALL_RANKER_MEDIAN, SMALL_RANKER_TRIMMED
-from backend.federation.systems.small_ranker_secure import SMALL_RANKER_EXACT, SMALL_RANKER_SECURE
+from backend.federation.systems.small_ranker import (
+    SMALL_RANKER,
+    SMALL_RANKER_EXACT,
+    SMALL_RANKER_MEDIAN,
+    SMALL_RANKER_SECURE,
+    SMALL_RANKER_TRIMMED,
+)
 from backend.federation.systems.system import SystemSpec
 from backend.federation.systems.uni_fedrec import UNI_FEDREC
 

@@ -15,7 +15,7 @@ from backend.news.item import NewsItem
 from backend.news.report import Rejection, rejection
 from backend.news.sources.lines import open_source, read_lines
 from backend.news.sources.links import canonical
-from backend.news.sources.source import Feed, SourceOption
+from backend.news.sources.source import FeedLocation, SourceOption
 from backend.news.sources.text import one_line, paragraphs
 
 ONE_LINE_FIELDS = ("title", "abstract", "publisher", "section", "topic", "story")
@@ -36,7 +36,7 @@ class JsonLinesSource:
         return f"{self.name} {self.file.name}"[:200]
 
     @property
-    def feed(self) -> Feed | None:
+    def feed(self) -> FeedLocation | None:
         """A file is read once."""
         return None
 

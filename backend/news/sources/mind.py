@@ -17,7 +17,7 @@ from backend.news.item import NewsItem
 from backend.news.report import Rejection, rejection
 from backend.news.sources.lines import open_source, read_lines
 from backend.news.sources.links import canonical
-from backend.news.sources.source import Feed, SourceOption
+from backend.news.sources.source import FeedLocation, SourceOption
 from backend.news.sources.text import one_line
 
 COLUMNS = 8
@@ -41,7 +41,7 @@ class MindSource:
         return f"{self.name} {self.file.name}"[:200]
 
     @property
-    def feed(self) -> Feed | None:
+    def feed(self) -> FeedLocation | None:
         """A file is read once."""
         return None
 

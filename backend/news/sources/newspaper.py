@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 
 from backend.news.errors import NewsError
 from backend.news.item import NewsItem
-from backend.news.sources.source import Feed, SourceOption
+from backend.news.sources.source import FeedLocation, SourceOption
 
 
 class NewspaperDry(NewsError):
@@ -56,7 +56,7 @@ class NewspaperSource:
         return self.name
 
     @property
-    def feed(self) -> Feed | None:
+    def feed(self) -> FeedLocation | None:
         """An edition is written once."""
         return None
 

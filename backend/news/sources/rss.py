@@ -19,7 +19,7 @@ from backend.news.sources.addresses import Network, networks
 from backend.news.sources.download import Document, fetch
 from backend.news.sources.feed_parser import ENTRIES_LIMIT, FeedRefused, ParsedFeed, parse
 from backend.news.sources.links import canonical, news_id
-from backend.news.sources.source import Feed, SourceOption
+from backend.news.sources.source import FeedLocation, SourceOption
 from backend.news.sources.text import one_line, paragraphs, plain, shortened
 
 ABSTRACT_CHARS = 600
@@ -55,9 +55,9 @@ class RssSource:
         return self.location[:200]
 
     @property
-    def feed(self) -> Feed | None:
+    def feed(self) -> FeedLocation | None:
         """Itself."""
-        return Feed(self.location, self.allow_network)
+        return FeedLocation(self.location, self.allow_network)
 
     def read(self, now: datetime) -> Iterator[NewsItem | Rejection]:
         """Its entries, as they stand now."""

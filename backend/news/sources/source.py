@@ -27,7 +27,7 @@ class SourceOption:
     many: bool = False
 
 
-class Feed(NamedTuple):
+class FeedLocation(NamedTuple):
     """A source that changes at its own address: asked for conditionally, and refreshed by the server from then on.
 
     networks: '10.1.0.0/16' and the like, not public and allowed for this read, in the place of those of the settings.
@@ -52,7 +52,7 @@ class NewsSource(Protocol):
         ...
 
     @property
-    def feed(self) -> Feed | None:
+    def feed(self) -> FeedLocation | None:
         """The feed that it is, or None where what is read once doesn't change."""
         ...
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -72,8 +72,3 @@ class LocalViews:
         if not found:
             raise NotEligible("none of its views has anything to learn from.")
         return found
-
-
-def default_list_items(ids: Sequence[str], vectors: NDArray[np.float32]) -> Items:
-    """The item set of a default list."""
-    return tuple(ids), np.ascontiguousarray(vectors, dtype=np.float32)

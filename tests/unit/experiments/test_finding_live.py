@@ -11,8 +11,7 @@ from backend.federation.grouping.personalisation import Constant
 from backend.federation.optimizers import Sgd
 from backend.federation.strategies.grouped import Grouped
 from backend.federation.systems.finding import FINDING_EXACT, PROTOTYPES
-from backend.federation.systems.small_ranker import SMALL_RANKER
-from backend.federation.systems.small_ranker_secure import SMALL_RANKER_EXACT
+from backend.federation.systems.small_ranker import SMALL_RANKER, SMALL_RANKER_EXACT
 from backend.federation.systems.system import SystemSpec
 from device_app.ranking.features import FEATURES
 from device_app.wire.protections import SecureSum

@@ -8,7 +8,7 @@ from itertools import combinations
 
 import pytest
 
-from backend.federation.secagg.complaints import Verdict, judge
+from backend.federation.secagg.complaints import ComplaintVerdict, judge
 from backend.federation.secagg.errors import SumFailed, SumMessageConflict, SumMessageRefused, SumStageClosed
 from backend.federation.secagg.record import SumRecord
 from backend.federation.secagg.secure_sum import SecureSumServer
@@ -23,22 +23,22 @@ def heard(members: int, **accused: Collection[int]) -> dict[int, tuple[int, ...]
 
 
 def test_of_one_who_complains_of_one_neither_is_believed() -> None:
-    assert judge(heard(10, of_3=[7]), 1) == Verdict(frozenset({3, 7}))
+    assert judge(heard(10, of_3=[7]), 1) == ComplaintVerdict(frozenset({3, 7}))
 
 
 def test_who_is_complained_of_by_more_than_the_limit_is_left_out_alone_and_has_lied() -> None:
-    assert judge(heard(10, of_3=[7], of_4=[7]), 1) == Verdict(frozenset({7}), frozenset({7}))
-    assert judge(heard(20, of_3=[7], of_4=[7]), 2) == Verdict(frozenset({3, 7})), "two may be liars together"
+    assert judge(heard(10, of_3=[7], of_4=[7]), 1) == ComplaintVerdict(frozenset({7}), frozenset({7}))
+    assert judge(heard(20, of_3=[7], of_4=[7]), 2) == ComplaintVerdict(frozenset({3, 7})), "two may be liars together"
 
 
 def test_who_complains_of_more_than_the_limit_is_left_out_alone_and_has_lied() -> None:
-    assert judge(heard(10, of_3=[1, 2, 4]), 1) == Verdict(frozenset({3}), frozenset({3}))
+    assert judge(heard(10, of_3=[1, 2, 4]), 1) == ComplaintVerdict(frozenset({3}), frozenset({3}))
 
 
 def test_a_complaint_of_who_has_vanished_costs_nobody_anything() -> None:
     said = heard(10, of_3=[7])
     del said[7]
-    assert judge(said, 1) == Verdict()
+    assert judge(said, 1) == ComplaintVerdict()
 
 
 def test_where_more_than_the_limit_must_have_lied_nobody_is_named() -> None:
@@ -49,11 +49,11 @@ def test_where_more_than_the_limit_must_have_lied_nobody_is_named() -> None:
 
 def test_more_senders_of_bad_boxes_than_the_limit_take_no_honest_member_with_them() -> None:
     said = dict.fromkeys(range(4, 13), (1, 2, 3)) | {1: (), 2: (), 3: ()}
-    assert judge(said, 1) == Verdict(frozenset({1, 2, 3}))
+    assert judge(said, 1) == ComplaintVerdict(frozenset({1, 2, 3}))
 
 
 def test_no_complaint_leaves_nobody_out() -> None:
-    assert judge(heard(5), 1) == judge({}, 1) == Verdict()
+    assert judge(heard(5), 1) == judge({}, 1) == ComplaintVerdict()
 
 
 LIES: Mapping[str, Callable[[int, int, set[int]], set[tuple[int, int]]]] = {

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from backend.federation.systems.release_gate import RELEASE_GATE
-from backend.federation.systems.small_ranker_secure import SMALL_RANKER_SECURE
+from backend.federation.systems.small_ranker import SMALL_RANKER_SECURE
 from backend.federation.systems.system import SystemSpec
 from device_app.errors import BudgetSpent
 from device_app.privacy.budget import Ledger

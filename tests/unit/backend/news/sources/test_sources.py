@@ -18,7 +18,7 @@ from backend.news.item import NewsItem
 from backend.news.report import Rejection
 from backend.news.sources import SOURCES
 from backend.news.sources.rss import RssSource
-from backend.news.sources.source import Feed, NewsSource, SourceOption
+from backend.news.sources.source import FeedLocation, NewsSource, SourceOption
 from backend.terminal.source_commands import add_source_commands
 
 
@@ -38,7 +38,7 @@ class ToySource:
         return f"toy {self.word}"
 
     @property
-    def feed(self) -> Feed | None:
+    def feed(self) -> FeedLocation | None:
         return None
 
     def read(self, now: datetime) -> Iterator[NewsItem | Rejection]:

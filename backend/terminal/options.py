@@ -1,0 +1,40 @@
+"""What the commands of the terminal share: where they print, the options of a backend, and its operator."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+if TYPE_CHECKING:
+    from backend.operator import Operator
+
+says = Console(stderr=True, highlight=False, soft_wrap=True)
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON on standard output.")]
+BackendDir = Annotated[
+    Path | None, typer.Option("--data-dir", help="The backend's folder; from the settings by default.")
+]
+BackendUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--backend",
+        help="The backend's address; by default where the server of the folder listens, else from the settings.",
+    ),
+]
+
+
+def operator(backend: str | None, data_dir: Path | None) -> Operator:
+    """The operator of a backend: at its address, by default where the server of its folder listens; with its token."""
+    from backend.operator import Operator, address_of
+    from backend.settings import load_settings
+
+    settings = load_settings(**chosen(data_dir=data_dir))
+    return Operator(backend or address_of(settings), settings.admin_token_file)
+
+
+def chosen(**options: Any) -> dict[str, Any]:
+    """The options that were given; the rest is left to the settings."""
+    return {name: value for name, value in options.items() if value is not None}

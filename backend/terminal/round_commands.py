@@ -1,0 +1,117 @@
+"""The commands `ownfeed round` and `ownfeed rounds`: options and one call each, which imports what it needs."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from backend.terminal.options import AsJson, BackendDir, BackendUrl, operator, says
+
+rounds_app = typer.Typer(help="List, cancel, pause and schedule training rounds.", no_args_is_help=True)
+CohortMinimum = Annotated[
+    int | None,
+    typer.Option(
+        min=1, help="Below this a round fails, and nothing is opened. By default 10, or all of a smaller cohort."
+    ),
+]
+
+
+def round_(
+    system: Annotated[
+        str,
+        typer.Option(help="What to do, and how: small_ranker_secure, uni_fedrec (recall), efficient_fedrec, ..."),
+    ] = "small_ranker_secure",
+    cohort: Annotated[int, typer.Option(min=1, help="Updates wanted; the round closes when it has them.")] = 60,
+    cohort_minimum: CohortMinimum = None,
+    seconds: Annotated[float, typer.Option(min=1, help="Deadline.")] = 60.0,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Show stages, survivors, bytes and seconds as they come.")
+    ] = False,
+    backend: BackendUrl = None,
+    data_dir: BackendDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Open one training round and follow it, and what it orders, until the last has ended."""
+    from backend.terminal.rounds import follow_all
+
+    asked = operator(backend, data_dir)
+    opened = asked.open_round(
+        system,
+        cohort=cohort,
+        cohort_minimum=None if cohort_minimum is None else min(cohort_minimum, cohort),
+        seconds=seconds,
+    )
+    if not follow_all(asked, opened, watch=watch, as_json=as_json, console=says):
+        raise typer.Exit(1)
+
+
+@rounds_app.command("list")
+def list_(backend: BackendUrl = None, data_dir: BackendDir = None, as_json: AsJson = False) -> None:
+    """The last hundred rounds, newest first, and the timetable."""
+    from backend.terminal.schedule import show_rounds
+
+    show_rounds(operator(backend, data_dir), as_json, says)
+
+
+@rounds_app.command()
+def pause(backend: BackendUrl = None, data_dir: BackendDir = None, as_json: AsJson = False) -> None:
+    """Open no round and give no places until `resume`. Devices that have their places go on."""
+    from backend.terminal.schedule import show_timings
+
+    show_timings(operator(backend, data_dir).pause(), as_json, says)
+
+
+@rounds_app.command()
+def resume(backend: BackendUrl = None, data_dir: BackendDir = None, as_json: AsJson = False) -> None:
+    """Go on; what waited opens at once."""
+    from backend.terminal.schedule import show_timings
+
+    show_timings(operator(backend, data_dir).resume(), as_json, says)
+
+
+@rounds_app.command()
+def cancel(
+    round_id: Annotated[str, typer.Argument(help="Of a round under way: round-12.")],
+    backend: BackendUrl = None,
+    data_dir: BackendDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """End a round under way; its updates are thrown away, and nothing is opened."""
+    from backend.terminal.schedule import show_cancelled
+
+    show_cancelled(operator(backend, data_dir).cancel(round_id), as_json, says)
+
+
+@rounds_app.command()
+def schedule(
+    every: Annotated[float | None, typer.Option(help="Minutes from one round to the next.")] = None,
+    waiting: Annotated[int | None, typer.Option(help="Devices that must be waiting.")] = None,
+    system: Annotated[str, typer.Option(help="What to do, and how.")] = "small_ranker_secure",
+    cohort: Annotated[int, typer.Option(min=1, help="Updates wanted.")] = 60,
+    cohort_minimum: CohortMinimum = None,
+    seconds: Annotated[float, typer.Option(min=1, help="Deadline of each round.")] = 60.0,
+    backend: BackendUrl = None,
+    data_dir: BackendDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Open rounds every so many minutes, or when so many devices wait; with both, when both are true."""
+    from backend.terminal.schedule import show_timings
+
+    timings = operator(backend, data_dir).schedule(
+        system,
+        cohort=cohort,
+        cohort_minimum=None if cohort_minimum is None else min(cohort_minimum, cohort),
+        seconds=seconds,
+        every_minutes=every,
+        waiting=waiting,
+    )
+    show_timings(timings, as_json, says)
+
+
+@rounds_app.command()
+def unschedule(backend: BackendUrl = None, data_dir: BackendDir = None, as_json: AsJson = False) -> None:
+    """Open no round by itself any more."""
+    from backend.terminal.schedule import show_timings
+
+    show_timings(operator(backend, data_dir).unschedule(), as_json, says)

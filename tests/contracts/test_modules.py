@@ -1,0 +1,54 @@
+"""Names and sizes of modules: one public class name has one meaning, and no file is long. Oracle: Python's parser."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("backend", "device_app", "models", "exporters", "experiments", "newsroom")
+LINES_LIMIT, TEST_LINES_LIMIT = 400, 550
+SHORT_LINES, SHORT_LIMIT = 50, 150
+"""So many modules under so many lines there may be, tests and the newspaper apart: the number only ever falls."""
+
+
+def modules(*folders: str) -> list[Path]:
+    return [ROOT / "ownfeed.py", *(file for folder in folders for file in sorted((ROOT / folder).rglob("*.py")))]
+
+
+def lines(file: Path) -> int:
+    return len(file.read_text(encoding="utf-8").splitlines())
+
+
+def public_classes(source: str) -> list[str]:
+    return [
+        node.name for node in ast.parse(source).body if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    ]
+
+
+def test_a_public_class_name_has_one_meaning() -> None:
+    homes: dict[str, list[str]] = defaultdict(list)
+    for file in modules(*PACKAGES):
+        for name in public_classes(file.read_text(encoding="utf-8")):
+            homes[name].append(file.relative_to(ROOT).as_posix())
+    assert len(homes) > 500
+    assert {name: files for name, files in homes.items() if len(files) > 1} == {}
+
+
+def test_no_module_is_long() -> None:
+    assert {str(file): lines(file) for file in modules(*PACKAGES) if lines(file) > LINES_LIMIT} == {}
+    assert {str(file): lines(file) for file in modules("tests") if lines(file) > TEST_LINES_LIMIT} == {}
+
+
+def test_few_modules_are_short() -> None:
+    short = [
+        file
+        for file in modules(*(name for name in PACKAGES if name != "newsroom"))
+        if file.name != "__init__.py" and lines(file) < SHORT_LINES
+    ]
+    assert len(short) <= SHORT_LIMIT, f"{len(short)} modules under {SHORT_LINES} lines"
+
+
+def test_the_search_finds_classes_of_a_module_and_only_public_ones() -> None:
+    assert public_classes("class A: ...\nclass _B: ...\ndef f():\n    class C: ...\n") == ["A"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
@@ -66,3 +67,44 @@ def test_a_decision_states_its_context_before_what_was_decided(decision: Path) -
 
 def test_the_search_for_paths_finds_what_it_is_for() -> None:
     assert PATH.findall("`a/b.py`, `../c/`, `d.md`, `x = 1`, `e.f()`, `ownfeed demo`") == ["a/b.py", "../c/", "d.md"]
+
+
+SYMBOL = re.compile(r"`([\w/]+\.py):([\w.]+)`")
+
+
+def defined(path: Path) -> set[str]:
+    """Names of a module's top level, and `Class.member` of its classes."""
+    found: set[str] = set()
+    for node in ast.parse(text(path)).body:
+        for one in names(node):
+            found.add(one)
+        if isinstance(node, ast.ClassDef):
+            found |= {f"{node.name}.{one}" for each in node.body for one in names(each)}
+    return found
+
+
+def names(node: ast.stmt) -> list[str]:
+    if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
+        return [node.name]
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+    return [target.id for target in targets if isinstance(target, ast.Name)]
+
+
+@pytest.mark.parametrize("document", GUIDES, ids=name)
+def test_every_name_that_a_guide_gives_with_its_file_is_defined_there(document: Path) -> None:
+    for path, symbol in SYMBOL.findall(text(document)):
+        assert (ROOT / path).exists(), path
+        assert symbol in defined(ROOT / path), f"{path}:{symbol}"
+
+
+def test_the_tour_answers_the_four_questions_and_gives_places_for_every_paper() -> None:
+    tour = text(ROOT / "docs" / "tour.md")
+    assert re.findall(r"^## (.*)\?$", tour, re.M) == [
+        "Where is noise added to a report",
+        "Where does a round end",
+        "Where does a new encoder take over",
+        "Where is a feed's order decided",
+    ]
+    assert len(SYMBOL.findall(tour)) > 35
+    for paper in ("Uni-FedRec", "FedNewsRec", "Efficient-FedRec", "FINDING", "FL-MV-DSSM", "Bonawitz"):
+        assert f"| {paper}" in tour

@@ -1,0 +1,64 @@
+"""docs/add-a-strategy.md is true: a toy strategy, known to the registry of systems alone, plans and concludes a round.
+
+Oracle: the step worked out by hand from three known updates, of a size that no strategy of ours takes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from backend.federation.rounds.aggregate import Aggregate, gradient_shapes
+from backend.federation.strategies.strategy import Plan, RoundContext, RoundResult, Strategy
+from backend.federation.systems import SYSTEMS
+from backend.federation.systems.system import SystemSpec
+from device_app.wire.rounds import RoundManifest
+from tests.doubles.plain_rounds import Rig, sent
+from tests.doubles.small_release import WEIGHTS, migrated_engine, small_store
+
+SHARE = 0.25
+
+
+@dataclass(frozen=True)
+class ToyStrategy:
+    """Moves the weights by a share of the mean, without an optimizer."""
+
+    share: float
+
+    def plan(self, spec: SystemSpec, context: RoundContext) -> Plan:
+        assert spec.model is not None
+        return Plan(gradient_shapes(context.releases.weights(context.release, spec.model)))
+
+    def conclude(
+        self, spec: SystemSpec, total: Aggregate, context: RoundContext, manifest: RoundManifest
+    ) -> RoundResult:
+        assert spec.model is not None
+        mean = total.mean()
+        weights = context.releases.weights(context.release, spec.model)
+        moved = {name: (value - self.share * mean[f"g.{name}"]).astype(np.float32) for name, value in weights.items()}
+        return RoundResult(weights={spec.model: moved}, facts={"toy": self.share})
+
+
+def test_a_toy_strategy_of_the_registry_alone_is_planned_summed_and_published(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    strategy: Strategy = ToyStrategy(SHARE)
+    monkeypatch.setitem(SYSTEMS, "toy", replace(SYSTEMS["uni_fedrec"], name="toy", strategy=strategy, optimizer=None))
+    engine = migrated_engine(tmp_path)
+    rig = Rig(tmp_path, engine, small_store(engine, tmp_path))
+    coordinator = rig.coordinator()
+
+    coordinator.open_round("toy", cohort=3, cohort_minimum=2, seconds=60.0)
+    for value in (0.01, 0.02, 0.06):
+        sent(coordinator, value)
+    ended = coordinator.step()
+
+    assert ended is not None
+    assert (ended.system, ended.state, ended.published) == ("toy", "applied", "r2")
+    stepped = rig.releases.weights(rig.releases.require_current(), "recall")
+    for name, value in WEIGHTS.items():
+        np.testing.assert_allclose(stepped[name], value - SHARE * 0.03, rtol=0, atol=1e-6)
+    assert rig.releases.history()[0].facts["toy"] == SHARE

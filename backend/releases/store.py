@@ -43,10 +43,8 @@ from device_app.wire.rounds import RoundManifest, RoundOffer
 from device_app.wire.tensors import TensorSpec, unpack
 
 WEIGHTS_LIMIT_BYTES = 256 * 1024 * 1024
-SWEEP_AFTER_SEC = 900.0
-"""A release is put together in seconds: what belongs to none after so long is left over."""
-HASHED_AT_ONCE = 200
-"""Rows never change, so each manifest is read once a process for its hash."""
+SWEEP_AFTER_SEC = 900.0  # a release is put together in seconds: what belongs to none after so long is left over
+HASHED_AT_ONCE = 200  # rows never change, so each manifest is read once a process for its hash
 SIGNING_KEY_FILE = "signing.key"
 
 _log = logging.getLogger(__name__)

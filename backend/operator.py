@@ -107,7 +107,7 @@ class Operator:
         return self._timings("GET", "", None)
 
     def pause(self) -> dict[str, Any]:
-        """Open nothing more; the timetable as it is then, like the next three."""
+        """Open nothing more; the schedule as it is then, like the next three."""
         return self._timings("POST", "/pause", None)
 
     def resume(self) -> dict[str, Any]:

@@ -66,7 +66,7 @@ class Syncing:
             try:
                 swapped = self._releases.refresh()
                 try:
-                    # First the vectors: with a new encoder the reader's clicks would else be strangers to the feed.
+                    # First the vectors: with a new encoder the feed would else have no vectors of the reader's clicks.
                     self._vectors.refresh()
                 finally:
                     if swapped:

@@ -1,4 +1,4 @@
-"""The room behind the door: shows a page or does a deed for the operator, and for nobody else."""
+"""The console's controller: shows a page or carries out a form for the operator who has signed in, and nobody else."""
 
 from __future__ import annotations
 

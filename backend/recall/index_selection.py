@@ -91,9 +91,9 @@ def tune(index: VectorIndex, gate: IndexRecall) -> float:
 
 
 def choose_index(keys: Keys, vectors: Vectors, *, exact_limit: int, threads: int) -> tuple[VectorIndex, IndexStatus]:
-    """Build the index that serves this pool: exact up to `exact_limit` news, else the first that passes the gate of
+    """Build the index that serves this pool: exact up to `exact_limit` news, else the first that reaches the recall.
 
-    IVF with SQ8, a ScanIndex, exact. What the gate refused is logged and stays in the status.
+    Tried in the order of `_LADDER`; after it, exact search remains. What fell short is logged and stays in the status.
     """
     if len(keys) <= exact_limit:
         return FaissIndex.flat(keys, vectors, threads=threads), IndexStatus("exact", len(keys), None)

@@ -48,7 +48,7 @@ def round_(
 
 @rounds_app.command("list")
 def list_(backend: BackendUrl = None, data_dir: BackendDir = None, as_json: AsJson = False) -> None:
-    """The last hundred rounds, newest first, and the timetable."""
+    """The last hundred rounds, newest first, and the schedule."""
     from backend.terminal.schedule import show_rounds
 
     show_rounds(operator(backend, data_dir), as_json, says)

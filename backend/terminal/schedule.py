@@ -16,7 +16,7 @@ from device_app.wire.rounds import RoundStatus
 
 
 def show_rounds(operator: Operator, as_json: bool, console: Console) -> None:
-    """The last rounds, newest first, and the timetable. Raises OperatorRefused, as the operator does throughout."""
+    """The last rounds, newest first, and the schedule. Raises OperatorRefused, as the operator does throughout."""
     rounds, timings = operator.rounds(), operator.timetable()
     if as_json:
         shown = [one.model_dump(mode="json") for one in rounds]
@@ -35,7 +35,7 @@ def show_rounds(operator: Operator, as_json: bool, console: Console) -> None:
 
 
 def show_timings(timings: dict[str, Any], as_json: bool, console: Console) -> None:
-    """The timetable as it now is."""
+    """The schedule as it now is."""
     if as_json:
         typer.echo(json.dumps(timings, indent=2))
     else:

@@ -85,7 +85,7 @@ class Broadcast:
     def find(self, user: NDArray[np.float32], limit: int, encoder: str) -> Candidates:
         """The best news for a unit user vector [D] with their cards and vectors, best first.
 
-        Vectors are exact where the news is on the shelf already, else as the codes have them. Raises PoolBroken.
+        Vectors are exact where the news is in the store already, else as the codes have them. Raises PoolBroken.
         """
         kept = self._pool.current()
         if kept is None or kept.listing.encoder != encoder:

@@ -17,7 +17,7 @@ POPULAR_SHOWN = 60
 
 
 class Popular:
-    """Reads the shelf; values are from -1 to 1, and 0 for news of which nothing is known."""
+    """Reads the store; values are from -1 to 1, and 0 for news of which nothing is known."""
 
     def __init__(self, store: PopularityStore) -> None:
         self._store = store

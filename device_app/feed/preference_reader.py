@@ -96,7 +96,7 @@ class PreferenceReader:
         return None if chosen is None else tuple(chosen)
 
     def _stored(self, clicks: Sequence[Click], encoder: str) -> list[ClickedNews]:
-        """The clicked news with card and vector. Only new clicks are read from the shelf; deleted ones are dropped."""
+        """The clicked news with card and vector. Only new clicks are read from the store; deleted ones are dropped."""
         edition = (encoder, self._store.edition)
         known_of, known = self._clicked
         if known_of != edition:

@@ -86,7 +86,7 @@ class ReplayCatalogue:
     """Cards from the folder and vectors from the backend, pulled whole: the request says nothing about any reader."""
 
     def __init__(self, folder: Path, client: HttpClient, release: ReleaseId, encoder: str, dimensions: int) -> None:
-        """Raises ReplayRefused if the backend holds none of the folder's news; network errors as in Door."""
+        """Raises ReplayRefused if the backend holds none of the folder's news; network errors as in HttpClient."""
         vectors = {
             news_id: vector
             for ids, rows in pull_all(client, release, encoder, dimensions)

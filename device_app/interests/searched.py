@@ -65,7 +65,7 @@ class SearchedInterests:
                 continue
             mean = self._mean_of(self._matches(kind, name), encoder)
             if mean is None and known is not None:
-                mean = known.vector  # nothing of it is on the shelf today; it means what it meant
+                mean = known.vector  # nothing of it is in the store today; it means what it meant
             if mean is not None:
                 held[kind, name] = SearchVector(kind, name, encoder, mean, now)
                 self._searches.keep_meaning(held[kind, name])

@@ -1,4 +1,4 @@
-"""The OpenAPI of the reader's pages: what each route answers, refusals by the guard and by the pages included.
+"""The OpenAPI of the reader's pages: what each route answers, refusals by the middleware and by the pages included.
 
 No address serves it: it is for tests and tools that have the app. Whoever knows it knows no more than the source.
 """
@@ -63,7 +63,7 @@ def refusals(route: APIRoute) -> dict[int | str, Any]:
 
 
 def document(app: FastAPI) -> dict[str, Any]:
-    """The OpenAPI of the app, the guard's own answers included."""
+    """The OpenAPI of the app, the middleware's own answers included."""
     made: dict[str, Any] = get_openapi(title=app.title, version=app.version, routes=app.routes)
     made["paths"][ENTER_PATH] = {
         "get": {

@@ -42,7 +42,7 @@ class Sealed(Generic[M]):
     words say to the reader what it is. charge is what sealing it cost now: 0 when the same bytes had been paid before.
 
     Formal guarantees: an instance exists only if a module of `device_app.privacy` made it, since building one needs the
-    package's token and copying or unpickling is refused. It is a guard against mistakes inside one process, tested
+    package's token and copying or unpickling is refused. It protects against mistakes inside one process, tested
     together with a search of the sources; Python can't stop code that means to break it.
     """
 

@@ -14,7 +14,7 @@ from device_app.store.row_cache import RowCache
 
 @dataclass(frozen=True)
 class StoredDefaultList:
-    """Ids of the default list in its order; cards and vectors are on the news shelf."""
+    """Ids of the default list in its order; cards and vectors are in the store of news."""
 
     etag: str | None
     release: str

@@ -65,7 +65,7 @@ class NewsStore:
     def put_vectors(
         self, ids: Sequence[str], vectors: NDArray[np.float32], encoder: str, *, of_clicked: bool = False
     ) -> None:
-        """Keep vectors [n, D] of news that are on the shelf; rows of other news are left out.
+        """Keep vectors [n, D] of news that are in the store; rows of other news are left out.
 
         of_clicked: whether clicked news may get one that they lack, as when a new encoder's shards are pulled. One that
         they have stays as it is in any case: what the reader's value is computed from must not change because the
@@ -134,14 +134,14 @@ class NewsStore:
         return [news_id for news_id in ids if news_id not in here]
 
     def without_vector(self, encoder: str) -> list[str]:
-        """Ids on the shelf that have no vector by `encoder`."""
+        """Ids in the store that have no vector by `encoder`."""
         found = self._database.rows(
             "SELECT id FROM news WHERE id NOT IN (SELECT news_id FROM vector WHERE encoder = ?) ORDER BY id", (encoder,)
         )
         return [row[0] for row in found]
 
     def put_bodies(self, bodies: Mapping[str, str]) -> None:
-        """Keep the texts of news that are on the shelf; others are left out."""
+        """Keep the texts of news that are in the store; others are left out."""
         known: dict[str, str] = dict(
             self._database.rows(
                 f"SELECT news_id, body FROM body WHERE news_id IN ({_WIDE})", (json.dumps(list(bodies)),)

@@ -37,7 +37,7 @@ class DefaultListSync:
     def refresh(self) -> RecallAnswer | None:
         """Pull the list if it changed and keep it with its cards and vectors; None if it's the one here.
 
-        Raises NoRelease before the first release, network errors as in Door, AnswerMalformed; the old list stays then.
+        Raises NoRelease before the first release, errors as in HttpClient, AnswerMalformed; the old list stays then.
         """
         release = self._releases.current()
         if release is None:

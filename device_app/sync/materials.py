@@ -18,7 +18,7 @@ class MaterialSync:
         self._client, self._blobs = client, blobs
 
     def fetch(self, ref: BlobRef) -> bytes:
-        """The blob, its size and hash checked. Raises ReleaseRefused if they don't fit, and network errors as Door."""
+        """The blob, its size and hash checked. Raises ReleaseRefused if they don't fit, and errors as HttpClient."""
         kept = self._blobs.read(ref.sha256)
         if kept is not None:
             return kept

@@ -54,7 +54,7 @@ class PoolSync:
     def refresh(self) -> int:
         """Pull what is new; returns how many blobs. A cut-off pull goes on later, and the old pool stays until then.
 
-        Raises NoRelease, network errors as in Door, AnswerMalformed, ReleaseRefused for a blob of another hash.
+        Raises NoRelease, network errors as in HttpClient, AnswerMalformed, ReleaseRefused for a blob of another hash.
         """
         release = self._releases.current()
         if release is None:

@@ -30,7 +30,7 @@ class PopularitySync:
         self._client, self._store, self._releases, self._clock = client, store, releases, clock
 
     def refresh(self) -> bool:
-        """Look for another answer; True if there was one. Raises NoRelease, errors as in Door, AnswerMalformed."""
+        """Look for another answer; True if there was one. Raises NoRelease, AnswerMalformed, errors as HttpClient."""
         release = self._releases.current()
         if release is None:
             raise NoRelease

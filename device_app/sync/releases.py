@@ -62,7 +62,7 @@ class ReleaseSync:
     def refresh(self) -> bool:
         """Look for a release; True if another one (or a repaired one) is in use now.
 
-        Raises ReleaseRefused if it fails a check: the one in use stays. Network errors as in Door.
+        Raises ReleaseRefused if it fails a check: the one in use stays. Network errors as in HttpClient.
         """
         current = self._store.current()
         whole = current is not None and all(self._store.blobs.has(one) for one in blob_digests(current.manifest))

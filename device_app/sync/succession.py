@@ -86,7 +86,7 @@ def require_in_chain(client: HttpClient, store: InstalledReleases) -> None:
 
 def _chain_since(client: HttpClient, kept: ChainLink, number: int) -> ReleaseChain:
     """The server's chain from the kept release to the one before `number` at least. Raises ReleaseForked if it doesn't
-    hold the kept one as it was, and as Door."""
+    hold the kept one as it was, and as HttpClient."""
     for length in LENGTHS:
         answer = client.get(
             f"/v1/releases/chain?last={length}",

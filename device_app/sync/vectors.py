@@ -25,10 +25,10 @@ IDS_LIMIT_BYTES = 64 * 1024 * 1024
 
 
 class VectorSync:
-    """Gives the news on the shelf their vectors by the encoder of the release in use.
+    """Gives the news of the store their vectors by the encoder of the release in use.
 
     Needed only when the encoder changes: all news arrive with vectors of their day's encoder. Which shards are asked
-    for depends on the release and on which of them were pulled before, never on what is on the shelf: every device
+    for depends on the release and on which of them were pulled before, never on what is in the store: every device
     that meets a new encoder pulls all shards, and throws away what it has no use for.
     """
 
@@ -49,7 +49,7 @@ class VectorSync:
     def refresh(self) -> int:
         """Pull every shard that is missing under the encoder in use; returns how many. A cut-off pull goes on later.
 
-        Raises NoRelease, network errors as in Door, AnswerMalformed, ReleaseRefused for a shard of another hash.
+        Raises NoRelease, network errors as in HttpClient, AnswerMalformed, ReleaseRefused for a shard of another hash.
         """
         release = self._releases.current()
         if release is None:
@@ -73,7 +73,7 @@ class VectorSync:
 
 
 def listed_shards(client: HttpClient, release: ReleaseId, encoder: str) -> ShardList:
-    """All shards of a release. Raises network errors as in Door, and AnswerMalformed."""
+    """All shards of a release. Raises network errors as in HttpClient, and AnswerMalformed."""
     answer = client.get(
         f"/v1/releases/{short_release(release)}/vectors",
         words="The list of all shards of news vectors, for a release with a new encoder.",
@@ -88,7 +88,7 @@ def listed_shards(client: HttpClient, release: ReleaseId, encoder: str) -> Shard
 def pull_shard(
     client: HttpClient, listed: ShardList, shard: ShardRef, dimensions: int
 ) -> tuple[tuple[NewsId, ...], NDArray[np.float32]]:
-    """One shard's news ids and their vectors [n, D], checked. Raises as Door, AnswerMalformed, ReleaseRefused."""
+    """One shard's news ids and their vectors [n, D], checked. Raises as HttpClient, AnswerMalformed, ReleaseRefused."""
     path = f"/v1/releases/{short_release(listed.release)}/vectors/{shard.name}"
     what = f"shard {shard.name}"
     blob = client.get(

@@ -99,7 +99,7 @@ class _Past:
         self._cards: dict[str, NewsCard] = {}
 
     def context_features(self, candidates: Sequence[str], clicks: Sequence[str], at: datetime) -> FeatureContext:
-        """By the code that serves. Raises NewsNotHere if a card has left the shelf meanwhile."""
+        """By the code that serves. Raises NewsNotHere if a card has left the store meanwhile."""
         asked = self._read(candidates)
         then = self._impressions.popularity_at(candidates, at)
         return feature_context_at(

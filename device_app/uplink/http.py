@@ -1,4 +1,4 @@
-"""The only door out of the device: every request is written to the byte log before its first byte leaves."""
+"""The device's only HTTP client: every request is written to the byte log before its first byte leaves."""
 
 from __future__ import annotations
 

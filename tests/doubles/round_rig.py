@@ -142,7 +142,7 @@ class BackendRig:
 
 @dataclass
 class DeviceRig:
-    """One device: real store, ledger, door and trainer."""
+    """One device: real store, ledger, HTTP client and trainer."""
 
     path: Path
     clock: Callable[[], datetime]

@@ -78,7 +78,7 @@ def failure_of(session: Session, row: RoundRow, limit: int) -> Failure | None:
 
 
 def ordered_by(session: Session, row: RoundRow) -> FollowUpRow | None:
-    """The order that the round was opened by; None for one that the operator or the timetable has opened."""
+    """The order that the round was opened by; None for one that the operator or the schedule has opened."""
     return session.scalars(select(FollowUpRow).where(FollowUpRow.opened == row.number)).first()
 
 

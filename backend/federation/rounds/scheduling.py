@@ -112,7 +112,7 @@ class RoundScheduler:
         return self._write(change)
 
     def begin(self, schedule: Schedule) -> bool:
-        """Set a schedule on a timetable that nobody has touched; its first round is a whole interval away.
+        """Set a schedule where nobody has set or removed one; its first round is a whole interval away.
 
         False, and nothing changes, once the operator has said anything: also that there shall be none.
         """

@@ -8,7 +8,7 @@ The clip lets 97 of 100 coordinates of the metric's gradient through as they are
 the feature weights, which are ten times as large (simulated readers of planted topics). With a cohort of 60 the mean's
 noise is 0.1 sqrt(2 / 60) = 0.018 a coordinate, so a step moves a weight by about 0.002 at random, against weights of
 0.02 to 1: one round does no harm and many are needed. There, 40 rounds took the loss from .661 to .642, and to .638
-without noise. Noise inside a secure sum buys the same accuracy for far less: that is what this system waits for.
+without noise. Noise inside a secure sum buys the same accuracy for far less: `small_ranker_secure` has it.
 
 `small_ranker_trimmed` and `small_ranker_median` are the same with means that liars can't move far
 (`strategies.robust_mean`).

@@ -88,7 +88,7 @@ class OnnxEmbedder:
     """BERT, attention pooling and the 256-d head as one ONNX graph (ALGORITHMS 3.1).
 
     Pooling and head are inputs of the graph, so that training them later changes weights and not graphs. Token states
-    that BERT gives on the way are kept on the shelf, if there is one: a trained head then needs no BERT.
+    that BERT gives on the way are kept in the store of states, if there is one: a trained head then needs no BERT.
     """
 
     def __init__(self, folder: Path, *, threads: int, store: StateStore | None = None) -> None:

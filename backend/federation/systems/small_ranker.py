@@ -20,7 +20,7 @@ survivors carries noise of 0.58, the mean 0.0097 a coordinate, and a round costs
 (`small_ranker`) it is 0.018 a coordinate and 52.4.
 
 A cohort that makes three groups of twelve or more is summed in such groups, joined by a coordinate median
-(`robust.MedianOfSums`), so that one liar spoils one group. A device is then in a sum of ten to twelve or so, and the
+(`strategies.robust_mean`), so that one liar spoils one group. A device is then in a sum of ten to twelve or so, and the
 round is told at that price, 3.9 for twelve; what it charges is 4.33 either way. A round whose cohort_minimum leaves no
 three groups is one sum.
 

@@ -136,6 +136,62 @@ def test_the_searches_find_what_they_are_for() -> None:
     assert not seeded_draws(ast.parse("def f(rng: np.random.Generator) -> None: ..."))
 
 
+ALLOWED: dict[str, str] = {
+    "device_app.wire": "device_app.wire cryptography numpy pydantic safetensors",
+    "device_app": "device_app cryptography fastapi filelock httpx jinja2 numpy onnxruntime platformdirs pydantic "
+    "pydantic_core pydantic_settings rich safetensors scipy starlette yoyo",
+    "models": "models numpy scipy torch",
+    "exporters": "exporters models device_app.wire numpy onnx onnxruntime rich sympy torch typer",
+    "backend": "backend device_app.wire device_app.settings_file models exporters newsroom alembic anyio cryptography "
+    "datasketch dp_accounting faiss fastapi feedparser filelock httpx huggingface_hub jinja2 numpy onnxruntime "
+    "platformdirs pydantic pydantic_settings rich safetensors scipy sqlalchemy starlette tokenizers torch transformers "
+    "typer uvicorn",
+    "newsroom": "newsroom",
+}
+"""All that the modules of a package may import beside the standard library, ours and others'; what isn't named may not
+be. `experiments` and the tests may import everything."""
+
+
+def not_allowed(names: set[str], allowed: str) -> set[str]:
+    """Imported names that neither the standard library nor the list has."""
+    return {
+        name
+        for name in names
+        if name.split(".")[0] not in sys.stdlib_module_names
+        and not any(name == one or name.startswith(f"{one}.") for one in allowed.split())
+    }
+
+
+def modules_named(tree: ast.Module) -> set[str]:
+    """Modules that are imported, or imported from, at whatever place in the file."""
+    named = {
+        node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module and not node.level
+    }
+    return named | {one.name for node in ast.walk(tree) if isinstance(node, ast.Import) for one in node.names}
+
+
+@pytest.mark.parametrize("package", ALLOWED)
+def test_a_package_imports_what_its_list_allows_and_nothing_else(package: str) -> None:
+    inner = [ROOT / other.replace(".", "/") for other in ALLOWED if other.startswith(f"{package}.")]
+    files = [
+        file
+        for file in sorted((ROOT / package.replace(".", "/")).rglob("*.py"))
+        if not any(file.is_relative_to(folder) for folder in inner)
+    ]
+    assert files
+    for file in files:
+        names = modules_named(ast.parse(file.read_text(encoding="utf-8")))
+        assert not_allowed(names, ALLOWED[package]) == set(), file.relative_to(ROOT)
+
+
+def test_the_lists_let_through_only_what_they_name() -> None:
+    cheat = ast.parse("import torch.nn\nfrom device_app.storekeeper import x\ndef f():\n    from backend import y")
+    assert not_allowed(modules_named(cheat), "numpy device_app.store") == {
+        "torch.nn", "device_app.storekeeper", "backend",
+    }  # fmt: skip
+    assert not_allowed({"json", "numpy.typing", "device_app.store.news"}, "numpy device_app.store") == set()
+
+
 LIGHT = (
     "torch",
     "transformers",

@@ -44,6 +44,7 @@ def create_app(settings: BackendSettings | None = None, services: Services | Non
         current_default_thread_limiter().total_tokens = parts.settings.worker_threads
         with _server_log(parts.settings):
             parts.updater.start()
+            parts.feeds.start()
             rounds_clock = asyncio.create_task(_run_rounds(parts.coordinator, parts.settings.round_tick_sec))
             try:
                 yield
@@ -51,7 +52,7 @@ def create_app(settings: BackendSettings | None = None, services: Services | Non
                 rounds_clock.cancel()
                 with contextlib.suppress(asyncio.CancelledError):
                     await rounds_clock
-                await asyncio.to_thread(parts.close if built_here else parts.updater.stop)
+                await asyncio.to_thread(parts.close if built_here else parts.stop)
 
     app = FastAPI(title="Ownfeed backend", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
     for each in (health, recall, news, releases, rounds, sums, admin):

@@ -23,7 +23,9 @@ from backend.federation.systems import SYSTEMS
 from backend.federation.systems.private_counts import PRIVATE_COUNTS
 from backend.federation.systems.release_gate import RELEASE_GATE
 from backend.latency import LatencyLog
+from backend.news.feed_scheduler import FeedScheduler
 from backend.news.pool import NewsPool
+from backend.news.sources.addresses import networks
 from backend.popularity.store import CountRepository
 from backend.recall.answer_cache import AnswerCache
 from backend.recall.catalogue import LiveCatalogue, build_catalogue
@@ -56,6 +58,7 @@ class Services:
     live: LiveCatalogue
     service: RecallService
     updater: CatalogueUpdater
+    feeds: FeedScheduler
     coordinator: Coordinator
     counts: CountRepository
     latency: LatencyLog
@@ -64,9 +67,14 @@ class Services:
     uploads: Uploads
     admin_token: str
 
+    def stop(self) -> None:
+        """Stop the threads in the background."""
+        self.feeds.stop()
+        self.updater.stop()
+
     def close(self) -> None:
         """Stop the background work, let the requests under way end, and close the database."""
-        self.updater.stop()
+        self.stop()
         self.recall_threads.shutdown()
         self.uploads.close()
         self.engine.dispose()
@@ -146,6 +154,12 @@ def build_services(settings: BackendSettings) -> Services:
             expire_every_sec=settings.expire_every_sec,
             prepare=service.prepare,
             counts=counts,
+        ),
+        feeds=FeedScheduler(
+            engine,
+            pool,
+            every=timedelta(minutes=settings.feed_refresh_minutes),
+            allowed=networks(settings.feed_networks),
         ),
         coordinator=coordinator,
         counts=counts,

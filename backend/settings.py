@@ -80,6 +80,13 @@ class BackendSettings(BaseSettings):
         description="Networks that are not public, such as '10.1.0.0/16', and that feeds may be fetched from all the "
         "same. Whoever runs a feed can then have this server fetch what is there.",
     )
+    feed_refresh_minutes: float = Field(
+        default=30.0,
+        ge=0,
+        le=7 * 24 * 60,
+        description="How often each followed feed is asked for news, about a tenth longer by chance, and longer after "
+        "errors or where its server asks for it; 0: never.",
+    )
     news_lifetime_days: float = Field(default=30.0, gt=0, le=3_650, description="News older than this leave the pool.")
     pool_poll_sec: float = Field(
         default=2.0, gt=0, le=3_600, description="How often the server looks whether the pool has changed."

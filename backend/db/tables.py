@@ -21,6 +21,7 @@ from sqlalchemy import (
     LargeBinary,
     String,
     Text,
+    false,
     text,
 )
 from sqlalchemy.orm import Mapped, mapped_column
@@ -98,14 +99,23 @@ class BucketRow(Base):
 
 
 class FeedRow(Base):
-    """What a feed's server said last, for a conditional GET."""
+    """A feed that is followed: what its server said last, for a conditional GET, and when it is asked again.
+
+    fetched_at: when it was last answered, changed or not; None before the first answer.
+    failures: how often in a row it couldn't be read; error says why the last time, in one sentence.
+    """
 
     __tablename__ = "feeds"
 
     url: Mapped[str] = mapped_column(String(2_000), primary_key=True)
     etag: Mapped[str | None] = mapped_column(String(500))
     last_modified: Mapped[str | None] = mapped_column(String(100))
-    fetched_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    fetched_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    added_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    due_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    failures: Mapped[int] = mapped_column(Integer, default=0, server_default="0")
+    error: Mapped[str | None] = mapped_column(String(500))
+    paused: Mapped[bool] = mapped_column(default=False, server_default=false())
 
 
 class IngestRow(Base):

@@ -3,9 +3,11 @@
 NewsError
 ├── UnknownNews          the pool has no news of that id
 ├── OptionRefused        an option of a source makes no sense
+├── FeedNotFollowed      no feed of that address is followed
 └── SourceError          a source as a whole can't be read; nothing of it was taken
     ├── SourceUnreachable    no such file, no answer, too many redirects, another scheme than http or https
     ├── SourceTooLarge       it passes the size limit
+    ├── FeedRefused          an address that can't be followed, or one that is followed already
     └── SourceMalformed      it is not what it should be: HTML for a feed, entities, another encoding
 """
 
@@ -39,10 +41,28 @@ class OptionRefused(NewsError):
         super().__init__(f"Option {option}: {why}.", field=option)
 
 
+class FeedNotFollowed(NewsError):
+    """No feed of this address is followed."""
+
+    code, status, title = "feed-not-followed", 404, "This feed is not followed"
+
+    def __init__(self) -> None:
+        super().__init__("No feed of that address is followed.", field="url")
+
+
 class SourceError(NewsError):
     """A source as a whole can't be read."""
 
     code, status, title = "source-refused", 502, "A news source can't be read"
+
+
+class FeedRefused(SourceError):
+    """An address can't be followed; the message says why."""
+
+    code, status, title = "feed-refused", 422, "This feed can't be followed"
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"The feed's address can't be taken: {why}.", field="url")
 
 
 class SourceUnreachable(SourceError):
@@ -50,8 +70,10 @@ class SourceUnreachable(SourceError):
 
     code, status, title = "source-unreachable", 502, "A news source does not answer"
 
-    def __init__(self, location: str, why: str) -> None:
+    def __init__(self, location: str, why: str, retry_after_sec: float = 0.0) -> None:
         super().__init__(f"{location} can't be read: {why}.")
+        self.wait_sec = retry_after_sec
+        """How long its server asks to be left alone; 0 where it didn't say."""
 
 
 class SourceTooLarge(SourceError):

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 import httpx
-from sqlalchemy import Engine, delete, insert, select
+from sqlalchemy import Connection, Engine, delete, func, insert, select, update
 
 from backend.db.engine import reading, writing
 from backend.db.tables import FeedRow
+from backend.news.errors import FeedNotFollowed, FeedRefused
 from backend.news.ingest import Progress, ingest
 from backend.news.pool import NewsPool
 from backend.news.report import IngestReport
@@ -17,9 +21,33 @@ from backend.news.sources.addresses import Network
 from backend.news.sources.download import Validators, fetch
 from backend.news.sources.rss import read_feed
 
+FEEDS_LIMIT = 1_000
+URL_CHARS = 2_000
+ERROR_CHARS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class FollowedFeed:
+    """A feed as the console lists it; see `FeedRow`."""
+
+    url: str
+    added_at: datetime
+    fetched_at: datetime | None
+    due_at: datetime
+    failures: int
+    error: str | None
+    paused: bool
+
+
+class Refreshed(NamedTuple):
+    """What one look at a feed brought: None if its server says nothing has changed, and how long it calls it fresh."""
+
+    report: IngestReport | None
+    fresh_sec: float = 0.0
+
 
 class FollowedFeeds:
-    """The validators of each feed, for conditional GETs."""
+    """The feeds that are followed, each with its validators for conditional GETs and the time it is due."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -32,12 +60,85 @@ class FollowedFeeds:
             ).one_or_none()
         return Validators() if row is None else Validators(row.etag, row.last_modified)
 
-    def keep(self, url: str, validators: Validators, at: datetime) -> None:
-        """Remembers the validators of a feed whose news are all in the pool."""
-        row = {"url": url, "etag": validators.etag, "last_modified": validators.last_modified, "fetched_at": at}
+    def all(self) -> list[FollowedFeed]:
+        """Every feed, in the order of their addresses."""
+        columns = [getattr(FeedRow, name) for name in FollowedFeed.__slots__]
+        with reading(self._engine) as connection:
+            return [FollowedFeed(**row._mapping) for row in connection.execute(select(*columns).order_by(FeedRow.url))]
+
+    def due(self, now: datetime) -> list[FollowedFeed]:
+        """The feeds to refresh at `now`, the longest due first; none that is paused."""
+        return sorted((one for one in self.all() if one.due_at <= now and not one.paused), key=lambda one: one.due_at)
+
+    def add(self, url: str, now: datetime) -> None:
+        """Follow a feed from now on; due at once. Raises FeedRefused."""
         with writing(self._engine) as connection:
-            connection.execute(delete(FeedRow).where(FeedRow.url == url))
-            connection.execute(insert(FeedRow), row)
+            if not self._added(connection, checked_url(url), now):
+                raise FeedRefused("it is followed already")
+
+    def pause(self, url: str) -> None:
+        """Refresh it no more until `resume`. Raises FeedNotFollowed."""
+        self._change(url, {"paused": True})
+
+    def resume(self, url: str, now: datetime) -> None:
+        """Go on, at once, as if it had never failed. Raises FeedNotFollowed."""
+        self._change(url, {"paused": False, "due_at": now, "failures": 0, "error": None})
+
+    def remove(self, url: str) -> None:
+        """Follow it no more; its news stay. Raises FeedNotFollowed."""
+        with writing(self._engine) as connection:
+            if not connection.execute(delete(FeedRow).where(FeedRow.url == url)).rowcount:
+                raise FeedNotFollowed
+
+    def keep(self, url: str, validators: Validators, at: datetime, due_at: datetime) -> None:
+        """Follow a feed whose news of this moment are all in the pool."""
+        with writing(self._engine) as connection:
+            self._added(connection, checked_url(url), at)
+        self.answered(url, at=at, due_at=due_at, validators=validators)
+
+    def answered(self, url: str, *, at: datetime, due_at: datetime, validators: Validators | None = None) -> None:
+        """Note an answer, with validators where all its news are in the pool; nothing for a feed removed meanwhile."""
+        values: dict[str, Any] = {"fetched_at": at, "due_at": due_at, "failures": 0, "error": None}
+        if validators is not None:
+            values |= validators._asdict()
+        with writing(self._engine) as connection:
+            connection.execute(update(FeedRow).where(FeedRow.url == url).values(values))
+
+    def failed(self, url: str, error: str, *, failures: int, due_at: datetime) -> None:
+        """Note a failure, the `failures`-th in a row; nothing for a feed removed meanwhile."""
+        values = {"error": error[:ERROR_CHARS], "failures": failures, "due_at": due_at}
+        with writing(self._engine) as connection:
+            connection.execute(update(FeedRow).where(FeedRow.url == url).values(values))
+
+    def _change(self, url: str, values: dict[str, Any]) -> None:
+        with writing(self._engine) as connection:
+            if not connection.execute(update(FeedRow).where(FeedRow.url == url).values(values)).rowcount:
+                raise FeedNotFollowed
+
+    def _added(self, connection: Connection, url: str, now: datetime) -> bool:
+        """Whether the feed is new."""
+        if connection.execute(select(FeedRow.url).where(FeedRow.url == url)).one_or_none() is not None:
+            return False
+        if connection.execute(select(func.count()).select_from(FeedRow)).scalar_one() >= FEEDS_LIMIT:
+            raise FeedRefused(f"at most {FEEDS_LIMIT:,} feeds are followed")
+        connection.execute(insert(FeedRow), {"url": url, "added_at": now, "due_at": now})
+        return True
+
+
+def checked_url(url: str) -> str:
+    """An address that may be followed; where its name leads is checked at every fetch. Raises FeedRefused."""
+    if len(url) > URL_CHARS:
+        raise FeedRefused(f"it has more than {URL_CHARS:,} characters")
+    if not url.isprintable() or " " in url:
+        raise FeedRefused("it has blanks or control characters")
+    try:
+        parts = urlsplit(url)
+        well_formed = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        well_formed = False
+    if not well_formed:
+        raise FeedRefused("only whole addresses with http:// or https:// are followed")
+    return url
 
 
 def follow(
@@ -46,21 +147,52 @@ def follow(
     location: str,
     *,
     now: datetime,
+    due_at: datetime | None = None,
     progress: Progress | None = None,
     allowed: Sequence[Network] = (),
     transport: httpx.BaseTransport | None = None,
 ) -> IngestReport | None:
     """Takes a feed (URL or file) into the pool; None if its server says that nothing has changed.
 
-    The validators are kept only after every batch is committed: a run that fails is repeated in full.
+    A URL that could be read is followed from then on, and due again at `due_at` (`now` by default). Validators are kept
+    only after every batch is committed: a run that fails is repeated in full.
     allowed, transport: as in `fetch`.
     Raises SourceError.
     """
-    document = fetch(location, feeds.last(location), allowed=allowed, transport=transport)
+    if "://" in location:
+        checked_url(location)
+    kept: list[Validators] = []
+    refreshed = refresh(
+        pool, location, feeds.last(location), kept.append, now=now, progress=progress, allowed=allowed,
+        transport=transport,
+    )  # fmt: skip
+    if kept and "://" in location:
+        feeds.keep(location, kept[0], now, due_at or now)
+    elif "://" in location:
+        feeds.answered(location, at=now, due_at=due_at or now)
+    return refreshed.report
+
+
+def refresh(
+    pool: NewsPool,
+    location: str,
+    known: Validators,
+    keep: Callable[[Validators], None],
+    *,
+    now: datetime,
+    progress: Progress | None = None,
+    allowed: Sequence[Network] = (),
+    transport: httpx.BaseTransport | None = None,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> Refreshed:
+    """One conditional GET, and what is new into the pool; `keep` hears the validators once all of it is committed.
+
+    Raises SourceError.
+    """
+    document = fetch(location, known, allowed=allowed, transport=transport, cancelled=cancelled)
     if document is None:
-        return None
+        return Refreshed(None)
     rows = read_feed(document, now=now)
     report = ingest(pool, rows, source=location[:200], progress=progress, oldest=pool.horizon(now))
-    if document.validators != Validators():
-        feeds.keep(location, document.validators, now)
-    return report
+    keep(document.validators)
+    return Refreshed(report, document.fresh_sec)

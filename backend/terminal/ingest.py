@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import typer
 from rich.console import Console
@@ -49,7 +49,8 @@ def _take(source: NewsSource, engine: Engine, settings: BackendSettings, progres
     if feed is None:
         return ingest(pool, source.read(now), source=source.title, progress=progress)
     allowed = networks(feed.networks or settings.feed_networks)
-    return follow(pool, FollowedFeeds(engine), feed.location, now=now, progress=progress, allowed=allowed)
+    again = now + timedelta(minutes=settings.feed_refresh_minutes)
+    return follow(pool, FollowedFeeds(engine), feed.location, now=now, due_at=again, progress=progress, allowed=allowed)
 
 
 def _opened(settings: BackendSettings) -> Engine:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import time
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urljoin
@@ -23,6 +26,7 @@ DOWNLOAD_TIMEOUT_SEC = 60.0
 """The longest download of one feed, however steadily it drips."""
 USER_AGENT = "Ownfeed/0.1 (news reader; conditional GET)"
 VALIDATOR_LIMIT_CHARS = 500
+GIVEN_UP = "this server is stopping"
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
@@ -41,6 +45,8 @@ class Document(NamedTuple):
     data: bytes
     content_type: str
     validators: Validators
+    fresh_sec: float = 0.0
+    """How long its server calls it fresh (Cache-Control: max-age); 0 where it didn't say."""
 
 
 def fetch(
@@ -49,11 +55,13 @@ def fetch(
     *,
     allowed: Sequence[Network] = (),
     transport: httpx.BaseTransport | None = None,
+    cancelled: Callable[[], bool] = lambda: False,
 ) -> Document | None:
     """The feed at an http or https URL or in a file; None if the server says that `known` still holds.
 
     allowed: networks that are not public and may be fetched from all the same.
     transport: what carries the requests; by default the network, each hop to a checked address (`CheckedTransport`).
+    cancelled: asked before every hop and every piece; once it says so, the download is given up as unreachable.
     Raises SourceUnreachable, SourceTooLarge, SourceMalformed.
     """
     if "://" not in location:
@@ -64,10 +72,10 @@ def fetch(
         return Document(location, "", data, "", Validators())
     carrier = transport or CheckedTransport(allowed)
     with httpx.Client(timeout=ANSWER_TIMEOUT_SEC, follow_redirects=False, trust_env=False, transport=carrier) as client:
-        return _get(client, location, known or Validators())
+        return _get(client, location, known or Validators(), cancelled)
 
 
-def _get(client: httpx.Client, location: str, known: Validators) -> Document | None:
+def _get(client: httpx.Client, location: str, known: Validators, cancelled: Callable[[], bool]) -> Document | None:
     deadline = time.monotonic() + DOWNLOAD_TIMEOUT_SEC
     headers = {"User-Agent": USER_AGENT, "Accept-Encoding": "gzip"}
     headers["Accept"] = "application/rss+xml, application/atom+xml, application/xml;q=0.9, */*;q=0.1"
@@ -77,6 +85,8 @@ def _get(client: httpx.Client, location: str, known: Validators) -> Document | N
         headers["If-Modified-Since"] = known.last_modified
     url = location
     for _ in range(REDIRECT_LIMIT + 1):
+        if cancelled():
+            raise SourceUnreachable(location, GIVEN_UP)
         if not url.lower().startswith(("http://", "https://")):
             raise SourceUnreachable(location, f"only http and https are followed, not {url.partition(':')[0]!r}")
         try:
@@ -87,8 +97,10 @@ def _get(client: httpx.Client, location: str, known: Validators) -> Document | N
                 if response.status_code == httpx.codes.NOT_MODIFIED:
                     return None
                 if response.status_code != httpx.codes.OK:
-                    raise SourceUnreachable(location, f"the server answered {response.status_code}")
-                return Document(location, url, _body(location, response, deadline), *_facts(response))
+                    wait = retry_after_sec(response.headers.get("retry-after", ""))
+                    raise SourceUnreachable(location, f"the server answered {response.status_code}", wait)
+                body = _body(location, response, deadline, cancelled)
+                return Document(location, url, body, *_facts(response), fresh_sec=_fresh_sec(response))
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise SourceUnreachable(location, str(error).rstrip(".") or type(error).__name__) from error
     raise SourceUnreachable(location, f"more than {REDIRECT_LIMIT} redirects")
@@ -103,7 +115,22 @@ def _facts(response: httpx.Response) -> tuple[str, Validators]:
     return response.headers.get("content-type", ""), Validators(etag, last_modified)
 
 
-def _body(location: str, response: httpx.Response, deadline: float) -> bytes:
+def retry_after_sec(said: str, now: datetime | None = None) -> float:
+    """Retry-After (RFC 9110, section 10.2.3), seconds or a date, as seconds from now; 0 where it says neither."""
+    if said.strip().isdecimal():
+        return float(said)
+    try:
+        return max(0.0, (parsedate_to_datetime(said) - (now or datetime.now(UTC))).total_seconds())
+    except (ValueError, TypeError):  # no date, or one without a zone
+        return 0.0
+
+
+def _fresh_sec(response: httpx.Response) -> float:
+    found = re.search(r"(?:^|[\s,])max-age=\"?(\d{1,9})", response.headers.get("cache-control", "").lower())
+    return float(found[1]) if found else 0.0
+
+
+def _body(location: str, response: httpx.Response, deadline: float, cancelled: Callable[[], bool]) -> bytes:
     declared = response.headers.get("content-length", "")
     if declared.isdecimal() and int(declared) > FEED_LIMIT_BYTES:
         raise SourceTooLarge(location, FEED_LIMIT_BYTES)
@@ -119,6 +146,8 @@ def _body(location: str, response: httpx.Response, deadline: float) -> bytes:
         data += part
         if len(data) > FEED_LIMIT_BYTES:
             raise SourceTooLarge(location, FEED_LIMIT_BYTES)
+        if cancelled():
+            raise SourceUnreachable(location, GIVEN_UP)
         if time.monotonic() > deadline:
             raise SourceUnreachable(location, f"the download took longer than {DOWNLOAD_TIMEOUT_SEC:g} s")
     return bytes(data)

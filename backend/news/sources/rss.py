@@ -35,7 +35,10 @@ class RssSource:
     """An RSS or Atom feed, at a URL or in a file. Raises OptionRefused for a network that is none."""
 
     name: ClassVar[str] = "rss"
-    help: ClassVar[str] = "RSS or Atom, from URLs or files; a feed that has not changed is not read again."
+    help: ClassVar[str] = (
+        "RSS or Atom, from URLs or files; a feed that has not changed is not read again. A URL is followed: the server "
+        "reads it again by itself."
+    )
 
     location: Annotated[str, SourceOption("URLs or files of RSS or Atom feeds.", many=True)]
     allow_network: Annotated[

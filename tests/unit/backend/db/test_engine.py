@@ -27,7 +27,7 @@ from backend.db.tables import BodyRow, FeedRow, PoolVersionRow
 
 
 def feed(url: str, at: datetime) -> dict[str, object]:
-    return {"url": url, "etag": None, "last_modified": None, "fetched_at": at}
+    return {"url": url, "etag": None, "last_modified": None, "fetched_at": at, "added_at": at, "due_at": at}
 
 
 def test_the_migrations_build_exactly_the_declared_tables(engine: Engine) -> None:

@@ -1,0 +1,291 @@
+"""The scheduler of feeds by a clock that stands still, servers of the test's own and jitter of its own."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+import httpx
+import pytest
+from alembic import command
+from alembic.config import Config
+from sqlalchemy import Engine, insert, select, text
+
+from backend.db.advisory_lock import advisory_lock
+from backend.db.engine import migrate, open_engine, reading, scripts, writing
+from backend.db.tables import FeedRow
+from backend.news.errors import FeedNotFollowed, FeedRefused
+from backend.news.feed_scheduler import FEEDS_AT_ONCE, WAIT_LIMIT, WORK, FeedScheduler, wait
+from backend.news.followed_feeds import FEEDS_LIMIT, FollowedFeed, FollowedFeeds, checked_url, follow
+from backend.news.pool import NewsPool
+from backend.news.sources.download import Validators, retry_after_sec
+from tests.doubles.clock import StillClock
+
+URL = "https://courant.example/rss"
+EVERY = timedelta(minutes=30)
+Handler = Callable[[httpx.Request], httpx.Response]
+
+
+def feed(name: str = "a", **headers: str) -> httpx.Response:
+    named = {key.replace("_", "-"): value for key, value in headers.items()}
+    words = (
+        '<?xml version="1.0"?><rss version="2.0"><channel><title>Courant</title>'
+        f"<item><title>Ferry {name} sails again</title><link>https://courant.example/{name}</link></item></channel></rss>"
+    )
+    return httpx.Response(200, headers=named, stream=httpx.ByteStream(words.encode()))
+
+
+class Rig:
+    """A scheduler over an empty pool, its clock and what its feeds' servers were asked."""
+
+    def __init__(self, engine: Engine, handler: Handler, chance: float = 0.0) -> None:
+        self.clock, self.asked = StillClock(), list[httpx.Request]()
+        self.handler = handler
+
+        def answered(request: httpx.Request) -> httpx.Response:
+            self.asked.append(request)
+            return self.handler(request)
+
+        self.pool = NewsPool(engine, clock=self.clock)
+        self.scheduler = FeedScheduler(
+            engine, self.pool, every=EVERY, clock=self.clock, chance=lambda: chance,
+            transport=httpx.MockTransport(answered),
+        )  # fmt: skip
+        self.feeds = self.scheduler.followed
+
+    def only(self) -> FollowedFeed:
+        (found,) = self.feeds.all()
+        return found
+
+    def titles(self) -> set[str]:
+        return {row.title for row in self.pool.live(self.clock())}
+
+
+def test_a_feed_is_read_when_it_is_due_and_conditionally_from_then_on(engine: Engine) -> None:
+    def handler(request: httpx.Request) -> httpx.Response:
+        return httpx.Response(304) if "if-none-match" in request.headers else feed(etag='"v1"')
+
+    rig = Rig(engine, handler, chance=0.5)
+    rig.feeds.add(URL, rig.clock())
+    assert rig.only().fetched_at is None
+    assert rig.scheduler.step() == 1
+    assert rig.titles() == {"Ferry a sails again"}
+    assert (rig.only().fetched_at, rig.only().due_at) == (rig.clock(), rig.clock() + EVERY * 1.05)
+    assert rig.scheduler.step() == 0, "not due"
+
+    rig.clock.go_on(EVERY.total_seconds() * 1.05)
+    assert rig.scheduler.step() == 1
+    assert [request.headers.get("if-none-match") for request in rig.asked] == [None, '"v1"']
+    assert rig.only().fetched_at == rig.clock()
+    assert rig.feeds.last(URL) == Validators('"v1"'), "a 304 keeps the validators"
+
+
+def test_errors_double_the_wait_are_kept_in_words_and_end_with_an_answer(engine: Engine) -> None:
+    rig = Rig(engine, lambda _: httpx.Response(500))
+    rig.feeds.add(URL, rig.clock())
+    for failures, factor in ((1, 1), (2, 2), (3, 4)):
+        assert rig.scheduler.step() == 1
+        found = rig.only()
+        assert found.error == f"{URL} can't be read: the server answered 500."
+        assert (found.failures, found.due_at - rig.clock()) == (failures, EVERY * factor)
+        rig.clock.go_on((found.due_at - rig.clock()).total_seconds())
+    rig.handler = lambda _: feed()
+    assert rig.scheduler.step() == 1
+    assert (rig.only().failures, rig.only().error, rig.only().due_at) == (0, None, rig.clock() + EVERY)
+
+
+def test_waits_are_bounded_and_heed_what_the_server_asks_for() -> None:
+    assert wait(EVERY, 0.0, failures=10_000) == WAIT_LIMIT
+    assert wait(EVERY, 0.0, asked_sec=7_200) == timedelta(hours=2)
+    assert wait(EVERY, 0.0, asked_sec=60) == EVERY
+    assert wait(EVERY, 0.0, asked_sec=float("inf")) == WAIT_LIMIT
+    assert wait(timedelta(days=7), 0.0, failures=3) == timedelta(days=7)
+    assert EVERY * 1.09 < wait(EVERY, 0.999) < EVERY * 1.1
+
+
+@pytest.mark.parametrize(
+    ("said", "seconds"),
+    [("120", 120.0), (" 5 ", 5.0), ("Fri, 20 Nov 2026 09:00:00 GMT", 3_600.0), ("Fri, 20 Nov 2026 07:00:00 GMT", 0.0),
+     ("", 0.0), ("soon", 0.0), ("-5", 0.0)],
+)  # fmt: skip
+def test_retry_after_is_read_as_seconds_or_a_date(said: str, seconds: float) -> None:
+    assert retry_after_sec(said, StillClock()()) == seconds
+
+
+@pytest.mark.parametrize(
+    ("answer", "failures"),
+    [
+        (lambda _: httpx.Response(503, headers={"retry-after": "7200"}), 1),
+        (lambda _: feed(cache_control="public, max-age=7200"), 0),
+    ],
+)
+def test_retry_after_and_a_cache_lifetime_put_the_next_time_off(engine: Engine, answer: Handler, failures: int) -> None:
+    rig = Rig(engine, answer)
+    rig.feeds.add(URL, rig.clock())
+    rig.scheduler.step()
+    assert (rig.only().failures, rig.only().due_at) == (failures, rig.clock() + timedelta(hours=2))
+
+
+def test_one_feed_that_fails_never_stops_the_others(engine: Engine) -> None:
+    def handler(request: httpx.Request) -> httpx.Response:
+        if request.url.path == "/1":
+            raise RuntimeError("a defect")
+        return (
+            httpx.Response(200, stream=httpx.ByteStream(b"<html>"))
+            if request.url.path == "/2"
+            else feed(request.url.path[1:])
+        )
+
+    rig = Rig(engine, handler)
+    for number in range(7):
+        rig.feeds.add(f"https://courant.example/{number}", rig.clock())
+    assert rig.scheduler.step() == 7
+    assert [one.failures for one in rig.feeds.all()] == [0, 1, 1, 0, 0, 0, 0]
+    assert "RuntimeError" in (rig.feeds.all()[1].error or "")
+    assert "web page" in (rig.feeds.all()[2].error or "")
+    assert len(rig.titles()) == 5
+
+
+def test_no_more_feeds_are_read_at_once_than_the_bound(engine: Engine) -> None:
+    meeting = threading.Barrier(FEEDS_AT_ONCE)  # broken, and so a failure, if fewer come together
+    lock, running, most = threading.Lock(), 0, 0
+
+    def handler(request: httpx.Request) -> httpx.Response:
+        nonlocal running, most
+        with lock:
+            running += 1
+            most = max(most, running)
+        meeting.wait(60)
+        with lock:
+            running -= 1
+        return feed(request.url.path[1:])
+
+    rig = Rig(engine, handler)
+    for number in range(2 * FEEDS_AT_ONCE):
+        rig.feeds.add(f"https://courant.example/{number}", rig.clock())
+    rig.scheduler.step()
+    assert [one.error for one in rig.feeds.all()] == [None] * (2 * FEEDS_AT_ONCE)
+    assert most == FEEDS_AT_ONCE
+
+
+def test_only_one_process_refreshes_at_a_time(engine: Engine) -> None:
+    rig = Rig(engine, lambda _: feed())
+    rig.feeds.add(URL, rig.clock())
+    with advisory_lock(engine, WORK) as mine:
+        assert mine
+        assert rig.scheduler.step() == 0
+        assert rig.asked == []
+    assert rig.scheduler.step() == 1
+
+
+def test_a_paused_feed_waits_and_a_resumed_one_is_due_at_once(engine: Engine) -> None:
+    rig = Rig(engine, lambda _: httpx.Response(500))
+    rig.feeds.add(URL, rig.clock())
+    rig.scheduler.step()
+    rig.feeds.pause(URL)
+    rig.clock.go_on(1e6)
+    assert rig.scheduler.step() == 0
+    rig.feeds.resume(URL, rig.clock())
+    assert (rig.only().failures, rig.only().error, rig.only().paused) == (0, None, False)
+    assert rig.scheduler.step() == 1
+
+
+def test_a_feed_removed_while_it_is_read_does_not_come_back(engine: Engine) -> None:
+    def handler(_: httpx.Request) -> httpx.Response:
+        rig.feeds.remove(URL)
+        return feed()
+
+    rig = Rig(engine, handler)
+    rig.feeds.add(URL, rig.clock())
+    assert rig.scheduler.step() == 1
+    assert rig.feeds.all() == []
+
+
+def test_stopping_gives_a_download_up_counts_no_failure_and_begins_no_other(engine: Engine) -> None:
+    begun, stopped = threading.Event(), threading.Event()
+
+    def handler(_: httpx.Request) -> httpx.Response:
+        begun.set()
+        assert stopped.wait(60)
+        return feed()
+
+    rig = Rig(engine, handler)
+    for number in range(2 * FEEDS_AT_ONCE):
+        rig.feeds.add(f"https://courant.example/{number}", rig.clock())
+    before = rig.feeds.all()
+    rig.scheduler.start()
+    assert begun.wait(60)
+    rig.scheduler._stopping.set()
+    stopped.set()
+    rig.scheduler.stop()
+    assert rig.scheduler._thread is not None
+    assert not rig.scheduler._thread.is_alive()
+    assert rig.feeds.all() == before, "all still due, none failed"
+    assert len(rig.asked) <= FEEDS_AT_ONCE
+
+
+def test_an_interval_of_zero_refreshes_nothing_by_itself(engine: Engine) -> None:
+    scheduler = FeedScheduler(engine, NewsPool(engine), every=timedelta(0))
+    scheduler.start()
+    assert scheduler._thread is None
+    scheduler.stop()
+
+
+def test_reading_a_url_by_hand_follows_it(engine: Engine) -> None:
+    rig = Rig(engine, lambda _: feed())
+    later = rig.clock() + EVERY
+    transport = httpx.MockTransport(rig.handler)
+    follow(rig.pool, rig.feeds, URL, now=rig.clock(), due_at=later, transport=transport)
+    assert (rig.only().url, rig.only().due_at, rig.only().fetched_at) == (URL, later, rig.clock())
+
+
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [("ftp://courant.example/", "only whole addresses"), ("courant.example/rss", "only whole addresses"),
+     ("http://", "only whole addresses"), ("http://a.example:99999/", "only whole addresses"),
+     ("http://a.example/ b", "blanks"), ("http://a.example/\n", "blanks"),
+     ("http://a.example/" + "x" * 2_000, "more than 2,000 characters")],
+)  # fmt: skip
+def test_what_is_no_address_of_a_feed_is_refused_with_its_limit(url: str, why: str) -> None:
+    with pytest.raises(FeedRefused, match=why):
+        checked_url(url)
+
+
+def test_a_feed_is_followed_once_up_to_a_limit_and_an_unknown_one_is_refused(engine: Engine) -> None:
+    feeds, now = FollowedFeeds(engine), StillClock()()
+    feeds.add(URL, now)
+    with pytest.raises(FeedRefused, match="followed already"):
+        feeds.add(URL, now)
+    rows = [{"url": f"https://{n}.example/", "added_at": now, "due_at": now} for n in range(FEEDS_LIMIT - 1)]
+    with writing(engine) as connection:
+        connection.execute(insert(FeedRow), rows)
+    with pytest.raises(FeedRefused, match="at most 1,000 feeds"):
+        feeds.add("https://one.more.example/", now)
+    for change in (feeds.pause, feeds.remove, lambda url: feeds.resume(url, now)):
+        with pytest.raises(FeedNotFollowed):
+            change("https://unknown.example/")
+
+
+def test_a_folder_of_before_is_upgraded_and_its_feeds_are_due(database_url: str) -> None:
+    config = Config()
+    config.set_main_option("script_location", str(scripts()).replace("%", "%%"))
+    config.set_main_option("path_separator", "os")
+    engine = open_engine(database_url)
+    with writing(engine) as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, "add_round_retries")
+        connection.execute(
+            text("INSERT INTO feeds (url, etag, fetched_at) VALUES (:url, :etag, :at)"),
+            {"url": URL, "etag": '"v1"', "at": "2026-11-19 10:00:00.000000"},
+        )
+    migrate(engine)
+    feeds = FollowedFeeds(engine)
+    (found,) = feeds.all()
+    assert (found.failures, found.error, found.paused) == (0, None, False)
+    assert found.added_at == found.due_at == found.fetched_at
+    assert feeds.due(datetime.fromisoformat("2026-11-20T00:00:00+00:00")) == [found]
+    assert feeds.last(URL) == Validators('"v1"')
+    with reading(engine) as connection:
+        assert connection.execute(select(FeedRow.url)).scalar_one() == URL
+    engine.dispose()

@@ -1,20 +1,69 @@
-"""Columns of cards met before: answers mostly repeat old cards, and hashing their words is most of making columns."""
+"""Columns of cards, and those of cards met before: answers mostly repeat old cards, and hashing their words is most of
+making columns."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from operator import attrgetter
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from device_app.feed.candidates import COLUMNS, Candidates
 from device_app.wire.news import NewsCard
 
+Codes = NDArray[np.int64]
+"""Names as 64-bit hashes: equal names have equal codes, and two of 10,000 names collide with probability 3e-12."""
+
+NO_STORY = hash("")
 CARDS_KEPT = 8_000
 
 
+@dataclass(frozen=True)
+class Columns:
+    """What the feed asks of n cards, each [n]; codes of names, times in seconds since 1970, weights 0 to 1."""
+
+    ids: Codes
+    topics: Codes
+    sections: Codes
+    publishers: Codes
+    stories: Codes
+    headlines: Codes
+    published_sec: NDArray[np.float64]
+    weights: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, cards: Sequence[NewsCard]) -> Columns:
+        """The columns of these cards. Headlines are compared without regard to case and outer white space."""
+        times = map(datetime.timestamp, map(attrgetter("published_at"), cards))
+        return cls(
+            ids=_codes((card.id for card in cards), len(cards)),
+            topics=_codes((card.topic for card in cards), len(cards)),
+            sections=_codes((card.section for card in cards), len(cards)),
+            publishers=_codes((card.publisher for card in cards), len(cards)),
+            stories=_codes((card.story or "" for card in cards), len(cards)),
+            headlines=_codes((card.title.strip().casefold() for card in cards), len(cards)),
+            published_sec=np.fromiter(times, dtype=np.float64, count=len(cards)),
+            weights=np.fromiter(map(attrgetter("weight"), cards), dtype=np.float64, count=len(cards)),
+        )
+
+    def take(self, rows: NDArray[np.intp]) -> Columns:
+        """These rows."""
+        return Columns(**{name: column[rows] for name, column in self._all().items()})
+
+    def joined(self, other: Columns) -> Columns:
+        """These rows and then the other's."""
+        both = zip(self._all().items(), other._all().values(), strict=True)
+        return Columns(**{name: np.concatenate([mine, theirs]) for (name, mine), theirs in both})
+
+    def _all(self) -> dict[str, NDArray[Any]]:
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+
 class CardColumns:
-    """Fills in the columns of candidates, from memory where their very card objects came before.
+    """Makes the columns of cards, from memory where these very objects came before.
 
     `uplink.known_cards` gives the same object for the same card. Beyond CARDS_KEPT it starts afresh.
     """
@@ -24,30 +73,26 @@ class CardColumns:
 
     def forget(self) -> None:
         """Drop all cards and their columns."""
-        self._cards: list[NewsCard] = []  # held, so that no other card can come to have the identity of one of these
-        self._row: dict[int, int] = {}
-        self._columns: dict[str, NDArray[np.generic]] = {}
+        self._cards: list[NewsCard] = []
+        self._row: dict[str, int] = {}
+        self._columns = Columns.of(())
 
-    def fill(self, candidates: Candidates) -> None:
-        """Give `candidates` all of its columns."""
-        if not len(candidates):
-            return
-        new = self._new(candidates.cards)
+    def of(self, cards: Sequence[NewsCard]) -> Columns:
+        """The columns of these cards."""
+        new = [card for card in cards if not self._knows(card)]
         if len(self._cards) + len(new) > CARDS_KEPT:
             self.forget()
-            new = list(candidates.cards)
+            new = list(cards)
         if new:
-            self._add(new)
-        rows = np.fromiter(map(self._row.__getitem__, map(id, candidates.cards)), dtype=np.intp, count=len(candidates))
-        candidates.__dict__.update({name: column[rows] for name, column in self._columns.items()})
+            self._columns = self._columns.joined(Columns.of(new)) if self._cards else Columns.of(new)
+            self._row.update({card.id: len(self._cards) + at for at, card in enumerate(new)})
+            self._cards.extend(new)
+        return self._columns.take(np.array([self._row[card.id] for card in cards], dtype=np.intp))
 
-    def _new(self, cards: Sequence[NewsCard]) -> list[NewsCard]:
-        return [card for card in cards if id(card) not in self._row]
+    def _knows(self, card: NewsCard) -> bool:
+        row = self._row.get(card.id)
+        return row is not None and self._cards[row] is card
 
-    def _add(self, cards: Sequence[NewsCard]) -> None:
-        added = Candidates(tuple(cards), np.zeros((len(cards), 0), dtype=np.float32), "")
-        for name in COLUMNS:
-            column = getattr(added, name)
-            self._columns[name] = np.concatenate([self._columns[name], column]) if self._cards else column
-        self._row.update(zip(map(id, cards), range(len(self._cards), len(self._cards) + len(cards)), strict=True))
-        self._cards.extend(cards)
+
+def _codes(names: Iterable[str], count: int) -> Codes:
+    return np.fromiter(map(hash, names), dtype=np.int64, count=count)

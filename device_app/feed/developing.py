@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from device_app.feed.candidates import NO_STORY, Candidates
+from device_app.feed.candidates import Candidates
+from device_app.feed.columns import NO_STORY
 
 REPORTS_PER_STORY = 3
 

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from device_app.feed.candidates import Codes, unit
+from device_app.feed.candidates import unit
+from device_app.feed.columns import Codes
 
 POOL_ROWS = 120
 """MMR looks at so many of the best rows."""

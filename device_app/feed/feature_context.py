@@ -8,7 +8,8 @@ from datetime import datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from device_app.feed.candidates import Candidates, Codes
+from device_app.feed.candidates import Candidates
+from device_app.feed.columns import Codes
 from device_app.feed.freshness import recency
 from device_app.feed.preferences import UserPreferences
 from device_app.ranking.features import FeatureContext

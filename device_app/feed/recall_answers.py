@@ -52,8 +52,7 @@ class RecallAnswers:
         if self._kept is not None and self._kept.answer is answer:
             found = self._kept.found
         else:
-            found = candidates_of(answer, dimensions)
-            self._columns.fill(found)
+            found = candidates_of(answer, dimensions, self._columns)
         self._busy = None
         self._kept = _Kept(report.sha256, encoder, time.monotonic(), answer, found)
         self._unfetched = (answer, found.vectors)

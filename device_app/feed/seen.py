@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from device_app.feed.candidates import NO_STORY, Candidates, Codes
+from device_app.feed.candidates import Candidates
+from device_app.feed.columns import NO_STORY, Codes
 
 
 def unseen(candidates: Candidates, seen: set[str]) -> NDArray[np.bool_]:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from device_app.feed import columns as module
-from device_app.feed.candidates import COLUMNS, Candidates
-from device_app.feed.columns import CardColumns
+from device_app.feed.candidates import Candidates, together
+from device_app.feed.columns import CardColumns, Columns
 from tests.doubles.news import card
 
 
@@ -20,10 +20,8 @@ CARDS = [card(f"n{number:02}", topic=f"topic {number % 7}", weight=number / 40) 
 
 
 def check(columns: CardColumns, *numbers: int) -> None:
-    filled, plain = candidates(*numbers), candidates(*numbers)
-    columns.fill(filled)
-    for name in COLUMNS:
-        assert name in filled.__dict__ or not numbers
+    filled, plain = columns.of(candidates(*numbers).cards), Columns.of(candidates(*numbers).cards)
+    for name in Columns.__dataclass_fields__:
         np.testing.assert_array_equal(getattr(filled, name), getattr(plain, name))
         assert getattr(filled, name).dtype == getattr(plain, name).dtype
 
@@ -49,7 +47,17 @@ def test_beyond_the_limit_it_starts_afresh(monkeypatch: pytest.MonkeyPatch) -> N
 def test_an_equal_card_of_another_identity_is_a_card_of_its_own() -> None:
     columns = CardColumns()
     check(columns, 1, 2)
-    renamed = candidates(1)
-    renamed = Candidates((CARDS[1].model_copy(update={"topic": "else"}),), renamed.vectors, "e1")
-    columns.fill(renamed)
+    renamed = columns.of((CARDS[1].model_copy(update={"topic": "else"}),))
     assert renamed.topics.tolist() == [hash("else")]
+    check(columns, 1, 2)
+
+
+def test_candidates_take_the_columns_that_are_known_and_keep_them_for_some_of_their_rows() -> None:
+    plain = candidates(4, 5, 6)
+    known = Columns.of(plain.cards)
+    given = Candidates(plain.cards, plain.vectors, "e1", known)
+    assert given.topics is known.topics
+    some = given.only(np.array([True, False, True]))
+    assert some.ids.tolist() == known.ids[[0, 2]].tolist()
+    both = together(some, candidates(4, 9))
+    assert both.ids.tolist() == candidates(4, 6, 9).ids.tolist()

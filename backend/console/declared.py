@@ -6,8 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from backend.federation.protections import resolve
 from backend.federation.systems import SYSTEMS
-from device_app.wire.protections import SUMMED, LocalLaplace
+from device_app.wire.concentrated import epsilon_of
 from device_app.wire.releases import RecallProtocol
 
 if TYPE_CHECKING:
@@ -65,16 +66,12 @@ def upload_costs(services: Services) -> list[UploadCost]:
     manifest = services.releases.current_manifest()
     costs = []
     for spec in SYSTEMS.values():
-        protection = spec.protection
-        if manifest is None or spec.model not in manifest.models or not isinstance(protection, LocalLaplace):
+        if manifest is None or spec.model not in manifest.models or resolve(spec.protection).summed:
             continue
         coordinates = sum(array.size for array in services.releases.weights(manifest, spec.model).values())
-        costs.append(
-            UploadCost(
-                spec.name, protection.clip, protection.scale, coordinates, protection.epsilon_per_coordinate(),
-                protection.epsilon_per_upload(coordinates),
-            )
-        )  # fmt: skip
+        local = resolve(spec.protection).account(coordinates, None).local
+        if local is not None:
+            costs.append(UploadCost(spec.name, local.clip, local.scale, coordinates, local.coordinate, local.upload))
     return costs
 
 
@@ -87,10 +84,9 @@ def sum_costs() -> list[DeclaredSumCost]:
     """
     costs = []
     for spec in SYSTEMS.values():
-        protection = spec.protection
-        if isinstance(protection, SUMMED):
-            epsilons = (
-                tuple(protection.epsilon(survivors, COORDINATES) for survivors in SURVIVORS) if protection.sigma else ()
-            )
+        protection = resolve(spec.protection)
+        if protection.delta is not None:
+            rhos = [protection.account(COORDINATES, survivors).rho for survivors in SURVIVORS]
+            epsilons = tuple(epsilon_of(rho, protection.delta) for rho in rhos if rho is not None)
             costs.append(DeclaredSumCost(spec.name, epsilons, protection.delta))
     return costs

@@ -10,6 +10,7 @@ from fastapi.responses import Response
 from backend.console import figures
 from backend.console.controller import ConsoleController, Values
 from backend.federation.errors import RoundImpossible
+from backend.federation.protections import resolve
 from backend.federation.rounds.coordinator import Coordinator
 from backend.federation.rounds.opening import COHORT_DEFAULT, COHORT_LIMIT, SECONDS_LIMIT, minimum_of
 from backend.federation.rounds.scheduling import EVERY_MINUTES_LIMIT, Schedule
@@ -17,7 +18,7 @@ from backend.federation.rounds.states import UNDER_WAY
 from backend.federation.strategies.strategy import RoundRequest
 from backend.federation.systems import SYSTEMS
 from device_app.wire.ids import RoundId
-from device_app.wire.protections import LocalLaplace, Protection, SecureSum
+from device_app.wire.protections import Protection
 from device_app.wire.rounds import RoundStatus
 
 CHOSEN = "small_ranker_secure"
@@ -192,27 +193,7 @@ def opened_words(status: RoundStatus) -> str:
 
 def protected(protection: Protection) -> str:
     """What a device does to what it sends, in a sentence or two."""
-    if isinstance(protection, LocalLaplace):
-        return (
-            f"Every number is cut to ±{figures.number(protection.clip)} and covered with Laplace noise of scale "
-            f"{figures.number(protection.scale)} before it leaves; the server sees each update."
-        )
-    noise = (
-        "Each device adds its share of noise before masking."
-        if protection.sigma
-        else "There is no noise in the sum: what it tells of one reader is hidden by the others alone."
-    )
-    if isinstance(protection, SecureSum):
-        return (
-            f"Scaled to a length of at most {figures.number(protection.clip)} and sent under masks; the server can "
-            f"open only "
-            f"the sum of all. {noise}"
-        )
-    return (
-        f"Marks of at most {protection.rows_limit:,} news under masks; the server can open only what all together "
-        f"come to. "
-        f"{noise}"
-    )
+    return resolve(protection).describe(figures.number)
 
 
 def scheduled(schedule: Schedule) -> str:

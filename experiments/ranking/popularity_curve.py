@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.federation.strategies.counting import Counting, noise_variance
+from backend.federation.protections import resolve
+from backend.federation.strategies.counting import Counting
 from backend.federation.systems.private_counts import PRIVATE_COUNTS
 from backend.popularity.reliability import Usage, devices_needed, reliability
 from device_app.wire.popularity import CLICKED, DISPLAYED
@@ -45,7 +46,7 @@ def curve_table(mind: Mind, cosine: NDArray[np.float64], *, draws: int, sizes: S
     exact = counted_by(mind, replace_sigma(protection, 0), seed=0)
     displayed, clicked = (np.stack([own[name] for own in exact.own]) for name in (DISPLAYED, CLICKED))
     readers = CountedReaders(displayed, clicked, exact)
-    usage, noise = usage_of(readers), noise_variance(protection, 1)
+    usage, noise = usage_of(readers), resolve(protection).noise_variance(1)
     rows: list[tuple[Cell, ...]] = []
     for devices in sizes:
         clean, noisy = (

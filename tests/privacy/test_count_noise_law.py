@@ -10,7 +10,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from backend.federation.strategies.counting import Counting, noise_variance
+from backend.federation.protections import resolve
+from backend.federation.strategies.counting import Counting
 from backend.federation.systems import SYSTEMS
 from device_app.privacy.noise import SystemNoise
 from device_app.privacy.shared import shared_part
@@ -50,7 +51,7 @@ def test_the_noise_on_every_number_is_that_of_the_survivors_shares_together(name
     noise = opened(protection)
     both = np.concatenate([noise[DISPLAYED], noise[CLICKED]]) * 2**protection.fraction_bits
     assert (both == np.rint(both)).all(), "whole steps"
-    variance = noise_variance(protection, DEVICES) * 4.0**protection.fraction_bits
+    variance = resolve(protection).noise_variance(DEVICES) * 4.0**protection.fraction_bits
     assert variance == pytest.approx(DEVICES * protection.sigma**2)
     # Sum of squares of n Gaussians over their variance: chi-square with n degrees of freedom.
     statistic = float(np.square(both).sum() / variance)
@@ -72,7 +73,7 @@ def test_the_claimed_price_is_that_of_a_gaussian_of_this_noise_and_bound() -> No
     protection = protection_of("private_counts")
     farthest = np.sqrt(2) * LISTED.norm
     for survivors in (10, 60, 500):
-        deviation = np.sqrt(noise_variance(protection, survivors))
+        deviation = np.sqrt(resolve(protection).noise_variance(survivors))
         assert protection.rho(survivors, 2 * NEWS) == pytest.approx(farthest**2 / (2 * deviation**2), rel=1e-6)
     assert protection.epsilon(60, 2 * NEWS) < 2.0
     assert protection.epsilon(10, 2 * NEWS) < 5.5

@@ -58,8 +58,16 @@ def spent_on(openings: Iterable[NoisyOpening], delta: float) -> float:
     all the sums, chosen adaptively; with twice the bound in steps it covers exchanging the device's data. rho adds up,
     and dp-accounting's Renyi accountant converts it. Nothing is claimed from sampling: the server knows who took part.
     """
+    return epsilon_spent(sum(opening.rho for opening in openings), delta)
+
+
+def epsilon_spent(rho: float, delta: float) -> float:
+    """The epsilon at this delta of openings whose rho add up to so much, by dp-accounting's Renyi accountant.
+
+    Formal guarantees: any mechanism with that rho in zero-concentrated differential privacy has it.
+    """
     renyi = RdpAccountant()
-    renyi.compose(dp_event.ZCDpEvent(sum(opening.rho for opening in openings)))
+    renyi.compose(dp_event.ZCDpEvent(rho))
     return float(renyi.get_epsilon(delta))
 
 

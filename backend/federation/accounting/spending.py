@@ -9,9 +9,9 @@ from sqlalchemy import Engine, select
 
 from backend.db.sessions import reading_session
 from backend.db.tables_federation import RoundRow
-from device_app.wire.concentrated import epsilon_of, rho_of_sum
+from backend.federation.protections import resolve
+from device_app.wire.concentrated import epsilon_of
 from device_app.wire.ids import RoundId
-from device_app.wire.protections import LocalLaplace, SecureSum
 from device_app.wire.rounds import RoundManifest
 
 DELTA = 1e-6
@@ -64,30 +64,17 @@ def spending(engine: Engine, delta: float = DELTA) -> Spending:
     total, local, local_rounds, exact = 0.0, 0.0, 0, 0
     for number, system, text, survivors in found:
         manifest = RoundManifest.model_validate_json(text)
-        protection = manifest.protection
-        if isinstance(protection, LocalLaplace):
-            local += protection.epsilon_per_upload(coordinates_of(manifest))
+        cost = resolve(manifest.protection).account(coordinates_of(manifest), survivors)
+        if cost.local is not None:
+            local += cost.local.upload
             local_rounds += 1
-        elif not protection.sigma or survivors is None:
+        elif cost.rho is None or survivors is None:
             exact += 1
         else:
-            rho = rho_of_round(manifest, survivors)
-            total += rho
-            lines.append(
-                SpentRound(f"round-{number}", system, survivors, rho, epsilon_of(rho, delta), epsilon_of(total, delta))
-            )
+            total += cost.rho
+            epsilon, so_far = epsilon_of(cost.rho, delta), epsilon_of(total, delta)
+            lines.append(SpentRound(f"round-{number}", system, survivors, cost.rho, epsilon, so_far))
     return Spending(delta, total, epsilon_of(total, delta), local, local_rounds, exact, tuple(lines))
-
-
-def rho_of_round(manifest: RoundManifest, survivors: int) -> float:
-    """rho of a noisy sum, for exchanging all of a device's data, with the noise of that many survivors."""
-    protection = manifest.protection
-    if isinstance(protection, LocalLaplace):
-        raise ValueError("protection: local noise has no opened sum")
-    if isinstance(protection, SecureSum):
-        return protection.rho(survivors, coordinates_of(manifest))
-    # Marks of at most rows_limit news: exchanging all of them changes twice as many counts by one.
-    return rho_of_sum(math.sqrt(2 * protection.rows_limit), protection.sigma, survivors, coordinates_of(manifest))
 
 
 def coordinates_of(manifest: RoundManifest) -> int:

@@ -7,14 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from sqlalchemy import Engine, select
 from sqlalchemy.orm import Session
 
 from backend.db.sessions import reading_session
 from backend.db.tables_federation import ParticipationRow, RoundRow
-from backend.federation.accounting.sum_bounds import check_sum, noise_reach
 from backend.federation.errors import RoundClosed, UpdateRefused
+from backend.federation.protections import resolve
+from backend.federation.protections.protection import ServerProtection
 from backend.federation.rounds.aggregate import Aggregate
 from backend.federation.rounds.update_store import UpdateDamaged, UpdateStore
 from backend.federation.rounds.upload_rules import UploadRules
@@ -23,10 +23,8 @@ from backend.federation.secagg.secure_sum import OpenedSum
 from backend.federation.secagg.store import SecureSumStore
 from backend.federation.strategies.robust_mean import Centre, MedianOfSums, Stacked
 from device_app.wire.layout import WeightedSum
-from device_app.wire.protections import SUMMED, SecureSum
 from device_app.wire.rounds import RoundManifest
 from device_app.wire.secagg import SumTerms
-from device_app.wire.union import UnionMarks
 
 
 @dataclass(frozen=True)
@@ -70,34 +68,34 @@ def aggregate_updates(
 def aggregate_sum(book: SecureSumStore, manifest: RoundManifest, join: MedianOfSums | None = None) -> AggregatedUpdates:
     """Open a round's secure sum, or those of its groups; a server killed before the round is concluded opens the same.
 
-    Raises SumFailed if the sum can't be opened, and UpdateRefused if it's more than honest devices and their noise can
-    give (`sum_bounds`). A group of which either is true is left out instead, and UpdateRefused says that too few
-    groups remain.
+    Raises ValueError for a round without a secure sum, SumFailed if the sum can't be opened, and UpdateRefused if it's
+    more than honest devices and their noise can give (`ServerProtection.check`). A group of which either of the last
+    two is true is left out instead, and UpdateRefused says that too few groups remain.
 
     Formal guarantees: nothing is read but the opened sum of all survivors, at least `cohort_minimum` of them, of the
     cohort or of each group of it; no device is in two groups. epsilon, with the noise shares that survived and nobody
     colluding, is `account.spent_on` for the one opening that a device is in, by the fewest survivors of any that was
     opened.
     """
-    protection, terms = manifest.protection, manifest.terms
-    assert isinstance(protection, SUMMED)
-    assert terms is not None
+    protection, terms = resolve(manifest.protection), manifest.terms
+    if terms is None:
+        raise ValueError(f"{manifest.round}: it has no terms of a secure sum, so there is none to open")
     if join is not None and (parts := book.parts(manifest.round)):
-        assert isinstance(protection, SecureSum)
-        return _gather_parts(book, parts, manifest, protection, terms, join)
+        return _aggregate_parts(book, parts, manifest, protection, terms, join)
     opened = book.opened(manifest.round)
     sums, survivors = _passed(protection, manifest.shapes, terms, opened), len(opened.survivors)
     facts = {"survivors": survivors, "weight": sums.samples}
-    radius = protection.clip if isinstance(protection, SecureSum) else None
     words = f"a secure sum of {survivors} devices"
-    return _aggregated(book, manifest, protection, Aggregate.of_opened(sums, radius), words, survivors, facts)
+    return _aggregated(
+        book, manifest, protection, Aggregate.of_opened(sums, protection.radius), words, survivors, facts
+    )
 
 
-def _gather_parts(
+def _aggregate_parts(
     book: SecureSumStore,
     parts: Sequence[str],
     manifest: RoundManifest,
-    protection: SecureSum,
+    protection: ServerProtection,
     terms: SumTerms,
     join: MedianOfSums,
 ) -> AggregatedUpdates:
@@ -117,7 +115,7 @@ def _gather_parts(
             field="body",
             limit=str(join.left),
         )
-    total = join.join(passed, protection.clip)
+    total = join.join(passed, protection.radius)
     facts = {"survivors": sum(sizes), "weight": total.count, "groups": sizes, "groups_joined": len(passed)}
     words = f"the median of {len(passed)} secure sums of at least {min(sizes)} devices"
     return _aggregated(book, manifest, protection, total, words, min(sizes), facts)
@@ -126,7 +124,7 @@ def _gather_parts(
 def _aggregated(
     book: SecureSumStore,
     manifest: RoundManifest,
-    protection: SecureSum | UnionMarks,
+    protection: ServerProtection,
     total: Aggregate,
     words: str,
     survivors: int,
@@ -144,56 +142,23 @@ def _aggregated(
 
 
 def _passed(
-    protection: SecureSum | UnionMarks, shapes: Mapping[str, tuple[int, ...]], terms: SumTerms, opened: OpenedSum
+    protection: ServerProtection, shapes: Mapping[str, tuple[int, ...]], terms: SumTerms, opened: OpenedSum
 ) -> WeightedSum:
     """The sum as numbers; the ring's vector is not kept. Raises UpdateRefused beyond the bounds."""
     survivors = len(opened.survivors)
-    try:
-        if isinstance(protection, UnionMarks):
-            sums = protection.layout(shapes, terms).sums(opened.vector, survivors)
-        else:
-            sums = protection.layout(shapes, terms).sums(opened.vector)
-    except ValueError as broken:
-        raise UpdateRefused(f"The opened sum is no sum of updates: {broken}.", field="body") from broken
-    if isinstance(protection, UnionMarks):
-        _check_owners(protection, sums, survivors)
-    else:
-        check_sum(protection, sums, survivors)
+    sums = protection.decode(shapes, terms, opened.vector, survivors)
+    protection.check(sums, survivors)
     return sums
 
 
-def _check_owners(protection: UnionMarks, sums: WeightedSum, survivors: int) -> None:
-    """Raises UpdateRefused for more owners than devices, or marks than they have in all, or fewer than none."""
-    for owners in sums.tensors.values():
-        deviation = protection.sigma * math.sqrt(survivors)
-        reach, most = noise_reach(deviation, owners.size), survivors * protection.rows_limit
-        marks = float(owners.sum())
-        if marks > most + noise_reach(deviation * math.sqrt(owners.size), 1):
-            raise UpdateRefused(
-                f"All news together have {marks:g} owners, which {survivors} devices can't mark: some device has "
-                "broken the terms.",
-                field="body",
-                limit=str(most),
-            )
-        if owners.min() < -reach or owners.max() > survivors + reach:
-            raise UpdateRefused(
-                f"A news has {owners.min():g} to {owners.max():g} owners among {survivors} devices: some device has "
-                "broken the terms.",
-                field="body",
-                limit=f"0 to {survivors}",
-            )
-
-
-def _epsilon(protection: SecureSum | UnionMarks, survivors: int, coordinates: int) -> float | None:
-    if not protection.sigma:
+def _epsilon(protection: ServerProtection, survivors: int, coordinates: int) -> float | None:
+    rho = protection.account(coordinates, survivors).rho
+    if rho is None or protection.delta is None:
         return None
     # dp-accounting takes seconds to load, and only a noisy sum needs it.
-    from backend.federation.accounting.account import NoisyOpening, SumNoise, spent_on
+    from backend.federation.accounting.account import epsilon_spent
 
-    bound_steps = (
-        float(np.sqrt(2 * protection.rows_limit)) if isinstance(protection, UnionMarks) else protection.reach_steps
-    )
-    return spent_on([NoisyOpening(SumNoise(protection.sigma, bound_steps, coordinates), survivors)], protection.delta)
+    return epsilon_spent(rho, protection.delta)
 
 
 def _accepted(engine: Engine, row: RoundRow) -> list[tuple[str, str]]:

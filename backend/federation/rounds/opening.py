@@ -15,6 +15,7 @@ from backend.db.sessions import reading_session, writing_session
 from backend.db.tables_federation import FollowUpRow, RoundRow
 from backend.errors import OwnfeedError
 from backend.federation.errors import RoundImpossible, RoundsPaused, RoundUnderWay, UnknownSystem
+from backend.federation.protections import resolve
 from backend.federation.rounds.context import RoundContextLoader
 from backend.federation.rounds.finalising import end_unfinished
 from backend.federation.rounds.records import is_paused, round_status, under_way
@@ -23,10 +24,8 @@ from backend.federation.strategies.robust_mean import STACK_LIMIT_BYTES
 from backend.federation.strategies.strategy import ChecksReliability, Plan, RoundRequest
 from backend.federation.systems.system import SystemSpec
 from device_app.wire.ids import ReleaseId, release_number
-from device_app.wire.protections import SUMMED
 from device_app.wire.releases import ReleaseManifest
 from device_app.wire.rounds import MATERIALS_LIMIT_BYTES, UPLOAD_LIMIT_BYTES, RoundManifest, RoundStatus
-from device_app.wire.secagg import SumTerms
 
 COHORT_LIMIT = 100_000
 COHORT_DEFAULT = 60
@@ -124,7 +123,12 @@ class RoundOpener:
                 samples_limit=spec.samples_limit,
                 held_out=self._loader.held_out,
                 closes_at=now + timedelta(seconds=order.seconds),
-                terms=_terms(f"round-{number}", spec, order, plan),
+                terms=resolve(spec.protection).terms(
+                    f"round-{number}",
+                    cohort=order.cohort,
+                    cohort_minimum=order.cohort_minimum,
+                    coordinates=_coordinates(plan),
+                ),
             )
             row = RoundRow(
                 number=number,
@@ -209,17 +213,6 @@ def _check_plan(plan: Plan) -> None:
     _check("system", 1 <= coordinates <= UPLOAD_LIMIT_BYTES // 4, f"1 to {UPLOAD_LIMIT_BYTES // 4} numbers an update")
     size_bytes = sum(ref.size_bytes for ref in plan.materials.values())
     _check("system", size_bytes <= MATERIALS_LIMIT_BYTES, f"at most {MATERIALS_LIMIT_BYTES} bytes of materials")
-
-
-def _terms(round_id: str, spec: SystemSpec, order: RoundRequest, plan: Plan) -> SumTerms | None:
-    protection = spec.protection
-    if not isinstance(protection, SUMMED):
-        return None
-    _check("cohort", order.cohort <= protection.cohort_limit, f"at most {protection.cohort_limit}")
-    _check("cohort_minimum", order.cohort_minimum >= 2, "at least 2, for a sum that hides anybody")
-    return protection.terms(
-        round_id, cohort=order.cohort, cohort_minimum=order.cohort_minimum, coordinates=_coordinates(plan)
-    )
 
 
 def _coordinates(plan: Plan) -> int:

@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 from backend.db.sessions import reading_session, writing_session
 from backend.db.tables_federation import ParticipationRow, RoundRow
 from backend.federation.errors import RoundClosed, UpdateConflict
+from backend.federation.protections import resolve
 from backend.federation.rounds.aggregation import aggregate_updates
 from backend.federation.rounds.context import RoundContextLoader
 from backend.federation.rounds.finalising import finalize
@@ -20,7 +21,6 @@ from backend.federation.rounds.upload_rules import UploadRules
 from backend.federation.systems.system import SystemSpec
 from backend.releases.blobs import digest
 from device_app.wire.ids import Pseudonym, RoundId
-from device_app.wire.protections import LocalLaplace
 from device_app.wire.rounds import RoundManifest, UploadReceipt
 
 
@@ -111,8 +111,7 @@ class PlainRounds:
         known = self._rules
         if known is None or known[0] != round_id:
             manifest = RoundManifest.model_validate_json(row.manifest)
-            assert isinstance(manifest.protection, LocalLaplace)
-            known = (round_id, UploadRules.of(manifest.shapes, manifest.protection))
+            known = (round_id, resolve(manifest.protection).upload_rules(manifest.shapes))
             self._rules = known
         return known[1]
 

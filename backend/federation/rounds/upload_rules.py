@@ -10,14 +10,11 @@ from numpy.typing import NDArray
 
 from backend.federation.errors import UpdateRefused
 from backend.federation.rounds.aggregate import Shapes
-from device_app.wire.protections import LocalLaplace
 from device_app.wire.tensors import TensorError, TensorSpec, unpack
 
 FLOAT32_BYTES = 4
 HEADER_BYTES = 4_096
 HEADER_BYTES_PER_TENSOR = 512
-NOISE_REACH = 60.0
-"""Laplace noise passes 60 scales with probability e^-60, about 1e-26: no honest device ever sends such a value."""
 
 
 @dataclass(frozen=True)
@@ -29,13 +26,13 @@ class UploadRules:
     value_limit: float
 
     @classmethod
-    def of(cls, shapes: Shapes, protection: LocalLaplace) -> UploadRules:
-        """The rules for updates of these tensors under this protection."""
+    def of(cls, shapes: Shapes, value_limit: float) -> UploadRules:
+        """The rules for updates of these tensors whose values are at most so large."""
         content = sum(FLOAT32_BYTES * math.prod(shape) for shape in shapes.values())
         return cls(
             shapes=shapes,
             limit_bytes=content + HEADER_BYTES + HEADER_BYTES_PER_TENSOR * len(shapes),
-            value_limit=protection.clip + NOISE_REACH * protection.scale,
+            value_limit=value_limit,
         )
 
     def read(self, content: bytes) -> dict[str, NDArray[np.float32]]:

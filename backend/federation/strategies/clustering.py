@@ -18,6 +18,7 @@ from backend.db.tables_federation import RoundRow
 from backend.federation.errors import RoundImpossible, UpdateRefused
 from backend.federation.grouping.clusters import lloyd_step
 from backend.federation.grouping.models import Model, Models
+from backend.federation.protections.secure_sum import secure_sum_of
 from backend.federation.rounds.aggregate import Aggregate
 from backend.federation.strategies.strategy import Plan, RoundContext, RoundResult
 from backend.releases.groups import put_centroids, put_weights, read_centroids
@@ -51,8 +52,7 @@ class Clustering:
         self, spec: SystemSpec, total: Aggregate, context: RoundContext, manifest: RoundManifest
     ) -> RoundResult:
         """New groups in the release; the global weights stay."""
-        protection, model, store = manifest.protection, str(spec.model), context.releases
-        assert isinstance(protection, SecureSum)
+        protection, model, store = secure_sum_of(manifest.protection), str(spec.model), context.releases
         groups = groups_of(spec, context)
         entry = context.release.models[model]
         assert entry.weights is not None

@@ -15,13 +15,14 @@ from sqlalchemy.orm import Session
 from backend.db.sessions import reading_session
 from backend.db.tables import NewsRow
 from backend.federation.errors import RoundImpossible
+from backend.federation.protections import resolve
 from backend.federation.rounds.aggregate import Aggregate
 from backend.federation.rounds.records import round_number
 from backend.federation.strategies.strategy import Plan, RoundContext, RoundResult
 from backend.popularity.reliability import RELIABILITY_WANTED, devices_needed, known_usage, reliability
 from backend.popularity.store import OpenedCount, write_count
 from device_app.wire.popularity import CLICKED, COUNTED_NEWS_LIMIT, DISPLAYED, MATERIAL, CountList
-from device_app.wire.protections import LocalLaplace, Protection, SecureSum
+from device_app.wire.protections import Protection
 from device_app.wire.rounds import RoundManifest
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ class Counting:
         news = len(newest_news(engine, self.news_limit))
         if not news:
             return None  # `plan` says so
-        usage, noise = known_usage(engine, news), noise_variance(spec.protection, 1)
+        usage, noise = known_usage(engine, news), resolve(spec.protection).noise_variance(1)
         expected = reliability(devices, usage, noise)
         if expected >= RELIABILITY_WANTED:
             return None
@@ -117,7 +118,7 @@ def opened_count(
     """Displays and clicks of an opened sum, as far as so many devices can give them, and the variance of the noise on
     each number."""
     sums = total.sums()
-    noise = noise_variance(protection, total.count)
+    noise = resolve(protection).noise_variance(total.count)
     deviation, unit = noise**0.5, listed.displayed_unit
     displays = possible_counts(sums[DISPLAYED] / unit, total.count, listed.displayed_limit, deviation / unit)
     clicks = possible_counts(sums[CLICKED], total.count, listed.clicked_limit, deviation)
@@ -147,20 +148,6 @@ def possible_counts(
     total = float(within.sum())
     excess = total - min(max(total, -noise), max(float(devices * each_gives), noise))
     return np.asarray(within - excess / len(counts))
-
-
-def noise_variance(protection: Protection, devices: int) -> float:
-    """Of the noise on one coordinate of the sum of so many devices.
-
-    Raises ValueError for a protection that counts can't be made with.
-    """
-    match protection:
-        case SecureSum():
-            return float(devices * np.square(protection.sigma * 2.0**-protection.fraction_bits))
-        case LocalLaplace():
-            return devices * 2 * protection.scale**2
-        case _:
-            raise ValueError(f"protection: counts are made of sums, not of {protection.kind!r}")
 
 
 def newest_news(engine: Engine, limit: int) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from backend.federation.grouping.layers import Layers
 from backend.federation.grouping.models import Model, Models
 from backend.federation.grouping.personalisation import Personalisation
 from backend.federation.optimizers import Memory, MemoryOptimizer
+from backend.federation.protections.secure_sum import secure_sum_of
 from backend.federation.rounds.aggregate import PREFIX, Aggregate, within_ball
 from backend.federation.strategies.clustering import groups_of, moves_since
 from backend.federation.strategies.strategy import Plan, RoundContext, RoundResult
@@ -68,8 +69,7 @@ class Grouped:
         self, spec: SystemSpec, total: Aggregate, context: RoundContext, manifest: RoundManifest
     ) -> RoundResult:
         """The global model a step on, and the groups' models of the next round in the release."""
-        protection, optimizer, model = manifest.protection, spec.optimizer, str(spec.model)
-        assert isinstance(protection, SecureSum)
+        protection, optimizer, model = secure_sum_of(manifest.protection), spec.optimizer, str(spec.model)
         assert optimizer is not None
         models = self._models(spec, context, groups_of(spec, context))
         ready, members = self.advance(models, total, protection, optimizer)

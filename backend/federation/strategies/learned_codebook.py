@@ -17,11 +17,11 @@ from backend.federation.accounting.sum_bounds import noise_length
 from backend.federation.errors import RoundImpossible
 from backend.federation.grouping.drift import Drift
 from backend.federation.optimizers import Memory
+from backend.federation.protections.secure_sum import secure_sum_of
 from backend.federation.rounds.aggregate import Aggregate
 from backend.federation.strategies.strategy import Plan, RoundContext, RoundResult
 from backend.releases.alignment import ProcrustesAlignment
 from backend.releases.store import ReleaseDraft
-from device_app.wire.protections import SecureSum
 from device_app.wire.prototypes import MEMBERS, PROTOTYPES, SUMS, VECTOR_SHARE, member_share
 from device_app.wire.releases import Codebook, ReleaseManifest
 from device_app.wire.rounds import RoundManifest
@@ -68,8 +68,7 @@ class LearnedCodebook:
         self, spec: SystemSpec, total: Aggregate, context: RoundContext, manifest: RoundManifest
     ) -> RoundResult:
         """The draft after this cohort, and every so often the release's codebook."""
-        protection = spec.protection
-        assert isinstance(protection, SecureSum)
+        protection = secure_sum_of(spec.protection)
         opened, before = total.sums(), self._draft(context)
         vector, member = VECTOR_SHARE * protection.clip, member_share() * protection.clip
         step = protection.sigma / 2.0**protection.fraction_bits

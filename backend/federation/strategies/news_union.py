@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 from pydantic import TypeAdapter
 
 from backend.federation.errors import RoundImpossible
+from backend.federation.protections.union_marks import union_marks_of
 from backend.federation.rounds.aggregate import Aggregate
 from backend.federation.strategies.strategy import Plan, RoundContext, RoundResult
 from backend.news.pool import NewsPool
 from device_app.wire.ids import NewsId
 from device_app.wire.releases import BlobRef
 from device_app.wire.rounds import RoundManifest
-from device_app.wire.union import NEWS, UnionMarks, opened_rows
+from device_app.wire.union import NEWS, opened_rows
 
 if TYPE_CHECKING:
     from backend.federation.systems.system import SystemSpec
@@ -53,8 +54,7 @@ class NewsUnion:
         self, spec: SystemSpec, total: Aggregate, context: RoundContext, manifest: RoundManifest
     ) -> RoundResult:
         """Opens the rows, and orders the round of gradients. Raises RoundImpossible if no news has enough owners."""
-        protection = manifest.protection
-        assert isinstance(protection, UnionMarks)
+        protection = union_marks_of(manifest.protection)
         owners, survivors = total.sums()[NEWS], total.count
         listed = read_ids(context.releases.read_blob(manifest.materials[LISTED].sha256))
         rows = opened_rows(protection, owners, survivors)

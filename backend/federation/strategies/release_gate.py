@@ -34,6 +34,7 @@ from sqlalchemy.orm import Session
 from backend.db.tables_federation import RoundRow
 from backend.federation.accounting.sum_bounds import noise_deviation
 from backend.federation.errors import RoundImpossible
+from backend.federation.protections.secure_sum import secure_sum_of
 from backend.federation.rounds.aggregate import Aggregate
 from backend.federation.scores import scores
 from backend.federation.strategies.robust_mean import JoinedSums
@@ -151,8 +152,7 @@ class ReleaseGate:
         self, spec: SystemSpec, total: Aggregate, context: RoundContext, manifest: RoundManifest
     ) -> RoundResult:
         """The verdict, and the rollback if it's due; the undone round's optimizer memory is forgotten with it."""
-        protection, before, release = manifest.protection, _predecessor(context), manifest.release
-        assert isinstance(protection, SecureSum)
+        protection, before, release = secure_sum_of(manifest.protection), _predecessor(context), manifest.release
         verdict = judge_sums(total, protection, tolerance=self.tolerance, confidence=self.confidence)
         facts = {"gate": asdict(verdict) | {"model": manifest.model, "release": release, "before": before.release}}
         says = (

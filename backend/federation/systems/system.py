@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from backend.federation.optimizers import MemoryOptimizer
+from backend.federation.protections import resolve
 from backend.federation.strategies.robust_mean import Centre, MedianOfSums
 from backend.federation.strategies.strategy import IfFailed, Strategy
-from device_app.wire.protections import SUMMED, Protection, SecureSum
+from device_app.wire.protections import Protection
 
 OFFERS_OF_SUMS = 1.3
 
@@ -51,9 +52,9 @@ class SystemSpec:
     if_failed: IfFailed | None = None
 
     def __post_init__(self) -> None:
-        if self.centre is not None and isinstance(self.protection, SUMMED):
+        if self.centre is not None and resolve(self.protection).summed:
             raise ValueError("centre: nobody sees the updates of a secure sum, so there is no robust mean of them")
-        if self.join is not None and not isinstance(self.protection, SecureSum):
+        if self.join is not None and resolve(self.protection).radius is None:
             raise ValueError("join: only secure sums of clipped vectors have bounds that a group's sum is held to")
 
     @property
@@ -66,4 +67,4 @@ class SystemSpec:
         """
         if self.over_selection is not None:
             return self.over_selection
-        return OFFERS_OF_SUMS if isinstance(self.protection, SUMMED) else 1.0
+        return OFFERS_OF_SUMS if resolve(self.protection).summed else 1.0

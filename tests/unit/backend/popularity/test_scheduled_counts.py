@@ -10,8 +10,8 @@ import pytest
 
 from backend.composition import schedule_counts
 from backend.db.sessions import writing_session
+from backend.federation.protections import resolve
 from backend.federation.rounds.coordinator import Coordinator
-from backend.federation.strategies.counting import noise_variance
 from backend.federation.systems.private_counts import PRIVATE_COUNTS
 from backend.news.item import NewsItem
 from backend.news.pool import NewsPool
@@ -107,7 +107,7 @@ def test_the_same_count_opens_once_enough_devices_wait(rig: BackendRig, tmp_path
 
 
 def test_reliability_grows_with_devices_and_is_a_half_at_the_number_that_is_told() -> None:
-    usage, noise = typical_usage(557), noise_variance(PRIVATE_COUNTS.protection, 1)
+    usage, noise = typical_usage(557), resolve(PRIVATE_COUNTS.protection).noise_variance(1)
     found = [reliability(devices, usage, noise) for devices in (60, 1_000, 5_000, 100_000)]
     assert found == sorted(found)
     assert found[0] < 0.05

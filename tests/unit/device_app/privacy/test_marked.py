@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 import numpy as np
 import pytest
 
-from backend.federation.accounting.spending import rho_of_round
+from backend.federation.protections import resolve
 from device_app.privacy.budget import Ledger
 from device_app.privacy.composed import RHO, composed
 from device_app.privacy.marked import mark
 from device_app.privacy.noise import SeededNoise
 from device_app.privacy.sealed import Charge
 from device_app.wire.concentrated import epsilon_of
-from device_app.wire.rounds import RoundManifest
-from device_app.wire.union import NEWS, UnionMarks
+from device_app.wire.union import UnionMarks
 
 NEWS_LISTED, SURVIVORS = 300, 10
 NOISY = UnionMarks(owners_minimum=3, sigma=60, rows_limit=64)
@@ -29,14 +26,13 @@ def charged(mechanism: UnionMarks, round_id: str = "round-1") -> Charge:
 
 
 def test_noisy_counts_carry_the_rho_that_the_server_accounts_for() -> None:
-    manifest = RoundManifest(
-        round="round-1", release="r1", system="news_union_noisy", task="mark_news", model="ranker.split",
-        shapes={NEWS: (NEWS_LISTED,)}, protection=NOISY, negatives=4, samples_limit=32,
-        closes_at=datetime(2026, 11, 21, tzinfo=UTC),
-        terms=NOISY.terms("round-1", cohort=60, cohort_minimum=SURVIVORS, coordinates=NEWS_LISTED),
-    )  # fmt: skip
     charge = charged(NOISY)
-    assert charge.parameters[RHO] == rho_of_round(manifest, SURVIVORS) == NOISY.rho(SURVIVORS, NEWS_LISTED) > 0
+    assert (
+        charge.parameters[RHO]
+        == resolve(NOISY).account(NEWS_LISTED, SURVIVORS).rho
+        == NOISY.rho(SURVIVORS, NEWS_LISTED)
+        > 0
+    )
     assert charge.epsilon == NOISY.epsilon(SURVIVORS, NEWS_LISTED)
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import datetime
 
 import numpy as np
 
 from device_app.errors import AnswerMalformed, BackendRefused, BackendUnreachable, NotEligible, ReleaseRefused
-from device_app.privacy.shared import SharedUpdate, shared_part
+from device_app.privacy.protections.protection import ComputedUpdate
+from device_app.privacy.shared import shared_part
 from device_app.ranking.features import FEATURES
 from device_app.ranking.session import shared_session
 from device_app.store.private_parameters import PrivateParameters
@@ -74,7 +74,7 @@ class Computation:
         self._source(manifest, kind)
         return kind.make(self._given(release, manifest)).shapes(_params(release, manifest))
 
-    def update(self, release: Release, manifest: RoundManifest) -> Update:
+    def update(self, release: Release, manifest: RoundManifest) -> ComputedUpdate:
         """The task's update, without what stays private.
 
         Raises NotEligible, and ValueError for a task that did not compute what it said.
@@ -84,11 +84,18 @@ class Computation:
         params = _params(release, manifest)
         samples = self._source(manifest, kind)
         update = task.run(params, samples, self._gradients(release, manifest, kind), self._draw(manifest.round))
-        shared = leaving(update, release, manifest)
+        entry = _entry(release, manifest)
+        shared = shared_part(update.tensors, entry)
         if (found := {name: each.shape for name, each in shared.tensors.items()}) != dict(task.shapes(params)):
             raise ValueError(f"task {manifest.task!r}: computed {found}, which is not what it said")
-        own = private_gradients(update.tensors, _entry(release, manifest))
-        return replace(update, tensors=shared.tensors, paid=self._paid(update, release, manifest.model, own))
+        own = private_gradients(update.tensors, entry)
+        return ComputedUpdate(
+            shared=shared,
+            samples=update.samples,
+            channel=kind.channel,
+            one_click=update.one_click,
+            paid=self._paid(update, release, manifest.model, own),
+        )
 
     def _given(self, release: Release, manifest: RoundManifest) -> TaskInputs:
         return TaskInputs(
@@ -161,11 +168,6 @@ def trainable(release: Release, kind: TaskKind) -> tuple[str, ...] | None:
         and (kind.graph is None or release.has_graph(name, kind.graph))
         and FEATURES.keys() >= set(entry.features)
     )
-
-
-def leaving(update: Update, release: Release, manifest: RoundManifest) -> SharedUpdate:
-    """What of an update may leave the device, for a protection to take."""
-    return shared_part(update.tensors, _entry(release, manifest))
 
 
 def _params(release: Release, manifest: RoundManifest) -> Params:

@@ -12,17 +12,17 @@ from datetime import datetime, timedelta
 
 from device_app.errors import AnswerMalformed, BackendRefused, BackendUnreachable
 from device_app.privacy.budget import Ledger
-from device_app.privacy.clipping import Clipped
 from device_app.privacy.noise import NoiseSource
+from device_app.privacy.protections import resolve
+from device_app.privacy.protections.local_laplace import NoisyUpdate, reseal
+from device_app.privacy.protections.protection import ComputedUpdate
 from device_app.privacy.sealed import Sealed
-from device_app.privacy.updates import LaplaceProtection, NoisyUpdate, reseal
 from device_app.store.database import Database
 from device_app.store.outbox import Outbox, OutboxItem
 from device_app.store.participations import Participations
 from device_app.store.round_uploads import RoundUploads
 from device_app.training.participant import is_complete, may_pass
 from device_app.uplink.server import Uplink, upload_path
-from device_app.wire.protections import LocalLaplace
 from device_app.wire.rounds import RoundOffer, UploadReceipt
 
 RETRY_SEC = 10.0
@@ -39,7 +39,7 @@ class Kept:
 
 
 class Delivery:
-    """What becomes of an update after it was clipped, and of the note about it on the page."""
+    """What becomes of an update after it was computed, and of the note about it on the page."""
 
     def __init__(
         self,
@@ -56,18 +56,15 @@ class Delivery:
         self._ledger, self._uplink, self._noise, self._clock = ledger, uplink, noise, clock
         self._uploads = RoundUploads(database)
 
-    def keep(
-        self, offer: RoundOffer, protection: LocalLaplace, clipped: Clipped, paid: Callable[[], None] | None = None
-    ) -> Kept:
-        """Add noise, pay and keep in one transaction, and do what goes with the payment.
+    def keep(self, offer: RoundOffer, update: ComputedUpdate) -> Kept:
+        """Clip, add noise, pay and keep in one transaction, and do what goes with the payment.
 
         Raises BudgetSpent, and RoundTakenOver if the round has an upload of this device, whichever process made it.
         """
         manifest, now = offer.manifest, self._clock()
         with self._database.transaction():
-            sealed = LaplaceProtection(protection).seal(
-                clipped, round_id=manifest.round, ledger=self._ledger, noise=self._noise
-            )
+            protection = resolve(manifest.protection)
+            sealed = protection.seal(update, manifest, ledger=self._ledger, noise=self._noise)
             self._uploads.bind(manifest.round, sealed.sha256, now)
             item = self._outbox.put(
                 subject=manifest.round,
@@ -82,8 +79,8 @@ class Delivery:
             self._participations.update(
                 manifest.round, state="joined", at=now, epsilon=sealed.charge.epsilon, sent_bytes=0
             )
-            if paid is not None:
-                paid()
+            if update.paid is not None:
+                update.paid()
         return Kept(offer, item, sealed)
 
     def send(self, kept: Kept) -> UploadReceipt:

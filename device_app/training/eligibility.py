@@ -7,19 +7,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from device_app.errors import BudgetSpent, NotEligible, ProtectionTooWeak
-from device_app.privacy.prices import sum_prices
+from device_app.errors import BudgetSpent, NotEligible
+from device_app.privacy.protections import resolve
+from device_app.privacy.protections.protection import ROUNDING
 from device_app.privacy.sums_alone import NOTHING_ALONE, SumsAlone
 from device_app.settings import PrivacySettings
 from device_app.training.tasks.task import Shapes
 from device_app.wire.ids import ReleaseId
-from device_app.wire.protections import SUMMED, Protection
 from device_app.wire.rounds import RoundManifest
 
 ENOUGH_CLICKS = 5
 Channel = Literal["training", "counts"]
-ROUNDING = 1e-9
-"""0.01 / 0.1 is a little less than 0.1 in floating point."""
 
 
 @dataclass(frozen=True)
@@ -125,77 +123,8 @@ def check_offer(manifest: RoundManifest, terms: Terms) -> None:
         raise NotEligible(f"the round wants an update of other tensors than {manifest.task!r} computes.")
     if manifest.closes_at <= terms.now:
         raise NotEligible("the round has closed.")
-    check_protection(manifest.protection, terms.privacy)
-    cost = (
-        _check_sum(manifest, terms)
-        if isinstance(manifest.protection, SUMMED)
-        else (manifest.protection.epsilon_per_upload(terms.coordinates))
-    )
+    protection = resolve(manifest.protection)
+    protection.check(terms.privacy)
+    cost = protection.price(manifest, terms.coordinates, terms.privacy, terms.alone)
     if cost > terms.epsilon_left * (1 + ROUNDING):
         raise BudgetSpent(terms.channel, cost, terms.epsilon_left)
-
-
-def check_protection(protection: Protection, privacy: PrivacySettings) -> None:
-    """Raises ProtectionTooWeak if the noise is weaker, against the clip, than the reader accepts, or the sum exact."""
-    if isinstance(protection, SUMMED):
-        if privacy.secure_sum == "never":
-            raise ProtectionTooWeak("its reader takes part in no secure sums.")
-        if privacy.secure_sum == "noisy" and not protection.sigma:
-            raise ProtectionTooWeak("the sum has no noise in it, and its reader takes part in noisy ones only.")
-        return
-    ratio = protection.scale / protection.clip
-    if ratio < privacy.weakest_scale_to_clip * (1 - ROUNDING):
-        raise ProtectionTooWeak(
-            f"noise of {protection.scale:g} at a clip of {protection.clip:g} is {ratio:.3g} of it; at least "
-            f"{privacy.weakest_scale_to_clip:g} is asked for."
-        )
-
-
-def _check_sum(manifest: RoundManifest, terms: Terms) -> float:
-    """What the sum costs at worst. Raises ProtectionTooWeak if it hides among too few, or tells more than is allowed.
-
-    The sum's terms must be those that follow from the protection, which is what the price is figured from.
-    """
-    protection, given = manifest.protection, manifest.terms
-    assert isinstance(protection, SUMMED)
-    assert given is not None
-    if given.cohort_minimum < terms.privacy.smallest_sum:
-        raise ProtectionTooWeak(
-            f"the sum may be opened with {given.cohort_minimum} devices in it; at least {terms.privacy.smallest_sum} "
-            "are asked for."
-        )
-    asked = terms.privacy.secure_sum_mode
-    if given.mode != "active" and (asked == "active" or (asked == "by_cohort" and given.graph == "complete")):
-        raise ProtectionTooWeak("the sum has no consistency round, and its reader asks for one.")
-    try:
-        due = protection.terms(
-            manifest.round,
-            cohort=given.cohort,
-            cohort_minimum=given.cohort_minimum,
-            coordinates=terms.coordinates,
-        )
-    except ValueError as impossible:
-        raise ProtectionTooWeak(f"{impossible}.") from impossible
-    if given != due:
-        raise ProtectionTooWeak("the terms of its sum do not follow from its protection.")
-    if not protection.sigma:
-        return 0.0
-    delta = terms.privacy.delta_per_sum
-    prices = sum_prices(protection, given.cohort_minimum, terms.coordinates, delta)
-    if not prices.possible:
-        raise ProtectionTooWeak(
-            f"the noise in its sum comes to epsilon {prices.epsilon:g} at delta {delta:g}, and to {prices.alone:g} if "
-            "no other device is real; a sum with noise costs more than 0 and less than infinity."
-        )
-    if prices.epsilon > terms.privacy.epsilon_per_sum * (1 + ROUNDING):
-        raise ProtectionTooWeak(
-            f"the opened sum costs epsilon {prices.epsilon:.3g} at delta {delta:g}; at most "
-            f"{terms.privacy.epsilon_per_sum:g} is allowed."
-        )
-    if prices.alone > terms.privacy.epsilon_per_sum_alone * (1 + ROUNDING):
-        raise ProtectionTooWeak(
-            f"if no other device is real, the opened sum costs epsilon {prices.alone:.3g} at delta {delta:g}; at most "
-            f"{terms.privacy.epsilon_per_sum_alone:g} is allowed."
-        )
-    terms.alone.check(prices.rho_alone, terms.privacy)
-    return prices.epsilon

@@ -23,8 +23,8 @@ from device_app.errors import (
     ProtectionTooWeak,
     RoundTakenOver,
 )
+from device_app.privacy.protections.protection import ComputedUpdate
 from device_app.training.eligibility import Readiness, Terms, check_clicks, check_offer, check_ready, check_task
-from device_app.training.tasks.task import Update
 from device_app.wire.ids import PROTOCOL_VERSION, ReleaseId, RoundId
 from device_app.wire.rounds import CheckIn, RoundOffer, RoundStatus, UploadReceipt
 
@@ -72,7 +72,7 @@ class HandIn:
     """Wanted: the update clipped, made noisy, paid for, kept, and sent; the answer is the receipt."""
 
     offer: RoundOffer
-    update: Update
+    update: ComputedUpdate
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class JoinSecAgg:
 
 
 Wish = JoinSecAgg | PollRound | AskIfJoined | Gather | AskForPlace | StateTerms | Compute | HandIn
-Reply = RoundStatus | RoundOffer | Terms | Update | UploadReceipt | bool | int | None
+Reply = RoundStatus | RoundOffer | Terms | ComputedUpdate | UploadReceipt | bool | int | None
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ def _take_part(readiness: Readiness, tasks: tuple[str, ...]) -> Generator[Wish, 
             yield JoinSecAgg(offer)
             return Outcome("waiting", "It has joined a secure sum.", offer)
         update = yield Compute(offer)
-        assert isinstance(update, Update)
+        assert isinstance(update, ComputedUpdate)
         yield HandIn(offer, update)
     except RoundTakenOver as elsewhere:
         return Outcome("idle", str(elsewhere))

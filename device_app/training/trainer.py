@@ -18,19 +18,18 @@ from device_app.errors import (
     OfferRefused,
 )
 from device_app.privacy.budget import Ledger
-from device_app.privacy.clipping import clip_elementwise
-from device_app.privacy.marked import mark
 from device_app.privacy.noise import NoiseSource
 from device_app.privacy.presence import seal_check_in
+from device_app.privacy.protections import resolve
+from device_app.privacy.protections.protection import ComputedUpdate
 from device_app.privacy.secagg import Contribution
-from device_app.privacy.summed import clip_norm, contribute
 from device_app.ranking.groups import GroupChoice, OwnGroup
 from device_app.store.database import Database
 from device_app.store.outbox import Outbox
 from device_app.store.participations import Participation, Participations
 from device_app.store.private_parameters import PrivateParameters
 from device_app.sync.release import Release
-from device_app.training.computation import Computation, Draw, fresh_draw, leaving, trainable
+from device_app.training.computation import Computation, Draw, fresh_draw, trainable
 from device_app.training.delivery import Delivery
 from device_app.training.eligibility import Readiness, Terms, check_clicks, check_ready
 from device_app.training.multiview.local import LocalViews
@@ -52,13 +51,10 @@ from device_app.training.participant import (
 from device_app.training.secagg_client import APPLIED_WITHOUT, LEFT_OUT, SecAggClient
 from device_app.training.stored_samples import StoredSamples
 from device_app.training.tasks import TASKS
-from device_app.training.tasks.task import Update
 from device_app.uplink.server import Uplink
 from device_app.wire.offers import SignedOffer, verify_offer
-from device_app.wire.protections import SUMMED, LocalLaplace
 from device_app.wire.releases import BlobRef, SignatureRefused
 from device_app.wire.rounds import RoundOffer, RoundStatus, UploadReceipt
-from device_app.wire.union import NEWS, UnionMarks
 
 Stage = Literal["sending again", "looking", "gathering", "checking in", "computing", "protecting", "sending", "summing"]
 
@@ -234,7 +230,7 @@ class Trainer:
                 return None
             case HandIn(offer, update):
                 self._check_wanted(offer.manifest.task)
-                return self._hand_in(release, offer, update)
+                return self._hand_in(offer, update)
 
     def _verified(self, signed: SignedOffer) -> RoundOffer:
         """The offer, if the trusted key signed it. Raises OfferRefused."""
@@ -283,9 +279,6 @@ class Trainer:
         """This device's vector for a secure sum, from samples drawn now. Raises NotEligible."""
         self._check_wanted(offer.manifest.task)
         manifest = offer.manifest
-        protection = manifest.protection
-        assert isinstance(protection, SUMMED)
-        assert manifest.terms is not None
         release = self._release()
         if release.id != manifest.release:
             raise NotEligible(f"the round is for release {manifest.release}, this device now holds {release.id}.")
@@ -294,30 +287,14 @@ class Trainer:
         self.stage = "computing"
         update = self.computation.update(release, manifest)
         self.stage = "protecting"
-        delta = self._ledger.settings.delta_per_sum
-        if isinstance(protection, UnionMarks):
-            return mark(update.tensors[NEWS], protection, manifest.terms, self._noise, delta=delta)
-        channel = TASKS[manifest.task].channel
-        clipped = clip_norm(leaving(update, release, manifest), protection.clip)
-        given = contribute(
-            clipped,
-            update.samples,
-            protection,
-            manifest.terms,
-            self._noise,
-            delta=delta,
-            channel=channel,
-            one_click=update.one_click,
+        return resolve(manifest.protection).contribute(
+            update, manifest, noise=self._noise, delta=self._ledger.settings.delta_per_sum
         )
-        return replace(given, paid=update.paid)
 
-    def _hand_in(self, release: Release, offer: RoundOffer, update: Update) -> UploadReceipt:
-        """Clip; add noise, pay and keep; then send."""
+    def _hand_in(self, offer: RoundOffer, update: ComputedUpdate) -> UploadReceipt:
+        """Clip, add noise, pay and keep; then send."""
         self.stage = "protecting"
-        protection = offer.manifest.protection
-        assert isinstance(protection, LocalLaplace)
-        clipped = clip_elementwise(leaving(update, release, offer.manifest), protection.clip)
-        kept = self._delivery.keep(offer, protection, clipped, update.paid)
+        kept = self._delivery.keep(offer, update)
         self.stage = "sending"
         return self._delivery.send(kept)
 

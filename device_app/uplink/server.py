@@ -7,8 +7,8 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from device_app.errors import AnswerMalformed
+from device_app.privacy.protections.local_laplace import NoisyUpdate
 from device_app.privacy.sealed import Sealed
-from device_app.privacy.updates import NoisyUpdate
 from device_app.store.outbox import OutboxItem
 from device_app.uplink.http import Answer, HttpClient
 from device_app.uplink.known_cards import KnownCards
@@ -84,7 +84,7 @@ class Uplink:
         return self._hand_in(sealed, upload_path(offer), "PUT", offer.manifest.round)
 
     def resend(self, sealed: Sealed[OutboxItem]) -> UploadReceipt:
-        """Hand in an upload of the outbox once more, byte for byte (see privacy.updates.reseal)."""
+        """Hand in an upload of the outbox once more, byte for byte (see privacy.protections.local_laplace.reseal)."""
         return self._hand_in(sealed, sealed.message.path, sealed.message.method, sealed.message.subject)
 
     def sum_message(self, offer: RoundOffer, stage: SumStage, sealed: Sealed[object]) -> UploadReceipt:

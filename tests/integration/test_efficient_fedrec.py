@@ -28,8 +28,8 @@ from backend.releases.publish import publish_rankers, roll_back
 from device_app.device import Device
 from device_app.errors import BackendRefused
 from device_app.fleet.fleet import Member
+from device_app.privacy.protections.secure_sum import contribute
 from device_app.privacy.secagg import Contribution
-from device_app.privacy.summed import contribute
 from device_app.settings import PrivacySettings
 from device_app.training.samples import ReaderSamples, RowSamples
 from device_app.wire.ids import ReleaseId, release_number
@@ -332,7 +332,7 @@ def test_a_split_round_that_a_liar_spoils_is_opened_again_on_the_same_union(
         told.append(vector.size)
         return replace(honest, vector=vector)
 
-    monkeypatch.setattr("device_app.training.trainer.contribute", lie_once)
+    monkeypatch.setattr("device_app.privacy.protections.secure_sum.contribute", lie_once)
     for device in devices:
         sync(device)
     before = world.services.releases.require_current()

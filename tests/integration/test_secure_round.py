@@ -24,9 +24,9 @@ from backend.federation.optimizers import Sgd
 from backend.federation.rounds.coordinator import Coordinator
 from backend.federation.secagg.store import SecureSumStore
 from backend.federation.systems import SYSTEMS
+from device_app.privacy.protections.secure_sum import contribute
 from device_app.privacy.sealed import digest
 from device_app.privacy.secagg import Contribution
-from device_app.privacy.summed import contribute
 from device_app.settings import PrivacySettings
 from device_app.training.participant import Outcome
 from device_app.training.tasks.full_gradient import FullGradientTask
@@ -533,7 +533,7 @@ def test_a_device_that_adds_more_than_a_clipped_update_costs_the_round_and_the_r
     cohort.steps()
     cohort.steps()
     cohort.steps(range(1, DEVICES))
-    monkeypatch.setattr("device_app.training.trainer.contribute", lie)
+    monkeypatch.setattr("device_app.privacy.protections.secure_sum.contribute", lie)
     cohort.steps([0])
     monkeypatch.undo()
     cohort.steps()

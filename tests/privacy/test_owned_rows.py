@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 import torch
 
-from device_app.privacy.marked import mark
 from device_app.privacy.noise import SeededNoise
+from device_app.privacy.protections.secure_sum import clip_norm, contribute
+from device_app.privacy.protections.union_marks import mark
 from device_app.privacy.shared import shared_part
-from device_app.privacy.summed import clip_norm, contribute
 from device_app.training.gradients import OnnxGradients
 from device_app.training.samples import ReaderSamples
 from device_app.training.tasks.mark_news import MarkNewsTask

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from device_app.errors import NotEligible
+from device_app.privacy.protections.secure_sum import secure_sum_of
 from device_app.ranking.groups import GroupChoice, GroupModels
 from device_app.training.gradients import GRADIENT_PREFIX, GradientFn, Params
 from device_app.training.samples import SampleSource
@@ -73,12 +74,13 @@ def group_gradient_task(given: TaskInputs) -> GroupGradientTask:
 
 def chosen_groups(given: TaskInputs) -> tuple[SecureSum, GroupModels, GroupChoice]:
     """Protection, groups and choice of a round about groups. Raises NotEligible."""
-    model, protection, release = given.manifest.model, given.manifest.protection, given.release
+    model, release = given.manifest.model, given.release
     entry = release.manifest.models.get(str(model))
     if model is None or entry is None or entry.groups is None:
         raise NotEligible("it is about groups of readers, and the release has none.")
-    if not isinstance(protection, SecureSum):
-        raise NotEligible("which group a reader is in leaves this device under masks only.")
+    protection = secure_sum_of(
+        given.manifest.protection, "which group a reader is in leaves this device under masks only."
+    )
     groups = release.groups(model)
     choice = GroupChoice(release.graph(model, "score"), groups, features=len(entry.features), threads=given.threads)
     return protection, groups, choice

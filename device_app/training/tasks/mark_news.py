@@ -11,11 +11,12 @@ import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
 from device_app.errors import NotEligible
+from device_app.privacy.protections.union_marks import union_marks_of
 from device_app.training.gradients import GradientFn, Params
 from device_app.training.samples import SampleSource
 from device_app.training.tasks.task import Shapes, TaskInputs, Update
 from device_app.wire.ids import NewsId
-from device_app.wire.union import NEWS, UnionMarks
+from device_app.wire.union import NEWS
 
 _IDS = TypeAdapter(tuple[NewsId, ...])
 
@@ -63,9 +64,7 @@ class MarkNewsTask:
 
 def mark_news_task(given: TaskInputs) -> MarkNewsTask:
     """The list is the round's material `news`. Raises NotEligible for a round that is no union, or a malformed list."""
-    protection = given.manifest.protection
-    if not isinstance(protection, UnionMarks):
-        raise NotEligible("marks of news go into a union of marks only.")
+    protection = union_marks_of(given.manifest.protection, "marks of news go into a union of marks only.")
     return MarkNewsTask(listed_news(given.materials(NEWS)), protection.rows_limit)
 
 

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from device_app.errors import NotEligible
 from device_app.privacy.mechanisms.code import nearest
 from device_app.privacy.modes.report_input import user_vector
+from device_app.privacy.protections.secure_sum import secure_sum_of
 from device_app.training.gradients import GradientFn, Params
 from device_app.training.samples import SampleSource
 from device_app.training.tasks.task import Shapes, TaskInputs, Update
-from device_app.wire.protections import SecureSum
 from device_app.wire.prototypes import MEMBERS, PROTOTYPES, SUMS, VECTOR_SHARE, member_share
 from device_app.wire.tensors import TensorError, TensorSpec, unpack
 
@@ -53,9 +53,10 @@ class NearestPrototypeTask:
 def nearest_prototype_task(given: TaskInputs) -> NearestPrototypeTask:
     """Made from the round's draft of prototypes. Raises NotEligible for one that doesn't fit the release."""
     manifest, release = given.manifest, given.release.manifest
-    protection, shape = manifest.protection, manifest.shapes.get(SUMS, ())
-    if not isinstance(protection, SecureSum):
-        raise NotEligible("a sum of single readers' vectors is taken part in under masks only.")
+    shape = manifest.shapes.get(SUMS, ())
+    protection = secure_sum_of(
+        manifest.protection, "a sum of single readers' vectors is taken part in under masks only."
+    )
     if len(shape) != 2 or shape[1] != release.dimensions:
         raise NotEligible(f"its prototypes have the shape {shape}, news vectors {release.dimensions} numbers.")
     content = given.materials(PROTOTYPES)

@@ -14,8 +14,8 @@ from device_app.errors import BudgetSpent
 from device_app.privacy.budget import Ledger
 from device_app.privacy.clipping import Clipped, clip_elementwise
 from device_app.privacy.noise import SeededNoise, SystemNoise, laplace
+from device_app.privacy.protections.local_laplace import LaplaceProtection, reseal
 from device_app.privacy.returned import seal_returned
-from device_app.privacy.updates import LaplaceProtection, reseal
 from device_app.store.database import Database
 from device_app.store.outbox import Outbox
 from device_app.wire.protections import LocalLaplace

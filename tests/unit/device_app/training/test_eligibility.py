@@ -6,8 +6,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from device_app.errors import BudgetSpent, NotEligible, ProtectionTooWeak
+from device_app.privacy.protections import resolve
 from device_app.settings import PrivacySettings
-from device_app.training.eligibility import Readiness, Terms, check_clicks, check_offer, check_protection, check_ready
+from device_app.training.eligibility import Readiness, Terms, check_clicks, check_offer, check_ready
 from device_app.wire.protections import LocalLaplace
 from device_app.wire.rounds import RoundManifest
 
@@ -103,4 +104,4 @@ def test_the_price_is_the_honest_one_of_a_whole_upload() -> None:
 
 
 def test_stronger_noise_than_asked_for_is_accepted() -> None:
-    check_protection(LocalLaplace(clip=0.1, scale=1.0), PrivacySettings())
+    resolve(LocalLaplace(clip=0.1, scale=1.0)).check(PrivacySettings())

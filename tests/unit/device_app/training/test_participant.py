@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from device_app.errors import BackendRefused, BackendUnreachable, BudgetSpent, OfferRefused
+from device_app.privacy.protections.protection import ComputedUpdate
+from device_app.privacy.shared import SharedUpdate
 from device_app.settings import PrivacySettings
 from device_app.training.eligibility import Readiness, Terms
 from device_app.training.participant import (
@@ -23,7 +25,6 @@ from device_app.training.participant import (
     Wish,
     participate,
 )
-from device_app.training.tasks.task import Update
 from device_app.wire.ids import PROTOCOL_VERSION
 from device_app.wire.problems import Problem
 from device_app.wire.protections import LocalLaplace
@@ -61,7 +62,7 @@ OFFER = RoundOffer(
     pseudonym="p" * 32,
 )
 TERMS = Terms(PrivacySettings(), "r1", ("recall",), ("recall",), SHAPES, 1e9, NOW)
-UPDATE = Update({"g.a": np.zeros(2, np.float32)}, loss=1.0, samples=3)
+UPDATE = ComputedUpdate(SharedUpdate({"g.a": np.zeros(2, np.float32)}, None), samples=3)
 RECEIPT = UploadReceipt(round="round-1", sha256="0" * 64, duplicate=False)
 REFUSED = BackendRefused(Problem(type="urn:ownfeed:problem:round-closed", title="Over", status=409, detail="late"))
 COMPLETE = BackendRefused(

@@ -20,9 +20,9 @@ from device_app.privacy.budget import Ledger
 from device_app.privacy.clipping import clip_elementwise
 from device_app.privacy.noise import SystemNoise
 from device_app.privacy.presence import seal_check_in
+from device_app.privacy.protections.local_laplace import LaplaceProtection, reseal
 from device_app.privacy.reports import seal_nothing
 from device_app.privacy.returned import seal_returned
-from device_app.privacy.updates import LaplaceProtection, reseal
 from device_app.settings import PrivacySettings
 from device_app.store.byte_log import ByteLog
 from device_app.store.database import Database

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from device_app.privacy.marked import mark
 from device_app.privacy.noise import SeededNoise
+from device_app.privacy.protections.union_marks import mark
 from device_app.wire.ring import from_integers
 from device_app.wire.union import NEWS, UnionMarks, opened_rows
 from tests.doubles.secure_sums import cohort, run_sum

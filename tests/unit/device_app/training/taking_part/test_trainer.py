@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from device_app.privacy.updates import LaplaceProtection
+from device_app.privacy.protections.local_laplace import LaplaceProtection
 from tests.doubles.round_rig import BackendRig, DeviceRig
 from tests.doubles.unsteady import SYSTEMS_TRIED, Unsteady, each_system, opened, state_of
 

@@ -7,17 +7,52 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from device_app.errors import NotEligible
 from device_app.privacy.discrete_noise import add_noise_share, clip_and_encode
 from device_app.privacy.noise import NoiseSource
 from device_app.privacy.prices import DELTA, OneClick, sum_prices
+from device_app.privacy.protections.masked_updates import MaskedProtection, terms_of
+from device_app.privacy.protections.protection import ComputedUpdate
 from device_app.privacy.sealed import Charge
 from device_app.privacy.secagg import Contribution
 from device_app.privacy.shared import SharedUpdate
-from device_app.wire.protections import SecureSum
+from device_app.wire.protections import Protection, SecureSum
 from device_app.wire.ring import RingVector, ring_dtype
+from device_app.wire.rounds import RoundManifest
 from device_app.wire.secagg import SumTerms
 
 NAME = "secure_sum"
+
+
+@dataclass(frozen=True)
+class SecureSumProtection(MaskedProtection[SecureSum]):
+    """The device's side of `SecureSum`."""
+
+    def contribute(
+        self, update: ComputedUpdate, manifest: RoundManifest, *, noise: NoiseSource, delta: float
+    ) -> Contribution:
+        """The update within the ball, weighed, perhaps noisy, and what the opened sum costs: see `contribute`."""
+        given = contribute(
+            clip_norm(update.shared, self.protection.clip),
+            update.samples,
+            self.protection,
+            terms_of(manifest),
+            noise,
+            delta=delta,
+            channel=update.channel,
+            one_click=update.one_click,
+        )
+        return replace(given, paid=update.paid)
+
+
+def secure_sum_of(protection: Protection, otherwise: str) -> SecureSum:
+    """The protection itself, for a task that takes part in sums of clipped vectors only.
+
+    Raises NotEligible, with `otherwise` as its sentence.
+    """
+    if not isinstance(protection, SecureSum):
+        raise NotEligible(otherwise)
+    return protection
 
 
 @dataclass(frozen=True)

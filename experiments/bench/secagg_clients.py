@@ -9,12 +9,12 @@ import httpx
 import numpy as np
 from numpy.typing import NDArray
 
+from backend.federation.protections.secure_sum import secure_sum_of
 from device_app.privacy.sealed import Charge
 from device_app.privacy.secagg import Contribution, Reply, Step, take_part
 from device_app.privacy.sum_state import SumState, begin_sum
 from device_app.wire.ids import PROTOCOL_VERSION
 from device_app.wire.offers import SignedOffer, verify_offer
-from device_app.wire.protections import SecureSum
 from device_app.wire.ring import ring_dtype
 from device_app.wire.rounds import RoundOffer, SumStage
 from device_app.wire.secagg import Agreements, Roster, Sharers, Shares, Survivors
@@ -128,8 +128,7 @@ class WireClient:
     def _contribution(self) -> Contribution:
         if self.stage != "complaints":
             return NOTHING
-        protection = self.offer.manifest.protection
-        assert isinstance(protection, SecureSum)
+        protection = secure_sum_of(self.offer.manifest.protection)
         layout = protection.layout(self.offer.manifest.shapes, self.terms)
         return Contribution(layout.encode({"x": self._draw(layout.coordinates)}, 1), NOTHING.charge)
 

@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from backend.federation.grouping.clusters import lloyd_step
 from backend.federation.grouping.models import Models
 from backend.federation.optimizers import Memory, MemoryOptimizer, Weights
+from backend.federation.protections import resolve
+from backend.federation.protections.secure_sum import secure_sum_of
 from backend.federation.rounds.aggregate import Aggregate
 from backend.federation.strategies.clustering import VECTORS, moved
 from backend.federation.strategies.fedavg import FedAvg
@@ -128,9 +130,10 @@ class LiveRounds:
 
         Raises ValueError for a system that steps neither one model nor groups by secure sums.
         """
-        protection, optimizer, strategy = spec.protection, spec.optimizer, spec.strategy
-        if not isinstance(protection, SecureSum) or optimizer is None:
+        optimizer, strategy = spec.optimizer, spec.strategy
+        if resolve(spec.protection).radius is None or optimizer is None:
             raise ValueError(f"system: {spec.name} takes no steps by secure sums")
+        protection = secure_sum_of(spec.protection)
         whole = FullGradientTask(spec.negatives, spec.samples_limit, tuple(FEATURES))
         plan = Rounds(rounds, cohort, self.population.readers, seed)
         if isinstance(strategy, Grouped):
@@ -185,8 +188,7 @@ class LiveRounds:
         self, models: Models, groups: GroupModels, choice: GroupChoice, plan: Rounds, number: int
     ) -> tuple[Models, GroupModels]:
         """The vote that follows every T rounds, as `Clustering` concludes it."""
-        protection = self._clustering.protection
-        assert isinstance(protection, SecureSum)
+        protection = secure_sum_of(self._clustering.protection)
         dimensions = self.population.news.shape[1]
 
         def task_of(reader: int) -> LocalTask:

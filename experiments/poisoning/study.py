@@ -18,6 +18,7 @@ from rich.console import Console
 from backend.federation.accounting.sum_bounds import check_sum, noise_deviation, noise_reach
 from backend.federation.errors import UpdateRefused
 from backend.federation.optimizers import Memory
+from backend.federation.protections.secure_sum import secure_sum_of
 from backend.federation.rounds.aggregate import PREFIX, Aggregate
 from backend.federation.strategies.fedavg import FedAvg
 from backend.federation.strategies.release_gate import ReleaseGate, judge_sums
@@ -31,7 +32,6 @@ from device_app.training.tasks.task import Update
 from device_app.wire.evaluation import GAIN, SHAPES, written
 from device_app.wire.layout import WeightedSum
 from device_app.wire.news import NewsCard
-from device_app.wire.protections import SecureSum
 from experiments.bench.table import Cell, Table
 from experiments.finding.live import CONTESTANT
 from experiments.finding.synthetic_populations import TRUE_GROUPS, SyntheticPopulation
@@ -110,8 +110,7 @@ class PoisonedRounds:
         self.start: Weights = {name: value.numpy().copy() for name, value in parameters(model).items()}
         spec = SMALL_RANKER_SECURE
         self._task = FullGradientTask(spec.negatives, spec.samples_limit, tuple(FEATURES))
-        assert isinstance(spec.protection, SecureSum)
-        self._law: SecureSum = spec.protection
+        self._law = secure_sum_of(spec.protection)
 
     def judged(self, weights: Weights) -> tuple[Floats, Floats]:
         """AUC of each voter, and of each who is only judged by."""
@@ -192,8 +191,7 @@ class PoisonedRounds:
         self, new: Floats, old: Floats, attack: str | None, liars: int, groups: int, rng: np.random.Generator
     ) -> bool:
         """The gate's verdict. Liars vote for what they poisoned, or against everything, as loudly as passes."""
-        protection, rule = RELEASE_GATE.protection, RELEASE_GATE.strategy
-        assert isinstance(protection, SecureSum)
+        protection, rule = secure_sum_of(RELEASE_GATE.protection), RELEASE_GATE.strategy
         assert isinstance(rule, ReleaseGate)
         lying = set(rng.choice(len(new), size=liars, replace=False).tolist()) if attack else set()
         sign = -1.0 if attack == VOTED_DOWN else 1.0

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
+from backend.federation.protections.secure_sum import secure_sum_of
 from backend.federation.rounds.aggregate import Aggregate
 from backend.federation.strategies.counting import Counting, opened_count
 from backend.federation.systems.private_counts import PRIVATE_COUNTS
@@ -96,8 +97,7 @@ def popularity_table(mind: Mind, cosine: NDArray[np.float64], *, draws: int) -> 
 
 def mechanisms(draws: int, readers: int) -> Iterator[tuple[str, SecureSum, int]]:
     """Protections of the sum to compare: name, law, how often to draw its noise."""
-    live = PRIVATE_COUNTS.protection
-    assert isinstance(live, SecureSum)
+    live = secure_sum_of(PRIVATE_COUNTS.protection)
     yield "counts, no noise", replace_sigma(live, 0), 1
 
     def share(sd: float) -> int:

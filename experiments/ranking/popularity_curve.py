@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.federation.protections import resolve
+from backend.federation.protections.secure_sum import secure_sum_of
 from backend.federation.strategies.counting import Counting
 from backend.federation.systems.private_counts import PRIVATE_COUNTS
 from backend.popularity.reliability import Usage, devices_needed, reliability
 from device_app.wire.popularity import CLICKED, DISPLAYED
-from device_app.wire.protections import SecureSum
 from experiments.bench.table import Cell, Table
 from experiments.datasets.mind import Mind
 from experiments.ranking.evaluation import metrics
@@ -41,8 +41,7 @@ class CountedReaders:
 
 def curve_table(mind: Mind, cosine: NDArray[np.float64], *, draws: int, sizes: Sequence[int] = DEVICES) -> Table:
     """cosine: flat scores of the dev candidates without popularity."""
-    protection = PRIVATE_COUNTS.protection
-    assert isinstance(protection, SecureSum)
+    protection = secure_sum_of(PRIVATE_COUNTS.protection)
     exact = counted_by(mind, replace_sigma(protection, 0), seed=0)
     displayed, clicked = (np.stack([own[name] for own in exact.own]) for name in (DISPLAYED, CLICKED))
     readers = CountedReaders(displayed, clicked, exact)

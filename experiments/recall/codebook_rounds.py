@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from backend.federation.grouping.drift import Drift
+from backend.federation.protections.secure_sum import secure_sum_of
 from backend.federation.strategies.learned_codebook import NOISE_MOST, LearnedCodebook
 from backend.federation.systems.codebook import CODEBOOK, CODEBOOK_EXACT
 from backend.federation.systems.system import SystemSpec
 from backend.releases.basis import topic_centroids
-from device_app.wire.protections import SecureSum
 from device_app.wire.prototypes import VECTOR_SHARE, member_share
 from experiments.bench.table import Cell, Table
 from experiments.datasets.mind import FOLDER, load_mind
@@ -81,9 +81,8 @@ def learn(
     seed: int,
 ) -> Learned:
     """Rounds of the system from topics [K, D]; readers [u, D] are unit vectors, a cohort is drawn anew a round."""
-    strategy, mechanism = spec.strategy, spec.protection
+    strategy, mechanism = spec.strategy, secure_sum_of(spec.protection)
     assert isinstance(strategy, LearnedCodebook)
-    assert isinstance(mechanism, SecureSum)
     rng = np.random.default_rng(seed)
     step = mechanism.sigma / 2.0**mechanism.fraction_bits * np.sqrt(cohort)
     spread, miscount = step / (VECTOR_SHARE * mechanism.clip), step / (member_share() * mechanism.clip)
@@ -170,8 +169,7 @@ def _found(study: Study, prototypes: NDArray[np.float32], shares: NDArray[np.flo
 
 def _epsilon(spec: SystemSpec, cohort: int) -> float | None:
     """Of a round for each of so many survivors; None where the exact sum is opened."""
-    mechanism = spec.protection
-    assert isinstance(mechanism, SecureSum)
+    mechanism = secure_sum_of(spec.protection)
     return mechanism.epsilon(cohort, coordinates=CODEBOOK_SIZE * (NEWS_DIM + 1)) if mechanism.sigma else None
 
 

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.federation.optimizers import Adam, Carried, Optimizer, Sgd
+from backend.federation.protections.local_laplace import local_laplace_of
 from backend.federation.strategies.fedavg import FedAvg
 from backend.federation.systems.uni_fedrec import UNI_FEDREC
 from backend.releases.publish import SCORE_NOISE
 from device_app.training.gradients import BoundGraph, OnnxGradients
 from device_app.training.samples import Samples, SampleSource
 from device_app.training.tasks.recall import RecallTask
-from device_app.wire.protections import LocalLaplace
 from device_app.wire.releases import RecallProtocol
 from experiments.datasets.ragged import Ragged
 from experiments.datasets.samples import TrainingSamples, left_out
@@ -100,8 +100,7 @@ class RecallTrainer:
 
     def by_the_paper(self, rounds: int, cohort: int, seed: int) -> Trained:
         """The live system `uni_fedrec`: the paper's clip, noise and plain steps."""
-        mechanism, optimizer = UNI_FEDREC.protection, UNI_FEDREC.optimizer
-        assert isinstance(mechanism, LocalLaplace)
+        mechanism, optimizer = local_laplace_of(UNI_FEDREC.protection), UNI_FEDREC.optimizer
         assert isinstance(optimizer, Sgd)
         plan = Rounds(rounds, cohort, self._samples.readers, seed)
         return self._run(self._reader, UNI_FEDREC.samples_limit, plan, optimizer, local_laplace(mechanism))

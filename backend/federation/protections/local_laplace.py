@@ -9,7 +9,7 @@ from backend.federation.rounds.aggregate import Shapes
 from backend.federation.rounds.upload_rules import UploadRules
 from device_app.wire.ids import RoundId
 from device_app.wire.layout import WeightedSum
-from device_app.wire.protections import LocalLaplace
+from device_app.wire.protections import LocalLaplace, Protection
 from device_app.wire.ring import RingVector
 from device_app.wire.secagg import SumTerms
 
@@ -77,3 +77,10 @@ class LocalLaplaceUpdates:
 
     def _no_sum(self) -> ValueError:
         return ValueError(f"protection: {self.protection.kind} has single uploads, and no secure sum to open")
+
+
+def local_laplace_of(protection: Protection) -> LocalLaplace:
+    """The protection itself, where what follows holds for noise on each upload only. Raises TypeError otherwise."""
+    if not isinstance(protection, LocalLaplace):
+        raise TypeError(f"protection: noise on each upload is needed (local_laplace), got {protection.kind}")
+    return protection

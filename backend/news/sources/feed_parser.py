@@ -27,7 +27,7 @@ OUT_OF_MEMORY, ANSWER_TOO_LONG = 3, 4
 """Exit codes of the parsing process for limits that Python meets as an exception; 1 is a crash."""
 
 
-class FeedRefused(ValueError):
+class FeedUnreadable(ValueError):
     """The document is no feed, or none that can be read within the limits; the message goes on from its name."""
 
 
@@ -46,7 +46,7 @@ class ParsedFeed(NamedTuple):
 
 
 def parse(data: bytes, *, content_type: str = "", base: str = "") -> ParsedFeed:
-    """The feed in `data`, whose links are relative to `base`. Raises FeedRefused."""
+    """The feed in `data`, whose links are relative to `base`. Raises FeedUnreadable."""
     with tempfile.TemporaryFile() as document, tempfile.TemporaryFile() as answer:
         document.write(data)
         document.seek(0)
@@ -60,14 +60,14 @@ def parse(data: bytes, *, content_type: str = "", base: str = "") -> ParsedFeed:
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            raise FeedRefused(f"takes longer than {PARSE_WALL_SEC} s to read") from None
+            raise FeedUnreadable(f"takes longer than {PARSE_WALL_SEC} s to read") from None
         answer.seek(0)
         said = answer.read()
     if done.returncode != 0:
-        raise FeedRefused(_broken_off(done.returncode))
+        raise FeedUnreadable(_broken_off(done.returncode))
     found = json.loads(said)
     if "refused" in found:
-        raise FeedRefused(found["refused"])
+        raise FeedUnreadable(found["refused"])
     return ParsedFeed(**found)
 
 
@@ -92,7 +92,7 @@ def element(data: bytes) -> bytes:
     parser can find an entity declared there. A document type without declarations of its own is left
     out and never fetched.
 
-    Raises FeedRefused for one with declarations, and for a document without an element.
+    Raises FeedUnreadable for one with declarations, and for a document without an element.
     """
     at = 0
     while (at := data.find(b"<", at)) >= 0:
@@ -104,13 +104,13 @@ def element(data: bytes) -> bytes:
             end = _after(data, b">", at)
             said = data[at:end].lower()
             if not said.startswith(b"<!doctype") or b"[" in said or b"<!" in said[2:]:
-                raise FeedRefused("declares entities in its document type, which are refused")
+                raise FeedUnreadable("declares entities in its document type, which are refused")
             at = end
         elif data[at + 1 : at + 2].isalpha() or data[at + 1 : at + 2] == b"_":
             return data[at:]
         else:
             at += 1
-    raise FeedRefused("has no root element")
+    raise FeedUnreadable("has no root element")
 
 
 def _after(data: bytes, end: bytes, start: int) -> int:
@@ -126,19 +126,19 @@ def _read(data: bytes, content_type: str, base: str) -> dict[str, Any]:
     from feedparser.encodings import convert_to_utf8
 
     if not data.strip():
-        raise FeedRefused("is empty")
+        raise FeedUnreadable("is empty")
     # Bytes in which these words can be read are not UTF-16, whatever they say of themselves.
     data = re.sub(rb"^\s*<\?xml[^>]{0,80}encoding=.utf-?(16|32)[^>]{0,80}>", b"", data, count=1, flags=re.IGNORECASE)
     data = element(convert_to_utf8({"content-type": content_type} if content_type else {}, data.lstrip(), {}))
     named = re.match(rb"<([^\s/>]{1,60})", data)
     root = named[1].decode("utf-8", "replace") if named else ""
     if root.lower() == "html":
-        raise FeedRefused("is a web page (HTML), not a feed")
+        raise FeedUnreadable("is a web page (HTML), not a feed")
     headers = {"content-type": "application/xml; charset=utf-8"} | ({"content-location": base} if base else {})
     parsed = feedparser.parse(BytesIO(b'<?xml version="1.0" encoding="utf-8"?>\n' + data), response_headers=headers)
     if not parsed.entries and not parsed.version:
         fault = f" ({parsed.bozo_exception})" if parsed.bozo else ""
-        raise FeedRefused(f"has the root <{root}>, neither RSS nor Atom{fault}")
+        raise FeedUnreadable(f"has the root <{root}>, neither RSS nor Atom{fault}")
     return {
         "head": _plain(parsed.feed),
         "entries": [_plain(entry) for entry in parsed.entries[:ENTRIES_LIMIT]],
@@ -176,7 +176,7 @@ def _main() -> None:
     _limit()
     try:
         found = _read(sys.stdin.buffer.read(), sys.argv[1], sys.argv[2])
-    except FeedRefused as refused:
+    except FeedUnreadable as refused:
         found = {"refused": str(refused)}
     except MemoryError:
         sys.exit(OUT_OF_MEMORY)

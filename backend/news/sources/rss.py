@@ -17,7 +17,7 @@ from backend.news.item import NewsItem
 from backend.news.report import Rejection, rejection
 from backend.news.sources.addresses import Network, networks
 from backend.news.sources.download import Document, fetch
-from backend.news.sources.feed_parser import ENTRIES_LIMIT, FeedRefused, ParsedFeed, parse
+from backend.news.sources.feed_parser import ENTRIES_LIMIT, FeedUnreadable, ParsedFeed, parse
 from backend.news.sources.links import canonical, news_id
 from backend.news.sources.source import FeedLocation, SourceOption
 from backend.news.sources.text import one_line, paragraphs, plain, shortened
@@ -92,7 +92,7 @@ def read_feed(document: Document, *, now: datetime) -> Iterator[NewsItem | Rejec
     """
     try:
         parsed = parse(document.data, content_type=document.content_type, base=document.base)
-    except FeedRefused as refused:
+    except FeedUnreadable as refused:
         raise SourceMalformed(document.location, str(refused)) from refused
     return _entries(document, parsed, now)
 

@@ -22,7 +22,7 @@ from backend.news.item import NewsItem
 from backend.news.report import Rejection
 from backend.news.sources import feed_parser
 from backend.news.sources.download import FEED_LIMIT_BYTES, Document, Validators
-from backend.news.sources.feed_parser import FeedRefused, element
+from backend.news.sources.feed_parser import FeedUnreadable, element
 from backend.news.sources.rss import read_feed, read_rss
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -219,7 +219,7 @@ def test_what_takes_feedparser_too_long_is_ended(bomb: str, monkeypatch: pytest.
     shorter.write_text(script.replace("PARSE_CPU_SEC = 30", "PARSE_CPU_SEC = 1"), encoding="utf-8")
     assert shorter.read_text(encoding="utf-8") != script
     monkeypatch.setattr(feed_parser, "__file__", str(shorter))
-    with pytest.raises(FeedRefused, match="of processor time"):
+    with pytest.raises(FeedUnreadable, match="of processor time"):
         feed_parser.parse(bomb.encode())
 
 
@@ -261,5 +261,5 @@ def test_a_parser_that_ended_without_an_answer_says_which_limit_or_that_it_faile
 
     its_own = SimpleNamespace(run=ended, TimeoutExpired=subprocess.TimeoutExpired, DEVNULL=subprocess.DEVNULL)
     monkeypatch.setattr(feed_parser, "subprocess", its_own)
-    with pytest.raises(FeedRefused, match=words):
+    with pytest.raises(FeedUnreadable, match=words):
         feed_parser.parse(b"<rss/>")

@@ -31,6 +31,10 @@ SAID = {
     "resumed": "Rounds go on.",
     "scheduled": "The schedule is set.",
     "unscheduled": "The schedule is taken away.",
+    "feed-added": "The feed is followed and is read within moments.",
+    "feed-paused": "The feed is paused; its news stay.",
+    "feed-resumed": "The feed is read again from now on.",
+    "feed-removed": "The feed is followed no more; its news stay.",
     "taken-down": "The news is taken down. Devices lose it with their next lists.",
     "rolled-back": "The earlier release was published again under a new number.",
 }

@@ -19,6 +19,7 @@ from backend.federation.rounds.polls import PollCounter
 from backend.federation.rounds.scheduling import Schedule, ScheduleStatus
 from backend.federation.scores import Score
 from backend.latency import LatencyLog
+from backend.news.followed_feeds import FollowedFeed
 from backend.news.pool import IngestSummary, PoolCounts, PoolRow
 from backend.news.report import Rejection
 from backend.popularity.estimate import Counted
@@ -139,6 +140,52 @@ class StandInPool:
         if news_id not in ("n:1", "n:2"):
             raise NoSuchNews(f"There is no news {news_id[:80]}.", field="news_id")
         self.taken_down.append(news_id)
+
+
+@dataclass
+class StandInFeeds:
+    """Two followed feeds, one of which fails, and a memory of what was asked."""
+
+    empty: bool = False
+    changed: list[tuple[str, str]] = field(default_factory=list)
+    woken: int = 0
+
+    @property
+    def followed(self) -> StandInFeeds:
+        """Itself, as the store of feeds."""
+        return self
+
+    def all(self) -> list[FollowedFeed]:
+        """One that is well, one that fails."""
+        well = FollowedFeed(
+            "https://courant.example/rss.xml", NOW, NOW - timedelta(minutes=40), NOW + timedelta(minutes=3), 0, None,
+            False,
+        )  # fmt: skip
+        broken = FollowedFeed(
+            "https://post.example/feed", NOW, None, NOW + timedelta(hours=3), 4,
+            "https://post.example/feed can't be read: the server answered 500.", False,
+        )  # fmt: skip
+        return [] if self.empty else [well, broken]
+
+    def add(self, url: str, now: datetime) -> None:
+        """Remember it."""
+        self.changed.append(("add", url))
+
+    def pause(self, url: str) -> None:
+        """Remember it."""
+        self.changed.append(("pause", url))
+
+    def resume(self, url: str, now: datetime) -> None:
+        """Remember it."""
+        self.changed.append(("resume", url))
+
+    def remove(self, url: str) -> None:
+        """Remember it."""
+        self.changed.append(("remove", url))
+
+    def wake(self) -> None:
+        """Remember it."""
+        self.woken += 1
 
 
 @dataclass
@@ -312,6 +359,7 @@ class StandInServices:
     latency: LatencyLog = field(default_factory=latency_log)
     counts: StandInCounts = field(default_factory=StandInCounts)
     admin_token: str = TOKEN
+    feeds: StandInFeeds = field(default_factory=StandInFeeds)
 
 
 def fresh_services() -> StandInServices:
@@ -323,4 +371,5 @@ def fresh_services() -> StandInServices:
         StandInCoordinator(under_way=False),
         LatencyLog(10),
         StandInCounts(none_yet=True),
+        feeds=StandInFeeds(empty=True),
     )

@@ -80,6 +80,10 @@ def test_every_page_is_drawn_stored_nowhere_and_allows_nothing_from_outside(
     ("path", "form"),
     [
         ("/pool/take-down", {"news_id": "n:1"}),
+        ("/pool/feeds", {"url": "https://new.example/rss"}),
+        ("/pool/feeds/pause", {"url": "https://new.example/rss"}),
+        ("/pool/feeds/resume", {"url": "https://new.example/rss"}),
+        ("/pool/feeds/remove", {"url": "https://new.example/rss", "confirmed": "yes"}),
         ("/releases/r1/roll-back", {}),
         ("/rounds", {"system": "uni_fedrec", "cohort": "3", "cohort_minimum": "2", "seconds": "9"}),
         ("/rounds/round-8/cancel", {}),
@@ -105,6 +109,7 @@ def test_a_form_from_elsewhere_does_nothing(path: str, form: dict[str, str], hea
     assert client_of(services).post(f"/console{path}", data=form, headers=headers).status_code == 403
     assert client_of(services, signed_in=False).post(f"/console{path}", data=form, headers=OURS).status_code == 401
     assert services.pool.taken_down == []
+    assert services.feeds.changed == []
     assert services.releases.committed == []
     assert services.coordinator.opened == []
     assert services.coordinator.cancelled == []
@@ -120,6 +125,25 @@ def test_news_is_found_and_taken_down_and_an_unknown_id_refused() -> None:
     refused = client.post("/console/pool/take-down", data={"news_id": "n:9"}, headers=OURS)
     assert refused.status_code == 404
     assert "There is no news n:9. Nothing was changed." in refused.text
+
+
+def test_feeds_are_listed_with_their_errors_and_changed_by_forms_and_removed_only_when_confirmed() -> None:
+    services = StandInServices()
+    client = client_of(services)
+    text = client.get("/console/pool").text
+    assert "failed 4 times" in text
+    assert "the server answered 500." in text
+    assert ">never</td>" in text, "one of them was never answered"
+    url = "https://new.example/rss"
+    for path, said in (("", "added"), ("/pause", "paused"), ("/resume", "resumed")):
+        done = client.post(f"/console/pool/feeds{path}", data={"url": url}, headers=OURS)
+        assert done.headers["location"] == f"/console/pool?said=feed-{said}"
+    assert services.feeds.woken == 2, "what is due at once is not left waiting"
+    refused = client.post("/console/pool/feeds/remove", data={"url": url}, headers=OURS)
+    assert refused.status_code == 422
+    assert "Tick the box" in refused.text
+    client.post("/console/pool/feeds/remove", data={"url": url, "confirmed": "yes"}, headers=OURS)
+    assert services.feeds.changed == [(what, url) for what in ("add", "pause", "resume", "remove")]
 
 
 def test_rejected_rows_are_shown_by_line_and_a_run_that_kept_fewer_says_so() -> None:

@@ -1,4 +1,4 @@
-"""The report modes. A new one is a file here and a line in `MODES`; settings, pages and the laboratory follow.
+"""The report modes. A new one is a file here and a line in `MODES`; settings and pages follow.
 
 A mode whose reports have a new shape adds a member to the wire's union (`wire.recall.Report`) and a decoder to the
 server's (`backend.recall.compose.DECODERS`) besides.

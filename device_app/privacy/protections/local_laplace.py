@@ -50,8 +50,10 @@ class LaplaceProtection:
         """What one upload of this update costs, from the bound it really has."""
         return clipped.sensitivity_per_coordinate / self.protection.scale * clipped.coordinates
 
-    def seal(self, clipped: Clipped, *, round_id: str, ledger: Ledger, noise: NoiseSource) -> Sealed[NoisyUpdate]:
-        """Add the noise, charge it, seal the safetensors bytes.
+    def seal(
+        self, clipped: Clipped, *, round_id: str, ledger: Ledger, noise: NoiseSource, channel: str = "training"
+    ) -> Sealed[NoisyUpdate]:
+        """Add the noise, charge it to this channel of the ledger, seal the safetensors bytes.
 
         Raises BudgetSpent, and ValueError if the update was clipped at more than the round's theta.
         """
@@ -63,7 +65,7 @@ class LaplaceProtection:
         }
         payload = pack(noisy)
         charge = Charge(
-            channel="training",
+            channel=channel,
             mechanism=NAME,
             parameters={
                 "clip": clipped.bound,
@@ -106,7 +108,9 @@ class LocalLaplaceProtection:
         Raises BudgetSpent, and ValueError for values that are not finite: nothing is released then.
         """
         clipped = clip_elementwise(update.shared, self.protection.clip)
-        return LaplaceProtection(self.protection).seal(clipped, round_id=manifest.round, ledger=ledger, noise=noise)
+        return LaplaceProtection(self.protection).seal(
+            clipped, round_id=manifest.round, ledger=ledger, noise=noise, channel=update.channel
+        )
 
     def contribute(
         self, update: ComputedUpdate, manifest: RoundManifest, *, noise: NoiseSource, delta: float

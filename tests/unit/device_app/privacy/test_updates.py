@@ -14,7 +14,8 @@ from device_app.errors import BudgetSpent
 from device_app.privacy.budget import Ledger
 from device_app.privacy.clipping import Clipped, clip_elementwise
 from device_app.privacy.noise import SeededNoise, SystemNoise, laplace
-from device_app.privacy.protections.local_laplace import LaplaceProtection, reseal
+from device_app.privacy.protections.local_laplace import LaplaceProtection, LocalLaplaceProtection, reseal
+from device_app.privacy.protections.protection import ComputedUpdate
 from device_app.privacy.returned import seal_returned
 from device_app.store.database import Database
 from device_app.store.outbox import Outbox
@@ -22,6 +23,7 @@ from device_app.wire.protections import LocalLaplace
 from device_app.wire.recall import RecallAnswer
 from device_app.wire.tensors import TensorSpec, unpack
 from tests.doubles.sharing import shared
+from tests.doubles.wire_messages import ROUND
 
 LAW = LocalLaplace(clip=0.1, scale=0.01)
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -157,3 +159,13 @@ def test_texts_are_asked_for_the_whole_returned_list_in_its_order() -> None:
         seal_returned(answer([]))
     with pytest.raises(ValueError, match="1001 candidates"):
         seal_returned(answer([f"N{number}" for number in range(1_001)]))
+
+
+def test_an_update_is_charged_to_the_channel_that_its_budget_was_checked_in(ledger: Ledger) -> None:
+    mild = LocalLaplace(clip=0.1, scale=0.1)
+    counted = ComputedUpdate(shared({"g.count": np.float32([0.05, 0.0])}), samples=1, channel="counts")
+    manifest = ROUND.model_copy(update={"round": "round-1", "protection": mild})
+    sealed = LocalLaplaceProtection(mild).seal(counted, manifest, ledger=ledger, noise=SeededNoise(5))
+    assert sealed.charge.channel == "counts"
+    assert ledger.total("counts") == pytest.approx(mild.epsilon_per_upload(2))
+    assert ledger.total("training") == 0

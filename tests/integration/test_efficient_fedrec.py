@@ -99,7 +99,7 @@ def run(world: World, devices: list[Device]) -> tuple[RoundStatus, RoundStatus]:
     coordinator = world.services.coordinator
     for device in devices:
         sync(device)
-    union = coordinator.open_round(SPLIT, cohort=DEVICES, cohort_minimum=3, seconds=120.0)
+    union = coordinator.open_round(SPLIT, cohort=DEVICES, cohort_minimum=3, seconds=900.0)
     assert union.system == UNION
     split = None
     until = time.monotonic() + WITHIN_SEC
@@ -336,7 +336,7 @@ def test_a_split_round_that_a_liar_spoils_is_opened_again_on_the_same_union(
     for device in devices:
         sync(device)
     before = world.services.releases.require_current()
-    union = coordinator.open_round(SPLIT, cohort=DEVICES, cohort_minimum=3, seconds=120.0)
+    union = coordinator.open_round(SPLIT, cohort=DEVICES, cohort_minimum=3, seconds=900.0)
     until = time.monotonic() + WITHIN_SEC
     while time.monotonic() < until:
         for device in devices:

@@ -18,8 +18,13 @@ Resolve = Callable[[str, int], Iterable[str]]
 WEB_PORTS = (80, 443)
 FIRST_USER_PORT = 1024
 """Ports below it are those of mail, shells and the like, but for the web's own."""
-_EMBEDDING = (ip_network("64:ff9b::/96"), ip_network("64:ff9b:1::/48"))
-"""IPv6 networks whose last 32 bits are an IPv4 address that a gateway would go on to."""
+_EMBEDDING = ip_network("64:ff9b::/96")
+"""The IPv6 network whose last 32 bits are an IPv4 address that a gateway would go on to."""
+_NOT_PUBLIC = tuple(
+    ip_network(name)
+    for name in ("192.0.0.0/24", "192.88.99.0/24", "168.63.129.16/32", "64:ff9b:1::/48", "fec0::/10", "3fff::/20")
+)
+"""What some versions of Python call global and nobody's feed is at: protocol assignments, metadata of clouds."""
 
 
 def networks(names: Sequence[str]) -> tuple[Network, ...]:
@@ -29,9 +34,11 @@ def networks(names: Sequence[str]) -> tuple[Network, ...]:
 
 def is_public(address: Address) -> bool:
     """Whether the address is everybody's, also where IPv6 carries one of IPv4 in itself."""
+    if any(address in network for network in _NOT_PUBLIC):
+        return False
     if isinstance(address, IPv6Address):
         inner = address.ipv4_mapped or address.sixtofour or (address.teredo[1] if address.teredo else None)
-        if any(address in network for network in _EMBEDDING):
+        if address in _EMBEDDING:
             inner = IPv4Address(int(address) & 0xFFFFFFFF)
         if inner is not None:
             return is_public(inner)

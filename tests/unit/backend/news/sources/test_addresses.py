@@ -163,7 +163,7 @@ def test_ports_of_other_services_are_not_asked(port: int) -> None:
     """
     127.0.0.1 10.1.2.3 172.16.0.1 192.168.1.1 169.254.169.254 100.64.0.1 0.0.0.0 224.0.0.1 255.255.255.255 240.0.0.1
     192.0.2.1 198.18.0.1 ::1 :: fe80::1 fc00::1 ff02::1 ::ffff:10.0.0.1 64:ff9b::7f00:1 64:ff9b:1::a00:1 2002:7f00:1::
-    2001:db8::1
+    2001:db8::1 192.0.0.192 168.63.129.16 fec0::a9fe:a9fe 64:ff9b:1:a9fe:a9:fe00:808:808 192.88.99.1
     """.split(),  # noqa: SIM905 (a list would take a screen)
 )
 def test_addresses_that_are_not_everybodys_are_known(text: str) -> None:

@@ -19,7 +19,6 @@ from device_app.errors import (
     BackendUnreachable,
     BudgetSpent,
     NotEligible,
-    ProtectionTooWeak,
     RoundTakenOver,
     SumAborted,
 )
@@ -43,7 +42,6 @@ GRACE_SEC = 60.0
 PAID = ("masked", "agree", "unmask")
 LEFT_OUT = "The sum of its group has failed: the round goes on without its group."
 APPLIED_WITHOUT = "Applied without the sum of its group, which had failed: nothing that this device sent is in it."
-OVERDUE = "The round should have ended by now. Nothing of it was paid for."
 COMPLETE = "The sum had all its members before this device's keys came. Nothing of it was paid for."
 WAITS = {
     "keys": "Its keys are sent; the other devices' are awaited.",
@@ -111,13 +109,11 @@ class SecAggClient:
                 part = self._send(part, state, offer)
             if state.stage == "unmask":
                 return self._leave(part, offer, "uploaded", None)
-            if state.stage not in PAID and self._clock() > offer.manifest.closes_at + timedelta(seconds=GRACE_SEC):
-                return self._leave(part, offer, "failed", OVERDUE)
             answer = self._uplink.sum_answer(seal_poll(offer, state.stage), state.stage)
             return (
                 self._wait(offer, WAITS[state.stage]) if answer is None else self._advance(part, state, offer, answer)
             )
-        except (NotEligible, ProtectionTooWeak, BudgetSpent, SumAborted) as refusal:
+        except (NotEligible, BudgetSpent, SumAborted) as refusal:
             return self._leave(part, offer, "declined", refusal)
         except BackendRefused as refusal:
             if may_pass(refusal):

@@ -31,7 +31,7 @@ from device_app.store.private_parameters import PrivateParameters
 from device_app.sync.release import Release
 from device_app.training.computation import Computation, Draw, fresh_draw, trainable
 from device_app.training.delivery import Delivery
-from device_app.training.eligibility import Readiness, Terms, check_clicks, check_offer, check_ready
+from device_app.training.eligibility import Readiness, Terms, check_clicks, check_ready
 from device_app.training.multiview.local import LocalViews
 from device_app.training.participant import (
     AskForPlace,
@@ -276,14 +276,12 @@ class Trainer:
         return self.summing.go_on()
 
     def _contribution(self, offer: RoundOffer) -> Contribution:
-        """This device's vector for a secure sum, from samples drawn now. Raises as `check_offer`."""
+        """This device's vector for a secure sum, from samples drawn now. Raises NotEligible."""
         self._check_wanted(offer.manifest.task)
         manifest = offer.manifest
         release = self._release()
         if release.id != manifest.release:
             raise NotEligible(f"the round is for release {manifest.release}, this device now holds {release.id}.")
-        # The reader may have asked for more since the round was joined, and the server decides how long that was.
-        check_offer(manifest, self._terms(release, offer))
         if TASKS[manifest.task].needs_samples and not self.computation.gather(release):
             raise NotEligible("none of its clicks has a feed and earlier clicks to learn from.")
         self.stage = "computing"

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
-import httpx
 import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -26,7 +25,6 @@ from device_app.privacy.prices import EPSILON_ALONE, ONE_CLICK_ALONE, RHO_ALONE,
 from device_app.settings import PrivacySettings
 from device_app.training.participant import Outcome
 from device_app.uplink.in_process import InProcess
-from device_app.wire.ids import PROTOCOL_HEADER, PROTOCOL_VERSION
 from device_app.wire.neighbourhood import choose_neighbourhood
 from device_app.wire.popularity import CountList
 from device_app.wire.protections import SecureSum
@@ -312,41 +310,3 @@ def test_the_oracle_is_dp_accountings() -> None:
     exact = gaussian_epsilon(HONEST.reach_steps, HONEST.sigma)
     assert loss.get_epsilon_for_delta(1e-6) == pytest.approx(exact, abs=1e-2)
     assert exact <= sum_prices(HONEST, 10, 2 * LISTED, 1e-6).alone
-
-
-class Stalling(LyingServer):
-    """Answers nothing at the stage of complaints until it is told to, while the reader changes settings."""
-
-    hold = True
-
-    def _tell(self, stage: str) -> httpx.Response:
-        if stage == "complaints" and self.hold:
-            return httpx.Response(204, headers={PROTOCOL_HEADER: str(PROTOCOL_VERSION)})
-        return super()._tell(stage)
-
-
-@pytest.mark.parametrize(
-    ("sigma", "joined_by", "tightened"),
-    [(0, {"secure_sum": "exact"}, {}), (None, {}, {"secure_sum": "never"}), (None, {}, {"smallest_sum": 20})],
-)
-def test_a_sum_that_the_server_held_back_is_judged_by_the_settings_of_the_moment_it_is_paid(
-    backend: BackendRig,
-    honest: InProcess,
-    meets: Meets,
-    sigma: int | None,
-    joined_by: dict[str, object],
-    tightened: dict[str, object],
-) -> None:
-    protection = HONEST if sigma is None else HONEST.model_copy(update={"sigma": sigma})
-    server = Stalling(honest, LIST, protection, backend.clock, key=backend.releases._key)
-    victim = meets(server, **joined_by)
-    for _ in range(4):
-        assert victim.device.trainer.step().state == "waiting"
-    victim.device.stop()
-    victim.device.privacy = PrivacySettings(**tightened)  # type: ignore[arg-type]
-    victim.device.start()
-    server.hold = False
-    outcome = victim.step_through(server)
-    assert outcome.state == "declined", outcome
-    assert server.opened is None
-    assert victim.charges() == []

@@ -18,9 +18,9 @@ import httpx
 import numpy as np
 from rich.console import Console
 
-from backend.console.quality_pages import Curve, MeasuredCurves, of_curve, quality_file
 from backend.db.engine import open_engine
 from backend.demo import DEMO_ADDRESSES
+from backend.measurements.curves import Curve, MeasuredCurves, of_curve, quality_file
 from backend.news.pool import NewsPool
 from backend.operator import Operator
 from backend.settings import BackendSettings, load_settings

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
 import math
 from pathlib import Path
 
-import numpy as np
 import torch
 
-from backend.console.recall_pages import frontier_file
+from backend.measurements.frontier import Frontier, FrontierRow, PairedGain, keep
 from experiments.bench.table import Cell, Table
 from experiments.datasets.mind import FOLDER, load_mind
 from experiments.datasets.titles import product_vectors, title_vectors, unit_rows
 from experiments.recall.bars import bars
-from experiments.recall.frontier import Frontier, FrontierRow, choose, measure
-from experiments.recall.measure import DEPTHS, Paired
+from experiments.recall.frontier import choose, measure
+from experiments.recall.measure import DEPTHS
+from experiments.recall.sweeps import unmeasured
 from experiments.recall.tower import WIDTH
 from experiments.recall.warm import LEAST_CLICKS, splits
 
@@ -33,14 +31,8 @@ def run(data: Path) -> list[Table]:
     validation, test = splits([histories[user] for user in sorted(histories)], len(mind.news))
     titles, first = unit_rows(pooled), product_vectors(pooled, WIDTH)
     frontier = measure(titles, first, test, choose(titles, first, validation))
-    frontier_file().parent.mkdir(parents=True, exist_ok=True)
-    frontier_file().write_text(as_json(frontier), encoding="utf-8")
+    keep(frontier)
     return [_table(frontier, len(mind.news)), _bars(frontier)]
-
-
-def as_json(frontier: Frontier) -> str:
-    """Every figure, for the console and for later; infinity is the text "inf"."""
-    return json.dumps(_plain(dataclasses.asdict(frontier)), indent=1, allow_nan=False)
 
 
 def _table(frontier: Frontier, news: int) -> Table:
@@ -55,7 +47,7 @@ def _table(frontier: Frontier, news: int) -> Table:
         "attack R@100 / 400 %",
     )
     kept = ", ".join(f"{name} {value:g}" for name, value in frontier.chosen.sharpness.items())
-    notes = (
+    notes: tuple[str, ...] = (
         f"{frontier.readers} tested readers with {LEAST_CLICKS} clicks or more, up to 3 held out, {news:,} news; "
         "differences are paired, in points, with 95 % intervals of a bootstrap over readers.",
         f"Chosen on validation readers: epoch {frontier.chosen.epoch} of the tower; sharpness: {kept}.",
@@ -68,6 +60,8 @@ def _table(frontier: Frontier, news: int) -> Table:
         "would not have brought, and the same where the device ranks by content alone. "
         "Attack: recall of the history by who reads the report and knows what is popular.",
     )
+    if left := unmeasured():
+        notes += (f"Not measured: {', '.join(left)}.",)
     return Table("Recall at an honest price, MIND subset", columns, [_row(row) for row in frontier.rows], notes)
 
 
@@ -85,20 +79,10 @@ def _row(row: FrontierRow) -> tuple[Cell, ...]:
     )
 
 
-def _gain(gain: Paired) -> str:
+def _gain(gain: PairedGain) -> str:
     return f"{gain.mean:+.1f} ({gain.low:+.1f} .. {gain.high:+.1f})"
 
 
 def _bars(frontier: Frontier) -> Table:
     rows = [(bar.what, bar.wanted, bar.measured, "yes" if bar.met else "no") for bar in bars(frontier)]
     return Table("Bars", ("what", "wanted", "measured", "met"), rows)
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, dict):
-        return {str(key): _plain(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    return "inf" if isinstance(value, float) and math.isinf(value) else value

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from backend.console.quality_pages import Curve, Point
+from backend.measurements.curves import Curve, Point
 from experiments.quality.heldout_readers import Floats, Marks
 
 DRAWS = 2_000

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
-from backend.console.quality_pages import CurveDrawing
+from backend.measurements.curves import CurveDrawing
 
 TITLE = 26.0
 INK, PAPER = "#1d1d1b", "#ffffff"

@@ -6,9 +6,10 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from experiments.recall.frontier import BASIS, CODES, DIRECTIONS, PAPER, SUBSETS, TOPICS, Frontier, FrontierRow
-from experiments.recall.measure import DEPTHS, Paired
-from experiments.recall.uni_fedrec import KINDS
+from backend.measurements.frontier import Frontier, FrontierRow, PairedGain
+from experiments.recall.frontier import BASIS
+from experiments.recall.measure import DEPTHS
+from experiments.recall.sweeps import sweeps
 
 AT_100, AT_400 = DEPTHS.index(100), DEPTHS.index(400)
 SLACK = 0.5
@@ -47,7 +48,7 @@ def _gains(frontier: Frontier) -> Iterator[Bar]:
 
 
 def _floors(frontier: Frontier) -> Iterator[Bar]:
-    shipped = [row for mode, epsilons in _shipped() for row in _rows(frontier, mode, epsilons)]
+    shipped = [row for sweep in sweeps() for row in _rows(frontier, sweep.name, sweep.epsilons)]
     lowest = min(shipped, key=lambda row: row.gain[AT_400].mean)
     mean = lowest.gain[AT_400].mean
     named = f"{mean:+.1f} ({lowest.mode}, epsilon {lowest.epsilon:g})"
@@ -55,10 +56,10 @@ def _floors(frontier: Frontier) -> Iterator[Bar]:
         "the lowest of every mode that reports, as served, R@400", f">= -{SLACK} to popularity", named, mean >= -SLACK
     )
     drops = []
-    for mode, epsilons in _shipped():
-        rows = _rows(frontier, mode, epsilons)
+    for sweep in sweeps():
+        rows = _rows(frontier, sweep.name, sweep.epsilons)
         drops += [
-            (earlier.found[AT_400] - later.found[AT_400], mode)
+            (earlier.found[AT_400] - later.found[AT_400], sweep.name)
             for place, earlier in enumerate(rows)
             for later in rows[place + 1 :]
         ]
@@ -84,17 +85,10 @@ def _attack(row: FrontierRow) -> float:
     return row.attack[1]
 
 
-def _shipped() -> list[tuple[str, Sequence[float]]]:
-    of_size = {size: sorted(epsilon for epsilon, each in CODES if each == size) for _, size in CODES}
-    codes = [(f"code K={size}", epsilons) for size, epsilons in of_size.items()]
-    scores = [(f"{kind}, as served", PAPER) for kind in KINDS]
-    return [*codes, ("subset K=16", SUBSETS), ("topics K=16", TOPICS), ("direction", DIRECTIONS), *scores]
-
-
 def _rows(frontier: Frontier, mode: str, epsilons: Sequence[float]) -> list[FrontierRow]:
     return [frontier.row(mode, epsilon) for epsilon in epsilons]
 
 
-def _at_least(what: str, gain: Paired, wanted: float) -> Bar:
+def _at_least(what: str, gain: PairedGain, wanted: float) -> Bar:
     measured = f"{gain.mean:+.2f} ({gain.low:+.1f} .. {gain.high:+.1f})"
     return Bar(what, f">= {wanted:+.1f}", measured, gain.mean >= wanted)

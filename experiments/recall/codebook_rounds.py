@@ -25,7 +25,7 @@ from experiments.bench.table import Cell, Table
 from experiments.datasets.mind import FOLDER, load_mind
 from experiments.datasets.titles import product_vectors, title_vectors, unit_rows
 from experiments.recall.measure import DEPTHS, paired, recall
-from experiments.recall.modes import Book, Mixtures, Study
+from experiments.recall.modes import Book, EmbeddedSplit, Mixtures
 from experiments.recall.warm import splits
 from models.shapes import NEWS_DIM
 
@@ -111,12 +111,12 @@ def run_codebook(*, data: Path, seeds: int, rounds: int, console: Console) -> li
     news = product_vectors(title_vectors(mind.news.titles), NEWS_DIM)
     histories = mind.train.longest_histories()
     _, test = splits([histories[user] for user in sorted(histories)], len(mind.news))
-    study = Study(test, news, test.recent_clicks())
+    study = EmbeddedSplit(test, news, test.recent_clicks())
     return [compare(study, PLANS, seeds, rounds, lambda line: console.print(f"  {line}"))]
 
 
 def compare(
-    study: Study, plans: Sequence[tuple[SystemSpec, int]], seeds: int, rounds: int, tell: Callable[[str], None]
+    study: EmbeddedSplit, plans: Sequence[tuple[SystemSpec, int]], seeds: int, rounds: int, tell: Callable[[str], None]
 ) -> Table:
     """Every plan over several starts, paired by reader with the topics that it starts from."""
     starts = [unit_rows(topic_centroids(study.news, basis_size=CODEBOOK_SIZE, seed=seed)[0]) for seed in range(seeds)]
@@ -161,7 +161,7 @@ def compare(
     return Table("Learned codebooks, MIND subset", COLUMNS, rows, notes)
 
 
-def _found(study: Study, prototypes: NDArray[np.float32], shares: NDArray[np.float64]) -> NDArray[np.float64]:
+def _found(study: EmbeddedSplit, prototypes: NDArray[np.float32], shares: NDArray[np.float64]) -> NDArray[np.float64]:
     book = Book(prototypes, shares, np.eye(len(prototypes)))
     answers = Mixtures(study, book, SHARPNESS).code(EPSILON)
     return recall(answers, study.split.measured.targets, study.split.news)

@@ -16,7 +16,7 @@ from experiments.datasets.mind import FOLDER, Impressions, load_mind
 from experiments.datasets.titles import product_vectors, title_vectors
 from experiments.ranking.evaluation import evaluate
 from experiments.recall.measure import DEPTHS, PossibleLists, paired, recall
-from experiments.recall.modes import Study
+from experiments.recall.modes import EmbeddedSplit
 from experiments.recall.training import RATE, RecallSizes, RecallTrainer, history_samples
 from experiments.recall.uni_fedrec import Decomposed, FirstModel, scale_of, unified_scores
 from experiments.recall.warm import WarmSplit, splits
@@ -44,15 +44,15 @@ class RecallEvaluation:
     """The readers to recall for, with popularity and without, and the impressions to rank."""
 
     split: WarmSplit
-    popular: Study
-    content: Study
+    popular: EmbeddedSplit
+    content: EmbeddedSplit
     dev: Impressions
 
     @classmethod
     def of(cls, split: WarmSplit, news: NDArray[np.float32], dev: Impressions) -> RecallEvaluation:
         """news [n, D]."""
         even = np.ones(len(news), dtype=np.int64)
-        return cls(split, Study(split, news, split.recent_clicks()), Study(split, news, even), dev)
+        return cls(split, EmbeddedSplit(split, news, split.recent_clicks()), EmbeddedSplit(split, news, even), dev)
 
     def found(self, answers: PossibleLists) -> NDArray[np.float64]:
         """R@50/100/200/400 of each reader."""

@@ -7,18 +7,28 @@ kind of list the sharpness s with the greatest mean gain over popularity.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from backend.measurements.frontier import Chosen, Frontier, FrontierRow
 from device_app.privacy.noise import SeededNoise
 from experiments.recall import interests
 from experiments.recall.interests import Channels, channels, decomposed, noisy
-from experiments.recall.measure import Paired, PossibleLists, changed, final_page, paired, recall
-from experiments.recall.modes import DRAWS, Book, Mixtures, Study, learned_book, prototypes_of, topic_book
+from experiments.recall.measure import PossibleLists, changed, final_page, paired, recall
+from experiments.recall.modes import (
+    DRAWS,
+    MIXED,
+    Book,
+    EmbeddedSplit,
+    Mixtures,
+    learned_book,
+    prototypes_of,
+    topic_book,
+)
+from experiments.recall.sweeps import PAPER, sweeps
 from experiments.recall.tower import Vectors, train_tower
-from experiments.recall.uni_fedrec import KINDS, Decomposed, FirstModel, scale_of
+from experiments.recall.uni_fedrec import Decomposed, FirstModel, scale_of
 from experiments.recall.warm import Rows, WarmSplit
 
 Floats = NDArray[np.float64]
@@ -28,65 +38,12 @@ SHARPNESSES = (0.35, 0.5, 0.65, 0.8, 1.0, 1.25)
 ATTACK_SHARPNESSES = (0.6, 1.0, 1.5, 2.0, 3.0)
 FIRST_SHARPNESSES = (1.0, 2.0, 4.0, 6.0, 8.0, 12.0)
 BOOK_SEEDS = (7, 8)
-CODES = (
-    *((1.0, 4), (2.0, 4), (4.0, 8), (4.0, 32)),
-    *((epsilon, 16) for epsilon in (1.0, 2.0, 4.0, 8.0, 16.0)),
-    *((epsilon, 64) for epsilon in (1.0, 2.0, 4.0, 8.0, 16.0)),
-)
 DEFAULT, HIGH = (4.0, 16), (8.0, 64)
 TUNED_AT = {4: 2.0, 8: 4.0, 16: 4.0, 32: 4.0, 64: 8.0}
-TOPICS = SUBSETS = (1.0, 4.0, 16.0)
-DIRECTIONS = (1.0, 2.0, 4.0, 8.0, 16.0)
 BASIS, KEY_SHARPNESS, PAPER_BASIS, PAPER_CLIP, PAPER_CHANNELS = 64, 8.0, 30, 0.2, 5
-PAPER = (1.0, 4.0, 16.0, 50.0, 300.0)
+SUBSPACES = (16, 32)
+"""Of the quantised pool on the device: bytes a news."""
 PAGE = 20
-
-
-@dataclass(frozen=True)
-class Chosen:
-    """What validation chose: the epoch, and s of each kind of list; `code 16` is the codebook of 16's."""
-
-    epoch: int
-    sharpness: dict[str, float]
-
-
-@dataclass(frozen=True)
-class FrontierRow:
-    """One mode at one epsilon on the test readers.
-
-    found is R@50/100/200/400 in percent; gain its paired difference to popularity in points. page is R@20 after local
-    ranking, and changed the share of those 20 that the popular list would not have brought, both in percent. attack is
-    R@100/400 of the history by the strongest attack tried, None where none was. cosine is `changed` where the device
-    ranks by content alone instead of by content and popularity.
-    """
-
-    mode: str
-    epsilon: float
-    found: tuple[float, ...]
-    gain: tuple[Paired, ...]
-    page: float
-    changed: float
-    cosine: float
-    attack: tuple[float, float] | None = None
-
-
-@dataclass(frozen=True)
-class Frontier:
-    """rows in the order of the table; wide is R@600 of the constant list; readers tested."""
-
-    rows: tuple[FrontierRow, ...]
-    chosen: Chosen
-    wide: float
-    readers: int
-    channels: float
-    code_bytes: dict[int, int]
-
-    def row(self, mode: str, epsilon: float) -> FrontierRow:
-        """Raises KeyError."""
-        for row in self.rows:
-            if (row.mode, row.epsilon) == (mode, epsilon):
-                return row
-        raise KeyError(mode, epsilon)
 
 
 def choose(titles: Vectors, first: Vectors, validation: WarmSplit) -> Chosen:
@@ -132,7 +89,9 @@ def measure(titles: Vectors, first: Vectors, test: WarmSplit, chosen: Chosen) ->
     content_page = final_page(study.popular(), by_content, PAGE)
     rows: list[FrontierRow] = []
 
-    def add(mode: str, epsilon: float, answers: PossibleLists, attack: PossibleLists | None = None) -> None:
+    def add(
+        mode: str, epsilon: float, answers: PossibleLists, attack: PossibleLists | None = None, *, drawn: bool = False
+    ) -> None:
         found = recall(answers, test.measured.targets, test.news)
         pages = final_page(answers, ranking, PAGE)
         rows.append(
@@ -144,66 +103,67 @@ def measure(titles: Vectors, first: Vectors, test: WarmSplit, chosen: Chosen) ->
                 100 * float(recall(pages, test.measured.targets, test.news, (PAGE,)).mean()),
                 100 * changed(pages, page),
                 100 * changed(final_page(answers, by_content, PAGE), content_page),
+                drawn,
                 None if attack is None else _told(attack, targets, test.news),
             )
         )
 
-    add("popularity (none)", 0.0, study.popular(), attacked.popular())
-    add("exact vector", np.inf, study.exact(s["exact"]), attacked.exact(s["attack exact"]))
-    for subspaces in (16, 32):
-        add(f"broadcast {subspaces} B", 0.0, study.broadcast(s["exact"], subspaces), attacked.popular())
-    for epsilon, size in CODES:
-        told = _coded(attacked, books[size], s["attack code"], epsilon)
-        add(f"code K={size}", epsilon, _coded(study, books[size], s[f"code {size}"], epsilon), told)
+    add("popularity (none)", 0.0, study.popular(), attacked.popular(), drawn=True)
+    add("exact vector", np.inf, study.exact(s["exact"]), attacked.exact(s["attack exact"]), drawn=True)
+    for subspaces in SUBSPACES:
+        add(f"broadcast {subspaces} B", 0.0, study.broadcast(s["exact"], subspaces), attacked.popular(), drawn=True)
+    model = FirstModel.of(first)
+    scored, clip = Decomposed.of(model, first, test.measured.histories), model.model.score_clip
+    for sweep in sweeps():
+        for epsilon in sweep.epsilons:
+            told = None
+            if sweep.size is None:
+                scale = scale_of(sweep.mode, epsilon, clip)
+                draws = range(DRAWS)
+                lists = PossibleLists.either(
+                    [scored.served(untrained, sweep.mode, clip=clip, noise_scale=scale, draw=draw) for draw in draws]
+                )
+            elif sweep.mode == "code":
+                lists = _coded(study, books[sweep.size], s[f"code {sweep.size}"], epsilon)
+                told = _coded(attacked, books[sweep.size], s["attack code"], epsilon)
+            else:
+                lists = MIXED[sweep.mode](Mixtures(study, books[sweep.size][0], s[f"code {sweep.size}"]), epsilon)
+            add(sweep.name, epsilon, lists, told, drawn=sweep.drawn)
     topics = topic_book(study, DEFAULT[1], BOOK_SEEDS[0])
     add("code K=16, topic centroids", DEFAULT[0], Mixtures(study, topics, s["topic book"]).code(DEFAULT[0]))
-    small = Mixtures(study, books[DEFAULT[1]][0], s["code 16"])
-    for epsilon in SUBSETS:
-        add("subset K=16", epsilon, small.subset(epsilon))
-    for epsilon in TOPICS:
-        add("topics K=16", epsilon, small.topics(epsilon))
-    fine = Mixtures(study, books[HIGH[1]][0], s["code 64"])
-    for epsilon in DIRECTIONS:
-        add("direction", epsilon, fine.direction(epsilon))
     add("channels, undecomposed", np.inf, interests.lists(study, whole, s["channels"]))
     rebuilt = decomposed(whole, prototypes_of(study, BASIS, BOOK_SEEDS[0]), KEY_SHARPNESS)
     add(f"channels by {BASIS} topics", np.inf, interests.lists(study, rebuilt, s["basis"]))
     basis = prototypes_of(study, PAPER_BASIS, BOOK_SEEDS[0])
     for epsilon in PAPER:
-        add("basis_laplace, naive", epsilon, interests.lists(study, _paper(whole, basis, epsilon), s["channels"]))
+        naive = interests.lists(study, _paper(whole, basis, epsilon), s["channels"])
+        add("basis_laplace, naive", epsilon, naive, drawn=True)
     add("exact vector, first release", np.inf, untrained.exact(s["first exact"]))
     cold = Mixtures(untrained, topic_book(untrained, DEFAULT[1], BOOK_SEEDS[0]), s["first code"])
     add("code K=16, first release", DEFAULT[0], cold.code(DEFAULT[0]))
-    model = FirstModel.of(first)
-    scored, clip = Decomposed.of(model, first, test.measured.histories), model.model.score_clip
-    for kind in KINDS:
-        for epsilon in PAPER:
-            scale = scale_of(kind, epsilon, clip)
-            draws = [scored.served(untrained, kind, clip=clip, noise_scale=scale, draw=draw) for draw in range(DRAWS)]
-            add(f"{kind}, as served", epsilon, PossibleLists.either(draws))
     wide = recall(study.popular(600), test.measured.targets, test.news, (600,)).mean()
-    sizes = {subspaces: study.codes(subspaces).nbytes for subspaces in (16, 32)}
+    sizes = {subspaces: study.codes(subspaces).nbytes for subspaces in SUBSPACES}
     return Frontier(tuple(rows), chosen, 100 * float(wide), len(test.measured), whole.mean, sizes)
 
 
-def _study(news: Vectors, split: WarmSplit) -> Study:
-    return Study(split, news, split.recent_clicks())
+def _study(news: Vectors, split: WarmSplit) -> EmbeddedSplit:
+    return EmbeddedSplit(split, news, split.recent_clicks())
 
 
-def _attacked(study: Study) -> Study:
+def _attacked(study: EmbeddedSplit) -> EmbeddedSplit:
     """An attacker looks for the history, so the prior is the popularity of all clicks."""
-    return Study(study.split, study.news, study.split.all_clicks())
+    return EmbeddedSplit(study.split, study.news, study.split.all_clicks())
 
 
 def _histories(split: WarmSplit) -> list[Rows]:
     return [np.unique(history) for history in split.measured.histories]
 
 
-def _books(study: Study, size: int) -> list[Book]:
+def _books(study: EmbeddedSplit, size: int) -> list[Book]:
     return [learned_book(study, size, seed) for seed in BOOK_SEEDS]
 
 
-def _coded(study: Study, books: Sequence[Book], sharpness: float, epsilon: float) -> PossibleLists:
+def _coded(study: EmbeddedSplit, books: Sequence[Book], sharpness: float, epsilon: float) -> PossibleLists:
     return PossibleLists.either([Mixtures(study, book, sharpness).code(epsilon) for book in books])
 
 
@@ -213,7 +173,7 @@ def _paper(found: Channels, basis: Vectors, epsilon: float) -> Channels:
     return noisy(found, basis, clip=PAPER_CLIP, scale=scale, source=SeededNoise(1))
 
 
-def _best(study: Study, mode: Callable[[float], PossibleLists], tried: Sequence[float]) -> tuple[float, float]:
+def _best(study: EmbeddedSplit, mode: Callable[[float], PossibleLists], tried: Sequence[float]) -> tuple[float, float]:
     """The s of the greatest R@K, mean of all depths, and that mean."""
     targets, news = study.split.measured.targets, study.split.news
     scored = [(float(recall(mode(s), targets, news).mean()), s) for s in tried]
@@ -221,7 +181,7 @@ def _best(study: Study, mode: Callable[[float], PossibleLists], tried: Sequence[
     return s, mean
 
 
-def _strongest(study: Study, mode: Callable[[float], PossibleLists]) -> float:
+def _strongest(study: EmbeddedSplit, mode: Callable[[float], PossibleLists]) -> float:
     targets = _histories(study.split)
     return max(ATTACK_SHARPNESSES, key=lambda s: _told(mode(s), targets, study.split.news)[1])
 

@@ -17,7 +17,7 @@ from backend.recall.merge import merge
 from device_app.interests.clusters import average_linkage
 from device_app.privacy.noise import SeededNoise, laplace
 from experiments.recall.measure import DEPTH, PossibleLists, best
-from experiments.recall.modes import Study
+from experiments.recall.modes import EmbeddedSplit
 from experiments.recall.tower import Vectors
 from experiments.recall.warm import Rows
 
@@ -51,7 +51,7 @@ def channels(titles: Vectors, news: Vectors, histories: Sequence[Rows]) -> Chann
     return Channels(found / np.linalg.norm(found, axis=1, keepdims=True), tuple(counts))
 
 
-def lists(study: Study, found: Channels, sharpness: float) -> PossibleLists:
+def lists(study: EmbeddedSplit, found: Channels, sharpness: float) -> PossibleLists:
     """One list a channel, merged by the channels' clicks with the server's merge."""
     ranked = np.concatenate(
         [

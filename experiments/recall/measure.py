@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from backend.measurements.frontier import PairedGain
 from experiments.recall.warm import Rows
 
 Floats = NDArray[np.float64]
@@ -74,23 +75,14 @@ def best(scores: NDArray[np.floating], depth: int = DEPTH) -> Rows:
     return lists
 
 
-@dataclass(frozen=True)
-class Paired:
-    """A mean difference in points with its 95 % interval over readers."""
-
-    mean: float
-    low: float
-    high: float
-
-
-def paired(found: Floats, reference: Floats) -> list[Paired]:
+def paired(found: Floats, reference: Floats) -> list[PairedGain]:
     """100 (found - reference) a column, both [u, c], with percentile intervals of a bootstrap over readers."""
     gains = 100 * (found - reference)
     dice = np.random.default_rng(0)
     counts = dice.multinomial(len(gains), np.full(len(gains), 1 / len(gains)), size=DRAWS)  # [draws, u]
     means = counts @ gains / len(gains)
     low, high = np.percentile(means, INTERVAL, axis=0)
-    return [Paired(*map(float, each)) for each in zip(gains.mean(axis=0), low, high, strict=True)]
+    return [PairedGain(*map(float, each)) for each in zip(gains.mean(axis=0), low, high, strict=True)]
 
 
 def final_page(answers: PossibleLists, ranking: NDArray[np.floating], size: int) -> PossibleLists:

@@ -1,6 +1,6 @@
 """What each way of reporting leads to: the lists that readers of one split get, by the server's own decoders.
 
-Lists are ranked by s <v, d> + log pop throughout; `Study` holds what all modes share.
+Lists are ranked by s <v, d> + log pop throughout; `EmbeddedSplit` holds what all modes share.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ WIDE = 600
 
 
 @dataclass(frozen=True)
-class Study:
+class EmbeddedSplit:
     """One split seen through one tower: news [n, D], and clicks by news whose logarithm is the prior, [n].
 
     The bar to beat is `popular`; an attacker's study has the counts of all clicks instead of the recent ones.
@@ -101,7 +101,7 @@ class Book:
         return len(self.prototypes)
 
 
-def learned_book(study: Study, size: int, seed: int) -> Book:
+def learned_book(study: EmbeddedSplit, size: int, seed: int) -> Book:
     """k-means of the training readers' vectors; shares and histograms as the training readers have them."""
     prototypes = _kmeans(study.trained, size, seed)
     codes = nearest(study.trained, prototypes)
@@ -111,7 +111,7 @@ def learned_book(study: Study, size: int, seed: int) -> Book:
     return Book(prototypes, (counts + 0.5) / (counts + 0.5).sum(), typical)
 
 
-def topic_book(study: Study, size: int, seed: int) -> Book:
+def topic_book(study: EmbeddedSplit, size: int, seed: int) -> Book:
     """Topic centroids of the pool, all readers alike: what a first release has."""
     return Book(prototypes_of(study, size, seed), np.full(size, 1 / size), np.eye(size))
 
@@ -129,7 +129,7 @@ def topic_histogram(clicks: Vectors, prototypes: Vectors) -> Floats:
 class Mixtures:
     """The lists of mixtures of one book's prototypes over a study's news."""
 
-    def __init__(self, study: Study, book: Book, sharpness: float) -> None:
+    def __init__(self, study: EmbeddedSplit, book: Book, sharpness: float) -> None:
         logs = log_probabilities(book.prototypes, study.news, study.log_popularity, sharpness)
         self._probability = np.exp(logs)  # [K, n]
         self.study, self.book = study, book
@@ -196,7 +196,16 @@ class Mixtures:
         )
 
 
-def prototypes_of(study: Study, size: int, seed: int) -> Vectors:
+MIXED: dict[str, Callable[[Mixtures, float], PossibleLists]] = {
+    "code": Mixtures.code,
+    "subset": Mixtures.subset,
+    "topics": Mixtures.topics,
+    "direction": Mixtures.direction,
+}
+"""By report mode: the lists of its reports at an epsilon."""
+
+
+def prototypes_of(study: EmbeddedSplit, size: int, seed: int) -> Vectors:
     """Topic centroids of the pool: float32 [size, D] of length 1."""
     return _kmeans(study.news, size, seed)
 

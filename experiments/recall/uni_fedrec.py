@@ -6,7 +6,7 @@ popularity and merge. The model starts as the first release has it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,7 +24,7 @@ from device_app.interests.quotas import quotas
 from device_app.privacy.noise import SeededNoise, laplace
 from experiments.recall.interests import Channels, lists
 from experiments.recall.measure import PossibleLists
-from experiments.recall.modes import Study
+from experiments.recall.modes import EmbeddedSplit
 from experiments.recall.tower import Vectors
 from experiments.recall.warm import Rows
 from exporters.signature import parameters
@@ -34,7 +34,8 @@ from models.shapes import BASIS_SIZE, CHANNELS_LIMIT
 
 Weights = Mapping[str, NDArray[np.float32]]
 
-KINDS = ("basis_laplace", "basis_l1")
+BOUNDS: dict[str, Callable[[float], Bound]] = {"basis_laplace": clipped, "basis_l1": within_l1}
+"""By report mode: what a channel's scores are brought within before noise, given the clip."""
 
 
 @dataclass(frozen=True)
@@ -105,21 +106,23 @@ class Decomposed:
         scores = (channels @ keys.T).astype(np.float64)
         return cls(channels, scores, tuple(counts), keys, values, values @ seen_as.T)
 
-    def served(self, study: Study, kind: str, *, clip: float, noise_scale: float, draw: int = 1) -> PossibleLists:
+    def served(
+        self, study: EmbeddedSplit, kind: str, *, clip: float, noise_scale: float, draw: int = 1
+    ) -> PossibleLists:
         """The lists that reports of this kind get; a noise scale of 0 for none, where scores are only bounded."""
-        bound: Bound = {"basis_laplace": clipped, "basis_l1": within_l1}[kind](clip)
+        bound = BOUNDS[kind](clip)
         sent = bound(self.scores)
         if noise_scale:
             sent = sent + laplace(SeededNoise(draw), noise_scale, sent.shape)
             sent = ScorePrior.of(self.keys, self.topics, bound, noise_scale).given(sent)
         return lists(study, Channels(aggregate(sent, self.values), self.counts), SHARPNESS)
 
-    def naive(self, study: Study, *, clip: float, noise_scale: float, draw: int = 1) -> PossibleLists:
+    def naive(self, study: EmbeddedSplit, *, clip: float, noise_scale: float, draw: int = 1) -> PossibleLists:
         """The lists of the paper's decoder, which takes noisy scores as they are."""
         sent = clipped(clip)(self.scores) + laplace(SeededNoise(draw), noise_scale, self.scores.shape)
         return lists(study, Channels(aggregate(sent, self.values), self.counts), SHARPNESS)
 
-    def whole(self, study: Study) -> PossibleLists:
+    def whole(self, study: EmbeddedSplit) -> PossibleLists:
         """The lists of the channels' own vectors, no basis between."""
         return lists(study, Channels(self.channels, self.counts), SHARPNESS)
 

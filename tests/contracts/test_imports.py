@@ -79,7 +79,7 @@ def test_every_contract_of_import_linter_is_kept() -> None:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "0 broken" in done.stdout
-    assert "10 kept" in done.stdout, "a contract was added or lost: say so here"
+    assert "11 kept" in done.stdout, "a contract was added or lost: say so here"
 
 
 def test_only_uplink_and_sync_can_open_a_connection() -> None:
@@ -142,10 +142,10 @@ ALLOWED: dict[str, str] = {
     "pydantic_core pydantic_settings rich safetensors scipy starlette yoyo",
     "models": "models numpy scipy torch",
     "exporters": "exporters models device_app.wire numpy onnx onnxruntime rich sympy torch typer",
-    "backend": "backend device_app.wire device_app.settings_file models exporters newsroom alembic anyio cryptography "
-    "datasketch dp_accounting faiss fastapi feedparser filelock httpx huggingface_hub jinja2 numpy onnxruntime "
-    "platformdirs pydantic pydantic_settings rich safetensors scipy sqlalchemy starlette tokenizers torch transformers "
-    "typer uvicorn",
+    "backend": "backend device_app.wire device_app.settings_file device_app.figures models exporters newsroom alembic "
+    "anyio cryptography datasketch dp_accounting faiss fastapi feedparser filelock httpx huggingface_hub jinja2 numpy "
+    "onnxruntime platformdirs pydantic pydantic_settings rich safetensors scipy sqlalchemy starlette tokenizers torch "
+    "transformers typer uvicorn",
     "newsroom": "newsroom",
 }
 """All that the modules of a package may import beside the standard library, ours and others'; what isn't named may not

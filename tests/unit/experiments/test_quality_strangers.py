@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from backend.console.quality_pages import of_curve
+from backend.measurements.curves import of_curve
 from device_app.privacy.mechanisms.code import RandomisedCode
 from device_app.ranking.features import FeatureContext
 from experiments.quality import heldout_readers as under_test

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pytest
 
+from backend.measurements.frontier import Chosen, Frontier, FrontierRow, PairedGain
 from backend.recall.bayes import code_weights
 from backend.recall.prototype_lists import PrototypeLists
+from device_app.privacy.modes import MODES
 from device_app.privacy.noise import SeededNoise
 from experiments.recall.bars import bars
-from experiments.recall.frontier import PAPER, Chosen, Frontier, FrontierRow
 from experiments.recall.interests import channels, decomposed, lists, noisy
-from experiments.recall.measure import Paired, recall
-from experiments.recall.modes import Mixtures, Study, learned_book, nearest, topic_book
+from experiments.recall.measure import recall
+from experiments.recall.modes import MIXED, EmbeddedSplit, Mixtures, learned_book, nearest, topic_book
+from experiments.recall.sweeps import Sweep, sweeps, unmeasured
 from experiments.recall.tower import reader_vectors, train_tower
 from experiments.recall.warm import HeldOut, WarmSplit
 
@@ -22,7 +25,7 @@ NEWS, GROUPS, DIM = 600, 6, 32
 
 
 @cache
-def world() -> Study:
+def world() -> EmbeddedSplit:
     """600 news in 6 groups; every reader reads one group only, early and late."""
     draw = np.random.default_rng(5)
     middles = draw.normal(size=(GROUPS, DIM))
@@ -36,7 +39,7 @@ def world() -> Study:
     readers = [clicks(14) for _ in range(180)]
     measured = HeldOut(tuple(each[:10] for each in readers[:60]), tuple(np.sort(each[10:]) for each in readers[:60]))
     split = WarmSplit(tuple(readers[60:]), measured, NEWS)
-    return Study(split, news, split.recent_clicks())
+    return EmbeddedSplit(split, news, split.recent_clicks())
 
 
 def found(answers: object, depth: int = 100) -> float:
@@ -89,7 +92,7 @@ def test_other_reports_find_the_group_with_budget_and_no_less_than_a_common_list
 
 def test_a_topic_book_takes_nothing_from_readers() -> None:
     study = world()
-    without = Study(WarmSplit((), study.split.measured, NEWS), study.news, study.clicks)
+    without = EmbeddedSplit(WarmSplit((), study.split.measured, NEWS), study.news, study.clicks)
     np.testing.assert_array_equal(topic_book(study, GROUPS, 7).prototypes, topic_book(without, GROUPS, 7).prototypes)
 
 
@@ -136,10 +139,9 @@ def test_training_the_tower_brings_what_is_clicked_together_nearer() -> None:
 
 
 def row(mode: str, epsilon: float, gain: float, attack: float | None = None) -> FrontierRow:
-    return FrontierRow(
-        mode, epsilon, (20.0, 30.0, 50.0, 69.0 + gain), (Paired(gain, gain - 1, gain + 1),) * 4, 15.0, 0.0, 5.0,
-        None if attack is None else (20.0, attack),
-    )  # fmt: skip
+    gains = (PairedGain(gain, gain - 1, gain + 1),) * 4
+    told = None if attack is None else (20.0, attack)
+    return FrontierRow(mode, epsilon, (20.0, 30.0, 50.0, 69.0 + gain), gains, 15.0, 0.0, 5.0, False, told)
 
 
 def frontier(**gains: float) -> Frontier:
@@ -152,15 +154,14 @@ def frontier(**gains: float) -> Frontier:
         ("channels, undecomposed", np.inf): (3.0, None),
         ("channels by 64 topics", np.inf): (gains.get("basis", 2.0), None),
     }
-    for size in (4, 8, 16, 32, 64):
-        for epsilon in (1.0, 2.0, 4.0, 8.0, 16.0):
-            table[(f"code K={size}", epsilon)] = (0.4 * epsilon if epsilon < 9 else 3.2, 45.0 + epsilon / 2)
-    for mode in ("subset K=16", "topics K=16", "direction"):
-        for epsilon in (1.0, 2.0, 4.0, 8.0, 16.0):
-            table[(mode, epsilon)] = (gains.get("low", 0.0) + epsilon / 10, None)
-    for kind in ("basis_laplace", "basis_l1"):
-        for epsilon in PAPER:
-            table[(f"{kind}, as served", epsilon)] = (gains.get("served", 0.1), None)
+    for sweep in sweeps():
+        for epsilon in sweep.epsilons:
+            if sweep.mode == "code":
+                table[sweep.name, epsilon] = (0.4 * epsilon if epsilon < 9 else 3.2, 45.0 + epsilon / 2)
+            elif sweep.size is None:
+                table[sweep.name, epsilon] = (gains.get("served", 0.1), None)
+            else:
+                table[sweep.name, epsilon] = (gains.get("low", 0.0) + epsilon / 10, None)
     rows = tuple(row(mode, epsilon, *values) for (mode, epsilon), values in table.items())
     return Frontier(rows, Chosen(4, {}), 77.0, 700, 3.7, {})
 
@@ -181,3 +182,17 @@ def test_a_frontier_like_the_studys_clears_every_bar() -> None:
 )
 def test_a_bar_that_is_missed_is_told(given: dict[str, float], what: str) -> None:
     assert what in [bar.what for bar in bars(frontier(**given)) if not bar.met]
+
+
+def test_the_frontier_measures_every_mode_of_the_registry_that_reports() -> None:
+    assert unmeasured() == ()
+    assert {sweep.mode for sweep in sweeps()} == {mode.name for mode in MODES.values() if mode.reporter is not None}
+    assert len({sweep.name for sweep in sweeps()}) == len(list(sweeps()))
+
+
+def test_a_mode_that_the_laboratory_cannot_read_is_named_and_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(MODES, "toy", replace(MODES["subset"], name="toy"))
+    assert unmeasured() == ("toy",)
+    assert "toy" not in {sweep.mode for sweep in sweeps()}
+    monkeypatch.setitem(MIXED, "toy", Mixtures.subset)
+    assert list(sweeps())[-1] == Sweep("toy", (1.0, 4.0, 16.0), 16)

@@ -10,7 +10,7 @@ import torch
 
 from experiments.datasets.ragged import Ragged
 from experiments.recall.measure import recall
-from experiments.recall.modes import Study
+from experiments.recall.modes import EmbeddedSplit
 from experiments.recall.training import RecallTrainer, history_samples
 from experiments.recall.uni_fedrec import Decomposed, FirstModel, scale_of, unified_scores
 from experiments.recall.warm import HeldOut, WarmSplit
@@ -19,7 +19,7 @@ NEWS, TOPICS, DIM = 600, 30, 256
 
 
 @cache
-def world() -> tuple[Study, FirstModel]:
+def world() -> tuple[EmbeddedSplit, FirstModel]:
     """News of 30 topics; every reader reads two of them, early and late."""
     torch.set_num_threads(1)
     draw = np.random.default_rng(5)
@@ -35,7 +35,7 @@ def world() -> tuple[Study, FirstModel]:
     readers = [clicks() for _ in range(60)]
     measured = HeldOut(tuple(each[:10] for each in readers[:30]), tuple(np.sort(each[10:]) for each in readers[:30]))
     split = WarmSplit(tuple(readers[30:]), measured, NEWS)
-    return Study(split, news, np.ones(NEWS, dtype=np.int64)), FirstModel.of(news)
+    return EmbeddedSplit(split, news, np.ones(NEWS, dtype=np.int64)), FirstModel.of(news)
 
 
 def found(scores: Decomposed, kind: str, noise_scale: float, depth: int = 50) -> float:

@@ -9,10 +9,11 @@ import pytest
 from fastapi import FastAPI
 from starlette.testclient import TestClient
 
-from backend.console import quality_pages
 from backend.console.auth import COOKIE, pass_of
-from backend.console.quality_pages import Curve, MeasuredCurves, Point, drawing, of_scores
+from backend.console.quality_pages import of_scores
 from backend.console.routes import router
+from backend.measurements import curves
+from backend.measurements.curves import Curve, MeasuredCurves, Point
 from tests.doubles.console_services import TOKEN, StandInCoordinator, StandInServices, fresh_services
 
 CURVE = Curve(
@@ -27,7 +28,7 @@ CURVE = Curve(
 @pytest.fixture
 def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "quality.json"
-    monkeypatch.setattr(quality_pages, "quality_file", lambda: path)
+    monkeypatch.setattr(curves, "quality_file", lambda: path)
     return path
 
 
@@ -68,17 +69,6 @@ def test_the_gates_verdicts_are_told_with_what_was_taken_back(kept: Path) -> Non
     assert page.count("taken back") == 1
 
 
-def test_a_gain_lies_higher_in_the_drawing_and_no_gain_on_its_level() -> None:
-    drawn = drawing("gain", [("0", 0.0, 0.0, 0.0), ("10", 0.02, 0.01, 0.03), ("20", -0.01, -0.02, 0.0)])
-    first, up, down = drawn.marks
-    assert first.y == drawn.level
-    assert up.high < up.y < up.low < drawn.level < down.y
-    assert [first.x, down.x] == [drawn.left, drawn.right]
-    assert drawn.y_ticks[0][1] == "-0.020"
-
-
-def test_one_release_and_one_without_any_spread_can_be_drawn() -> None:
-    drawn = drawing("gain", [("0", 0.0, 0.0, 0.0)])
-    assert drawn.marks[0].y == drawn.level
+def test_before_its_first_verdict_the_gate_has_no_drawing() -> None:
     assert of_scores([]) is None
     assert of_scores(StandInCoordinator().scores()) is not None

@@ -1,0 +1,126 @@
+"""Gains of releases over live rounds, as `ownfeed bench quality` writes them, and how such curves are drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from math import ceil
+from pathlib import Path
+
+import platformdirs
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+WIDTH, HEIGHT = 440.0, 230.0
+LEFT, RIGHT, TOP, BOTTOM = 56.0, 16.0, 14.0, 34.0
+LABELS_MOST = 10
+GRID = 4
+
+
+class Point(BaseModel):
+    """A release after so many rounds: its value, and how much of it is gain over the first, with its 95 % interval."""
+
+    model_config = ConfigDict(frozen=True)
+
+    rounds: int
+    release: str
+    value: float
+    gain: float
+    low: float
+    high: float
+
+
+class Curve(BaseModel):
+    """One measure, release by release, the first release first."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    points: tuple[Point, ...]
+
+
+class MeasuredCurves(BaseModel):
+    """What `ownfeed bench quality` writes."""
+
+    model_config = ConfigDict(frozen=True)
+
+    curves: tuple[Curve, ...]
+    readers: int
+    devices: int
+    cohort: int
+    measured_at: datetime
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A point in the drawing's coordinates; low and high are the ends of its interval."""
+
+    x: float
+    y: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class CurveDrawing:
+    """Gains with their intervals. level is where no gain is; ticks are (x, label) and (y, label).
+
+    joined: the gains are all over one release, so that a line from one to the next means something.
+    """
+
+    width: float
+    height: float
+    left: float
+    right: float
+    bottom: float
+    marks: tuple[Mark, ...]
+    level: float
+    x_ticks: tuple[tuple[float, str], ...]
+    y_ticks: tuple[tuple[float, str], ...]
+    name: str
+    joined: bool = True
+
+
+def quality_file() -> Path:
+    """Where `ownfeed bench quality` leaves its figures for the console."""
+    return platformdirs.user_cache_path("ownfeed") / "bench" / "quality.json"
+
+
+def measured() -> MeasuredCurves | None:
+    """What the bench last measured on this machine; None if it never ran, or wrote another format."""
+    try:
+        return MeasuredCurves.model_validate_json(quality_file().read_bytes())
+    except (FileNotFoundError, ValidationError):
+        return None
+
+
+def drawing(name: str, rows: Sequence[tuple[str, float, float, float]]) -> CurveDrawing:
+    """rows are (label, gain, low, high), evenly spaced; at least one."""
+    low, high = min(0.0, *(row[2] for row in rows)), max(0.0, *(row[3] for row in rows))
+    low, high = (low, high) if high > low else (low - 0.001, high + 0.001)
+
+    def y(gain: float) -> float:
+        return round(TOP + (HEIGHT - TOP - BOTTOM) * (high - gain) / (high - low), 1)
+
+    def x(place: int) -> float:
+        return round(LEFT + (WIDTH - LEFT - RIGHT) * (place / (len(rows) - 1) if len(rows) > 1 else 0.5), 1)
+
+    every = ceil(len(rows) / LABELS_MOST)
+    grid = [low + (high - low) * step / GRID for step in range(GRID + 1)]
+    return CurveDrawing(
+        WIDTH,
+        HEIGHT,
+        LEFT,
+        WIDTH - RIGHT,
+        HEIGHT - BOTTOM,
+        tuple(Mark(x(place), y(gain), y(least), y(most)) for place, (_, gain, least, most) in enumerate(rows)),
+        y(0.0),
+        tuple((x(place), row[0]) for place, row in enumerate(rows) if place % every == 0),
+        tuple((y(gain), f"{gain:+.3f}") for gain in grid),
+        name,
+    )
+
+
+def of_curve(curve: Curve) -> CurveDrawing:
+    """A measured curve, by rounds."""
+    return drawing(curve.name, [(str(each.rounds), each.gain, each.low, each.high) for each in curve.points])

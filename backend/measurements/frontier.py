@@ -1,0 +1,193 @@
+"""The frontier of recall against privacy, as `ownfeed bench recall` writes it, and how it is drawn."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import platformdirs
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass as measured_dataclass
+
+WIDTH, HEIGHT, MARGIN = 760.0, 340.0, 24.0
+NAMES_WIDTH = 150.0
+"""At the right, where the names stand under one another, each tied to its line."""
+NAME_HEIGHT = 14.0
+EPSILONS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 300.0)
+DEPTH = 3
+"""Of R@50/100/200/400: what is drawn is R@400."""
+
+FORMAT = ConfigDict(ser_json_inf_nan="strings")
+"""JSON has no infinity: it is the text "Infinity" in the file."""
+
+
+@measured_dataclass(frozen=True)
+class PairedGain:
+    """A mean difference in points with its 95 % interval over readers."""
+
+    mean: float
+    low: float
+    high: float
+
+
+@measured_dataclass(frozen=True)
+class Chosen:
+    """What validation chose: the epoch, and s of each kind of list; `code 16` is the codebook of 16's."""
+
+    epoch: int
+    sharpness: dict[str, float]
+
+
+@measured_dataclass(frozen=True, config=FORMAT)
+class FrontierRow:
+    """One way of reporting at one epsilon on the test readers.
+
+    found is R@50/100/200/400 in percent; gain its paired difference to popularity in points. page is R@20 after local
+    ranking, and changed the share of those 20 that the popular list would not have brought, both in percent. cosine is
+    `changed` where the device ranks by content alone instead of by content and popularity. drawn: it has a place in
+    the drawing: in a line by epsilon, or as a level where epsilon is 0 or infinite. attack is R@100/400 of the history
+    by the strongest attack tried, None where none was.
+    """
+
+    mode: str
+    epsilon: float
+    found: tuple[float, ...]
+    gain: tuple[PairedGain, ...]
+    page: float
+    changed: float
+    cosine: float
+    drawn: bool
+    attack: tuple[float, float] | None = None
+
+    @property
+    def level(self) -> bool:
+        """Nothing is told, or everything: no epsilon to draw it at."""
+        return self.epsilon == 0 or math.isinf(self.epsilon)
+
+
+@measured_dataclass(frozen=True, config=FORMAT)
+class Frontier:
+    """rows in the order of the table; wide is R@600 of the constant list; readers tested; channels a reader."""
+
+    rows: tuple[FrontierRow, ...]
+    chosen: Chosen
+    wide: float
+    readers: int
+    channels: float
+    code_bytes: dict[int, int]
+
+    def row(self, mode: str, epsilon: float) -> FrontierRow:
+        """Raises KeyError."""
+        for row in self.rows:
+            if (row.mode, row.epsilon) == (mode, epsilon):
+                return row
+        raise KeyError(mode, epsilon)
+
+
+FRONTIER = TypeAdapter(Frontier)
+
+
+@dataclass(frozen=True)
+class Line:
+    """One mode in the drawing: points in its coordinates, and the height at which its name stands."""
+
+    name: str
+    points: tuple[tuple[float, float], ...]
+    name_y: float
+
+
+@dataclass(frozen=True)
+class Level:
+    """A mode without an epsilon: a line across the drawing, and the height at which its name stands."""
+
+    name: str
+    y: float
+    name_y: float
+
+
+@dataclass(frozen=True)
+class FrontierDrawing:
+    """Gain in R@400 over popularity against epsilon."""
+
+    width: float
+    height: float
+    left: float
+    right: float
+    lines: tuple[Line, ...]
+    levels: tuple[Level, ...]
+    ticks: tuple[tuple[float, str], ...]
+
+
+def frontier_file() -> Path:
+    """Where `ownfeed bench recall` leaves its figures for the console."""
+    return platformdirs.user_cache_path("ownfeed") / "bench" / "recall-frontier.json"
+
+
+def measured() -> Frontier | None:
+    """What the bench last measured on this machine; None if it never ran, or wrote another format."""
+    try:
+        return FRONTIER.validate_json(frontier_file().read_bytes())
+    except (FileNotFoundError, ValidationError):
+        return None
+
+
+def keep(frontier: Frontier) -> None:
+    """Leave it for the console."""
+    frontier_file().parent.mkdir(parents=True, exist_ok=True)
+    frontier_file().write_bytes(FRONTIER.dump_json(frontier, indent=1))
+
+
+def drawing(rows: Sequence[FrontierRow]) -> FrontierDrawing:
+    """Lines of the rows to be drawn that have an epsilon, levels of those that have none."""
+    gains = [row.gain[DEPTH].mean for row in rows]
+    low, high, right = min(0.0, *gains), max(1.0, *gains), WIDTH - NAMES_WIDTH
+
+    def y(gain: float) -> float:
+        return round(MARGIN + (HEIGHT - 2 * MARGIN) * (high - gain) / (high - low), 1)
+
+    def x(epsilon: float) -> float:
+        first, last = math.log(EPSILONS[0]), math.log(EPSILONS[-1])
+        return round(MARGIN + (right - MARGIN) * (math.log(epsilon) - first) / (last - first), 1)
+
+    curves: dict[str, list[FrontierRow]] = {}
+    for row in rows:
+        if row.drawn and not row.level:
+            curves.setdefault(row.mode, []).append(row)
+    lines = {
+        mode: tuple((x(row.epsilon), y(row.gain[DEPTH].mean)) for row in sorted(mine, key=lambda row: row.epsilon))
+        for mode, mine in curves.items()
+    }
+    across = {row.mode: y(row.gain[DEPTH].mean) for row in rows if row.drawn and row.level}
+    ends = {mode: points[-1][1] for mode, points in lines.items()} | across
+    names = dict(zip(ends, apart(list(ends.values()), NAME_HEIGHT), strict=True))
+    return FrontierDrawing(
+        WIDTH,
+        HEIGHT,
+        MARGIN,
+        right,
+        tuple(Line(mode, points, names[mode]) for mode, points in lines.items()),
+        tuple(Level(mode, height, names[mode]) for mode, height in across.items()),
+        tuple((x(epsilon), f"{epsilon:g}") for epsilon in EPSILONS),
+    )
+
+
+def apart(heights: Sequence[float], least: float) -> list[float]:
+    """Heights for names: in the same order, at least so far from each other, and near where they belong.
+
+    Names that would touch become a block around the mean of where they belong.
+    """
+    order = sorted(range(len(heights)), key=lambda at: heights[at])
+    blocks: list[tuple[float, list[int]]] = []  # the middle of each, and whose names are in it
+    for at in order:
+        middle, members = heights[at], [at]
+        while blocks and middle - blocks[-1][0] < least * (len(members) + len(blocks[-1][1])) / 2:
+            members = [*blocks.pop()[1], *members]
+            middle = sum(heights[member] for member in members) / len(members)
+        blocks.append((middle, members))
+    placed = [0.0] * len(heights)
+    for middle, members in blocks:
+        for place, member in enumerate(members):
+            placed[member] = round(middle + least * (place - (len(members) - 1) / 2), 1)
+    return placed

@@ -1,0 +1,62 @@
+"""The report modes that the frontier measures: those of the device's registry, each over its epsilons."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from device_app.privacy.modes import MODES
+from experiments.recall.modes import MIXED
+from experiments.recall.uni_fedrec import BOUNDS
+
+PAPER = (1.0, 4.0, 16.0, 50.0, 300.0)
+"""Epsilons of reports by scores; at the paper's noise one costs 50."""
+COMMON = {16: (1.0, 4.0, 16.0)}
+AT: Mapping[str, Mapping[int, Sequence[float]]] = {
+    "code": {
+        4: (1.0, 2.0),
+        8: (4.0,),
+        32: (4.0,),
+        16: (1.0, 2.0, 4.0, 8.0, 16.0),
+        64: (1.0, 2.0, 4.0, 8.0, 16.0),
+    },
+    "direction": {64: (1.0, 2.0, 4.0, 8.0, 16.0)},
+}
+"""Epsilons by mode and size of the codebook; COMMON for a mode that isn't named."""
+DRAWN_FROM = 3
+"""A line with fewer epsilons says nothing of their effect."""
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """One mode over its epsilons. size: of the codebook that it is read by; None where reports are scores."""
+
+    mode: str
+    epsilons: Sequence[float]
+    size: int | None = None
+
+    @property
+    def name(self) -> str:
+        """As in the table."""
+        return f"{self.mode}, as served" if self.size is None else f"{self.mode} K={self.size}"
+
+    @property
+    def drawn(self) -> bool:
+        """It has a line in the drawing."""
+        return len(self.epsilons) >= DRAWN_FROM
+
+
+def sweeps() -> Iterator[Sweep]:
+    """All of the registry's modes by which the server finds news, but for `unmeasured`."""
+    for name, mode in MODES.items():
+        if mode.reporter is None or name in unmeasured():
+            continue
+        if mode.made_from == "decomposition":
+            yield Sweep(name, PAPER)
+        else:
+            yield from (Sweep(name, epsilons, size) for size, epsilons in AT.get(name, COMMON).items())
+
+
+def unmeasured() -> tuple[str, ...]:
+    """Modes that report, but whose lists the laboratory can't compute yet."""
+    return tuple(name for name, mode in MODES.items() if mode.reporter is not None and name not in {*MIXED, *BOUNDS})

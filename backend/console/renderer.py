@@ -12,7 +12,8 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse, Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from backend.console import figures, labels
+from backend.console import labels
+from device_app.figures import ago, milliseconds, number, size
 
 HEADERS = {
     "cache-control": "no-store",
@@ -59,12 +60,12 @@ class TemplateRenderer:
         )
         self.templates.globals["asset"] = lambda name: f"/console/static/{self.version}/{name}"
         self.templates.filters.update(
-            size=figures.size,
-            ms=figures.milliseconds,
-            number=figures.number,
+            size=size,
+            ms=milliseconds,
+            number=number,
             of_request=labels.of_request,
             of_stage=labels.of_stage,
-            ago=lambda then: figures.ago(then, datetime.now(UTC)),
+            ago=lambda then: ago(then, datetime.now(UTC)),
             moment=lambda at: f"{at.astimezone():%-d %b %H:%M:%S}",
         )
 

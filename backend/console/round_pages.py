@@ -7,7 +7,6 @@ from typing import Annotated
 from fastapi import APIRouter, Form, Path, Request
 from fastapi.responses import Response
 
-from backend.console import figures
 from backend.console.controller import ConsoleController, Values
 from backend.federation.errors import RoundImpossible
 from backend.federation.protections import resolve
@@ -17,6 +16,7 @@ from backend.federation.rounds.scheduling import EVERY_MINUTES_LIMIT, Schedule
 from backend.federation.rounds.states import UNDER_WAY
 from backend.federation.strategies.strategy import RoundRequest
 from backend.federation.systems import SYSTEMS
+from device_app.figures import number, size
 from device_app.wire.ids import RoundId
 from device_app.wire.protections import Protection
 from device_app.wire.rounds import RoundStatus
@@ -136,7 +136,7 @@ def live_figures(status: RoundStatus) -> dict[str, str]:
     return {
         "joined": f"{status.joined:,}",
         "uploaded": f"{status.uploaded:,}",
-        "received": figures.size(status.received_bytes),
+        "received": size(status.received_bytes),
     }
 
 
@@ -193,12 +193,12 @@ def opened_words(status: RoundStatus) -> str:
 
 def protected(protection: Protection) -> str:
     """What a device does to what it sends, in a sentence or two."""
-    return resolve(protection).describe(figures.number)
+    return resolve(protection).describe(number)
 
 
 def scheduled(schedule: Schedule) -> str:
     """When it opens rounds, in words."""
-    every = None if schedule.every_minutes is None else f"every {figures.number(schedule.every_minutes)} minutes"
+    every = None if schedule.every_minutes is None else f"every {number(schedule.every_minutes)} minutes"
     waiting = None if schedule.waiting is None else f"when about {schedule.waiting:,} devices wait"
     return f"{waiting}, and no oftener than {every}" if every and waiting else str(every or waiting)
 

@@ -17,8 +17,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
+from device_app import figures
 from device_app.errors import DeviceError, NewsNotHere, StoreBroken
-from device_app.pages import figures
 from device_app.pages.art.colours import section_hue
 from device_app.pages.assets import read_assets, web_folder
 from device_app.pages.openapi import refusals

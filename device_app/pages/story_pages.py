@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import Response
 
-from device_app.pages.figures import reading_minutes
+from device_app.figures import reading_minutes
 from device_app.pages.local_origin import followed
 from device_app.pages.openapi import form, page
 from device_app.pages.renderer import PageRenderer, answer_form

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import JSONResponse, Response
 
-from device_app.pages.figures import size
+from device_app.figures import size
 from device_app.pages.openapi import form, page
 from device_app.pages.renderer import PageRenderer, see_other
 from device_app.pages.training_view import TrainingView

@@ -1,4 +1,4 @@
-"""Figures as a reader wants to see them: ages, sizes, times, budgets."""
+"""Figures as people read them: ages, sizes, times, budgets. The backend's console writes them by the same rules."""
 
 from __future__ import annotations
 
@@ -23,6 +23,15 @@ def age(then: datetime, now: datetime) -> str:
     return f"{days} days" if days < 14 else f"{then:%-d %b %Y}"
 
 
+def ago(then: datetime, now: datetime) -> str:
+    """'12 s ago', '14 min ago', '3 h ago', '4 days ago'."""
+    seconds = max(0.0, (now - then).total_seconds())
+    for limit, divisor, unit in ((120, 1, "s"), (7_200, 60, "min"), (172_800, 3_600, "h")):
+        if seconds < limit:
+            return f"{seconds / divisor:.0f} {unit} ago"
+    return f"{seconds / 86_400:.0f} days ago"
+
+
 def size(count_bytes: int | float) -> str:
     """Bytes in decimal units: '0 B', '812 B', '1.5 kB', '2.3 MB'."""
     if count_bytes < 1_000:
@@ -34,9 +43,11 @@ def size(count_bytes: int | float) -> str:
 
 
 def milliseconds(duration_ms: float | None) -> str:
-    """'0.4 ms', '19 ms', '1.30 s'; an en dash where nothing was measured."""
+    """'0.42 ms', '9.8 ms', '120 ms', '1.30 s'; an en dash where nothing was measured."""
     if duration_ms is None:
         return "–"
+    if duration_ms < 1:
+        return f"{duration_ms:.2f} ms"
     if duration_ms < 10:
         return f"{duration_ms:.1f} ms"
     return f"{duration_ms:.0f} ms" if duration_ms < 1_000 else f"{duration_ms / 1_000:.2f} s"

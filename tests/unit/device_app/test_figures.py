@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from device_app.pages import figures
+from device_app import figures
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
@@ -36,7 +36,8 @@ def test_size(count: float, words: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("ms", "words"), [(None, "–"), (0.44, "0.4 ms"), (19.4, "19 ms"), (999.0, "999 ms"), (1_300.0, "1.30 s")]
+    ("ms", "words"),
+    [(None, "–"), (0.44, "0.44 ms"), (9.84, "9.8 ms"), (19.4, "19 ms"), (999.0, "999 ms"), (1_300.0, "1.30 s")],
 )
 def test_milliseconds(ms: float | None, words: str) -> None:
     assert figures.milliseconds(ms) == words
@@ -76,3 +77,11 @@ def test_plural() -> None:
     assert figures.plural(1, "click") == "1 click"
     assert figures.plural(10_000, "click") == "10,000 clicks"
     assert figures.plural(0, "story", "stories") == "0 stories"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(-3, "0 s ago"), (119, "119 s ago"), (840, "14 min ago"), (10_800, "3 h ago"), (4 * 86_400, "4 days ago")],
+)
+def test_ago(seconds: float, words: str) -> None:
+    assert figures.ago(NOW - timedelta(seconds=seconds), NOW) == words

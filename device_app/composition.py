@@ -16,6 +16,7 @@ from device_app.feed.bodies import Bodies
 from device_app.feed.broadcast import Broadcast
 from device_app.feed.build import FeedContext
 from device_app.feed.default_list import DefaultList
+from device_app.feed.feature_context import ViewsOfReader
 from device_app.feed.kept import KeptFeeds
 from device_app.feed.model_cache import ModelCache
 from device_app.feed.popular import Popular
@@ -24,7 +25,6 @@ from device_app.feed.recall import Recall
 from device_app.feed.report_choice import ReportChoice
 from device_app.feed.serving import Serving
 from device_app.feed.stories import Stories
-from device_app.feed.views import ViewsOfReader
 from device_app.interests.names import InterestNames
 from device_app.interests.searched import SearchedInterests
 from device_app.privacy.budget import Ledger
@@ -32,17 +32,14 @@ from device_app.privacy.limits import Limits
 from device_app.privacy.noise import NoiseSource, SystemNoise
 from device_app.privacy.restored import make_up_for_copy
 from device_app.settings import DeviceSettings, keeps_pool, with_overrides
-from device_app.store.private_parameters import PrivateParameters
-from device_app.store.profile_lock import ProfileLock
-from device_app.store.profile_marks import begin, refuse_lost
-from device_app.store.towers import TowerStore
+from device_app.store.parameters import PrivateParameters, TowerStore
+from device_app.store.profile import ProfileLock, begin, refuse_lost
 from device_app.stores import DeviceStores
 from device_app.sync.default_list import DefaultListSync
-from device_app.sync.materials import MaterialSync
 from device_app.sync.pool_codes import PoolSync
 from device_app.sync.popularity import PopularitySync
 from device_app.sync.release import current_release
-from device_app.sync.releases import ReleaseSync
+from device_app.sync.releases import MaterialSync, ReleaseSync
 from device_app.sync.vectors import VectorSync
 from device_app.syncing import Syncing
 from device_app.training.computation import Draw, fresh_draw

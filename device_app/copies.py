@@ -15,7 +15,7 @@ from device_app.private_files import overwrite
 from device_app.settings import DeviceSettings
 from device_app.store.database import Remedy
 from device_app.store.database_copy import CopyStopped, DatabaseCopy
-from device_app.store.profile_marks import asides_of
+from device_app.store.profile import asides_of
 from device_app.stores import searches_of
 
 EVERY = timedelta(days=1)

@@ -12,16 +12,14 @@ from typing import Any
 from device_app.alerts import LoopAlerts
 from device_app.copies import Copies
 from device_app.errors import BackendUnreachable, DeviceError, NoRelease, ReleaseRefused, StoreDamaged
-from device_app.feed.article import Article
 from device_app.feed.bodies import Bodies
 from device_app.feed.following import following_items
-from device_app.feed.item import Feed, FeedItem
+from device_app.feed.item import Article, Feed, FeedItem
 from device_app.feed.preference_reader import CHOSEN_SECTIONS, named
 from device_app.feed.serving import Serving
 from device_app.feed.stories import Stories
-from device_app.interests.cluster import InterestCluster
 from device_app.interests.names import InterestNames
-from device_app.interests.profile import ClickedNews, clicks_of, interest_cards
+from device_app.interests.profile import ClickedNews, InterestCluster, clicks_of, interest_cards
 from device_app.interests.searched import SearchedInterests
 from device_app.pages.explore_view import ExploreSection, explore_sections
 from device_app.pages.export_view import export_all
@@ -36,7 +34,7 @@ from device_app.privacy.budget import Ledger
 from device_app.privacy.limits import Limits
 from device_app.settings import DeviceSettings, PrivacySettings, with_overrides
 from device_app.store.opinions import ReactionKind, Stance, StanceKind
-from device_app.store.profile_lock import ProfileLock
+from device_app.store.profile import ProfileLock
 from device_app.store.searches import SavedSearch
 from device_app.stores import DeviceStores
 from device_app.sync.release import Release, current_release

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from device_app.wire.problems import Problem
+from device_app.wire.http import Problem
 
 
 class DeviceError(Exception):

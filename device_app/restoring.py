@@ -16,8 +16,7 @@ from device_app.private_files import make_file
 from device_app.settings import DeviceSettings
 from device_app.store.database import BUSY_TIMEOUT_SEC, EMPTY, MIGRATIONS, NOT_OURS, Database, applied_to, unreadable
 from device_app.store.database_copy import MARK_TABLE, DatabaseCopy
-from device_app.store.profile_lock import ProfileLock
-from device_app.store.profile_marks import ASIDE, why_lost
+from device_app.store.profile import ASIDE, ProfileLock, why_lost
 from device_app.store.searches import SEARCH_MIGRATIONS
 
 LOGS = "-wal", "-shm", "-journal"

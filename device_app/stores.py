@@ -18,7 +18,7 @@ from device_app.store.ledger_entries import LedgerRepository
 from device_app.store.news import NewsStore
 from device_app.store.opinions import Feedback, Stances
 from device_app.store.outbox import Outbox
-from device_app.store.participations import Participations
+from device_app.store.participations import Participations, ViewLog
 from device_app.store.pool import PoolStore
 from device_app.store.popularity import PopularityStore
 from device_app.store.preferences import Preferences
@@ -27,7 +27,6 @@ from device_app.store.report_memo import ReportMemo
 from device_app.store.search_index import SearchIndex
 from device_app.store.searches import SEARCH_MIGRATIONS, Searches
 from device_app.store.timings import TimingStore
-from device_app.store.view_log import ViewLog
 
 
 def searches_of(database: Path) -> Path:

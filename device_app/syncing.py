@@ -16,7 +16,7 @@ from device_app.sync.pool_codes import PoolSync
 from device_app.sync.popularity import PopularitySync
 from device_app.sync.releases import ReleaseSync
 from device_app.sync.vectors import VectorSync
-from device_app.uplink.vectors import read_vectors
+from device_app.uplink.answers import read_vectors
 from device_app.wire.recall import RecallAnswer
 
 PRUNE_EVERY = timedelta(hours=6)

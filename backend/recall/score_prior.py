@@ -16,7 +16,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from device_app.wire.l1_ball import onto_l1_ball
+from device_app.wire.recall import onto_l1_ball
 
 Floats = NDArray[np.float64]
 

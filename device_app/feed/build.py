@@ -11,11 +11,10 @@ from datetime import datetime, timedelta
 import numpy as np
 
 from device_app.errors import BackendRefused, BackendUnreachable
-from device_app.feed.blocked import allowed
 from device_app.feed.candidates import Candidates, nothing
 from device_app.feed.default_list import DefaultList
-from device_app.feed.feature_context import feature_context
-from device_app.feed.freshness import age_hours
+from device_app.feed.exclusions import allowed, unseen
+from device_app.feed.feature_context import ViewsOfReader, feature_context
 from device_app.feed.item import Feed, FeedItem
 from device_app.feed.kept import KeptFeeds
 from device_app.feed.model_cache import ServingModels
@@ -24,15 +23,13 @@ from device_app.feed.preference_reader import PreferenceReader
 from device_app.feed.preferences import UserPreferences
 from device_app.feed.reasons import reasons
 from device_app.feed.recall import Found, Recall
-from device_app.feed.scores import adjusted
-from device_app.feed.seen import unseen
+from device_app.feed.scores import adjusted, age_hours
 from device_app.feed.slots import placed
-from device_app.feed.views import ViewsOfReader
 from device_app.interests.profile import named_profile
 from device_app.settings import FeedSettings, PerformanceSettings
 from device_app.store.impressions import ImpressionStore
-from device_app.store.private_parameters import PrivateParameters
-from device_app.wire.timing import Stopwatch
+from device_app.store.parameters import PrivateParameters
+from device_app.wire.http import Stopwatch
 
 ALL_SEEN = "You have seen all there is now; older items come back."
 EMPTY = "There is no news on this device yet."

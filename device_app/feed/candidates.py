@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from device_app.feed.columns import CardColumns, Codes, Columns
-from device_app.uplink.vectors import read_vectors
+from device_app.uplink.answers import read_vectors
 from device_app.wire.news import NewsCard
 from device_app.wire.recall import RecallAnswer
 

@@ -65,7 +65,7 @@ class Columns:
 class CardColumns:
     """Makes the columns of cards, from memory where these very objects came before.
 
-    `uplink.known_cards` gives the same object for the same card. Beyond CARDS_KEPT it starts afresh.
+    `uplink.answers` gives the same object for the same card. Beyond CARDS_KEPT it starts afresh.
     """
 
     def __init__(self) -> None:

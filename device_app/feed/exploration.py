@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from device_app.feed.candidates import Candidates
-from device_app.feed.freshness import age_hours, recency
 from device_app.feed.preferences import UserPreferences
+from device_app.feed.scores import age_hours, recency
 from device_app.settings import FeedSettings
 
 FRESH_POOL = 40

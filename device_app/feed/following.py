@@ -6,13 +6,12 @@ from datetime import datetime
 
 import numpy as np
 
-from device_app.feed.blocked import allowed
 from device_app.feed.candidates import Candidates
-from device_app.feed.freshness import recency
+from device_app.feed.exclusions import allowed
 from device_app.feed.item import FeedItem
 from device_app.feed.preferences import UserPreferences
 from device_app.feed.reasons import follow_reason
-from device_app.feed.scores import followed
+from device_app.feed.scores import followed, recency
 
 FOLLOWING_LIMIT = 60
 

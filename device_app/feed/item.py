@@ -1,4 +1,4 @@
-"""What a feed is made of: items, each with its place and the reason it is there."""
+"""What a feed is made of: its items with their reasons, and a story as it is opened."""
 
 from __future__ import annotations
 
@@ -72,3 +72,20 @@ class Feed:
     def total_device_ms(self) -> float:
         """Milliseconds from the request to the built feed (network included)."""
         return sum(self.device_ms.values())
+
+
+@dataclass(frozen=True)
+class Article:
+    """An opened story. paragraphs is empty if its text is not on this device (it is never asked for alone)."""
+
+    card: NewsCard
+    paragraphs: tuple[str, ...]
+    reason: Reason | None
+    related: tuple[NewsCard, ...]
+    reactions: frozenset[str] = frozenset()
+    feed_id: str | None = None
+
+
+def paragraphs_of(body: str) -> tuple[str, ...]:
+    """A body's paragraphs: separated by blank lines on the wire, outer white space removed."""
+    return tuple(part for part in (block.strip() for block in body.split("\n\n")) if part)

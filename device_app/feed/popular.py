@@ -7,9 +7,9 @@ from datetime import datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from device_app.feed.blocked import allowed
 from device_app.feed.candidates import Candidates
 from device_app.feed.columns import NO_STORY
+from device_app.feed.exclusions import allowed
 from device_app.feed.preferences import UserPreferences
 from device_app.store.popularity import PopularityStore
 from device_app.wire.news import NewsCard

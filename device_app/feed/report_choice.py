@@ -13,8 +13,7 @@ from device_app.errors import BudgetSpent, CodebooksSpent
 from device_app.feed.model_cache import ServingModels
 from device_app.privacy.budget import Ledger
 from device_app.privacy.modes import MODES
-from device_app.privacy.modes.mode import Reporter, Under
-from device_app.privacy.modes.report_input import ReportInput
+from device_app.privacy.modes.mode import Reporter, ReportInput, Under
 from device_app.privacy.noise import NoiseSource
 from device_app.privacy.reports import last_report, meaning_of, memoised, reporter_of, seal_report
 from device_app.privacy.sealed import Sealed
@@ -22,9 +21,9 @@ from device_app.store.clicks import Clicks
 from device_app.store.drawn_reports import DrawnReports
 from device_app.store.releases import InstalledReleases
 from device_app.store.report_memo import Memo, ReportMemo
+from device_app.wire.http import Stopwatch
 from device_app.wire.ids import ReleaseId
 from device_app.wire.recall import RecallRequest
-from device_app.wire.timing import Stopwatch
 
 SPENT_TODAY = "Today's budget for reports is spent: {how}. Nothing new is sent until midnight UTC."
 SPENT_FOR_GOOD = "The lifetime budget for reports is spent: {how}. Nothing new is sent; the privacy page says how much."

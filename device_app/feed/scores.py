@@ -9,9 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from device_app.feed.candidates import Candidates, unit
-from device_app.feed.freshness import recency
 from device_app.feed.preferences import UserPreferences
 from device_app.settings import FeedSettings
+
+
+def age_hours(candidates: Candidates, now: datetime) -> NDArray[np.float64]:
+    """[n]: hours since publication; news dated in the future counts as published now."""
+    return np.maximum(0.0, (now.timestamp() - candidates.published_sec) / 3_600)
+
+
+def recency(candidates: Candidates, now: datetime, half_life_hours: float) -> NDArray[np.float64]:
+    """[n]: 1 for news of this moment, 1/2 after one half-life, and so on."""
+    return np.exp2(-age_hours(candidates, now) / half_life_hours)
+
 
 SPREAD_WITHOUT_CLICKS = 0.06
 """One spread of the default ranker's fit over a pool, for the reader in the middle: .045 to .078 on MIND's dev."""

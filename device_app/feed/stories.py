@@ -7,13 +7,12 @@ from datetime import datetime
 
 import numpy as np
 
-from device_app.feed.article import Article, paragraphs_of
-from device_app.feed.blocked import allowed
 from device_app.feed.bodies import Bodies
 from device_app.feed.candidates import Candidates, unit
+from device_app.feed.exclusions import allowed, one_of_each
+from device_app.feed.item import Article, paragraphs_of
 from device_app.feed.preference_reader import named
 from device_app.feed.preferences import UserPreferences
-from device_app.feed.seen import one_of_each
 from device_app.feed.serving import Serving
 from device_app.interests.searched import SearchedInterests
 from device_app.stores import DeviceStores

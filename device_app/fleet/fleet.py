@@ -18,7 +18,7 @@ from device_app.fleet.patience import is_busy, patiently
 from device_app.fleet.simulated_interests import SimulatedInterests
 from device_app.settings import DeviceSettings
 from device_app.store.database import Database, copy_of_new
-from device_app.store.profile_marks import marks_of
+from device_app.store.profile import marks_of
 from device_app.training.participant import Outcome
 from device_app.uplink.faulty_transport import FaultyTransport
 

@@ -1,4 +1,4 @@
-"""Interest clusters of the reader's clicks (ALGORITHMS 2.3, step 2)."""
+"""Interest clusters of the reader's clicks, and each one's share of them (ALGORITHMS 2.3, steps 2 and 7)."""
 
 from __future__ import annotations
 
@@ -47,3 +47,17 @@ def membership(labels: NDArray[np.int64], channels_limit: int) -> NDArray[np.flo
     members = np.zeros((channels_limit, len(labels)), dtype=np.float32)
     members[labels, np.arange(len(labels))] = 1.0
     return members
+
+
+def counts(labels: NDArray[np.int64]) -> tuple[int, ...]:
+    """|H_c|: clicks of each channel, channel 0 first. Empty without clicks."""
+    return tuple(int(n) for n in np.bincount(labels)) if len(labels) else ()
+
+
+def quotas(labels: NDArray[np.int64], channels_limit: int) -> NDArray[np.float32]:
+    """q_c = |H_c| / H for every channel up to C_max (ALGORITHMS 2.3, step 7); 0 for channels without clicks.
+
+    They sum to 1, or to 0 without clicks.
+    """
+    held = np.bincount(labels, minlength=channels_limit)
+    return (held / max(1, len(labels))).astype(np.float32)

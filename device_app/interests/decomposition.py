@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from device_app.interests.clusters import average_linkage, membership
-from device_app.interests.quotas import counts
-from device_app.ranking.history import left_padded
+from device_app.interests.clusters import average_linkage, counts, membership
+from device_app.ranking.padding import left_padded
 from device_app.ranking.session import GraphSession
 from device_app.wire.recall import CLICKS_LIMIT
 from device_app.wire.releases import RecallProtocol

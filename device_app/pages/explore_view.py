@@ -9,8 +9,8 @@ from datetime import datetime
 import numpy as np
 
 from device_app.feed.candidates import Candidates
-from device_app.feed.freshness import recency
 from device_app.feed.preferences import Named
+from device_app.feed.scores import recency
 from device_app.wire.news import NewsCard
 
 

@@ -21,8 +21,8 @@ from device_app import figures
 from device_app.errors import DeviceError, NewsNotHere, StoreBroken
 from device_app.pages.art.colours import section_hue
 from device_app.pages.assets import read_assets, web_folder
+from device_app.pages.latency_view import stage_words
 from device_app.pages.openapi import refusals
-from device_app.pages.stages import stage_words
 from device_app.pages.status_view import StatusView
 from device_app.wire.news import NewsCard
 

@@ -9,8 +9,7 @@ from typing import Any, Literal
 
 from device_app.store import byte_log
 from device_app.store.database import Database
-from device_app.store.moment import from_us
-from device_app.store.page import PAGE_SIZE, Page, offset
+from device_app.store.rows import PAGE_SIZE, Page, from_us, offset
 from device_app.stores import DeviceStores
 
 LOOKS_LISTED = 10

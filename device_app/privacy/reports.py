@@ -30,9 +30,8 @@ from device_app.errors import CodebooksSpent
 from device_app.privacy.budget import Ledger
 from device_app.privacy.carried import ReportMeaning
 from device_app.privacy.modes import MODES
-from device_app.privacy.modes.mode import Reporter, ReportTerms, Spaces, Under
+from device_app.privacy.modes.mode import Reporter, ReportInput, ReportTerms, Spaces, Under
 from device_app.privacy.modes.none import NONE
-from device_app.privacy.modes.report_input import ReportInput
 from device_app.privacy.noise import NoiseSource
 from device_app.privacy.sealed import JSON, Charge, Sealed, close, digest, json_payload
 from device_app.settings import PrivacySettings

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from device_app.ranking.history import left_padded
+from device_app.ranking.padding import left_padded
 from device_app.ranking.session import GraphSession
 
 Weights = Mapping[str, NDArray[np.float32]]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from device_app.errors import GraphMismatch
 from device_app.ranking.features import FEATURES, FeatureContext, feature_columns
-from device_app.ranking.history import left_padded
+from device_app.ranking.padding import left_padded
 from device_app.ranking.session import GraphSession
 
 FEATURES_INPUT = "features"

@@ -16,7 +16,7 @@ import onnxruntime
 from numpy.typing import NDArray
 
 from device_app.errors import GraphMismatch
-from device_app.ranking.shared_padding import SharedPadding
+from device_app.ranking.padding import SharedPadding
 
 PARAMETER_PREFIX = "p."
 FILES_OF_VALUES = "session.model_external_initializers_file_folder_path"

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from device_app.errors import GraphMismatch
 from device_app.ranking.features import FeatureContext
-from device_app.ranking.history import left_padded
+from device_app.ranking.padding import left_padded
 from device_app.ranking.session import GraphSession
 
 Parameters = Mapping[str, NDArray[np.float32]]

@@ -7,8 +7,7 @@ from datetime import datetime, timedelta
 from hashlib import sha256
 
 from device_app.store.database import Database
-from device_app.store.moment import from_us, to_us
-from device_app.store.page import PAGE_SIZE, Page, offset
+from device_app.store.rows import PAGE_SIZE, Page, from_us, offset, to_us
 
 BODY_KEPT_BYTES = 2 * 1024 * 1024
 """Most bytes of one body that are kept; of a longer one the beginning, its length and the hash of all of it."""

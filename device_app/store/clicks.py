@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from device_app.store.database import Database
-from device_app.store.moment import from_us, to_us
-from device_app.store.page import PAGE_SIZE, Page, offset
-from device_app.store.text_search import all_words
+from device_app.store.rows import PAGE_SIZE, Page, from_us, offset, to_us
+from device_app.store.search_index import all_words
 
 _COLUMNS = "click.id, click.news_id, click.feed_id, click.at"
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from device_app.store.database import Database
-from device_app.store.moment import from_us, to_us
+from device_app.store.rows import from_us, to_us
 
 PASSED_OVER = "passed over until "
 """In the place of a round, where a window was spent and nothing contributed."""

@@ -14,7 +14,7 @@ from urllib.parse import quote
 from device_app.errors import StoreBroken
 from device_app.private_files import make_file, overwrite
 from device_app.store.database import BUSY_TIMEOUT_SEC, Database, store_error
-from device_app.store.moment import from_us, to_us
+from device_app.store.rows import from_us, to_us
 
 MARK_TABLE = "copied"
 LEFT_OUT = ("sum_part", "parcel")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from device_app.store.database import Database
-from device_app.store.moment import to_us
+from device_app.store.rows import to_us
 
 
 class DrawnReports:

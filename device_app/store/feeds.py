@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from device_app.store.database import Database
-from device_app.store.moment import from_us, to_us
+from device_app.store.rows import from_us, to_us
 
 FEEDS_KEPT = 100
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 
 from device_app.store.database import Database
-from device_app.store.moment import from_us, to_us
-from device_app.store.page import PAGE_SIZE, Page, offset
+from device_app.store.rows import PAGE_SIZE, Page, from_us, offset, to_us
 
 _COLUMNS = "id, at, channel, mechanism, parameters, epsilon, delta, payload_sha256, subject"
 LAST_US = 2**63 - 1

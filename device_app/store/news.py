@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from device_app.errors import NewsNotHere
 from device_app.store.database import Database
-from device_app.store.moment import to_us
-from device_app.store.text_search import folded
+from device_app.store.rows import to_us
+from device_app.store.search_index import folded
 from device_app.wire.news import NewsCard
 
 _WIDE = "SELECT value FROM json_each(?)"

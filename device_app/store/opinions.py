@@ -8,7 +8,7 @@ from typing import Literal
 
 from device_app.store.database import Database
 from device_app.store.late_database import LateDatabase
-from device_app.store.moment import from_us, to_us
+from device_app.store.rows import from_us, to_us
 
 ReactionKind = Literal["like", "less", "save"]
 StanceKind = Literal["topic", "section", "publisher"]

@@ -7,7 +7,7 @@ from datetime import datetime
 from hashlib import sha256
 
 from device_app.store.database import Database
-from device_app.store.moment import from_us, to_us
+from device_app.store.rows import from_us, to_us
 
 _COLUMNS = "id, subject, method, path, content_type, payload, sha256, words, expires_at, attempts, trouble"
 

@@ -1,13 +1,14 @@
-"""Training rounds this device took part in."""
+"""Training rounds this device took part in, the one upload of each, and what its views handed over inside of it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from device_app.errors import RoundTakenOver
 from device_app.store.database import Database
-from device_app.store.moment import from_us, to_us
+from device_app.store.rows import from_us, to_us
 
 
 @dataclass(frozen=True)
@@ -107,3 +108,50 @@ def _participation(
     return Participation(
         round_id, system, task, release, state, from_us(joined_us), from_us(changed_us), detail, sent_bytes, epsilon
     )
+
+
+class RoundUploads:
+    """Hashes of updates and masked vectors by round.
+
+    Formal guarantees: of all processes and connections that have this database open, and over all restarts, at most one
+    upload a round is ever bound. Whoever sends only what it has bound, or what is kept from the transaction that bound
+    it, sends no two uploads of one round that differ.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def bind(self, round_id: str, payload_sha256: str, at: datetime) -> None:
+        """Bind the round to these bytes, in the transaction that pays for them. Raises RoundTakenOver if it's bound."""
+        with self._database.transaction():
+            bound = self._database.write(
+                """INSERT INTO round_upload (round, payload_sha256, bound_at) VALUES (?, ?, ?)
+                   ON CONFLICT (round) DO NOTHING""",
+                (round_id, payload_sha256, to_us(at)),
+            )
+            if bound.rowcount != 1:
+                raise RoundTakenOver(round_id)
+
+
+class ViewLog:
+    """One row a view and round, on the disk before the view's process starts."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def record(self, round_id: str, views: Sequence[str], *, clip: float, sigma: float, at: datetime) -> None:
+        """These views are about to hand over a gradient each. Once more in the same round counts as one
+        gradient with the noise that both together leave."""
+        with self._database.transaction():
+            for view in views:
+                self._database.write(
+                    """INSERT INTO view_round (round, view, clip, sigma, at) VALUES (?, ?, ?, ?, ?)
+                       ON CONFLICT (round, view) DO UPDATE
+                       SET sigma = 1 / sqrt(1 / (sigma * sigma) + 1 / (excluded.sigma * excluded.sigma))""",
+                    (round_id, view, clip, sigma, to_us(at)),
+                )
+
+    def sigmas(self, view: str) -> list[float]:
+        """The noise multiplier of each round this view took part in, oldest first."""
+        found = self._database.rows("SELECT sigma FROM view_round WHERE view = ? ORDER BY at, round", (view,))
+        return [row[0] for row in found]

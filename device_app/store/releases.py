@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from device_app.store.blobs import Blobs
 from device_app.store.database import Database
-from device_app.store.moment import from_us, to_us
+from device_app.store.rows import from_us, to_us
 from device_app.wire.releases import BlobRef, ReleaseManifest, SignedManifest
 
 RELEASES_KEPT = 50

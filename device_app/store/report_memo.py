@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from device_app.store.database import Database
-from device_app.store.moment import from_us, to_us
-from device_app.store.row_cache import RowCache
+from device_app.store.rows import RowCache, from_us, to_us
 
 
 @dataclass(frozen=True)

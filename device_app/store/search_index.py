@@ -1,4 +1,6 @@
-"""Full-text search over the news on this device, by SQLite's FTS5. The words searched for are kept nowhere here."""
+"""Search by words over what is on the device, in any script: by a word's letters anywhere, and by SQLite's FTS5.
+
+The words searched for are kept nowhere here."""
 
 from __future__ import annotations
 
@@ -6,7 +8,20 @@ import re
 import unicodedata
 
 from device_app.store.database import Database
-from device_app.store.text_search import QUERY_WORDS_LIMIT, folded
+
+QUERY_WORDS_LIMIT = 16
+
+
+def folded(text: str) -> str:
+    """Text as it is compared: composed, without case."""
+    return unicodedata.normalize("NFKC", text).casefold()
+
+
+def all_words(text: str) -> tuple[list[str], list[str]]:
+    """SQL tests and their values: news.words holds every word of `text` (the first sixteen of them)."""
+    words = folded(text).split()[:QUERY_WORDS_LIMIT]
+    return ["instr(news.words, ?) > 0"] * len(words), words
+
 
 BATCH = 50
 CARD_WEIGHT, BODY_WEIGHT = 8.0, 1.0

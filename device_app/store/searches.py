@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from device_app.store.database import Database
 from device_app.store.late_database import LateDatabase
-from device_app.store.moment import from_us, to_us
+from device_app.store.rows import from_us, to_us
 
 SEARCH_MIGRATIONS = Path(__file__).parent / "search_migrations"
 WORDS_LIMIT_CHARS = 200

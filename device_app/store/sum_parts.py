@@ -7,7 +7,7 @@ from datetime import datetime
 
 from device_app.errors import RoundTakenOver
 from device_app.store.database import Database
-from device_app.store.moment import to_us
+from device_app.store.rows import to_us
 
 
 @dataclass(frozen=True)

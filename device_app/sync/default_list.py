@@ -9,9 +9,9 @@ from device_app.errors import NoRelease
 from device_app.store.default_list import DefaultListStore
 from device_app.store.news import NewsStore
 from device_app.store.releases import InstalledReleases
+from device_app.uplink.answers import read_vectors
 from device_app.uplink.http import HttpClient, etag_of
 from device_app.uplink.server import parsed
-from device_app.uplink.vectors import read_vectors
 from device_app.wire.recall import RecallAnswer
 
 

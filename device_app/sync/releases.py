@@ -1,4 +1,4 @@
-"""Pulling releases: signature, hashes and a trial run first, then one swap."""
+"""Pulling releases: signature, hashes and a trial run first, then one swap; and blobs that rounds need besides."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pydantic import ValidationError
 
 from device_app.errors import BackendRefused, ReleaseRefused
 from device_app.privacy.sealed import digest
+from device_app.store.blobs import Blobs
 from device_app.store.releases import InstalledReleases, KeptRelease, blob_digests, blob_refs
-from device_app.sync.key_history import successor
 from device_app.sync.release import Release
 from device_app.sync.succession import (
     is_old_news,
@@ -18,6 +18,7 @@ from device_app.sync.succession import (
     require_in_chain,
     require_sane_date,
     require_successor,
+    successor,
 )
 from device_app.uplink.http import HttpClient
 from device_app.uplink.server import parsed
@@ -177,3 +178,29 @@ def checked_blob(content: bytes, ref: BlobRef, release: str) -> bytes:
     if digest(content) != ref.sha256:
         raise ReleaseRefused(release, f"blob {ref.sha256[:12]} has another hash than declared")
     return content
+
+
+class MaterialSync:
+    """Blobs of rounds, kept in the folder of releases' blobs, where those that no release names go after a day.
+
+    What it asks for is named in the offer of a round, and by nothing the reader did.
+    """
+
+    def __init__(self, client: HttpClient, blobs: Blobs) -> None:
+        self._client, self._blobs = client, blobs
+
+    def fetch(self, ref: BlobRef) -> bytes:
+        """The blob, its size and hash checked. Raises ReleaseRefused if they don't fit, and errors as HttpClient."""
+        kept = self._blobs.read(ref.sha256)
+        if kept is not None:
+            return kept
+        answer = self._client.get(
+            f"/v1/blobs/{ref.sha256}",
+            words="Something a training round's task needs, the same for everybody.",
+            purpose="sync",
+            accept="application/octet-stream",
+            limit_bytes=max(1, ref.size_bytes),
+        )
+        content = checked_blob(answer.body, ref, "of the round")
+        self._blobs.put(content)
+        return content

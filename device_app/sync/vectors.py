@@ -14,9 +14,9 @@ from device_app.store.default_list import PulledShards
 from device_app.store.news import NewsStore
 from device_app.store.releases import InstalledReleases
 from device_app.sync.releases import checked_blob
+from device_app.uplink.answers import read_codes
 from device_app.uplink.http import HttpClient
 from device_app.uplink.server import parsed
-from device_app.uplink.vectors import read_codes
 from device_app.wire.ids import NewsId, ReleaseId, short_release
 from device_app.wire.releases import BLOB_LIMIT_BYTES, ShardList, ShardRef
 

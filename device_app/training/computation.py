@@ -12,7 +12,7 @@ from device_app.privacy.protections.protection import ComputedUpdate
 from device_app.privacy.shared import shared_part
 from device_app.ranking.features import FEATURES
 from device_app.ranking.session import shared_session
-from device_app.store.private_parameters import PrivateParameters
+from device_app.store.parameters import PrivateParameters
 from device_app.sync.release import Release
 from device_app.training.gradients import GradientFn, OnnxGradients, Params, no_gradients
 from device_app.training.multiview.local import LocalViews

@@ -19,8 +19,7 @@ from device_app.privacy.protections.protection import ComputedUpdate
 from device_app.privacy.sealed import Sealed
 from device_app.store.database import Database
 from device_app.store.outbox import Outbox, OutboxItem
-from device_app.store.participations import Participations
-from device_app.store.round_uploads import RoundUploads
+from device_app.store.participations import Participations, RoundUploads
 from device_app.training.participant import is_complete, may_pass
 from device_app.uplink.server import Uplink, upload_path
 from device_app.wire.rounds import RoundOffer, UploadReceipt

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from device_app.ranking.features import FeatureContext, feature_columns
-from device_app.ranking.history import left_padded
+from device_app.ranking.padding import left_padded
 from device_app.store.clicks import Click
 from device_app.store.impressions import Shown
 from device_app.wire.recall import CLICKS_LIMIT

@@ -23,13 +23,12 @@ from device_app.errors import (
     SumAborted,
 )
 from device_app.privacy.budget import Ledger
-from device_app.privacy.presence import seal_poll
+from device_app.privacy.requests import seal_poll
 from device_app.privacy.sealed import Charge
 from device_app.privacy.secagg import Contribution, Reply, Step, take_part
 from device_app.privacy.sum_state import SumState, begin_sum
 from device_app.store.database import Database
-from device_app.store.participations import Participations
-from device_app.store.round_uploads import RoundUploads
+from device_app.store.participations import Participations, RoundUploads
 from device_app.store.sum_parts import SumPart, SumParts
 from device_app.training.participant import Outcome, may_pass
 from device_app.uplink.server import Uplink

@@ -19,15 +19,15 @@ from device_app.errors import (
 )
 from device_app.privacy.budget import Ledger
 from device_app.privacy.noise import NoiseSource
-from device_app.privacy.presence import seal_check_in
 from device_app.privacy.protections import resolve
 from device_app.privacy.protections.protection import ComputedUpdate
+from device_app.privacy.requests import seal_check_in
 from device_app.privacy.secagg import Contribution
 from device_app.ranking.groups import GroupChoice, OwnGroup
 from device_app.store.database import Database
 from device_app.store.outbox import Outbox
+from device_app.store.parameters import PrivateParameters
 from device_app.store.participations import Participation, Participations
-from device_app.store.private_parameters import PrivateParameters
 from device_app.sync.release import Release
 from device_app.training.computation import Computation, Draw, fresh_draw, trainable
 from device_app.training.delivery import Delivery

@@ -17,9 +17,8 @@ from device_app.errors import AnswerMalformed, BackendRefused, BackendUnreachabl
 from device_app.privacy.sealed import Sealed
 from device_app.store.byte_log import ByteLog, Departure
 from device_app.uplink.pools import SeparatePools
+from device_app.wire.http import PROBLEM_MEDIA_TYPE, Problem, Stopwatch
 from device_app.wire.ids import PROTOCOL_HEADER, PROTOCOL_VERSION
-from device_app.wire.problems import PROBLEM_MEDIA_TYPE, Problem
-from device_app.wire.timing import Stopwatch
 
 USER_AGENT = "ownfeed"
 ANSWER_LIMIT_BYTES = 16 * 1024 * 1024

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Protocol, Self
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field, ValidationInfo, ValidatorFunctionWrapHandler, WrapValidator, model_validator
 
 from device_app.wire.ids import Message, ReleaseId, ShortRelease
@@ -172,3 +174,15 @@ class RecallAnswer(Message):
     encoder: str = Field(max_length=80, description="Digest of the news encoder the vectors come from.")
     candidates: tuple[Annotated[NewsCard, WrapValidator(_card)], ...]
     vectors: bytes
+
+
+def onto_l1_ball(point: NDArray[np.float64], radius: float) -> NDArray[np.float64]:
+    """The nearest point with L1 norm at most `radius` (Duchi et al., ICML 2008, figure 1)."""
+    sizes = np.abs(point)
+    if sizes.sum() <= radius:
+        return point
+    falling = np.sort(sizes)[::-1]
+    excess = np.cumsum(falling) - radius
+    last = np.flatnonzero(falling > excess / np.arange(1, len(point) + 1))[-1]
+    projected: NDArray[np.float64] = np.sign(point) * np.maximum(sizes - excess[last] / (last + 1), 0.0)
+    return projected

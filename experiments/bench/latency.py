@@ -19,7 +19,7 @@ import numpy as np
 import psutil
 
 from device_app.stores import DeviceStores
-from device_app.wire.timing import DEVICE_STAGES, SERVER_STAGES
+from device_app.wire.http import DEVICE_STAGES, SERVER_STAGES
 from experiments.bench.newspaper import ARTICLES, running_backend, start_device
 from experiments.bench.reader_browser import reader_browser
 from experiments.bench.table import Cell, Table

@@ -20,10 +20,10 @@ from torch import nn
 
 from device_app.feed.candidates import Candidates
 from device_app.feed.feature_context import feature_context_at
-from device_app.feed.freshness import recency
+from device_app.feed.scores import recency
 from device_app.fleet.simulated_interests import SimulatedInterests
 from device_app.ranking.features import FEATURES, feature_columns
-from device_app.ranking.history import left_padded
+from device_app.ranking.padding import left_padded
 from device_app.training.samples import Samples
 from device_app.wire.news import NewsCard
 from experiments.quality.heldout_readers import CLICKS, RECENCY_HALF_LIFE_HOURS, Pool, liking

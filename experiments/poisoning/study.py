@@ -29,7 +29,7 @@ from device_app.ranking.features import FEATURES
 from device_app.training.gradients import OnnxGradients
 from device_app.training.tasks.full_gradient import FullGradientTask
 from device_app.training.tasks.task import Update
-from device_app.wire.evaluation import GAIN, SHAPES, written
+from device_app.wire.contributions import GAIN, SHAPES, written
 from device_app.wire.layout import WeightedSum
 from device_app.wire.news import NewsCard
 from experiments.bench.table import Cell, Table

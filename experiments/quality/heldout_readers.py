@@ -19,7 +19,7 @@ from device_app.feed.feature_context import feature_context_at
 from device_app.feed.item import FeedItem, Reason
 from device_app.fleet.simulated_interests import SimulatedInterests
 from device_app.privacy.mechanisms.code import RandomisedCode, nearest
-from device_app.privacy.modes.report_input import user_vector
+from device_app.privacy.modes.mode import user_vector
 from device_app.ranking.features import FeatureContext
 from device_app.ranking.ranker import Ranker
 from device_app.wire.news import NewsCard

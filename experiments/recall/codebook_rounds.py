@@ -20,7 +20,7 @@ from backend.federation.strategies.learned_codebook import NOISE_MOST, LearnedCo
 from backend.federation.systems.codebook import CODEBOOK, CODEBOOK_EXACT
 from backend.federation.systems.system import SystemSpec
 from backend.releases.basis import topic_centroids
-from device_app.wire.prototypes import VECTOR_SHARE, member_share
+from device_app.wire.contributions import VECTOR_SHARE, member_share
 from experiments.bench.table import Cell, Table
 from experiments.datasets.mind import FOLDER, load_mind
 from experiments.datasets.titles import product_vectors, title_vectors, unit_rows

@@ -19,8 +19,7 @@ from backend.recall.score_prior import Bound, ScorePrior, clipped, within_l1
 from backend.releases.basis import topic_centroids
 from backend.releases.calibration import calibrate, pseudo_readers
 from backend.releases.publish import SEED
-from device_app.interests.clusters import average_linkage, membership
-from device_app.interests.quotas import quotas
+from device_app.interests.clusters import average_linkage, membership, quotas
 from device_app.privacy.noise import SeededNoise, laplace
 from experiments.recall.interests import Channels, lists
 from experiments.recall.measure import PossibleLists

@@ -9,7 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("backend", "device_app", "models", "exporters", "experiments", "newsroom")
 LINES_LIMIT, TEST_LINES_LIMIT = 400, 550
-SHORT_LINES, SHORT_LIMIT = 50, 150
+SHORT_LINES, SHORT_LIMIT = 50, 96
 """So many modules under so many lines there may be, tests and the newspaper apart: the number only ever falls."""
 
 

@@ -14,7 +14,7 @@ from httpx import Response
 import backend
 from backend.errors import OwnfeedError, catalogue
 from backend.problems import URN
-from device_app.wire.problems import PROBLEM_MEDIA_TYPE, Problem
+from device_app.wire.http import PROBLEM_MEDIA_TYPE, Problem
 from tests.doubles.recall_app import Running, running
 
 METHODS = {"GET", "POST", "PUT", "DELETE", "PATCH"}

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from device_app.errors import NewsNotHere
-from device_app.feed.article import Article
-from device_app.feed.item import Feed, FeedItem, Reason, Slot
-from device_app.interests.cluster import InterestCluster
+from device_app.feed.item import Article, Feed, FeedItem, Reason, Slot
+from device_app.interests.profile import InterestCluster
 from device_app.pages.explore_view import ExploreSection
 from device_app.pages.history_view import HistoryEntry, HistoryPage
 from device_app.pages.latency_view import LatencyView

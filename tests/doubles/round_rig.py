@@ -29,9 +29,8 @@ from device_app.privacy.budget import Ledger
 from device_app.privacy.noise import SeededNoise
 from device_app.settings import PrivacySettings
 from device_app.stores import DeviceStores
-from device_app.sync.materials import MaterialSync
 from device_app.sync.release import current_release
-from device_app.sync.releases import ReleaseSync
+from device_app.sync.releases import MaterialSync, ReleaseSync
 from device_app.training.stored_samples import StoredSamples
 from device_app.training.trainer import Trainer
 from device_app.uplink.http import HttpClient

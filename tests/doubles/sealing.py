@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from device_app.privacy.budget import Ledger
-from device_app.privacy.modes.mode import Reporter
-from device_app.privacy.modes.report_input import ReportInput
+from device_app.privacy.modes.mode import Reporter, ReportInput
 from device_app.privacy.noise import SystemNoise
 from device_app.privacy.reports import seal_report
 from device_app.privacy.sealed import Sealed

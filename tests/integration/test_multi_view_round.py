@@ -13,7 +13,7 @@ from backend.releases.publish import publish_rankers
 from device_app.fleet.fleet import Fleet, Member, catch_up
 from device_app.privacy.local_aggregate import exact_epsilon
 from device_app.settings import FeedSettings, PrivacySettings
-from device_app.store.towers import TowerStore
+from device_app.store.parameters import TowerStore
 from device_app.training.multiview.job import VIEWS
 from device_app.training.multiview.lockdown import version
 from device_app.training.tasks.multi_view import MultiViewTask

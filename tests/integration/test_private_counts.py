@@ -30,7 +30,7 @@ from backend.popularity.store import CountRepository
 from device_app.errors import BackendRefused, BackendUnreachable
 from device_app.settings import PrivacySettings
 from device_app.uplink.server import Uplink
-from device_app.wire.problems import Problem
+from device_app.wire.http import Problem
 from device_app.wire.protections import SecureSum
 from device_app.wire.rounds import RoundStatus
 from tests.doubles.clock import StillClock

@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 
 from device_app.errors import AnswerMalformed
-from device_app.privacy.presence import seal_check_in
 from device_app.privacy.reports import seal_nothing
+from device_app.privacy.requests import seal_check_in
 from device_app.store.byte_log import ByteLog
 from device_app.store.database import Database
 from device_app.uplink.http import HttpClient

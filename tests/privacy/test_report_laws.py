@@ -28,7 +28,7 @@ from device_app.privacy.mechanisms.direction import PrivUnit, cap_share
 from device_app.privacy.mechanisms.subset import TopicSubset
 from device_app.privacy.mechanisms.topics import NoisyTopics, histogram
 from device_app.privacy.noise import SystemNoise
-from device_app.wire.l1_ball import onto_l1_ball
+from device_app.wire.recall import onto_l1_ball
 
 FALSE_ALARM = 1e-7
 DRAWS = 1_000_000

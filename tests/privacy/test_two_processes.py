@@ -21,7 +21,7 @@ from backend.federation.systems import SYSTEMS
 from device_app.privacy.budget import Ledger
 from device_app.privacy.mechanisms.basis_laplace import BasisLaplace
 from device_app.privacy.modes.basis_laplace import BasisLaplaceReporter
-from device_app.privacy.modes.report_input import ReportInput
+from device_app.privacy.modes.mode import ReportInput
 from device_app.settings import PrivacySettings
 from device_app.store.database import Database
 from device_app.store.ledger_entries import LedgerRepository

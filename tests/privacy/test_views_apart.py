@@ -22,8 +22,8 @@ from safetensors.numpy import load
 
 from device_app.errors import GraphMismatch
 from device_app.ranking.session import shared_session
+from device_app.store.parameters import TowerStore
 from device_app.store.searches import SearchVector
-from device_app.store.towers import TowerStore
 from device_app.stores import DeviceStores
 from device_app.training.multiview.job import ViewFailed, ViewJob, ViewTerms, to_bytes
 from device_app.training.multiview.lockdown import LockdownUnavailable, lock_down, version

@@ -22,7 +22,7 @@ from backend.federation.rounds.aggregate import Aggregate
 from backend.federation.strategies.strategy import Plan, RoundContext, RoundResult
 from backend.releases.alignment import ProcrustesAlignment
 from backend.releases.store import ReleaseDraft
-from device_app.wire.prototypes import MEMBERS, PROTOTYPES, SUMS, VECTOR_SHARE, member_share
+from device_app.wire.contributions import MEMBERS, PROTOTYPES, SUMS, VECTOR_SHARE, member_share
 from device_app.wire.releases import Codebook, ReleaseManifest
 from device_app.wire.rounds import RoundManifest
 from device_app.wire.tensors import TensorSpec, pack, unpack

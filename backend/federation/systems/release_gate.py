@@ -12,7 +12,7 @@ from __future__ import annotations
 from backend.federation.strategies.release_gate import ReleaseGate, take_back_unscored
 from backend.federation.strategies.robust_mean import MedianOfSums
 from backend.federation.systems.system import SystemSpec
-from device_app.wire.evaluation import BOUND
+from device_app.wire.contributions import BOUND
 from device_app.wire.protections import SecureSum
 
 RELEASE_GATE = SystemSpec(

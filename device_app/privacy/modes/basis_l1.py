@@ -9,8 +9,7 @@ import numpy as np
 
 from device_app.privacy.carried import ReportMeaning, meaning_of_release
 from device_app.privacy.mechanisms.basis_l1 import BasisL1
-from device_app.privacy.modes.mode import Clear, DrawnAnew, ReportMode, Under
-from device_app.privacy.modes.report_input import ReportInput
+from device_app.privacy.modes.mode import Clear, DrawnAnew, ReportInput, ReportMode, Under
 from device_app.privacy.noise import NoiseSource
 from device_app.wire.recall import BasisL1Report
 

@@ -5,7 +5,7 @@ here and told to nobody. What is asked for depends on the release, and on which 
 clicks.
 
 Not covered: that and when this device pulls, and its address; and the text of a story that is opened and isn't here
-yet: it is asked for among the stories of its publishing day (`returned.seal_block`), which tells that one of these was
+yet: it is asked for among the stories of its publishing day (`requests.seal_block`), which tells that one of these was
 opened.
 """
 

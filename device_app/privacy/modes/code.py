@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from device_app.privacy.mechanisms.code import RandomisedCode, nearest
 from device_app.privacy.modes.by_codebook import ByCodebook, by_codebook
-from device_app.privacy.modes.mode import Clear, ReportMode
-from device_app.privacy.modes.report_input import ReportInput
+from device_app.privacy.modes.mode import Clear, ReportInput, ReportMode
 from device_app.privacy.noise import NoiseSource
 from device_app.wire.recall import CodeReport
 from device_app.wire.releases import Codebook

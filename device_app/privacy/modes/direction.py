@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from device_app.privacy.carried import ReportMeaning, gram, meaning_name
 from device_app.privacy.mechanisms.direction import PrivUnit
-from device_app.privacy.modes.mode import Clear, DrawnAnew, ReportMode, ReportTerms, Under
-from device_app.privacy.modes.report_input import ReportInput
+from device_app.privacy.modes.mode import Clear, DrawnAnew, ReportInput, ReportMode, ReportTerms, Under
 from device_app.privacy.noise import NoiseSource
 from device_app.wire.recall import DirectionReport
 

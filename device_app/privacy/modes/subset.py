@@ -7,8 +7,7 @@ import numpy as np
 from device_app.privacy.mechanisms.subset import TopicSubset
 from device_app.privacy.mechanisms.topics import histogram
 from device_app.privacy.modes.by_codebook import ByCodebook, by_codebook
-from device_app.privacy.modes.mode import Clear, ReportMode
-from device_app.privacy.modes.report_input import ReportInput
+from device_app.privacy.modes.mode import Clear, ReportInput, ReportMode
 from device_app.privacy.noise import NoiseSource
 from device_app.wire.recall import SubsetReport
 

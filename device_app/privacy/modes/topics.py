@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from device_app.privacy.mechanisms.topics import NoisyTopics, histogram
 from device_app.privacy.modes.by_codebook import ByCodebook, by_codebook
-from device_app.privacy.modes.mode import Clear, DrawnAnew, ReportMode
-from device_app.privacy.modes.report_input import ReportInput
+from device_app.privacy.modes.mode import Clear, DrawnAnew, ReportInput, ReportMode
 from device_app.privacy.noise import NoiseSource
 from device_app.wire.recall import TopicsReport
 

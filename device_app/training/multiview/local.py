@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from device_app.errors import NotEligible, ProtectionTooWeak
 from device_app.privacy.local_aggregate import NoisyGradient
-from device_app.store.view_log import ViewLog
+from device_app.store.participations import ViewLog
 from device_app.training.multiview.job import VIEWS, View, ViewFailed, ViewJob, ViewProcesses, ViewTerms
 
 Items = tuple[tuple[str, ...], NDArray[np.float32]]

@@ -8,7 +8,7 @@ from datetime import datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from device_app.ranking.history import left_padded
+from device_app.ranking.padding import left_padded
 from device_app.store.opinions import Stances
 from device_app.store.searches import Searches
 from device_app.training.samples import Samples

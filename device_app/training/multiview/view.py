@@ -15,8 +15,8 @@ from device_app.store.database import Database
 from device_app.store.impressions import ImpressionStore
 from device_app.store.news import NewsStore
 from device_app.store.opinions import Stances
+from device_app.store.parameters import TowerStore
 from device_app.store.searches import Searches
-from device_app.store.towers import TowerStore
 from device_app.training.gradients import GRADIENT_PREFIX, GradientFn, OnnxGradients
 from device_app.training.multiview.job import ViewJob
 from device_app.training.multiview.searched_samples import SearchedSamples

@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from device_app.errors import NotEligible
 from device_app.privacy.mechanisms.code import nearest
-from device_app.privacy.modes.report_input import user_vector
+from device_app.privacy.modes.mode import user_vector
 from device_app.privacy.protections.secure_sum import secure_sum_of
 from device_app.training.gradients import GradientFn, Params
 from device_app.training.samples import SampleSource
 from device_app.training.tasks.task import Shapes, TaskInputs, Update
-from device_app.wire.prototypes import MEMBERS, PROTOTYPES, SUMS, VECTOR_SHARE, member_share
+from device_app.wire.contributions import MEMBERS, PROTOTYPES, SUMS, VECTOR_SHARE, member_share
 from device_app.wire.tensors import TensorError, TensorSpec, unpack
 
 

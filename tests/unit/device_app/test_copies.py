@@ -20,7 +20,7 @@ from device_app.pages.page_key import KEY_NAME
 from device_app.privacy.limits import Limits
 from device_app.settings import DeviceSettings, PrivacySettings
 from device_app.store.database_copy import DatabaseCopy
-from device_app.store.profile_marks import BEGUN_NAME, BESIDE, marks_of
+from device_app.store.profile import BEGUN_NAME, BESIDE, marks_of
 from tests.doubles.backend import FakeBackend
 from tests.doubles.clock import StillClock
 from tests.doubles.news import NOW

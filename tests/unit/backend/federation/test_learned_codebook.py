@@ -22,7 +22,7 @@ from backend.federation.systems import SYSTEMS
 from backend.federation.systems.codebook import CODEBOOK, CODEBOOK_EXACT
 from backend.federation.systems.system import SystemSpec
 from backend.recall.served_releases import ServedReleases
-from device_app.privacy.modes.report_input import user_vector
+from device_app.privacy.modes.mode import user_vector
 from device_app.settings import PrivacySettings
 from device_app.uplink.in_process import InProcess
 from device_app.wire.releases import BlobRef, Codebook

@@ -30,7 +30,7 @@ from device_app.settings import PrivacySettings
 from device_app.training.samples import is_held_out
 from device_app.training.tasks.evaluate import mean_auc
 from device_app.uplink.in_process import InProcess
-from device_app.wire.evaluation import BOUND, REACH, SHAPES, written
+from device_app.wire.contributions import BOUND, REACH, SHAPES, written
 from device_app.wire.protections import SecureSum
 from device_app.wire.rounds import RoundManifest, RoundStatus
 from tests.doubles.clock import StillClock

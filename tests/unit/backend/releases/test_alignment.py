@@ -19,8 +19,7 @@ from backend.releases.signing import KeyFile
 from backend.releases.store import ReleaseDraft, ReleaseStore
 from device_app.privacy.carried import ReportMeaning
 from device_app.privacy.mechanisms.code import RandomisedCode, nearest
-from device_app.privacy.modes.mode import Spaces, Under
-from device_app.privacy.modes.report_input import user_vector
+from device_app.privacy.modes.mode import Spaces, Under, user_vector
 from device_app.privacy.reports import reporter_of
 from device_app.settings import Mode, PrivacySettings
 from device_app.wire.releases import Codebook, Groups, ModelEntry, RecallProtocol

@@ -10,18 +10,15 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
-from device_app.feed.blocked import allowed
 from device_app.feed.candidates import Candidates, together, unit
-from device_app.feed.developing import developing_groups
 from device_app.feed.diversity import diversified
+from device_app.feed.exclusions import allowed, one_of_each, unseen
 from device_app.feed.exploration import explore_rows, fresh_rows
 from device_app.feed.feature_context import feature_context
-from device_app.feed.freshness import recency
 from device_app.feed.preferences import MutedInterest, Named, UserPreferences
 from device_app.feed.reasons import reasons
-from device_app.feed.scores import adjusted, standardised
-from device_app.feed.seen import one_of_each, unseen
-from device_app.feed.slots import placed
+from device_app.feed.scores import adjusted, recency, standardised
+from device_app.feed.slots import developing_groups, placed
 from device_app.ranking.features import FEATURES, feature_columns
 from device_app.settings import FeedSettings
 from models.user.feature_ranker import KNOWN_WEIGHTS

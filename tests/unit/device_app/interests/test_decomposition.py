@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from device_app.interests.clusters import counts, quotas
 from device_app.interests.decomposition import RecallModel
-from device_app.interests.quotas import counts, quotas
 from device_app.ranking.session import GraphSession
 from device_app.wire.releases import RecallProtocol
 from tests.doubles.graphs import context_graph, decompose_graph

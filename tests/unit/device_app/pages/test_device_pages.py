@@ -7,8 +7,8 @@ import re
 import pytest
 
 from device_app.errors import GraphMismatch
+from device_app.pages.latency_view import stage_words
 from device_app.pages.renderer import local_path
-from device_app.pages.stages import stage_words
 from tests.doubles.pages_reader import OURS, Reader
 
 

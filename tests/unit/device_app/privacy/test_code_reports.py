@@ -15,8 +15,7 @@ from device_app.errors import BudgetSpent, CodebooksSpent
 from device_app.privacy.budget import Ledger
 from device_app.privacy.carried import GRAM_TOLERANCE, ReportMeaning
 from device_app.privacy.modes.code import CodeReporter
-from device_app.privacy.modes.mode import Under
-from device_app.privacy.modes.report_input import ReportInput
+from device_app.privacy.modes.mode import ReportInput, Under
 from device_app.privacy.reports import last_report, memoised
 from device_app.privacy.sealed import Sealed
 from device_app.settings import PrivacySettings
@@ -70,7 +69,7 @@ def killed(path: Path, sabotage: str) -> str:
         "from device_app.store.report_memo import ReportMemo; from device_app.privacy.budget import Ledger\n"
         "from device_app.privacy.noise import SystemNoise; from device_app.privacy.reports import seal_report\n"
         "from device_app.privacy.modes.code import CodeReporter\n"
-        "from device_app.privacy.modes.report_input import ReportInput\n"
+        "from device_app.privacy.modes.mode import ReportInput\n"
         "from device_app.settings import PrivacySettings; from device_app.wire.releases import BlobRef, Codebook\n"
         f"{sabotage}"
         "database = Database(Path(sys.argv[1])); settings = PrivacySettings(mode='code')\n"

@@ -7,8 +7,7 @@ import pytest
 
 from device_app.privacy.budget import Ledger
 from device_app.privacy.modes.by_codebook import affordable
-from device_app.privacy.modes.mode import Spaces
-from device_app.privacy.modes.report_input import ReportInput, user_vector
+from device_app.privacy.modes.mode import ReportInput, Spaces, user_vector
 from device_app.privacy.noise import SystemNoise
 from device_app.privacy.reports import memoised, reporter_of, seal_report
 from device_app.settings import Mode, PrivacySettings

@@ -13,7 +13,7 @@ from device_app.errors import BudgetSpent
 from device_app.privacy.budget import Ledger
 from device_app.privacy.mechanisms.basis_laplace import BasisLaplace
 from device_app.privacy.modes.basis_laplace import GRID, BasisLaplaceReporter
-from device_app.privacy.modes.report_input import ReportInput
+from device_app.privacy.modes.mode import ReportInput
 from device_app.privacy.noise import SeededNoise
 from device_app.privacy.reports import last_report, memoised, seal_nothing, seal_report
 from device_app.privacy.sealed import Sealed

@@ -9,8 +9,8 @@ from hashlib import sha256
 
 import pytest
 
-from device_app.privacy.presence import seal_check_in
 from device_app.privacy.reports import seal_nothing
+from device_app.privacy.requests import seal_check_in
 from device_app.privacy.sealed import Charge, Sealed
 from device_app.wire.rounds import CheckIn
 

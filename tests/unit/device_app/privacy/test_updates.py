@@ -16,7 +16,7 @@ from device_app.privacy.clipping import Clipped, clip_elementwise
 from device_app.privacy.noise import SeededNoise, SystemNoise, laplace
 from device_app.privacy.protections.local_laplace import LaplaceProtection, LocalLaplaceProtection, reseal
 from device_app.privacy.protections.protection import ComputedUpdate
-from device_app.privacy.returned import seal_returned
+from device_app.privacy.requests import seal_returned
 from device_app.store.database import Database
 from device_app.store.outbox import Outbox
 from device_app.wire.protections import LocalLaplace

@@ -9,7 +9,7 @@ import pytest
 
 from device_app.errors import GraphMismatch
 from device_app.ranking.features import FeatureContext
-from device_app.ranking.history import left_padded
+from device_app.ranking.padding import left_padded
 from device_app.ranking.ranker import Ranker
 from device_app.ranking.session import GraphSession
 from tests.doubles.graphs import cosine_score_graph, feature_score_graph

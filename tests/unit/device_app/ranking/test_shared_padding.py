@@ -7,9 +7,8 @@ import onnx
 import pytest
 from numpy.typing import NDArray
 
-from device_app.ranking.history import left_padded
+from device_app.ranking.padding import SharedPadding, left_padded
 from device_app.ranking.session import GraphSession, shared_session
-from device_app.ranking.shared_padding import SharedPadding
 from device_app.wire.recall import CLICKS_AXIS
 from tests.doubles.graphs import context_graph, cosine_score_graph, decompose_graph
 

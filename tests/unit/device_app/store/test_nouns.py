@@ -16,11 +16,11 @@ from device_app.store.database import Database
 from device_app.store.default_list import DefaultListStore, PulledShards
 from device_app.store.feeds import FEEDS_KEPT, FeedStore, KeptFeed
 from device_app.store.impressions import ImpressionStore
-from device_app.store.moment import from_us, to_us
 from device_app.store.news import NewsStore
 from device_app.store.opinions import Feedback, Stances
 from device_app.store.participations import Participation, Participations
 from device_app.store.preferences import Preferences
+from device_app.store.rows import from_us, to_us
 from device_app.store.search_index import SearchIndex
 from device_app.store.timings import TIMINGS_KEPT, TimingStore
 

@@ -17,8 +17,8 @@ from device_app.sync.pool_codes import PoolSync
 from device_app.sync.releases import ReleaseSync
 from device_app.uplink.http import Answer, HttpClient
 from device_app.wire.broadcast import CodeShard, PoolCodes, pack_book, pack_cards, pack_codes, pack_priors
+from device_app.wire.http import Problem
 from device_app.wire.news import NewsCard
-from device_app.wire.problems import Problem
 from device_app.wire.releases import RecallProtocol
 
 D, M = 8, 4

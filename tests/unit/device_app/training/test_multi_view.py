@@ -17,8 +17,8 @@ from device_app.privacy.local_aggregate import clip_l2, composed_epsilon, exact_
 from device_app.privacy.noise import SeededNoise
 from device_app.ranking.views_ranker import user_tower
 from device_app.store.database import Database
+from device_app.store.parameters import TowerStore
 from device_app.store.searches import SearchVector
-from device_app.store.towers import TowerStore
 from device_app.stores import DeviceStores
 from device_app.training.gradients import OnnxGradients
 from device_app.training.multiview.job import View, ViewJob, ViewTerms, from_bytes, to_bytes

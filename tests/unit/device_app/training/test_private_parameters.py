@@ -14,7 +14,7 @@ from safetensors.numpy import load
 
 from device_app.feed.model_cache import ModelCache
 from device_app.privacy.shared import PrivateParameterShared, SharedUpdate
-from device_app.store.private_parameters import PrivateParameters
+from device_app.store.parameters import PrivateParameters
 from device_app.sync.release import current_release
 from device_app.training.private_step import PRIVATE_RATE, private_gradients, stepped
 from device_app.uplink.in_process import InProcess

@@ -19,19 +19,18 @@ from device_app.errors import AnswerMalformed, BackendRefused, BackendUnreachabl
 from device_app.privacy.budget import Ledger
 from device_app.privacy.clipping import clip_elementwise
 from device_app.privacy.noise import SystemNoise
-from device_app.privacy.presence import seal_check_in
 from device_app.privacy.protections.local_laplace import LaplaceProtection, reseal
 from device_app.privacy.reports import seal_nothing
-from device_app.privacy.returned import seal_returned
+from device_app.privacy.requests import seal_check_in, seal_returned
 from device_app.settings import PrivacySettings
 from device_app.store.byte_log import ByteLog
 from device_app.store.database import Database
 from device_app.store.ledger_entries import LedgerRepository
 from device_app.store.outbox import Outbox
+from device_app.uplink.answers import read_vectors
 from device_app.uplink.http import HttpClient
 from device_app.uplink.in_process import InProcess
 from device_app.uplink.server import Uplink, upload_path
-from device_app.uplink.vectors import read_vectors
 from device_app.wire.ids import PROTOCOL_VERSION
 from device_app.wire.offers import sign_offer
 from device_app.wire.protections import LocalLaplace

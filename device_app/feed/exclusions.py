@@ -1,4 +1,5 @@
-"""News the reader has ruled out: blocked names, muted interests, 'not interested'."""
+"""News that a feed leaves out: what the reader has ruled out (blocked names, muted interests, 'not interested'), what
+was shown before, and what tells the same again."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from device_app.feed.candidates import Candidates, unit
+from device_app.feed.columns import NO_STORY, Codes
 from device_app.feed.preferences import UserPreferences
 
 MUTED_COSINE = 0.6
@@ -36,3 +38,29 @@ def muted(candidates: Candidates, user_preferences: UserPreferences) -> NDArray[
 def _nearest(candidates: Candidates, clicks: NDArray[np.float32]) -> NDArray[np.float32]:
     """[n]: greatest cosine to any click, -1 without clicks."""
     return np.asarray((candidates.unit_vectors @ unit(clicks).T).max(axis=1, initial=-1.0))
+
+
+def unseen(candidates: Candidates, seen: set[str]) -> NDArray[np.bool_]:
+    """[n]: True where the news was not shown before."""
+    return ~candidates.named(candidates.ids, seen)
+
+
+def one_of_each(candidates: Candidates, scores: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """[n]: True for the best-scored news of every headline, and of those, of every developing story.
+
+    Two headlines are the same if they agree without regard to case and outer white space.
+    """
+    order = np.argsort(-scores, kind="stable")
+    order = order[_first_of_each(candidates.headlines[order])]
+    stories = candidates.stories[order]
+    told = stories != NO_STORY
+    keep = ~told
+    keep[np.flatnonzero(told)[_first_of_each(stories[told])]] = True
+    found = np.zeros(len(candidates), dtype=bool)
+    found[order[keep]] = True
+    return found
+
+
+def _first_of_each(codes: Codes) -> NDArray[np.intp]:
+    """Positions of first occurrences, in order."""
+    return np.sort(np.unique(codes, return_index=True)[1])

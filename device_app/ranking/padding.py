@@ -1,4 +1,4 @@
-"""Padding that every history of a batch has is cut off before a graph runs, and put back after it."""
+"""Padding of click histories: put before short ones, and cut off again where a whole batch has it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,19 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from device_app.wire.recall import CLICKS_AXIS
+from device_app.wire.recall import CLICKS_AXIS, CLICKS_LIMIT
+
+
+def left_padded(clicks: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """[H, D] oldest first -> ([1, 50, D], mask [1, 50]); only the newest 50 are kept."""
+    newest = clicks[-CLICKS_LIMIT:]
+    padded = np.zeros((1, CLICKS_LIMIT, clicks.shape[1]), dtype=np.float32)
+    mask = np.zeros((1, CLICKS_LIMIT), dtype=np.float32)
+    if len(newest):
+        padded[0, -len(newest) :] = newest
+        mask[0, -len(newest) :] = 1.0
+    return padded, mask
+
 
 MASKS = ("click_mask", "membership")
 """Inputs that are 0 at padding, whatever the model; each ends with the axis of clicks."""

@@ -1,4 +1,4 @@
-"""Private parameters of a release's models, as this device has learnt them."""
+"""Parameters of models that stay on this device: a release's private ones, and a view's own user tower."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from safetensors.numpy import load, save
 
 from device_app.store.database import Database
+from device_app.store.late_database import LateDatabase
 
 Parameters = Mapping[str, NDArray[np.float32]]
 
@@ -42,3 +43,31 @@ class PrivateParameters:
                  steps = iif(encoder = excluded.encoder, steps + 1, 1), encoder = excluded.encoder""",
             (model, encoder, blob),
         )
+
+
+Tower = Mapping[str, NDArray[np.float32]]
+
+
+class TowerStore:
+    """By the model's name in its release. Kept by the view's own process; serving reads them."""
+
+    def __init__(self, database: Database | LateDatabase) -> None:
+        self._database = database
+
+    def get(self, model: str) -> Tower | None:
+        """The parameters by name, or None before the first step."""
+        found = self._database.row("SELECT parameters FROM tower WHERE model = ?", (model,))
+        return None if found is None else load(found[0])
+
+    def keep(self, model: str, parameters: Tower) -> None:
+        """Keep them in place of those before. Raises ValueError for values that are not finite."""
+        for name, value in parameters.items():
+            if not np.isfinite(value).all():
+                raise ValueError(f"parameter {name}: has values that are not finite")
+        blob = save({name: np.ascontiguousarray(value, dtype=np.float32) for name, value in parameters.items()})
+        with self._database.transaction():
+            self._database.write(
+                """INSERT INTO tower (model, parameters, steps) VALUES (?, ?, 1)
+                   ON CONFLICT (model) DO UPDATE SET parameters = excluded.parameters, steps = steps + 1""",
+                (model, blob),
+            )

@@ -1,0 +1,76 @@
+"""Rows as repositories read and write them: times as numbers, pages of long lists, rows kept in memory as well."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Generic, TypeVar
+
+from device_app.store.database import Database
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def to_us(at: datetime) -> int:
+    """Microseconds since 1970 of an aware time; raises ValueError for a naive one."""
+    if at.tzinfo is None:
+        raise ValueError(f"a time in the store needs a time zone; got {at.isoformat()}")
+    return (at - _EPOCH) // _MICROSECOND
+
+
+def from_us(us: int) -> datetime:
+    """The UTC time of that many microseconds since 1970."""
+    return _EPOCH + timedelta(microseconds=us)
+
+
+T = TypeVar("T")
+
+PAGE_SIZE = 50
+
+
+@dataclass(frozen=True)
+class Page(Generic[T]):
+    """Rows of page `number` (the first is 1) and how many rows all pages hold together."""
+
+    rows: tuple[T, ...]
+    number: int
+    total: int
+    size: int = PAGE_SIZE
+
+    @property
+    def pages(self) -> int:
+        """How many pages there are; an empty list has one."""
+        return max(1, -(-self.total // self.size))
+
+
+def offset(number: int, size: int = PAGE_SIZE) -> int:
+    """Rows before page `number`; raises ValueError below page 1."""
+    if number < 1:
+        raise ValueError(f"page {number}: pages count from 1")
+    return (number - 1) * size
+
+
+class RowCache(Generic[T]):
+    """A value made of rows that only its owner writes: read once, then from memory until the owner forgets it.
+
+    Forgotten by itself when a transaction is rolled back and when the device is erased.
+    """
+
+    def __init__(self, database: Database, read: Callable[[], T]) -> None:
+        self._database = database
+        self._read = read
+        self._known: tuple[T] | None = None
+        database.when_undone(self.forget)
+
+    def get(self) -> T:
+        """The value; no other thread writes while it is read."""
+        with self._database.alone():
+            if self._known is None:
+                self._known = (self._read(),)
+            return self._known[0]
+
+    def forget(self) -> None:
+        """Read again next time; call it inside the transaction that writes."""
+        self._known = None

@@ -18,7 +18,7 @@ DeviceError
 ├── NewsNotHere             no such news on this device
 ├── ProfileInUse            another process has this profile open
 ├── NothingDamaged          a copy was to be restored where nothing is lost or damaged
-├── SettingsRefused         the file of settings can't be read
+├── SettingsRefused         the file of settings can't be read or trusted, or has an unknown name
 └── StoreBroken             the device's database can't be opened or is of a newer version
     └── StoreDamaged        ... because it is lost, empty or damaged; says what can be done
 """
@@ -148,7 +148,7 @@ class NewsNotHere(DeviceError):
 
 
 class SettingsRefused(DeviceError):
-    """The file of settings can't be read."""
+    """The file of settings can't be read or isn't trusted, or a name in it or in the environment is no setting's."""
 
     def __init__(self, why: str) -> None:
         super().__init__(f"{why}.")

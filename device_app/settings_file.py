@@ -1,7 +1,9 @@
 """Where settings come from, on the device and on the server: the environment, and one table of `ownfeed.toml`.
 
-The file is the one in the working directory, or the one that OWNFEED_CONFIG names. A setting that was renamed is still
-read by its old name from either, with one line on standard error that says the new one; the new name wins.
+The file is the one in the working directory, or the one that OWNFEED_CONFIG names; it is read only where nobody else
+could have written it (`trusted_file`), and one line on standard error names it. A name that nobody reads is refused
+(`setting_names`). A setting that was renamed is still read by its old name from either, with one line on standard error
+that says the new one; the new name wins.
 """
 
 from __future__ import annotations
@@ -9,23 +11,28 @@ from __future__ import annotations
 import os
 import sys
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 from pydantic_settings import BaseSettings, EnvSettingsSource, InitSettingsSource, PydanticBaseSettingsSource
 
+from device_app.setting_names import NESTED, SettingUnknown, check_tables, check_variables
+from device_app.trusted_file import FileNotTrusted, read_trusted
+
 CONFIG_VARIABLE = "OWNFEED_CONFIG"
 CONFIG_FILE = "ownfeed.toml"
-NESTED = "__"
-"""Between the parts of a nested setting's name in the environment."""
+SECRETS = ("password", "passwd", "token", "secret")
+"""Names, and ends of names, of what nobody else should read."""
 
 Renames = Mapping[tuple[str, ...], str]
 """The new name of a setting by its old one's whole path: ("performance", "front_limit") -> "default_list_limit"."""
 
 
 class SettingsFileRefused(ValueError):
-    """The file is missing, is no TOML, or has no table where one must be. The message names the file.
+    """The file is missing, could be somebody else's, is no TOML, or has a name that is no setting's; or the environment
+    has one. The message names the file or the variable.
 
     named: what the user has to look at: the variable, the file, or the table.
     """
@@ -47,6 +54,10 @@ def sources(
     if not isinstance(environment, EnvSettingsSource):
         raise TypeError(f"environment is a {type(environment).__name__}, which keeps no variables")
     environment.env_vars = renamed_variables(environment.env_vars, str(kind.model_config.get("env_prefix")), renames)
+    try:
+        check_variables(kind, environment.env_vars)
+    except SettingUnknown as unknown:
+        raise SettingsFileRefused(str(unknown), unknown.named) from unknown
     return given, environment, InitSettingsSource(kind, renamed_table(table_of_file(table), table, renames))
 
 
@@ -59,12 +70,42 @@ def table_of_file(table: str) -> dict[str, Any]:
             raise SettingsFileRefused(f"{CONFIG_VARIABLE} names {path}, which is no file", CONFIG_VARIABLE)
         return {}
     try:
-        found = tomllib.loads(path.read_text(encoding="utf-8")).get(table, {})
+        read = read_trusted(path)
+        tables = tomllib.loads(read.content.decode("utf-8"))
+        check_tables(tables)
+    except FileNotTrusted as refused:
+        raise SettingsFileRefused(str(refused), str(path)) from refused
+    except SettingUnknown as unknown:
+        raise SettingsFileRefused(f"{path}: {unknown}", unknown.named) from unknown
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as broken:
         raise SettingsFileRefused(f"{path} is not TOML: {broken}", str(path)) from broken
+    found = tables.get(table, {})
     if not isinstance(found, dict):
         raise SettingsFileRefused(f"{path}: {table} must be a table", table)
+    _say(f"settings are read from {path.absolute()}.")
+    if read.read_by_others and (held := next(secrets_in(tables), None)):
+        _say(f"warning: {held} in {path.absolute()} holds a secret, and others may read the file (chmod 600 {path}).")
     return found
+
+
+def secrets_in(table: Mapping[str, Any], above: str = "") -> Iterator[str]:
+    """Names of the settings that hold a password or a token: by their own name, or within an address."""
+    for name, value in table.items():
+        whole = above + name
+        if isinstance(value, dict):
+            yield from secrets_in(value, f"{whole}.")
+        elif isinstance(value, str) and (name.lower().endswith(SECRETS) or _address_has_secret(value)):
+            yield whole
+
+
+def _address_has_secret(value: str) -> bool:
+    """Whether user:password stands before the host, or a secret among an address's parameters."""
+    try:
+        address = urlsplit(value)
+    except ValueError:
+        return False
+    parameters = parse_qsl(address.query)
+    return bool(address.scheme and (address.password or any(name.lower().endswith(SECRETS) for name, _ in parameters)))
 
 
 def renamed_variables(variables: Mapping[str, str | None], prefix: str, renames: Renames) -> dict[str, str | None]:
@@ -76,7 +117,7 @@ def renamed_variables(variables: Mapping[str, str | None], prefix: str, renames:
         if was in found:
             value = found.pop(was)
             found.setdefault(now, value)
-            _tell(was.upper(), now.upper())
+            _say_new_name(was.upper(), now.upper())
     return found
 
 
@@ -95,9 +136,13 @@ def renamed_table(content: Mapping[str, Any], table: str, renames: Renames) -> d
                 value = inner.pop(old[-1])
                 inner.setdefault(name, value)
                 where = ".".join((table, *places))
-                _tell(f"{old[-1]} in [{where}]", name)
+                _say_new_name(f"{old[-1]} in [{where}]", name)
     return found
 
 
-def _tell(old: str, new: str) -> None:
-    sys.stderr.write(f"ownfeed: the setting {old} is called {new} now.\n")
+def _say_new_name(old: str, new: str) -> None:
+    _say(f"the setting {old} is called {new} now.")
+
+
+def _say(sentence: str) -> None:
+    sys.stderr.write(f"ownfeed: {sentence}\n")

@@ -119,6 +119,7 @@ def test_old_names_are_read_from_file_and_environment_and_the_new_ones_are_told(
     performance = DeviceSettings(data_dir=tmp_path).performance
     assert (performance.default_list_limit, performance.news_days) == (80, 3)
     assert sorted(capsys.readouterr().err.splitlines()) == [
+        f"ownfeed: settings are read from {tmp_path / 'ownfeed.toml'}.",
         "ownfeed: the setting OWNFEED_DEVICE_PERFORMANCE__FRONT_LIMIT is called "
         "OWNFEED_DEVICE_PERFORMANCE__DEFAULT_LIST_LIMIT now.",
         "ownfeed: the setting front_limit in [device.performance] is called default_list_limit now.",

@@ -113,7 +113,7 @@ def build_services(settings: BackendSettings) -> Services:
     gate = ReleaseGate(tolerance=settings.gate_tolerance, confidence=settings.gate_confidence)
 
     def open_encoder() -> TitleEmbedder:
-        from backend.news.embed.embedder import load_embedder  # ONNX Runtime and tokenizers: only when titles wait
+        from backend.embedding.embedder import load_embedder  # ONNX Runtime and tokenizers: only when titles wait
 
         return load_embedder(settings, served.current.encoder)
 

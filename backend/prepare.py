@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 
 from backend.db.engine import migrate, open_engine
+from backend.embedding.embedder import DESCRIPTION_FILE, Embedder, load_embedder
 from backend.errors import OwnfeedError
-from backend.news.embed.embedder import DESCRIPTION_FILE, Embedder, load_embedder
 from backend.news.ingest import ingest
 from backend.news.pool import NewsPool
 from backend.progress import Steps
@@ -68,7 +68,7 @@ def prepare(settings: BackendSettings, steps: Steps) -> None:
     if not pool.live(now):
         raise PoolEmpty
     if not (settings.encoder_dir / DESCRIPTION_FILE).is_file():
-        from backend.news.embed.initial_encoder import prepare_encoder  # brings torch, needed once
+        from backend.embedding.initial_encoder import prepare_encoder  # brings torch, needed once
 
         with steps.step("Preparing the news encoder"):
             prepare_encoder(settings, [row.title for row in pool.live(now)])

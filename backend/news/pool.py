@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import starmap
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,12 +22,32 @@ from backend.news.duplicates import Text, link, unlink
 from backend.news.errors import UnknownNews
 from backend.news.item import NewsItem
 from backend.news.report import KEPT_REJECTIONS, IngestReport, Rejection
-from backend.news.version import lock_version, raise_version
 
 NEWS_LIFETIME = timedelta(days=30)
 EXPIRED_PER_TRANSACTION = 1_000
 VECTORS_PER_FETCH = 1_000
 """A megabyte at a time stays in the processor's cache on its way into the matrix."""
+
+
+class PoolState(NamedTuple):
+    """The version, and the number that the next new piece of news gets."""
+
+    version: int
+    next_number: int
+
+
+def lock_version(connection: Connection) -> PoolState:
+    """Waits until no other transaction writes the pool. (SQLite has waited at BEGIN IMMEDIATE already.)"""
+    query = select(PoolVersionRow.version, PoolVersionRow.next_number).with_for_update()
+    return PoolState(*connection.execute(query).one())
+
+
+def raise_version(connection: Connection, *, next_number: int | None = None) -> None:
+    """Tells every reader of the version that this transaction changed the pool."""
+    values: dict[str, object] = {"version": PoolVersionRow.version + 1}
+    if next_number is not None:
+        values["next_number"] = next_number
+    connection.execute(update(PoolVersionRow).values(values))
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,20 +148,7 @@ class NewsPool:
         """All news neither expired at `now` nor taken down, in the order of arrival."""
         original = aliased(NewsRow)
         alive = NewsRow.taken_down_at.is_(None) & (NewsRow.published_at > self.horizon(now))
-        columns = (
-            NewsRow.number,
-            NewsRow.id,
-            NewsRow.title,
-            NewsRow.abstract,
-            NewsRow.url,
-            NewsRow.publisher,
-            NewsRow.section,
-            NewsRow.topic,
-            NewsRow.story,
-            NewsRow.published_at,
-            NewsRow.weight,
-            original.id,
-        )
+        columns = [*(getattr(NewsRow, name) for name in PoolRow.__slots__[:-1]), original.id]
         query = (
             select(*columns)
             .outerjoin(DuplicateRow, DuplicateRow.news == NewsRow.number)

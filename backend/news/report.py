@@ -13,6 +13,7 @@ LISTED_REJECTIONS = 1_000
 KEPT_REJECTIONS = 50
 """The run's line in the database keeps so many of them, for the console."""
 KEPT_REASON_CHARS = 500
+COUNTS = ("added", "updated", "unchanged", "duplicates", "withheld", "rejected_count")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +82,5 @@ def total(reports: Iterable[IngestReport], seconds: float) -> IngestReport:
     """The sum of the batches of one run, which took `seconds` in all."""
     batches = list(reports)
     listed = [rejected for batch in batches for rejected in batch.rejected]
-    return IngestReport(
-        added=sum(batch.added for batch in batches),
-        updated=sum(batch.updated for batch in batches),
-        unchanged=sum(batch.unchanged for batch in batches),
-        duplicates=sum(batch.duplicates for batch in batches),
-        withheld=sum(batch.withheld for batch in batches),
-        rejected=listed[:LISTED_REJECTIONS],
-        rejected_count=sum(batch.rejected_count for batch in batches),
-        seconds=seconds,
-    )
+    counts = {name: sum(getattr(batch, name) for batch in batches) for name in COUNTS}
+    return IngestReport(**counts, rejected=listed[:LISTED_REJECTIONS], seconds=seconds)

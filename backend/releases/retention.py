@@ -24,7 +24,7 @@ from sqlalchemy import Engine, select, update
 
 from backend.db.sessions import writing_session
 from backend.db.tables_federation import RoundRow
-from backend.news.embed.state_store import STATES_FOLDER, TRAINED_FOLDER, StateStore
+from backend.embedding.state_store import STATES_FOLDER, TRAINED_FOLDER, StateStore
 from backend.news.pool import NewsPool
 from backend.releases.store import SWEEP_AFTER_SEC, ReleaseStore
 from backend.settings import BackendSettings

@@ -1,5 +1,6 @@
 """News that a feed leaves out: what the reader has ruled out (blocked names, muted interests, 'not interested'), what
-was shown before, and what tells the same again."""
+was shown before, and what tells the same again.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """What a ranker is given of a reader besides clicks and candidates: the features' context, and the views.
 
-A context holds the candidates of a feed beside the reader's clicks, as a ranker with features sees them."""
+A context holds the candidates of a feed beside the reader's clicks, as a ranker with features sees them.
+"""
 
 from __future__ import annotations
 

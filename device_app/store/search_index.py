@@ -1,6 +1,7 @@
 """Search by words over what is on the device, in any script: by a word's letters anywhere, and by SQLite's FTS5.
 
-The words searched for are kept nowhere here."""
+The words searched for are kept nowhere here.
+"""
 
 from __future__ import annotations
 

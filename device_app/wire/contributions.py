@@ -5,7 +5,8 @@ gain    AUC under the new weights less that under the old, within +-REACH, over 
 level   AUC under the new weights, from -1 (0) to 1 (1), times ASIDE
 square  gain's square, times ASIDE, which tells how far devices differ
 
-Prototypes are learned from vectors: a reader's stands in the row of its group."""
+Prototypes are learned from vectors: a reader's stands in the row of its group.
+"""
 
 from __future__ import annotations
 

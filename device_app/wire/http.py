@@ -1,6 +1,7 @@
 """What HTTP carries beside messages: errors as problem+json (RFC 9457), and stage times as Server-Timing.
 
-Stages are measured with one stopwatch on both ends."""
+Stages are measured with one stopwatch on both ends.
+"""
 
 from __future__ import annotations
 

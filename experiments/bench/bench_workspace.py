@@ -15,7 +15,7 @@ import platformdirs
 from numpy.typing import NDArray
 
 from backend.db.engine import migrate, open_engine
-from backend.news.embed.embedder import DESCRIPTION_FILE, load_embedder
+from backend.embedding.embedder import DESCRIPTION_FILE, load_embedder
 from backend.progress import TerminalSteps
 from backend.releases.publish import publish_first
 from backend.releases.store import ReleaseStore
@@ -39,7 +39,7 @@ def open_workspace(name: str, titles: Sequence[str]) -> BenchWorkspace:
     settings = load_settings(data_dir=folder)
     steps = TerminalSteps()
     if not (settings.encoder_dir / DESCRIPTION_FILE).is_file():
-        from backend.news.embed.initial_encoder import prepare_encoder
+        from backend.embedding.initial_encoder import prepare_encoder
 
         with steps.step("Preparing the news encoder"):
             prepare_encoder(settings, titles)

@@ -13,10 +13,9 @@ import torch
 from numpy.typing import NDArray
 from onnxruntime.quantization import QuantType, quantize_dynamic
 
-from backend.news.embed.batches import length_buckets
-from backend.news.embed.embedder import BATCH_SIZE, GRAPH_FILE, HEAD_FILE, OnnxEmbedder, load_embedder
-from backend.news.embed.initial_encoder import load_bert, load_tokenizer
-from backend.news.embed.weights import find_weights
+from backend.embedding.embedder import BATCH_SIZE, GRAPH_FILE, HEAD_FILE, OnnxEmbedder, length_buckets, load_embedder
+from backend.embedding.initial_encoder import load_bert, load_tokenizer
+from backend.embedding.weights import find_weights
 from backend.settings import BackendSettings
 from device_app.wire.tensors import TensorSpec, unpack
 from experiments.bench.bench_workspace import open_workspace

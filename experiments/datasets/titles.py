@@ -16,9 +16,8 @@ import numpy as np
 import platformdirs
 from numpy.typing import NDArray
 
-from backend.news.embed.batches import PIECES_LIMIT
-from backend.news.embed.embedder import BATCH_SIZE
-from backend.news.embed.initial_encoder import FIT_TITLES
+from backend.embedding.embedder import BATCH_SIZE, PIECES_LIMIT
+from backend.embedding.initial_encoder import FIT_TITLES
 
 BERT = "packaged"
 
@@ -33,7 +32,7 @@ def title_vectors(
     all-MiniLM-L6-v2 with its own tokenizer, cut at 48 pieces, `[CLS]` and `[SEP]` counted, as the model was trained.
     One thread. Raises WeightsRefused.
     """
-    from backend.news.embed.weights import find_weights
+    from backend.embedding.weights import find_weights
 
     weights = find_weights(BERT)
     folder = cache_dir or platformdirs.user_cache_path("ownfeed") / "laboratory"
@@ -55,8 +54,8 @@ def product_vectors(pooled: NDArray[np.float32], dim: int) -> NDArray[np.float32
     length 1: float32 [n, dim] (models/news/plm.py)."""
     import torch
 
-    from backend.news.embed.initial_encoder import load_bert
-    from backend.news.embed.weights import find_weights
+    from backend.embedding.initial_encoder import load_bert
+    from backend.embedding.weights import find_weights
     from models.news.plm import PlmNewsEncoder
 
     encoder = PlmNewsEncoder(load_bert(find_weights(BERT)), dim)
@@ -85,9 +84,9 @@ def _digest(weights_sha256: str, titles: Sequence[str]) -> str:
 def _embed(titles: Sequence[str], progress: Progress | None) -> NDArray[np.float32]:
     import torch
 
-    from backend.news.embed.batches import length_buckets
-    from backend.news.embed.initial_encoder import load_bert, load_tokenizer
-    from backend.news.embed.weights import find_weights
+    from backend.embedding.embedder import length_buckets
+    from backend.embedding.initial_encoder import load_bert, load_tokenizer
+    from backend.embedding.weights import find_weights
 
     torch.set_num_threads(1)
     weights = find_weights(BERT)

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.news.embed.embedder import DESCRIPTION_FILE, HEAD_FILE, state_store
-from backend.news.embed.weights import ALL_MINILM_L6_V2, PACKAGED
+from backend.embedding.embedder import DESCRIPTION_FILE, HEAD_FILE, state_store
+from backend.embedding.weights import ALL_MINILM_L6_V2, PACKAGED
 from backend.settings import BackendSettings
 from device_app.wire.tensors import pack
 from tests.doubles.small_world import DIMENSIONS, WordEmbedder, word_vector

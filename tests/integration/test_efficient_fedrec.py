@@ -16,6 +16,7 @@ from sqlalchemy import select
 
 from backend.db.sessions import reading_session
 from backend.db.tables_federation import RoundRow
+from backend.embedding.weights import BertWeights
 from backend.federation.optimizers import Memory
 from backend.federation.rounds.aggregate import Aggregate
 from backend.federation.split.news_model import StoredEncoder
@@ -23,7 +24,6 @@ from backend.federation.strategies.news_split import NewsSplit, divided
 from backend.federation.strategies.news_union import read_ids
 from backend.federation.systems import SYSTEMS
 from backend.federation.systems.system import SystemSpec
-from backend.news.embed.weights import BertWeights
 from backend.releases.publish import publish_rankers, roll_back
 from device_app.device import Device
 from device_app.errors import BackendRefused

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from backend.news.ingest import ingest
 from backend.news.pool import NewsPool
-from backend.news.sources.mind import read_mind
+from backend.news.sources.files import read_mind
 from backend.operator import Operator
 from device_app.composition import build_device
 from device_app.fleet.replay import real_readers

@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
-from backend.news.embed.embedder import (
+from backend.embedding.embedder import (
     DESCRIPTION_FILE,
     GRAPH_FILE,
     HEAD_FILE,
@@ -23,7 +23,7 @@ from backend.news.embed.embedder import (
     encoder_digest,
     trained_folder,
 )
-from backend.news.embed.weights import BertWeights
+from backend.embedding.weights import BertWeights
 from device_app.wire.tensors import pack
 from exporters.news_encoder import export_news_encoder
 from models.news.plm import PlmNewsEncoder
@@ -120,7 +120,7 @@ def keep(encoder_dir: Path, upper: UpperEncoder, weights: Mapping[str, NDArray[n
 
 
 def _loaded(bert: BertWeights) -> torch.nn.Module:
-    from backend.news.embed.initial_encoder import load_bert  # transformers takes seconds, and a head needs none
+    from backend.embedding.initial_encoder import load_bert  # transformers takes seconds, and a head needs none
 
     return load_bert(bert)
 

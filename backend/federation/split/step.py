@@ -22,14 +22,13 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from backend.embedding.embedder import length_buckets, state_store
+from backend.embedding.state_store import StateStore
+from backend.embedding.weights import BertWeights, find_weights
 from backend.federation.optimizers import Adam, Memory
 from backend.federation.split.jacobian import Batch, vector_jacobian
 from backend.federation.split.news_model import StoredEncoder, keep, named_weights
 from backend.federation.split.order import DONE, MEMORY, NEW_MEMORY, ORDER, SLOPES, TITLES, VECTORS, Done, Order
-from backend.news.embed.batches import length_buckets
-from backend.news.embed.embedder import state_store
-from backend.news.embed.state_store import StateStore
-from backend.news.embed.weights import BertWeights, find_weights
 
 BATCH = 256
 BERT_BATCH = 64
@@ -89,7 +88,7 @@ def make_states(store: StateStore, titles: Sequence[str], weights: BertWeights, 
     missing = store.missing(titles)
     if not missing:
         return 0
-    from backend.news.embed.initial_encoder import (  # transformers takes seconds, and a head needs none
+    from backend.embedding.initial_encoder import (  # transformers takes seconds, and a head needs none
         load_bert,
         load_tokenizer,
     )

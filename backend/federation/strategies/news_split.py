@@ -51,7 +51,7 @@ class NewsSplit:
     """One step of both models.
 
     The news model's trainable part starts as it serves: uniform pooling and the head that was fitted to the pool
-    (`backend.news.embed.initial_encoder`), so before the first step every vector is the one that is served, and the
+    (`backend.embedding.initial_encoder`), so before the first step every vector is the one that is served, and the
     start is the cosine's. One step of Adam moves no weight by more than about `learning_rate`. The release's
     codebooks, projection, basic interests and groups are turned with the news space, and so is the draft of a codebook
     that is being learned.

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from backend.news.sources.jsonl import JsonLinesSource
-from backend.news.sources.mind import MindSource
+from backend.news.sources.files import JsonLinesSource, MindSource
 from backend.news.sources.newspaper import NewspaperSource
 from backend.news.sources.rss import RssSource
 from backend.news.sources.source import NewsSource

@@ -16,7 +16,7 @@ import httpx
 
 from backend.news.errors import SourceMalformed, SourceTooLarge, SourceUnreachable
 from backend.news.sources.addresses import CheckedTransport, Network
-from backend.news.sources.lines import open_source
+from backend.news.sources.files import open_source
 
 FEED_LIMIT_BYTES = 10_000_000
 REDIRECT_LIMIT = 5

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 
 from backend.news.errors import NewsError
 from backend.news.item import NewsItem
-from backend.news.sources.source import FeedLocation, SourceOption
+from backend.news.sources.source import ReadOnce, SourceOption
 
 
 class NewspaperDry(NewsError):
@@ -40,7 +40,7 @@ def newspaper(now: datetime, *, seed: int = 7, articles: int = 6000, days: int =
 
 
 @dataclass(frozen=True)
-class NewspaperSource:
+class NewspaperSource(ReadOnce):
     """An edition of the generated newspaper, up to the moment of reading."""
 
     name: ClassVar[str] = "newsroom"
@@ -54,11 +54,6 @@ class NewspaperSource:
     def title(self) -> str:
         """The same for every edition."""
         return self.name
-
-    @property
-    def feed(self) -> FeedLocation | None:
-        """An edition is written once."""
-        return None
 
     def read(self, now: datetime) -> Iterator[NewsItem]:
         """The edition of the days before `now`. Raises NewspaperDry."""

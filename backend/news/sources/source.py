@@ -37,6 +37,15 @@ class FeedLocation(NamedTuple):
     networks: tuple[str, ...] = ()
 
 
+class ReadOnce:
+    """A source that doesn't change, so that no server refreshes it."""
+
+    @property
+    def feed(self) -> FeedLocation | None:
+        """None."""
+        return None
+
+
 class NewsSource(Protocol):
     """A dataclass, frozen, whose fields are its options.
 

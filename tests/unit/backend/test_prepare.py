@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import backend.news.embed.initial_encoder
+import backend.embedding.initial_encoder
 import backend.prepare
 import backend.releases.publish
 from backend.db.engine import migrate, open_engine
@@ -81,7 +81,7 @@ def stand_ins(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         made.append(f"release over {vectors.shape}")
         store.commit(recall_draft(store, encoder=encoder), note="stand-in")
 
-    monkeypatch.setattr(backend.news.embed.initial_encoder, "prepare_encoder", encoder)
+    monkeypatch.setattr(backend.embedding.initial_encoder, "prepare_encoder", encoder)
     monkeypatch.setattr(backend.prepare, "load_embedder", lambda *_: WordEmbedder())
     monkeypatch.setattr(backend.releases.publish, "publish_first", publish)
     return made

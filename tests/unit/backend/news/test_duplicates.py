@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backend.db.engine import migrate, open_engine
+from backend.news.duplicates import DUPLICATE_THRESHOLD, bucket_keys, jaccard, shingles
 from backend.news.ingest import ingest
 from backend.news.item import NewsItem
 from backend.news.pool import NewsPool, PoolRow
-from backend.news.shingles import DUPLICATE_THRESHOLD, bucket_keys, jaccard, shingles
-from backend.news.sources.mind import read_mind
+from backend.news.sources.files import read_mind
 
 MakeItem = Callable[..., NewsItem]
 STORM = "The storm reached the coast of Jutland on Monday morning with strong winds and heavy rain"

@@ -15,9 +15,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from backend.db.engine import migrate, open_engine
 from backend.db.sessions import reading_session, writing_session
 from backend.db.tables_federation import FollowUpRow, ReleaseRow, RoundRow
+from backend.embedding.state_store import StateStore
 from backend.errors import OwnfeedError
 from backend.federation.optimizers import Memory
-from backend.news.embed.state_store import StateStore
 from backend.news.pool import NewsPool
 from backend.releases.errors import ReleaseNotKept, UnknownBlob
 from backend.releases.publish import publish_changes, roll_back

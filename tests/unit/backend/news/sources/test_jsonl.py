@@ -10,7 +10,7 @@ import pytest
 
 from backend.news.item import NewsItem
 from backend.news.report import Rejection
-from backend.news.sources.jsonl import read_jsonl
+from backend.news.sources.files import read_jsonl
 
 ITEM = NewsItem(
     id="a",

@@ -10,8 +10,7 @@ import pytest
 from backend.news.errors import SourceUnreachable
 from backend.news.item import NewsItem
 from backend.news.report import Rejection
-from backend.news.sources.lines import LINE_LIMIT_BYTES
-from backend.news.sources.mind import read_mind
+from backend.news.sources.files import LINE_LIMIT_BYTES, read_mind
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 GOOD = "N1\tsports\tfootball_nfl\tA title\tAn abstract\thttps://example.org/a\t[]\t[]"

@@ -14,14 +14,21 @@ from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
 from transformers import AutoModel, AutoTokenizer
 
-import backend.news.embed.initial_encoder as first
+import backend.embedding.initial_encoder as first
+from backend.embedding.embedder import (
+    PIECES_LIMIT,
+    EncoderMissing,
+    OnnxEmbedder,
+    length_buckets,
+    load_embedder,
+    state_store,
+    trained_folder,
+)
+from backend.embedding.initial_encoder import EncoderDiffers, load_tokenizer, prepare_encoder
+from backend.embedding.weights import PACKAGED, find_weights
 from backend.federation.optimizers import Memory
 from backend.federation.split.news_model import LAYERS_FILE, LayersRefused, StoredEncoder
 from backend.federation.split.process import step_aside
-from backend.news.embed.batches import PIECES_LIMIT, length_buckets
-from backend.news.embed.embedder import EncoderMissing, OnnxEmbedder, load_embedder, state_store, trained_folder
-from backend.news.embed.initial_encoder import EncoderDiffers, load_tokenizer, prepare_encoder
-from backend.news.embed.weights import PACKAGED, find_weights
 from backend.settings import BackendSettings
 from device_app.wire.tensors import TensorError
 from tests.doubles.small_world import hand_made_news

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from backend.news.embed.embedder import trained_folder
-from backend.news.embed.state_store import StateStore
+from backend.embedding.embedder import trained_folder
+from backend.embedding.state_store import StateStore
 
 TITLES = ["one", "two words", "a title of five words", "another"]
 

@@ -22,18 +22,19 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 from transformers import AutoModel
 
-from backend.errors import OwnfeedError
-from backend.news.embed.batches import PIECES_LIMIT, length_buckets
-from backend.news.embed.embedder import (
+from backend.embedding.embedder import (
     BATCH_SIZE,
     DESCRIPTION_FILE,
     GRAPH_FILE,
     HEAD_FILE,
+    PIECES_LIMIT,
     TOKENIZER_FILE,
     OnnxEmbedder,
     encoder_digest,
+    length_buckets,
 )
-from backend.news.embed.weights import BertWeights, find_weights
+from backend.embedding.weights import BertWeights, find_weights
+from backend.errors import OwnfeedError
 from backend.settings import BackendSettings
 from device_app.wire.tensors import pack
 from exporters.news_encoder import export_news_encoder, head_parameters

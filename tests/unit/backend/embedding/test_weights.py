@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.news.embed.weights import ALL_MINILM_L6_V2, NEEDED_FILES, PACKAGED, WeightsRefused, find_weights
+from backend.embedding.weights import ALL_MINILM_L6_V2, NEEDED_FILES, PACKAGED, WeightsRefused, find_weights
 
 PINNED_IN_THE_ISSUE = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Literal
 
 from device_app.errors import BudgetSpent, NotEligible
@@ -16,6 +16,8 @@ from device_app.training.tasks.task import Shapes
 from device_app.wire.ids import ReleaseId
 from device_app.wire.rounds import RoundManifest
 
+LONGEST_ROUND = timedelta(days=8)
+"""A server opens none of more than seven days."""
 ENOUGH_CLICKS = 5
 Channel = Literal["training", "counts"]
 
@@ -92,6 +94,11 @@ def check_task(readiness: Readiness, channel: Channel) -> None:
         raise NotEligible("today's privacy budget for counts is spent, or set to 0.")
 
 
+def switched_on(privacy: PrivacySettings, channel: str) -> bool:
+    """Whether the reader lets a device take part in what this channel of the ledger pays for."""
+    return privacy.counting if channel == "counts" else privacy.training
+
+
 def check_training(readiness: Readiness) -> None:
     """Raises NotEligible."""
     if not readiness.switched_on:
@@ -123,6 +130,8 @@ def check_offer(manifest: RoundManifest, terms: Terms) -> None:
         raise NotEligible(f"the round wants an update of other tensors than {manifest.task!r} computes.")
     if manifest.closes_at <= terms.now:
         raise NotEligible("the round has closed.")
+    if manifest.closes_at > terms.now + LONGEST_ROUND:
+        raise NotEligible(f"the round would go on until {manifest.closes_at:%Y-%m-%d %H:%M}, over a week from now.")
     protection = resolve(manifest.protection)
     protection.check(terms.privacy)
     cost = protection.price(manifest, terms.coordinates, terms.privacy, terms.alone)

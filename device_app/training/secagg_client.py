@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 import numpy as np
+from pydantic import ValidationError
 
 from device_app.errors import (
     AnswerMalformed,
@@ -19,6 +20,8 @@ from device_app.errors import (
     BackendUnreachable,
     BudgetSpent,
     NotEligible,
+    OfferRefused,
+    ProtectionTooWeak,
     RoundTakenOver,
     SumAborted,
 )
@@ -32,8 +35,9 @@ from device_app.store.participations import Participations, RoundUploads
 from device_app.store.sum_parts import SumPart, SumParts
 from device_app.training.participant import Outcome, may_pass
 from device_app.uplink.server import Uplink
+from device_app.wire.offers import SignedOffer
 from device_app.wire.ring import ring_dtype
-from device_app.wire.rounds import GROUP, RoundOffer
+from device_app.wire.rounds import GROUP, RoundManifest, RoundOffer
 
 AGAIN_SEC = 1.0
 GRACE_SEC = 60.0
@@ -41,6 +45,9 @@ GRACE_SEC = 60.0
 PAID = ("masked", "agree", "unmask")
 LEFT_OUT = "The sum of its group has failed: the round goes on without its group."
 APPLIED_WITHOUT = "Applied without the sum of its group, which had failed: nothing that this device sent is in it."
+OVERDUE = "The round should have ended by now. Nothing of it was paid for."
+LEFT_AFTER = "Its reader paused or switched it off after its vector had arrived: from then on it sent nothing."
+UNSIGNED = "an earlier version of Ownfeed kept it without its signature"
 COMPLETE = "The sum had all its members before this device's keys came. Nothing of it was paid for."
 WAITS = {
     "keys": "Its keys are sent; the other devices' are awaited.",
@@ -64,20 +71,31 @@ class SecAggClient:
         uplink: Uplink,
         clock: Callable[[], datetime],
         contribution: Callable[[RoundOffer], Contribution],
+        check_signer: Callable[[SignedOffer], object],
+        check_wanted: Callable[[str], None],
         threads: int = 1,
     ) -> None:
-        """contribution: computes the device's vector, when it's to be masked; may raise NotEligible."""
+        """All that a reader may change or a key may lose between two steps is asked anew.
+
+        contribution: computes the device's vector, when it's to be masked; raises as `eligibility.check_offer`.
+        check_signer: raises OfferRefused unless the key that this device trusts now has signed the offer.
+        check_wanted: raises NotEligible if the reader lets a device do no such task now.
+        """
         self._database, self._participations, self._ledger = database, participations, ledger
         self._uplink, self._clock, self._contribution, self._threads = uplink, clock, contribution, threads
+        self._check_signer, self._check_wanted = check_signer, check_wanted
         self.parts = SumParts(database)
         self._uploads = RoundUploads(database)
 
-    def begin(self, offer: RoundOffer) -> None:
-        """Fresh keys for a round, kept before any leaves. Raises RoundTakenOver if the round has keys."""
+    def begin(self, offer: RoundOffer, signed: SignedOffer) -> None:
+        """Fresh keys for a round, kept before any leaves. Raises RoundTakenOver if the round has keys.
+
+        signed: the same offer as it came, kept so that its signer can be looked at again before it is paid for.
+        """
         assert offer.manifest.terms is not None
         state = begin_sum(offer.manifest.terms)
         with self._database.transaction():
-            part = SumPart(offer.manifest.round, offer.model_dump_json(), state.model_dump_json())
+            part = SumPart(offer.manifest.round, signed.model_dump_json(), state.model_dump_json())
             self.parts.begin(part, self._clock())
             self._tell(part.round, "It has joined a secure sum.")
 
@@ -90,29 +108,39 @@ class SecAggClient:
         part = self.parts.under_way()
         if part is None:
             return None
-        offer = RoundOffer.model_validate_json(part.offer)
+        offer, signed = _kept_offer(part)
         while True:
             try:
-                further = self._stage(part, offer)
+                further = self._stage(part, offer, signed)
             except RoundTakenOver as elsewhere:
                 return self._wait(offer, str(elsewhere))  # the next step starts from where that one stands
             if isinstance(further, Outcome):
                 return further
             part = further
 
-    def _stage(self, part: SumPart, offer: RoundOffer) -> SumPart | Outcome:
+    def _stage(self, part: SumPart, offer: RoundOffer, signed: SignedOffer | None) -> SumPart | Outcome:
         """Send the stage's message, if that has not arrived, and go on to the next; or how this step ended."""
         state = SumState.model_validate_json(part.state)
         try:
+            self._check_wanted(offer.manifest.task)
+            if state.stage not in PAID:
+                self._check_offer(signed)
+                if self._clock() > offer.manifest.closes_at + timedelta(seconds=GRACE_SEC):
+                    return self._leave(part, offer, "failed", OVERDUE)
             if not part.sent:
                 part = self._send(part, state, offer)
             if state.stage == "unmask":
                 return self._leave(part, offer, "uploaded", None)
             answer = self._uplink.sum_answer(seal_poll(offer, state.stage), state.stage)
-            return (
-                self._wait(offer, WAITS[state.stage]) if answer is None else self._advance(part, state, offer, answer)
-            )
-        except (NotEligible, BudgetSpent, SumAborted) as refusal:
+            if answer is None:
+                return self._wait(offer, WAITS[state.stage])
+            return self._advance(part, state, offer, signed, answer)
+        except NotEligible as unwanted:
+            # Switched off means that nothing more leaves, whatever it has cost. The others' sum bears who vanishes.
+            if state.stage in ("agree", "unmask") or (state.stage == "masked" and part.sent):
+                return self._leave(part, offer, "uploaded", LEFT_AFTER)
+            return self._leave(part, offer, "declined", unwanted)
+        except (OfferRefused, ProtectionTooWeak, BudgetSpent, SumAborted) as refusal:
             return self._leave(part, offer, "declined", refusal)
         except BackendRefused as refusal:
             if may_pass(refusal):
@@ -132,6 +160,11 @@ class SecAggClient:
                 return self._leave(part, offer, "failed", trouble)
             return self._wait(offer, str(trouble))
 
+    def _check_offer(self, signed: SignedOffer | None) -> None:
+        if signed is None:
+            raise OfferRefused(UNSIGNED)
+        self._check_signer(signed)
+
     def _send(self, part: SumPart, state: SumState, offer: RoundOffer) -> SumPart:
         step = next(self._take_part(state, _NOTHING, part))
         self._uplink.sum_message(offer, state.stage, step.sealed)
@@ -141,10 +174,13 @@ class SecAggClient:
             self._tell(part.round, WAITS[state.stage], sent_bytes=len(step.sealed.payload))
         return arrived
 
-    def _advance(self, part: SumPart, state: SumState, offer: RoundOffer, answer: Reply) -> SumPart:
+    def _advance(
+        self, part: SumPart, state: SumState, offer: RoundOffer, signed: SignedOffer | None, answer: Reply
+    ) -> SumPart:
         """The next state; the masked vector, its price and the state that goes with it are one transaction.
 
-        It is refused to all but one of several processes, and to a vector other than the one the round is bound to.
+        It is refused to all but one of several processes, to a vector other than the one the round is bound to, and to
+        an offer whose signer this device no longer trusts.
         """
         contribution = self._contribution(offer) if state.stage == "complaints" else _NOTHING
         way = self._take_part(state, contribution, part)
@@ -156,6 +192,8 @@ class SecAggClient:
             after = SumPart(part.round, part.offer, step.state.model_dump_json(), payload)
             self.parts.go_on(part, after, self._clock())
             if masked:
+                self._check_offer(signed)
+                self._check_wanted(offer.manifest.task)
                 assert step.state.masked_sha256 is not None
                 self._uploads.bind(part.round, step.state.masked_sha256, self._clock())
                 words = "Its masked vector is paid for and about to be sent."
@@ -200,6 +238,15 @@ class SecAggClient:
         self._participations.update(
             round_id, state="summing", at=self._clock(), detail=words, sent_bytes=total, epsilon=epsilon
         )
+
+
+def _kept_offer(part: SumPart) -> tuple[RoundOffer, SignedOffer | None]:
+    """The offer of a part, and as it was signed; None where an earlier version kept it without the signature."""
+    try:
+        signed = SignedOffer.model_validate_json(part.offer)
+    except ValidationError:
+        return RoundOffer.model_validate_json(part.offer), None
+    return RoundOffer(manifest=RoundManifest.model_validate_json(signed.manifest), pseudonym=signed.pseudonym), signed
 
 
 _NOTHING = Contribution(np.zeros(0, dtype=ring_dtype(32)), Charge("training", "secure_sum"))

@@ -31,7 +31,14 @@ from device_app.store.participations import Participation, Participations
 from device_app.sync.release import Release
 from device_app.training.computation import Computation, Draw, fresh_draw, trainable
 from device_app.training.delivery import Delivery
-from device_app.training.eligibility import Readiness, Terms, check_clicks, check_ready
+from device_app.training.eligibility import (
+    Readiness,
+    Terms,
+    check_clicks,
+    check_offer,
+    check_ready,
+    switched_on,
+)
 from device_app.training.multiview.local import LocalViews
 from device_app.training.participant import (
     AskForPlace,
@@ -126,8 +133,11 @@ class Trainer:
             uplink=uplink,
             clock=clock,
             contribution=self._contribution,
+            check_signer=self._verified,
+            check_wanted=self._check_wanted,
             threads=threads,
         )
+        self._offered: SignedOffer | None = None
         self.stage: Stage | None = None
         self.round: RoundStatus | None = None
 
@@ -151,7 +161,7 @@ class Trainer:
                 return self._go_on_summing() or outcome
             return outcome
         finally:
-            self.stage = None
+            self.stage, self._offered = None, None
             self.computation.forget()
 
     def why_not(self) -> str | None:
@@ -217,6 +227,7 @@ class Trainer:
                 # Verified before anything is kept: a forged offer must not stand in for a round of the same number.
                 offer = None if signed is None else self._verified(signed)
                 if offer is not None:
+                    self._offered = signed
                     self._participations.record(self._joined(offer))
                 return offer
             case StateTerms(offer):
@@ -226,7 +237,8 @@ class Trainer:
                 self._check_wanted(offer.manifest.task)
                 return self.computation.update(release, offer.manifest)
             case JoinSecAgg(offer):
-                self.summing.begin(offer)
+                assert self._offered is not None, "an offer is joined in the step that brought it"
+                self.summing.begin(offer, self._offered)
                 return None
             case HandIn(offer, update):
                 self._check_wanted(offer.manifest.task)
@@ -248,10 +260,12 @@ class Trainer:
 
     def _check_wanted(self, task: str) -> None:
         """Raise NotEligible if the reader has changed its mind meanwhile: the last moment is before the payment."""
-        settings = self._ledger.settings
-        wanted = settings.counting if TASKS[task].channel == "counts" else settings.training
-        if self._paused() or not wanted:
+        if self._paused() or not self._switched_on(task):
             raise NotEligible("its reader has paused training or switched it off meanwhile.")
+
+    def _switched_on(self, task: str) -> bool:
+        kind = TASKS.get(task)
+        return switched_on(self._ledger.settings, "training" if kind is None else kind.channel)
 
     def _terms(self, release: Release, offer: RoundOffer) -> Terms:
         manifest = offer.manifest
@@ -276,14 +290,16 @@ class Trainer:
         return self.summing.go_on()
 
     def _contribution(self, offer: RoundOffer) -> Contribution:
-        """This device's vector for a secure sum, from samples drawn now. Raises NotEligible."""
-        self._check_wanted(offer.manifest.task)
+        """This device's vector for a secure sum, from samples drawn now. Raises as `check_offer`."""
         manifest = offer.manifest
+        self._check_wanted(manifest.task)
         release = self._release()
         if release.id != manifest.release:
             raise NotEligible(f"the round is for release {manifest.release}, this device now holds {release.id}.")
         if TASKS[manifest.task].needs_samples and not self.computation.gather(release):
             raise NotEligible("none of its clicks has a feed and earlier clicks to learn from.")
+        # The reader may have asked for more since the round was joined, and the server decides how long that was.
+        check_offer(manifest, self._terms(release, offer))
         self.stage = "computing"
         update = self.computation.update(release, manifest)
         self.stage = "protecting"
@@ -299,8 +315,13 @@ class Trainer:
         return self._delivery.send(kept)
 
     def _send_again(self) -> None:
-        """Send what an earlier step could not, unless paused; give up what came too late."""
+        """Send what an earlier step could not, unless paused; give up what came too late or is no longer wanted.
+
+        Switched off means that nothing more leaves: an update of before is dropped for good, so that switching on again
+        sends nothing old. What it cost stays charged, since it may have arrived unheard. A pause keeps it.
+        """
         self._delivery.give_up_late()
+        self._delivery.give_up_unwanted(self._switched_on)
         if self._paused():
             return
         for item in self._delivery.due():
@@ -310,7 +331,7 @@ class Trainer:
     def _follow_up(self) -> None:
         """Learn what became of the newest round this device has sent an update to."""
         newest = next((mine for mine in self._participations.list() if mine.state == "uploaded"), None)
-        if newest is None:
+        if newest is None or self._paused() or not self._switched_on(newest.task):
             return
         try:
             status = self._uplink.round_status(newest.round)

@@ -76,6 +76,7 @@ class LyingServer(httpx.BaseTransport):
         named: the members that its roster names, the device among them.
         threshold: of its roster; None: the least that a device accepts.
         key: signs its offers; None: one of its own.
+        lasts: how long its rounds say they go on.
     """
 
     honest: httpx.BaseTransport
@@ -88,6 +89,7 @@ class LyingServer(httpx.BaseTransport):
     named: int = 10
     threshold: int | None = None
     key: Ed25519PrivateKey | None = None
+    lasts: timedelta = timedelta(hours=1)
     number: int = 1
     stages: list[str] = field(default_factory=list)
     opened: NDArray[np.float64] | None = None
@@ -111,7 +113,7 @@ class LyingServer(httpx.BaseTransport):
             shapes={DISPLAYED: (count,), CLICKED: (count,)},
             materials={MATERIAL: BlobRef(sha256=sha256(self.material).hexdigest(), size_bytes=len(self.material))},
             protection=self.protection,
-            closes_at=self.clock() + timedelta(hours=1),
+            closes_at=self.clock() + self.lasts,
             terms=self.terms,
         )
         context = self.terms.digest()

@@ -8,83 +8,30 @@ Gaussian, and that to dp-accounting.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from datetime import timedelta
-from pathlib import Path
+from collections.abc import Callable
 
-import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from scipy.optimize import brentq
 from scipy.stats import binom, norm
 
 from backend.federation.systems import SYSTEMS
-from backend.federation.systems.private_counts import PRIVATE_COUNTS, PRIVATE_COUNTS_LARGE
+from backend.federation.systems.private_counts import PRIVATE_COUNTS_LARGE
 from device_app.privacy.prices import EPSILON_ALONE, ONE_CLICK_ALONE, RHO_ALONE, sum_prices
 from device_app.settings import PrivacySettings
-from device_app.training.participant import Outcome
 from device_app.uplink.in_process import InProcess
 from device_app.wire.neighbourhood import choose_neighbourhood
-from device_app.wire.popularity import CountList
 from device_app.wire.protections import SecureSum
-from tests.doubles.clock import StillClock
+from tests.doubles.lied_to import CLICKED, HONEST, LIST, LISTED, UNIT, Meets
 from tests.doubles.lying_server import LyingServer
-from tests.doubles.news import NOW
-from tests.doubles.round_rig import BackendRig, DeviceRig
+from tests.doubles.round_rig import BackendRig
 
-LISTED, SHOWN, CLICKED, SEEDS = 1_500, 20, 3, 20
-NEWS = tuple(f"n{row}" for row in range(LISTED))
-HONEST = PRIVATE_COUNTS.protection
+SEEDS = 20
 THIN = PRIVATE_COUNTS_LARGE.protection
-assert isinstance(HONEST, SecureSum)
 assert isinstance(THIN, SecureSum)
 FREE = HONEST.model_copy(update={"sigma": 110, "delta": 1 - 1e-16})
 """Noise of .43 of a click, at a delta that made it free."""
-UNIT = 3 / 16
-LIST = CountList(news=NEWS, displayed_limit=32, clicked_limit=5, displayed_unit=UNIT, window_hours=24)
-
-
-@dataclass
-class Victim:
-    device: DeviceRig
-    clicked: frozenset[int]
-    shown: tuple[int, ...]
-
-    def step_through(self, server: LyingServer) -> Outcome:
-        """Until the device waits for nothing more, or has given the server what it wants."""
-        outcome = self.device.trainer.step()
-        for _ in range(8):
-            if outcome.state != "waiting":
-                break
-            outcome = self.device.trainer.step()
-        return outcome
-
-    def named(self, server: LyingServer) -> int:
-        """How many of the three clicks are among the three highest numbers."""
-        if server.opened is None:
-            return 0
-        return len(self.clicked & set(np.argsort(server.clicks())[-CLICKED:].tolist()))
-
-    def charges(self) -> list[dict[str, float]]:
-        rows = self.device.ledger.book.entries().rows
-        return [{**row.parameters, "epsilon": row.epsilon, "delta": row.delta} for row in rows]
-
-
-@pytest.fixture(scope="module")
-def backend(tmp_path_factory: pytest.TempPathFactory) -> BackendRig:
-    return BackendRig.make(tmp_path_factory.mktemp("backend"), StillClock(NOW + timedelta(days=1)))
-
-
-@pytest.fixture(scope="module")
-def honest(backend: BackendRig) -> Iterator[InProcess]:
-    inside = InProcess(backend.app)
-    yield inside
-    inside.close()
-
-
 Lies = Callable[..., LyingServer]
-Meets = Callable[..., Victim]
 
 
 @pytest.fixture
@@ -96,31 +43,6 @@ def lies(backend: BackendRig, honest: InProcess) -> Lies:
         return LyingServer(honest, LIST, protection, backend.clock, **given)  # type: ignore[arg-type]
 
     return make
-
-
-@pytest.fixture
-def meets(tmp_path: Path, backend: BackendRig) -> Iterator[Meets]:
-    """A device as it comes, that has read and clicked, and knows no other server."""
-    made: list[DeviceRig] = []
-
-    def meet(server: LyingServer, seed: int = 0, **changes: object) -> Victim:
-        privacy = PrivacySettings(**changes)  # type: ignore[arg-type]
-        path = tmp_path / f"device-{len(made)}" / "device.sqlite"
-        device = DeviceRig(path, backend.clock, server, privacy, seed=seed, blob_folder=tmp_path / "blobs")
-        made.append(device)
-        device.sync()
-        draw = np.random.default_rng(1_000 + seed)
-        shown = tuple(draw.choice(LISTED, SHOWN, replace=False).tolist())
-        at = backend.clock() - timedelta(hours=2)
-        ids = tuple(NEWS[row] for row in shown)
-        device.stores.impressions.record("feed", ids, at)
-        for place, news_id in enumerate(ids[:CLICKED]):
-            device.stores.clicks.add(news_id, "feed", at + timedelta(minutes=place + 1))
-        return Victim(device, frozenset(shown[:CLICKED]), shown)
-
-    yield meet
-    for device in made:
-        device.stop()
 
 
 def gaussian_delta(epsilon: float, shift: float) -> float:
@@ -139,7 +61,7 @@ def test_an_offer_that_the_trusted_key_has_not_signed_is_refused_before_it_is_lo
 ) -> None:
     server = lies(FREE, key=Ed25519PrivateKey.generate())
     victim = meets(server)
-    outcome = victim.step_through(server)
+    outcome = victim.step_through()
     assert (outcome.state, server.stages, victim.charges()) == ("declined", [], [])
     assert "signed by another key than the one this device trusts" in str(outcome.why)
     assert victim.device.stores.participations.list() == []
@@ -154,7 +76,7 @@ def test_an_offer_altered_on_its_way_is_refused(lies: Lies, meets: Meets) -> Non
     server = Altering(honest_server.honest, LIST, HONEST, honest_server.clock, key=honest_server.key)
     assert server.offer_body() != LyingServer.offer_body(server)
     victim = meets(server)
-    outcome = victim.step_through(server)
+    outcome = victim.step_through()
     assert (outcome.state, server.stages, victim.charges()) == ("declined", [], [])
     assert "signature does not fit" in str(outcome.why)
 
@@ -162,7 +84,7 @@ def test_an_offer_altered_on_its_way_is_refused(lies: Lies, meets: Meets) -> Non
 def test_a_sum_priced_at_the_servers_delta_is_priced_at_the_devices(lies: Lies, meets: Meets) -> None:
     server = lies(FREE)
     victim = meets(server)
-    outcome = victim.step_through(server)
+    outcome = victim.step_through()
     assert (outcome.state, server.stages, victim.charges()) == ("declined", [], [])
     assert "costs epsilon" in str(outcome.why)
     assert "at delta 1e-06" in str(outcome.why)
@@ -175,7 +97,7 @@ def test_a_sparse_roster_of_other_size_or_threshold_than_the_claimed_cohort_impl
     protection = HONEST.model_copy(update={"cohort_limit": 10_000})
     server = lies(protection, cohort=10_000, claimed=claimed, named=named, threshold=threshold)
     victim = meets(server)
-    outcome = victim.step_through(server)
+    outcome = victim.step_through()
     assert (outcome.state, server.stages, victim.charges()) == ("declined", ["keys"], [])
     assert "left the secure sum" in str(outcome.why)
     assert victim.named(server) == 0
@@ -188,7 +110,7 @@ def test_a_sparse_roster_of_fewer_than_the_reader_asks_for_is_left_unpaid(lies: 
     lie = {"claimed": 500, "named": due.degree + 1, "threshold": due.threshold}
     server = lies(protection, cohort=10_000, cohort_minimum=500, **lie)
     victim = meets(server, smallest_sum=due.degree + 2)
-    outcome = victim.step_through(server)
+    outcome = victim.step_through()
     assert (outcome.state, server.stages, victim.charges()) == ("declined", ["keys"], [])
     assert f"at least {due.degree + 2} are asked for" in str(outcome.why)
 
@@ -201,13 +123,13 @@ def test_thin_shares_for_a_claimed_large_cohort_are_declined_until_the_reader_ra
     lie = {"cohort": 1_000, "cohort_minimum": 500, "claimed": 1_000, "named": due.degree + 1}
     server = lies(THIN, threshold=due.threshold, **lie)
     victim = meets(server)
-    outcome = victim.step_through(server)
+    outcome = victim.step_through()
     assert (outcome.state, server.stages, victim.charges()) == ("declined", [], [])
     assert "if no other device is real, the opened sum costs epsilon 90.8" in str(outcome.why)
 
     server = lies(THIN, threshold=due.threshold, **lie)
     willing = meets(server, epsilon_per_sum_alone=100, epsilon_per_day_alone=100)
-    willing.step_through(server)
+    willing.step_through()
     assert server.opened is not None
     assert willing.named(server) > 0, "what the ceiling is for"
     assert willing.charges()[0][EPSILON_ALONE] == pytest.approx(90.8, abs=0.1)
@@ -226,7 +148,7 @@ def test_a_server_that_invents_everybody_else_names_no_more_clicks_than_the_seco
     for seed in range(SEEDS if form == "complete" else 4):
         server = lies(protection, **(lie if form == "sparse" else {}))
         victim = meets(server, seed)
-        victim.step_through(server)
+        victim.step_through()
         assert server.opened is not None, "the attack works"
         named += victim.named(server)
         # One click against a displayed news that wasn't clicked: which of the two is it?
@@ -257,7 +179,7 @@ def test_the_same_attack_names_every_click_where_the_share_is_thin(lies: Lies, m
     open_handed = meets(
         server, epsilon_per_sum=1e9, epsilon_per_sum_alone=1e9, epsilon_per_day_alone=1e9, epsilon_per_day_counts=1e9
     )
-    open_handed.step_through(server)
+    open_handed.step_through()
     assert open_handed.named(server) == CLICKED
 
 
@@ -266,7 +188,7 @@ def test_a_day_of_invented_company_ends_at_the_ceiling_of_the_day(lies: Lies, me
     victim = meets(server, epsilon_per_day_counts=1e9)
     taken = 0
     for _ in range(6):
-        outcome = victim.step_through(server)
+        outcome = victim.step_through()
         if outcome.state == "declined":
             break
         taken += 1

@@ -124,3 +124,25 @@ def test_a_paused_device_holds_back_what_waits_and_sends_it_when_it_goes_on(
 
     assert len(network.uploads) == 2
     assert state_of(device) == "uploaded"
+
+
+@each_system
+def test_an_update_that_waits_leaves_no_more_once_its_reader_switches_training_off(
+    backend: BackendRig, device: DeviceRig, network: Unsteady, system: str
+) -> None:
+    opened(backend, system, cohort=2, minimum=1)
+    network.lose_answers = True
+    device.trainer.step()
+    network.lose_answers = False
+    spent = device.ledger.spent_today("training")
+    device.ledger.settings = device.privacy.model_copy(update={"training": False, "counting": False})
+    requests = device.stores.byte_log.entries(1).total
+    backend.clock.go_on(RETRY_SEC)
+    device.trainer.step()
+    assert (len(network.uploads), device.stores.byte_log.entries(1).total) == (1, requests)
+    assert (state_of(device), device.stores.outbox.waiting()) == ("declined", [])
+    assert device.ledger.spent_today("training") == spent, "it may have arrived unheard"
+
+    device.ledger.settings = device.privacy
+    device.trainer.step()
+    assert len(network.uploads) == 1, "switching on again sends nothing old"

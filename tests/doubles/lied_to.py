@@ -1,0 +1,80 @@
+"""A device as it comes, whose reader has seen and clicked news of a count's list, before a server of the attacker's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+import numpy as np
+
+from backend.federation.systems.private_counts import PRIVATE_COUNTS
+from device_app.settings import PrivacySettings
+from device_app.training.participant import Outcome
+from device_app.wire.popularity import CountList
+from device_app.wire.protections import SecureSum
+from tests.doubles.lying_server import LyingServer
+from tests.doubles.round_rig import BackendRig, DeviceRig
+
+LISTED, SHOWN, CLICKED = 1_500, 20, 3
+NEWS = tuple(f"n{row}" for row in range(LISTED))
+HONEST = PRIVATE_COUNTS.protection
+assert isinstance(HONEST, SecureSum)
+UNIT = 3 / 16
+LIST = CountList(news=NEWS, displayed_limit=32, clicked_limit=5, displayed_unit=UNIT, window_hours=24)
+
+
+@dataclass
+class Victim:
+    device: DeviceRig
+    clicked: frozenset[int]
+    shown: tuple[int, ...]
+
+    @classmethod
+    def before(cls, server: LyingServer, backend: BackendRig, folder: Path, seed: int, **changes: object) -> Victim:
+        """It has read and clicked, knows no other server, and keeps its settings but for the changes."""
+        privacy = PrivacySettings(**changes)  # type: ignore[arg-type]
+        device = DeviceRig(
+            folder / "device.sqlite", backend.clock, server, privacy, seed=seed, blob_folder=folder.parent / "blobs"
+        )
+        device.sync()
+        draw = np.random.default_rng(1_000 + seed)
+        shown = tuple(draw.choice(LISTED, SHOWN, replace=False).tolist())
+        at = backend.clock() - timedelta(hours=2)
+        ids = tuple(NEWS[row] for row in shown)
+        device.stores.impressions.record("feed", ids, at)
+        for place, news_id in enumerate(ids[:CLICKED]):
+            device.stores.clicks.add(news_id, "feed", at + timedelta(minutes=place + 1))
+        return cls(device, frozenset(shown[:CLICKED]), shown)
+
+    def step_through(self) -> Outcome:
+        """Until the device waits for nothing more, or has asked often enough."""
+        outcome = self.device.trainer.step()
+        for _ in range(8):
+            if outcome.state != "waiting":
+                break
+            outcome = self.device.trainer.step()
+        return outcome
+
+    def choose(self, *, restarted: bool = False, **changes: object) -> None:
+        """Its reader changes settings; restarted: the process ends, and another begins with them."""
+        self.device.privacy = PrivacySettings.model_validate(self.device.privacy.model_dump() | changes)
+        self.device.ledger.settings = self.device.privacy
+        if restarted:
+            self.device.stop()
+            self.device.start()
+
+    def named(self, server: LyingServer) -> int:
+        """How many of the three clicks are among the three highest numbers."""
+        if server.opened is None:
+            return 0
+        return len(self.clicked & set(np.argsort(server.clicks())[-CLICKED:].tolist()))
+
+    def charges(self) -> list[dict[str, float]]:
+        rows = self.device.ledger.book.entries().rows
+        return [{**row.parameters, "epsilon": row.epsilon, "delta": row.delta} for row in rows]
+
+
+Meets = Callable[..., Victim]
+"""Of a server, a seed, and changes of the reader's settings."""

@@ -1,0 +1,43 @@
+"""An honest backend, for what an attacker can't invent, and devices that meet the attacker's server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from device_app.uplink.in_process import InProcess
+from tests.doubles.clock import StillClock
+from tests.doubles.lied_to import Meets, Victim
+from tests.doubles.lying_server import LyingServer
+from tests.doubles.news import NOW
+from tests.doubles.round_rig import BackendRig
+
+
+@pytest.fixture(scope="module")
+def backend(tmp_path_factory: pytest.TempPathFactory) -> BackendRig:
+    return BackendRig.make(tmp_path_factory.mktemp("backend"), StillClock(NOW + timedelta(days=1)))
+
+
+@pytest.fixture(scope="module")
+def honest(backend: BackendRig) -> Iterator[InProcess]:
+    inside = InProcess(backend.app)
+    yield inside
+    inside.close()
+
+
+@pytest.fixture
+def meets(tmp_path: Path, backend: BackendRig) -> Iterator[Meets]:
+    """Make a device that meets a server: `meets(server, seed, **changes of its settings)`."""
+    made: list[Victim] = []
+
+    def meet(server: LyingServer, seed: int = 0, **changes: object) -> Victim:
+        victim = Victim.before(server, backend, tmp_path / f"device-{len(made)}", seed, **changes)
+        made.append(victim)
+        return victim
+
+    yield meet
+    for each in made:
+        each.device.stop()

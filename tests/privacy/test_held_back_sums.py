@@ -1,0 +1,190 @@
+"""A server that answers nothing for as long as it likes, and takes what a device gives once its reader is on guard.
+
+A sum goes on over days if nobody answers, restarts between. The attack: have a device join by the settings, the key and
+the time of one day, hold the answer back, and ask for the vector on another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+
+import httpx
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from device_app.uplink.in_process import InProcess
+from device_app.wire.ids import PROTOCOL_HEADER, PROTOCOL_VERSION
+from tests.doubles.lied_to import HONEST, LIST, Meets, Victim
+from tests.doubles.lying_server import LyingServer
+from tests.doubles.round_rig import BackendRig
+
+STAGES = ("keys", "shares", "complaints", "masked", "agree")
+
+
+@dataclass
+class Stalling(LyingServer):
+    """Answers nothing at one stage until it is told to; counts what reaches it."""
+
+    held: str | None = "complaints"
+    requests: int = 0
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        self.requests += 1
+        return super().handle_request(request)
+
+    def _tell(self, stage: str) -> httpx.Response:
+        if stage == self.held:
+            return httpx.Response(204, headers={PROTOCOL_HEADER: str(PROTOCOL_VERSION)})
+        return super()._tell(stage)
+
+
+Stalls = Callable[..., Stalling]
+
+
+@pytest.fixture
+def stalls(backend: BackendRig, honest: InProcess) -> Stalls:
+    def make(protection: object = HONEST, **changes: object) -> Stalling:
+        given: dict[str, object] = {"key": backend.releases._key} | changes
+        return Stalling(honest, LIST, protection, backend.clock, **given)  # type: ignore[arg-type]
+
+    return make
+
+
+def waiting(victim: Victim, server: Stalling) -> None:
+    """The device has joined and is at the stage that the server holds back."""
+    for _ in range(4):
+        assert victim.device.trainer.step().state == "waiting"
+    assert server.stages[-1] == server.held
+
+
+def got_nothing(victim: Victim, server: Stalling) -> None:
+    server.held = None
+    outcome = victim.step_through()
+    assert outcome.state in ("declined", "failed"), outcome
+    assert server.opened is None
+    assert victim.charges() == []
+
+
+@pytest.mark.parametrize(
+    ("sigma", "joined_by", "tightened"),
+    [
+        (0, {"secure_sum": "exact"}, {"secure_sum": "noisy"}),
+        (None, {}, {"secure_sum": "never"}),
+        (None, {}, {"smallest_sum": 20}),
+        (None, {}, {"epsilon_per_sum_alone": 20.0}),
+        (None, {}, {"epsilon_per_day_counts": 5.0}),
+    ],
+)
+@pytest.mark.parametrize("restarted", [True, False])
+def test_a_sum_that_was_held_back_is_judged_by_the_settings_of_the_moment_it_is_paid(
+    stalls: Stalls,
+    meets: Meets,
+    sigma: int | None,
+    joined_by: dict[str, object],
+    tightened: dict[str, object],
+    restarted: bool,
+) -> None:
+    server = stalls(HONEST if sigma is None else HONEST.model_copy(update={"sigma": sigma}))
+    victim = meets(server, **joined_by)
+    waiting(victim, server)
+    victim.choose(restarted=restarted, **tightened)
+    got_nothing(victim, server)
+
+
+@pytest.mark.parametrize("restarted", [True, False])
+def test_a_sum_that_was_joined_under_a_key_that_is_no_longer_trusted_is_left_unpaid(
+    stalls: Stalls, meets: Meets, restarted: bool
+) -> None:
+    """Whoever has stolen a key has devices join, and asks them for their vectors once the key was rotated."""
+    server = stalls()
+    victim = meets(server)
+    waiting(victim, server)
+    victim.device.trusted_key = Ed25519PrivateKey.generate().public_key().public_bytes_raw()
+    victim.choose(restarted=restarted)
+    server.held = None
+    outcome = victim.step_through()
+    assert (outcome.state, server.opened, victim.charges()) == ("declined", None, [])
+    assert "signed by another key than the one this device trusts" in str(outcome.why)
+
+
+def test_an_offer_that_was_kept_without_its_signature_is_left_unpaid(stalls: Stalls, meets: Meets) -> None:
+    """As versions before this one kept it: nothing tells any more who had signed."""
+    server = stalls()
+    victim = meets(server)
+    waiting(victim, server)
+    database = victim.device.stores.database
+    with database.transaction():
+        kept = database.write(
+            "UPDATE sum_part SET offer = json_object('manifest', json(json_extract(offer, '$.manifest')),"
+            " 'pseudonym', json_extract(offer, '$.pseudonym'))"
+        )
+    assert kept.rowcount == 1
+    server.held = None
+    outcome = victim.step_through()
+    assert (outcome.state, server.opened, victim.charges()) == ("declined", None, [])
+    assert "without its signature" in str(outcome.why)
+
+
+@pytest.mark.parametrize("late_sec", [1.0, 61.0, 30 * 24 * 3_600.0])
+def test_a_round_that_should_have_ended_gets_nothing(
+    stalls: Stalls, meets: Meets, backend: BackendRig, late_sec: float
+) -> None:
+    server = stalls()
+    victim = meets(server)
+    waiting(victim, server)
+    backend.clock.go_on(server.lasts.total_seconds() + late_sec)
+    got_nothing(victim, server)
+
+
+def test_a_round_that_would_go_on_for_weeks_is_not_joined(stalls: Stalls, meets: Meets) -> None:
+    server = stalls(lasts=timedelta(days=8, seconds=1))
+    victim = meets(server)
+    outcome = victim.device.trainer.step()
+    assert (outcome.state, server.stages) == ("declined", [])
+    assert "over a week from now" in str(outcome.why)
+
+
+@pytest.mark.parametrize("off", [{"counting": False}, {"paused": True}])
+@pytest.mark.parametrize("held", STAGES)
+def test_a_reader_who_switches_counts_off_or_pauses_has_ended_every_message_of_a_sum_under_way(
+    stalls: Stalls, meets: Meets, held: str, off: dict[str, object]
+) -> None:
+    server = stalls(held=held)
+    victim = meets(server)
+    waiting(victim, server)
+    paid, before = victim.charges(), server.requests
+    assert len(paid) == (held in ("masked", "agree"))
+    victim.device.paused = bool(off.get("paused"))
+    victim.choose(**{name: value for name, value in off.items() if name != "paused"})
+    server.held = None
+    outcome = victim.device.trainer.step()
+    assert outcome.state == ("uploaded" if paid else "declined")
+    for _ in range(3):
+        victim.device.trainer.step()
+    assert server.requests == before, "switched off: nothing more leaves"
+    assert victim.charges() == paid
+    assert victim.device.stores.database.number("SELECT count(*) FROM sum_part") == 0, "its keys are forgotten"
+
+
+def test_a_vector_that_is_paid_for_and_has_not_left_stays_when_counts_are_switched_off(
+    stalls: Stalls, meets: Meets
+) -> None:
+    class Deaf(Stalling):
+        def _take(self, stage: str, body: bytes) -> httpx.Response:
+            if stage == "masked":
+                raise httpx.ConnectError("nobody listens")
+            return super()._take(stage, body)
+
+    honest = stalls(held=None)
+    server = Deaf(honest.honest, LIST, HONEST, honest.clock, key=honest.key, held=None)
+    victim = meets(server)
+    assert victim.device.trainer.step().state == "waiting"
+    assert victim.device.trainer.step().state == "waiting"
+    (charge,) = victim.charges()
+    victim.choose(counting=False)
+    before = server.requests
+    outcome = victim.device.trainer.step()
+    assert (outcome.state, server.requests) == ("declined", before)
+    assert victim.charges() == [charge], "it may have arrived unheard: what was spent stays spent"

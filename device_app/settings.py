@@ -182,6 +182,14 @@ class PrivacySettings(BaseModel):
         "default ranker 16.7. Shares for thousands of devices are thinner, and such sums are declined unless this is "
         "raised.",
     )
+    epsilon_per_click_alone: float = Field(
+        default=8.0,
+        gt=0,
+        description="Most that one private count may tell of a single click, with its display, if no other device in "
+        "it is real; an epsilon at `delta_per_sum`. The usual count tells 7.4, of everything 21.1; a list for one "
+        "click a device could tell as much of that one as of everything. A round of training is clipped as a whole, "
+        "so that one click can weigh as much as all: what holds there is `epsilon_per_sum_alone`.",
+    )
     epsilon_per_day_alone: float = Field(
         default=48.0,
         ge=0,

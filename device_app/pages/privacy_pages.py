@@ -90,6 +90,7 @@ def router(renderer: PageRenderer) -> APIRouter:
         counting: Annotated[list[Literal["on", "off"]], Form()] = [],  # noqa: B006
         epsilon_per_day_counts: Annotated[float | None, Form()] = None,
         epsilon_per_sum_alone: Annotated[float | None, Form()] = None,
+        epsilon_per_click_alone: Annotated[float | None, Form()] = None,
         epsilon_per_day_alone: Annotated[float | None, Form()] = None,
         epsilon_lifetime_alone: Annotated[float | None, Form()] = None,
     ) -> Response:
@@ -101,6 +102,7 @@ def router(renderer: PageRenderer) -> APIRouter:
             "counting": "on" in counting if counting else None,
             "epsilon_per_day_counts": epsilon_per_day_counts,
             "epsilon_per_sum_alone": epsilon_per_sum_alone,
+            "epsilon_per_click_alone": epsilon_per_click_alone,
             "epsilon_per_day_alone": epsilon_per_day_alone,
             "epsilon_lifetime_alone": epsilon_lifetime_alone,
         }

@@ -8,6 +8,7 @@ from datetime import datetime
 import numpy as np
 
 from device_app.errors import AnswerMalformed, BackendRefused, BackendUnreachable, NotEligible, ReleaseRefused
+from device_app.privacy.prices import OneClick
 from device_app.privacy.protections.protection import ComputedUpdate
 from device_app.privacy.shared import shared_part
 from device_app.ranking.features import FEATURES
@@ -74,6 +75,10 @@ class Computation:
         self._source(manifest, kind)
         return kind.make(self._given(release, manifest)).shapes(_params(release, manifest))
 
+    def one_click(self, release: Release, manifest: RoundManifest) -> OneClick | None:
+        """How far one click exchanged for another moves the update; None: as far as everything. Raises NotEligible."""
+        return TASKS[manifest.task].one_click(self._given(release, manifest))
+
     def update(self, release: Release, manifest: RoundManifest) -> ComputedUpdate:
         """The task's update, without what stays private.
 
@@ -93,7 +98,7 @@ class Computation:
             shared=shared,
             samples=update.samples,
             channel=kind.channel,
-            one_click=update.one_click,
+            one_click=self.one_click(release, manifest),
             paid=self._paid(update, release, manifest.model, own),
         )
 

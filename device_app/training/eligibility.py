@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from device_app.errors import BudgetSpent, NotEligible
+from device_app.privacy.prices import OneClick
 from device_app.privacy.protections import resolve
 from device_app.privacy.protections.protection import ROUNDING
 from device_app.privacy.sums_alone import NOTHING_ALONE, SumsAlone
@@ -49,8 +50,8 @@ class Terms:
     """What this device holds an offer against.
 
     trainable: the models that it can do the offered task on; None for a task of no particular model. shapes: of the
-    update it would compute. channel: of the ledger that pays, and epsilon_left in it; alone: what noisy sums have cost
-    so far if nobody else in them was real.
+    update it would compute, and one_click: how far one click moves it, None for as far as all of them. channel: of the
+    ledger that pays, and epsilon_left in it; alone: what noisy sums have cost so far if nobody else in them was real.
     """
 
     privacy: PrivacySettings
@@ -62,6 +63,7 @@ class Terms:
     now: datetime
     channel: Channel = "training"
     alone: SumsAlone = NOTHING_ALONE
+    one_click: OneClick | None = None
 
     @property
     def coordinates(self) -> int:
@@ -134,6 +136,6 @@ def check_offer(manifest: RoundManifest, terms: Terms) -> None:
         raise NotEligible(f"the round would go on until {manifest.closes_at:%Y-%m-%d %H:%M}, over a week from now.")
     protection = resolve(manifest.protection)
     protection.check(terms.privacy)
-    cost = protection.price(manifest, terms.coordinates, terms.privacy, terms.alone)
+    cost = protection.price(manifest, terms.coordinates, terms.privacy, terms.alone, terms.one_click)
     if cost > terms.epsilon_left * (1 + ROUNDING):
         raise BudgetSpent(terms.channel, cost, terms.epsilon_left)

@@ -279,6 +279,7 @@ class Trainer:
             tasks=tuple(TASKS),
             trainable=models,
             shapes=self.computation.shapes(release, manifest) if known else {},
+            one_click=self.computation.one_click(release, manifest) if known else None,
             epsilon_left=self._ledger.left(channel),
             alone=self._ledger.alone(),
             now=self._clock(),

@@ -96,6 +96,7 @@ def forms() -> dict[str, list[object]]:
         "training": "on",
         "counting": ["off", "on"],
         "epsilon_per_sum_alone": "24",
+        "epsilon_per_click_alone": "8",
     }
     return {
         "POST /welcome": [{"section": ["section1", "section2"]}, {"skip": "yes"}],

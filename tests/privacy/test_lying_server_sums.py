@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from scipy.optimize import brentq
@@ -17,13 +18,20 @@ from scipy.stats import binom, norm
 
 from backend.federation.systems import SYSTEMS
 from backend.federation.systems.private_counts import PRIVATE_COUNTS_LARGE
+from device_app.errors import ProtectionTooWeak
 from device_app.privacy.prices import EPSILON_ALONE, ONE_CLICK_ALONE, RHO_ALONE, sum_prices
+from device_app.privacy.protections import resolve
+from device_app.privacy.sums_alone import NOTHING_ALONE
 from device_app.settings import PrivacySettings
+from device_app.training.tasks.counting import one_click
 from device_app.uplink.in_process import InProcess
 from device_app.wire.neighbourhood import choose_neighbourhood
+from device_app.wire.popularity import CountList
 from device_app.wire.protections import SecureSum
-from tests.doubles.lied_to import CLICKED, HONEST, LIST, LISTED, UNIT, Meets
+from device_app.wire.rounds import RoundManifest
+from tests.doubles.lied_to import CLICKED, HONEST, LIST, LISTED, NEWS, UNIT, Meets
 from tests.doubles.lying_server import LyingServer
+from tests.doubles.news import NOW
 from tests.doubles.round_rig import BackendRig
 
 SEEDS = 20
@@ -39,8 +47,8 @@ def lies(backend: BackendRig, honest: InProcess) -> Lies:
     """A lying server with the operator's own key, unless it is given another."""
 
     def make(protection: SecureSum, **changes: object) -> LyingServer:
-        given: dict[str, object] = {"key": backend.releases._key} | changes
-        return LyingServer(honest, LIST, protection, backend.clock, **given)  # type: ignore[arg-type]
+        given: dict[str, object] = {"key": backend.releases._key, "listed": LIST} | changes
+        return LyingServer(honest, protection=protection, clock=backend.clock, **given)  # type: ignore[arg-type]
 
     return make
 
@@ -128,7 +136,7 @@ def test_thin_shares_for_a_claimed_large_cohort_are_declined_until_the_reader_ra
     assert "if no other device is real, the opened sum costs epsilon 90.8" in str(outcome.why)
 
     server = lies(THIN, threshold=due.threshold, **lie)
-    willing = meets(server, epsilon_per_sum_alone=100, epsilon_per_day_alone=100)
+    willing = meets(server, epsilon_per_sum_alone=100, epsilon_per_click_alone=100, epsilon_per_day_alone=100)
     willing.step_through()
     assert server.opened is not None
     assert willing.named(server) > 0, "what the ceiling is for"
@@ -177,10 +185,67 @@ def test_the_same_attack_names_every_click_where_the_share_is_thin(lies: Lies, m
     protection = HONEST.model_copy(update={"sigma": 1})
     server = lies(protection)
     open_handed = meets(
-        server, epsilon_per_sum=1e9, epsilon_per_sum_alone=1e9, epsilon_per_day_alone=1e9, epsilon_per_day_counts=1e9
+        server,
+        epsilon_per_sum=1e9,
+        epsilon_per_sum_alone=1e9,
+        epsilon_per_click_alone=1e9,
+        epsilon_per_day_alone=1e9,
+        epsilon_per_day_counts=1e9,
     )
     open_handed.step_through()
     assert open_handed.named(server) == CLICKED
+
+
+ONE_CLICK_LIST = CountList(news=NEWS, displayed_limit=1, clicked_limit=1, displayed_unit=1e-6, window_hours=24)
+ONE_CLICK_SHARE = SecureSum(clip=1.0001, sigma=26_018, fraction_bits=16, nonnegative=True)
+"""A list of one click a device, under a share of .397 of it: the ceiling of everything is spent on that click."""
+
+
+def test_a_list_made_for_one_click_is_declined_by_the_price_of_one_click(lies: Lies, meets: Meets) -> None:
+    prices = sum_prices(ONE_CLICK_SHARE, 10, 2 * LISTED, 1e-6)
+    usual = PrivacySettings()
+    assert prices.epsilon <= min(usual.epsilon_per_sum, usual.epsilon_per_day_counts)
+    assert 23.9 < prices.alone <= usual.epsilon_per_sum_alone, "it passes the other ceilings"
+    server = lies(ONE_CLICK_SHARE, listed=ONE_CLICK_LIST)
+    victim = meets(server)
+    outcome = victim.step_through()
+    assert (outcome.state, server.stages, victim.charges()) == ("declined", [], [])
+    assert "if no other device is real, one click in the opened sum costs epsilon 23.9" in str(outcome.why)
+    assert "at most 8 is allowed" in str(outcome.why)
+
+
+def test_the_list_made_for_one_click_names_it_where_the_reader_allows_its_price(lies: Lies, meets: Meets) -> None:
+    """The attack is a real one: among 1,500 news it points at a click of the reader's, again and again."""
+    named = 0
+    for seed in range(SEEDS):
+        server = lies(ONE_CLICK_SHARE, listed=ONE_CLICK_LIST)
+        willing = meets(server, seed, epsilon_per_click_alone=24)
+        willing.step_through()
+        assert server.opened is not None
+        named += int(np.argmax(server.clicks())) in willing.clicked
+        assert willing.charges()[0][ONE_CLICK_ALONE] == pytest.approx(23.93, abs=0.01)
+    assert named >= 3, "guessing among 1,500 would have named none"
+
+
+@pytest.mark.parametrize(("displayed_limit", "clicked_limit", "unit"), [(1, 1, 1.0), (1, 2, 1e-6), (32, 1, 1e-3)])
+def test_no_list_gets_a_click_cheaper_than_its_price(
+    displayed_limit: int, clicked_limit: int, unit: float, lies: Lies, meets: Meets
+) -> None:
+    """The ceiling is of the click and not of one list: the thinnest share that a reader takes costs 8 for a click."""
+    listed = CountList(
+        news=NEWS, displayed_limit=displayed_limit, clicked_limit=clicked_limit, displayed_unit=unit, window_hours=24
+    )
+    distance = math.sqrt(2 * (1 + unit**2))
+    taken = []
+    for share in np.geomspace(0.25, 4, 9):
+        protection = SecureSum(clip=listed.norm, sigma=round(share * 2**16), fraction_bits=16, nonnegative=True)
+        server = lies(protection, listed=listed)
+        victim = meets(server, epsilon_per_day_counts=100, epsilon_per_sum=100, epsilon_per_sum_alone=100)
+        victim.step_through()
+        if server.opened is not None:
+            taken.append(gaussian_epsilon(distance, share))
+    assert taken, "broad shares are taken"
+    assert max(taken) <= 8
 
 
 def test_a_day_of_invented_company_ends_at_the_ceiling_of_the_day(lies: Lies, meets: Meets) -> None:
@@ -209,6 +274,33 @@ SHIPPED = [
     ("private_counts_large", 2 * 8_192, 90.8, 18.84),
     ("codebook", 16 * 257, 115.1, 23.0),
 ]
+
+
+def accepted(system: str, coordinates: int) -> bool:
+    """Whether a device as it comes takes an offer of this system, as far as prices go."""
+    spec = SYSTEMS[system]
+    assert isinstance(spec.protection, SecureSum)
+    offer = RoundManifest(
+        round="round-1",
+        release="r1",
+        system=system,
+        task=spec.task,
+        shapes={"g": (coordinates,)},
+        protection=spec.protection,
+        closes_at=NOW,
+        terms=spec.protection.terms("round-1", cohort=60, cohort_minimum=10, coordinates=coordinates),
+    )
+    click = one_click(LIST) if spec.task == "count" else None
+    try:
+        resolve(spec.protection).price(offer, coordinates, PrivacySettings(), NOTHING_ALONE, click)
+    except ProtectionTooWeak:
+        return False
+    return True
+
+
+def test_of_the_shipped_sums_these_pass_all_ceilings_in_the_settings_that_a_device_comes_with() -> None:
+    passing = {system for system, coordinates, _, _ in SHIPPED if accepted(system, coordinates)}
+    assert passing == {"private_counts", "small_ranker_secure", "release_gate", "finding"}
 
 
 @pytest.mark.parametrize(("system", "coordinates", "alone", "among_ten"), SHIPPED)

@@ -12,6 +12,7 @@ from device_app.errors import ProtectionTooWeak
 from device_app.privacy.budget import Ledger
 from device_app.privacy.clipping import Clipped, clip_elementwise
 from device_app.privacy.noise import NoiseSource, laplace
+from device_app.privacy.prices import OneClick
 from device_app.privacy.protections.protection import ROUNDING, ComputedUpdate
 from device_app.privacy.sealed import SAFETENSORS, Charge, Sealed, close, digest
 from device_app.privacy.secagg import Contribution
@@ -96,7 +97,14 @@ class LocalLaplaceProtection:
                 f"{privacy.weakest_scale_to_clip:g} is asked for."
             )
 
-    def price(self, manifest: RoundManifest, coordinates: int, privacy: PrivacySettings, alone: SumsAlone) -> float:
+    def price(
+        self,
+        manifest: RoundManifest,
+        coordinates: int,
+        privacy: PrivacySettings,
+        alone: SumsAlone,
+        one_click: OneClick | None,
+    ) -> float:
         """The pure epsilon of one upload."""
         return self.protection.epsilon_per_upload(coordinates)
 

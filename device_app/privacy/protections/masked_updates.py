@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 from device_app.errors import ProtectionTooWeak
 from device_app.privacy.budget import Ledger
 from device_app.privacy.noise import NoiseSource
-from device_app.privacy.prices import sum_prices
+from device_app.privacy.prices import OneClick, SumPrices, sum_prices
 from device_app.privacy.protections.protection import ROUNDING, ComputedUpdate
 from device_app.privacy.sealed import Sealed
 from device_app.privacy.sums_alone import SumsAlone
@@ -34,7 +34,14 @@ class MaskedProtection(Generic[Masked]):
         if privacy.secure_sum == "noisy" and not self.protection.sigma:
             raise ProtectionTooWeak("the sum has no noise in it, and its reader takes part in noisy ones only.")
 
-    def price(self, manifest: RoundManifest, coordinates: int, privacy: PrivacySettings, alone: SumsAlone) -> float:
+    def price(
+        self,
+        manifest: RoundManifest,
+        coordinates: int,
+        privacy: PrivacySettings,
+        alone: SumsAlone,
+        one_click: OneClick | None,
+    ) -> float:
         """What the sum costs at worst; 0 for an exact one, which no epsilon bounds.
 
         The sum's terms must be those that follow from the protection, which is what the price is figured from. Raises
@@ -43,23 +50,19 @@ class MaskedProtection(Generic[Masked]):
         self._check_terms(manifest, coordinates, privacy)
         if not self.protection.sigma:
             return 0.0
-        delta = privacy.delta_per_sum
-        prices = sum_prices(self.protection, terms_of(manifest).cohort_minimum, coordinates, delta)
+        terms, delta = terms_of(manifest), privacy.delta_per_sum
+        steps = None if one_click is None else one_click.steps(terms.fixed_point().step)
+        prices = sum_prices(self.protection, terms.cohort_minimum, coordinates, delta, one_click_steps=steps)
         if not prices.possible:
             raise ProtectionTooWeak(
                 f"the noise in its sum comes to epsilon {prices.epsilon:g} at delta {delta:g}, and to {prices.alone:g} "
                 "if no other device is real; a sum with noise costs more than 0 and less than infinity."
             )
-        if prices.epsilon > privacy.epsilon_per_sum * (1 + ROUNDING):
-            raise ProtectionTooWeak(
-                f"the opened sum costs epsilon {prices.epsilon:.3g} at delta {delta:g}; at most "
-                f"{privacy.epsilon_per_sum:g} is allowed."
-            )
-        if prices.alone > privacy.epsilon_per_sum_alone * (1 + ROUNDING):
-            raise ProtectionTooWeak(
-                f"if no other device is real, the opened sum costs epsilon {prices.alone:.3g} at delta {delta:g}; at "
-                f"most {privacy.epsilon_per_sum_alone:g} is allowed."
-            )
+        for what, price, ceiling in _ceilings(prices, privacy, one_click):
+            if price > ceiling * (1 + ROUNDING):
+                raise ProtectionTooWeak(
+                    f"{what} costs epsilon {price:.3g} at delta {delta:g}; at most {ceiling:g} is allowed."
+                )
         alone.check(prices.rho_alone, privacy)
         return prices.epsilon
 
@@ -87,6 +90,21 @@ class MaskedProtection(Generic[Masked]):
             raise ProtectionTooWeak(f"{impossible}.") from impossible
         if given != due:
             raise ProtectionTooWeak("the terms of its sum do not follow from its protection.")
+
+
+def _ceilings(
+    prices: SumPrices, privacy: PrivacySettings, one_click: OneClick | None
+) -> list[tuple[str, float, float]]:
+    """What is priced, in words, its price, and the most that the reader allows for it.
+
+    A click of which nothing is proved may weigh as much as all, and is held to the ceiling of all.
+    """
+    click = privacy.epsilon_per_sum_alone if one_click is None else privacy.epsilon_per_click_alone
+    return [
+        ("the opened sum", prices.epsilon, privacy.epsilon_per_sum),
+        ("if no other device is real, the opened sum", prices.alone, privacy.epsilon_per_sum_alone),
+        ("if no other device is real, one click in the opened sum", prices.one_click_alone, click),
+    ]
 
 
 def terms_of(manifest: RoundManifest) -> SumTerms:

@@ -49,9 +49,17 @@ class DeviceProtection(Protocol):
         """Raises ProtectionTooWeak for a protection below what the reader accepts."""
         ...
 
-    def price(self, manifest: RoundManifest, coordinates: int, privacy: PrivacySettings, alone: SumsAlone) -> float:
+    def price(
+        self,
+        manifest: RoundManifest,
+        coordinates: int,
+        privacy: PrivacySettings,
+        alone: SumsAlone,
+        one_click: OneClick | None,
+    ) -> float:
         """The epsilon that an update of so many numbers would cost; alone: what noisy sums have cost if nobody else in
-        them was real. Raises ProtectionTooWeak or BudgetSpent for terms that the reader doesn't accept."""
+        them was real; one_click: how far one click moves it. Raises ProtectionTooWeak or BudgetSpent for terms that the
+        reader doesn't accept."""
         ...
 
     def seal(

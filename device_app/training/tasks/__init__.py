@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from device_app.training.tasks.counting import count_task
+from device_app.training.tasks.counting import count_task, one_click_of
 from device_app.training.tasks.evaluate import evaluate_task
 from device_app.training.tasks.full_gradient import full_gradient_task
 from device_app.training.tasks.group_gradient import group_gradient_task
@@ -20,7 +20,7 @@ TASKS: dict[str, TaskKind] = {
     "full_gradient": TaskKind(full_gradient_task, role="ranker", graph="gradient"),
     "multi_view": MULTI_VIEW,
     "mark_news": TaskKind(mark_news_task),
-    "count": TaskKind(count_task, needs_samples=False, channel="counts"),
+    "count": TaskKind(count_task, needs_samples=False, channel="counts", one_click=one_click_of),
     "group_gradient": TaskKind(group_gradient_task, role="ranker", graph="gradient"),
     "nearest_group": TaskKind(nearest_group_task, role="ranker", graph="score"),
     "nearest_prototype": TaskKind(nearest_prototype_task),

@@ -50,8 +50,7 @@ class CountTask:
             displayed=int(np.count_nonzero(tensors[DISPLAYED])),
             clicked=int(np.count_nonzero(tensors[CLICKED])),
         )
-        near = one_click(self.listed)
-        return Update(tensors, loss=0.0, samples=1, one_click=near, paid=lambda: self.take(taken))
+        return Update(tensors, loss=0.0, samples=1, paid=lambda: self.take(taken))
 
 
 def one_click(listed: CountList) -> OneClick:
@@ -66,14 +65,23 @@ def one_click(listed: CountList) -> OneClick:
     return OneClick(distance, listed.displayed_limit + listed.clicked_limit + 2)
 
 
-def count_task(given: TaskInputs) -> CountTask:
-    """From the round's list. Raises NotEligible for a list that is none."""
+def one_click_of(given: TaskInputs) -> OneClick:
+    """As `one_click`, of the round's list. Raises NotEligible for a list that is none."""
+    return one_click(_listed(given))
+
+
+def _listed(given: TaskInputs) -> CountList:
     try:
-        listed = CountList.model_validate_json(given.materials(MATERIAL))
+        return CountList.model_validate_json(given.materials(MATERIAL))
     except ValidationError as broken:
         first = broken.errors(include_url=False, include_input=False)[0]
         where = ".".join(str(part) for part in first["loc"])
         raise NotEligible(f"its list of news is malformed: {where}: {first['msg']}") from broken
+
+
+def count_task(given: TaskInputs) -> CountTask:
+    """From the round's list. Raises NotEligible for a list that is none."""
+    listed = _listed(given)
     window = given.reading.uncounted(given.now, timedelta(hours=listed.window_hours))
     return CountTask(listed, window, given.manifest.round, given.reading.take_count)
 

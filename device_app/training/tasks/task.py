@@ -27,15 +27,13 @@ class Update:
     """What a reader's data come to, in clear: it has to be clipped and made noisy or masked before it may leave.
 
     tensors are named `g.<parameter>` where they are gradients; loss is the mean loss before the step, 0 where there is
-    none; samples counts what went in. one_click: how far a single click exchanged for another moves the tensors; None
-    where that is as far as exchanging everything, as in a gradient that is clipped as a whole. paid, if given, is
-    called in the transaction that pays for the update: it writes down what must not be given a second time.
+    none; samples counts what went in. paid, if given, is called in the transaction that pays for the update: it writes
+    down what must not be given a second time.
     """
 
     tensors: Mapping[str, NDArray[np.float32]]
     loss: float
     samples: int
-    one_click: OneClick | None = None
     paid: Callable[[], None] | None = None
 
 
@@ -79,6 +77,11 @@ class LocalTask(Protocol):
         ...
 
 
+def as_far_as_everything(given: TaskInputs) -> OneClick | None:
+    """Of a task that can't say how far one click moves its update: one that is clipped as a whole."""
+    return None
+
+
 @dataclass(frozen=True)
 class TaskKind:
     """A task as this program knows it.
@@ -90,6 +93,8 @@ class TaskKind:
         needs_samples: whether a device takes part only if it has clicks to make samples of.
         channel: of the ledger, which pays; the reader switches each on by itself.
         held_out: whether its samples are those that gradients leave out.
+        one_click: how far a single click exchanged for another moves the update; None where that is as far as
+            exchanging everything. It is asked before the round is joined, too, and raises as `make`.
     """
 
     make: Callable[[TaskInputs], LocalTask]
@@ -98,6 +103,7 @@ class TaskKind:
     needs_samples: bool = True
     channel: Literal["training", "counts"] = "training"
     held_out: bool = False
+    one_click: Callable[[TaskInputs], OneClick | None] = as_far_as_everything
 
 
 def gradient_shapes(params: Params) -> Shapes:

@@ -147,3 +147,14 @@ def test_a_table_is_renamed_at_every_depth(table: dict[str, object], renamed: di
     before = repr(table)
     assert renamed_table(table, "backend", {("old",): "new", ("part", "deep"): "deeper"}) == renamed
     assert repr(table) == before
+
+
+def test_a_file_of_before_a_limit_was_made_opens_and_gets_it_by_its_default(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "ownfeed.toml").write_text("[device.privacy]\nepsilon_per_sum_alone = 100\nsmallest_sum = 20\n")
+    monkeypatch.chdir(tmp_path)
+    privacy = DeviceSettings(data_dir=tmp_path).privacy
+    assert (privacy.epsilon_per_sum_alone, privacy.smallest_sum, privacy.epsilon_per_click_alone) == (100, 20, 8)
+    kept = {"epsilon_per_sum_alone": 100.0, "training": True}
+    assert with_overrides(PrivacySettings(), kept).epsilon_per_click_alone == 8, "what a reader chose on the page"

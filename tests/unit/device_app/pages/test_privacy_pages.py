@@ -64,14 +64,17 @@ def test_the_privacy_page_says_what_each_count_took_and_cost_and_lets_counts_be_
     assert "A newsroom that invents them all learns yours under its own share of noise alone" in text
     assert "come to 21.1 epsilon today, of 48 at most, and to 33.2 in all, at a delta of 1e-06" in text
     assert '<th scope="row">Counts</th><td class="num">3.62</td>' in text
+    assert 'name="epsilon_per_click_alone" value="8"' in text
     assert "Nothing of you is in any count yet" in Reader("empty").get("/privacy")
     form = {
         "mode": "code", "epsilon_per_day_reports": "8", "epsilon_per_day_training": "0", "clicks_per_report": "20",
     }  # fmt: skip
     reader.post("/privacy/switches", **form)
     assert reader.device.settings.counting, "a form without the box changes nothing"
-    reader.post("/privacy/switches", **form | {"epsilon_per_sum_alone": "100", "epsilon_lifetime_alone": "200"})
-    assert (reader.device.settings.epsilon_per_sum_alone, reader.device.settings.epsilon_lifetime_alone) == (100, 200)
+    ceilings = {"epsilon_per_sum_alone": "100", "epsilon_per_click_alone": "30", "epsilon_lifetime_alone": "200"}
+    reader.post("/privacy/switches", **form | ceilings)
+    kept = reader.device.settings
+    assert (kept.epsilon_per_sum_alone, kept.epsilon_per_click_alone, kept.epsilon_lifetime_alone) == (100, 30, 200)
     reader.post("/privacy/switches", **form | {"counting": "off", "epsilon_per_day_counts": "3"})
     assert (reader.device.settings.counting, reader.device.settings.epsilon_per_day_counts) == (False, 3)
     assert "this device adds to none" in reader.get("/privacy")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from sqlalchemy import Engine, select
@@ -27,12 +28,12 @@ class Score:
     taken_back: bool
 
 
-def scores(engine: Engine, limit: int = KEPT) -> list[Score]:
-    """The last verdicts, oldest first."""
+def scores(engine: Engine, gates: Collection[str], limit: int = KEPT) -> list[Score]:
+    """The last verdicts of the systems that are gates, oldest first."""
     with reading_session(engine) as session:
         rows = session.execute(
             select(RoundRow.number, RoundRow.facts)
-            .where(RoundRow.state == "applied", RoundRow.facts.is_not(None), RoundRow.system == "release_gate")
+            .where(RoundRow.state == "applied", RoundRow.facts.is_not(None), RoundRow.system.in_(gates))
             .order_by(RoundRow.number.desc())
             .limit(limit)
         ).all()

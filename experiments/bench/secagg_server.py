@@ -18,7 +18,7 @@ from backend.app import create_app
 from backend.composition import Services, build_services
 from backend.federation.rounds.aggregate import Aggregate
 from backend.federation.rounds.coordinator import Coordinator
-from backend.federation.strategies.strategy import Plan, RoundContext, RoundResult
+from backend.federation.strategies.strategy import FederatedSystem, Plan, RoundContext, RoundResult
 from backend.federation.systems.system import SystemSpec
 from backend.releases.store import ReleaseDraft, ReleaseStore
 from backend.settings import BackendSettings, load_settings
@@ -37,12 +37,12 @@ class KeepDigest:
     def __init__(self, coordinates: int) -> None:
         self._coordinates = coordinates
 
-    def plan(self, spec: SystemSpec, context: RoundContext) -> Plan:
+    def plan(self, system: FederatedSystem, context: RoundContext) -> Plan:
         """One tensor."""
         return Plan({"x": (self._coordinates,)})
 
     def conclude(
-        self, spec: SystemSpec, total: Aggregate, context: RoundContext, manifest: RoundManifest
+        self, system: FederatedSystem, total: Aggregate, context: RoundContext, manifest: RoundManifest
     ) -> RoundResult:
         """Publishes nothing."""
         return RoundResult(facts={"sum": sha256(total.sums()["x"].data).hexdigest()})

@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 
 from backend.federation.rounds.aggregate import Aggregate, gradient_shapes
-from backend.federation.strategies.strategy import Plan, RoundContext, RoundResult, Strategy
+from backend.federation.strategies.strategy import FederatedSystem, Plan, RoundContext, RoundResult, Strategy
 from backend.federation.systems import SYSTEMS
-from backend.federation.systems.system import SystemSpec
 from device_app.wire.rounds import RoundManifest
 from tests.doubles.plain_rounds import Rig, sent
 from tests.doubles.small_release import WEIGHTS, migrated_engine, small_store
@@ -28,18 +27,18 @@ class ToyStrategy:
 
     share: float
 
-    def plan(self, spec: SystemSpec, context: RoundContext) -> Plan:
-        assert spec.model is not None
-        return Plan(gradient_shapes(context.releases.weights(context.release, spec.model)))
+    def plan(self, system: FederatedSystem, context: RoundContext) -> Plan:
+        assert system.model is not None
+        return Plan(gradient_shapes(context.releases.weights(context.release, system.model)))
 
     def conclude(
-        self, spec: SystemSpec, total: Aggregate, context: RoundContext, manifest: RoundManifest
+        self, system: FederatedSystem, total: Aggregate, context: RoundContext, manifest: RoundManifest
     ) -> RoundResult:
-        assert spec.model is not None
+        assert system.model is not None
         mean = total.mean()
-        weights = context.releases.weights(context.release, spec.model)
+        weights = context.releases.weights(context.release, system.model)
         moved = {name: (value - self.share * mean[f"g.{name}"]).astype(np.float32) for name, value in weights.items()}
-        return RoundResult(weights={spec.model: moved}, facts={"toy": self.share})
+        return RoundResult(weights={system.model: moved}, facts={"toy": self.share})
 
 
 def test_a_toy_strategy_of_the_registry_alone_is_planned_summed_and_published(

@@ -175,7 +175,7 @@ class Coordinator:
 
     def scores(self) -> list[Score]:
         """What the release gate has found, oldest first."""
-        return scores(self._engine)
+        return scores(self._engine, {spec.gate.system for spec in self._systems.values() if spec.gate is not None})
 
     def cancel(self, round_id: RoundId, reason: str = "cancelled by the operator") -> RoundStatus:
         """End a round; its updates are thrown away. Raises UnknownRound, or IllegalTransition if it has ended."""

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Final
 
 import numpy as np
 from sqlalchemy.orm import Session
@@ -25,13 +23,6 @@ from device_app.wire.ids import ReleaseId, release_number
 from device_app.wire.releases import ReleaseManifest
 from device_app.wire.rounds import RoundManifest
 
-GATE: Final = "release_gate"
-"""The system that scores releases."""
-GATE_COHORT_LIMIT: Final = 1_000
-"""Votes that its sum has room for."""
-GATE_SEC: Final = 90.0
-"""The shortest time for its votes, since devices have to take the new release before they can score it."""
-
 
 def finalize(
     gather: Callable[[], AggregatedUpdates], spec: SystemSpec, loader: RoundContextLoader, row: RoundRow
@@ -50,7 +41,7 @@ def finalize(
     with watch.stage("step"):
         result = spec.strategy.conclude(spec, aggregated.total, context, manifest)
     facts = {**aggregated.facts, **result.facts}
-    follow_up = result.next or _gate(result, context)
+    follow_up = result.next or _gate(spec, result, context)
     finished_at = loader.clock()
 
     def mark_applied(session: Session, published: ReleaseManifest | None) -> None:
@@ -128,15 +119,18 @@ def end_unfinished(
         mark(session, None)
 
 
-def _gate(result: RoundResult, context: RoundContext) -> RoundRequest | None:
-    """While the gate is on, new weights of a ranker are scored by a cohort like the one that made them."""
+def _gate(spec: SystemSpec, result: RoundResult, context: RoundContext) -> RoundRequest | None:
+    """The order of the round that scores a ranker's new weights, while the gate is on. Raises ReleaseNotPublished for a
+    system that names none."""
     models = context.release.models
     if not context.held_out or not any(models[name].role == "ranker" for name in result.weights or {}):
         return None
-    cohort = min(context.order.cohort, GATE_COHORT_LIMIT)
-    minimum = min(max(2, context.order.cohort_minimum), cohort)
-    seconds = max(context.order.seconds, GATE_SEC)
-    return replace(context.order, system=GATE, cohort=cohort, cohort_minimum=minimum, seconds=seconds)
+    if spec.gate is None:
+        raise ReleaseNotPublished(
+            f"System {spec.name!r} names no gate, and while the release gate is on no ranker changes unscored.",
+            field="system",
+        )
+    return spec.gate.after(context.order)
 
 
 def _change(result: RoundResult, context: RoundContext) -> float:

@@ -7,7 +7,6 @@ group's row: inside a secure sum the server learns the groups' sums and how many
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,15 +19,12 @@ from backend.federation.grouping.clusters import lloyd_step
 from backend.federation.grouping.models import Model, Models
 from backend.federation.protections.secure_sum import secure_sum_of
 from backend.federation.rounds.aggregate import Aggregate
-from backend.federation.strategies.strategy import Plan, RoundContext, RoundResult
+from backend.federation.strategies.strategy import FederatedSystem, Plan, RoundContext, RoundResult
 from backend.releases.groups import put_centroids, put_weights, read_centroids
 from backend.releases.store import ReleaseDraft
 from device_app.wire.protections import SecureSum
 from device_app.wire.releases import Groups
 from device_app.wire.rounds import RoundManifest
-
-if TYPE_CHECKING:
-    from backend.federation.systems.system import SystemSpec
 
 VECTORS, MOVES = "vectors", "moves"
 SHARE = 0.5
@@ -43,17 +39,17 @@ class Clustering:
     that nobody chose gets the global model and keeps its centroid.
     """
 
-    def plan(self, spec: SystemSpec, context: RoundContext) -> Plan:
+    def plan(self, system: FederatedSystem, context: RoundContext) -> Plan:
         """Each group's sum of vectors [K, D], and the moves [K, K]. Raises RoundImpossible without groups."""
-        size = groups_of(spec, context).size
+        size = groups_of(system, context).size
         return Plan({VECTORS: (size, context.release.dimensions), MOVES: (size, size)})
 
     def conclude(
-        self, spec: SystemSpec, total: Aggregate, context: RoundContext, manifest: RoundManifest
+        self, system: FederatedSystem, total: Aggregate, context: RoundContext, manifest: RoundManifest
     ) -> RoundResult:
         """New groups in the release; the global weights stay."""
-        protection, model, store = secure_sum_of(manifest.protection), str(spec.model), context.releases
-        groups = groups_of(spec, context)
+        protection, model, store = secure_sum_of(manifest.protection), str(system.model), context.releases
+        groups = groups_of(system, context)
         entry = context.release.models[model]
         assert entry.weights is not None
         moves = moved(total, protection)
@@ -111,9 +107,9 @@ def moves_since(context: RoundContext, system: str, clustering: str) -> list[NDA
         return [np.array((row.facts or {})[MOVES], dtype=np.float64) for row in later]
 
 
-def groups_of(spec: SystemSpec, context: RoundContext) -> Groups:
+def groups_of(system: FederatedSystem, context: RoundContext) -> Groups:
     """The groups of the system's model. Raises RoundImpossible if it has none."""
-    groups = context.release.models[str(spec.model)].groups
+    groups = context.release.models[str(system.model)].groups
     if groups is None:
-        raise RoundImpossible(f"Model {spec.model!r} has no groups.", field="system")
+        raise RoundImpossible(f"Model {system.model!r} has no groups.", field="system")
     return groups

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,15 +17,12 @@ from backend.federation.errors import RoundImpossible
 from backend.federation.protections import resolve
 from backend.federation.rounds.aggregate import Aggregate
 from backend.federation.rounds.records import round_number
-from backend.federation.strategies.strategy import Plan, RoundContext, RoundResult
+from backend.federation.strategies.strategy import FederatedSystem, Plan, RoundContext, RoundResult
 from backend.popularity.reliability import RELIABILITY_WANTED, devices_needed, known_usage, reliability
 from backend.popularity.store import OpenedCount, write_count
 from device_app.wire.popularity import CLICKED, COUNTED_NEWS_LIMIT, DISPLAYED, MATERIAL, CountList
 from device_app.wire.protections import Protection
 from device_app.wire.rounds import RoundManifest
-
-if TYPE_CHECKING:
-    from backend.federation.systems.system import SystemSpec
 
 KEPT = timedelta(days=14)
 """Rows of counts older than this go."""
@@ -62,7 +58,7 @@ class Counting:
             window_hours=self.window_hours,
         )
 
-    def plan(self, spec: SystemSpec, context: RoundContext) -> Plan:
+    def plan(self, system: FederatedSystem, context: RoundContext) -> Plan:
         """Two numbers a piece of news. Raises RoundImpossible for an empty pool."""
         news = newest_news(context.engine, self.news_limit)
         if not news:
@@ -71,7 +67,7 @@ class Counting:
         shapes = {DISPLAYED: (len(news),), CLICKED: (len(news),)}
         return Plan(shapes, {MATERIAL: context.releases.add_blob(content)})
 
-    def why_not(self, spec: SystemSpec, engine: Engine, devices: int) -> str | None:
+    def why_not(self, system: FederatedSystem, engine: Engine, devices: int) -> str | None:
         """Why a count by so many devices would tell nothing, in a sentence, or None.
 
         What is opened through a day adds up, and a device's budget pays for about one count a day, so a count is judged
@@ -80,7 +76,7 @@ class Counting:
         news = len(newest_news(engine, self.news_limit))
         if not news:
             return None  # `plan` says so
-        usage, noise = known_usage(engine, news), resolve(spec.protection).noise_variance(1)
+        usage, noise = known_usage(engine, news), resolve(system.protection).noise_variance(1)
         expected = reliability(devices, usage, noise)
         if expected >= RELIABILITY_WANTED:
             return None
@@ -91,7 +87,7 @@ class Counting:
         )
 
     def conclude(
-        self, spec: SystemSpec, total: Aggregate, context: RoundContext, manifest: RoundManifest
+        self, system: FederatedSystem, total: Aggregate, context: RoundContext, manifest: RoundManifest
     ) -> RoundResult:
         """Rows of what was opened, negative numbers too, with the variance of the noise in them."""
         listed = CountList.model_validate_json(context.releases.read_blob(manifest.materials[MATERIAL].sha256))

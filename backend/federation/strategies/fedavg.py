@@ -12,38 +12,34 @@ deviation is sqrt(n sum p_u^2) times as large. Weights belong into a secure sum,
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from backend.federation.optimizers import Optimizer, Weights
 from backend.federation.rounds.aggregate import PREFIX, Aggregate, gradient_shapes
-from backend.federation.strategies.strategy import Plan, RoundContext, RoundResult
+from backend.federation.strategies.strategy import FederatedSystem, Plan, RoundContext, RoundResult
 from device_app.wire.rounds import RoundManifest
-
-if TYPE_CHECKING:
-    from backend.federation.systems.system import SystemSpec
 
 
 @dataclass(frozen=True)
 class FedAvg:
     """The mean of the updates is the gradient."""
 
-    def plan(self, spec: SystemSpec, context: RoundContext) -> Plan:
+    def plan(self, system: FederatedSystem, context: RoundContext) -> Plan:
         """A gradient for every shared parameter of the system's model."""
-        assert spec.model is not None
-        return Plan(gradient_shapes(context.releases.weights(context.release, spec.model)))
+        assert system.model is not None
+        return Plan(gradient_shapes(context.releases.weights(context.release, system.model)))
 
     def conclude(
-        self, spec: SystemSpec, total: Aggregate, context: RoundContext, manifest: RoundManifest
+        self, system: FederatedSystem, total: Aggregate, context: RoundContext, manifest: RoundManifest
     ) -> RoundResult:
         """The model's new weights, and the optimizer's memory."""
-        assert spec.model is not None
-        assert spec.optimizer is not None
-        weights = context.releases.weights(context.release, spec.model)
-        stepped, memory = spec.optimizer.advance(weights, self.gradient(total), context.memory)
-        return RoundResult(weights={spec.model: stepped}, memory=memory)
+        assert system.model is not None
+        assert system.optimizer is not None
+        weights = context.releases.weights(context.release, system.model)
+        stepped, memory = system.optimizer.advance(weights, self.gradient(total), context.memory)
+        return RoundResult(weights={system.model: stepped}, memory=memory)
 
     def gradient(self, total: Aggregate) -> dict[str, NDArray[np.float64]]:
         """By parameter name."""

@@ -7,7 +7,7 @@ what each group's devices sum up to and how many they are, and no device's group
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,15 +19,12 @@ from backend.federation.optimizers import Memory, MemoryOptimizer
 from backend.federation.protections.secure_sum import secure_sum_of
 from backend.federation.rounds.aggregate import PREFIX, Aggregate, within_ball
 from backend.federation.strategies.clustering import groups_of, moves_since
-from backend.federation.strategies.strategy import Plan, RoundContext, RoundResult
+from backend.federation.strategies.strategy import FederatedSystem, Plan, RoundContext, RoundResult
 from backend.releases.groups import put_weights
 from backend.releases.store import ReleaseDraft
 from device_app.wire.protections import SecureSum
 from device_app.wire.releases import Groups
 from device_app.wire.rounds import RoundManifest
-
-if TYPE_CHECKING:
-    from backend.federation.systems.system import SystemSpec
 
 MEMBERS = "members"
 MEMBER_SHARE = 0.5
@@ -56,22 +53,22 @@ class Grouped:
     recluster_every: int
     clustering: str
 
-    def plan(self, spec: SystemSpec, context: RoundContext) -> Plan:
+    def plan(self, system: FederatedSystem, context: RoundContext) -> Plan:
         """A block a group for every parameter, and a count a group. Raises RoundImpossible without groups."""
-        groups = groups_of(spec, context)
-        weights = context.releases.weights(context.release, str(spec.model))
+        groups = groups_of(system, context)
+        weights = context.releases.weights(context.release, str(system.model))
         shapes: dict[str, tuple[int, ...]] = {
             PREFIX + name: (groups.size, *value.shape) for name, value in weights.items()
         }
         return Plan({**shapes, MEMBERS: (groups.size,)})
 
     def conclude(
-        self, spec: SystemSpec, total: Aggregate, context: RoundContext, manifest: RoundManifest
+        self, system: FederatedSystem, total: Aggregate, context: RoundContext, manifest: RoundManifest
     ) -> RoundResult:
         """The global model a step on, and the groups' models of the next round in the release."""
-        protection, optimizer, model = secure_sum_of(manifest.protection), spec.optimizer, str(spec.model)
+        protection, optimizer, model = secure_sum_of(manifest.protection), system.optimizer, str(system.model)
         assert optimizer is not None
-        models = self._models(spec, context, groups_of(spec, context))
+        models = self._models(system, context, groups_of(system, context))
         ready, members = self.advance(models, total, protection, optimizer)
         rounds = ready.shared.memory.steps
         published = put_weights(
@@ -117,12 +114,12 @@ class Grouped:
         shares = self.personalisation.shares(stepped.shared.memory.steps + 1, self.layers)
         return stepped.interpolated(self.layers, shares), members
 
-    def _models(self, spec: SystemSpec, context: RoundContext, groups: Groups) -> Models:
+    def _models(self, system: FederatedSystem, context: RoundContext, groups: Groups) -> Models:
         """Weights of the release with the memory of the last round, which went where its readers went since."""
-        shared = context.releases.weights(context.release, str(spec.model))
+        shared = context.releases.weights(context.release, str(system.model))
         blocks = context.releases.read_weights(groups.weights)
         kept = divided(context.memory, groups.size)
-        for moves in moves_since(context, spec.name, self.clustering):
+        for moves in moves_since(context, system.name, self.clustering):
             kept = Models(kept.shared, kept.groups).reinitialised(moves)
         return Models(
             Model(shared, kept.shared.memory),

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,16 +18,13 @@ from backend.federation.grouping.drift import Drift
 from backend.federation.optimizers import Memory
 from backend.federation.protections.secure_sum import secure_sum_of
 from backend.federation.rounds.aggregate import Aggregate
-from backend.federation.strategies.strategy import Plan, RoundContext, RoundResult
+from backend.federation.strategies.strategy import FederatedSystem, Plan, RoundContext, RoundResult
 from backend.releases.alignment import ProcrustesAlignment
 from backend.releases.store import ReleaseDraft
 from device_app.wire.contributions import MEMBERS, PROTOTYPES, SUMS, VECTOR_SHARE, member_share
 from device_app.wire.releases import Codebook, ReleaseManifest
 from device_app.wire.rounds import RoundManifest
 from device_app.wire.tensors import TensorSpec, pack, unpack
-
-if TYPE_CHECKING:
-    from backend.federation.systems.system import SystemSpec
 
 NOISE_KEPT = 3.0
 """Standard deviations of noise that a count of members may lie beyond what devices can give."""
@@ -58,17 +54,17 @@ class LearnedCodebook:
     apart: float = 0.0
     axes: int | None = None
 
-    def plan(self, spec: SystemSpec, context: RoundContext) -> Plan:
+    def plan(self, system: FederatedSystem, context: RoundContext) -> Plan:
         """Asks every device which of the draft's prototypes it is nearest to, under masks. Raises RoundImpossible."""
         draft = self._draft(context)
         blob = context.releases.add_blob(pack({PROTOTYPES: draft.prototypes}))
         return Plan({SUMS: draft.means.shape, MEMBERS: (self.size,)}, {PROTOTYPES: blob})
 
     def conclude(
-        self, spec: SystemSpec, total: Aggregate, context: RoundContext, manifest: RoundManifest
+        self, system: FederatedSystem, total: Aggregate, context: RoundContext, manifest: RoundManifest
     ) -> RoundResult:
         """The draft after this cohort, and every so often the release's codebook."""
-        protection = secure_sum_of(spec.protection)
+        protection = secure_sum_of(system.protection)
         opened, before = total.sums(), self._draft(context)
         vector, member = VECTOR_SHARE * protection.clip, member_share() * protection.clip
         step = protection.sigma / 2.0**protection.fraction_bits

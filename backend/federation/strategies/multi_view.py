@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from backend.federation.strategies.fedavg import FedAvg
-from backend.federation.strategies.strategy import Plan, RoundContext
-
-if TYPE_CHECKING:
-    from backend.federation.systems.system import SystemSpec
+from backend.federation.strategies.strategy import FederatedSystem, Plan, RoundContext
 
 
 @dataclass(frozen=True)
@@ -32,9 +29,9 @@ class MultiView(FedAvg):
     sigma: float = 1.0
     tower_rate: float = 0.2
 
-    def plan(self, spec: SystemSpec, context: RoundContext) -> Plan:
+    def plan(self, system: FederatedSystem, context: RoundContext) -> Plan:
         """FedAvg's, and the material `views`."""
-        return replace(super().plan(spec, context), materials={"views": context.releases.add_blob(self.terms())})
+        return replace(super().plan(system, context), materials={"views": context.releases.add_blob(self.terms())})
 
     def terms(self) -> bytes:
         """The material: what the views of every device keep to, as JSON."""

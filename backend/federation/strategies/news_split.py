@@ -12,7 +12,7 @@ import shutil
 import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,16 +28,13 @@ from backend.federation.split.costs import SplitCost
 from backend.federation.split.process import Stepped, step_aside
 from backend.federation.strategies.learned_codebook import turned_memory
 from backend.federation.strategies.news_union import LISTED, ids_blob, opened_ids, read_ids
-from backend.federation.strategies.strategy import Plan, RoundContext, RoundResult
+from backend.federation.strategies.strategy import FederatedSystem, Plan, RoundContext, RoundResult
 from backend.news.pool import NewsPool, write_vectors
 from backend.releases.alignment import ProcrustesAlignment, aligned
 from backend.releases.store import ReleaseDraft
 from device_app.wire.releases import ReleaseManifest
 from device_app.wire.rounds import RoundManifest
 from device_app.wire.tensors import pack
-
-if TYPE_CHECKING:
-    from backend.federation.systems.system import SystemSpec
 
 VECTORS = "vectors"
 """The material with the opened news' vectors: safetensors, float32 [n, D], in the order of the list."""
@@ -69,18 +66,18 @@ class NewsSplit:
     layers: int = 0
     threads: int = 1
 
-    def plan(self, spec: SystemSpec, context: RoundContext) -> Plan:
+    def plan(self, system: FederatedSystem, context: RoundContext) -> Plan:
         """Gradients of the user model's parameters and of the opened news' vectors, which are materials.
 
         Raises RoundImpossible if the round follows no union, or nothing of it is in the pool any more.
         """
-        assert spec.model is not None
+        assert system.model is not None
         vectors = dict(zip(*NewsPool(context.engine).vectors(context.release.encoder), strict=True))
         ids = [news_id for news_id in opened_ids(context) if news_id in vectors]
         if not ids:
             raise RoundImpossible("None of the opened news is in the pool any more.", field="system")
         table = np.stack([vectors[news_id] for news_id in ids])
-        gradients = gradient_shapes(context.releases.weights(context.release, spec.model))
+        gradients = gradient_shapes(context.releases.weights(context.release, system.model))
         return Plan(
             {**gradients, NEWS_GRADIENT: table.shape},
             {
@@ -90,20 +87,20 @@ class NewsSplit:
         )
 
     def conclude(
-        self, spec: SystemSpec, total: Aggregate, context: RoundContext, manifest: RoundManifest
+        self, system: FederatedSystem, total: Aggregate, context: RoundContext, manifest: RoundManifest
     ) -> RoundResult:
         """New weights of the user model, a new news encoder, and the pool's vectors by it.
 
         Raises NewsModelFailed if the process did not do its work.
         """
-        assert spec.model is not None
-        assert spec.optimizer is not None
+        assert system.model is not None
+        assert system.optimizer is not None
         mean = total.mean()
         slopes = mean.pop(NEWS_GRADIENT)
         gradient = {name.removeprefix(PREFIX): each for name, each in mean.items()}
-        weights = context.releases.weights(context.release, spec.model)
+        weights = context.releases.weights(context.release, system.model)
         user, news = divided(context.memory)
-        stepped, user = spec.optimizer.advance(weights, gradient, user)
+        stepped, user = system.optimizer.advance(weights, gradient, user)
         ids = read_ids(context.releases.read_blob(manifest.materials[LISTED].sha256))
         scratch = Path(tempfile.mkdtemp(prefix="news-step-", dir=context.data_dir))
         try:
@@ -120,12 +117,12 @@ class NewsSplit:
 
         def rows(session: Session) -> None:
             write_vectors(session.connection(), done.encoder, tuple(titles), made.vectors, tuple(titles.values()))
-            align_memories(session, spec.name, alignment, context.release, done.encoder)
+            align_memories(session, system.name, alignment, context.release, done.encoder)
             # A release that is taken back finds the last encoder's vectors still here.
             session.execute(delete(VectorRow).where(VectorRow.encoder.not_in((context.release.encoder, done.encoder))))
 
         return RoundResult(
-            weights={spec.model: stepped},
+            weights={system.model: stepped},
             draft=draft,
             rows=rows,
             memory=joined(user, made.memory),

@@ -5,22 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter
 
 from backend.federation.errors import RoundImpossible
 from backend.federation.protections.union_marks import union_marks_of
 from backend.federation.rounds.aggregate import Aggregate
-from backend.federation.strategies.strategy import Plan, RoundContext, RoundResult
+from backend.federation.strategies.strategy import FederatedSystem, Plan, RoundContext, RoundResult
 from backend.news.pool import NewsPool
 from device_app.wire.ids import NewsId
 from device_app.wire.releases import BlobRef
 from device_app.wire.rounds import RoundManifest
 from device_app.wire.union import NEWS, opened_rows
-
-if TYPE_CHECKING:
-    from backend.federation.systems.system import SystemSpec
 
 LISTED = "news"
 """The material with the news that rows stand for: a JSON list of ids, ascending."""
@@ -43,7 +39,7 @@ class NewsUnion:
 
     follow: str
 
-    def plan(self, spec: SystemSpec, context: RoundContext) -> Plan:
+    def plan(self, system: FederatedSystem, context: RoundContext) -> Plan:
         """Every news of the pool that has a vector. Raises RoundImpossible if there is none."""
         ids = sorted(NewsPool(context.engine).vectors(context.release.encoder)[0])
         if not ids:
@@ -51,7 +47,7 @@ class NewsUnion:
         return Plan({NEWS: (len(ids),)}, {LISTED: context.releases.add_blob(ids_blob(ids))})
 
     def conclude(
-        self, spec: SystemSpec, total: Aggregate, context: RoundContext, manifest: RoundManifest
+        self, system: FederatedSystem, total: Aggregate, context: RoundContext, manifest: RoundManifest
     ) -> RoundResult:
         """Opens the rows, and orders the round of gradients. Raises RoundImpossible if no news has enough owners."""
         protection = union_marks_of(manifest.protection)

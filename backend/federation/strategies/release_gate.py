@@ -24,7 +24,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from statistics import NormalDist
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,16 +37,13 @@ from backend.federation.protections.secure_sum import secure_sum_of
 from backend.federation.rounds.aggregate import Aggregate
 from backend.federation.scores import scores
 from backend.federation.strategies.robust_mean import JoinedSums
-from backend.federation.strategies.strategy import Plan, RoundContext, RoundResult
+from backend.federation.strategies.strategy import FederatedSystem, Plan, RoundContext, RoundResult
 from backend.releases.store import ReleaseDraft
 from device_app.wire.contributions import ASIDE, GAIN, LEVEL, REACH, SHAPES, SQUARE
 from device_app.wire.ids import release_number
 from device_app.wire.protections import SecureSum
 from device_app.wire.releases import ReleaseManifest
 from device_app.wire.rounds import RoundManifest
-
-if TYPE_CHECKING:
-    from backend.federation.systems.system import SystemSpec
 
 POWER = 0.8
 WIDENED = math.sqrt(math.pi / 2)
@@ -136,7 +132,7 @@ class ReleaseGate:
     tolerance: float = 0.003
     confidence: float = 0.95
 
-    def plan(self, spec: SystemSpec, context: RoundContext) -> Plan:
+    def plan(self, system: FederatedSystem, context: RoundContext) -> Plan:
         """Both weights of the ranker that the newest release has changed."""
         if not context.held_out:
             raise RoundImpossible(
@@ -149,7 +145,7 @@ class ReleaseGate:
         return Plan(SHAPES, {"before": weights}, model)
 
     def conclude(
-        self, spec: SystemSpec, total: Aggregate, context: RoundContext, manifest: RoundManifest
+        self, system: FederatedSystem, total: Aggregate, context: RoundContext, manifest: RoundManifest
     ) -> RoundResult:
         """The verdict, and the rollback if it's due; the undone round's optimizer memory is forgotten with it."""
         protection, before, release = secure_sum_of(manifest.protection), _predecessor(context), manifest.release
@@ -183,7 +179,7 @@ def take_back_unscored(context: RoundContext, reason: str) -> RoundResult | None
         or context.releases.require_current().release != release.release
     ):
         return None
-    if any(each.release == release.release for each in scores(context.engine)):
+    if any(each.release == release.release for each in scores(context.engine, [context.order.system])):
         return None
     before = context.releases.manifest(release.previous)
     return replace(

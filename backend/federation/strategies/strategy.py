@@ -7,22 +7,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Engine
 from sqlalchemy.orm import Session
 
-from backend.federation.optimizers import Memory
+from backend.federation.optimizers import Memory, MemoryOptimizer
 from backend.federation.rounds.aggregate import Aggregate
 from backend.releases.store import ReleaseDraft, ReleaseStore
 from device_app.wire.ids import ReleaseId
+from device_app.wire.protections import Protection
 from device_app.wire.releases import BlobRef, ReleaseManifest
 from device_app.wire.rounds import RoundManifest
-
-if TYPE_CHECKING:
-    from backend.federation.systems.system import SystemSpec
 
 
 @dataclass(frozen=True)
@@ -129,15 +127,42 @@ class RoundResult:
         return self.weights is not None or self.draft is not None
 
 
+class FederatedSystem(Protocol):
+    """What a strategy reads of the system that it is part of (`backend.federation.systems.system.SystemSpec`).
+
+    Systems know strategies and not the other way round.
+    """
+
+    @property
+    def name(self) -> str:
+        """What rounds, pages and the command call it."""
+        ...
+
+    @property
+    def model(self) -> str | None:
+        """Key in ReleaseManifest.models of the model that is trained; None for none, or one that the plan names."""
+        ...
+
+    @property
+    def protection(self) -> Protection:
+        """What a device does to its update before it leaves."""
+        ...
+
+    @property
+    def optimizer(self) -> MemoryOptimizer | None:
+        """The server's step, where there is one."""
+        ...
+
+
 class Strategy(Protocol):
     """Plans a round, and concludes it from what its devices' updates come to."""
 
-    def plan(self, spec: SystemSpec, context: RoundContext) -> Plan:
+    def plan(self, system: FederatedSystem, context: RoundContext) -> Plan:
         """What to ask for. Raises RoundImpossible, saying why there can't be such a round now."""
         ...
 
     def conclude(
-        self, spec: SystemSpec, total: Aggregate, context: RoundContext, manifest: RoundManifest
+        self, system: FederatedSystem, total: Aggregate, context: RoundContext, manifest: RoundManifest
     ) -> RoundResult:
         """What the sum means. May be called again with the same sum after a kill: it changes nothing itself.
 
@@ -158,6 +183,6 @@ class IfFailed(Protocol):
 class ChecksReliability(Protocol):
     """A strategy that knows beforehand when a round would tell nothing."""
 
-    def why_not(self, spec: SystemSpec, engine: Engine, devices: int) -> str | None:
+    def why_not(self, system: FederatedSystem, engine: Engine, devices: int) -> str | None:
         """In a sentence, for a round that so many devices wait for; None where it is worth opening."""
         ...

@@ -18,6 +18,7 @@ from dataclasses import replace
 
 from backend.federation.optimizers import Adam
 from backend.federation.strategies.news_split import NewsSplit
+from backend.federation.systems.release_gate import GATE_ROUND
 from backend.federation.systems.system import SystemSpec
 from device_app.wire.protections import SecureSum
 
@@ -33,6 +34,7 @@ EFFICIENT_FEDREC = SystemSpec(
     negatives=4,
     samples_limit=32,
     begins_with="news_union",
+    gate=GATE_ROUND,
 )
 
 EFFICIENT_FEDREC_NOISY = replace(

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from backend.federation.optimizers import Sgd
 from backend.federation.strategies.fedavg import FedAvg
+from backend.federation.systems.release_gate import GATE_ROUND
 from backend.federation.systems.system import SystemSpec
 from device_app.wire.protections import LocalLaplace
 
@@ -24,4 +25,5 @@ FEDNEWSREC = SystemSpec(
     optimizer=Sgd(learning_rate=0.5),
     negatives=4,
     samples_limit=32,
+    gate=GATE_ROUND,
 )

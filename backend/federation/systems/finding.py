@@ -32,6 +32,7 @@ from backend.federation.grouping.personalisation import TimeAndLayer
 from backend.federation.optimizers import Sgd
 from backend.federation.strategies.clustering import Clustering
 from backend.federation.strategies.grouped import Grouped
+from backend.federation.systems.release_gate import GATE_ROUND
 from backend.federation.systems.system import SystemSpec
 from device_app.wire.protections import SecureSum
 
@@ -59,6 +60,7 @@ FINDING = SystemSpec(
     optimizer=Sgd(learning_rate=0.1),
     negatives=4,
     samples_limit=32,
+    gate=GATE_ROUND,
 )
 FINDING_EXACT = replace(
     FINDING,

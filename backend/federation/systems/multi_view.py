@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from backend.federation.optimizers import FedAdam
 from backend.federation.strategies.multi_view import MultiView
+from backend.federation.systems.release_gate import GATE_ROUND
 from backend.federation.systems.system import SystemSpec
 from device_app.wire.protections import SecureSum
 
@@ -37,6 +38,7 @@ MULTI_VIEW = SystemSpec(
     optimizer=FedAdam(learning_rate=0.001),
     negatives=4,
     samples_limit=32,
+    gate=GATE_ROUND,
 )
 FL_DSSM = SystemSpec(
     name="fl_dssm",
@@ -48,4 +50,5 @@ FL_DSSM = SystemSpec(
     optimizer=FedAdam(learning_rate=0.001),
     negatives=4,
     samples_limit=32,
+    gate=GATE_ROUND,
 )

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from backend.federation.strategies.release_gate import ReleaseGate, take_back_unscored
 from backend.federation.strategies.robust_mean import MedianOfSums
-from backend.federation.systems.system import SystemSpec
+from backend.federation.systems.system import GateRound, SystemSpec
 from device_app.wire.contributions import BOUND
 from device_app.wire.protections import SecureSum
 
@@ -26,3 +26,6 @@ RELEASE_GATE = SystemSpec(
     samples_limit=64,
     if_failed=take_back_unscored,
 )
+
+GATE_ROUND = GateRound(RELEASE_GATE.name, cohort_limit=1_000, seconds_minimum=90.0)
+"""The field `gate` of every system that trains a ranker."""

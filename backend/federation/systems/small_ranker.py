@@ -41,6 +41,7 @@ from dataclasses import replace
 from backend.federation.optimizers import Sgd
 from backend.federation.strategies.fedavg import FedAvg
 from backend.federation.strategies.robust_mean import Median, MedianOfSums, Trimmed
+from backend.federation.systems.release_gate import GATE_ROUND
 from backend.federation.systems.system import SystemSpec
 from device_app.wire.protections import LocalLaplace, SecureSum
 
@@ -54,6 +55,7 @@ SMALL_RANKER = SystemSpec(
     optimizer=Sgd(learning_rate=0.1),
     negatives=4,
     samples_limit=32,
+    gate=GATE_ROUND,
 )
 
 SMALL_RANKER_TRIMMED = replace(SMALL_RANKER, name="small_ranker_trimmed", centre=Trimmed(share=0.1))
@@ -70,6 +72,7 @@ SMALL_RANKER_SECURE = SystemSpec(
     optimizer=Sgd(learning_rate=0.1),
     negatives=4,
     samples_limit=32,
+    gate=GATE_ROUND,
 )
 
 SMALL_RANKER_EXACT = SystemSpec(
@@ -82,4 +85,5 @@ SMALL_RANKER_EXACT = SystemSpec(
     optimizer=Sgd(learning_rate=0.01),
     negatives=4,
     samples_limit=32,
+    gate=GATE_ROUND,
 )

@@ -2,15 +2,42 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from backend.federation.optimizers import MemoryOptimizer
 from backend.federation.protections import resolve
 from backend.federation.strategies.robust_mean import Centre, MedianOfSums
-from backend.federation.strategies.strategy import IfFailed, Strategy
+from backend.federation.strategies.strategy import IfFailed, RoundRequest, Strategy
 from device_app.wire.protections import Protection
 
 OFFERS_OF_SUMS = 1.3
+
+
+@dataclass(frozen=True)
+class GateRound:
+    """The round by which devices score what a round has made of a ranker, while the release gate is on.
+
+    Args:
+        system: the gate's name among the systems.
+        cohort_limit: votes that its sum has room for.
+        seconds_minimum: the shortest time for its votes, since devices have to take the new release before they can
+            score it.
+    """
+
+    system: str
+    cohort_limit: int
+    seconds_minimum: float
+
+    def after(self, order: RoundRequest) -> RoundRequest:
+        """Its order after a round opened by `order`: a cohort like the one that made the weights, of at least two."""
+        cohort = min(order.cohort, self.cohort_limit)
+        return replace(
+            order,
+            system=self.system,
+            cohort=cohort,
+            cohort_minimum=min(max(2, order.cohort_minimum), cohort),
+            seconds=max(order.seconds, self.seconds_minimum),
+        )
 
 
 @dataclass(frozen=True)
@@ -33,6 +60,8 @@ class SystemSpec:
         join: how groups of the cohort are summed apart and joined; None for one sum.
         over_selection: offers for each wanted update; None for what the protection makes harmless (`offers`).
         if_failed: what becomes of the release where such a round fails or can't be opened; None: nothing.
+        gate: the round that scores a ranker's new weights while the release gate is on; None for a system that trains
+            no ranker.
     """
 
     name: str
@@ -50,6 +79,7 @@ class SystemSpec:
     join: MedianOfSums | None = None
     over_selection: float | None = None
     if_failed: IfFailed | None = None
+    gate: GateRound | None = None
 
     def __post_init__(self) -> None:
         if self.centre is not None and resolve(self.protection).summed:

@@ -20,10 +20,9 @@ from backend.federation.rounds.aggregate import Aggregate
 from backend.federation.rounds.coordinator import Coordinator
 from backend.federation.strategies.fedavg import FedAvg
 from backend.federation.strategies.release_gate import judge
-from backend.federation.strategies.strategy import RoundContext, RoundResult
+from backend.federation.strategies.strategy import FederatedSystem, RoundContext, RoundResult
 from backend.federation.systems import SYSTEMS
 from backend.federation.systems.release_gate import RELEASE_GATE
-from backend.federation.systems.system import SystemSpec
 from backend.releases.publish import publish_changes
 from backend.releases.store import ReleaseDraft
 from device_app.settings import PrivacySettings
@@ -145,7 +144,7 @@ class Times(FedAvg):
     factor: float = 1.0
 
     def conclude(
-        self, spec: SystemSpec, total: Aggregate, context: RoundContext, manifest: RoundManifest
+        self, system: FederatedSystem, total: Aggregate, context: RoundContext, manifest: RoundManifest
     ) -> RoundResult:
         weights = context.releases.weights(context.release, MODEL)
         beta = np.asarray(weights["beta"] * np.float32(self.factor))
@@ -338,6 +337,17 @@ def test_a_gate_that_is_off_orders_nothing_and_cannot_be_opened(world: World) ->
     assert (trained.published, trained.orders) == ("r2", None)
     with pytest.raises(RoundImpossible, match="hold no clicks out"):
         world.backend.coordinator.open_round("release_gate", cohort=12, cohort_minimum=10, seconds=60.0)
+
+
+def test_a_ranker_of_a_system_without_a_gate_is_not_published_while_the_gate_is_on(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(SYSTEMS, "turned", replace(SYSTEMS["turned"], gate=None))
+    (trained,) = world.run("turned")
+
+    assert (trained.state, trained.published) == ("failed", None)
+    assert trained.reason is not None
+    assert "System 'turned' names no gate" in trained.reason
 
 
 def test_a_first_release_and_one_that_changed_no_ranker_cannot_be_scored(world: World) -> None:

@@ -24,7 +24,7 @@ from backend.federation.optimizers import FedAdam, Memory
 from backend.federation.rounds import finalising
 from backend.federation.rounds.aggregate import Aggregate
 from backend.federation.strategies.fedavg import FedAvg
-from backend.federation.strategies.strategy import Plan, RoundContext, RoundRequest, RoundResult
+from backend.federation.strategies.strategy import FederatedSystem, Plan, RoundContext, RoundRequest, RoundResult
 from backend.federation.systems import SYSTEMS
 from backend.federation.systems.system import SystemSpec
 from backend.releases.store import ReleaseDraft
@@ -53,13 +53,13 @@ class Adding:
 
     after: str | None = None
 
-    def plan(self, spec: SystemSpec, context: RoundContext) -> Plan:
+    def plan(self, system: FederatedSystem, context: RoundContext) -> Plan:
         marks = MARKED if context.past is None else {"marks": context.past.facts["opened"]}
         content = json.dumps(marks).encode()
         return Plan({"held": (len(marks["marks"]),)}, {"marks": context.releases.add_blob(content)})
 
     def conclude(
-        self, spec: SystemSpec, total: Aggregate, context: RoundContext, manifest: RoundManifest
+        self, system: FederatedSystem, total: Aggregate, context: RoundContext, manifest: RoundManifest
     ) -> RoundResult:
         opened = np.rint(total.sums()["held"]).tolist()
         follow_up = None if self.after is None else RoundRequest(self.after, DEVICES, 2, 60.0)
@@ -252,7 +252,7 @@ def test_a_device_declines_materials_it_cannot_get_or_that_are_too_large(
 ) -> None:
     @dataclass(frozen=True)
     class Lost(Adding):
-        def plan(self, spec: SystemSpec, context: RoundContext) -> Plan:
+        def plan(self, system: FederatedSystem, context: RoundContext) -> Plan:
             return Plan({"held": (4,)}, {"marks": BlobRef(sha256="0" * 64, size_bytes=10)})
 
     monkeypatch.setitem(SYSTEMS, "lost", SystemSpec(name="lost", task="hold", protection=EXACT, strategy=Lost()))
@@ -271,8 +271,8 @@ def test_a_device_declines_a_round_whose_update_is_not_what_its_task_computes(
 ) -> None:
     @dataclass(frozen=True)
     class Wider(Adding):
-        def plan(self, spec: SystemSpec, context: RoundContext) -> Plan:
-            return Plan({"held": (5,)}, Adding().plan(spec, context).materials)
+        def plan(self, system: FederatedSystem, context: RoundContext) -> Plan:
+            return Plan({"held": (5,)}, Adding().plan(system, context).materials)
 
     monkeypatch.setitem(SYSTEMS, "wider", SystemSpec(name="wider", task="hold", protection=EXACT, strategy=Wider()))
     opened(world, "wider")
@@ -288,7 +288,7 @@ def test_a_plan_of_no_numbers_or_too_many_is_refused(
 ) -> None:
     @dataclass(frozen=True)
     class Odd(Adding):
-        def plan(self, spec: SystemSpec, context: RoundContext) -> Plan:
+        def plan(self, system: FederatedSystem, context: RoundContext) -> Plan:
             return Plan(shapes)
 
     monkeypatch.setitem(SYSTEMS, "odd", SystemSpec(name="odd", task="hold", protection=EXACT, strategy=Odd()))
@@ -302,7 +302,7 @@ def test_a_round_publishes_weights_of_several_models_and_other_changes_and_rows_
     @dataclass(frozen=True)
     class Rewriting(Adding):
         def conclude(
-            self, spec: SystemSpec, total: Aggregate, context: RoundContext, manifest: RoundManifest
+            self, system: FederatedSystem, total: Aggregate, context: RoundContext, manifest: RoundManifest
         ) -> RoundResult:
             weights = {
                 model: {name: each + 1 for name, each in context.releases.weights(context.release, model).items()}

@@ -9,8 +9,9 @@ import pytest
 from backend.federation.optimizers import Sgd
 from backend.federation.strategies.fedavg import FedAvg
 from backend.federation.strategies.multi_view import MultiView
+from backend.federation.strategies.strategy import RoundRequest
 from backend.federation.systems import SYSTEMS
-from backend.federation.systems.system import SystemSpec
+from backend.federation.systems.system import GateRound, SystemSpec
 from backend.releases.rankers import RANKERS
 from device_app.training.multiview.job import VIEWS, ViewTerms
 from device_app.training.tasks import TASKS
@@ -34,6 +35,22 @@ def test_four_rankers_add_no_task_and_no_strategy() -> None:
 
 def test_the_devices_know_every_task_that_a_system_asks_for() -> None:
     assert {spec.task for spec in SYSTEMS.values()} <= TASKS.keys()
+
+
+def test_every_system_that_trains_a_ranker_names_the_gate_and_no_other_does() -> None:
+    trains = {name for name, spec in SYSTEMS.items() if spec.optimizer is not None and (spec.model or "") in RANKERS}
+    gates = {name: spec.gate for name, spec in SYSTEMS.items() if spec.gate is not None}
+
+    assert gates.keys() == trains
+    assert {SYSTEMS[gate.system].task for gate in gates.values()} == {"evaluate"}
+
+
+def test_a_gates_cohort_is_like_the_one_before_within_its_room_and_has_time_to_take_the_release() -> None:
+    gate = GateRound("gate", cohort_limit=1_000, seconds_minimum=90.0)
+
+    assert gate.after(RoundRequest("a", 60, 10, 30.0, 0.5)) == RoundRequest("gate", 60, 10, 90.0, 0.5)
+    assert gate.after(RoundRequest("a", 5_000, 2_000, 600.0)) == RoundRequest("gate", 1_000, 1_000, 600.0)
+    assert gate.after(RoundRequest("a", 8, 1, 600.0)).cohort_minimum == 2
 
 
 def test_semi_and_fl_dssm_are_values_of_one_setting_whose_terms_devices_read() -> None:

@@ -22,7 +22,8 @@ from device_app.wire.releases import BlobRef, Codebook, ModelEntry, Projection
 from device_app.wire.tensors import pack
 
 if TYPE_CHECKING:
-    from backend.releases.store import ReleaseDraft, ReleaseStore
+    from backend.releases.draft import ReleaseDraft
+    from backend.releases.store import ReleaseStore
 
 Floats = NDArray[np.float64]
 

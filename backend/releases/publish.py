@@ -14,9 +14,10 @@ from backend.progress import Advance
 from backend.releases.basis import topic_centroids
 from backend.releases.calibration import calibrate, pseudo_readers
 from backend.releases.codebooks import first_codebooks, first_projection
+from backend.releases.draft import ReleaseDraft
 from backend.releases.errors import ReleaseNotPublished
 from backend.releases.groups import GROUPS, first_groups
-from backend.releases.store import ReleaseDraft, ReleaseStore
+from backend.releases.store import ReleaseStore
 from backend.settings import RankerName
 from device_app.wire.categories import CategoryVocabulary
 from device_app.wire.ids import ReleaseId

@@ -14,9 +14,10 @@ from sqlalchemy.orm import Session
 from backend.db.advisory_lock import advisory_lock
 from backend.db.sessions import reading_session
 from backend.db.tables_federation import KeyRotationRow
+from backend.releases.draft import ReleaseDraft
 from backend.releases.errors import SigningKeyRefused
 from backend.releases.signing import public_half
-from backend.releases.store import ReleaseDraft, ReleaseStore
+from backend.releases.store import ReleaseStore
 from device_app.wire.ids import release_number
 from device_app.wire.releases import ReleaseManifest
 from device_app.wire.rotations import ROTATIONS_LIMIT, KeyHistory, KeyRotation, SignedRotation, sign_rotation

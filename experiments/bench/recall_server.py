@@ -17,7 +17,8 @@ from backend.app import create_app
 from backend.composition import Services, build_services
 from backend.recall.catalogue import Catalogue, build_catalogue
 from backend.releases.codebooks import first_codebooks
-from backend.releases.store import ReleaseDraft, ReleaseStore
+from backend.releases.draft import ReleaseDraft
+from backend.releases.store import ReleaseStore
 from backend.settings import load_settings
 from device_app.wire.recall import CHANNELS_LIMIT
 from device_app.wire.releases import ModelEntry, RecallProtocol

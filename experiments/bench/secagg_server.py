@@ -20,7 +20,8 @@ from backend.federation.rounds.aggregate import Aggregate
 from backend.federation.rounds.coordinator import Coordinator
 from backend.federation.strategies.strategy import FederatedSystem, Plan, RoundContext, RoundResult
 from backend.federation.systems.system import SystemSpec
-from backend.releases.store import ReleaseDraft, ReleaseStore
+from backend.releases.draft import ReleaseDraft
+from backend.releases.store import ReleaseStore
 from backend.settings import BackendSettings, load_settings
 from device_app.wire.protections import SecureSum
 from device_app.wire.releases import ModelEntry, RecallProtocol

@@ -25,7 +25,8 @@ from backend.news.report import Rejection
 from backend.popularity.estimate import Counted
 from backend.popularity.store import CountMade
 from backend.recall.index_selection import IndexStatus
-from backend.releases.store import PublishedRelease, ReleaseDraft
+from backend.releases.draft import ReleaseDraft
+from backend.releases.reader import PublishedRelease
 from device_app.wire.releases import BlobRef, ModelEntry, RecallProtocol, ReleaseManifest
 from device_app.wire.rounds import RoundStatus
 

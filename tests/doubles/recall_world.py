@@ -13,7 +13,8 @@ from sqlalchemy import Engine
 from backend.db.engine import migrate, open_engine
 from backend.news.item import NewsItem
 from backend.news.pool import NewsPool
-from backend.releases.store import ReleaseDraft, ReleaseStore
+from backend.releases.draft import ReleaseDraft
+from backend.releases.store import ReleaseStore
 from backend.settings import BackendSettings
 from device_app.wire.releases import Codebook, ModelEntry, Projection, RecallProtocol, ReleaseManifest
 from device_app.wire.tensors import pack

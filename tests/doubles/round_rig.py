@@ -22,7 +22,8 @@ from backend.federation.rounds.coordinator import Coordinator
 from backend.federation.systems import SYSTEMS
 from backend.popularity.store import CountRepository
 from backend.problems import install_problems
-from backend.releases.store import ReleaseDraft, ReleaseStore
+from backend.releases.draft import ReleaseDraft
+from backend.releases.store import ReleaseStore
 from backend.request_limits import RequestLimits
 from device_app.composition import utc_now
 from device_app.privacy.budget import Ledger

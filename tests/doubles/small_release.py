@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from sqlalchemy import Engine
 
 from backend.db.engine import migrate, open_engine
-from backend.releases.store import ReleaseDraft, ReleaseStore
+from backend.releases.draft import ReleaseDraft
+from backend.releases.store import ReleaseStore
 from device_app.wire.releases import ModelEntry, RecallProtocol
 from device_app.wire.tensors import pack
 

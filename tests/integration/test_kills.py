@@ -27,7 +27,8 @@ from safetensors.numpy import load
 
 from backend.federation.optimizers import Sgd
 from backend.federation.systems import SYSTEMS
-from backend.releases.store import ReleaseStore, blob_refs
+from backend.releases.draft import blob_refs
+from backend.releases.store import ReleaseStore
 from device_app.settings import PrivacySettings
 from device_app.training.tasks.full_gradient import FullGradientTask
 from device_app.training.tasks.task import Update

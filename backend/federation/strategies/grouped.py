@@ -20,8 +20,8 @@ from backend.federation.protections.secure_sum import secure_sum_of
 from backend.federation.rounds.aggregate import PREFIX, Aggregate, within_ball
 from backend.federation.strategies.clustering import groups_of, moves_since
 from backend.federation.strategies.strategy import FederatedSystem, Plan, RoundContext, RoundResult
+from backend.releases.draft import ReleaseDraft
 from backend.releases.groups import put_weights
-from backend.releases.store import ReleaseDraft
 from device_app.wire.protections import SecureSum
 from device_app.wire.releases import Groups
 from device_app.wire.rounds import RoundManifest

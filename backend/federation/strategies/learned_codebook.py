@@ -20,7 +20,7 @@ from backend.federation.protections.secure_sum import secure_sum_of
 from backend.federation.rounds.aggregate import Aggregate
 from backend.federation.strategies.strategy import FederatedSystem, Plan, RoundContext, RoundResult
 from backend.releases.alignment import ProcrustesAlignment
-from backend.releases.store import ReleaseDraft
+from backend.releases.draft import ReleaseDraft
 from device_app.wire.contributions import MEMBERS, PROTOTYPES, SUMS, VECTOR_SHARE, member_share
 from device_app.wire.releases import Codebook, ReleaseManifest
 from device_app.wire.rounds import RoundManifest

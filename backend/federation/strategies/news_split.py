@@ -31,7 +31,7 @@ from backend.federation.strategies.news_union import LISTED, ids_blob, opened_id
 from backend.federation.strategies.strategy import FederatedSystem, Plan, RoundContext, RoundResult
 from backend.news.pool import NewsPool, write_vectors
 from backend.releases.alignment import ProcrustesAlignment, aligned
-from backend.releases.store import ReleaseDraft
+from backend.releases.draft import ReleaseDraft
 from device_app.wire.releases import ReleaseManifest
 from device_app.wire.rounds import RoundManifest
 from device_app.wire.tensors import pack

@@ -38,7 +38,7 @@ from backend.federation.rounds.aggregate import Aggregate
 from backend.federation.scores import scores
 from backend.federation.strategies.robust_mean import JoinedSums
 from backend.federation.strategies.strategy import FederatedSystem, Plan, RoundContext, RoundResult
-from backend.releases.store import ReleaseDraft
+from backend.releases.draft import ReleaseDraft
 from device_app.wire.contributions import ASIDE, GAIN, LEVEL, REACH, SHAPES, SQUARE
 from device_app.wire.ids import release_number
 from device_app.wire.protections import SecureSum

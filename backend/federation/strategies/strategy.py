@@ -16,7 +16,8 @@ from sqlalchemy.orm import Session
 
 from backend.federation.optimizers import Memory, MemoryOptimizer
 from backend.federation.rounds.aggregate import Aggregate
-from backend.releases.store import ReleaseDraft, ReleaseStore
+from backend.releases.draft import ReleaseDraft
+from backend.releases.store import ReleaseStore
 from device_app.wire.ids import ReleaseId
 from device_app.wire.protections import Protection
 from device_app.wire.releases import BlobRef, ReleaseManifest

@@ -26,7 +26,8 @@ from backend.news.ingest import ingest
 from backend.news.pool import NewsPool
 from backend.prepare import CHUNK_ROWS, PoolEmpty, prepare, refresh_newsroom
 from backend.progress import SilentSteps
-from backend.releases.store import ReleaseDraft, ReleaseStore
+from backend.releases.draft import ReleaseDraft
+from backend.releases.store import ReleaseStore
 from backend.settings import BackendSettings
 from device_app.wire.categories import CategoryVocabulary
 from device_app.wire.vocabulary import WordVocabulary

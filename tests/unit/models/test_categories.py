@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import torch
 
+from backend.releases.draft import ReleaseDraft, blob_refs
 from backend.releases.errors import ReleaseNotPublished
-from backend.releases.store import ReleaseDraft, blob_refs
 from backend.releases.vocabulary import pool_categories, release_categories
 from device_app.wire.categories import CategoryVocabulary, Topic
 from device_app.wire.releases import ReleaseManifest

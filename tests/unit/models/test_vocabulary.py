@@ -14,8 +14,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from torch.testing import assert_close
 
+from backend.releases.draft import ReleaseDraft, blob_refs
 from backend.releases.errors import ReleaseNotPublished
-from backend.releases.store import ReleaseDraft, blob_refs
 from backend.releases.vocabulary import pool_vocabulary, release_vocabulary
 from device_app.wire.releases import ReleaseManifest
 from device_app.wire.vocabulary import WORD_LIMIT_CHARS, VocabularyDiffers, WordVocabulary, split_words

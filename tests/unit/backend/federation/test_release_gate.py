@@ -23,8 +23,8 @@ from backend.federation.strategies.release_gate import judge
 from backend.federation.strategies.strategy import FederatedSystem, RoundContext, RoundResult
 from backend.federation.systems import SYSTEMS
 from backend.federation.systems.release_gate import RELEASE_GATE
+from backend.releases.draft import ReleaseDraft
 from backend.releases.publish import publish_changes
-from backend.releases.store import ReleaseDraft
 from device_app.settings import PrivacySettings
 from device_app.training.samples import is_held_out
 from device_app.training.tasks.evaluate import mean_auc

@@ -27,7 +27,7 @@ from backend.federation.strategies.fedavg import FedAvg
 from backend.federation.strategies.strategy import FederatedSystem, Plan, RoundContext, RoundRequest, RoundResult
 from backend.federation.systems import SYSTEMS
 from backend.federation.systems.system import SystemSpec
-from backend.releases.store import ReleaseDraft
+from backend.releases.draft import ReleaseDraft
 from device_app.settings import PrivacySettings
 from device_app.training.gradients import GradientFn, Params
 from device_app.training.samples import SampleSource

@@ -14,9 +14,10 @@ from backend.recall.bayes import code_weights, log_probabilities
 from backend.releases.alignment import ProcrustesAlignment, aligned
 from backend.releases.basis import topic_centroids
 from backend.releases.codebooks import first_projection
+from backend.releases.draft import ReleaseDraft
 from backend.releases.groups import put_centroids, read_centroids
 from backend.releases.signing import KeyFile
-from backend.releases.store import ReleaseDraft, ReleaseStore
+from backend.releases.store import ReleaseStore
 from device_app.privacy.carried import ReportMeaning
 from device_app.privacy.mechanisms.code import RandomisedCode, nearest
 from device_app.privacy.modes.mode import Spaces, Under, user_vector

@@ -9,9 +9,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from backend.db.tables_federation import ReleaseRow
 from backend.releases.blobs import digest
+from backend.releases.draft import ReleaseDraft
 from backend.releases.errors import BlobDamaged, NothingPublished, ReleaseNotPublished, UnknownBlob, UnknownRelease
 from backend.releases.publish import publish_next, roll_back
-from backend.releases.store import ReleaseDraft, ReleaseStore
+from backend.releases.store import ReleaseStore
 from device_app.wire.releases import BlobRef, ModelEntry, ReleaseManifest, SignatureRefused, verify
 from tests.doubles.small_release import WEIGHTS, migrated_engine, small_draft, small_store
 

@@ -19,10 +19,11 @@ from backend.embedding.state_store import StateStore
 from backend.errors import OwnfeedError
 from backend.federation.optimizers import Memory
 from backend.news.pool import NewsPool
+from backend.releases.draft import ReleaseDraft
 from backend.releases.errors import ReleaseNotKept, UnknownBlob
 from backend.releases.publish import publish_changes, roll_back
 from backend.releases.retention import MEMORIES_KEPT, Retention
-from backend.releases.store import ReleaseDraft, ReleaseStore
+from backend.releases.store import ReleaseStore
 from backend.settings import BackendSettings
 from device_app.wire.releases import RELEASES_ANSWERED, ReleaseManifest, sign, verify
 from device_app.wire.tensors import pack

@@ -12,10 +12,11 @@ from sqlalchemy import Engine, func, select
 
 from backend.db.sessions import reading_session
 from backend.db.tables_federation import KeyRotationRow
+from backend.releases.draft import ReleaseDraft
 from backend.releases.errors import NothingPublished, SigningKeyRefused
 from backend.releases.rotation import key_history, replace_lost_key, rotate_key
 from backend.releases.signing import KeyFile, public_half
-from backend.releases.store import ReleaseDraft, ReleaseStore
+from backend.releases.store import ReleaseStore
 from backend.settings import BackendSettings
 from device_app.wire.offers import verify_offer
 from device_app.wire.releases import SignedManifest, verify

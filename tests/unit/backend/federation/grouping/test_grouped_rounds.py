@@ -25,9 +25,10 @@ from backend.federation.strategies.grouped import MEMBER_SHARE, MEMBERS, Grouped
 from backend.federation.strategies.strategy import RoundContext, RoundRequest, RoundResult
 from backend.federation.systems.finding import FINDING, FINDING_EXACT, PROTOTYPES
 from backend.federation.systems.system import SystemSpec
+from backend.releases.draft import blob_refs
 from backend.releases.groups import first_groups, read_centroids
 from backend.releases.publish import publish_changes
-from backend.releases.store import ReleaseStore, blob_refs
+from backend.releases.store import ReleaseStore
 from device_app.wire.protections import SecureSum
 from device_app.wire.releases import ModelEntry
 from device_app.wire.rounds import RoundManifest

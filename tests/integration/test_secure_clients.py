@@ -24,7 +24,7 @@ from backend.composition import Services
 from backend.db.sessions import reading_session
 from backend.db.tables_federation import RoundRow
 from backend.federation.rounds.coordinator import Coordinator
-from backend.federation.secagg.store import SecureSumStore
+from backend.federation.secagg.exchange import MemberExchange
 from backend.settings import BackendSettings
 from device_app.errors import SumAborted
 from device_app.wire.rounds import RoundStatus
@@ -246,13 +246,13 @@ def test_a_client_whose_shares_come_as_the_round_ends_is_told_that_it_has_ended(
     go_on(clients[:4])
     assert clients[4].ask().is_success
     clients[4].hear(Survivors.model_validate_json(clients[4].ask().content))
-    take = SecureSumStore.reveal
+    take = MemberExchange.reveal
 
-    def ended_meanwhile(book: SecureSumStore, *args: Any) -> bool:
+    def ended_meanwhile(exchange: MemberExchange, *args: Any) -> bool:
         rounds.step()
-        return take(book, *args)
+        return take(exchange, *args)
 
-    monkeypatch.setattr(SecureSumStore, "reveal", ended_meanwhile)
+    monkeypatch.setattr(MemberExchange, "reveal", ended_meanwhile)
     answer = clients[4].send()
     assert (answer.status_code, answer.json()["type"]) == (409, "urn:ownfeed:problem:round-closed")
     assert rounds.status().state == "applied"

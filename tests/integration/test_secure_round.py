@@ -22,6 +22,7 @@ from starlette.types import Receive, Scope, Send
 from backend.federation.accounting.account import NoisyOpening, SumNoise, spent_on
 from backend.federation.optimizers import Sgd
 from backend.federation.rounds.coordinator import Coordinator
+from backend.federation.secagg.stages import SumStages
 from backend.federation.secagg.store import SecureSumStore
 from backend.federation.systems import SYSTEMS
 from device_app.privacy.protections.secure_sum import contribute
@@ -270,7 +271,7 @@ def test_a_running_sum_whose_round_was_ended_by_a_server_that_died_goes_with_the
         cohort.steps()
     assert len(running_sums(cohort)) == 1
     with monkeypatch.context() as patch:
-        patch.setattr(SecureSumStore, "fail", killed)  # the round has failed, and its sum doesn't know
+        patch.setattr(SumStages, "fail", killed)  # the round has failed, and its sum doesn't know
         with pytest.raises(Killed):
             cohort.coordinator.cancel("round-1")
     assert cohort.status().state == "failed"

@@ -82,7 +82,7 @@ def aggregate_sum(book: SecureSumStore, manifest: RoundManifest, join: MedianOfS
         raise ValueError(f"{manifest.round}: it has no terms of a secure sum, so there is none to open")
     if join is not None and (parts := book.parts(manifest.round)):
         return _aggregate_parts(book, parts, manifest, protection, terms, join)
-    opened = book.opened(manifest.round)
+    opened = book.stages.opened(manifest.round)
     sums, survivors = _passed(protection, manifest.shapes, terms, opened), len(opened.survivors)
     facts = {"survivors": survivors, "weight": sums.samples}
     words = f"a secure sum of {survivors} devices"
@@ -104,7 +104,7 @@ def _aggregate_parts(
     refusals: list[str] = []
     for part in parts:
         try:
-            opened = book.opened(part)
+            opened = book.stages.opened(part)
             sizes.append(len(opened.survivors))
             passed.append(_passed(protection, manifest.shapes, terms, opened))
         except (SumFailed, UpdateRefused) as refused:

@@ -87,7 +87,7 @@ class SecureRounds:
         """
         terms = self._terms(round_id, pseudonym)
         with self._told_of_the_round(round_id, pseudonym):
-            self._book.check_due(round_id, stage, pseudonym)
+            self._book.exchange.check_due(round_id, stage, pseudonym)
         if stage == "masked":
             return terms.vector_bytes
         if stage in ("shares", "unmask"):
@@ -110,15 +110,15 @@ class SecureRounds:
         with self._told_of_the_round(round_id, pseudonym):
             match message:
                 case AdvertisedKeys():
-                    again = self._book.advertise(round_id, pseudonym, message, note)
+                    again = self._book.exchange.advertise(round_id, pseudonym, message, note)
                 case SharedKeys():
-                    again = self._book.share(round_id, pseudonym, message, note)
+                    again = self._book.exchange.share(round_id, pseudonym, message, note)
                 case Complaints():
-                    again = self._book.complain(round_id, pseudonym, message, note)
+                    again = self._book.exchange.complain(round_id, pseudonym, message, note)
                 case Agreement():
-                    again = self._book.agree(round_id, pseudonym, message, note)
+                    again = self._book.exchange.agree(round_id, pseudonym, message, note)
                 case RevealedShares():
-                    again = self._book.reveal(round_id, pseudonym, message, note)
+                    again = self._book.exchange.reveal(round_id, pseudonym, message, note)
                 case _:
                     raise TypeError(f"message: {type(message).__name__} is of no stage")
         return UploadReceipt(round=round_id, sha256=digest(body), duplicate=again)
@@ -135,7 +135,7 @@ class SecureRounds:
             mine.uploaded_at, mine.sha256 = self._clock(), sha256
 
         with self._told_of_the_round(round_id, pseudonym):
-            again = self._book.add_received(round_id, pseudonym, coming, sha256, note)
+            again = self._book.exchange.add_received(round_id, pseudonym, coming, sha256, note)
         return UploadReceipt(round=round_id, sha256=sha256, duplicate=again)
 
     def answer(self, round_id: RoundId, stage: SumStage, pseudonym: Pseudonym) -> Message | None:
@@ -144,11 +144,11 @@ class SecureRounds:
         Raises as `limit_bytes` does, and RoundClosed, with the reason, once the round has ended.
         """
         ask: dict[SumStage, Callable[[RoundId, Pseudonym], Message]] = {
-            "keys": self._book.roster,
-            "shares": self._book.shares,
-            "complaints": self._book.sharers,
-            "masked": self._book.survivors,
-            "agree": self._book.agreements,
+            "keys": self._book.exchange.roster,
+            "shares": self._book.exchange.shares,
+            "complaints": self._book.exchange.sharers,
+            "masked": self._book.exchange.survivors,
+            "agree": self._book.exchange.agreements,
         }
         try:
             with self._told_of_the_round(round_id, pseudonym):
@@ -162,10 +162,10 @@ class SecureRounds:
         Returns why the round has failed, else None. Raises as `finalize`, which the coordinator makes a failure of.
         """
         name = f"round-{row.number}"
-        seen = self._book.poll(name)
+        seen = self._book.stages.poll(name)
         if seen.is_due and seen.stage != "unmask":
-            self._book.step(name)
-            seen = self._book.poll(name)
+            self._book.stages.step(name)
+            seen = self._book.stages.poll(name)
         if seen.reason is not None:
             return seen.reason
         if seen.is_due and seen.stage == "unmask":
@@ -181,12 +181,12 @@ class SecureRounds:
         try:
             return aggregate_sum(self._book, manifest, join)
         except UpdateRefused as refused:
-            self._book.fail(manifest.round, str(refused), by_members=True)
+            self._book.stages.fail(manifest.round, str(refused), by_members=True)
             raise
 
     def fail(self, round_id: RoundId, reason: str) -> None:
         """End the sum of a round that ends without it; nothing is opened any more."""
-        self._book.fail(round_id, reason)
+        self._book.stages.fail(round_id, reason)
 
     def _end_left_over(self) -> None:
         """End the sums whose round a server ended just before it was killed."""
@@ -198,7 +198,7 @@ class SecureRounds:
                 row = session.get(RoundRow, int(of_round[1]))
                 over = row is not None and row.state not in UNDER_WAY
             if over:
-                self._book.fail(name, "Its round has ended.")
+                self._book.stages.fail(name, "Its round has ended.")
 
     @contextmanager
     def _told_of_the_round(self, round_id: RoundId, pseudonym: Pseudonym) -> Iterator[None]:
@@ -215,7 +215,7 @@ class SecureRounds:
             if closed.stage not in ENDED:
                 raise
             self._terms(round_id, pseudonym)
-            if reason := self._book.poll(round_id).reason:
+            if reason := self._book.stages.poll(round_id).reason:
                 raise RoundClosed(f"The round has failed: {reason}", field="round") from None
             raise RoundClosed(
                 "The sum of this device's group has failed; the round goes on without it.", field=GROUP

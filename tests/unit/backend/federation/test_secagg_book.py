@@ -64,22 +64,22 @@ def deliver(book: SecureSumStore, device: Device, round_name: str = NAME) -> boo
     assert device.step is not None
     stage, payload, name = device.step.state.stage, device.step.sealed.payload, device.pseudonym
     if stage == "keys":
-        return book.advertise(round_name, name, AdvertisedKeys.model_validate_json(payload))
+        return book.exchange.advertise(round_name, name, AdvertisedKeys.model_validate_json(payload))
     if stage == "shares":
-        return book.share(round_name, name, SharedKeys.model_validate_json(payload))
+        return book.exchange.share(round_name, name, SharedKeys.model_validate_json(payload))
     if stage == "complaints":
-        return book.complain(round_name, name, Complaints.model_validate_json(payload))
+        return book.exchange.complain(round_name, name, Complaints.model_validate_json(payload))
     if stage == "masked":
-        return book.add_masked(round_name, name, chunks(payload))[1]
+        return book.exchange.add_masked(round_name, name, chunks(payload))[1]
     if stage == "agree":
-        return book.agree(round_name, name, Agreement.model_validate_json(payload))
-    return book.reveal(round_name, name, RevealedShares.model_validate_json(payload))
+        return book.exchange.agree(round_name, name, Agreement.model_validate_json(payload))
+    return book.exchange.reveal(round_name, name, RevealedShares.model_validate_json(payload))
 
 
 def answer(book: SecureSumStore, device: Device, round_name: str = NAME) -> Reply:
     ask: dict[str, Callable[[str, str], Reply]] = {
-        "keys": book.roster, "shares": book.shares, "complaints": book.sharers,
-        "masked": book.survivors, "agree": book.agreements,
+        "keys": book.exchange.roster, "shares": book.exchange.shares, "complaints": book.exchange.sharers,
+        "masked": book.exchange.survivors, "agree": book.exchange.agreements,
     }  # fmt: skip
     return ask[device.state.stage](round_name, device.pseudonym)
 
@@ -90,7 +90,7 @@ def brought_to(rig: Rig, stage: str, cohort: int = 4) -> tuple[SecureSumStore, l
     for _ in stages[: stages.index(stage)]:
         for device in devices:
             deliver(book, device)
-        book.step(NAME)
+        book.stages.step(NAME)
         for device in devices:
             device.hear(answer(book, device))
     return book, devices
@@ -106,11 +106,11 @@ def test_a_server_killed_after_every_message_opens_the_exact_sum_once(rig: Rig, 
             assert deliver(rig.book(), device) is False
             assert deliver(rig.book(), device) is True
         if stage != "unmask":
-            assert rig.book().step(NAME) != stage
+            assert rig.book().stages.step(NAME) != stage
             for device in devices:
                 device.hear(answer(rig.book(), device))
-    assert rig.book().poll(NAME).is_due
-    first, again = rig.book().opened(NAME), rig.book().opened(NAME)
+    assert rig.book().stages.poll(NAME).is_due
+    first, again = rig.book().stages.opened(NAME), rig.book().stages.opened(NAME)
     assert (first.vector == plain_sum(devices, range(4))).all()
     assert (again.vector == first.vector).all(), "opening changes nothing, so a server killed meanwhile opens it again"
     with writing_session(rig.engine) as session:
@@ -118,7 +118,7 @@ def test_a_server_killed_after_every_message_opens_the_exact_sum_once(rig: Rig, 
     assert rig.book().stage(NAME)[0] == "opened"
     assert rig.book().under_way() == []
     with pytest.raises(SumStageClosed):
-        rig.book().opened(NAME)
+        rig.book().stages.opened(NAME)
     with writing_session(rig.engine) as session, pytest.raises(SumStageClosed):
         rig.book().finish(session, NAME)
 
@@ -138,7 +138,7 @@ def test_a_finish_that_is_rolled_back_leaves_the_sum_to_be_opened(rig: Rig) -> N
 
     with pytest.raises(Killed):
         killed_before_the_commit()
-    assert (rig.book().opened(NAME).vector == plain_sum(devices, range(4))).all()
+    assert (rig.book().stages.opened(NAME).vector == plain_sum(devices, range(4))).all()
 
 
 def test_a_kill_between_the_sums_file_and_its_commit_counts_the_vector_once(
@@ -161,11 +161,11 @@ def test_a_kill_between_the_sums_file_and_its_commit_counts_the_vector_once(
     assert rig.files() == [".sum", ".sum"], "one of them nobody names"
     for device in devices[1:]:
         assert deliver(rig.book(), device) is False
-    assert rig.book().step(NAME) == "unmask"
+    assert rig.book().stages.step(NAME) == "unmask"
     for device in devices:
         device.hear(answer(book, device))
         deliver(book, device)
-    assert (rig.book().opened(NAME).vector == plain_sum(devices, range(4))).all()
+    assert (rig.book().stages.opened(NAME).vector == plain_sum(devices, range(4))).all()
 
 
 def test_what_a_kill_left_is_swept_after_an_hour_and_what_is_named_stays(rig: Rig) -> None:
@@ -186,18 +186,18 @@ def test_a_stage_ends_when_everybody_has_come_or_at_its_deadline(rig: Rig) -> No
     book, devices = brought_to(rig, "masked", cohort=5)
     for device in devices[1:]:
         deliver(book, device)
-    assert book.step(NAME) == "masked"
+    assert book.stages.step(NAME) == "masked"
     rig.clock.go_on(59.0)
-    assert book.step(NAME) == "masked"
+    assert book.stages.step(NAME) == "masked"
     rig.clock.go_on(1.0)
-    assert book.step(NAME) == "unmask"
+    assert book.stages.step(NAME) == "unmask"
     assert (book.stage(NAME)[1] - rig.clock()).total_seconds() == 60.0
-    assert not book.poll(NAME).is_due
+    assert not book.stages.poll(NAME).is_due
     for device in devices[1:]:
         device.hear(answer(book, device))
         deliver(book, device)
-    assert book.poll(NAME).is_due
-    assert (book.opened(NAME).vector == plain_sum(devices, range(1, 5))).all()
+    assert book.stages.poll(NAME).is_due
+    assert (book.stages.opened(NAME).vector == plain_sum(devices, range(1, 5))).all()
 
 
 def test_too_few_at_a_deadline_fail_the_sum_with_a_reason_and_nothing_is_kept(rig: Rig) -> None:
@@ -205,7 +205,7 @@ def test_too_few_at_a_deadline_fail_the_sum_with_a_reason_and_nothing_is_kept(ri
     for device in devices[:2]:
         deliver(book, device)
     rig.clock.go_on(60.0)
-    assert book.step(NAME) == "failed"
+    assert book.stages.step(NAME) == "failed"
     assert book.under_way() == []
     with reading_session(rig.engine) as session:
         row = session.get_one(SecureSumRow, NAME)
@@ -220,9 +220,9 @@ def test_too_few_shares_at_the_deadline_open_nothing(rig: Rig) -> None:
     for device in devices[:2]:
         deliver(book, device)
     rig.clock.go_on(60.0)
-    assert book.poll(NAME).is_due
+    assert book.stages.poll(NAME).is_due
     with pytest.raises(SumFailed, match="2 of the 3 shares"):
-        book.opened(NAME)
+        book.stages.opened(NAME)
     assert book.stage(NAME)[0] == "failed"
 
 
@@ -234,7 +234,7 @@ def test_a_running_sum_that_is_lost_on_disk_fails_the_sum(rig: Rig, harm: str) -
     (file,) = (rig.folder / "sums").glob("*.sum")
     file.unlink() if harm == "missing" else file.write_bytes(bytes(160))
     with pytest.raises(SumFailed, match=harm):
-        book.opened(NAME)
+        book.stages.opened(NAME)
     assert book.stage(NAME)[0] == "failed"
 
 
@@ -243,7 +243,7 @@ def test_a_refused_vector_leaves_neither_file_nor_trace(rig: Rig) -> None:
     payload = devices[0].payload or b""
     for wrong in (payload + b"x", payload[:-1]):
         with pytest.raises(SumMessageRefused):
-            book.add_masked(NAME, devices[0].pseudonym, chunks(wrong))
+            book.exchange.add_masked(NAME, devices[0].pseudonym, chunks(wrong))
     assert rig.files() == []
     assert deliver(book, devices[0]) is False
     assert rig.files() == [".sum"]
@@ -266,11 +266,11 @@ def test_many_devices_at_once_are_each_counted_once(rig: Rig) -> None:
     for thread in threads:
         thread.join()
     assert failures == []
-    assert book.step(NAME) == "unmask"
+    assert book.stages.step(NAME) == "unmask"
     for device in devices:
         device.hear(answer(book, device))
         deliver(book, device)
-    assert (book.opened(NAME).vector == plain_sum(devices, range(8))).all()
+    assert (book.stages.opened(NAME).vector == plain_sum(devices, range(8))).all()
     assert rig.files() == [".sum"]
 
 
@@ -281,11 +281,11 @@ def test_no_row_and_no_file_ever_holds_a_vector_of_one_device(rig: Rig) -> None:
         held = b"".join(path.read_bytes() for path in rig.folder.rglob("*") if path.is_file())
         for other in devices:
             assert other.vector.tobytes()[32:64] not in held
-    book.step(NAME)
+    book.stages.step(NAME)
     for device in devices:
         device.hear(answer(book, device))
         deliver(book, device)
-    opened = book.opened(NAME)
+    opened = book.stages.opened(NAME)
     held = b"".join(path.read_bytes() for path in rig.folder.rglob("*") if path.is_file())
     assert opened.vector.tobytes() not in held, "the opened sum is handed on, not stored"
     assert np.frombuffer((rig.folder / "sums").glob("*.sum").__next__().read_bytes(), "<u4").size == 40
@@ -300,7 +300,7 @@ def test_names_that_are_unknown_or_taken_are_refused(rig: Rig) -> None:
     with pytest.raises(UnknownSum):
         book.stage("round-2")
     with pytest.raises(UnknownSum):
-        book.step("round-2")
+        book.stages.step("round-2")
 
 
 def test_a_message_reads_and_writes_as_many_rows_in_a_large_cohort_as_in_a_small_one(rig: Rig) -> None:
@@ -324,13 +324,13 @@ def test_a_message_reads_and_writes_as_many_rows_in_a_large_cohort_as_in_a_small
             statements.clear()
             deliver(book, last, name)
             if stage != "unmask":
-                assert book.step(name) != stage
+                assert book.stages.step(name) != stage
                 answer(book, last, name)
             counted.append([one.split()[0] for one in statements])
             for device in devices:
                 if stage != "unmask":
                     device.hear(answer(book, device, name))
-        assert (book.opened(name).vector == plain_sum(devices, range(cohort))).all()
+        assert (book.stages.opened(name).vector == plain_sum(devices, range(cohort))).all()
         return counted
 
     event.listen(rig.engine, "before_cursor_execute", heard)
@@ -363,6 +363,6 @@ def test_an_update_of_the_server_ends_sums_of_before_with_a_reason(tmp_path: Pat
     migrate(engine)
     book = SecureSumStore(engine, tmp_path / "sums", StillClock())
     assert [book.stage(f"round-{n}")[0] for n in (1, 2, 3)] == ["opened", "failed", "failed"]
-    reasons = [book.poll(f"round-{n}").reason for n in (1, 2, 3)]
+    reasons = [book.stages.poll(f"round-{n}").reason for n in (1, 2, 3)]
     assert reasons == [None, "late", "The server was updated while the sum was under way."]
     engine.dispose()

@@ -28,8 +28,10 @@ from device_app.errors import (
 from device_app.privacy.budget import Ledger
 from device_app.privacy.requests import seal_poll
 from device_app.privacy.sealed import Charge
-from device_app.privacy.secagg import Contribution, Reply, Step, take_part
-from device_app.privacy.sum_state import SumState, begin_sum
+from device_app.privacy.secagg.contribution import Contribution
+from device_app.privacy.secagg.messages import Reply, Step
+from device_app.privacy.secagg.participant import take_part
+from device_app.privacy.secagg.state import SumState, begin_sum
 from device_app.store.database import Database
 from device_app.store.participations import Participations, RoundUploads
 from device_app.store.sum_parts import SumPart, SumParts

@@ -22,7 +22,7 @@ from device_app.privacy.noise import NoiseSource
 from device_app.privacy.protections import resolve
 from device_app.privacy.protections.protection import ComputedUpdate
 from device_app.privacy.requests import seal_check_in
-from device_app.privacy.secagg import Contribution
+from device_app.privacy.secagg.contribution import Contribution
 from device_app.ranking.groups import GroupChoice, OwnGroup
 from device_app.store.database import Database
 from device_app.store.outbox import Outbox

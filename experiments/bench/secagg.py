@@ -18,8 +18,10 @@ import numpy as np
 
 from backend.federation.secagg.secure_sum import SecureSumServer
 from device_app.privacy.sealed import Charge
-from device_app.privacy.secagg import Contribution, Reply, Step, take_part
-from device_app.privacy.sum_state import SumState, begin_sum
+from device_app.privacy.secagg.contribution import Contribution
+from device_app.privacy.secagg.messages import Reply, Step
+from device_app.privacy.secagg.participant import take_part
+from device_app.privacy.secagg.state import SumState, begin_sum
 from device_app.wire.masks import CHUNK_BYTES, ChaChaStream, apply_masks
 from device_app.wire.ring import RingVector
 from device_app.wire.secagg import AdvertisedKeys, Agreement, Complaints, RevealedShares, SharedKeys, SumTerms

@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 
 from backend.federation.protections.secure_sum import secure_sum_of
 from device_app.privacy.sealed import Charge
-from device_app.privacy.secagg import Contribution, Reply, Step, take_part
-from device_app.privacy.sum_state import SumState, begin_sum
+from device_app.privacy.secagg.contribution import Contribution
+from device_app.privacy.secagg.messages import Reply, Step
+from device_app.privacy.secagg.participant import take_part
+from device_app.privacy.secagg.state import SumState, begin_sum
 from device_app.wire.ids import PROTOCOL_VERSION
 from device_app.wire.offers import SignedOffer, verify_offer
 from device_app.wire.ring import ring_dtype

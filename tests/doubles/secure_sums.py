@@ -12,8 +12,10 @@ import numpy as np
 from backend.federation.secagg.record import SumRecord
 from backend.federation.secagg.secure_sum import OpenedSum, SecureSumServer
 from device_app.privacy.sealed import Charge
-from device_app.privacy.secagg import Contribution, MaskedInput, Reply, Step, take_part
-from device_app.privacy.sum_state import SumState, begin_sum
+from device_app.privacy.secagg.contribution import Contribution
+from device_app.privacy.secagg.messages import MaskedInput, Reply, Step
+from device_app.privacy.secagg.participant import take_part
+from device_app.privacy.secagg.state import SumState, begin_sum
 from device_app.wire.ring import RingVector, ring_dtype
 from device_app.wire.secagg import (
     AdvertisedKeys,

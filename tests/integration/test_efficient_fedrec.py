@@ -29,7 +29,7 @@ from device_app.device import Device
 from device_app.errors import BackendRefused
 from device_app.fleet.fleet import Member
 from device_app.privacy.protections.secure_sum import contribute
-from device_app.privacy.secagg import Contribution
+from device_app.privacy.secagg.contribution import Contribution
 from device_app.settings import PrivacySettings
 from device_app.training.samples import ReaderSamples, RowSamples
 from device_app.wire.ids import ReleaseId, release_number

@@ -12,7 +12,7 @@ import pytest
 from backend.federation.systems import SYSTEMS
 from backend.operator import Operator
 from device_app.fleet.fleet import Fleet, Member, catch_up, train, warm_up
-from device_app.privacy.sum_state import SumState
+from device_app.privacy.secagg.state import SumState
 from device_app.settings import PrivacySettings
 from device_app.store.sum_parts import SumParts
 from device_app.wire.protections import SecureSum

@@ -27,7 +27,7 @@ from backend.federation.secagg.store import SecureSumStore
 from backend.federation.systems import SYSTEMS
 from device_app.privacy.protections.secure_sum import contribute
 from device_app.privacy.sealed import digest
-from device_app.privacy.secagg import Contribution
+from device_app.privacy.secagg.contribution import Contribution
 from device_app.settings import PrivacySettings
 from device_app.training.participant import Outcome
 from device_app.training.tasks.full_gradient import FullGradientTask

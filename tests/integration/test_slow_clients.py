@@ -19,7 +19,7 @@ from backend.app import create_app
 from backend.composition import Services, build_services
 from backend.federation.systems import SYSTEMS
 from backend.server import connections_limit, http_server
-from device_app.privacy.sum_state import begin_sum
+from device_app.privacy.secagg.state import begin_sum
 from device_app.uplink.server import ANSWERS, stage_path, upload_path
 from device_app.wire.ids import PROTOCOL_VERSION
 from device_app.wire.rounds import CheckIn, RoundOffer, SumStage

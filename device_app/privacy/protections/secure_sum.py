@@ -14,7 +14,7 @@ from device_app.privacy.prices import DELTA, OneClick, sum_prices
 from device_app.privacy.protections.masked_updates import MaskedProtection, terms_of
 from device_app.privacy.protections.protection import ComputedUpdate
 from device_app.privacy.sealed import Charge
-from device_app.privacy.secagg import Contribution
+from device_app.privacy.secagg.contribution import Contribution
 from device_app.privacy.shared import SharedUpdate
 from device_app.wire.protections import Protection, SecureSum
 from device_app.wire.ring import RingVector, ring_dtype

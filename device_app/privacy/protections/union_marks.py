@@ -16,7 +16,7 @@ from device_app.privacy.prices import DELTA, sum_prices
 from device_app.privacy.protections.masked_updates import MaskedProtection, terms_of
 from device_app.privacy.protections.protection import ComputedUpdate
 from device_app.privacy.sealed import Charge
-from device_app.privacy.secagg import Contribution
+from device_app.privacy.secagg.contribution import Contribution
 from device_app.wire.layout import mark_rows
 from device_app.wire.protections import Protection
 from device_app.wire.ring import from_integers

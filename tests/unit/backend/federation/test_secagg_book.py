@@ -24,7 +24,7 @@ from backend.federation.secagg.errors import SumFailed, SumMessageRefused, SumSt
 from backend.federation.secagg.store import SecureSumStore
 from backend.federation.secagg.stored import SWEEP_AGE_SEC
 from backend.releases.blobs import write_durably
-from device_app.privacy.secagg import Reply
+from device_app.privacy.secagg.messages import Reply
 from device_app.wire.secagg import AdvertisedKeys, Agreement, Complaints, RevealedShares, SharedKeys, SumTerms
 from tests.doubles.clock import StillClock
 from tests.doubles.secure_sums import STAGES, Device, chunks, plain_sum, random_vector, terms

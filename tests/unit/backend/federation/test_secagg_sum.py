@@ -19,7 +19,7 @@ from backend.federation.secagg import unmask as unmask_module
 from backend.federation.secagg.errors import SumFailed, SumMessageConflict, SumMessageRefused, SumStageClosed
 from backend.federation.secagg.messages import HeldMessages
 from backend.federation.secagg.secure_sum import SecureSumServer
-from device_app.privacy import secagg as client_module
+from device_app.privacy.secagg import transitions as client_module
 from device_app.wire import masks as masks_module
 from device_app.wire.masks import apply_masks
 from device_app.wire.secagg import Complaints, RevealedShare, RevealedShares

@@ -15,9 +15,11 @@ from backend.federation.secagg.errors import SumMessageRefused
 from backend.federation.secagg.secure_sum import SecureSumServer
 from device_app.errors import BudgetSpent, SumAborted
 from device_app.privacy.budget import Ledger
-from device_app.privacy.sealed import Charge
-from device_app.privacy.secagg import OCTETS, Contribution, MaskedInput, Step, take_part
-from device_app.privacy.sum_state import begin_sum
+from device_app.privacy.sealed import OCTETS, Charge
+from device_app.privacy.secagg.contribution import Contribution
+from device_app.privacy.secagg.messages import MaskedInput, Step
+from device_app.privacy.secagg.participant import take_part
+from device_app.privacy.secagg.state import begin_sum
 from device_app.wire.pairing import channel_keys, close_box, open_box, sign_keys
 from device_app.wire.secagg import (
     Agreements,

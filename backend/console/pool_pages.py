@@ -32,6 +32,10 @@ def router(controller: ConsoleController) -> APIRouter:
     services = controller.services
     routes = APIRouter()
 
+    def said(done: str) -> str:
+        """Another sentence where nothing refreshes feeds by itself."""
+        return done if services.feeds.is_on else f"{done}-only"
+
     @routes.get("/pool")
     def pool(request: Request, q: Annotated[str, Query(max_length=200)] = "") -> Response:
         def view() -> Values:
@@ -48,6 +52,7 @@ def router(controller: ConsoleController) -> APIRouter:
                 "runs": runs[:RUNS_SHOWN],
                 "newest": newest,
                 "feeds": services.feeds.followed.all(),
+                "feeds_refreshed": services.feeds.is_on,
                 "query": q.strip(),
                 "found": found[:FOUND_SHOWN],
                 "found_count": len(found),
@@ -65,7 +70,7 @@ def router(controller: ConsoleController) -> APIRouter:
             services.feeds.followed.add(url.strip(), datetime.now(UTC))
             services.feeds.wake()
 
-        return controller.do(request, deed, "/console/pool", "feed-added")
+        return controller.do(request, deed, "/console/pool", said("feed-added"))
 
     @routes.post("/pool/feeds/pause")
     def pause_feed(request: Request, url: Url) -> Response:
@@ -77,7 +82,7 @@ def router(controller: ConsoleController) -> APIRouter:
             services.feeds.followed.resume(url, datetime.now(UTC))
             services.feeds.wake()
 
-        return controller.do(request, deed, "/console/pool", "feed-resumed")
+        return controller.do(request, deed, "/console/pool", said("feed-resumed"))
 
     @routes.post("/pool/feeds/remove")
     def remove_feed(request: Request, url: Url, confirmed: Annotated[str, Form(max_length=3)] = "") -> Response:

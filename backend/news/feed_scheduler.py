@@ -51,7 +51,7 @@ def utc_now() -> datetime:
 class FeedScheduler:
     """Asks for each followed feed when it is due; what it brings is ingested and becomes searchable as any news do.
 
-    every: the interval; zero: feeds are never refreshed by themselves.
+    every: the interval; zero: feeds are never refreshed by themselves (`is_on`).
     allowed, transport: as in `backend.news.sources.download.fetch`. chance: draws from [0, 1) for the jitter.
     """
 
@@ -66,7 +66,7 @@ class FeedScheduler:
         chance: Callable[[], float] = SystemRandom().random,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
-        self.followed, self.every = FollowedFeeds(engine), every
+        self.followed, self.every, self.is_on = FollowedFeeds(engine), every, every > timedelta(0)
         self._engine, self._pool, self._allowed, self._transport = engine, pool, tuple(allowed), transport
         self._clock, self._chance = clock, chance
         self._stopping, self._woken = threading.Event(), threading.Event()
@@ -101,7 +101,7 @@ class FeedScheduler:
 
     def start(self) -> None:
         """Begin to work in the background, unless the interval is zero."""
-        if self.every > timedelta(0):
+        if self.is_on:
             self._thread = threading.Thread(target=self._run, name="feed-scheduler", daemon=True)
             self._thread.start()
 

@@ -148,6 +148,7 @@ class StandInFeeds:
     """Two followed feeds, one of which fails, and a memory of what was asked."""
 
     empty: bool = False
+    is_on: bool = True
     changed: list[tuple[str, str]] = field(default_factory=list)
     woken: int = 0
 

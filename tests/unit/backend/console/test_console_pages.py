@@ -146,6 +146,23 @@ def test_feeds_are_listed_with_their_errors_and_changed_by_forms_and_removed_onl
     assert services.feeds.changed == [(what, url) for what in ("add", "pause", "resume", "remove")]
 
 
+def test_where_automatic_refresh_is_off_the_pool_says_so_and_promises_no_reading() -> None:
+    services = StandInServices()
+    services.feeds.is_on = False
+    client = client_of(services)
+    text = client.get("/console/pool").text
+    assert "automatic refresh is off" in text
+    assert "feed_refresh_minutes" in text
+    for path in ("", "/resume"):
+        done = client.post(f"/console/pool/feeds{path}", data={"url": "https://new.example/rss"}, headers=OURS)
+        told = client.get(done.headers["location"]).text
+        assert "nothing reads it by itself" in told
+        assert "moments" not in told
+    on = client_of(StandInServices()).get("/console/pool?said=feed-added").text
+    assert "automatic refresh is off" not in on
+    assert "within moments" in on
+
+
 def test_rejected_rows_are_shown_by_line_and_a_run_that_kept_fewer_says_so() -> None:
     text = client_of(StandInServices()).get("/console/pool").text
     assert '<td class="num">204</td><th scope="row"><code>published_at</code></th>' in text

@@ -3,6 +3,7 @@ where its result is there already, and leaves nothing half done: a killed first 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -12,6 +13,8 @@ from backend.embedding.embedder import DESCRIPTION_FILE, Embedder, load_embedder
 from backend.errors import OwnfeedError
 from backend.news.ingest import ingest
 from backend.news.pool import NewsPool
+from backend.news.sources import SOURCES
+from backend.news.sources.source import NewsSource
 from backend.progress import Steps
 from backend.releases.store import ReleaseStore
 from backend.releases.vocabulary import pool_categories, pool_vocabulary
@@ -44,16 +47,15 @@ def refresh_newsroom(settings: BackendSettings, *, articles: int, seed: int, ste
     newest = max((row.published_at for row in pool.live(now)), default=None)
     if newest is not None and now - newest < STALE_AFTER:
         return
-    from backend.news.sources.newspaper import newspaper  # its data files take half a second to read
-
     days = FIRST_DAYS if newest is None else min(FIRST_DAYS, max(1, (now - newest).days))
     edition = seed if newest is None else seed + now.toordinal()
-    count = articles * days // FIRST_DAYS
+    newsroom: Callable[..., NewsSource] = SOURCES["newsroom"]
+    source = newsroom(articles=articles * days // FIRST_DAYS, days=days, seed=edition)
     with steps.step("Writing the newspaper") as advance:
         ingest(
             pool,
-            newspaper(now, seed=edition, articles=count, days=days),
-            source="newsroom",
+            source.read(now),
+            source=source.title,
             progress=lambda done, total: advance(done, total),
         )
 

@@ -14,7 +14,7 @@ from sqlalchemy import Engine
 
 from backend.db.advisory_lock import advisory_lock
 from backend.news.errors import SourceError, SourceUnreachable
-from backend.news.followed_feeds import FollowedFeed, FollowedFeeds, refresh
+from backend.news.followed_feeds import WAIT_LIMIT, FollowedFeed, FollowedFeeds, refresh
 from backend.news.pool import NewsPool
 from backend.news.sources.addresses import Network
 from backend.news.sources.download import Validators
@@ -22,8 +22,6 @@ from backend.news.sources.download import Validators
 WORK = "refresh-feeds"
 FEEDS_AT_ONCE = 4
 LOOK_EVERY_SEC = 15.0
-WAIT_LIMIT = timedelta(days=1)
-"""The longest wait after errors, and the longest that a server's Retry-After or max-age is heeded."""
 JITTER = 0.1
 """A wait is up to this share longer, so that feeds added together are not asked together for good."""
 STOP_WITHIN_SEC = 30.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -18,12 +18,13 @@ from backend.news.ingest import Progress, ingest
 from backend.news.pool import NewsPool
 from backend.news.report import IngestReport
 from backend.news.sources.addresses import Network
-from backend.news.sources.download import Validators, fetch
+from backend.news.sources.download import NotModified, Validators, fetch
 from backend.news.sources.rss import read_feed
 
 FEEDS_LIMIT = 1_000
 URL_CHARS = 2_000
 ERROR_CHARS = 500
+WAIT_LIMIT = timedelta(days=1)  # the longest wait after errors, and for a server's Retry-After or max-age
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +155,8 @@ def follow(
 ) -> IngestReport | None:
     """Takes a feed (URL or file) into the pool; None if its server says that nothing has changed.
 
-    A URL that could be read is followed from then on, and due again at `due_at` (`now` by default). Validators are kept
-    only after every batch is committed: a run that fails is repeated in full.
+    A URL that could be read is followed from then on, and due at `due_at` (`now` by default), or later, for as long as
+    its server calls it fresh. Validators are kept only once every batch is committed: a failed run is repeated in full.
     allowed, transport: as in `fetch`.
     Raises SourceError.
     """
@@ -166,10 +167,11 @@ def follow(
         pool, location, feeds.last(location), kept.append, now=now, progress=progress, allowed=allowed,
         transport=transport,
     )  # fmt: skip
+    due_at = max(due_at or now, now + min(timedelta(seconds=refreshed.fresh_sec), WAIT_LIMIT))
     if kept and "://" in location:
-        feeds.keep(location, kept[0], now, due_at or now)
+        feeds.keep(location, kept[0], now, due_at)
     elif "://" in location:
-        feeds.answered(location, at=now, due_at=due_at or now)
+        feeds.answered(location, at=now, due_at=due_at)
     return refreshed.report
 
 
@@ -190,8 +192,8 @@ def refresh(
     Raises SourceError.
     """
     document = fetch(location, known, allowed=allowed, transport=transport, cancelled=cancelled)
-    if document is None:
-        return Refreshed(None)
+    if isinstance(document, NotModified):
+        return Refreshed(None, document.fresh_sec)
     rows = read_feed(document, now=now)
     report = ingest(pool, rows, source=location[:200], progress=progress, oldest=pool.horizon(now))
     keep(document.validators)

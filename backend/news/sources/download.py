@@ -46,7 +46,13 @@ class Document(NamedTuple):
     content_type: str
     validators: Validators
     fresh_sec: float = 0.0
-    """How long its server calls it fresh (Cache-Control: max-age); 0 where it didn't say."""
+    """How long its server still calls it fresh (Cache-Control: max-age, less Age); 0 where it didn't say."""
+
+
+class NotModified(NamedTuple):
+    """The server says that what is known of the feed still holds (304); `fresh_sec` as of `Document`."""
+
+    fresh_sec: float = 0.0
 
 
 def fetch(
@@ -56,8 +62,8 @@ def fetch(
     allowed: Sequence[Network] = (),
     transport: httpx.BaseTransport | None = None,
     cancelled: Callable[[], bool] = lambda: False,
-) -> Document | None:
-    """The feed at an http or https URL or in a file; None if the server says that `known` still holds.
+) -> Document | NotModified:
+    """The feed at an http or https URL or in a file; NotModified if the server says that `known` still holds.
 
     allowed: networks that are not public and may be fetched from all the same.
     transport: what carries the requests; by default the network, each hop to a checked address (`CheckedTransport`).
@@ -75,7 +81,9 @@ def fetch(
         return _get(client, location, known or Validators(), cancelled)
 
 
-def _get(client: httpx.Client, location: str, known: Validators, cancelled: Callable[[], bool]) -> Document | None:
+def _get(
+    client: httpx.Client, location: str, known: Validators, cancelled: Callable[[], bool]
+) -> Document | NotModified:
     deadline = time.monotonic() + DOWNLOAD_TIMEOUT_SEC
     headers = {"User-Agent": USER_AGENT, "Accept-Encoding": "gzip"}
     headers["Accept"] = "application/rss+xml, application/atom+xml, application/xml;q=0.9, */*;q=0.1"
@@ -95,7 +103,7 @@ def _get(client: httpx.Client, location: str, known: Validators, cancelled: Call
                     url = urljoin(url, response.headers["location"])
                     continue
                 if response.status_code == httpx.codes.NOT_MODIFIED:
-                    return None
+                    return NotModified(_fresh_sec(response))
                 if response.status_code != httpx.codes.OK:
                     wait = retry_after_sec(response.headers.get("retry-after", ""))
                     raise SourceUnreachable(location, f"the server answered {response.status_code}", wait)
@@ -126,8 +134,10 @@ def retry_after_sec(said: str, now: datetime | None = None) -> float:
 
 
 def _fresh_sec(response: httpx.Response) -> float:
+    """max-age less the time that the answer has spent in caches (RFC 9111, section 4.2)."""
     found = re.search(r"(?:^|[\s,])max-age=\"?(\d{1,9})", response.headers.get("cache-control", "").lower())
-    return float(found[1]) if found else 0.0
+    age = re.fullmatch(r"\d{1,9}", response.headers.get("age", "").strip())
+    return max(0.0, float(found[1]) - (float(age[0]) if age else 0.0)) if found else 0.0
 
 
 def _body(location: str, response: httpx.Response, deadline: float, cancelled: Callable[[], bool]) -> bytes:

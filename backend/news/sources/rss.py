@@ -81,7 +81,7 @@ def read_rss(
     Raises SourceUnreachable, SourceTooLarge, SourceMalformed.
     """
     document = fetch(location, allowed=allowed, transport=transport)
-    assert document is not None  # only a conditional GET has no document
+    assert isinstance(document, Document)  # only a conditional GET has none
     return read_feed(document, now=now or datetime.now(UTC))
 
 

@@ -16,8 +16,8 @@ from backend.db.advisory_lock import advisory_lock
 from backend.db.engine import migrate, open_engine, reading, scripts, writing
 from backend.db.tables import FeedRow
 from backend.news.errors import FeedNotFollowed, FeedRefused
-from backend.news.feed_scheduler import FEEDS_AT_ONCE, WAIT_LIMIT, WORK, FeedScheduler, wait
-from backend.news.followed_feeds import FEEDS_LIMIT, FollowedFeed, FollowedFeeds, checked_url, follow
+from backend.news.feed_scheduler import FEEDS_AT_ONCE, WORK, FeedScheduler, wait
+from backend.news.followed_feeds import FEEDS_LIMIT, WAIT_LIMIT, FollowedFeed, FollowedFeeds, checked_url, follow
 from backend.news.pool import NewsPool
 from backend.news.sources.download import Validators, retry_after_sec
 from tests.doubles.clock import StillClock

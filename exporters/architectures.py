@@ -31,25 +31,19 @@ from models.builders import dssm, news, rankers, recall, user
 from models.dssm import Dssm, MultiViewDssm, SemiDssm, SemiMultiViewDssm, SemiViewRanker, Tower, ViewRanker
 from models.end_to_end import EndToEnd
 from models.layers.word_embedding import WordEmbedding
-from models.news.lstur import TopicNews
-from models.news.naml import NamlNews
+from models.news.naml_lstur import NamlNews, TopicNews
 from models.news.plm import PlmNewsEncoder
 from models.news.text import TitleEncoder
 from models.one_vector import CosineResidual
 from models.recall.basis import BasisRecall
-from models.recall.ebnr import Ebnr
-from models.recall.huita import Huita
+from models.recall.ebnr_huita_youtubenet import Ebnr, Huita, YoutubeNet
 from models.recall.octopus import Octopus
 from models.recall.sasrec import SasRec
-from models.recall.youtubenet import YoutubeNet
 from models.shapes import NEWS_DIM
-from models.user.candidate_attention import CandidateAttention
-from models.user.cosine import CosineRanker
+from models.user.candidate_attention import CandidateAttention, CosineRanker
 from models.user.feature_ranker import FeatureRanker
 from models.user.fednewsrec import FedNewsRecUser
-from models.user.lstur import LsturConUser, LsturIniUser
-from models.user.naml import NamlUser
-from models.user.nrms import NrmsUser
+from models.user.nrms_naml_lstur import LsturConUser, LsturIniUser, NamlUser, NrmsUser
 
 Kind = Literal["ranker", "recall", "news", "end to end", "towers"]
 VOCABULARY = 1_000

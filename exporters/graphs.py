@@ -7,30 +7,41 @@ padding. Only where a GRU's training is unrolled over the clicks are there 50 al
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import cast
 
 from torch import Tensor, nn
+from torch.nn.functional import embedding
 
 from device_app.wire.recall import CLICKS_AXIS
-from exporters.news_table import table_loss
 from exporters.signature import GraphInput, GraphSpec, Method, call
 from models.dssm import Dssm, MultiViewDssm, Tower, ViewRanker
 from models.end_to_end import EndToEnd
 from models.layers.word_embedding import WordEmbedding
-from models.news.lstur import TopicNews
-from models.news.naml import NamlNews
+from models.news.naml_lstur import NamlNews, TopicNews
 from models.news.plm import PlmNewsEncoder
 from models.news.text import TitleEncoder
-from models.one_vector import CosineResidual, OneVectorModel
+from models.one_vector import CosineResidual, OneVectorModel, UserModel
 from models.recall.basis import BasisRecall
-from models.recall.ebnr import Ebnr
+from models.recall.ebnr_huita_youtubenet import Ebnr
 from models.recall.octopus import Octopus
 from models.shapes import ABSTRACT_WORDS, CHANNELS_LIMIT, CLICKS, NEGATIVES, NEWS_DIM, TITLE_WORDS
-from models.user.candidate_attention import CandidateAttention
-from models.user.cosine import CosineRanker
+from models.user.candidate_attention import CandidateAttention, CosineRanker
 from models.user.feature_ranker import FeatureRanker
-from models.user.lstur import LsturUser
-from models.user.user_model import UserModel
+from models.user.nrms_naml_lstur import LsturUser
+
+
+def table_loss(
+    model: nn.Module, table: Tensor, click_rows: Tensor, click_mask: Tensor, candidate_rows: Tensor, *features: Tensor
+) -> Tensor:
+    """model.loss with vectors taken from a table.
+
+    table [n, D]; click_rows int64 [b, H], any row where click_mask [b, H] is 0; candidate_rows int64 [b, 1 + K];
+    features [b, 1 + K, F] for rankers that take them -> [].
+    """
+    loss = cast(Callable[..., Tensor], model.loss)
+    return loss(embedding(click_rows, table), click_mask, embedding(candidate_rows, table), *features)
+
 
 CANDIDATE_ROWS = GraphInput("candidate_rows", ("batch", 1 + NEGATIVES), indexes="news")
 

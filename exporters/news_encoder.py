@@ -5,6 +5,10 @@ BERT is the same in every release and too large to feed; what training changes l
 
 from __future__ import annotations
 
+import logging
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import onnx
@@ -13,9 +17,7 @@ from torch import Tensor, nn
 from torch.export import Dim
 from torch.func import functional_call
 
-from exporters.known_noise import without_known_noise
 from exporters.signature import OPSET
-from exporters.strip import strip
 
 BERT_PREFIX = "bert."
 PIECES_MAX = 512
@@ -75,3 +77,43 @@ def export_news_encoder(encoder: nn.Module) -> onnx.ModelProto:
     if exported is None:
         raise RuntimeError("torch wrote no graph for the news encoder")
     return strip(exported.model_proto)
+
+
+def strip(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Drop what does not compute, and parameter inputs that no node reads. Works in place; returns `model`."""
+    graph = model.graph
+    model.doc_string = ""
+    graph.doc_string = ""
+    graph.name = "main"
+    for owner in (model, graph, *graph.node, *graph.input, *graph.output, *graph.initializer):
+        del owner.metadata_props[:]
+        owner.doc_string = ""
+    del graph.value_info[:]
+    for place, node in enumerate(graph.node):
+        node.name = f"{node.op_type}_{place}"
+    read = {name for node in graph.node for name in node.input}
+    kept = [each for each in graph.input if each.name in read or not each.name.startswith("p.")]
+    del graph.input[:]
+    graph.input.extend(kept)
+    return model
+
+
+_REGISTRATION = "torch.onnx._internal.exporter._registration"
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    return "torchvision is not installed" not in record.getMessage()
+
+
+@contextmanager
+def without_known_noise() -> Iterator[None]:
+    """Leave out: torchvision's operators are missing (no graph of ours has one), and a deprecated class that torch
+    itself copies while it decomposes a program."""
+    logger = logging.getLogger(_REGISTRATION)
+    logger.addFilter(_is_news)
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", r"`isinstance\(treespec, LeafSpec\)` is deprecated", FutureWarning)
+            yield
+    finally:
+        logger.removeFilter(_is_news)

@@ -13,10 +13,9 @@ from torch import nn
 
 from device_app.wire.releases import Role
 from exporters.architectures import ARCHITECTURES, Kind, name_of
-from exporters.gradient_graph import export_gradient_graph
 from exporters.graph_writer import bytes_of
 from exporters.graphs import recall_graphs
-from exporters.inference_graph import export_inference_graph
+from exporters.model_graphs import export_gradient_graph, export_inference_graph
 from exporters.parity import check_parity
 from exporters.signature import GraphSpec, parameters
 

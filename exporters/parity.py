@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from device_app.wire.recall import CLICKS_AXIS
-from exporters.gradient_graph import loss_and_gradients
+from exporters.model_graphs import loss_and_gradients
 from exporters.readers import FULL, NONE, ONE, SOME, draw_inputs
 from exporters.signature import GraphSpec, call, parameters
 from models.shapes import CLICKS

@@ -10,10 +10,9 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from models.losses import info_nce
 from models.one_vector import require_candidates, require_clicks
 from models.scopes import Scope
-from models.scoring import cosines, unit
+from models.scoring import cosines, info_nce, unit
 
 
 class Tower(nn.Module):

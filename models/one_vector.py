@@ -1,5 +1,6 @@
 """Readers of one vector, for ranking and for recall: score, loss, shapes, and the start at the cosine (ALGORITHMS 1.4,
-1.5, 8)."""
+1.5, 8).
+"""
 
 from __future__ import annotations
 
@@ -8,8 +9,7 @@ from abc import ABC, abstractmethod
 import torch
 from torch import Tensor, nn
 
-from models.losses import info_nce
-from models.scoring import inner_products
+from models.scoring import info_nce, inner_products
 
 
 class OneVectorModel(nn.Module, ABC):
@@ -87,3 +87,11 @@ def require_candidates(candidates: Tensor, dim: int) -> None:
     """Raise ValueError, naming the argument and its shape, unless candidates are [b, R, dim]."""
     if candidates.dim() != 3 or candidates.shape[-1] != dim:
         raise ValueError(f"candidates must have shape [b, R, {dim}], got {tuple(candidates.shape)}")
+
+
+class UserModel(OneVectorModel):
+    """A ranker of one user vector, which every one of them can start as the cosine of the frozen news vectors."""
+
+    @abstractmethod
+    def cosine_start(self) -> None:
+        """Set the parameters so that scores are those of the frozen news vectors' cosines, and can be learnt from."""

@@ -1,4 +1,4 @@
-"""How a user vector meets candidates: the inner product (ALGORITHMS 1.4) and the cosine (6.1)."""
+"""How a user vector meets candidates, inner product (ALGORITHMS 1.4) or cosine (6.1), and the loss of their scores."""
 
 from __future__ import annotations
 
@@ -25,3 +25,11 @@ def unit(x: Tensor) -> Tensor:
 def cosines(user: Tensor, candidates: Tensor) -> Tensor:
     """cos(u, d), 0 where u or d is zero: user [b, D], candidates [b, R, D] -> [b, R]."""
     return inner_products(unit(user), unit(candidates))
+
+
+def info_nce(scores: Tensor) -> Tensor:
+    """(K+1)-way cross entropy with the positive in column 0, mean over rows (ALGORITHMS 1.5).
+
+    scores: [b, 1 + K] -> []. Written with log_softmax: `cross_entropy` exports gradients b times too large.
+    """
+    return -scores.log_softmax(dim=-1)[:, 0].mean()

@@ -18,9 +18,8 @@ from device_app.ranking.session import GraphSession
 from device_app.wire.recall import CLICKS_AXIS
 from experiments.bench.textbook import plain
 from exporters.architectures import ARCHITECTURES
-from exporters.gradient_graph import export_gradient_graph
 from exporters.graph_writer import bytes_of
-from exporters.inference_graph import export_inference_graph
+from exporters.model_graphs import export_gradient_graph, export_inference_graph
 from exporters.readers import SOME, draw_inputs
 from exporters.signature import GraphInput, GraphSpec, parameters
 from models.shapes import CLICKS

@@ -12,7 +12,7 @@ from experiments.bench.products import products_ms
 from experiments.bench.table import Cell, Table
 from exporters.architectures import ARCHITECTURES
 from exporters.graph_writer import bytes_of
-from exporters.inference_graph import export_inference_graph
+from exporters.model_graphs import export_inference_graph
 from exporters.readers import FULL, SOME
 from exporters.signature import GraphInput, GraphSpec
 from models.shapes import CLICKS

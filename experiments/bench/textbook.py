@@ -12,10 +12,8 @@ import math
 import torch
 from torch import Tensor, nn
 
-from models.layers.additive_attention import AdditiveAttention
+from models.layers.attention import AdditiveAttention, SelfAttention, masked_softmax
 from models.layers.gru import MaskedGru
-from models.layers.masked_softmax import masked_softmax
-from models.layers.self_attention import SelfAttention
 
 
 class PlainAttention(nn.Module):

@@ -42,7 +42,7 @@ from experiments.simulation.engines import gradient_graph, ranker_inputs
 from experiments.simulation.rounds import Rounds
 from experiments.simulation.strategies.method import ModelChoice
 from exporters.graphs import ranker_graphs
-from exporters.inference_graph import export_inference_graph
+from exporters.model_graphs import export_inference_graph
 from exporters.signature import parameters
 from models.shapes import NEWS_DIM
 

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from device_app.training.gradients import GRADIENT_PREFIX, Batch, GradientFn, Gradients, OnnxGradients, Params
-from exporters.gradient_graph import export_gradient_graph
+from exporters.model_graphs import export_gradient_graph
 from exporters.signature import GraphInput, GraphSpec, call
 from models.shapes import CLICKS, NEGATIVES
 

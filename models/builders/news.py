@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from torch import nn
 
-from models.builders.attention import self_attention
-from models.layers.additive_attention import AdditiveAttention
+from models.builders.rankers import self_attention
+from models.layers.attention import AdditiveAttention
 from models.layers.text_cnn import TextCnn
 from models.layers.word_embedding import WordEmbedding
-from models.news.lstur import TopicNews
-from models.news.naml import ElementView, NamlNews
+from models.news.naml_lstur import ElementView, NamlNews, TopicNews
 from models.news.plm import PlmNewsEncoder
 from models.news.text import Rectified, TextView, TitleEncoder
 from models.shapes import HEAD_DIM, HEADS, NEWS_DIM

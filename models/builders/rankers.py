@@ -1,14 +1,20 @@
-"""Rankers."""
+"""Rankers, and self-attention, from numbers."""
 
 from __future__ import annotations
 
-from models.builders.attention import self_attention
-from models.layers.additive_attention import AdditiveAttention
+from torch import nn
+
+from models.layers.attention import AdditiveAttention, SelfAttention
 from models.shapes import HEAD_DIM, HEADS, NEWS_DIM
-from models.user.candidate_attention import CandidateAttention
-from models.user.cosine import CosineRanker
+from models.user.candidate_attention import CandidateAttention, CosineRanker
 from models.user.feature_ranker import FEATURES, FeatureRanker
-from models.user.nrms import NrmsUser
+from models.user.nrms_naml_lstur import NrmsUser
+
+
+def self_attention(*, dim: int, heads: int, head_dim: int, bias: bool) -> SelfAttention:
+    """Multi-head self-attention dim -> heads * head_dim."""
+    query, key, value = (nn.Linear(dim, heads * head_dim, bias=bias) for _ in range(3))
+    return SelfAttention(query, key, value, heads)
 
 
 def cosine_ranker() -> CosineRanker:

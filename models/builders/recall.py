@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from torch import nn
 
-from models.builders.attention import self_attention
-from models.layers.additive_attention import AdditiveAttention
+from models.builders.rankers import self_attention
+from models.layers.attention import AdditiveAttention
 from models.layers.gru import MaskedGru
 from models.one_vector import CosineResidual
 from models.recall.basis import BasisRecall
-from models.recall.ebnr import Ebnr
-from models.recall.huita import Huita
+from models.recall.ebnr_huita_youtubenet import Ebnr, Huita, YoutubeNet
 from models.recall.octopus import Octopus
 from models.recall.sasrec import CausalAttention, CausalBlock, SasRec
-from models.recall.youtubenet import YoutubeNet
 from models.shapes import BASIS_SIZE, CLICKS, HEAD_DIM, HEADS, NEWS_DIM
 
 OCTOPUS_CHANNELS = 8  # M

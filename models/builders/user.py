@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-from models.builders.attention import self_attention
-from models.builders.rankers import nrms
-from models.layers.additive_attention import AdditiveAttention
+from models.builders.rankers import nrms, self_attention
+from models.layers.attention import AdditiveAttention
 from models.layers.gru import MaskedGru
 from models.shapes import HEAD_DIM, HEADS, NEWS_DIM
 from models.user.fednewsrec import FedNewsRecUser
-from models.user.lstur import LsturConUser, LsturIniUser, LsturUser
-from models.user.naml import NamlUser
-from models.user.nrms import NrmsUser
+from models.user.nrms_naml_lstur import LsturConUser, LsturIniUser, LsturUser, NamlUser, NrmsUser
 
 ATTENTION_DIM = 200  # A of every AddAttn in these papers
 PAPER_HEADS = 20

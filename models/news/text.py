@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from models.layers.additive_attention import AdditiveAttention
+from models.layers.attention import AdditiveAttention
 from models.layers.word_embedding import WordEmbedding
 from models.shapes import expect_shape
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from models.layers.additive_attention import AdditiveAttention
+from models.layers.attention import AdditiveAttention
 from models.news.plm import PlmNewsEncoder
 
 

@@ -9,11 +9,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import hardtanh
 
-from models.layers.additive_attention import AdditiveAttention
-from models.layers.self_attention import SelfAttention
-from models.losses import info_nce
+from models.layers.attention import AdditiveAttention, SelfAttention
 from models.one_vector import require_candidates, require_clicks
-from models.scoring import inner_products
+from models.scoring import info_nce, inner_products
 
 # Chosen on MIND histories, last click left out (docs/decisions/035).
 CONTEXT_SHARPNESS = 16.0  # Q = K = this * identity: a context has cosine .95 with its click; d = 1 cuts 3 channels

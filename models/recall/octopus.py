@@ -5,11 +5,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from models.layers.masked_softmax import masked_softmax
+from models.layers.attention import masked_softmax
 from models.layers.real_rows import by_row
-from models.losses import info_nce
 from models.one_vector import require_candidates, require_clicks
-from models.scoring import inner_products
+from models.scoring import info_nce, inner_products
 
 
 class Octopus(nn.Module):

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from models.layers.masked_softmax import masked_softmax
+from models.layers.attention import masked_softmax
 from models.one_vector import OneVectorModel, require_clicks
 
 POSITION_SPREAD = 0.02

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from models.losses import info_nce
+from models.scoring import info_nce
 from models.user.candidate_attention import CandidateAttention
 
 FEATURES = ("section_affinity", "topic_affinity", "popularity", "recency")

@@ -5,10 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from models.layers.additive_attention import AdditiveAttention
+from models.layers.attention import AdditiveAttention, SelfAttention
 from models.layers.gru import MaskedGru
-from models.layers.self_attention import SelfAttention
-from models.user.user_model import UserModel
+from models.one_vector import UserModel
 
 SHORT_CLICKS = 20  # the paper gives no number; its code has 20
 

@@ -15,8 +15,8 @@ from backend.releases.rankers import RANKERS
 from exporters.architectures import ARCHITECTURES, Architecture
 from exporters.graphs import ranker_graphs
 from exporters.package import export_ranker
+from models.one_vector import UserModel
 from models.shapes import NEWS_DIM
-from models.user.user_model import UserModel
 
 
 class ToyRanker(UserModel):

@@ -12,13 +12,12 @@ from torch import Tensor, nn
 from device_app.store.clicks import Click
 from device_app.store.impressions import Shown
 from device_app.training.samples import ReaderSamples, RowSamples
-from exporters.gradient_graph import export_gradient_graph
 from exporters.graph_writer import bytes_of
-from exporters.graphs import ranker_graphs
-from exporters.news_table import table_loss
+from exporters.graphs import ranker_graphs, table_loss
+from exporters.model_graphs import export_gradient_graph
 from models.builders.rankers import nrms
 from models.news.upper import UpperEncoder
-from models.user.nrms import NrmsUser
+from models.user.nrms_naml_lstur import NrmsUser
 
 WIDTH, DIM, NEWS, NEGATIVES = 12, 16, 24, 4
 MORNING = datetime(2026, 11, 20, 8, tzinfo=UTC)

@@ -10,10 +10,9 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from exporters.gradient_graph import export_gradient_graph
 from exporters.graph_writer import bytes_of
 from exporters.graphs import ranker_graphs
-from exporters.inference_graph import export_inference_graph
+from exporters.model_graphs import export_gradient_graph, export_inference_graph
 from models.builders.dssm import fl_dssm_ranker, multi_view_ranker
 from models.scopes import private_names
 

@@ -37,7 +37,7 @@ from device_app.wire.protections import SecureSum
 from device_app.wire.recall import RecallRequest, Report
 from device_app.wire.rounds import RoundManifest, RoundStatus
 from device_app.wire.union import UnionMarks
-from exporters.news_table import table_loss
+from exporters.graphs import table_loss
 from models.builders.rankers import nrms_256
 from tests.doubles.small_world import WordEmbedder, World, warm_up_to_train
 from tests.doubles.words_encoder import keep_words_encoder, token_states

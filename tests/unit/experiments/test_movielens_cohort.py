@@ -21,7 +21,7 @@ from experiments.simulation.engines import onnx_engine
 from exporters.signature import GraphInput
 from models.builders.dssm import dssm_tower
 from models.dssm import Dssm, Tower
-from models.losses import info_nce
+from models.scoring import info_nce
 
 USERS, FILMS, FEATURES, D, NEGATIVES = 24, 120, 90, 7, 12
 SGD = LocalSgd(0.2, 5.0)

@@ -23,7 +23,7 @@ from experiments.simulation.engines import TorchGradients, onnx_engine, ranker_i
 from experiments.simulation.readers import Library, SimulatedReader
 from experiments.simulation.rounds import Rounds, simulate
 from models.builders import nrms
-from models.user.nrms import NrmsUser
+from models.user.nrms_naml_lstur import NrmsUser
 
 DIM, NEWS, READERS = 8, 40, 6
 Weights = dict[str, NDArray[np.float32]]

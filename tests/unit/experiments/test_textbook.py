@@ -9,7 +9,7 @@ from torch.testing import assert_close
 from experiments.bench.textbook import PlainAttention, PlainGru, PlainPooling, plain
 from models.builders.rankers import nrms
 from models.builders.user import fednewsrec, lstur
-from models.user.user_model import UserModel
+from models.one_vector import UserModel
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,11 @@ import torch
 from torch import Tensor
 from torch.testing import assert_close
 
-from exporters.gradient_graph import export_gradient_graph
 from exporters.graph_writer import bytes_of
-from exporters.graphs import ranker_graphs
-from exporters.news_table import table_loss
+from exporters.graphs import ranker_graphs, table_loss
+from exporters.model_graphs import export_gradient_graph
 from models.builders.rankers import nrms
-from models.user.nrms import NrmsUser
+from models.user.nrms_naml_lstur import NrmsUser
 
 DIM, NEWS, BATCH = 16, 12, 3
 

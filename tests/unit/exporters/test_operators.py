@@ -11,8 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as f
 from torch.testing import assert_close
 
-from exporters.gradient_graph import export_gradient_graph
-from exporters.inference_graph import export_inference_graph
+from exporters.model_graphs import export_gradient_graph, export_inference_graph
 from exporters.signature import GraphInput, GraphSpec
 from models.layers.gru import MaskedGru
 

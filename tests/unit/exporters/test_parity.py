@@ -10,9 +10,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from exporters.gradient_graph import export_gradient_graph
-from exporters.inference_graph import export_inference_graph
-from exporters.known_noise import without_known_noise
+from exporters.model_graphs import export_gradient_graph, export_inference_graph
+from exporters.news_encoder import without_known_noise
 from exporters.package import recall_graphs
 from exporters.parity import ParityError, check_parity
 from exporters.readers import FULL, NONE, ONE, SOME, draw_inputs

@@ -12,11 +12,9 @@ from torch import nn
 from torch.func import functional_call
 from torch.testing import assert_close
 
-from models.builders.attention import self_attention
-from models.layers.additive_attention import AdditiveAttention
+from models.builders.rankers import self_attention
+from models.layers.attention import AdditiveAttention, SelfAttention, masked_softmax
 from models.layers.gru import MaskedGru
-from models.layers.masked_softmax import masked_softmax
-from models.layers.self_attention import SelfAttention
 from models.layers.text_cnn import TextCnn
 
 seeds = st.integers(0, 2**31)

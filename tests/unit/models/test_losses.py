@@ -7,7 +7,7 @@ import math
 import torch
 from torch.testing import assert_close
 
-from models.losses import info_nce
+from models.scoring import info_nce
 
 
 def test_info_nce_meets_the_golden_of_section_1_5() -> None:

@@ -25,7 +25,7 @@ from models.builders.news import (
     topic_news,
 )
 from models.layers.word_embedding import WordEmbedding
-from models.news.naml import NamlNews
+from models.news.naml_lstur import NamlNews
 from models.news.text import TitleEncoder
 
 seeds = st.integers(0, 2**31)

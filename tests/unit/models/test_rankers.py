@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from torch.testing import assert_close
 
 from models.builders import cosine_ranker, nrms, nrms_256
-from models.user.cosine import CosineRanker
+from models.user.candidate_attention import CosineRanker
 
 seeds = st.integers(0, 2**31)
 

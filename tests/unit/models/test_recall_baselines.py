@@ -13,11 +13,10 @@ from torch.func import functional_call
 from torch.testing import assert_close
 
 from models.builders import recall
-from models.layers.additive_attention import AdditiveAttention
+from models.layers.attention import AdditiveAttention
 from models.layers.gru import MaskedGru
 from models.one_vector import CosineResidual, OneVectorModel
-from models.recall.ebnr import Ebnr
-from models.recall.huita import Huita
+from models.recall.ebnr_huita_youtubenet import Ebnr, Huita
 from models.recall.octopus import Octopus
 
 seeds = st.integers(0, 2**31)

@@ -22,9 +22,9 @@ from models.builders.user import (
     naml_user,
     nrms_400,
 )
+from models.one_vector import UserModel
 from models.user.fednewsrec import most_recent
-from models.user.lstur import LsturConUser, LsturIniUser
-from models.user.user_model import UserModel
+from models.user.nrms_naml_lstur import LsturConUser, LsturIniUser
 
 seeds = st.integers(0, 2**31)
 D = 8

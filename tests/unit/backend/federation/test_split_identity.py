@@ -20,7 +20,7 @@ from device_app.training.tasks.split_gradient import NEWS_GRADIENT, SplitGradien
 from device_app.training.tasks.task import Update
 from device_app.wire.layout import UpdateLayout
 from device_app.wire.protections import SecureSum
-from exporters.news_table import table_loss
+from exporters.graphs import table_loss
 from models.news.upper import UpperEncoder
 from tests.doubles.secure_sums import cohort, run_sum
 from tests.doubles.split_world import (

@@ -21,10 +21,9 @@ from device_app.uplink.in_process import InProcess
 from device_app.wire.protections import LocalLaplace
 from device_app.wire.releases import ModelEntry
 from device_app.wire.tensors import pack
-from exporters.gradient_graph import export_gradient_graph
 from exporters.graph_writer import bytes_of
 from exporters.graphs import ranker_graphs
-from exporters.inference_graph import export_inference_graph
+from exporters.model_graphs import export_gradient_graph, export_inference_graph
 from exporters.signature import parameters
 from models.builders.user import lstur
 from models.scopes import private_names

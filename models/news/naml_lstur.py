@@ -1,13 +1,13 @@
-"""NAML's news vector from several views: title, abstract, category, subcategory (ALGORITHMS 5.7, 7)."""
+"""News vectors of NAML (four views of a piece of news) and of LSTUR with topics (ALGORITHMS 7)."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
 
-from models.layers.additive_attention import AdditiveAttention
+from models.layers.attention import AdditiveAttention
 from models.layers.word_embedding import WordEmbedding
-from models.news.text import TextView
+from models.news.text import TextView, TitleEncoder
 from models.shapes import expect_shape
 
 
@@ -72,3 +72,24 @@ class NamlNews(nn.Module):
         """Word ids int64 [n, L] and [n, L2], ids int64 [n] and [n] -> [n, D]; 0 is padding or unknown everywhere."""
         pooled: Tensor = self.pooling(*self.views(title, abstract, category, subcategory))
         return pooled  # [n, D]
+
+
+class TopicNews(nn.Module):
+    """[title; category; subcategory]; the title encoder without topics is `TitleEncoder` itself.
+
+    An unknown topic, id 0, is a zero vector in its place.
+    """
+
+    def __init__(self, title: TitleEncoder, category: WordEmbedding, subcategory: WordEmbedding) -> None:
+        super().__init__()
+        self.title = title
+        self.category = category
+        self.subcategory = subcategory
+
+    def forward(self, title: Tensor, category: Tensor, subcategory: Tensor) -> Tensor:
+        """Word ids int64 [n, L], ids int64 [n] and [n] -> [n, F + 2 E_topic]."""
+        expect_shape("title", title, "n", "L")
+        expect_shape("category", category, title.shape[0])
+        expect_shape("subcategory", subcategory, title.shape[0])
+        parts = [self.title(title), self.category(category)[0], self.subcategory(subcategory)[0]]
+        return torch.cat(parts, dim=-1)

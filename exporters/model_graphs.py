@@ -1,4 +1,7 @@
-"""A model's loss and gradients as one ONNX graph; the device trains with it, without torch."""
+"""A model's method as an ONNX graph whose parameters are inputs, and its loss with all gradients as another.
+
+The device trains with the second, without torch.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,18 @@ from torch import Tensor, nn
 
 from exporters.graph import write_graph
 from exporters.signature import GraphSpec, call, parameters, trained
+
+
+def export_inference_graph(model: nn.Module, spec: GraphSpec) -> onnx.ModelProto:
+    """(p.<parameter>..., inputs...) -> the method's result. Parameters that the method does not use are no inputs."""
+    values = parameters(model)
+    count = len(values)
+
+    def compute(*flat: Tensor) -> tuple[Tensor]:
+        with torch.no_grad():
+            return (call(model, spec.method, dict(zip(values, flat[:count], strict=True)), flat[count:]),)
+
+    return write_graph(compute, values, spec, outputs=[spec.output])
 
 
 def export_gradient_graph(model: nn.Module, spec: GraphSpec) -> onnx.ModelProto:

@@ -44,6 +44,29 @@ class FalseShares(LyingMember):
         return RevealedShares(seeds=seeds, keys=revealed.keys).model_dump_json().encode()
 
 
+class FalseSharesOfTwo(LyingMember):
+    """Answers with noughts in place of the shares of members 7 and 8: they look as if they had shared false ones."""
+
+    VICTIMS = (7, 8)
+
+    def lie(self, stage: str, payload: bytes) -> bytes:
+        if stage != "unmask":
+            return payload
+        revealed = RevealedShares.model_validate_json(payload)
+        seeds = tuple(
+            RevealedShare(member=one.member, share=bytes(33)) if one.member in self.VICTIMS else one
+            for one in revealed.seeds
+        )
+        return RevealedShares(seeds=seeds, keys=revealed.keys).model_dump_json().encode()
+
+
+class AccusesTwo(LyingMember):
+    """Says that it could not open the boxes of members 7 and 8."""
+
+    def lie(self, stage: str, payload: bytes) -> bytes:
+        return Complaints(members=(7, 8)).model_dump_json().encode() if stage == "complaints" else payload
+
+
 class BadBoxes(LyingMember):
     """Sends each member the box of another, which it can't open."""
 

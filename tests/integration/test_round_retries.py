@@ -23,13 +23,15 @@ from backend.settings import BackendSettings
 from device_app.errors import SumAborted
 from device_app.wire.rounds import RoundStatus
 from experiments.bench.secagg_clients import WireClient
-from experiments.bench.secagg_server import SUMMING, publish_nothing_much
+from experiments.bench.secagg_server import ACTIVE, SUMMING, publish_nothing_much
 from tests.doubles.clock import StillClock
 from tests.doubles.lying_members import (
     AccusesEverybody,
+    AccusesTwo,
     BadBoxes,
     FalseSeed,
     FalseShares,
+    FalseSharesOfTwo,
     Garbage,
     OneBadBox,
 )
@@ -185,6 +187,35 @@ def test_more_senders_of_bad_boxes_than_can_be_told_apart_are_left_out_and_not_n
     assert failed.uploaded == 0
 
 
+def one_machine(server: Server, kind: type[WireClient], cohort: int) -> list[WireClient]:
+    """Three liars from one address, as many as it gets places; then honest members."""
+    liars = [joining(server, kind, at, LIAR) for at in range(4)]
+    assert liars[-1] is None, "places_per_address"
+    honest = [joining(server, WireClient, at, f"198.51.100.{at}") for at in range(3, cohort)]
+    return [one for one in (*liars, *honest) if one is not None]
+
+
+@pytest.mark.parametrize(("kind", "survivors"), [(FalseSharesOfTwo, 15), (AccusesTwo, 11)])
+def test_three_places_of_one_machine_have_no_honest_member_named(
+    server: Server, kind: type[WireClient], survivors: int
+) -> None:
+    """Red before: three liars of fifteen are more than k, so the two honest members that they lied about were named,
+    left out, or kept from the next round, and the liars stayed."""
+    server.services.coordinator.cancel("round-1")
+    server.services.coordinator.open_round(ACTIVE, cohort=15, cohort_minimum=MINIMUM, seconds=600)
+    status = play(server, one_machine(server, kind, 15), steps=8)
+    assert (status.state, status.survivors, status.followed_by) == ("applied", survivors, None), status.reason
+
+
+def test_three_places_of_one_machine_that_accuse_everybody_are_known_by_their_address(server: Server) -> None:
+    server.services.coordinator.cancel("round-1")
+    server.services.coordinator.open_round(SUMMING, cohort=COHORT, cohort_minimum=MINIMUM, seconds=600)
+    failed = play(server, one_machine(server, AccusesEverybody, COHORT))
+    assert failed.reason == "9 members are left after the complaints; 10 are needed."
+    assert failed.says == ("Members known to have lied: 3. It is opened again without the addresses they came from: 1.")
+    assert joining(server, AccusesEverybody, 0, LIAR) is None
+
+
 def test_a_round_whose_liar_nobody_knows_is_opened_again_once(server: Server) -> None:
     liar = Garbage
     first = play(server, everybody(server, liar))
@@ -208,6 +239,20 @@ def test_new_liars_are_kept_out_until_the_retries_are_used_up(server: Server) ->
         assert status.state == "failed"
     assert status.orders is None
     assert "as often as the setting round_retries allows (2)" in (status.says or "")
+
+
+@pytest.mark.parametrize("server", [{"round_retries": 10}], indirect=True)
+def test_no_more_than_a_third_of_a_cohort_is_ever_refused_and_the_last_named_are(server: Server) -> None:
+    """Red before: every retry added to those refused, so that liars with many addresses, or whom they had named, could
+    be all of the readers there are."""
+    for number in range(1, 7):
+        liar = joining(server, FalseSeed, 0, f"203.0.113.{number}")
+        assert liar is not None
+        assert play(server, [liar, *everybody(server, WireClient)[1:]]).state == "failed"
+    with reading_session(server.services.engine) as session:
+        assert len(session.get_one(FollowUpRow, 6).refused_sources or ()) == COHORT // 3
+    places = {number: joining(server, WireClient, 0, f"203.0.113.{number}") is not None for number in range(1, 7)}
+    assert places == {1: True, 2: True, 3: False, 4: False, 5: False, 6: False}
 
 
 def test_nobody_coming_and_the_operators_hand_are_no_reasons_to_open_again(server: Server) -> None:

@@ -14,6 +14,10 @@ from backend.federation.rounds.states import UNDER_WAY
 from backend.federation.secagg.record import SumRecord
 from backend.federation.strategies.strategy import RoundRequest
 
+REFUSED_SHARE = 1 / 3
+"""Of a cohort's places, so many sources are refused at most: if more than that lie, no sum can be opened at all, and
+every further one may be an honest reader's that liars have had named."""
+
 
 @dataclass(frozen=True)
 class Retry:
@@ -22,7 +26,7 @@ class Retry:
     Args:
         order: as the round that failed was opened.
         number: 1 for the first retry of a round.
-        refused: sources (`ClientAddresses.source`) that get no place in it.
+        refused: sources (`ClientAddresses.source`) that get no place in it, those named last first.
     """
 
     order: RoundRequest
@@ -49,6 +53,8 @@ def failure_of(session: Session, row: RoundRow, limit: int) -> Failure | None:
 
     A round is opened again at most `limit` times. Where nobody can be named who lied, or none of them has an address
     that bounds hold for, the same members would meet again: such a failure is retried once, and only as the first.
+    Sources are refused in the retries of the round that named them, those named last first, and no more of them than
+    REFUSED_SHARE of its cohort; what names them is `secagg.unmask` and `secagg.complaints`.
     """
     found = session.scalar(
         select(SecureSumRow.record).where(SecureSumRow.name == f"round-{row.number}", SecureSumRow.stage == "failed")
@@ -58,8 +64,8 @@ def failure_of(session: Session, row: RoundRow, limit: int) -> Failure | None:
         return None
     before = ordered_by(session, row)
     number = 1 + (0 if before is None else before.retries)
-    refused = set() if before is None else set(before.refused_sources or ())
-    fresh = _sources(session, row, record.liars) - refused
+    refused = [] if before is None else list(before.refused_sources or ())
+    fresh = sorted(_sources(session, row, record.liars).difference(refused))
     named = (
         f"Members known to have lied: {len(record.liars)}."
         if record.liars
@@ -72,9 +78,8 @@ def failure_of(session: Session, row: RoundRow, limit: int) -> Failure | None:
     without = (
         f"without the addresses they came from: {len(fresh)}" if fresh else "once, and the same members may take part"
     )
-    return Failure(
-        f"{named} It is opened again {without}.", Retry(request_of(row), number, tuple(sorted(refused | fresh)))
-    )
+    kept = (*fresh, *refused)[: max(1, int(row.cohort * REFUSED_SHARE))]
+    return Failure(f"{named} It is opened again {without}.", Retry(request_of(row), number, kept))
 
 
 def ordered_by(session: Session, row: RoundRow) -> FollowUpRow | None:

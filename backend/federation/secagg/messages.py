@@ -6,6 +6,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
+from backend.federation.secagg.sources import Sources
+
 MessageStage = Literal["keys", "shares", "complaints", "masked", "agree", "unmask"]
 
 
@@ -58,6 +60,9 @@ class Messages(Protocol):
     def pseudonyms(self, members: Collection[int]) -> tuple[str, ...]:
         """Of these members."""
 
+    def sources(self) -> Sources:
+        """Where the members' places were given to, as far as bounds hold for it."""
+
     def forget(self) -> None:
         """Erase everything."""
 
@@ -69,6 +74,8 @@ class HeldMessages:
     entries: dict[MessageStage, dict[int, Entry]] = field(default_factory=dict)
     numbers: dict[str, int] = field(default_factory=dict)
     claimed: set[bytes] = field(default_factory=set)
+    places: dict[str, str] = field(default_factory=dict)
+    """Sources by pseudonym."""
 
     def number(self, pseudonym: str) -> int | None:
         """As `Messages`."""
@@ -113,6 +120,10 @@ class HeldMessages:
     def pseudonyms(self, members: Collection[int]) -> tuple[str, ...]:
         """As `Messages`."""
         return tuple(name for name, member in self.numbers.items() if member in members)
+
+    def sources(self) -> Sources:
+        """As `Messages`."""
+        return Sources({member: self.places[name] for name, member in self.numbers.items() if name in self.places})
 
     def forget(self) -> None:
         """As `Messages`."""

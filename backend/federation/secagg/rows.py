@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 
 from sqlalchemy import ColumnElement, delete, func, select
 from sqlalchemy.orm import Session
 
 from backend.db.chunks import among as listed
+from backend.db.tables_federation import ParticipationRow
 from backend.db.tables_sums import SumKeyRow, SumMessageRow
 from backend.federation.secagg.messages import Entry, MessageStage
+from backend.federation.secagg.sources import Sources
 
 AT_ONCE = 64
 """Bodies read at once: of 500 members in the complete graph each has 47 KB."""
@@ -84,6 +87,18 @@ class SumRows:
         """As `Messages`."""
         found = select(SumMessageRow.pseudonym).where(*self._of("keys"), *self._among(members))
         return tuple(self._session.scalars(found.order_by(SumMessageRow.member)))
+
+    def sources(self) -> Sources:
+        """As `Messages`; of a sum that is no round's, none is known."""
+        number = re.match(r"round-(\d+)", self._name)
+        if number is None:
+            return Sources()
+        found = (
+            select(SumMessageRow.member, ParticipationRow.source)
+            .join(ParticipationRow, ParticipationRow.pseudonym == SumMessageRow.pseudonym)
+            .where(*self._of("keys"), ParticipationRow.round == int(number[1]), ParticipationRow.source.is_not(None))
+        )
+        return Sources({member: str(source) for member, source in self._session.execute(found)})
 
     def forget(self) -> None:
         """As `Messages`."""

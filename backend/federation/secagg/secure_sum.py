@@ -21,6 +21,7 @@ from backend.federation.secagg.members import Members
 from backend.federation.secagg.messages import Entry, HeldMessages, Messages, MessageStage
 from backend.federation.secagg.packing import pack_revealed, pack_shared
 from backend.federation.secagg.record import ServerStage, SumRecord
+from backend.federation.secagg.sources import EACH_ITS_OWN
 from backend.federation.secagg.unmask import LeftoverMasks, leftover_masks
 from backend.federation.secagg.vectors import zero_vector
 from device_app.wire.ids import Message
@@ -309,8 +310,9 @@ class SecureSumServer:
         sharers = messages.members("shares")
         heard = {member: Complaints.model_validate_json(body).members for member, body in messages.bodies("complaints")}
         # Of the shares of one secret so many may be false; in the sparse form, of those in the smallest neighbourhood.
+        # Complaints are counted in sources: one machine's three places are one voice against an honest member.
         limit = max(1, tolerated(record.graph.fewest(sharers), record.threshold))
-        verdict = judge(heard, limit)
+        verdict = judge(heard, limit, messages.sources() if any(heard.values()) else EACH_ITS_OWN)
         record.dropped = tuple(one for one in sharers if one not in heard or one in verdict.left_out)
         record.liars = messages.pseudonyms(verdict.liars) if verdict.liars else ()
         self._enough("are left after the complaints", len(sharers) - len(record.dropped), self.least)

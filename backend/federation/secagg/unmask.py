@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
@@ -13,6 +14,7 @@ from backend.federation.secagg.decoding import decode, tolerated
 from backend.federation.secagg.errors import SumFailed
 from backend.federation.secagg.members import Members
 from backend.federation.secagg.packing import commitment_of, revealed_rows
+from backend.federation.secagg.sources import Sources
 from device_app.wire.pairing import pair_seed, seed_commitment
 from device_app.wire.shamir import SECRET_BYTES, SHARE_BYTES, LagrangeBasis, SharingError, join_bytes
 
@@ -29,8 +31,8 @@ _NUMBER_BYTES = 4
 class FalseSecret(Exception):
     """Shares that don't give the secret; `leftover_masks` makes a SumFailed of it.
 
-    suspects: how many of their holders may have lied while it's all the same the fault of whoever shared it; 0: nothing
-    is known.
+    suspects: of how many sources holders may have lied while it's all the same the fault of whoever shared it; 0:
+    nothing is known.
     """
 
     def __init__(self, detail: str, suspects: int) -> None:
@@ -48,10 +50,13 @@ class LeftoverMasks:
 
 
 class Joiner:
-    """Joins the secrets of one sum. Bases are kept by their holders: in a complete graph one serves all secrets."""
+    """Joins the secrets of one sum. Bases are kept by their holders: in a complete graph one serves all secrets.
 
-    def __init__(self, threshold: int) -> None:
-        self._threshold = threshold
+    sources: asked for where false shares came, and not before.
+    """
+
+    def __init__(self, threshold: int, sources: Callable[[], Sources] = Sources) -> None:
+        self._threshold, self._sources = threshold, sources
         self._bases: dict[tuple[int, ...], LagrangeBasis] = {}
         # Which holders are tried is no secret and costs no privacy: a repeatable choice is good enough.
         self._order = random.Random(0)
@@ -68,25 +73,53 @@ class Joiner:
             raise SumFailed(f"{len(shares)} of the {self._threshold} shares of {name} have come.", by_members=True)
         holders = [one for one in self._trusted if one in shares]
         holders += sorted(shares.keys() - set(holders))
-        is_decoded = False
+        suspects = 0
         for attempt in range(TRIES):
             if attempt == 1 and self._can_decode(shares):
-                is_decoded = True
-                if (decoded := self._decoded(shares, fits)) is not None:
-                    return decoded
-            chosen = tuple(sorted(holders[: self._threshold]))
-            try:
-                secret = join_bytes(self._basis(chosen), shares)
-            except SharingError:
-                secret = None
-            if secret is not None and fits(secret):
-                self._trusted = list(chosen)
+                found = self._decoded(shares, fits) or self._without_a_crowd(holders, shares, fits)
+                if found is not None:
+                    return found
+                suspects = self._suspects(shares.keys())
+            if (secret := self._joined(holders[: self._threshold], shares, fits)) is not None:
                 return secret
             if len(shares) == self._threshold:
                 break
             self._order.shuffle(holders)
-        suspects = tolerated(len(shares), self._threshold) if is_decoded else 0
         raise FalseSecret(f"The shares of {name} do not give it: some are false.", suspects)
+
+    def _joined(
+        self, holders: Sequence[int], shares: Mapping[int, bytes], fits: Callable[[bytes], bool]
+    ) -> bytes | None:
+        chosen = tuple(sorted(holders))
+        try:
+            secret = join_bytes(self._basis(chosen), shares)
+        except SharingError:
+            return None
+        if secret is None or not fits(secret):
+            return None
+        self._trusted = list(chosen)
+        return secret
+
+    def _without_a_crowd(
+        self, holders: Sequence[int], shares: Mapping[int, bytes], fits: Callable[[bytes], bool]
+    ) -> bytes | None:
+        """The secret by all but one source, each in turn that has several holders: more of its shares may be false than
+        decoding corrects. That a secret fits is proof enough, whoever is left out."""
+        for crowd in self._sources().crowds(shares.keys()):
+            others = [one for one in holders if one not in crowd]
+            if len(crowd) > 1 and len(others) >= self._threshold:
+                secret = self._joined(others[: self._threshold], shares, fits)
+                if secret is not None:
+                    return secret
+        return None
+
+    def _suspects(self, holders: Collection[int]) -> int:
+        """How many sources may lie, and an honest member's secret is found all the same: those that together have no
+        more shares than decoding corrects; and one of any size, if enough are left without it."""
+        sources = self._sources()
+        crowds = sources.crowds(holders)
+        corrected = sources.within(holders, tolerated(len(holders), self._threshold))
+        return max(corrected, int(len(holders) - len(crowds[0]) >= self._threshold))
 
     def _can_decode(self, shares: Mapping[int, bytes]) -> bool:
         return bool(self._left and len(shares) <= DECODED_SHARES and tolerated(len(shares), self._threshold))
@@ -115,19 +148,22 @@ def leftover_masks(members: Members) -> LeftoverMasks:
     """What is still on the sum of U3: every survivor's self mask, and the pair masks between U3 and U2 without U3.
 
     Raises SumFailed where a secret can't be joined. It names who shared a false one, a seed or a key that is not the
-    one it committed to: nobody else, as long as at most k of the r members that hold shares of it and answered are
-    liars, k = floor((r - t) / 2). Up to k false shares are corrected. Where more than k secrets are false, more than k
-    members have lied, in sharing or in answering; which of the two nobody can tell, and nobody is named.
+    one it committed to: nobody else, as long as the liars among the r members that hold shares of it and answered come
+    from at most K sources. K: any K sources have at most k = floor((r - t) / 2) of these members, so many false shares
+    being corrected; and at least 1 where t members are left without the largest source, whose shares are left out for
+    a try. Where secrets of more than K sources are false, members of more than K have lied, in sharing or in answering;
+    which of the two nobody can tell, and nobody is named. With K = 0 nobody ever is.
     """
     messages, record = members.messages, members.record
     context = record.terms.digest()
-    joiner = Joiner(record.threshold)
+    sources = cache(messages.sources)
+    joiner = Joiner(record.threshold, sources)
     survivors = messages.members("masked")
     alive, dropped = set(survivors), set(record.dropped)
     seed_shares, key_shares = _aggregated(members)
     minus: list[bytes] = []
     gone: list[int] = []
-    false = _FalseSecrets()
+    false = _FalseSecrets(sources)
     for member, body in messages.bodies("shares"):
         if member in dropped:
             continue
@@ -166,8 +202,10 @@ def leftover_masks(members: Members) -> LeftoverMasks:
 
 @dataclass
 class _FalseSecrets:
-    """Members whose secrets could not be joined. fewest: of the liars that each can bear among those who answered."""
+    """Members whose secrets could not be joined. fewest: of the lying sources that each can bear among those who
+    answered."""
 
+    sources: Callable[[], Sources]
     members: list[int] = field(default_factory=list)
     fewest: int = 0
     first: FalseSecret | None = None
@@ -181,7 +219,7 @@ class _FalseSecrets:
             self.fewest = false.suspects if self.first is None else min(self.fewest, false.suspects)
             self.first = self.first or false
             self.members.append(member)
-            if len(self.members) > self.fewest:
+            if not self._can_be_named():
                 raise self._failed() from false
 
     def check(self) -> None:
@@ -191,8 +229,11 @@ class _FalseSecrets:
 
     def _failed(self) -> SumFailed:
         assert self.first is not None
-        liars = self.members if len(self.members) <= self.fewest else []
+        liars = self.members if self._can_be_named() else []
         return SumFailed(self.first.detail, by_members=True, liars=liars)
+
+    def _can_be_named(self) -> bool:
+        return len(self.sources().of(self.members)) <= self.fewest
 
 
 def _aggregated(members: Members) -> tuple[dict[int, bytearray], dict[int, bytearray]]:

@@ -12,6 +12,7 @@ from backend.federation.secagg.complaints import ComplaintVerdict, judge
 from backend.federation.secagg.errors import SumFailed, SumMessageConflict, SumMessageRefused, SumStageClosed
 from backend.federation.secagg.record import SumRecord
 from backend.federation.secagg.secure_sum import SecureSumServer
+from backend.federation.secagg.sources import Sources
 from device_app.errors import SumAborted
 from device_app.wire.secagg import Complaints, SharedKeys
 from tests.doubles.secure_sums import Device, answer, cohort, deliver, plain_sum, restored, terms
@@ -64,6 +65,45 @@ LIES: Mapping[str, Callable[[int, int, set[int]], set[tuple[int, int]]]] = {
     "spoil a few boxes": lambda liar, n, gang: {(max(gang) + 1 + at, liar) for at in range(len(gang))},
     "one spoilt box each": lambda liar, n, gang: {(max(gang) + liar, liar)},
 }
+
+
+def test_one_machine_with_three_places_has_no_honest_member_named() -> None:
+    """Red before: 3 liars are more than k = 2, so each of their two victims was named; they themselves went on."""
+    sources = Sources(dict.fromkeys((1, 2, 3), "one address"))
+    said = heard(12, of_1=[4, 5], of_2=[4, 5], of_3=[4, 5])
+    assert judge(said, 2, sources) == ComplaintVerdict(frozenset({1, 2, 4, 5}))
+    assert judge(said, 2).liars == {4, 5}, "the same where each has an address of its own: more than k liars"
+
+
+def test_one_machine_that_has_a_victim_for_each_of_its_places_is_named() -> None:
+    """Red before: three pairs were left out, and nobody named."""
+    sources = Sources(dict.fromkeys((1, 2, 3), "one address"))
+    verdict = judge(heard(12, of_1=[4], of_2=[5], of_3=[6]), 2, sources)
+    assert verdict == ComplaintVerdict(frozenset({1, 2, 3}), frozenset({1, 2, 3}))
+
+
+def test_honest_members_behind_one_address_are_one_voice_and_none_of_them_is_named() -> None:
+    sources = Sources(dict.fromkeys((4, 5, 6), "one address"))
+    said = heard(12, of_4=[1], of_5=[1], of_6=[1])
+    assert judge(said, 2, sources) == ComplaintVerdict(frozenset({1, 4}))
+    assert judge(heard(12, of_1=[4, 5, 6], of_2=[4, 5, 6]), 2, sources).liars == frozenset()
+
+
+def test_lies_of_few_addresses_with_many_places_have_no_other_address_named() -> None:
+    draw = random.Random(4)
+    for _ in range(3_000):
+        n, limit = draw.randint(6, 20), draw.randint(1, 3)
+        sources = Sources({member: draw.randint(1, 8) for member in range(1, n + 1) if draw.random() < 0.8})
+        crowds = sources.crowds(range(1, n + 1))
+        lying = set().union(*draw.sample(crowds, min(limit, len(crowds))))
+        gang = {member for member in lying if draw.random() < 0.8}
+        honest = [member for member in range(1, n + 1) if member not in gang]
+        pairs = [(liar, other) for liar in gang for other in honest] + [(o, liar) for liar in gang for o in honest]
+        lies = set(draw.sample(pairs, draw.randint(0, len(pairs))))
+        verdict = judge(told(n, lies), limit, sources)
+        assert sources.of(verdict.liars) <= sources.of(gang), "an address without a liar is named"
+        assert len({one for one in verdict.left_out - gang if one not in lying}) <= len(gang)
+        assert all(one in verdict.left_out or other in verdict.left_out for one, other in lies), "two at odds remain"
 
 
 def told(n: int, lies: set[tuple[int, int]]) -> dict[int, tuple[int, ...]]:

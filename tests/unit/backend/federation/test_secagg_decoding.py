@@ -8,6 +8,7 @@ import pytest
 
 from backend.federation.secagg.decoding import decode, tolerated
 from backend.federation.secagg.errors import SumFailed
+from backend.federation.secagg.messages import HeldMessages
 from backend.federation.secagg.secure_sum import SecureSumServer
 from device_app.wire.secagg import RevealedShare, RevealedShares, SharedKeys
 from device_app.wire.shamir import PRIME, split
@@ -35,11 +36,16 @@ def test_one_false_share_more_is_no_secret() -> None:
 
 
 def answered(
-    size: int, false_seeds: frozenset[int], false_shares: frozenset[int], about: frozenset[int]
+    size: int,
+    false_seeds: frozenset[int],
+    false_shares: frozenset[int],
+    about: frozenset[int],
+    crowd: frozenset[int] = frozenset(),
+    threshold: int | None = None,
 ) -> SecureSumServer:
     """A sum at its end. false_seeds: members who committed to another seed. false_shares: members who answer with false
-    shares of those in `about`."""
-    server, devices = cohort(terms(size))
+    shares of those in `about`. crowd: members from one address; the others have one each."""
+    server, devices = cohort(terms(size), threshold=threshold)
     for stage in ("keys", "shares", "complaints", "masked", "unmask"):
         for number, device in enumerate(devices, 1):
             device.start() if stage == "keys" else device.hear(answer(server, device))
@@ -51,6 +57,8 @@ def answered(
                 deliver(server, device)
         if stage != "unmask":
             server.close()
+    assert isinstance(server.messages, HeldMessages)
+    server.messages.places |= dict.fromkeys(server.messages.pseudonyms(crowd), "one address")
     return restored(server)
 
 
@@ -92,3 +100,34 @@ def test_nobody_is_named_where_more_have_lied_than_can_be_told_apart() -> None:
         with pytest.raises(SumFailed, match="false"):
             server.open()
         assert (server.record.by_members, server.record.liars) == (True, ())
+
+
+THREE = frozenset({1, 2, 3})
+
+
+@pytest.mark.parametrize("about", [frozenset({7, 8}), ALL], ids=["two victims", "everybody"])
+@pytest.mark.parametrize(("size", "threshold"), [(12, 9), (13, 9), (15, 11)])
+def test_one_machine_with_three_places_can_neither_end_a_sum_with_false_shares_nor_have_anybody_named(
+    size: int, threshold: int, about: frozenset[int]
+) -> None:
+    """Red before: at the thresholds of mode active three false shares are more than the k that can be corrected. The
+    sums failed, and of 13 and of 15 members the two victims were named."""
+    opened = answered(size, NOBODY, THREE, about, crowd=THREE, threshold=threshold).open()
+    assert opened.survivors == tuple(range(1, size + 1))
+
+
+def test_one_machine_that_shares_false_seeds_and_answers_falsely_is_named_with_all_its_places() -> None:
+    server = answered(12, THREE, THREE, ALL, THREE)
+    named = server.messages.pseudonyms(THREE)
+    with pytest.raises(SumFailed, match="false"):
+        server.open()
+    assert server.record.liars == named
+
+
+def test_nobody_is_named_where_one_machine_may_hold_all_the_spare_shares() -> None:
+    """Of twelve members six come from one address: without them too few are left to tell who lies."""
+    six = frozenset(range(1, 7))
+    server = answered(12, frozenset({9}), NOBODY, NOBODY, six)
+    with pytest.raises(SumFailed, match="false"):
+        server.open()
+    assert (server.record.by_members, server.record.liars) == (True, ())

@@ -36,9 +36,9 @@ class Results:
             )
         return runs
 
-    def write(self, runs: Sequence[Mapping[str, Any]], **beside: Any) -> None:
-        """The runs, and what stands beside them, as JSON: whole or not at all."""
-        kept = {"settings": dict(self.settings), **beside, "runs": [dict(run) for run in runs]}
+    def write(self, runs: Sequence[Mapping[str, Any]]) -> None:
+        """The runs as JSON: whole or not at all."""
+        kept = {"settings": dict(self.settings), "runs": [dict(run) for run in runs]}
         self.path.parent.mkdir(parents=True, exist_ok=True)
         scratch = self.path.with_suffix(".part")
         scratch.write_text(json.dumps(kept, indent=1), encoding="utf-8")

@@ -32,7 +32,7 @@ from device_app.settings import DeviceSettings, PrivacySettings
 from device_app.wire.rounds import RoundStatus
 from experiments.bench.latency import EVERY_CLICK_REPORTS
 from experiments.bench.newspaper import RunningBackend, free_port, prepared_newspaper, running_backend, start_device
-from experiments.bench.table import Cell, Table
+from experiments.table import Cell, Table
 
 DEVICES = 60
 ROUNDS = 2

@@ -20,7 +20,7 @@ from backend.settings import BackendSettings
 from device_app.wire.tensors import TensorSpec, unpack
 from experiments.bench.bench_workspace import open_workspace
 from experiments.bench.mind import titles
-from experiments.bench.table import Table
+from experiments.table import Table
 from models.news.plm import PlmNewsEncoder
 
 TITLES = 2_000

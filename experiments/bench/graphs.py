@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from experiments.bench.graph_cases import ROUNDS, SEED, Case, Feed, clicks_of, drawn_case, in_torch, open_graph, timed
 from experiments.bench.products import products_ms
-from experiments.bench.table import Cell, Table
+from experiments.table import Cell, Table
 from exporters.architectures import ARCHITECTURES
 from exporters.graph_writer import bytes_of
 from exporters.model_graphs import export_inference_graph

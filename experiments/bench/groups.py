@@ -20,11 +20,12 @@ from backend.federation.systems.small_ranker import SMALL_RANKER_EXACT, SMALL_RA
 from backend.releases.store import ReleaseStore
 from experiments.bench.newspaper import prepared_newspaper
 from experiments.bench.quality import pool_of
-from experiments.bench.table import Cell, Table
 from experiments.finding.live import CONTESTANT, LiveRounds
 from experiments.finding.synthetic_populations import SyntheticPopulation, told_apart
 from experiments.quality.curve import gain_interval
 from experiments.quality.heldout_readers import Pool
+from experiments.study import Study, conduct
+from experiments.table import Cell, Table
 
 PAIRS = ((SMALL_RANKER_EXACT, FINDING_EXACT), (SMALL_RANKER_SECURE, FINDING))
 KINDS = {"two camps": True, "one kind": False}
@@ -58,6 +59,45 @@ Found = Mapping[str, GroupsOutcome]
 """By the system's name."""
 
 
+GroupsJob = tuple[str, int]
+"""Kind of readers, and seed."""
+
+
+@dataclass(frozen=True)
+class GroupsStudy(Study[GroupsJob, Found]):
+    """The comparison on one pool; each seed draws readers of its own."""
+
+    pool: Pool
+    now: datetime
+    sizes: GroupsSizes = GroupsSizes()
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """Of readers and rounds."""
+        return tuple(range(self.sizes.seeds))
+
+    @property
+    def jobs(self) -> Sequence[GroupsJob]:
+        """Kind by kind."""
+        return [(kind, seed) for kind in KINDS for seed in self.seeds]
+
+    def run(self, job: GroupsJob) -> Found:
+        """All systems on the same readers."""
+        return played(self.pool, self.now, *job, self.sizes)
+
+    def line(self, job: GroupsJob, run: Found) -> str:
+        """AUC of each system."""
+        aucs = ", ".join(f"{name} {each.aucs.mean():.4f}" for name, each in run.items())
+        return f"{job[0]}, seed {job[1]}: AUC {aucs}"
+
+    def tables(self, runs: Mapping[GroupsJob, Found]) -> list[Table]:
+        """A row a population and system."""
+        found: dict[str, list[Found]] = {}
+        for (kind, _), run in runs.items():
+            found.setdefault(kind, []).append(run)
+        return [told(found, self.sizes)]
+
+
 def run(data: Path) -> list[Table]:
     """A row a population and system."""
     now = datetime.now(UTC)
@@ -67,19 +107,7 @@ def run(data: Path) -> list[Table]:
         encoder = ReleaseStore.open(engine, settings).require_current().encoder
     finally:
         engine.dispose()
-    return [table(pool_of(settings, now, encoder), now, Console(stderr=True))]
-
-
-def table(pool: Pool, now: datetime, console: Console, sizes: GroupsSizes | None = None) -> Table:
-    """The comparison on one pool."""
-    sizes = sizes or GroupsSizes()
-    found: dict[str, list[Found]] = {}
-    for kind in KINDS:
-        for seed in range(sizes.seeds):
-            found.setdefault(kind, []).append(played(pool, now, kind, seed, sizes))
-            aucs = ", ".join(f"{name} {each.aucs.mean():.4f}" for name, each in found[kind][-1].items())
-            console.print(f"  {kind}, seed {seed}: AUC {aucs}", markup=False)
-    return told(found, sizes)
+    return conduct(GroupsStudy(pool_of(settings, now, encoder), now), console=Console(stderr=True))
 
 
 def played(pool: Pool, now: datetime, kind: str, seed: int, sizes: GroupsSizes) -> Found:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from backend.news.pool import PoolRow
 from backend.recall.compose import aggregate
 from experiments.bench.bench_workspace import open_workspace
-from experiments.bench.table import DataMissing
+from experiments.table import DataMissing
 
 HEADLINES = 100_000
 VECTORS_VARIABLE = "OWNFEED_BENCH_VECTORS"

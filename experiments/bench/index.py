@@ -23,7 +23,7 @@ from experiments.bench.headlines import (
     headline_vectors,
     interest_vectors,
 )
-from experiments.bench.table import DataMissing, Table
+from experiments.table import DataMissing, Table
 
 SMALL, DEPTH, CHANNELS, REQUESTS = 6_000, 400, 5, 60
 

@@ -22,7 +22,7 @@ from device_app.stores import DeviceStores
 from device_app.wire.http import DEVICE_STAGES, SERVER_STAGES
 from experiments.bench.newspaper import ARTICLES, running_backend, start_device
 from experiments.bench.reader_browser import reader_browser
-from experiments.bench.table import Cell, Table
+from experiments.table import Cell, Table
 
 CLICKS = 200
 WARM_UP = 20

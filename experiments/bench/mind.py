@@ -6,7 +6,7 @@ import csv
 from dataclasses import dataclass
 from pathlib import Path
 
-from experiments.bench.table import DataMissing
+from experiments.table import DataMissing
 
 
 @dataclass(frozen=True)

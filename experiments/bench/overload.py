@@ -25,7 +25,7 @@ from device_app.wire.offers import SignedOffer
 from device_app.wire.rounds import RoundManifest
 from experiments.bench.newspaper import RunningBackend, running_backend
 from experiments.bench.open_loop import LoadAnswers, offer
-from experiments.bench.table import Cell, Table
+from experiments.table import Cell, Table
 
 OPEN_FILES = 1_024
 RATES = (100, 300, 600)

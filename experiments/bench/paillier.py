@@ -14,7 +14,7 @@ import numpy as np
 from backend.federation.secagg.secure_sum import SecureSumServer
 from device_app.wire.secagg import SumTerms
 from experiments.bench.secagg import StageClock, drive
-from experiments.bench.table import Cell, DataMissing, Table
+from experiments.table import Cell, DataMissing, Table
 
 PARAMETERS, DEVICES, WEIGHT_LIMIT, FRACTION_BITS = 1_000, 60, 32, 16
 SLOT_BITS = FRACTION_BITS + 1 + (DEVICES * WEIGHT_LIMIT).bit_length() + 1

@@ -36,10 +36,10 @@ from device_app.wire.recall import CodeReport, RecallAnswer, RecallRequest
 from device_app.wire.releases import ReleaseManifest
 from device_app.wire.rounds import RoundStatus
 from experiments.bench.newspaper import RunningBackend, free_port, prepared_newspaper, running_backend
-from experiments.bench.table import Cell, Table
 from experiments.quality import curve
 from experiments.quality.figure import write_figure
 from experiments.quality.heldout_readers import Floats, HeldoutReader, Pool, ServedRanking, heldout_readers, judge
+from experiments.table import Cell, Table
 
 DEVICES, COHORT = 66, 60
 READERS = 300

@@ -8,7 +8,6 @@ from pathlib import Path
 import torch
 
 from backend.measurements.frontier import Frontier, FrontierRow, PairedGain, keep
-from experiments.bench.table import Cell, Table
 from experiments.datasets.mind import FOLDER, load_mind
 from experiments.datasets.titles import product_vectors, title_vectors, unit_rows
 from experiments.recall.bars import bars
@@ -17,6 +16,7 @@ from experiments.recall.measure import DEPTHS
 from experiments.recall.sweeps import unmeasured
 from experiments.recall.tower import WIDTH
 from experiments.recall.warm import LEAST_CLICKS, splits
+from experiments.table import Cell, Table
 
 
 def run(data: Path) -> list[Table]:

@@ -30,7 +30,7 @@ from experiments.bench.headlines import (
     noisy_scores,
 )
 from experiments.bench.recall_server import RELEASE, RecallServer, recall_server
-from experiments.bench.table import Cell, Table
+from experiments.table import Cell, Table
 
 LIMIT, REQUESTS, WARM_UP = 400, 300, 20
 SHORT = short_release(RELEASE)

@@ -12,7 +12,7 @@ from backend.operator import Operator
 from device_app.fleet.fleet import Fleet, catch_up, train, warm_up
 from device_app.settings import DeviceSettings, PrivacySettings
 from experiments.bench.newspaper import running_backend
-from experiments.bench.table import Table
+from experiments.table import Table
 
 DEVICES = 60
 ROUNDS = 3

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 
-from experiments.bench.table import DataMissing, Table
+from experiments.table import DataMissing, Table
 
 BENCHES = {
     "embed": "experiments.bench.embed",
@@ -29,9 +28,9 @@ BENCHES = {
 }
 
 
-def run_benches(names: Sequence[str], *, data: Path, console: Console) -> dict[str, list[dict[str, Any]]]:
+def run_benches(names: Sequence[str], *, data: Path, console: Console) -> dict[str, list[Table]]:
     """Run each, show its tables on `console` and return them; one whose data is missing says so and is left out."""
-    results: dict[str, list[dict[str, Any]]] = {}
+    results: dict[str, list[Table]] = {}
     for name in names:
         console.print(f"bench {name} ...", style="bold")
         try:
@@ -41,5 +40,5 @@ def run_benches(names: Sequence[str], *, data: Path, console: Console) -> dict[s
             continue
         for table in tables:
             table.show(console)
-        results[name] = [table.as_json() for table in tables]
+        results[name] = tables
     return results

@@ -27,7 +27,7 @@ from device_app.wire.ring import RingVector
 from device_app.wire.secagg import AdvertisedKeys, Agreement, Complaints, RevealedShares, SharedKeys, SumTerms
 from experiments.bench import secagg_http
 from experiments.bench.secagg_clients import Uncharged
-from experiments.bench.table import Cell, Table
+from experiments.table import Cell, Table
 
 CLIENTS, LENGTH, THRESHOLD = 50, 1_089_602, 34
 SPARSE_CLIENTS, SPARSE_LENGTH = 500, 250_000

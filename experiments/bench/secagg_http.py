@@ -29,7 +29,7 @@ from device_app.wire.secagg import SPARSE_FROM
 from experiments.bench.newspaper import free_port
 from experiments.bench.secagg_clients import WireClient
 from experiments.bench.secagg_server import SUMMING
-from experiments.bench.table import Cell, Table
+from experiments.table import Cell, Table
 
 SIZES = ((500, 250_000), (50, 1_089_602))
 """Clients and the length of their vectors."""

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from experiments.commands.studies import DATA, AsJson, says
+from experiments.commands.studies import DATA, AsJson, Recorded, keep, says
 
 
 class BenchName(StrEnum):
@@ -37,6 +37,7 @@ def bench(
     data: Annotated[
         Path, typer.Option(help="The research data; what needs it says so where it is missing.", envvar="OWNFEED_DATA")
     ] = DATA,
+    record: Recorded = False,
     as_json: AsJson = False,
 ) -> None:
     """Measure; every figure comes with its reference from the same run."""
@@ -44,5 +45,9 @@ def bench(
 
     names = [each.value for each in BenchName if each is not BenchName.all] if what is BenchName.all else [what.value]
     results = run_benches(names, data=data, console=says)
+    if record:
+        for name, tables in results.items():
+            keep(f"bench-{name}", tables, f"ownfeed bench {name}")
     if as_json:
-        typer.echo(json.dumps(results, indent=2))
+        told = {name: [table.as_json() for table in tables] for name, tables in results.items()}
+        typer.echo(json.dumps(told, indent=2))

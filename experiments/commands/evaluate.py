@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from experiments.commands.studies import DATA, AsJson, Data, Kept, Trainings, refusals, says, show
+from experiments.commands.studies import DATA, AsJson, Data, Kept, Recorded, Trainings, evaluate
 
 evaluate_app = typer.Typer(help="Compare models on research data.", no_args_is_help=True)
 
 
 @evaluate_app.command("ranking")
 def evaluate_ranking(
+    context: typer.Context,
     data: Data = DATA,
     models: Annotated[
         list[str] | None,
@@ -23,82 +23,94 @@ def evaluate_ranking(
     steps: Annotated[int, typer.Option(min=1, help="Central training: steps of 64 samples.")] = 400,
     rounds: Annotated[int, typer.Option(min=1, help="Federated training: rounds of 50 readers.")] = 150,
     processes: Annotated[int, typer.Option(min=1, help="Processes that simulate devices.")] = 1,
-    out: Annotated[Path | None, typer.Option(help="JSON file of results; runs it holds are not repeated.")] = None,
+    out: Kept = None,
+    record: Recorded = False,
     as_json: AsJson = False,
 ) -> None:
     """Rankers on MIND's dev impressions, trained centrally and federated, with the published figures beside them."""
-    from experiments.ranking.run import run_ranking
-    from experiments.ranking.study import RankingSettings
+    from experiments.ranking.study import RankingStudy, contestants
+    from experiments.ranking.training import RankingSettings
 
-    settings = RankingSettings(steps=steps, rounds=rounds, processes=processes)
-    with refusals():
-        tables = run_ranking(data=data, models=models or [], seeds=seeds, settings=settings, out=out, console=says)
-    show(tables, as_json)
+    sizes = RankingSettings(steps=steps, rounds=rounds, processes=processes)
+    evaluate(
+        context,
+        lambda: RankingStudy(data, contestants(models or []), sizes, seeds),
+        as_json=as_json,
+        record=record,
+        out=out,
+    )
 
 
 @evaluate_app.command("popularity")
 def evaluate_popularity(
+    context: typer.Context,
     data: Data = DATA,
     draws: Annotated[int, typer.Option(min=1, max=100, help="Draws of the noise.")] = 3,
+    processes: Trainings = 1,
+    record: Recorded = False,
     as_json: AsJson = False,
 ) -> None:
     """Private counts of displays and clicks on MIND's dev impressions, by noise in their sum and by devices counted."""
-    from experiments.ranking.popularity import popularity_table, study_of
-    from experiments.ranking.popularity_curve import curve_table
+    from experiments.ranking.popularity_curve import PopularityStudy
 
-    with refusals():
-        mind, cosine = study_of(data, says)
-        tables = [popularity_table(mind, cosine, draws=draws), curve_table(mind, cosine, draws=draws)]
-    show(tables, as_json)
+    evaluate(context, lambda: PopularityStudy(data, draws), as_json=as_json, record=record, processes=processes)
 
 
 @evaluate_app.command("recall")
 def evaluate_recall(
+    context: typer.Context,
     data: Data = DATA,
     steps: Annotated[int, typer.Option(min=1, help="Central training: steps of 64 samples.")] = 150,
     rounds: Annotated[int, typer.Option(min=1, help="Federated trainings: rounds.")] = 60,
     cohort: Annotated[int, typer.Option(min=1, help="Readers a round.")] = 50,
     seed: Annotated[int, typer.Option(help="Of batches, cohorts and negatives.")] = 0,
+    record: Recorded = False,
     as_json: AsJson = False,
 ) -> None:
     """Uni-FedRec's recall model by its unified score: before and after training, with and without noise."""
-    from experiments.recall.evaluate import run_recall
+    from experiments.recall.evaluate import RecallStudy
     from experiments.recall.training import RecallSizes
 
-    with refusals():
-        tables = run_recall(data=data, sizes=RecallSizes(steps, rounds, cohort), seed=seed, console=says)
-    show(tables, as_json)
+    sizes = RecallSizes(steps, rounds, cohort)
+    evaluate(context, lambda: RecallStudy(data, sizes, seed), as_json=as_json, record=record)
 
 
 @evaluate_app.command("poisoning")
 def evaluate_poisoning(
+    context: typer.Context,
     rounds: Annotated[int, typer.Option(min=1, help="Rounds, each followed by its gate.")] = 10,
     seeds: Annotated[int, typer.Option(min=1, max=100, help="Populations of readers.")] = 3,
+    processes: Trainings = 1,
+    out: Kept = None,
+    record: Recorded = False,
     as_json: AsJson = False,
 ) -> None:
     """Liars among sixty devices: the default ranker's AUC beside rounds without, by attack and by form of the sum."""
-    from experiments.poisoning.study import PoisoningSizes, run
+    from experiments.poisoning.study import PoisoningSizes, PoisoningStudy
 
-    show([run(PoisoningSizes(rounds=rounds, seeds=seeds), says)], as_json)
+    sizes = PoisoningSizes(rounds=rounds, seeds=seeds)
+    evaluate(context, lambda: PoisoningStudy(sizes), as_json=as_json, record=record, out=out, processes=processes)
 
 
 @evaluate_app.command("codebook")
 def evaluate_codebook(
+    context: typer.Context,
     data: Data = DATA,
     seeds: Annotated[int, typer.Option(min=1, max=100, help="Starts and draws of each system.")] = 3,
     rounds: Annotated[int, typer.Option(min=1, help="Rounds of each.")] = 30,
+    processes: Trainings = 1,
+    record: Recorded = False,
     as_json: AsJson = False,
 ) -> None:
     """Codebooks of reports learned in rounds, exact and under noise, against topics of the pool."""
-    from experiments.recall.codebook_rounds import run_codebook
+    from experiments.recall.codebook_rounds import CodebookStudy
 
-    with refusals():
-        tables = run_codebook(data=data, seeds=seeds, rounds=rounds, console=says)
-    show(tables, as_json)
+    evaluate(context, lambda: CodebookStudy(data, seeds, rounds), as_json=as_json, record=record, processes=processes)
 
 
 @evaluate_app.command("finding")
 def evaluate_finding(
+    context: typer.Context,
     data: Data = DATA,
     models: Annotated[
         list[str] | None, typer.Option("--model", help="The ranker, small or nrms; may be repeated; small by default.")
@@ -113,28 +125,25 @@ def evaluate_finding(
         bool, typer.Option("--tune", help="Search the hyper-parameters on the validation impressions.")
     ] = False,
     processes: Trainings = 1,
+    out: Kept = None,
+    record: Recorded = False,
     as_json: AsJson = False,
 ) -> None:
     """FINDING's group models against vanilla federated learning and other baselines, cold readers apart."""
-    from experiments.finding.run import run_finding
-    from experiments.finding.study import FindingSizes
+    from experiments.finding.study import FindingComparison, FindingStudy, FindingTuning, methods_by_base
+    from experiments.finding.training import FindingSizes
 
-    with refusals():
-        tables = run_finding(
-            data=data,
-            bases=models or ["small"],
-            methods=methods or [],
-            seeds=seeds,
-            sizes=FindingSizes(rounds=rounds, cohort=cohort),
-            tune=tune,
-            processes=processes,
-            console=says,
-        )
-    show(tables, as_json)
+    def study() -> FindingStudy:
+        named = methods_by_base(models or ["small"], methods or [])
+        sizes = FindingSizes(rounds=rounds, cohort=cohort)
+        return FindingTuning(data, named, sizes) if tune else FindingComparison(data, named, sizes, seeds)
+
+    evaluate(context, study, as_json=as_json, record=record, out=out, processes=processes)
 
 
 @evaluate_app.command("movielens")
 def evaluate_movielens(
+    context: typer.Context,
     data: Data = DATA,
     systems: Annotated[
         list[str] | None,
@@ -148,23 +157,22 @@ def evaluate_movielens(
     server_rate: Annotated[float | None, typer.Option(help="Adam's peak rate at the server.")] = None,
     processes: Trainings = 1,
     out: Kept = None,
+    record: Recorded = False,
     as_json: AsJson = False,
 ) -> None:
     """FL-MV-DSSM on MovieLens-100K, warm and cold, beside its baselines and the paper's tables."""
-    from experiments.movielens.run import run_movielens
-    from experiments.movielens.study import MovieLensSettings
+    from experiments.movielens.study import MovieLensStudy, wanted
     from experiments.movielens.systems import Choices
+    from experiments.movielens.training import MovieLensSettings
 
     given: dict[str, Any] = {"gamma": gamma, "negatives": negatives, "server_rate": server_rate}
-    with refusals():
-        tables = run_movielens(
-            data=data,
-            systems=systems or [],
-            builds=builds,
-            settings=MovieLensSettings(rounds, validate),
-            choices=Choices(rounds, **{name: value for name, value in given.items() if value is not None}),
-            processes=processes,
-            out=out,
-            console=says,
-        )
-    show(tables, as_json)
+    choices = Choices(rounds, **{name: value for name, value in given.items() if value is not None})
+    sizes = MovieLensSettings(rounds, validate)
+    evaluate(
+        context,
+        lambda: MovieLensStudy(data, wanted(systems or []), builds, sizes, choices),
+        as_json=as_json,
+        record=record,
+        out=out,
+        processes=processes,
+    )

@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.bench.table import DataMissing
 from experiments.datasets.ragged import Ragged
+from experiments.table import DataMissing
 
 FOLDER = "mind-subset"
 NEWS_COLUMNS_USED = 5

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from experiments.bench.table import DataMissing
 from experiments.datasets.mind import MalformedRow
+from experiments.table import DataMissing
 
 FOLDER = "ml-100k"
 GENRES = 19

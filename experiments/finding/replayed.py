@@ -14,7 +14,7 @@ from experiments.datasets.mind import Mind
 from experiments.finding.protocol import judgeable, rows_of
 from experiments.quality.replay import CONTESTANT, shown_only, uncounted
 from experiments.ranking.evaluation import model_scores
-from experiments.ranking.study import Workbench
+from experiments.ranking.training import Workbench
 from experiments.simulation.readers import SimulatedReader
 from experiments.simulation.strategies.method import ModelChoice
 from models.metrics import auc

@@ -1,227 +1,209 @@
-"""FINDING against vanilla federated learning and the other baselines, on one cut of MIND's subset."""
+"""`ownfeed evaluate finding`."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from itertools import pairwise
-from multiprocessing import get_context
 from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
-import torch
-from numpy.typing import NDArray
-from torch import nn
 
-from backend.federation.optimizers import Adam, Carried
-from device_app.training.gradients import OnnxGradients
-from device_app.training.tasks.full_gradient import FullGradientTask
-from experiments.datasets.mind import FOLDER, load_mind
-from experiments.finding.methods import BASES, BUILDERS, CENTRAL, BaseRanker, Setting, Values
-from experiments.finding.protocol import Judged, Protocol, rows_of, split
-from experiments.finding.vectors import vectors_of
-from experiments.ranking.evaluation import model_scores
-from experiments.ranking.models import CONTESTANTS, StudyModel
-from experiments.ranking.study import Workbench, make_device
-from experiments.simulation.central import train_centrally
-from experiments.simulation.engines import gradient_graph, ranker_inputs
-from experiments.simulation.readers import Library
-from experiments.simulation.rounds import Rounds
-from experiments.simulation.strategies.method import DeviceReaders, Method, ModelChoice
-from exporters.signature import parameters
-from models.metrics import auc, mrr, ndcg
-from models.shapes import CLICKS, NEGATIVES
+from experiments.datasets.mind import FOLDER
+from experiments.finding.methods import BASES, CHOSEN, GRIDS, methods_of
+from experiments.finding.training import METRICS, VALIDATION_SEED, FindingSizes, FindingTrainer, Job, Result, best
+from experiments.study import Study
+from experiments.table import Cell, Table, required
 
-VALIDATION_SEED = 1_000
-"""Of the trainings that hyper-parameters are chosen by; the table's seeds count from 0."""
-Metrics = NDArray[np.float64]
-METRICS = ("AUC", "MRR", "nDCG@5", "nDCG@10")
+AGAINST = "vanilla"
+COLUMNS = (
+    "method",
+    "AUC",
+    "sd",
+    *METRICS[1:],
+    "known AUC",
+    "cold AUC",
+    "AUC - vanilla",
+    "known - vanilla",
+    "cold - vanilla",
+    "models",
+    "s",
+)
 
 
 @dataclass(frozen=True)
-class FindingSizes:
-    """Rounds of so many readers with at most so many samples; central: as many steps as rounds, in batches."""
+class FindingStudy(Study[Job, Result]):
+    """Trainings on MIND's cut. methods: by base ranker, the names of its methods."""
 
-    rounds: int = 150
-    cohort: int = 50
-    samples_limit: int = 32
-    batch: int = 256
+    part: ClassVar[str]
+    """Of the impressions: which are judged."""
 
-
-@dataclass(frozen=True)
-class Job:
-    """One training. values: the hyper-parameters, by name."""
-
-    base: str
-    method: str
-    seed: int
-    values: tuple[tuple[str, float], ...] = ()
-
-    @classmethod
-    def of(cls, base: str, method: str, seed: int, values: Values) -> Job:
-        """From a table of values."""
-        return cls(base, method, seed, tuple(sorted(values.items())))
-
-
-@dataclass(frozen=True)
-class Result:
-    """metrics [impressions, 4] in the order of METRICS, which of them are of known readers, and what it took; note:
-    what the method has to say of itself."""
-
-    job: Job
-    metrics: Metrics
-    known: NDArray[np.bool_]
-    seconds: float
-    models: int
-    note: str = ""
-
-    def auc(self, rows: NDArray[np.bool_] | None = None) -> float:
-        """The mean over all impressions, or some."""
-        return float(self.metrics[slice(None) if rows is None else rows, 0].mean())
-
-
-class FindingStudy:
-    """The data and models of the study, made when first asked for."""
-
-    def __init__(self, data: Path, sizes: FindingSizes) -> None:
-        self.sizes = sizes
-        self._work = Workbench(load_mind(data / FOLDER))
+    data: Path
+    methods: Mapping[str, Sequence[str]]
+    sizes: FindingSizes = field(default_factory=FindingSizes)
 
     @cached_property
-    def protocol(self) -> Protocol:
-        return split(self._work.mind)
+    def trainer(self) -> FindingTrainer:
+        """The data and models, made when first asked for."""
+        return FindingTrainer(self.data, self.sizes)
 
-    def run(self, job: Job, part: str) -> Result:
-        """Train, and judge on 'validation' or 'test'."""
-        began = time.perf_counter()
-        torch.set_num_threads(1)
-        base = BASES[job.base]
-        study_model = CONTESTANTS[base.study_model]
-        library = self._work.library(study_model)
-        model = study_model.model(job.seed)
-        judged: Judged = getattr(self.protocol, part)
-        known, cold, note = (self._central if job.method == CENTRAL else self._federated)(
-            job, base, study_model, model, library, judged
-        )
-        metrics = np.zeros((len(judged.readers), len(METRICS)))
-        metrics[judged.known] = _metrics(judged, judged.known, known, model, library)
-        metrics[~judged.known] = _metrics(judged, ~judged.known, cold, model, library)
-        used = len({*known.which.tolist()}) if len(known.models) > 1 else 1
-        return Result(job, metrics, judged.known, time.perf_counter() - began, used, note)
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """Sizes, and what is judged."""
+        return {**asdict(self.sizes), "part": self.part}
 
-    def _federated(
-        self, job: Job, base: BaseRanker, study_model: StudyModel, model: nn.Module, library: Library, judged: Judged
-    ) -> tuple[ModelChoice, ModelChoice, str]:
-        parts, sizes = self.protocol, self.sizes
-        task = FullGradientTask(NEGATIVES, sizes.samples_limit, ())
-        device = make_device(parts.samples, library, self._graph(study_model, model), (), job.seed, task)
-        method: Method = BUILDERS[job.method](
-            Setting(
-                DeviceReaders(device),
-                _start(model),
-                study_model.learning_rate,
-                base.layers,
-                parts.samples.readers,
-                vectors_of(model, library, parts.clicks),
-                job.seed,
-                library.vectors[: library.padding],
-            ),
-            base,
-            dict(job.values),
-        )
-        plan = Rounds(sizes.rounds, sizes.cohort, parts.samples.readers, job.seed)
-        for number in range(sizes.rounds):
-            method.run_round(number, plan.cohort_of(number))
-        clicks = judged.impressions.histories.last(CLICKS, padding=library.padding)
-        known = method.known(judged.readers[judged.known])
-        cold = method.cold(vectors_of(model, library, clicks[~judged.known]))
-        return known, cold, str(getattr(method, "cost", ""))
+    def prepare(self) -> None:
+        """Look for the folder."""
+        required(self.data / FOLDER)
 
-    def _central(
-        self, job: Job, base: BaseRanker, study_model: StudyModel, model: nn.Module, library: Library, judged: Judged
-    ) -> tuple[ModelChoice, ModelChoice, str]:
-        trained = train_centrally(
-            OnnxGradients(self._graph(study_model, model)),
-            self.protocol.samples,
-            library,
-            _start(model),
-            Carried(Adam(study_model.learning_rate)),
-            steps=self.sizes.rounds,
-            batch=self.sizes.batch,
-            negatives=NEGATIVES,
-            seed=job.seed,
-        )
-        known = int(judged.known.sum())
-        return (
-            ModelChoice.one(trained.weights, known),
-            ModelChoice.one(trained.weights, len(judged.readers) - known),
-            "",
-        )
+    def run(self, job: Job) -> Result:
+        """Train and judge."""
+        return self.trainer.run(job, self.part)
 
-    def _graph(self, study_model: StudyModel, model: nn.Module) -> bytes:
-        return gradient_graph(model, ranker_inputs(study_model.dim))
+    def line(self, job: Job, run: Result) -> str:
+        """AUC and time, and what the method says of itself."""
+        values = "".join(f", {name} {value:g}" for name, value in job.values)
+        named = f"{job.base}, {job.method}, seed {job.seed}{values}"
+        return f"{named}: AUC {run.auc():.4f}, {run.seconds:.0f} s" + (f"; {run.note}" if run.note else "")
 
+    def tables(self, runs: Mapping[Job, Result]) -> list[Table]:
+        """One a base."""
+        return [self.table(base, [run for job, run in runs.items() if job.base == base]) for base in self.methods]
 
-def run_jobs(data: Path, sizes: FindingSizes, jobs: Sequence[Job], part: str, processes: int) -> Iterator[Result]:
-    """Every job, in order; a process a core if there are several. Results don't depend on the number of processes."""
-    if processes == 1:
-        bench = FindingStudy(data, sizes)
-        yield from (bench.run(job, part) for job in jobs)
-        return
-    with ProcessPoolExecutor(
-        processes, mp_context=get_context("spawn"), initializer=_settle, initargs=(data, sizes)
-    ) as pool:
-        yield from pool.map(_work, jobs, [part] * len(jobs))
+    @abstractmethod
+    def table(self, base: str, results: Sequence[Result]) -> Table:
+        """Of one base's results."""
 
+    def rows(self, job: Job, run: Result) -> list[dict[str, Any]]:
+        """One, with the metrics of every impression."""
+        figures = {"metrics": run.metrics.tolist(), "known": run.known.tolist()}
+        return [{**asdict(job), **figures, "seconds": run.seconds, "models": run.models, "note": run.note}]
 
-_bench_here: FindingStudy | None = None
-"""This worker's bench, set once by `_settle` in a process that does nothing else."""
-
-
-def _settle(data: Path, sizes: FindingSizes) -> None:
-    global _bench_here
-    _bench_here = FindingStudy(data, sizes)
-
-
-def _work(job: Job, part: str) -> Result:
-    if _bench_here is None:
-        raise RuntimeError("this process has no bench")
-    return _bench_here.run(job, part)
-
-
-def best(results: Iterable[Result]) -> dict[tuple[str, str], Result]:
-    """By base and method, the result of the greatest AUC over all its impressions; the first of equals."""
-    found: dict[tuple[str, str], Result] = {}
-    for result in results:
-        key = (result.job.base, result.job.method)
-        if key not in found or result.auc() > found[key].auc():
-            found[key] = result
-    return found
-
-
-def _start(model: nn.Module) -> Mapping[str, NDArray[np.float32]]:
-    return {name: value.numpy().copy() for name, value in parameters(model).items()}
-
-
-def _metrics(
-    judged: Judged, rows: NDArray[np.bool_], choice: ModelChoice, model: nn.Module, library: Library
-) -> Metrics:
-    """[rows, 4]: every impression by its reader's model."""
-    places = np.flatnonzero(rows)
-    found = np.zeros((len(places), len(METRICS)))
-    for used in np.unique(choice.which):
-        mine = np.flatnonzero(choice.which == used)
-        impressions = rows_of(judged.impressions, places[mine])
-        scores = model_scores(impressions, model, choice.models[int(used)], library)
-        for place, (start, end) in zip(mine, pairwise(impressions.candidates.offsets), strict=True):
-            labels, values = impressions.clicked[start:end], scores[start:end]
-            found[place] = (
-                auc(labels, values),
-                mrr(labels, values),
-                ndcg(labels, values, 5),
-                ndcg(labels, values, 10),
+    def runs(self, rows: Sequence[Mapping[str, Any]]) -> dict[Job, Result]:
+        """A result a row."""
+        found = [
+            Result(
+                Job(row["base"], row["method"], row["seed"], tuple((name, value) for name, value in row["values"])),
+                np.array(row["metrics"]),
+                np.array(row["known"], dtype=bool),
+                row["seconds"],
+                row["models"],
+                row["note"],
             )
-    return found
+            for row in rows
+        ]
+        return {result.job: result for result in found}
+
+
+@dataclass(frozen=True)
+class FindingComparison(FindingStudy):
+    """Methods with their chosen hyper-parameters beside vanilla learning, on the test impressions."""
+
+    part: ClassVar[str] = "test"
+    trainings: int = 3
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """Of the trainings."""
+        return tuple(range(self.trainings))
+
+    @property
+    def jobs(self) -> Sequence[Job]:
+        """Base by base and seed by seed; vanilla learning is always among them."""
+        return [
+            Job.of(base, name, seed, CHOSEN[base].get(name, {}))
+            for base, names in self.methods.items()
+            for seed in self.seeds
+            for name in (names if AGAINST in names else [AGAINST, *names])
+        ]
+
+    def table(self, base: str, results: Sequence[Result]) -> Table:
+        """Means over seeds; differences are paired by seed and impression, with their error over impressions."""
+        named: dict[str, list[Result]] = {}
+        for result in results:
+            named.setdefault(result.job.method, []).append(result)
+        against = named[AGAINST]
+        known = against[0].known
+        rows = [_row(name, mine, against) for name, mine in named.items()]
+        notes = (
+            f"{BASES[base].study_model}; {self.sizes.rounds} rounds of {self.sizes.cohort} readers; {len(against)} "
+            f"seeds. Means over {len(known)} impressions: {int(known.sum())} of readers who trained, "
+            f"{int((~known).sum())} of cold ones.",
+            "Hyper-parameters were chosen on earlier impressions of train (--tune). sd: of AUC over seeds. Differences "
+            "are paired by seed and impression, +- one standard error over impressions.",
+            "models: how many different ones the known readers rank with. s: seconds a run.",
+            *(f"{run.job.method}, seed {run.job.seed}: {run.note}." for run in results if run.note),
+        )
+        return Table(f"FINDING and its baselines, MIND subset, {base}", COLUMNS, rows, notes)
+
+
+@dataclass(frozen=True)
+class FindingTuning(FindingStudy):
+    """The grids, on the validation impressions."""
+
+    part: ClassVar[str] = "validation"
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """One, of its own."""
+        return (VALIDATION_SEED,)
+
+    @property
+    def jobs(self) -> Sequence[Job]:
+        """Every value of each method's grid."""
+        return [
+            Job.of(base, name, VALIDATION_SEED, values)
+            for base, names in self.methods.items()
+            for name in names
+            for values in GRIDS[base].get(name, ({},))
+        ]
+
+    def table(self, base: str, results: Sequence[Result]) -> Table:
+        """A row a value, with the one that is best for its method."""
+        chosen = {id(result) for result in best(results).values()}
+        rows: list[tuple[Cell, ...]] = [
+            (
+                result.job.method,
+                ", ".join(f"{name} {value:g}" for name, value in result.job.values) or None,
+                *(f"{result.auc(part):.4f}" for part in (None, result.known, ~result.known)),
+                result.models,
+                "chosen" if id(result) in chosen else None,
+            )
+            for result in results
+        ]
+        notes = (f"Validation impressions, seed {VALIDATION_SEED}; chosen: the greatest AUC, the first of equals.",)
+        columns = ("method", "values", "AUC", "known AUC", "cold AUC", "models", "")
+        return Table(f"Hyper-parameters, {base}", columns, rows, notes)
+
+
+def methods_by_base(bases: Sequence[str], methods: Sequence[str]) -> dict[str, list[str]]:
+    """The methods of each base; no names are all. Raises ValueError for a name that there isn't."""
+    unknown = [name for name in bases if name not in BASES]
+    if unknown:
+        raise ValueError(f"model: {unknown[0]!r} is none of {', '.join(BASES)}")
+    return {base: methods_of(base, methods) for base in bases}
+
+
+def _row(name: str, runs: Sequence[Result], against: Sequence[Result]) -> tuple[Cell, ...]:
+    metrics = np.mean([run.metrics for run in runs], axis=0)  # [impressions, 4]
+    known = runs[0].known
+    aucs = [run.auc() for run in runs]
+    gains = metrics[:, 0] - np.mean([run.metrics for run in against], axis=0)[:, 0]
+    parts = (np.ones_like(known), known, ~known)
+    compared = [None] * 3 if name == AGAINST else [_difference(gains[part]) for part in parts]
+    return (
+        name,
+        *(f"{metrics[:, 0].mean():.4f}", f"{np.std(aucs, ddof=1):.4f}" if len(aucs) > 1 else None),
+        *(f"{each:.4f}" for each in metrics[:, 1:].mean(axis=0)),
+        *(f"{metrics[part, 0].mean():.4f}" for part in parts[1:]),
+        *compared,
+        round(float(np.mean([run.models for run in runs]))),
+        round(float(np.mean([run.seconds for run in runs]))),
+    )
+
+
+def _difference(gains: np.ndarray) -> str:
+    error = gains.std(ddof=1) / np.sqrt(len(gains)) if len(gains) > 1 else float("nan")
+    return f"{gains.mean():+.4f} +- {error:.4f}"

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from device_app.privacy.local_aggregate import exact_epsilon, renyi_epsilon
-from experiments.bench.table import Cell, Table
 from experiments.movielens.published import PUBLISHED
-from experiments.movielens.study import ALL, HELD_OUT, TRAININGS, MovieLensRun, MovieLensSettings
 from experiments.movielens.systems import Choices
+from experiments.movielens.training import ALL, HELD_OUT, TRAININGS, MovieLensRun, MovieLensSettings
+from experiments.table import Cell, Table
 
 METRICS = (("precision", "P@10"), ("recall", "R@10"), ("ndcg", "NDCG@10"), ("auc", "AUC"))
 TITLES = (*(title for _, title in METRICS), "10P/R")

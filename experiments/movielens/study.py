@@ -1,243 +1,106 @@
-"""The study: every training of the two tables, each in several builds, and what it found."""
+"""`ownfeed evaluate movielens`."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass, replace
-from functools import cached_property, partial
-from multiprocessing import get_context
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
-
-import numpy as np
-import torch
-from numpy.typing import NDArray
+from typing import Any
 
 from experiments.datasets.movielens import FOLDER, load_movielens
-from experiments.movielens.central import Central, train_centrally
-from experiments.movielens.cohort import ItemSpace
-from experiments.movielens.evaluation import Figures, evaluate
-from experiments.movielens.factorisation import Factorising, factorise
-from experiments.movielens.features import ItemFactors, Vocabulary, demographics
-from experiments.movielens.protocols import PROTOCOLS, MovieLensSplit, validation
-from experiments.movielens.rounds import Features, fit_personal_towers, predict, train
-from experiments.movielens.systems import SYSTEMS, Choices
-from experiments.results import Results
+from experiments.movielens.evaluation import Figures
+from experiments.movielens.report import tables
+from experiments.movielens.systems import Choices
+from experiments.movielens.training import (
+    ALL,
+    HELD_OUT,
+    TRAININGS,
+    MovieLensBench,
+    MovieLensRun,
+    MovieLensSettings,
+    run_training,
+)
+from experiments.study import Study
+from experiments.table import Table
 
-HELD_OUT, ALL = "held-out films", "all films"
-PREDICTION_SIGMA, PREDICTION_CLIP = 1.0, 2**0.5
-"""Two vectors of probabilities are at most sqrt 2 apart, whatever a view has seen."""
-
-Scores = NDArray[np.float32]
-
-
-@dataclass(frozen=True)
-class MovieLensSettings:
-    """rounds: of everything federated. validate: a part of train is asked, never the test items (warm only)."""
-
-    rounds: int = 100
-    validate: bool = False
+MovieLensJob = tuple[str, int]
+"""Training and build."""
+Rows = list[MovieLensRun]
+"""What one training got: a row, or two where held-out films may be ranked by themselves or among all."""
 
 
 @dataclass(frozen=True)
-class MovieLensRun:
-    """What one row of a table got in one build; `seconds` of one core are those of its training, and of that alone."""
-
-    row: str
-    build: int
-    figures: Figures
-    seconds: float
-
-
-@dataclass(frozen=True)
-class MovieLensStudy:
-    """The data, and what does not depend on a split."""
+class MovieLensStudy(Study[MovieLensJob, Rows]):
+    """Trainings by their names, in so many builds each, or fewer where TRAININGS says so."""
 
     data: Path
+    names: Sequence[str] = tuple(TRAININGS)
+    builds: int = 3
+    sizes: MovieLensSettings = field(default_factory=MovieLensSettings)
+    choices: Choices = field(default_factory=Choices)
 
     @cached_property
-    def movielens(self) -> Any:
-        """MovieLens-100K."""
-        return load_movielens(self.data / FOLDER)
+    def bench(self) -> MovieLensBench:
+        """The data, read when first asked for."""
+        return MovieLensBench(self.data)
 
-    @cached_property
-    def films(self) -> ItemSpace:
-        """Films' features."""
-        return ItemSpace(Vocabulary.of(self.movielens.titles).films(self.movielens))
+    @property
+    def jobs(self) -> Sequence[MovieLensJob]:
+        """Build by build."""
+        return [(name, build) for build in self.seeds for name in self.names if build < TRAININGS[name].builds]
 
-    def split(self, protocol: str, build: int, settings: MovieLensSettings) -> MovieLensSplit:
-        """The protocol as drawn for a build; the same for all systems."""
-        rng = np.random.default_rng((build, list(PROTOCOLS).index(protocol)))
-        found = PROTOCOLS[protocol](self.movielens, rng)
-        return validation(found, rng) if settings.validate else found
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """A build's number is the seed of its split, where it has one of its own, and of its training."""
+        return tuple(range(self.builds))
 
-    def features(self, split: MovieLensSplit, *, left_vectors: bool = False) -> Features:
-        """Views of all users: View-2 by factors of the training users' interactions, folded in from training items."""
-        trained = ItemFactors.of(split.train[split.trained])
-        second = trained.left_vectors(split.train) if left_vectors else trained.fold_in(split.train)
-        users = {"view_1": demographics(self.movielens, split.trained), "view_2": second}
-        return Features(users, self.films)  # type: ignore[arg-type]
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """Sizes and choices."""
+        return asdict(self.sizes) | asdict(self.choices)
 
+    def prepare(self) -> None:
+        """Read the data, and let go of it again: other processes read their own."""
+        load_movielens(self.data / FOLDER)
 
-Scorer = Callable[[MovieLensStudy, MovieLensSplit, int, MovieLensSettings, Choices], dict[str, Scores]]
-"""Trains, and gives scores for each row that the training stands for (by the suffix of the row's name)."""
+    def run(self, job: MovieLensJob) -> Rows:
+        """Train one."""
+        return run_training(self.bench, *job, self.sizes, self.choices)
 
+    def line(self, job: MovieLensJob, run: Rows) -> str:
+        """Precision and AUC of each row."""
+        return "; ".join(
+            f"{each.row}, build {each.build}: P@10 {each.figures.precision:.4f}, AUC {each.figures.auc:.4f}, "
+            f"{each.seconds:.0f} core s"
+            for each in run
+        )
 
-def federated(system: str, *, noise: bool = False, left_vectors: bool = False) -> Scorer:
-    """A system of FL-MV-DSSM; with noise, what sigma 1 costs in training; with left vectors, View-2 without scaling."""
+    def tables(self, runs: Mapping[MovieLensJob, Rows]) -> list[Table]:
+        """The paper's, and those of noise and scale."""
+        return tables([row for run in runs.values() for row in run], self.sizes, self.choices)
 
-    def score(
-        bench: MovieLensStudy, split: MovieLensSplit, build: int, settings: MovieLensSettings, choices: Choices
-    ) -> dict[str, Scores]:
-        features = bench.features(split, left_vectors=left_vectors)
-        if noise:
-            choices = replace(choices, sigma=1.0)
-        towers = train(SYSTEMS[system], features, split, choices, build)
-        towers = fit_personal_towers(towers, features, split, choices, build)
-        return {"": predict(towers, features, choices.gamma)}
+    def rows(self, job: MovieLensJob, run: Rows) -> list[dict[str, Any]]:
+        """One or two."""
+        return [asdict(each) for each in run]
 
-    return score
-
-
-def noisy_prediction(system: str) -> Scorer:
-    """Trained without noise; every view adds its own to what it predicts."""
-
-    def score(
-        bench: MovieLensStudy, split: MovieLensSplit, build: int, settings: MovieLensSettings, choices: Choices
-    ) -> dict[str, Scores]:
-        features = bench.features(split)
-        towers = train(SYSTEMS[system], features, split, choices, build)
-        towers = fit_personal_towers(towers, features, split, choices, build)
-        rng = np.random.default_rng((build, choices.rounds))
-        deviation = PREDICTION_SIGMA * PREDICTION_CLIP
-        return {"": predict(towers, features, choices.gamma, deviation=deviation, rng=rng)}
-
-    return score
+    def runs(self, rows: Sequence[Mapping[str, Any]]) -> dict[MovieLensJob, Rows]:
+        """Rows of one training and build belong together."""
+        found: dict[MovieLensJob, Rows] = {}
+        for row in rows:
+            run = MovieLensRun(**{**row, "figures": Figures(**row["figures"])})
+            name = run.row.removesuffix(f", {HELD_OUT}").removesuffix(f", {ALL}")
+            found.setdefault((name, run.build), []).append(run)
+        return found
 
 
-def central(view: Any, *, left_vectors: bool = False) -> Scorer:
-    """One view, all data in one place."""
-
-    def score(
-        bench: MovieLensStudy, split: MovieLensSplit, build: int, settings: MovieLensSettings, choices: Choices
-    ) -> dict[str, Scores]:
-        how = Central()
-        features = bench.features(split, left_vectors=left_vectors)
-        return {"": predict(train_centrally(view, features, split, how, build), features, how.gamma)}
-
-    return score
-
-
-def factorised(how: Factorising) -> Scorer:
-    """FCF and FED-MVMF."""
-
-    def score(
-        bench: MovieLensStudy, split: MovieLensSplit, build: int, settings: MovieLensSettings, choices: Choices
-    ) -> dict[str, Scores]:
-        given = replace(how, rounds=settings.rounds)
-        films = Vocabulary.of(bench.movielens.titles).films(bench.movielens)
-        found = factorise(split, demographics(bench.movielens, split.trained), films, given, build)
-        return {"": found.astype(np.float32)}
-
-    return score
-
-
-@dataclass(frozen=True)
-class Training:
-    """One training: on which protocol, how, at most how many builds of it, and the table that it belongs to."""
-
-    protocol: str
-    scorer: Scorer
-    builds: int = 10**6
-    table: Literal["u1", "warm", "cold", "noise", "scale"] = "warm"
-
-
-WARM: dict[str, Scorer] = {
-    "Central DSSM View-1": central("view_1"),
-    "Central DSSM View-2": central("view_2"),
-    "FCF": factorised(Factorising(rate=0.03)),
-    "FED-MVMF": factorised(Factorising(rate=0.03, user_weight=1.0, item_weight=1.0)),
-    **{name: federated(name) for name in SYSTEMS},
-}
-TRAININGS: dict[str, Training] = {
-    **{f"{name}, u1": Training("u1", scorer, table="u1") for name, scorer in WARM.items()},
-    **{name: Training("warm", scorer) for name, scorer in WARM.items()},
-    "CS-Users": Training("cold users", federated("FL-MV-DSSM"), table="cold"),
-    "CS-Items": Training("cold items", federated("FL-MV-DSSM"), table="cold"),
-    "CS-Users-Items": Training("cold users and items", federated("FL-MV-DSSM"), table="cold"),
-    "SEMI-FL-MV-DSSM, sigma 1": Training("warm", federated("SEMI-FL-MV-DSSM", noise=True), 1, "noise"),
-    "SEMI-FL-MV-DSSM, noisy prediction": Training("warm", noisy_prediction("SEMI-FL-MV-DSSM"), 1, "noise"),
-    "Central DSSM View-2, U": Training("u1", central("view_2", left_vectors=True), 1, "scale"),
-    "FL-DSSM View-2, U": Training("u1", federated("FL-DSSM View-2", left_vectors=True), 1, "scale"),
-    "FL-MV-DSSM, U": Training("u1", federated("FL-MV-DSSM", left_vectors=True), 1, "scale"),
-    "SEMI-FL-MV-DSSM, U": Training("u1", federated("SEMI-FL-MV-DSSM", left_vectors=True), 1, "scale"),
-}
-
-
-def run_training(
-    bench: MovieLensStudy, name: str, build: int, settings: MovieLensSettings, choices: Choices
-) -> list[MovieLensRun]:
-    """One training of one build: a row, or two where held-out films may be ranked by themselves or among all."""
-    torch.set_num_threads(1)
-    began = time.process_time()
-    training = TRAININGS[name]
-    split = bench.split(training.protocol, build, settings)
-    found = training.scorer(bench, split, build, settings, replace(choices, rounds=settings.rounds))
-    seconds = time.process_time() - began
-    every = np.arange(split.test.shape[1])
-    asked = {"": split.candidates} if len(split.candidates) == len(every) else {HELD_OUT: split.candidates, ALL: every}
-    return [
-        MovieLensRun(f"{name}, {among}" if among else name, build, evaluate(scores, split, films), seconds)
-        for scores in found.values()
-        for among, films in asked.items()
-    ]
-
-
-def run_study(
-    data: Path,
-    names: Sequence[str],
-    builds: int,
-    settings: MovieLensSettings,
-    choices: Choices,
-    done: Sequence[MovieLensRun] = (),
-    processes: int = 1,
-) -> Iterator[list[MovieLensRun]]:
-    """Train what is not among `done` yet, as it gets finished; the runs of one training at a time."""
-    finished = trained(done)
-    wanted = [
-        (name, build)
-        for build in range(builds)
-        for name in names
-        if build < TRAININGS[name].builds and (name, build) not in finished
-    ]
-    if processes == 1:
-        bench = MovieLensStudy(data)
-        yield from (run_training(bench, name, build, settings, choices) for name, build in wanted)
-        return
-    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-        jobs = [pool.submit(partial(run_training, MovieLensStudy(data), *one, settings, choices)) for one in wanted]
-        for job in jobs:
-            yield job.result()
-
-
-def trained(runs: Sequence[MovieLensRun]) -> set[tuple[str, int]]:
-    """(training, build) of each of the runs."""
-    return {(run.row.removesuffix(f", {HELD_OUT}").removesuffix(f", {ALL}"), run.build) for run in runs}
-
-
-def count(names: Sequence[str], builds: int) -> int:
-    """Trainings of a whole study."""
-    return sum(min(builds, TRAININGS[name].builds) for name in names)
-
-
-def read_runs(path: Path, settings: MovieLensSettings, choices: Choices) -> list[MovieLensRun]:
-    """The runs of a results file made under the same settings; none if there is no such file. Raises ValueError."""
-    kept = Results(path, asdict(settings) | asdict(choices)).read()
-    return [MovieLensRun(**(row | {"figures": Figures(**row["figures"])})) for row in kept]
-
-
-def write_runs(path: Path, settings: MovieLensSettings, choices: Choices, runs: Sequence[MovieLensRun]) -> None:
-    """The results as JSON, whole or not at all."""
-    Results(path, asdict(settings) | asdict(choices)).write([asdict(run) for run in runs])
+def wanted(systems: Sequence[str]) -> list[str]:
+    """Rows by their names, or by parts of them. Raises ValueError, with the names there are, for any other."""
+    names: set[str] = set()
+    for part in systems or TRAININGS:
+        found = [name for name in TRAININGS if name.lower() == part.lower()]
+        found = found or [name for name in TRAININGS if part.lower() in name.lower()]
+        if not found:
+            raise ValueError(f"systems: {part!r} is in none of {', '.join(TRAININGS)}")
+        names.update(found)
+    return [name for name in TRAININGS if name in names]

@@ -7,13 +7,13 @@ masks. Sums are of a whole cohort, or of its groups, joined by a median.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from functools import cached_property
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import Console
 
 from backend.federation.accounting.sum_bounds import check_sum, noise_deviation, noise_reach
 from backend.federation.errors import UpdateRefused
@@ -32,7 +32,6 @@ from device_app.training.tasks.task import Update
 from device_app.wire.contributions import GAIN, SHAPES, written
 from device_app.wire.layout import WeightedSum
 from device_app.wire.news import NewsCard
-from experiments.bench.table import Cell, Table
 from experiments.finding.live import CONTESTANT
 from experiments.finding.synthetic_populations import TRUE_GROUPS, SyntheticPopulation
 from experiments.poisoning.attacks import ATTACKS, Known
@@ -40,6 +39,8 @@ from experiments.quality.heldout_readers import Pool
 from experiments.quality.replay import clip_factor
 from experiments.simulation.engines import gradient_graph, ranker_inputs
 from experiments.simulation.strategies.method import ModelChoice
+from experiments.study import Study
+from experiments.table import Cell, Table
 from exporters.signature import parameters
 from models.shapes import NEWS_DIM
 
@@ -68,8 +69,9 @@ class PoisoningSizes:
 
 @dataclass(frozen=True)
 class PoisoningOutcome:
-    """AUC after the last round, rounds whose sums were refused, and releases that the gate took back."""
+    """AUC at the start and after the last round, rounds with refused sums, and releases that the gate took back."""
 
+    start: float
     auc: float
     refused: int
     taken_back: int
@@ -123,6 +125,7 @@ class PoisonedRounds:
         who = np.random.default_rng((seed, 1))
         weights, memory = self.start, Memory()
         votes, judged = self.judged(weights)
+        start = float(judged.mean())
         refused = taken_back = 0
         optimizer = SMALL_RANKER_SECURE.optimizer
         assert optimizer is not None
@@ -139,7 +142,7 @@ class PoisonedRounds:
                 taken_back += 1
                 continue
             weights, memory, votes, judged = stepped, learnt, new_votes, new_judged
-        return PoisoningOutcome(float(judged.mean()), refused, taken_back)
+        return PoisoningOutcome(start, float(judged.mean()), refused, taken_back)
 
     def _sum(
         self,
@@ -217,30 +220,76 @@ class PoisonedRounds:
         return judge_sums(total, protection, tolerance=rule.tolerance, confidence=rule.confidence).falls
 
 
-def run(sizes: PoisoningSizes | None = None, console: Console | None = None) -> Table:
-    """A row a form of the sum, attack and number of liars; differences are of the same readers and cohorts."""
-    sizes = sizes or PoisoningSizes()
-    found: dict[tuple[str, str | None, int], list[PoisoningOutcome]] = {}
-    start = []
-    for seed in range(sizes.seeds):
-        rng, now = np.random.default_rng((11, seed)), datetime(2026, 11, 22, tzinfo=UTC)
-        pool = planted_pool(sizes, now, rng)
-        readers = SyntheticPopulation.drawn(
-            pool, now, CONTESTANT.model(0), rng, warm=sizes.readers, cold=sizes.judges, opposite=False
-        )
-        rehearsal = PoisonedRounds(
-            SyntheticPopulation(pool.vectors, readers.warm, readers.cold, readers.model), sizes.cohort
-        )
-        start.append(float(rehearsal.judged(rehearsal.start)[1].mean()))
-        for form, attack, liars in _cases():
-            ended = rehearsal.run(attack, liars, FORMS[form], sizes.rounds, seed)
+PoisoningJob = tuple[int, str, str | None, int]
+"""Seed, form of the sum, attack, liars."""
+PoisoningCase = tuple[str, str | None, int]
+
+
+@dataclass(frozen=True)
+class PoisoningStudy(Study[PoisoningJob, PoisoningOutcome]):
+    """Every form of the sum, attack and number of liars; differences are of the same readers and cohorts."""
+
+    sizes: PoisoningSizes = PoisoningSizes()
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """Of the populations."""
+        return tuple(range(self.sizes.seeds))
+
+    @property
+    def jobs(self) -> Sequence[PoisoningJob]:
+        """Population by population."""
+        return [(seed, *case) for seed in self.seeds for case in _cases()]
+
+    @property
+    def settings(self) -> Mapping[str, int]:
+        """The sizes, but for how many populations there are."""
+        return {name: value for name, value in asdict(self.sizes).items() if name != "seeds"}
+
+    @cached_property
+    def _populations(self) -> dict[int, PoisonedRounds]:
+        return {}
+
+    def _rounds(self, seed: int) -> PoisonedRounds:
+        if seed not in self._populations:
+            rng, now = np.random.default_rng((11, seed)), datetime(2026, 11, 22, tzinfo=UTC)
+            pool, sizes = planted_pool(self.sizes, now, rng), self.sizes
+            readers = SyntheticPopulation.drawn(
+                pool, now, CONTESTANT.model(0), rng, warm=sizes.readers, cold=sizes.judges, opposite=False
+            )
+            readers = SyntheticPopulation(pool.vectors, readers.warm, readers.cold, readers.model)
+            self._populations[seed] = PoisonedRounds(readers, sizes.cohort)
+        return self._populations[seed]
+
+    def run(self, job: PoisoningJob) -> PoisoningOutcome:
+        """All rounds of one case."""
+        seed, form, attack, liars = job
+        return self._rounds(seed).run(attack, liars, FORMS[form], self.sizes.rounds, seed)
+
+    def line(self, job: PoisoningJob, run: PoisoningOutcome) -> str:
+        """What it came to."""
+        seed, form, attack, liars = job
+        return f"seed {seed}, {form}, {liars} of {attack}: {run}"
+
+    def tables(self, runs: Mapping[PoisoningJob, PoisoningOutcome]) -> list[Table]:
+        """A row a form of the sum, attack and number of liars."""
+        found: dict[PoisoningCase, list[PoisoningOutcome]] = {}
+        for (_, form, attack, liars), ended in runs.items():
             found.setdefault((form, attack, liars), []).append(ended)
-            if console is not None:
-                console.print(f"  seed {seed}, {form}, {liars} of {attack}: {ended}", markup=False)
-    return _table(found, float(np.mean(start)), sizes)
+        return [_table(found, self.sizes)]
+
+    def rows(self, job: PoisoningJob, run: PoisoningOutcome) -> list[dict[str, Any]]:
+        """One."""
+        return [dict(zip(("seed", "form", "attack", "liars"), job, strict=True)) | {"outcome": asdict(run)}]
+
+    def runs(self, rows: Sequence[Mapping[str, Any]]) -> dict[PoisoningJob, PoisoningOutcome]:
+        """A run a row."""
+        return {
+            (row["seed"], row["form"], row["attack"], row["liars"]): PoisoningOutcome(**row["outcome"]) for row in rows
+        }
 
 
-def _cases() -> Iterator[tuple[str, str | None, int]]:
+def _cases() -> Iterator[PoisoningCase]:
     for form in FORMS:
         yield form, None, 0
         for attack in (*ATTACKS, VOTED_DOWN):
@@ -248,9 +297,8 @@ def _cases() -> Iterator[tuple[str, str | None, int]]:
                 yield form, attack, liars
 
 
-def _table(
-    found: Mapping[tuple[str, str | None, int], Sequence[PoisoningOutcome]], start: float, sizes: PoisoningSizes
-) -> Table:
+def _table(found: Mapping[PoisoningCase, Sequence[PoisoningOutcome]], sizes: PoisoningSizes) -> Table:
+    start = float(np.mean([each.start for ended in found.values() for each in ended]))
     rows: list[tuple[Cell, ...]] = []
     for (form, attack, liars), ended in found.items():
         none = [each.auc for each in found[form, None, 0]]

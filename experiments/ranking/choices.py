@@ -12,12 +12,12 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.bench.table import Cell, Table
 from experiments.datasets.mind import Impressions, Mind
 from experiments.datasets.ragged import Ragged
 from experiments.ranking.evaluation import ScoreFn, metrics
 from experiments.ranking.models import features_of
 from experiments.ranking.untrained import flat_scores, live_popularity, softmax_cosine
+from experiments.table import Cell, Table
 from models.metrics import auc
 
 AFFINITY_WEIGHT, COUNT_WEIGHT, RATE_WEIGHT = 0.05, 0.2, 0.1

@@ -1,4 +1,4 @@
-"""`ownfeed evaluate popularity`: what private counts are worth to ranking, on MIND's dev impressions.
+"""What private counts are worth to ranking by the noise in their sum, on MIND's dev impressions.
 
 The devices' own task and protection, the ring, and the server's decoder and estimator, with every dev reader as one
 device of one count. Only the masks are left out: they cancel in the sum, to the bit.
@@ -10,11 +10,9 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import Console
 
 from backend.federation.protections.secure_sum import secure_sum_of
 from backend.federation.rounds.aggregate import Aggregate
@@ -31,11 +29,10 @@ from device_app.wire.concentrated import epsilon_of
 from device_app.wire.popularity import CLICKED, DISPLAYED, LIFT_REACH, CountList
 from device_app.wire.protections import SecureSum
 from device_app.wire.ring import ring_dtype
-from experiments.bench.table import Cell, Table
-from experiments.datasets.mind import FOLDER, Impressions, Mind, load_mind
-from experiments.datasets.titles import title_vectors, unit_rows
+from experiments.datasets.mind import Impressions, Mind
 from experiments.ranking.evaluation import metrics
-from experiments.ranking.untrained import flat_scores, live_popularity, softmax_cosine
+from experiments.ranking.untrained import live_popularity
+from experiments.table import Cell, Table
 from models.user.feature_ranker import KNOWN_WEIGHTS
 
 BAR = 0.67
@@ -58,14 +55,6 @@ class CountContributions:
 
     own: Sequence[dict[str, NDArray[np.float64]]]
     opened: OpenedCount
-
-
-def study_of(data: Path, console: Console) -> tuple[Mind, NDArray[np.float64]]:
-    """The data and flat cosine scores of the dev candidates. Raises DataMissing and MalformedRow."""
-    mind = load_mind(data / FOLDER)
-    console.print("Title vectors ...", style="bold")
-    vectors = unit_rows(title_vectors(mind.news.titles))
-    return mind, flat_scores(mind.dev, softmax_cosine(vectors, SHARPNESS))
 
 
 def popularity_table(mind: Mind, cosine: NDArray[np.float64], *, draws: int) -> Table:

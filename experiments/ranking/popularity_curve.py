@@ -1,4 +1,4 @@
-"""What private counts are worth by how many devices are counted, with the shares of noise that devices add today.
+"""`ownfeed evaluate popularity`: what private counts are worth, by noise and by how many devices are counted.
 
 MIND's dev readers stand for the devices: so many are drawn among them with replacement, each gives what its reader
 gives, and each adds its share. Ranking is measured on all dev readers, without what each has contributed itself.
@@ -7,8 +7,10 @@ gives, and each adds its share. Ranking is measured on all dev readers, without 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +21,20 @@ from backend.federation.strategies.counting import Counting
 from backend.federation.systems.private_counts import PRIVATE_COUNTS
 from backend.popularity.reliability import Usage, devices_needed, reliability
 from device_app.wire.popularity import CLICKED, DISPLAYED
-from experiments.bench.table import Cell, Table
-from experiments.datasets.mind import Mind
+from experiments.datasets.mind import FOLDER, Mind, load_mind
+from experiments.datasets.titles import title_vectors, unit_rows
 from experiments.ranking.evaluation import metrics
-from experiments.ranking.popularity import CountContributions, counted_by, replace_sigma, weighed
-from experiments.ranking.untrained import live_popularity
+from experiments.ranking.popularity import (
+    SHARPNESS,
+    CountContributions,
+    counted_by,
+    popularity_table,
+    replace_sigma,
+    weighed,
+)
+from experiments.ranking.untrained import flat_scores, live_popularity, softmax_cosine
+from experiments.study import Study
+from experiments.table import Cell, Table
 
 DEVICES = (60, 300, 1_000, 3_000, 5_000, 20_000)
 SPREAD = 0.9
@@ -79,6 +90,51 @@ def curve_table(mind: Mind, cosine: NDArray[np.float64], *, draws: int, sizes: S
         f"by schedule from .5 on, here from about {devices_needed(usage, noise):,} devices.",
     )
     return Table("Private counts by number of devices, MIND subset dev", COLUMNS, rows, notes)
+
+
+POPULARITY_TABLES = ("noise", "devices")
+
+
+@dataclass(frozen=True)
+class PopularityStudy(Study[str, Table]):
+    """Private counts by the noise in their sum, and by the devices counted: a run is a table."""
+
+    data: Path
+    draws: int = 3
+
+    @property
+    def jobs(self) -> Sequence[str]:
+        """The two tables."""
+        return POPULARITY_TABLES
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """Of the noise."""
+        return tuple(range(self.draws))
+
+    def prepare(self) -> None:
+        """Read the data, and let go of it again: other processes read their own."""
+        load_mind(self.data / FOLDER)
+
+    @cached_property
+    def shown(self) -> tuple[Mind, NDArray[np.float64]]:
+        """The data and flat cosine scores of the dev candidates. Raises DataMissing and MalformedRow."""
+        mind = load_mind(self.data / FOLDER)
+        vectors = unit_rows(title_vectors(mind.news.titles))
+        return mind, flat_scores(mind.dev, softmax_cosine(vectors, SHARPNESS))
+
+    def run(self, job: str) -> Table:
+        """Count and rank."""
+        table = {"noise": popularity_table, "devices": curve_table}[job]
+        return table(*self.shown, draws=self.draws)
+
+    def line(self, job: str, run: Table) -> str:
+        """What is done."""
+        return f"by {job}: {len(run.rows)} rows"
+
+    def tables(self, runs: Mapping[str, Table]) -> list[Table]:
+        """Both."""
+        return list(runs.values())
 
 
 def usage_of(readers: CountedReaders) -> Usage:

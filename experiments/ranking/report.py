@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from experiments.bench.table import Cell, Table
 from experiments.ranking.published import PUBLISHED
-from experiments.ranking.study import CLIP, DELTA, EPSILON, RankingRun, RankingSettings
+from experiments.ranking.training import CLIP, DELTA, EPSILON, RankingRun, RankingSettings
+from experiments.table import Cell, Table
 from models.metrics import RankingMetrics
 
 COLUMNS = ("scorer", "AUC", "sd", "nDCG@10", "step 0", "seeds", "study", "s")

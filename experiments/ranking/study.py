@@ -1,236 +1,103 @@
-"""The ranking study: every contestant trained centrally and federated, evaluated on dev before and after."""
+"""`ownfeed evaluate ranking`."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
-from functools import cached_property, partial
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Any
 
-import numpy as np
-import torch
-from numpy.typing import NDArray
-from torch import nn
-
-from backend.federation.optimizers import Adam, Carried
-from backend.federation.strategies.fedavg import FedAvg
-from device_app.training.gradients import OnnxGradients
-from device_app.training.tasks.full_gradient import FullGradientTask
-from experiments.datasets.mind import Mind
-from experiments.datasets.samples import TrainingSamples, training_samples
-from experiments.datasets.titles import product_vectors, title_vectors, unit_rows
-from experiments.ranking.evaluation import evaluate_model
-from experiments.ranking.models import CONTESTANTS, WIDE_DIM, StudyModel, features_of
-from experiments.results import Results
-from experiments.simulation.central import train_centrally
-from experiments.simulation.clients import Clients, ManyProcesses, OneProcess, SimulatedDevice
-from experiments.simulation.engines import SharedGradients, gradient_graph, ranker_inputs
-from experiments.simulation.protections import CentralGaussian, noise_multiplier
-from experiments.simulation.readers import Library, SimulatedReader
-from experiments.simulation.rounds import Protect, Rounds, Trained, in_clear, simulate
-from exporters.signature import parameters
+from experiments.datasets.mind import FOLDER, load_mind
+from experiments.ranking.choices import choices
+from experiments.ranking.models import CONTESTANTS
+from experiments.ranking.report import table
+from experiments.ranking.training import SCHEDULES, RankingRun, RankingSettings, Schedule, Workbench, train
+from experiments.ranking.untrained import untrained_table
+from experiments.simulation.engines import gradient_graph, ranker_inputs
+from experiments.study import Study
+from experiments.table import Table
 from models.metrics import RankingMetrics
-from models.scopes import private_names
-from models.shapes import NEGATIVES, NEWS_DIM
 
-Schedule = Literal["central", "federated", "private"]
-SCHEDULES: tuple[Schedule, ...] = ("central", "federated", "private")
-"""private: federated with noise inside the sum, (EPSILON, DELTA) for a reader after all rounds."""
-EPSILON, DELTA, CLIP = 2.0, 1e-5, 0.1
-LOSSES_AVERAGED = 20
+RankingJob = tuple[str, Schedule, int]
+"""Model, schedule, seed."""
 
 
 @dataclass(frozen=True)
-class RankingSettings:
-    """The study's sizes; TARGETS section 1."""
+class RankingStudy(Study[RankingJob, RankingRun]):
+    """Contestants by their names, each trained by every schedule `trainings` times; none trains nothing."""
 
-    steps: int = 400
-    batch: int = 64
-    rounds: int = 150
-    cohort: int = 50
-    samples_limit: int = 32
-    processes: int = 1
+    data: Path
+    names: Sequence[str] = ()
+    sizes: RankingSettings = field(default_factory=RankingSettings)
+    trainings: int = 1
+    schedules: Sequence[Schedule] = SCHEDULES
 
-
-@dataclass(frozen=True)
-class RankingRun:
-    """One training: dev metrics at step 0 and at the end, mean loss of the first and last steps, seconds."""
-
-    study_model: str
-    schedule: Schedule
-    seed: int
-    start: RankingMetrics
-    end: RankingMetrics
-    first_loss: float
-    last_loss: float
-    seconds: float
+    @cached_property
+    def bench(self) -> Workbench:
+        """The data. Raises DataMissing and MalformedRow."""
+        return Workbench(load_mind(self.data / FOLDER))
 
     @property
-    def key(self) -> tuple[str, str, int]:
-        return self.study_model, self.schedule, self.seed
+    def jobs(self) -> Sequence[RankingJob]:
+        """Seed by seed."""
+        return [(name, schedule, seed) for seed in self.seeds for name in self.names for schedule in self.schedules]
 
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """Of the trainings; what isn't trained draws by seed 0."""
+        return tuple(range(self.trainings))
 
-class Workbench:
-    """The data of the study, made when first asked for."""
+    @property
+    def settings(self) -> Mapping[str, int]:
+        """Without the processes, which change no figure."""
+        return {name: value for name, value in asdict(self.sizes).items() if name != "processes"}
 
-    def __init__(self, mind: Mind) -> None:
-        self.mind = mind
+    def prepare(self) -> None:
+        """Read the data."""
+        self.bench  # noqa: B018 - what it raises, it raises now
+
+    def run(self, job: RankingJob) -> RankingRun:
+        """Train one."""
+        name, schedule, seed = job
+        contestant = CONTESTANTS[name]
+        model = contestant.model(seed)
+        if name not in self._graphs:
+            self._graphs[name] = gradient_graph(model, ranker_inputs(contestant.dim, len(contestant.features)))
+        return train(self.bench, contestant, model, self._graphs[name], schedule, seed, self.sizes)
 
     @cached_property
-    def samples(self) -> TrainingSamples:
-        return training_samples(self.mind.train, len(self.mind.news))
+    def _graphs(self) -> dict[str, bytes]:
+        """The gradient graph of each contestant, exported once."""
+        return {}
 
-    @cached_property
-    def vectors(self) -> dict[int, NDArray[np.float32]]:
-        """Unit title vectors: 384-d as pooled, and 256-d as the product's head makes them."""
-        pooled = title_vectors(self.mind.news.titles)
-        return {WIDE_DIM: unit_rows(pooled), NEWS_DIM: product_vectors(pooled, NEWS_DIM)}
+    def line(self, job: RankingJob, run: RankingRun) -> str:
+        """AUC and loss, before and after."""
+        return (
+            f"{run.study_model}, {run.schedule}, seed {run.seed}: AUC {run.start.auc:.4f} -> {run.end.auc:.4f}, "
+            f"loss {run.first_loss:.3f} -> {run.last_loss:.3f}, {run.seconds:.0f} s"
+        )
 
-    def library(self, study_model: StudyModel) -> Library:
-        """The vectors, and features if any, that a contestant sees."""
-        features = features_of(study_model.features, self.mind) if study_model.features else None
-        return Library.of(self.vectors[study_model.dim], features)
+    def tables(self, runs: Mapping[RankingJob, RankingRun]) -> list[Table]:
+        """Scorers with training and without, and what the default ranker is made of."""
+        mind, vectors = self.bench.mind, self.bench.vectors
+        untrained = untrained_table(mind, vectors, seed=0)
+        return [table(untrained, list(runs.values()), self.sizes), choices(mind, vectors)]
 
+    def rows(self, job: RankingJob, run: RankingRun) -> list[dict[str, Any]]:
+        """One."""
+        return [asdict(run)]
 
-def run_study(
-    bench: Workbench,
-    names: Sequence[str],
-    schedules: Sequence[Schedule],
-    seeds: Iterable[int],
-    settings: RankingSettings,
-    done: Sequence[RankingRun] = (),
-) -> Iterator[RankingRun]:
-    """Train what is not among `done` yet, seed by seed; the gradient graph of a contestant is exported once."""
-    torch.set_num_threads(1)
-    finished = {run.key for run in done}
-    graphs: dict[str, bytes] = {}
-    for seed in seeds:
-        for name in names:
-            study_model = CONTESTANTS[name]
-            for schedule in schedules:
-                if (name, schedule, seed) in finished:
-                    continue
-                model = study_model.model(seed)
-                if name not in graphs:
-                    graphs[name] = gradient_graph(model, ranker_inputs(study_model.dim, len(study_model.features)))
-                yield train(bench, study_model, model, graphs[name], schedule, seed, settings)
+    def runs(self, rows: Sequence[Mapping[str, Any]]) -> dict[RankingJob, RankingRun]:
+        """A run a row."""
+        metrics = [{name: RankingMetrics(**row[name]) for name in ("start", "end")} for row in rows]
+        found = [RankingRun(**{**row, **read}) for row, read in zip(rows, metrics, strict=True)]
+        return {(run.study_model, run.schedule, run.seed): run for run in found}
 
 
-def train(
-    bench: Workbench,
-    study_model: StudyModel,
-    model: nn.Module,
-    graph: bytes,
-    schedule: Schedule,
-    seed: int,
-    settings: RankingSettings,
-) -> RankingRun:
-    """One run."""
-    began = time.perf_counter()
-    library = bench.library(study_model)
-    weights = {name: value.numpy() for name, value in parameters(model).items()}
-    start = evaluate_model(bench.mind.dev, model, weights, library)
-    ways: dict[Schedule, Callable[[], Trained]] = {
-        "central": lambda: train_centrally(
-            SharedGradients(OnnxGradients(graph), private_names(model)),
-            bench.samples,
-            library,
-            weights,
-            Carried(Adam(study_model.learning_rate)),
-            steps=settings.steps,
-            batch=settings.batch,
-            negatives=NEGATIVES,
-            seed=seed,
-        ),
-        "federated": lambda: _federated(
-            bench.samples, library, graph, private_names(model), weights, study_model, seed, settings, in_clear
-        ),
-        "private": lambda: _federated(
-            bench.samples,
-            library,
-            graph,
-            private_names(model),
-            weights,
-            study_model,
-            seed,
-            settings,
-            _gaussian(settings, bench.samples),
-        ),
-    }
-    trained = ways[schedule]()
-    return RankingRun(
-        study_model.name,
-        schedule,
-        seed,
-        start,
-        evaluate_model(bench.mind.dev, model, trained.weights, library),
-        float(np.mean(trained.losses[:LOSSES_AVERAGED])),
-        float(np.mean(trained.losses[-LOSSES_AVERAGED:])),
-        time.perf_counter() - began,
-    )
-
-
-def _federated(
-    samples: TrainingSamples,
-    library: Library,
-    graph: bytes,
-    private: tuple[str, ...],
-    weights: dict[str, NDArray[np.float32]],
-    study_model: StudyModel,
-    seed: int,
-    settings: RankingSettings,
-    protect: Protect,
-) -> Trained:
-    def rounds(clients: Clients) -> Trained:
-        plan = Rounds(settings.rounds, settings.cohort, samples.readers, seed)
-        return simulate(clients, weights, plan, FedAvg(), Carried(Adam(study_model.learning_rate)), protect=protect)
-
-    task = FullGradientTask(NEGATIVES, settings.samples_limit, study_model.features)
-    make = partial(make_device, samples, library, graph, private, seed, task)
-    if settings.processes == 1 or library.features is not None:  # features are a closure, which can't be sent
-        return rounds(OneProcess(make()))
-    with ManyProcesses(make, settings.processes) as many:
-        return rounds(many)
-
-
-def _gaussian(settings: RankingSettings, samples: TrainingSamples) -> CentralGaussian:
-    multiplier = noise_multiplier(
-        epsilon=EPSILON, delta=DELTA, cohort=settings.cohort, readers=samples.readers, rounds=settings.rounds
-    )
-    return CentralGaussian(CLIP, multiplier, settings.cohort)
-
-
-def make_device(
-    samples: TrainingSamples,
-    library: Library,
-    graph: bytes,
-    private: tuple[str, ...],
-    seed: int,
-    task: FullGradientTask,
-) -> SimulatedDevice:
-    """A simulated device with the task and the gradient engine of a real one."""
-    source = partial(SimulatedReader, samples, library=library)
-    return SimulatedDevice(task, SharedGradients(OnnxGradients(graph), private), source, seed)
-
-
-def read_runs(path: Path, settings: RankingSettings) -> list[RankingRun]:
-    """The runs of a results file made under the same settings; none if there is no such file. Raises ValueError."""
-    metric = ("start", "end")
-    kept = Results(path, _study_settings(settings)).read()
-    return [RankingRun(**(row | {name: RankingMetrics(**row[name]) for name in metric})) for row in kept]
-
-
-def write_runs(
-    path: Path, settings: RankingSettings, runs: Sequence[RankingRun], untrained: dict[str, RankingMetrics]
-) -> None:
-    """The results as JSON, whole or not at all."""
-    Results(path, _study_settings(settings)).write(
-        [asdict(run) for run in runs], untrained={name: asdict(found) for name, found in untrained.items()}
-    )
-
-
-def _study_settings(settings: RankingSettings) -> dict[str, int]:
-    """Without the processes, which change no figure."""
-    return {name: value for name, value in asdict(settings).items() if name != "processes"}
+def contestants(parts: Sequence[str]) -> list[str]:
+    """Contestants whose names hold one of the parts. Raises ValueError, with the names there are, for any other."""
+    unknown = [part for part in parts if not any(part.lower() in name.lower() for name in CONTESTANTS)]
+    if unknown:
+        raise ValueError(f"models: {unknown[0]!r} is in none of {', '.join(CONTESTANTS)}")
+    return [name for name in CONTESTANTS if any(part.lower() in name.lower() for part in parts)]

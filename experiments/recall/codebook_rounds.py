@@ -5,14 +5,13 @@ Rounds without devices: readers' unit vectors, the sum's noise from a seeded gen
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from rich.console import Console
 
 from backend.federation.grouping.drift import Drift
 from backend.federation.protections.secure_sum import secure_sum_of
@@ -21,12 +20,13 @@ from backend.federation.systems.codebook import CODEBOOK, CODEBOOK_EXACT
 from backend.federation.systems.system import SystemSpec
 from backend.releases.basis import topic_centroids
 from device_app.wire.contributions import VECTOR_SHARE, member_share
-from experiments.bench.table import Cell, Table
 from experiments.datasets.mind import FOLDER, load_mind
 from experiments.datasets.titles import product_vectors, title_vectors, unit_rows
 from experiments.recall.measure import DEPTHS, paired, recall
 from experiments.recall.modes import Book, EmbeddedSplit, Mixtures
 from experiments.recall.warm import splits
+from experiments.study import Study
+from experiments.table import Cell, Table, required
 from models.shapes import NEWS_DIM
 
 EPSILON, CODEBOOK_SIZE, FINEST, SHARPNESS = 4.0, 16, 64, 2.0
@@ -104,61 +104,114 @@ def learn(
     return Learned(rounds, belief.apart(strategy.apart), belief.shares(), noise, published, shares)
 
 
-def run_codebook(*, data: Path, seeds: int, rounds: int, console: Console) -> list[Table]:
-    """The table. Raises DataMissing, MalformedRow and ValueError."""
-    torch.set_num_threads(1)
-    mind = load_mind(data / FOLDER)
-    news = product_vectors(title_vectors(mind.news.titles), NEWS_DIM)
-    histories = mind.train.longest_histories()
-    _, test = splits([histories[user] for user in sorted(histories)], len(mind.news))
-    study = EmbeddedSplit(test, news, test.recent_clicks())
-    return [compare(study, PLANS, seeds, rounds, lambda line: console.print(f"  {line}"))]
+CodebookJob = tuple[int, int]
+"""Place among PLANS, and seed."""
 
 
-def compare(
-    study: EmbeddedSplit, plans: Sequence[tuple[SystemSpec, int]], seeds: int, rounds: int, tell: Callable[[str], None]
-) -> Table:
-    """Every plan over several starts, paired by reader with the topics that it starts from."""
-    starts = [unit_rows(topic_centroids(study.news, basis_size=CODEBOOK_SIZE, seed=seed)[0]) for seed in range(seeds)]
-    finest = unit_rows(topic_centroids(study.news, basis_size=FINEST, seed=seeds)[0])
-    even = np.full(CODEBOOK_SIZE, 1 / CODEBOOK_SIZE)
-    topics = np.mean([_found(study, start, even) for start in starts], axis=0)
-    common = recall(study.popular(), study.split.measured.targets, study.split.news)
-    rows: list[tuple[Cell, ...]] = [
-        _row("popularity", None, None, None, None, None, common, None, None),
-        _row("topics", None, None, None, None, None, topics, None, None),
-    ]
-    for spec, cohort in plans:
-        runs = [
-            learn(spec, start, finest, study.trained, cohort=cohort, rounds=rounds, seed=seed)
-            for seed, start in enumerate(starts)
+@dataclass(frozen=True)
+class CodebookRun:
+    """R@K of each reader [u, depths] by what was published last and by the draft; adopted: something was published."""
+
+    noise: float
+    adopted: bool
+    published: NDArray[np.float64]
+    drafts: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class CodebookStudy(Study[CodebookJob, CodebookRun]):
+    """Every plan from several starts, paired by reader with the topics that it starts from."""
+
+    data: Path
+    starts: int = 3
+    rounds: int = 30
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """Of starts and draws."""
+        return tuple(range(self.starts))
+
+    @property
+    def jobs(self) -> Sequence[CodebookJob]:
+        """Plan by plan."""
+        return [(plan, seed) for plan in range(len(PLANS)) for seed in self.seeds]
+
+    def prepare(self) -> None:
+        """Look for the folder."""
+        required(self.data / FOLDER)
+
+    @cached_property
+    def readers(self) -> EmbeddedSplit:
+        """Test readers and news. Raises DataMissing and MalformedRow."""
+        mind = load_mind(self.data / FOLDER)
+        news = product_vectors(title_vectors(mind.news.titles), NEWS_DIM)
+        histories = mind.train.longest_histories()
+        _, test = splits([histories[user] for user in sorted(histories)], len(mind.news))
+        return EmbeddedSplit(test, news, test.recent_clicks())
+
+    @cached_property
+    def topics(self) -> list[NDArray[np.float32]]:
+        """The start of each seed."""
+        return [topics_of(self.readers, CODEBOOK_SIZE, seed) for seed in self.seeds]
+
+    @cached_property
+    def finest(self) -> NDArray[np.float32]:
+        """Of a seed of its own."""
+        return topics_of(self.readers, FINEST, self.starts)
+
+    def run(self, job: CodebookJob) -> CodebookRun:
+        """Learn in rounds, and recall by what was learned."""
+        (spec, cohort), seed = PLANS[job[0]], job[1]
+        start, readers = self.topics[seed], self.readers
+        end = learn(spec, start, self.finest, readers.trained, cohort=cohort, rounds=self.rounds, seed=seed)
+        published = _found(readers, end.published, end.published_shares)
+        return CodebookRun(end.noise, end.published is not start, published, _found(readers, end.draft, end.shares))
+
+    def line(self, job: CodebookJob, run: CodebookRun) -> str:
+        """R@400 of the draft."""
+        (spec, cohort), seed = PLANS[job[0]], job[1]
+        found = 100 * run.drafts.mean(axis=0)[AT_400]
+        return f"{spec.name} of {cohort}, seed {seed}: R@400 of the draft {found:.1f} %, noise {run.noise:.2f}"
+
+    def tables(self, runs: Mapping[CodebookJob, CodebookRun]) -> list[Table]:
+        """A row a plan."""
+        study, even = self.readers, np.full(CODEBOOK_SIZE, 1 / CODEBOOK_SIZE)
+        topics = np.mean([_found(study, start, even) for start in self.topics], axis=0)
+        common = recall(study.popular(), study.split.measured.targets, study.split.news)
+        rows: list[tuple[Cell, ...]] = [
+            _row("popularity", None, None, None, None, None, common, None, None),
+            _row("topics", None, None, None, None, None, topics, None, None),
         ]
-        published = np.mean([_found(study, each.published, each.published_shares) for each in runs], axis=0)
-        drafts = np.mean([_found(study, each.draft, each.shares) for each in runs], axis=0)
-        adopted = sum(each.published is not start for each, start in zip(runs, starts, strict=True))
-        rows.append(
-            _row(
-                spec.name,
-                cohort,
-                _epsilon(spec, cohort),
-                rounds,
-                float(np.mean([each.noise for each in runs])),
-                f"{adopted} of {seeds}",
-                published,
-                topics,
-                drafts,
+        for place, (spec, cohort) in enumerate(PLANS):
+            mine = [runs[place, seed] for seed in self.seeds]
+            rows.append(
+                _row(
+                    spec.name,
+                    cohort,
+                    _epsilon(spec, cohort),
+                    self.rounds,
+                    float(np.mean([run.noise for run in mine])),
+                    f"{sum(run.adopted for run in mine)} of {len(mine)}",
+                    np.mean([run.published for run in mine], axis=0),
+                    topics,
+                    np.mean([run.drafts for run in mine], axis=0),
+                )
             )
+        notes = (
+            f"{len(study.trained):,} readers teach, {len(study.readers)} others are recalled for; codes of "
+            f"{CODEBOOK_SIZE} at epsilon {EPSILON:g}, popularity of the training readers' last clicks, {self.starts} "
+            "starts and draws each, topics of the pool as starts. Differences in points, paired by reader, 95 % "
+            "intervals of a bootstrap over readers.",
+            f"A draft is published where no more than {NOISE_MOST:g} of what sets its groups apart is noise; until then"
+            " readers keep the topics. Readers are drawn again round for round: epsilons add up for who is drawn "
+            "often.",
         )
-        tell(" | ".join(map(str, rows[-1])))
-    notes = (
-        f"{len(study.trained):,} readers teach, {len(study.readers)} others are recalled for; codes of "
-        f"{CODEBOOK_SIZE} at epsilon {EPSILON:g}, popularity of the training readers' last clicks, {seeds} starts and "
-        "draws each, topics of the pool as starts. Differences in points, paired by reader, 95 % intervals of a "
-        "bootstrap over readers.",
-        f"A draft is published where no more than {NOISE_MOST:g} of what sets its groups apart is noise; until then "
-        "readers keep the topics. Readers are drawn again round for round: epsilons add up for who is drawn often.",
-    )
-    return Table("Learned codebooks, MIND subset", COLUMNS, rows, notes)
+        return [Table("Learned codebooks, MIND subset", COLUMNS, rows, notes)]
+
+
+def topics_of(study: EmbeddedSplit, size: int, seed: int) -> NDArray[np.float32]:
+    """Topic centroids of the pool, unit vectors [size, D]."""
+    return unit_rows(topic_centroids(study.news, basis_size=size, seed=seed)[0])
 
 
 def _found(study: EmbeddedSplit, prototypes: NDArray[np.float32], shares: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from rich.console import Console
 
-from experiments.bench.table import Cell, Table
-from experiments.datasets.mind import FOLDER, Impressions, load_mind
+from experiments.datasets.mind import FOLDER, Impressions, Mind, load_mind
 from experiments.datasets.titles import product_vectors, title_vectors
 from experiments.ranking.evaluation import evaluate
 from experiments.recall.measure import DEPTHS, PossibleLists, paired, recall
@@ -21,9 +19,11 @@ from experiments.recall.training import RATE, RecallSizes, RecallTrainer, histor
 from experiments.recall.uni_fedrec import Decomposed, FirstModel, scale_of, unified_scores
 from experiments.recall.warm import WarmSplit, splits
 from experiments.simulation.rounds import Trained
+from experiments.study import Study
+from experiments.table import Cell, Table
 from models.shapes import NEWS_DIM
 
-PAPER, HIGH = 50.0, 300.0
+NOISY = (50.0, 300.0)
 """Honest epsilons of a report: at the paper's noise, and at a sixth of it."""
 AT_100, AT_400 = DEPTHS.index(100), DEPTHS.index(400)
 LOSSES_AVERAGED = 10
@@ -34,8 +34,7 @@ COLUMNS = (
     "content R@100 / 400 %",
     "with popularity R@100 / 400 %",
     "against step 0 @400",
-    f"epsilon {PAPER:g}: paper's decoder / served @400",
-    f"epsilon {HIGH:g}: paper's decoder / served @400",
+    *(f"epsilon {epsilon:g}: paper's decoder / served @400" for epsilon in NOISY),
 )
 
 
@@ -59,92 +58,139 @@ class RecallEvaluation:
         return recall(answers, self.split.measured.targets, self.split.news)
 
 
-def run_recall(*, data: Path, sizes: RecallSizes, seed: int, console: Console) -> list[Table]:
-    """Train and measure on the test readers of the warm protocol. Raises DataMissing, MalformedRow and ValueError."""
-    torch.set_num_threads(1)
-    mind = load_mind(data / FOLDER)
-    news = product_vectors(title_vectors(mind.news.titles), NEWS_DIM)
-    histories = mind.train.longest_histories()
-    _, test = splits([histories[user] for user in sorted(histories)], len(mind.news))
-    return [
-        study(RecallEvaluation.of(test, news, mind.dev), news, sizes, seed, lambda line: console.print(f"  {line}"))
-    ]
+STEP_0 = "step 0"
 
 
-def study(
-    bench: RecallEvaluation, news: NDArray[np.float32], sizes: RecallSizes, seed: int, tell: Callable[[str], None]
-) -> Table:
-    """The table: nothing trained, trained in one place, in exact rounds, and in rounds at the paper's noise."""
-    first = FirstModel.of(news)
-    shop = RecallTrainer(first, news, history_samples(bench.split.train, len(news)))
-    ways: dict[str, Callable[[], Trained | None]] = {
-        "step 0": lambda: None,
-        f"centrally, {sizes.steps} steps": lambda: shop.centrally(sizes.steps, seed),
-        f"{sizes.rounds} rounds of {sizes.cohort}, exact": lambda: shop.in_rounds(sizes.rounds, sizes.cohort, seed),
-        f"{sizes.rounds} rounds of {sizes.cohort}, the paper's noise and steps": lambda: shop.by_the_paper(
-            sizes.rounds, sizes.cohort, seed
-        ),
-    }
-    rows: list[tuple[Cell, ...]] = []
-    start: NDArray[np.float64] | None = None
-    for name, train in ways.items():
-        trained = train()
-        row, served = _row(
-            name, bench, news, first if trained is None else first.under(trained.weights), trained, start
+@dataclass(frozen=True)
+class RecallRun:
+    """One training: losses, AUC on dev, and R@K of each reader [u, depths].
+
+    content and popular: without popularity and with it, no noise. noisy: for each of NOISY, by the paper's decoder and
+    as served.
+    """
+
+    losses: tuple[float, ...]
+    auc: float
+    content: NDArray[np.float64]
+    popular: NDArray[np.float64]
+    noisy: tuple[tuple[NDArray[np.float64], NDArray[np.float64]], ...]
+
+
+@dataclass(frozen=True)
+class RecallStudy(Study[str, RecallRun]):
+    """Nothing trained, trained in one place, in exact rounds, and in rounds at the paper's noise."""
+
+    data: Path
+    sizes: RecallSizes = field(default_factory=RecallSizes)
+    seed: int = 0
+
+    @property
+    def jobs(self) -> Sequence[str]:
+        """Ways of training."""
+        return list(self._ways)
+
+    @property
+    def _ways(self) -> dict[str, Callable[[RecallTrainer], Trained | None]]:
+        steps, rounds, cohort, seed = self.sizes.steps, self.sizes.rounds, self.sizes.cohort, self.seed
+        return {
+            STEP_0: lambda trainer: None,
+            f"centrally, {steps} steps": lambda trainer: trainer.centrally(steps, seed),
+            f"{rounds} rounds of {cohort}, exact": lambda trainer: trainer.in_rounds(rounds, cohort, seed),
+            f"{rounds} rounds of {cohort}, the paper's noise and steps": lambda trainer: trainer.by_the_paper(
+                rounds, cohort, seed
+            ),
+        }
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """One."""
+        return (self.seed,)
+
+    def prepare(self) -> None:
+        """Read the data, and find the first model."""
+        self.trainer  # noqa: B018 - what it raises, it raises now
+
+    @cached_property
+    def news(self) -> NDArray[np.float32]:
+        """Unit vectors [n, D]."""
+        return product_vectors(title_vectors(self._mind.news.titles), NEWS_DIM)
+
+    @cached_property
+    def _mind(self) -> Mind:
+        return load_mind(self.data / FOLDER)
+
+    @cached_property
+    def bench(self) -> RecallEvaluation:
+        """The test readers of the warm protocol."""
+        histories = self._mind.train.longest_histories()
+        _, test = splits([histories[user] for user in sorted(histories)], len(self._mind.news))
+        return RecallEvaluation.of(test, self.news, self._mind.dev)
+
+    @cached_property
+    def trainer(self) -> RecallTrainer:
+        """From the first release's model, on the training readers."""
+        first = FirstModel.of(self.news)
+        return RecallTrainer(first, self.news, history_samples(self.bench.split.train, len(self.news)))
+
+    def run(self, job: str) -> RecallRun:
+        """Train, and measure without noise and with it."""
+        bench, news, first = self.bench, self.news, self.trainer.first
+        trained = self._ways[job](self.trainer)
+        model = first if trained is None else first.under(trained.weights)
+        clip, kind = model.model.score_clip, "basis_laplace"
+        mine = Decomposed.of(model, news, bench.split.measured.histories)
+
+        def noisy(epsilon: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+            scale = scale_of(kind, epsilon, clip)
+            naive = mine.naive(bench.popular, clip=clip, noise_scale=scale)
+            return bench.found(naive), bench.found(mine.served(bench.popular, kind, clip=clip, noise_scale=scale))
+
+        return RecallRun(
+            () if trained is None else trained.losses,
+            evaluate(bench.dev, lambda history, shown: unified_scores(model, news[history[-50:]], news[shown])).auc,
+            bench.found(mine.served(bench.content, kind, clip=clip, noise_scale=0.0)),
+            bench.found(mine.served(bench.popular, kind, clip=clip, noise_scale=0.0)),
+            tuple(noisy(epsilon) for epsilon in NOISY),
         )
-        start = served if start is None else start
-        rows.append(row)
-        tell(" | ".join(map(str, row)))
-    whole = Decomposed.of(first, news, bench.split.measured.histories)
-    known = {
-        "popularity alone": (None, bench.popular.popular()),
-        "channels without a basis, step 0": (whole.whole(bench.content), whole.whole(bench.popular)),
-    }
-    for name, (content, popular) in known.items():
-        alone = None if content is None else _two(bench.found(content))
-        rows.append((name, None, None, alone, _two(bench.found(popular)), None, None, None))
-    notes = (
-        f"{len(bench.split.measured)} test readers of the warm protocol, {len(news):,} news; none of them trains. "
-        f"B = 30, topic centroids, C_max = 5, unified score, K = 4; Adam at {RATE:g} but for the last. AUC of the "
-        "unified score on dev impressions. Differences are paired by reader, 95 % intervals.",
-        "Without an epsilon there is no noise; popularity is that of the training readers' last clicks. Design study, "
-        "free basis of 30, trained: R@400 16.2 by content, 72.3 with popularity, 67.5 at the paper's noise by the "
-        "paper's decoder; 17.5 and 73.2 without a basis.",
-    )
-    return Table("Uni-FedRec's recall model, MIND subset", COLUMNS, rows, notes)
+
+    def line(self, job: str, run: RecallRun) -> str:
+        """Recall and AUC."""
+        return f"{job}: R@100 / 400 {_two(run.popular)} %, AUC {run.auc:.4f}"
+
+    def tables(self, runs: Mapping[str, RecallRun]) -> list[Table]:
+        """A row a training, and what no training changes."""
+        bench, news, first = self.bench, self.news, self.trainer.first
+        rows = [_row(name, run, None if name == STEP_0 else runs[STEP_0]) for name, run in runs.items()]
+        whole = Decomposed.of(first, news, bench.split.measured.histories)
+        known = {
+            "popularity alone": (None, bench.popular.popular()),
+            "channels without a basis, step 0": (whole.whole(bench.content), whole.whole(bench.popular)),
+        }
+        for name, (content, popular) in known.items():
+            alone = None if content is None else _two(bench.found(content))
+            rows.append((name, None, None, alone, _two(bench.found(popular)), None, None, None))
+        notes = (
+            f"{len(bench.split.measured)} test readers of the warm protocol, {len(news):,} news; none of them trains. "
+            f"B = 30, topic centroids, C_max = 5, unified score, K = 4; Adam at {RATE:g} but for the last. AUC of the "
+            "unified score on dev impressions. Differences are paired by reader, 95 % intervals.",
+            "Without an epsilon there is no noise; popularity is that of the training readers' last clicks. Design "
+            "study, free basis of 30, trained: R@400 16.2 by content, 72.3 with popularity, 67.5 at the paper's noise "
+            "by the paper's decoder; 17.5 and 73.2 without a basis.",
+        )
+        return [Table("Uni-FedRec's recall model, MIND subset", COLUMNS, rows, notes)]
 
 
-def _row(
-    name: str,
-    bench: RecallEvaluation,
-    news: NDArray[np.float32],
-    model: FirstModel,
-    trained: Trained | None,
-    start: NDArray[np.float64] | None,
-) -> tuple[tuple[Cell, ...], NDArray[np.float64]]:
-    clip = model.model.score_clip
-    mine = Decomposed.of(model, news, bench.split.measured.histories)
-    served = bench.found(mine.served(bench.popular, "basis_laplace", clip=clip, noise_scale=0.0))
-    content = bench.found(mine.served(bench.content, "basis_laplace", clip=clip, noise_scale=0.0))
-    metrics = evaluate(bench.dev, lambda history, shown: unified_scores(model, news[history[-50:]], news[shown]))
-    gain = None if start is None else paired(served, start)[AT_400]
-    row: tuple[Cell, ...] = (
+def _row(name: str, run: RecallRun, start: RecallRun | None) -> tuple[Cell, ...]:
+    gain = None if start is None else paired(run.popular, start.popular)[AT_400]
+    return (
         name,
-        None if trained is None else f"{_mean(trained.losses[:LOSSES_AVERAGED])} -> {_mean(trained.losses[-10:])}",
-        f"{metrics.auc:.4f}",
-        _two(content),
-        _two(served),
+        f"{_mean(run.losses[:LOSSES_AVERAGED])} -> {_mean(run.losses[-LOSSES_AVERAGED:])}" if run.losses else None,
+        f"{run.auc:.4f}",
+        _two(run.content),
+        _two(run.popular),
         None if gain is None else f"{gain.mean:+.1f} ({gain.low:+.1f} .. {gain.high:+.1f})",
-        *(_noisy(bench, mine, epsilon, clip) for epsilon in (PAPER, HIGH)),
+        *(" / ".join(f"{100 * found.mean(axis=0)[AT_400]:.1f}" for found in each) for each in run.noisy),
     )
-    return row, served
-
-
-def _noisy(bench: RecallEvaluation, mine: Decomposed, epsilon: float, clip: float) -> str:
-    scale = scale_of("basis_laplace", epsilon, clip)
-    naive = bench.found(mine.naive(bench.popular, clip=clip, noise_scale=scale))
-    served = bench.found(mine.served(bench.popular, "basis_laplace", clip=clip, noise_scale=scale))
-    return f"{100 * naive.mean(axis=0)[AT_400]:.1f} / {100 * served.mean(axis=0)[AT_400]:.1f}"
 
 
 def _two(found: NDArray[np.float64]) -> str:

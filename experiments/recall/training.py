@@ -82,7 +82,7 @@ class RecallTrainer:
     """A first model's graphs, and the samples that it is trained on."""
 
     def __init__(self, first: FirstModel, news: NDArray[np.float32], samples: TrainingSamples) -> None:
-        self._first, self._samples, self._library = first, samples, Library.of(news)
+        self.first, self._samples, self._library = first, samples, Library.of(news)
         exported = export_recall(first.model)
         self._context = BoundGraph(exported.graphs["context"], threads=1)
         self._grad = OnnxGradients(exported.graphs["gradient"])
@@ -116,12 +116,12 @@ class RecallTrainer:
             protocol=RecallProtocol(
                 basis_size=BASIS_SIZE,
                 channels_limit=CHANNELS_LIMIT,
-                cluster_distance=self._first.distance,
-                score_clip=self._first.model.score_clip,
+                cluster_distance=self.first.distance,
+                score_clip=self.first.model.score_clip,
                 score_noise=SCORE_NOISE,
             ),
             negatives=NEGATIVES,
             samples_limit=limit,
         )
         device = SimulatedDevice(task, self._grad, source, plan.seed)
-        return simulate(OneProcess(device), self._first.weights, plan, FedAvg(), optimizer, protect=protect)
+        return simulate(OneProcess(device), self.first.weights, plan, FedAvg(), optimizer, protect=protect)

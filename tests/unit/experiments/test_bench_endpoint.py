@@ -6,7 +6,7 @@ import pytest
 
 from experiments.bench.headlines import Headline, clustered_vectors
 from experiments.bench.recall_endpoint import measure
-from experiments.bench.table import Table
+from experiments.table import Table
 
 NEWS = 600
 

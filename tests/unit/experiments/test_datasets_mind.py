@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments.bench.table import DataMissing
 from experiments.datasets.mind import MalformedRow, load_behaviors, load_mind, load_news
 from experiments.datasets.ragged import Ragged
 from experiments.datasets.samples import left_out, training_samples
+from experiments.table import DataMissing
 
 NEWS = 'N1\tsports\tgolf\tA "quoted" title\tAbstract\turl\t[]\t[]\nN2\tnews\tworld\tSecond\t\turl\t[]\t[]\n'
 BEHAVIORS = "1\tU1\t11/15/2019 1:30:05 PM\tN1 N2 N1\tN2-1 N1-0\n2\tU2\t11/15/2019 12:00:00 AM\t\t\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,8 +17,8 @@ from experiments.datasets.ragged import Ragged
 from experiments.finding import methods
 from experiments.finding.methods import BASES, BUILDERS, CENTRAL, CHOSEN, GRIDS, NAMES, Setting, methods_of
 from experiments.finding.protocol import Protocol, rows_of, split
-from experiments.finding.run import table
-from experiments.finding.study import METRICS, FindingSizes, Job, Result, best
+from experiments.finding.study import FindingComparison, FindingTuning
+from experiments.finding.training import METRICS, Job, Result, best
 from experiments.finding.vectors import vectors_of
 from experiments.ranking.models import CONTESTANTS
 from experiments.simulation.readers import Library
@@ -154,14 +155,10 @@ def result(method: str, seed: int, aucs: list[float], seconds: float = 1.0) -> R
 
 
 def test_the_table_pairs_methods_by_impression_and_keeps_cold_readers_apart() -> None:
-    results = {
-        "vanilla": [result("vanilla", seed, [0.5, 0.6, 0.7]) for seed in range(2)],
-        "FINDING": [result("FINDING", seed, [0.6 + 0.1 * seed, 0.6, 0.8]) for seed in range(2)],
-    }
-    rows = {
-        row[0]: dict(zip(table("small", results, FindingSizes()).columns, row, strict=True))
-        for row in table("small", results, FindingSizes()).rows
-    }
+    results = [result("vanilla", seed, [0.5, 0.6, 0.7]) for seed in range(2)]
+    results += [result("FINDING", seed, [0.6 + 0.1 * seed, 0.6, 0.8]) for seed in range(2)]
+    table = FindingComparison(Path("nowhere"), {"small": ["FINDING"]}).table("small", results)
+    rows = {row[0]: dict(zip(table.columns, row, strict=True)) for row in table.rows}
     assert rows["vanilla"]["AUC"] == "0.6000"
     assert rows["FINDING"]["known AUC"] == f"{(0.65 + 0.8) / 2:.4f}"
     assert rows["FINDING"]["cold AUC"] == "0.6000"
@@ -170,6 +167,20 @@ def test_the_table_pairs_methods_by_impression_and_keeps_cold_readers_apart() ->
     assert rows["FINDING"]["AUC - vanilla"] == expected
     assert str(rows["FINDING"]["known - vanilla"]).startswith("+0.1250")
     assert rows["vanilla"]["AUC - vanilla"] is None
+
+
+def test_results_come_back_from_rows_and_vanilla_learning_is_always_among_the_jobs() -> None:
+    study = FindingComparison(Path("nowhere"), {"small": ["FINDING"]}, trainings=2)
+    assert [(job.method, job.seed) for job in study.jobs] == [
+        ("vanilla", 0), ("FINDING", 0), ("vanilla", 1), ("FINDING", 1),
+    ]  # fmt: skip
+    kept = result("FINDING", 1, [0.1, 0.2, 0.3])
+    rows = json.loads(json.dumps(study.rows(kept.job, kept)))
+    (job, again), *_ = study.runs(rows).items()
+    assert job == kept.job
+    np.testing.assert_array_equal(again.metrics, kept.metrics)
+    np.testing.assert_array_equal(again.known, kept.known)
+    assert study.settings != FindingTuning(Path("nowhere"), study.methods).settings
 
 
 def test_the_best_values_are_those_of_the_greatest_auc() -> None:

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from experiments.bench.table import DataMissing
 from experiments.datasets.mind import MalformedRow
 from experiments.datasets.movielens import FOLDER, GENRES, MovieLens, load_movielens
 from experiments.movielens.evaluation import evaluate
 from experiments.movielens.features import FACTORS, ItemFactors, Vocabulary, demographics, trigrams
 from experiments.movielens.protocols import PROTOCOLS, MovieLensSplit, validation
+from experiments.table import DataMissing
 
 DATA = Path(os.environ.get("OWNFEED_DATA", Path(__file__).parents[4] / "shared" / "data"))
 ZEROS = "|".join("0" * (GENRES - 2))

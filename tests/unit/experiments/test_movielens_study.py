@@ -11,19 +11,9 @@ from typer.testing import CliRunner
 from experiments.movielens.evaluation import Figures
 from experiments.movielens.published import PUBLISHED
 from experiments.movielens.report import tables
-from experiments.movielens.run import wanted
-from experiments.movielens.study import (
-    ALL,
-    HELD_OUT,
-    TRAININGS,
-    MovieLensRun,
-    MovieLensSettings,
-    count,
-    read_runs,
-    trained,
-    write_runs,
-)
+from experiments.movielens.study import MovieLensStudy, wanted
 from experiments.movielens.systems import Choices
+from experiments.movielens.training import ALL, HELD_OUT, TRAININGS, MovieLensRun, MovieLensSettings
 from ownfeed import app
 
 
@@ -46,23 +36,21 @@ def test_a_system_is_found_by_its_name_or_a_part_and_a_wrong_one_is_refused() ->
         wanted(["nobody"])
 
 
-def test_results_come_back_as_they_were_and_those_of_another_study_are_refused(tmp_path: Path) -> None:
-    path, settings, choices = tmp_path / "kept.json", MovieLensSettings(), Choices()
-    runs = [run("FCF", 0, 0.3), run(f"CS-Items, {HELD_OUT}", 1, 0.1), run(f"CS-Items, {ALL}", 1, 0.1)]
-    assert read_runs(path, settings, choices) == []
-    write_runs(path, settings, choices, runs)
-    assert read_runs(path, settings, choices) == runs
-    assert trained(runs) == {("FCF", 0), ("CS-Items", 1)}
-    with pytest.raises(ValueError, match="choose another file"):
-        read_runs(path, settings, Choices(gamma=9))
-    path.write_text("half a file")
-    with pytest.raises(ValueError, match="holds no results"):
-        read_runs(path, settings, choices)
+def test_rows_of_a_training_come_back_together_and_settings_are_all_that_was_chosen() -> None:
+    study = MovieLensStudy(Path("nowhere"))
+    runs = {
+        ("FCF", 0): [run("FCF", 0, 0.3)],
+        ("CS-Items", 1): [run(f"CS-Items, {HELD_OUT}", 1, 0.1), run(f"CS-Items, {ALL}", 1, 0.1)],
+    }
+    assert study.runs([row for each in runs.items() for row in study.rows(*each)]) == runs
+    assert study.settings != MovieLensStudy(Path("nowhere"), choices=Choices(gamma=9)).settings
 
 
 def test_every_row_of_the_papers_tables_is_trained_and_stands_beside_ours() -> None:
     assert set(PUBLISHED) <= set(TRAININGS)
-    assert count(list(TRAININGS), 3) == 3 * (len(PUBLISHED) + 8) + 6  # Table III on two splits; noise and scale once
+    assert (
+        len(MovieLensStudy(Path("nowhere")).jobs) == 3 * (len(PUBLISHED) + 8) + 6
+    )  # Table III on two splits; noise and scale once
     runs = [run("SEMI-FL-MV-DSSM", build, 0.3 + build / 100) for build in range(3)] + [run(f"CS-Items, {ALL}", 0, 0.1)]
     first, warm, cold = tables([*runs, run("FCF, u1", 0, 0.4)], MovieLensSettings(), Choices())
     asked = first.columns.index("10P/R")

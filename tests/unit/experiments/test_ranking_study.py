@@ -11,7 +11,6 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from experiments.bench.table import DataMissing
 from experiments.datasets.mind import Impressions, Mind, NewsTable, load_mind
 from experiments.datasets.ragged import Ragged
 from experiments.datasets.titles import title_vectors, unit_rows
@@ -20,9 +19,11 @@ from experiments.ranking.evaluation import evaluate, evaluate_model, metrics, mo
 from experiments.ranking.models import CONTESTANTS, features_of
 from experiments.ranking.published import PUBLISHED
 from experiments.ranking.report import table
-from experiments.ranking.study import SCHEDULES, RankingSettings, Workbench, read_runs, run_study, write_runs
+from experiments.ranking.study import RankingStudy
+from experiments.ranking.training import SCHEDULES, RankingSettings, Workbench
 from experiments.ranking.untrained import live_popularity, softmax_cosine, untrained_table
 from experiments.simulation.readers import Library
+from experiments.table import DataMissing
 from models.builders import cosine_ranker, nrms_256
 
 NEWS, READERS, DIM = 60, 12, 256
@@ -118,19 +119,21 @@ def test_affinities_are_shares_of_the_readers_clicks() -> None:
 
 
 def test_a_study_repeats_itself_and_resumes_from_its_file(bench: Workbench, tmp_path: Path) -> None:
-    name, schedules = "feature ranker 256", SCHEDULES
-    runs = list(run_study(bench, [name], schedules, range(1), TINY))
-    assert [run.schedule for run in runs] == list(schedules)
-    assert all(np.isfinite([run.first_loss, run.last_loss]).all() and run.end.impressions == READERS for run in runs)
-    path = tmp_path / "results.json"
-    write_runs(path, TINY, runs, {})
-    kept = read_runs(path, TINY)
-    assert kept == runs
-    assert list(run_study(bench, [name], schedules, range(1), TINY, kept)) == []
-    again = next(run_study(bench, [name], schedules[:1], range(1), TINY))
-    assert replace(again, seconds=0) == replace(runs[0], seconds=0)
-    with pytest.raises(ValueError, match="choose another file"):
-        read_runs(path, replace(TINY, steps=3))
+    study = study_on(bench)
+    runs = {job: study.run(job) for job in study.jobs}
+    assert [run.schedule for run in runs.values()] == list(SCHEDULES)
+    assert all(
+        np.isfinite([run.first_loss, run.last_loss]).all() and run.end.impressions == READERS for run in runs.values()
+    )
+    assert study.runs([row for each in runs.items() for row in study.rows(*each)]) == runs
+    first = study.jobs[0]
+    assert replace(study.run(first), seconds=0) == replace(runs[first], seconds=0)
+
+
+def study_on(bench: Workbench) -> RankingStudy:
+    study = RankingStudy(Path("nowhere"), ["feature ranker 256"], TINY)
+    study.__dict__["bench"] = bench
+    return study
 
 
 def test_the_table_has_the_studys_figure_beside_ours(bench: Workbench) -> None:

@@ -14,7 +14,7 @@ RUNS = [{"seed": 0, "auc": 0.61}, {"seed": 1, "auc": 0.62}]
 def test_runs_come_back_and_a_file_that_is_not_there_holds_none(tmp_path: Path) -> None:
     results = Results(tmp_path / "far" / "study.json", {"rounds": 3})
     assert results.read() == []
-    results.write(RUNS, untrained={"random": 0.5})
+    results.write(RUNS)
     assert results.read() == RUNS
     assert [each.name for each in (tmp_path / "far").iterdir()] == ["study.json"]
 

@@ -1,0 +1,190 @@
+"""Every training of the two tables, and what it found."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from experiments.datasets.movielens import FOLDER, load_movielens
+from experiments.movielens.central import Central, train_centrally
+from experiments.movielens.cohort import ItemSpace
+from experiments.movielens.evaluation import Figures, evaluate
+from experiments.movielens.factorisation import Factorising, factorise
+from experiments.movielens.features import ItemFactors, Vocabulary, demographics
+from experiments.movielens.protocols import PROTOCOLS, MovieLensSplit, validation
+from experiments.movielens.rounds import Features, fit_personal_towers, predict, train
+from experiments.movielens.systems import SYSTEMS, Choices
+
+HELD_OUT, ALL = "held-out films", "all films"
+PREDICTION_SIGMA, PREDICTION_CLIP = 1.0, 2**0.5
+"""Two vectors of probabilities are at most sqrt 2 apart, whatever a view has seen."""
+
+Scores = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class MovieLensSettings:
+    """rounds: of everything federated. validate: a part of train is asked, never the test items (warm only)."""
+
+    rounds: int = 100
+    validate: bool = False
+
+
+@dataclass(frozen=True)
+class MovieLensRun:
+    """What one row of a table got in one build; `seconds` of one core are those of its training, and of that alone."""
+
+    row: str
+    build: int
+    figures: Figures
+    seconds: float
+
+
+@dataclass(frozen=True)
+class MovieLensBench:
+    """The data, and what does not depend on a split."""
+
+    data: Path
+
+    @cached_property
+    def movielens(self) -> Any:
+        """MovieLens-100K."""
+        return load_movielens(self.data / FOLDER)
+
+    @cached_property
+    def films(self) -> ItemSpace:
+        """Films' features."""
+        return ItemSpace(Vocabulary.of(self.movielens.titles).films(self.movielens))
+
+    def split(self, protocol: str, build: int, settings: MovieLensSettings) -> MovieLensSplit:
+        """The protocol as drawn for a build; the same for all systems."""
+        rng = np.random.default_rng((build, list(PROTOCOLS).index(protocol)))
+        found = PROTOCOLS[protocol](self.movielens, rng)
+        return validation(found, rng) if settings.validate else found
+
+    def features(self, split: MovieLensSplit, *, left_vectors: bool = False) -> Features:
+        """Views of all users: View-2 by factors of the training users' interactions, folded in from training items."""
+        trained = ItemFactors.of(split.train[split.trained])
+        second = trained.left_vectors(split.train) if left_vectors else trained.fold_in(split.train)
+        users = {"view_1": demographics(self.movielens, split.trained), "view_2": second}
+        return Features(users, self.films)  # type: ignore[arg-type]
+
+
+Scorer = Callable[[MovieLensBench, MovieLensSplit, int, MovieLensSettings, Choices], dict[str, Scores]]
+"""Trains, and gives scores for each row that the training stands for (by the suffix of the row's name)."""
+
+
+def federated(system: str, *, noise: bool = False, left_vectors: bool = False) -> Scorer:
+    """A system of FL-MV-DSSM; with noise, what sigma 1 costs in training; with left vectors, View-2 without scaling."""
+
+    def score(
+        bench: MovieLensBench, split: MovieLensSplit, build: int, settings: MovieLensSettings, choices: Choices
+    ) -> dict[str, Scores]:
+        features = bench.features(split, left_vectors=left_vectors)
+        if noise:
+            choices = replace(choices, sigma=1.0)
+        towers = train(SYSTEMS[system], features, split, choices, build)
+        towers = fit_personal_towers(towers, features, split, choices, build)
+        return {"": predict(towers, features, choices.gamma)}
+
+    return score
+
+
+def noisy_prediction(system: str) -> Scorer:
+    """Trained without noise; every view adds its own to what it predicts."""
+
+    def score(
+        bench: MovieLensBench, split: MovieLensSplit, build: int, settings: MovieLensSettings, choices: Choices
+    ) -> dict[str, Scores]:
+        features = bench.features(split)
+        towers = train(SYSTEMS[system], features, split, choices, build)
+        towers = fit_personal_towers(towers, features, split, choices, build)
+        rng = np.random.default_rng((build, choices.rounds))
+        deviation = PREDICTION_SIGMA * PREDICTION_CLIP
+        return {"": predict(towers, features, choices.gamma, deviation=deviation, rng=rng)}
+
+    return score
+
+
+def central(view: Any, *, left_vectors: bool = False) -> Scorer:
+    """One view, all data in one place."""
+
+    def score(
+        bench: MovieLensBench, split: MovieLensSplit, build: int, settings: MovieLensSettings, choices: Choices
+    ) -> dict[str, Scores]:
+        how = Central()
+        features = bench.features(split, left_vectors=left_vectors)
+        return {"": predict(train_centrally(view, features, split, how, build), features, how.gamma)}
+
+    return score
+
+
+def factorised(how: Factorising) -> Scorer:
+    """FCF and FED-MVMF."""
+
+    def score(
+        bench: MovieLensBench, split: MovieLensSplit, build: int, settings: MovieLensSettings, choices: Choices
+    ) -> dict[str, Scores]:
+        given = replace(how, rounds=settings.rounds)
+        films = Vocabulary.of(bench.movielens.titles).films(bench.movielens)
+        found = factorise(split, demographics(bench.movielens, split.trained), films, given, build)
+        return {"": found.astype(np.float32)}
+
+    return score
+
+
+@dataclass(frozen=True)
+class Training:
+    """One training: on which protocol, how, at most how many builds of it, and the table that it belongs to."""
+
+    protocol: str
+    scorer: Scorer
+    builds: int = 10**6
+    table: Literal["u1", "warm", "cold", "noise", "scale"] = "warm"
+
+
+WARM: dict[str, Scorer] = {
+    "Central DSSM View-1": central("view_1"),
+    "Central DSSM View-2": central("view_2"),
+    "FCF": factorised(Factorising(rate=0.03)),
+    "FED-MVMF": factorised(Factorising(rate=0.03, user_weight=1.0, item_weight=1.0)),
+    **{name: federated(name) for name in SYSTEMS},
+}
+TRAININGS: dict[str, Training] = {
+    **{f"{name}, u1": Training("u1", scorer, table="u1") for name, scorer in WARM.items()},
+    **{name: Training("warm", scorer) for name, scorer in WARM.items()},
+    "CS-Users": Training("cold users", federated("FL-MV-DSSM"), table="cold"),
+    "CS-Items": Training("cold items", federated("FL-MV-DSSM"), table="cold"),
+    "CS-Users-Items": Training("cold users and items", federated("FL-MV-DSSM"), table="cold"),
+    "SEMI-FL-MV-DSSM, sigma 1": Training("warm", federated("SEMI-FL-MV-DSSM", noise=True), 1, "noise"),
+    "SEMI-FL-MV-DSSM, noisy prediction": Training("warm", noisy_prediction("SEMI-FL-MV-DSSM"), 1, "noise"),
+    "Central DSSM View-2, U": Training("u1", central("view_2", left_vectors=True), 1, "scale"),
+    "FL-DSSM View-2, U": Training("u1", federated("FL-DSSM View-2", left_vectors=True), 1, "scale"),
+    "FL-MV-DSSM, U": Training("u1", federated("FL-MV-DSSM", left_vectors=True), 1, "scale"),
+    "SEMI-FL-MV-DSSM, U": Training("u1", federated("SEMI-FL-MV-DSSM", left_vectors=True), 1, "scale"),
+}
+
+
+def run_training(
+    bench: MovieLensBench, name: str, build: int, settings: MovieLensSettings, choices: Choices
+) -> list[MovieLensRun]:
+    """One training of one build: a row, or two where held-out films may be ranked by themselves or among all."""
+    began = time.process_time()
+    training = TRAININGS[name]
+    split = bench.split(training.protocol, build, settings)
+    found = training.scorer(bench, split, build, settings, replace(choices, rounds=settings.rounds))
+    seconds = time.process_time() - began
+    every = np.arange(split.test.shape[1])
+    asked = {"": split.candidates} if len(split.candidates) == len(every) else {HELD_OUT: split.candidates, ALL: every}
+    return [
+        MovieLensRun(f"{name}, {among}" if among else name, build, evaluate(scores, split, films), seconds)
+        for scores in found.values()
+        for among, films in asked.items()
+    ]

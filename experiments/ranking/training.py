@@ -1,0 +1,184 @@
+"""Trainings of the ranking study: central, federated and with noise, evaluated on dev before and after."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import nn
+
+from backend.federation.optimizers import Adam, Carried
+from backend.federation.strategies.fedavg import FedAvg
+from device_app.training.gradients import OnnxGradients
+from device_app.training.tasks.full_gradient import FullGradientTask
+from experiments.datasets.mind import Mind
+from experiments.datasets.samples import TrainingSamples, training_samples
+from experiments.datasets.titles import product_vectors, title_vectors, unit_rows
+from experiments.ranking.evaluation import evaluate_model
+from experiments.ranking.models import WIDE_DIM, StudyModel, features_of
+from experiments.simulation.central import train_centrally
+from experiments.simulation.clients import Clients, ManyProcesses, OneProcess, SimulatedDevice
+from experiments.simulation.engines import SharedGradients
+from experiments.simulation.protections import CentralGaussian, noise_multiplier
+from experiments.simulation.readers import Library, SimulatedReader
+from experiments.simulation.rounds import Protect, Rounds, Trained, in_clear, simulate
+from exporters.signature import parameters
+from models.metrics import RankingMetrics
+from models.scopes import private_names
+from models.shapes import NEGATIVES, NEWS_DIM
+
+Schedule = Literal["central", "federated", "private"]
+SCHEDULES: tuple[Schedule, ...] = ("central", "federated", "private")
+"""private: federated with noise inside the sum, (EPSILON, DELTA) for a reader after all rounds."""
+EPSILON, DELTA, CLIP = 2.0, 1e-5, 0.1
+LOSSES_AVERAGED = 20
+
+
+@dataclass(frozen=True)
+class RankingSettings:
+    """The study's sizes; TARGETS section 1."""
+
+    steps: int = 400
+    batch: int = 64
+    rounds: int = 150
+    cohort: int = 50
+    samples_limit: int = 32
+    processes: int = 1
+
+
+@dataclass(frozen=True)
+class RankingRun:
+    """One training: dev metrics at step 0 and at the end, mean loss of the first and last steps, seconds."""
+
+    study_model: str
+    schedule: Schedule
+    seed: int
+    start: RankingMetrics
+    end: RankingMetrics
+    first_loss: float
+    last_loss: float
+    seconds: float
+
+
+class Workbench:
+    """The data of the study, made when first asked for."""
+
+    def __init__(self, mind: Mind) -> None:
+        self.mind = mind
+
+    @cached_property
+    def samples(self) -> TrainingSamples:
+        return training_samples(self.mind.train, len(self.mind.news))
+
+    @cached_property
+    def vectors(self) -> dict[int, NDArray[np.float32]]:
+        """Unit title vectors: 384-d as pooled, and 256-d as the product's head makes them."""
+        pooled = title_vectors(self.mind.news.titles)
+        return {WIDE_DIM: unit_rows(pooled), NEWS_DIM: product_vectors(pooled, NEWS_DIM)}
+
+    def library(self, study_model: StudyModel) -> Library:
+        """The vectors, and features if any, that a contestant sees."""
+        features = features_of(study_model.features, self.mind) if study_model.features else None
+        return Library.of(self.vectors[study_model.dim], features)
+
+
+def train(
+    bench: Workbench,
+    study_model: StudyModel,
+    model: nn.Module,
+    graph: bytes,
+    schedule: Schedule,
+    seed: int,
+    settings: RankingSettings,
+) -> RankingRun:
+    """One run."""
+    began = time.perf_counter()
+    library = bench.library(study_model)
+    weights = {name: value.numpy() for name, value in parameters(model).items()}
+    start = evaluate_model(bench.mind.dev, model, weights, library)
+    ways: dict[Schedule, Callable[[], Trained]] = {
+        "central": lambda: train_centrally(
+            SharedGradients(OnnxGradients(graph), private_names(model)),
+            bench.samples,
+            library,
+            weights,
+            Carried(Adam(study_model.learning_rate)),
+            steps=settings.steps,
+            batch=settings.batch,
+            negatives=NEGATIVES,
+            seed=seed,
+        ),
+        "federated": lambda: _federated(
+            bench.samples, library, graph, private_names(model), weights, study_model, seed, settings, in_clear
+        ),
+        "private": lambda: _federated(
+            bench.samples,
+            library,
+            graph,
+            private_names(model),
+            weights,
+            study_model,
+            seed,
+            settings,
+            _gaussian(settings, bench.samples),
+        ),
+    }
+    trained = ways[schedule]()
+    return RankingRun(
+        study_model.name,
+        schedule,
+        seed,
+        start,
+        evaluate_model(bench.mind.dev, model, trained.weights, library),
+        float(np.mean(trained.losses[:LOSSES_AVERAGED])),
+        float(np.mean(trained.losses[-LOSSES_AVERAGED:])),
+        time.perf_counter() - began,
+    )
+
+
+def _federated(
+    samples: TrainingSamples,
+    library: Library,
+    graph: bytes,
+    private: tuple[str, ...],
+    weights: dict[str, NDArray[np.float32]],
+    study_model: StudyModel,
+    seed: int,
+    settings: RankingSettings,
+    protect: Protect,
+) -> Trained:
+    def rounds(clients: Clients) -> Trained:
+        plan = Rounds(settings.rounds, settings.cohort, samples.readers, seed)
+        return simulate(clients, weights, plan, FedAvg(), Carried(Adam(study_model.learning_rate)), protect=protect)
+
+    task = FullGradientTask(NEGATIVES, settings.samples_limit, study_model.features)
+    make = partial(make_device, samples, library, graph, private, seed, task)
+    if settings.processes == 1 or library.features is not None:  # features are a closure, which can't be sent
+        return rounds(OneProcess(make()))
+    with ManyProcesses(make, settings.processes) as many:
+        return rounds(many)
+
+
+def _gaussian(settings: RankingSettings, samples: TrainingSamples) -> CentralGaussian:
+    multiplier = noise_multiplier(
+        epsilon=EPSILON, delta=DELTA, cohort=settings.cohort, readers=samples.readers, rounds=settings.rounds
+    )
+    return CentralGaussian(CLIP, multiplier, settings.cohort)
+
+
+def make_device(
+    samples: TrainingSamples,
+    library: Library,
+    graph: bytes,
+    private: tuple[str, ...],
+    seed: int,
+    task: FullGradientTask,
+) -> SimulatedDevice:
+    """A simulated device with the task and the gradient engine of a real one."""
+    source = partial(SimulatedReader, samples, library=library)
+    return SimulatedDevice(task, SharedGradients(OnnxGradients(graph), private), source, seed)

@@ -1,0 +1,62 @@
+"""Records of measurements, and the documents that are made of them. Oracles: what was written, tables by hand."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from experiments.documents import rewritten
+from experiments.records import Record, machine, read, write
+from experiments.table import Table
+
+TABLE = Table("Clicks", ("who", "clicks", "share"), [("anna", 1_200, 0.25), ("a|b", None, "+.1")], ("By day.",), (0, 1))
+RECORD = Record("ownfeed bench clicks", "a machine, 2 cores", date(2026, 11, 20), "0.2.0", 1.5, (TABLE,))
+MARKED = "# Clicks\n\n<!-- table: clicks: Clicks -->\nold\n<!-- end of table -->\nafter\n"
+
+
+def reading(name: str) -> Record:
+    assert name == "clicks"
+    return RECORD
+
+
+def test_a_record_comes_back_as_it_was(tmp_path: Path) -> None:
+    path = write("clicks", RECORD, tmp_path / "far")
+    assert path == tmp_path / "far" / "clicks.json"
+    assert read("clicks", tmp_path / "far") == RECORD
+    assert [each.name for each in (tmp_path / "far").iterdir()] == ["clicks.json"]
+
+
+def test_what_is_measured_now_says_where_and_by_which_version() -> None:
+    now = Record.of_now("ownfeed bench clicks", [TABLE])
+    assert now.machine == machine()
+    assert "cores, Python 3." in now.machine
+    assert now.version
+    assert now.transcribed is None
+
+
+@pytest.mark.parametrize("content", ["half", "[]", '{"tables": []}', '{"tables": [{"title": "x"}], "command": "y"}'])
+def test_what_is_no_record_is_refused_by_its_name(tmp_path: Path, content: str) -> None:
+    (tmp_path / "clicks.json").write_text(content, encoding="utf-8")
+    with pytest.raises(ValueError, match=r"clicks\.json is no record"):
+        read("clicks", tmp_path)
+
+
+def test_a_document_gets_the_table_with_its_notes_and_where_it_comes_from() -> None:
+    text = rewritten(MARKED, reading)
+    assert text.startswith(
+        "# Clicks\n\n<!-- table: clicks: Clicks -->\n"
+        "| who | clicks | share |\n|---|---|---|\n| anna | 1,200 | 0.25 |\n| a\\|b |  | +.1 |\n"
+    )
+    assert "`ownfeed bench clicks`, 2026-11-20, a machine, 2 cores; load 1.5; seeds 0, 1; version 0.2.0" in text
+    assert text.endswith("<!-- end of table -->\nafter\n")
+    assert "old" not in text
+    assert rewritten(text, reading) == text
+
+
+def test_a_table_that_no_record_has_and_a_mark_without_an_end_are_told() -> None:
+    with pytest.raises(KeyError, match="'Shows' is none of"):
+        rewritten(MARKED.replace(": Clicks -->", ": Shows -->"), reading)
+    with pytest.raises(ValueError, match="1 tables begin, 0 end"):
+        rewritten(MARKED.replace("<!-- end of table -->", ""), reading)

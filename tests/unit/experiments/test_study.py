@@ -1,0 +1,108 @@
+"""Conducting a study: resumed, in one process or several, told and tabled. Oracle: a study that squares numbers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from experiments.study import Study, conduct
+from experiments.table import DataMissing, Table, required
+
+
+@dataclass
+class Squares(Study[int, int]):
+    numbers: Sequence[int]
+    power: int = 2
+    folder: Path | None = None
+    ran: list[int] = field(default_factory=list)
+
+    @property
+    def jobs(self) -> Sequence[int]:
+        return self.numbers
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        return (3, 4)
+
+    @property
+    def settings(self) -> Mapping[str, int]:
+        return {"power": self.power}
+
+    def prepare(self) -> None:
+        if self.folder is not None:
+            required(self.folder)
+
+    def run(self, job: int) -> int:
+        self.ran.append(job)
+        if job < 0:
+            raise ValueError(f"{job}: none below 0")
+        return job**self.power
+
+    def line(self, job: int, run: int) -> str:
+        return f"{job} -> {run}"
+
+    def tables(self, runs: Mapping[int, int]) -> list[Table]:
+        return [Table("Squares", ("number", "square"), list(runs.items()))]
+
+    def rows(self, job: int, run: int) -> list[dict[str, Any]]:
+        return [{"number": job, "square": run}]
+
+    def runs(self, rows: Sequence[Mapping[str, Any]]) -> dict[int, int]:
+        return {row["number"]: row["square"] for row in rows}
+
+
+class Unkept(Squares):
+    def rows(self, job: int, run: int) -> list[dict[str, Any]]:
+        return Study.rows(self, job, run)
+
+
+def quiet() -> Console:
+    return Console(file=StringIO(), width=200)
+
+
+def test_the_tables_hold_every_run_in_the_order_of_the_jobs_with_their_seeds() -> None:
+    console = quiet()
+    [table] = conduct(Squares([3, 1, 2]), console=console)
+    assert table.rows == [(3, 9), (1, 1), (2, 4)]
+    assert table.seeds == (3, 4)
+    assert "  1 -> 1" in console.file.getvalue()  # type: ignore[attr-defined]
+
+
+def test_several_processes_find_the_same() -> None:
+    assert conduct(Squares(range(5)), console=quiet(), processes=3) == conduct(Squares(range(5)), console=quiet())
+
+
+def test_what_stands_in_the_file_is_not_run_again_and_stays_in_the_tables(tmp_path: Path) -> None:
+    out = tmp_path / "squares.json"
+    conduct(Squares([1, 2]), console=quiet(), out=out)
+    again = Squares([2, 3])
+    [table] = conduct(again, console=quiet(), out=out)
+    assert again.ran == [3]
+    assert table.rows == [(1, 1), (2, 4), (3, 9)]
+    with pytest.raises(ValueError, match="choose another file"):
+        conduct(Squares([1], power=3), console=quiet(), out=out)
+
+
+def test_a_run_that_fails_leaves_those_before_it_in_the_file(tmp_path: Path) -> None:
+    out = tmp_path / "squares.json"
+    for processes in (1, 2):
+        with pytest.raises(ValueError, match="none below 0"):
+            conduct(Squares([1, 2, -1]), console=quiet(), out=out, processes=processes)
+    kept = [row["number"] for row in json.loads(out.read_text(encoding="utf-8"))["runs"]]
+    assert kept == [1, 2]
+
+
+def test_a_study_without_rows_has_no_file_and_missing_data_stops_it_before_the_first_run(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="out: runs of Unkept can't be kept"):
+        conduct(Unkept([1]), console=quiet(), out=tmp_path / "squares.json")
+    study = Squares([1], folder=tmp_path / "nowhere")
+    with pytest.raises(DataMissing, match="nowhere is not there"):
+        conduct(study, console=quiet())
+    assert study.ran == []

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Annotated, Literal, Self
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import Field, model_validator
 
@@ -129,3 +129,12 @@ class SecureSum(Message):
 SUMMED = (SecureSum, UnionMarks)
 """Protections whose rounds are a secure sum, and have its terms."""
 Protection = Annotated[LocalLaplace | SecureSum | UnionMarks, Field(discriminator="kind")]
+Half = TypeVar("Half")
+
+
+def of_kind(halves: Mapping[str, Callable[[Any], Half]], protection: Protection) -> Half:
+    """One end's half of a protection, made of it by its kind. Raises ValueError for a kind that this end hasn't."""
+    made = halves.get(protection.kind)
+    if made is None:
+        raise ValueError(f"protection: {protection.kind!r} is unknown here, expected one of {', '.join(halves)}")
+    return made(protection)

@@ -9,7 +9,7 @@ from backend.federation.protections.local_laplace import LocalLaplaceUpdates
 from backend.federation.protections.protection import ServerProtection
 from backend.federation.protections.secure_sum import SecureSumUpdates
 from backend.federation.protections.union_marks import UnionMarksUpdates
-from device_app.wire.protections import Protection
+from device_app.wire.protections import Protection, of_kind
 
 PROTECTIONS: dict[str, Callable[[Any], ServerProtection]] = {
     "local_laplace": LocalLaplaceUpdates,
@@ -20,7 +20,4 @@ PROTECTIONS: dict[str, Callable[[Any], ServerProtection]] = {
 
 def resolve(protection: Protection) -> ServerProtection:
     """The server's side of a protection on the wire. Raises ValueError for a kind that isn't in `PROTECTIONS`."""
-    made = PROTECTIONS.get(protection.kind)
-    if made is None:
-        raise ValueError(f"protection: {protection.kind!r} is unknown here, expected one of {', '.join(PROTECTIONS)}")
-    return made(protection)
+    return of_kind(PROTECTIONS, protection)

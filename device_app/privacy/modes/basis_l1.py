@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from device_app.privacy.carried import ReportMeaning, meaning_of_release
 from device_app.privacy.mechanisms.basis_l1 import BasisL1
-from device_app.privacy.modes.mode import Clear, DrawnAnew, ReportInput, ReportMode, Under
+from device_app.privacy.modes.mode import Clear, OnTheBasis, ReportInput, ReportMode
 from device_app.privacy.noise import NoiseSource
 from device_app.wire.recall import BasisL1Report
 
 
 @dataclass(frozen=True)
-class BasisL1Reporter(DrawnAnew):
+class BasisL1Reporter(OnTheBasis):
     """Reports noisy scores of C_max channels. Formal guarantees: `BasisL1`'s, for each report."""
 
     mechanism: BasisL1
-    under: Under = field(default_factory=Under)
     name: ClassVar[str] = "basis_l1"
-
-    @property
-    def meaning(self) -> ReportMeaning:
-        """The release's basis."""
-        return meaning_of_release(self.name, self.under.release, self.under.encoder, self.under.generation)
 
     def make(self, reader: ReportInput, noise: NoiseSource) -> tuple[BasisL1Report, Clear]:
         """Draw noisy scores of C_max channels."""
@@ -45,7 +38,7 @@ BASIS_L1 = ReportMode(
     ),
     for_comparison=True,
     report=BasisL1Report,
-    reporter=lambda terms: BasisL1Reporter(BasisL1.under(terms.protocol), terms.under),
+    reporter=lambda terms: BasisL1Reporter(BasisL1.under(terms.protocol), under=terms.under),
     made_from="decomposition",
     rows=lambda report: report.scores,
 )

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from device_app.privacy.carried import ReportMeaning, meaning_of_release
 from device_app.privacy.mechanisms.basis_laplace import BasisLaplace
-from device_app.privacy.modes.mode import WHEN, Clear, DrawnAnew, ReportInput, ReportMode, Under
+from device_app.privacy.modes.mode import WHEN, Clear, OnTheBasis, ReportInput, ReportMode
 from device_app.privacy.noise import NoiseSource
 from device_app.wire.recall import BasisLaplaceReport
 
@@ -17,17 +16,11 @@ GRID = 2.0**-16
 
 
 @dataclass(frozen=True)
-class BasisLaplaceReporter(DrawnAnew):
+class BasisLaplaceReporter(OnTheBasis):
     """Reports noisy scores, and counts in clear. Formal guarantees: `BasisLaplace`'s, for each report."""
 
     mechanism: BasisLaplace
-    under: Under = field(default_factory=Under)
     name: ClassVar[str] = "basis_laplace"
-
-    @property
-    def meaning(self) -> ReportMeaning:
-        """The release's basis."""
-        return meaning_of_release(self.name, self.under.release, self.under.encoder, self.under.generation)
 
     def make(self, reader: ReportInput, noise: NoiseSource) -> tuple[BasisLaplaceReport, Clear]:
         """Draw noisy scores; the counts go in clear."""
@@ -47,7 +40,7 @@ BASIS_LAPLACE = ReportMode(
     ),
     for_comparison=True,
     report=BasisLaplaceReport,
-    reporter=lambda terms: BasisLaplaceReporter(BasisLaplace.under(terms.protocol), terms.under),
+    reporter=lambda terms: BasisLaplaceReporter(BasisLaplace.under(terms.protocol), under=terms.under),
     made_from="decomposition",
     rows=lambda report: report.scores,
     counts=lambda report: report.counts,

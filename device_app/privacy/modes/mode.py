@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from device_app.privacy.carried import ReportMeaning
+from device_app.privacy.carried import ReportMeaning, meaning_of_release
 from device_app.privacy.noise import NoiseSource
 from device_app.wire.recall import (
     BasisL1Report,
@@ -140,6 +140,19 @@ class DrawnAnew:
 
     def value(self, reader: ReportInput) -> None:
         """None."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnTheBasis(DrawnAnew):
+    """Base of reporters of scores on a release's basic interests; `name` is the mode's."""
+
+    name: ClassVar[str]
+    under: Under = field(default_factory=Under)
+
+    @property
+    def meaning(self) -> ReportMeaning:
+        """The release's basis."""
+        return meaning_of_release(self.name, self.under.release, self.under.encoder, self.under.generation)
 
 
 def as_many_again(clicks_behind: int, clicks_per_report: int) -> int:

@@ -9,7 +9,7 @@ from device_app.privacy.protections.local_laplace import LocalLaplaceProtection
 from device_app.privacy.protections.protection import DeviceProtection
 from device_app.privacy.protections.secure_sum import SecureSumProtection
 from device_app.privacy.protections.union_marks import UnionMarksProtection
-from device_app.wire.protections import Protection
+from device_app.wire.protections import Protection, of_kind
 
 PROTECTIONS: dict[str, Callable[[Any], DeviceProtection]] = {
     "local_laplace": LocalLaplaceProtection,
@@ -20,7 +20,4 @@ PROTECTIONS: dict[str, Callable[[Any], DeviceProtection]] = {
 
 def resolve(protection: Protection) -> DeviceProtection:
     """The device's side of a protection on the wire. Raises ValueError for a kind that isn't in `PROTECTIONS`."""
-    made = PROTECTIONS.get(protection.kind)
-    if made is None:
-        raise ValueError(f"protection: {protection.kind!r} is unknown here, expected one of {', '.join(PROTECTIONS)}")
-    return made(protection)
+    return of_kind(PROTECTIONS, protection)

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import copy
 import math
+from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from models.layers.attention import AdditiveAttention, SelfAttention, masked_softmax
 from models.layers.gru import MaskedGru
+
+ModelT = TypeVar("ModelT", bound=nn.Module)
 
 
 class PlainAttention(nn.Module):
@@ -68,7 +71,7 @@ class PlainGru(nn.Module):
         return after[torch.arange(len(x)), mask.sum(dim=1).long()]
 
 
-def plain(model: nn.Module) -> nn.Module:
+def plain(model: ModelT) -> ModelT:
     """A copy of the model with these layers in place of ours, and parameters of the same values."""
     made = copy.deepcopy(model)
     for parent in list(made.modules()):

@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import dp_accounting  # type: ignore[import-untyped]
+import dp_accounting
 import numpy as np
 from numpy.typing import NDArray
 

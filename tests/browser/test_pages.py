@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from urllib.parse import urlsplit
 
 import pytest
@@ -44,7 +44,7 @@ class Standing:
         return self._addresses[kind]
 
     @staticmethod
-    def _app_of(device: PagesDevice):  # type: ignore[no-untyped-def]
+    def _app_of(device: PagesDevice) -> Callable[[int], FastAPI]:
         def make(port: int) -> FastAPI:
             app = FastAPI(openapi_url=None)
             app.include_router(router(device))  # type: ignore[arg-type]

@@ -58,6 +58,6 @@ def test_a_toy_strategy_of_the_registry_alone_is_planned_summed_and_published(
     assert ended is not None
     assert (ended.system, ended.state, ended.published) == ("toy", "applied", "r2")
     stepped = rig.releases.weights(rig.releases.require_current(), "recall")
-    for name, value in WEIGHTS.items():
-        np.testing.assert_allclose(stepped[name], value - SHARE * 0.03, rtol=0, atol=1e-6)
+    for name, before in WEIGHTS.items():
+        np.testing.assert_allclose(stepped[name], before - SHARE * 0.03, rtol=0, atol=1e-6)
     assert rig.releases.history()[0].facts["toy"] == SHARE

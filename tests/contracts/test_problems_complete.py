@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 
 import pytest
 from fastapi import FastAPI
-from httpx import Response
+from httpx2 import Response  # what the test client of Starlette answers with
 
 import backend
 from backend.errors import OwnfeedError, catalogue

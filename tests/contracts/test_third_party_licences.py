@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
+import email.message
 import importlib.metadata
 import json
 import re
 import tomllib
 from pathlib import Path
+from typing import cast
 
 ROOT = Path(__file__).parents[2]
 DOCUMENT = ROOT / "docs" / "third-party-licences.md"
@@ -64,7 +66,7 @@ def pinned() -> dict[str, str]:
 
 def licence(name: str) -> str:
     """The SPDX expression of an installed package, or what its metadata says instead of one."""
-    metadata = importlib.metadata.metadata(name)
+    metadata = cast(email.message.Message, importlib.metadata.metadata(name))  # what it is at run time, as 3.12 says
     if name in TEXTS:
         spdx, sentence = TEXTS[name]
         files = [file for file in importlib.metadata.files(name) or () if "LICEN" in file.name.upper()]

@@ -26,6 +26,7 @@ from device_app.wire.releases import (
     ModelEntry,
     RecallProtocol,
     ReleaseManifest,
+    Role,
     sign,
 )
 from device_app.wire.tensors import pack, quantise
@@ -214,7 +215,11 @@ class FakeBackend:
         )
 
     def _model(
-        self, architecture: str, role: str, graphs: dict[str, bytes], weights: dict[str, np.ndarray]
+        self,
+        architecture: str,
+        role: Role,
+        graphs: dict[str, bytes],
+        weights: dict[str, np.ndarray],
     ) -> ModelEntry:
         return ModelEntry(
             architecture=architecture,

@@ -5,8 +5,13 @@ context: the clicks themselves; decompose: mean of a channel's contexts times th
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
-from onnx import TensorProto, checker, helper, numpy_helper
+from onnx import NodeProto, TensorProto, ValueInfoProto, checker, helper, numpy_helper
+
+Shape = tuple[str | int, ...]
+"""Axes of a tensor: a name where the length is open."""
 
 CLICKS, CHANNELS = 50, 5
 
@@ -59,11 +64,11 @@ def feature_score_graph(dim: int, features: int) -> bytes:
     return _model(nodes, inputs, {"scores": ("b", "r")}, _COSINE_CONSTANTS)
 
 
-def _cosine_inputs(dim: int) -> dict[str, tuple]:
+def _cosine_inputs(dim: int) -> dict[str, Shape]:
     return {"clicks": ("b", CLICKS, dim), "click_mask": ("b", CLICKS), "candidates": ("b", "r", dim), "p.beta": ()}
 
 
-_COSINE_CONSTANTS = {
+_COSINE_CONSTANTS: dict[str, np.ndarray] = {
     "middle": np.array([1], dtype=np.int64),
     "last": np.array([2], dtype=np.int64),
     "one": np.array(1.0, dtype=np.float32),
@@ -71,7 +76,7 @@ _COSINE_CONSTANTS = {
 }
 
 
-def _cosine_nodes(output: str) -> list:
+def _cosine_nodes(output: str) -> list[NodeProto]:
     return [
         helper.make_node("LpNormalization", ["clicks"], ["unit_clicks"], axis=-1, p=2),
         helper.make_node("LpNormalization", ["candidates"], ["unit_candidates"], axis=-1, p=2),
@@ -90,12 +95,12 @@ def _cosine_nodes(output: str) -> list:
 
 
 def _model(
-    nodes: list,
-    inputs: dict[str, tuple],
-    outputs: dict[str, tuple],
-    constants: dict[str, np.ndarray],
+    nodes: list[NodeProto],
+    inputs: Mapping[str, Shape],
+    outputs: Mapping[str, Shape],
+    constants: Mapping[str, np.ndarray],
 ) -> bytes:
-    def declared(tensors: dict[str, tuple]) -> list:
+    def declared(tensors: Mapping[str, Shape]) -> list[ValueInfoProto]:
         return [helper.make_tensor_value_info(name, TensorProto.FLOAT, list(shape)) for name, shape in tensors.items()]
 
     graph = helper.make_graph(
@@ -107,4 +112,4 @@ def _model(
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
     checker.check_model(model)
-    return model.SerializeToString()
+    return bytes(model.SerializeToString())

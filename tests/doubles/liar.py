@@ -36,5 +36,7 @@ class AddsToMasked(httpx.BaseTransport):
             )
         )
         # The server acknowledges what it got; an attacker's own client wouldn't mind.
-        answered = response.read().replace(sha256(forged).hexdigest().encode(), sha256(masked).hexdigest().encode())
+        answered = response.read().replace(
+            sha256(forged).hexdigest().encode(), sha256(masked.tobytes()).hexdigest().encode()
+        )
         return httpx.Response(response.status_code, headers={"content-type": "application/json"}, content=answered)

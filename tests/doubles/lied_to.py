@@ -19,8 +19,8 @@ from tests.doubles.round_rig import BackendRig, DeviceRig
 
 LISTED, SHOWN, CLICKED = 1_500, 20, 3
 NEWS = tuple(f"n{row}" for row in range(LISTED))
-HONEST = PRIVATE_COUNTS.protection
-assert isinstance(HONEST, SecureSum)
+assert isinstance(PRIVATE_COUNTS.protection, SecureSum)
+HONEST: SecureSum = PRIVATE_COUNTS.protection
 UNIT = 3 / 16
 LIST = CountList(news=NEWS, displayed_limit=32, clicked_limit=5, displayed_unit=UNIT, window_hours=24)
 

@@ -17,7 +17,7 @@ from device_app.device import Device
 from device_app.privacy.noise import NoiseSource, SeededNoise
 from device_app.settings import DeviceSettings, PerformanceSettings, PrivacySettings
 from device_app.wire.ids import short_release
-from device_app.wire.recall import CodeReport, RecallRequest
+from device_app.wire.recall import CodeReport, RecallAnswer, RecallRequest
 from device_app.wire.releases import BlobRef, ShardList, ShardRef
 from device_app.wire.tensors import pack, quantise
 from tests.doubles.backend import FakeBackend
@@ -93,7 +93,7 @@ class LyingServer(FakeBackend):
     def _of_newest(self, body: bytes) -> bool:
         return bool(json.loads(body)["release"] == short_release(self.releases[-1]))
 
-    def _answer(self, release: str, rows: np.ndarray):  # type: ignore[no-untyped-def]
+    def _answer(self, release: str, rows: np.ndarray) -> RecallAnswer:
         honest = super()._answer(release, rows)
         return honest.model_copy(update={"vectors": pack(quantise(self.vectors[rows]))})
 

@@ -217,7 +217,7 @@ class LyingServer(httpx.BaseTransport):
         vector = np.frombuffer(masked, dtype=ring_dtype(self.terms.bits)).copy()
         # The device is member 1, the lowest: it has added every pair mask.
         apply_masks(vector, minus=[seed, *pairs])
-        opened: NDArray[np.float64] = as_integers(vector)[:-1] * 2.0**-self.terms.fraction_bits
+        opened: NDArray[np.float64] = as_integers(vector)[:-1].astype(np.float64) * 2.0**-self.terms.fraction_bits
         return opened
 
     def clicks(self) -> NDArray[np.float64]:

@@ -16,7 +16,9 @@ import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from schemathesis.checks import not_a_server_error
+from schemathesis.core.errors import InvalidSchema
 from schemathesis.core.failures import FailureGroup
+from schemathesis.core.result import Err, Ok
 from schemathesis.python.asgi import ASGIClient
 from schemathesis.specs.openapi.checks import (
     content_type_conformance,
@@ -68,7 +70,7 @@ def fuzz(
         examples: of each operation and kind, whatever the variable says.
     """
     schema = schemathesis.openapi.from_dict(dict(document))
-    operations = [found.ok() for found in schema.get_all_operations()]
+    operations = [_operation(found) for found in schema.get_all_operations()]
     examples = examples or _examples(sum(_takes_something(operation) for operation in operations))
     client, answers, failures = ASGIClient(app), Counter[str](), list[str]()
     for operation in operations:
@@ -105,6 +107,13 @@ def _takes_something(operation: Any) -> bool:
     return bool(operation.body) or any(True for _ in operation.iter_parameters())
 
 
+def _operation(found: Ok[Any] | Err[InvalidSchema]) -> Any:
+    """An operation of the document; raises why the document is invalid there."""
+    if isinstance(found, Err):
+        raise found.err()
+    return found.ok()
+
+
 def _send(
     operation: Any,
     kind: Any,
@@ -120,7 +129,8 @@ def _send(
     cases = [operation.as_strategy(kind)]
     cases += [operation.as_strategy(kind, path_parameters={name: each[name] for name in names}) for each in fitting]
     for body in bodies.get(operation.label, ()) if kind is KINDS[0] else ():
-        cases += [operation.as_strategy(kind, body=body, path_parameters=each) for each in fitting or [None]]
+        places: Sequence[Mapping[str, Any] | None] = fitting if fitting else (None,)
+        cases += [operation.as_strategy(kind, body=body, path_parameters=each) for each in places]
 
     @given(case=st.one_of(*cases))
     @settings(

@@ -134,7 +134,7 @@ class BackendRig:
         )
         app = FastAPI()
         for each in (releases, rounds, sums, admin):
-            app.include_router(each.router(services))  # type: ignore[arg-type]
+            app.include_router(each.router(services))
         install_problems(app)
         app.add_middleware(RequestLimits)
         return cls(folder, clock, engine, store, coordinator, app)

@@ -33,7 +33,8 @@ def simulated_reader(pool: SyntheticPool, rng: np.random.Generator) -> Simulated
     """A reader of 2 to 4 topics: in each feed two news of them are clicked, and ten random others are not."""
     topics = sorted({card.topic for card in pool.cards})
     mine = rng.choice(len(topics), size=rng.integers(2, 5), replace=False)
-    feeds, clicks = [], []
+    feeds: list[Shown] = []
+    clicks: list[Click] = []
     for number in range(FEEDS):
         at = NOW + timedelta(hours=number)
         liked = [

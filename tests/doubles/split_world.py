@@ -54,7 +54,8 @@ def token_states(seed: int = 2) -> tuple[Tensor, Tensor]:
 def reader(seed: int, vectors: NDArray[np.float32], feeds: int, rows: range | list[int]) -> ReaderSamples:
     """One who saw `feeds` feeds of six news out of `rows`, and clicked one or two of each."""
     rng = np.random.default_rng(seed)
-    shown, clicks = [], []
+    shown: list[Shown] = []
+    clicks: list[Click] = []
     for number in range(feeds):
         at = MORNING + timedelta(hours=number)
         offered = [news_id(int(row)) for row in rng.choice(list(rows), size=6, replace=False)]

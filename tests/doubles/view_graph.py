@@ -8,12 +8,12 @@ from functools import lru_cache
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
 
 from exporters.graph_writer import bytes_of
 from exporters.graphs import ranker_graphs
 from exporters.model_graphs import export_gradient_graph, export_inference_graph
 from models.builders.dssm import fl_dssm_ranker, multi_view_ranker
+from models.dssm import ViewRanker
 from models.scopes import private_names
 
 HIDDEN = (6, 4)
@@ -23,7 +23,7 @@ HIDDEN = (6, 4)
 class ViewModel:
     """graphs by purpose; shared weights, as a release has them; names of the private ones."""
 
-    model: nn.Module
+    model: ViewRanker
     graphs: dict[str, bytes]
     shared: dict[str, NDArray[np.float32]]
     private: tuple[str, ...]
@@ -33,7 +33,7 @@ class ViewModel:
 def view_model(dim: int, *, semi: bool = True) -> ViewModel:
     """A ranker of views over vectors of `dim`, a little away from its start."""
     torch.manual_seed(3)
-    model = multi_view_ranker(dim, HIDDEN) if semi else fl_dssm_ranker(dim, HIDDEN)
+    model: ViewRanker = multi_view_ranker(dim, HIDDEN) if semi else fl_dssm_ranker(dim, HIDDEN)
     with torch.no_grad():
         for value in model.item_tower.parameters():
             value.add_(0.1 * torch.randn_like(value))

@@ -187,7 +187,9 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "backend").mkdir()
     clock = StillClock(NOW + timedelta(days=1))
     backend = BackendRig.make(folder / "backend", clock)
-    (folder / "key").write_bytes(backend.releases._key.private_bytes_raw())
+    key = backend.releases._key
+    assert isinstance(key, Ed25519PrivateKey)
+    (folder / "key").write_bytes(key.private_bytes_raw())
     wire = InProcess(backend.app)
     pool, rng = synthetic_pool(240, dim=DIM), np.random.default_rng(4)
     for number in range(DEVICES):

@@ -105,7 +105,8 @@ class Reader:
     def sync(self, backend_key: str | None = None) -> bool:
         log = ByteLog(self.store._database)
         client = HttpClient("http://testserver", log, lambda: NOW, httpx.MockTransport(self._asked))
-        return ReleaseSync(client, self.store, utc_now, backend_key and bytes.fromhex(backend_key)).refresh()
+        pinned = None if backend_key is None else bytes.fromhex(backend_key)
+        return ReleaseSync(client, self.store, utc_now, pinned).refresh()
 
     def _asked(self, request: httpx.Request) -> httpx.Response:
         answer = self.backend.client.get(request.url.path, headers=dict(request.headers))

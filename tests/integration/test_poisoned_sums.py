@@ -107,12 +107,12 @@ def made_world(folder: Path, allows: PrivacySettings = ALLOWS) -> Iterator[World
 
     async def served(scope: Scope, receive: Receive, send: Send) -> None:
         """Whatever server process runs now."""
-        await world.backend.app(scope, receive, send)
+        await made.backend.app(scope, receive, send)
 
     with ExitStack() as stack:
         network = InProcess(served)
         stack.callback(network.close)
-        world = World(backend, AddsToMasked(network))
+        made = World(backend, AddsToMasked(network))
         for number in range(DEVICES):
             path = folder / f"device-{number}.sqlite"
             if number:
@@ -120,7 +120,7 @@ def made_world(folder: Path, allows: PrivacySettings = ALLOWS) -> Iterator[World
             device = DeviceRig(
                 path,
                 backend.clock,
-                network if number else world.liar,
+                network if number else made.liar,
                 allows,
                 seed=number,
                 blob_folder=folder / "blobs",
@@ -138,9 +138,9 @@ def made_world(folder: Path, allows: PrivacySettings = ALLOWS) -> Iterator[World
             device.stores.impressions.record("counted", shown, at)
             for news_id in shown[:3]:
                 device.stores.clicks.add(news_id, "counted", at + timedelta(minutes=5))
-            world.clicks.update(shown[:3])
-            world.devices.append(device)
-        yield world
+            made.clicks.update(shown[:3])
+            made.devices.append(device)
+        yield made
 
 
 def protection_of(system: str) -> SecureSum:

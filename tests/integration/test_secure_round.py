@@ -449,6 +449,7 @@ def test_a_noisy_sum_costs_what_the_survivors_make_of_it_and_a_device_pays_for_t
     for device in cohort.devices:
         paid = device.stores.ledger_entries.total("training")
         assert paid == pytest.approx(protection.epsilon(4, COORDINATES))
+        assert status.epsilon is not None
         assert status.epsilon < paid
     # Devices count alike. The mean's noise has a standard deviation of sigma / sqrt(6) steps; six of them are allowed.
     reach = 6 * protection.sigma * 2.0**-protection.fraction_bits / DEVICES**0.5

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -85,7 +86,7 @@ def coordinator_of(services: Services, clock: StillClock) -> Coordinator:
     )
 
 
-BEHIND_A_PROXY = {"trusted_proxies": ("127.0.0.0/8",)}
+BEHIND_A_PROXY: dict[str, Any] = {"trusted_proxies": ("127.0.0.0/8",)}
 
 
 def test_one_address_gets_three_places_of_nineteen_by_default_and_not_all(server: Server) -> None:

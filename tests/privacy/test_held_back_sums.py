@@ -149,7 +149,7 @@ def test_a_round_that_would_go_on_for_weeks_is_not_joined(stalls: Stalls, meets:
 @pytest.mark.parametrize("off", [{"counting": False}, {"paused": True}])
 @pytest.mark.parametrize("held", STAGES)
 def test_a_reader_who_switches_counts_off_or_pauses_has_ended_every_message_of_a_sum_under_way(
-    stalls: Stalls, meets: Meets, held: str, off: dict[str, object]
+    stalls: Stalls, meets: Meets, held: str, off: dict[str, bool]
 ) -> None:
     server = stalls(held=held)
     victim = meets(server)

@@ -35,8 +35,8 @@ from tests.doubles.news import NOW
 from tests.doubles.round_rig import BackendRig
 
 SEEDS = 20
-THIN = PRIVATE_COUNTS_LARGE.protection
-assert isinstance(THIN, SecureSum)
+assert isinstance(PRIVATE_COUNTS_LARGE.protection, SecureSum)
+THIN: SecureSum = PRIVATE_COUNTS_LARGE.protection
 FREE = HONEST.model_copy(update={"sigma": 110, "delta": 1 - 1e-16})
 """Noise of .43 of a click, at a delta that made it free."""
 Lies = Callable[..., LyingServer]

@@ -146,7 +146,7 @@ def addresses(pages: FastAPI, device: Device) -> Iterator[tuple[str, str]]:
     real = {"news_id": story, "section": "section1", "entry_id": "1", "oldest_id": "1", "newest_id": "1", "key": "1",
             "search_id": "1", "click_id": "1", "version": "1", "name": "x"}  # fmt: skip
     for route in every_route(pages.routes):
-        for method in sorted(route.methods):
+        for method in sorted(route.methods or ()):
             yield method, route.path.replace(":path", "").format(**real)
 
 

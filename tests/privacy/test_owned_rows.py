@@ -15,7 +15,7 @@ from device_app.privacy.noise import SeededNoise
 from device_app.privacy.protections.secure_sum import clip_norm, contribute
 from device_app.privacy.protections.union_marks import mark
 from device_app.privacy.shared import shared_part
-from device_app.training.gradients import OnnxGradients
+from device_app.training.gradients import OnnxGradients, no_gradients
 from device_app.training.samples import ReaderSamples
 from device_app.training.tasks.mark_news import MarkNewsTask
 from device_app.training.tasks.split_gradient import NEWS_GRADIENT, SplitGradientTask
@@ -95,7 +95,7 @@ def opened_union(everybody: list[ReaderSamples], protection: UnionMarks) -> list
     server, devices = cohort(agreed)
     task = MarkNewsTask(ALL, protection.rows_limit)
     for device, samples in zip(devices, everybody, strict=True):
-        held = task.run({}, samples, None, np.random.default_rng(0)).tensors[UNION]
+        held = task.run({}, samples, no_gradients, np.random.default_rng(0)).tensors[UNION]
         device.vector = mark(held, protection, agreed, SeededNoise(0)).vector
     found = (
         protection.layout({UNION: (NEWS,)}, agreed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -26,7 +27,7 @@ def clock() -> StillClock:
 
 
 @pytest.fixture
-def device(server: LyingServer, clock: StillClock, tmp_path: Path):  # type: ignore[no-untyped-def]
+def device(server: LyingServer, clock: StillClock, tmp_path: Path) -> Iterator[Device]:
     opened = default_device(server, tmp_path, clock)
     yield opened
     opened.close()

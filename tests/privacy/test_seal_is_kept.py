@@ -59,17 +59,23 @@ def test_a_readers_device_never_uses_seeded_noise() -> None:
 
 
 def test_every_privacy_function_that_releases_states_its_guarantee() -> None:
-    releasing = ("seal", "release", "clip", "spend", "laplace", "memoised", "last_report", "reseal", "shared_part")
-    releasing += ("randomised", "subset_selection", "discrete_laplace", "composed")
-    bounding = ("BasisLaplace", "Clipped", "SharedUpdate", "Ledger", "LaplaceProtection", "Sealed")
-    bounding += ("RandomisedCode", "NoisyTopics", "TopicSubset", "PrivUnit", "BasisL1")
-    bounding += ("CodeReporter", "SubsetReporter", "TopicsReporter", "DirectionReporter", "BasisL1Reporter")
-    bounding += ("BasisLaplaceReporter",)
-    checked, missing = set(), []
+    releasing = (
+        *("seal", "release", "clip", "spend", "laplace", "memoised", "last_report", "reseal", "shared_part"),
+        *("randomised", "subset_selection", "discrete_laplace", "composed"),
+    )
+    bounding = (
+        *("BasisLaplace", "Clipped", "SharedUpdate", "Ledger", "LaplaceProtection", "Sealed"),
+        *("RandomisedCode", "NoisyTopics", "TopicSubset", "PrivUnit", "BasisL1"),
+        *("CodeReporter", "SubsetReporter", "TopicsReporter", "DirectionReporter", "BasisL1Reporter"),
+        "BasisLaplaceReporter",
+    )
+    checked: set[str] = set()
+    missing: list[str] = []
     for _, tree in sources("device_app/privacy"):
         for node in tree.body:
-            function = isinstance(node, ast.FunctionDef) and node.name.startswith(releasing)
-            if function or (isinstance(node, ast.ClassDef) and node.name in bounding):
+            if (isinstance(node, ast.FunctionDef) and node.name.startswith(releasing)) or (
+                isinstance(node, ast.ClassDef) and node.name in bounding
+            ):
                 checked.add(node.name)
                 if "Formal guarantees" not in (ast.get_docstring(node) or ""):
                     missing.append(node.name)

@@ -66,6 +66,7 @@ class Server:
     def answer(self, request: httpx.Request) -> httpx.Response:
         if request.url.path == "/v1/keys":
             self.asked += 1
+            assert self.backend.key is not None
             said = KeyHistory(public_key=public(self.backend.key), rotations=self.rotations)
             return httpx.Response(200, content=said.model_dump_json())
         return self.backend.answer(request)

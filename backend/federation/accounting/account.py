@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from dp_accounting import dp_event  # type: ignore[import-untyped]
-from dp_accounting.pld import PLDAccountant  # type: ignore[import-untyped]
-from dp_accounting.rdp import RdpAccountant  # type: ignore[import-untyped]
+from dp_accounting import dp_event
+from dp_accounting.pld import PLDAccountant
+from dp_accounting.rdp import RdpAccountant
 
 from device_app.wire.concentrated import rho_of_sum
 

@@ -9,7 +9,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -22,10 +22,12 @@ import backend.embedding.initial_encoder
 import backend.prepare
 import backend.releases.publish
 from backend.db.engine import migrate, open_engine
+from backend.embedding.embedder import Progress
 from backend.news.ingest import ingest
+from backend.news.item import NewsItem
 from backend.news.pool import NewsPool
 from backend.prepare import CHUNK_ROWS, PoolEmpty, prepare, refresh_newsroom
-from backend.progress import SilentSteps
+from backend.progress import Advance, SilentSteps
 from backend.releases.draft import ReleaseDraft
 from backend.releases.store import ReleaseStore
 from backend.settings import BackendSettings
@@ -45,7 +47,7 @@ class Steps(SilentSteps):
         self.titles: list[str] = []
 
     @contextmanager
-    def step(self, title: str):  # type: ignore[no-untyped-def]
+    def step(self, title: str) -> Iterator[Advance]:
         self.titles.append(title)
         with super().step(title) as advance:
             yield advance
@@ -145,7 +147,7 @@ def test_a_start_that_broke_while_embedding_goes_on_where_it_was(
     encoded: list[int] = []
 
     class Breaks(WordEmbedder):
-        def encode(self, titles, *, progress=None):  # type: ignore[no-untyped-def]
+        def encode(self, titles: Sequence[str], *, progress: Progress | None = None) -> np.ndarray:
             if len(encoded) == 2:
                 raise OSError(28, "No space left on device")
             encoded.append(len(titles))
@@ -167,7 +169,7 @@ def test_a_start_that_broke_while_embedding_goes_on_where_it_was(
 KILLED_WHILE_EMBEDDING = """
 import os, signal, sys
 import backend.prepare as p
-from backend.progress import SilentSteps
+from backend.progress import Advance, SilentSteps
 from backend.settings import BackendSettings
 settings = BackendSettings(data_dir=sys.argv[1])
 p.refresh_newsroom(settings, articles=560, seed=7, steps=SilentSteps())
@@ -214,7 +216,7 @@ def test_a_stale_newspaper_gets_the_missing_days_and_a_fresh_one_nothing(
     fill_pool(pool, old)
     asked: list[dict[str, object]] = []
 
-    def newspaper(now: datetime, **wish: object):  # type: ignore[no-untyped-def]
+    def newspaper(now: datetime, **wish: object) -> Iterator[NewsItem]:
         asked.append(wish)
         fresh = {"id": "fresh", "title": "Something else again today", "published_at": now}
         return iter([hand_made_news(now)[0].model_copy(update=fresh)])

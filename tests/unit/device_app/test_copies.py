@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -49,7 +50,7 @@ def copies(device: Device) -> tuple[DatabaseCopy, DatabaseCopy]:
     return first, second
 
 
-def kept(copy: DatabaseCopy, sql: str) -> list[tuple[object, ...]]:
+def kept(copy: DatabaseCopy, sql: str) -> list[tuple[Any, ...]]:
     with closing(sqlite3.connect(copy.path)) as connection:
         return connection.execute(sql).fetchall()
 
@@ -137,7 +138,7 @@ def test_choices_and_raised_limits_are_in_the_copy_before_they_hold(device: Devi
     device.set_privacy(mode="none", epsilon_per_day_reports=30.0, counting=False)
     device.set_privacy(epsilon_per_day_reports=2.0)
     device.pause_training(True)
-    choices = dict(kept(own, "SELECT name, value FROM preference"))
+    choices = dict[object, object](kept(own, "SELECT name, value FROM preference"))
     assert json.loads(str(choices["privacy"])) == {"mode": "none", "epsilon_per_day_reports": 2.0, "counting": False}
     assert json.loads(str(choices["training_paused"])) is True
     mark = own.mark()

@@ -98,8 +98,8 @@ def test_a_cohort_at_once_moves_as_its_devices_do_one_by_one(films: csr_array, c
         kept = clip_l2(update, clip).tensors if np.isfinite(clip) else update
         for name, value in kept.items():
             total[name] += value
-        for name, value in own.named_parameters():
-            np.testing.assert_allclose(moved.users[name][place].numpy(), value.detach().numpy(), atol=1e-5)
+        for name, parameter in own.named_parameters():
+            np.testing.assert_allclose(moved.users[name][place].numpy(), parameter.detach().numpy(), atol=1e-5)
     for name, value in total.items():
         np.testing.assert_allclose(moved.item[name] / USERS, value / USERS, atol=1e-5)
 

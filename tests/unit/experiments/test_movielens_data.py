@@ -128,7 +128,7 @@ def test_view_2_is_numpys_truncated_svd_folded_in_and_needs_nothing_but_the_user
     left = factors.left_vectors(data.seen)
     np.testing.assert_allclose(left * strengths[:FACTORS], wanted, atol=1e-4)
     np.testing.assert_allclose(np.linalg.norm(left, axis=0), np.ones(FACTORS), rtol=1e-4)
-    assert not factors.fold_in(csr_array((1, data.films), dtype=np.float32)).any()
+    assert not factors.fold_in(csr_array(np.zeros((1, data.films), np.float32))).any()
     with pytest.raises(ValueError, match="rank must be between 1 and 39, got 40"):
         ItemFactors.of(data.seen, 40)
 

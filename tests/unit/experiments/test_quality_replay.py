@@ -23,7 +23,7 @@ class Devices:
 
 def test_readers_are_weighed_by_their_samples_and_clipped() -> None:
     protection = SecureSum(clip=4.0, weight_limit=2, cohort_limit=100)
-    total = opened(Devices(), {}, [0, 1, 2], 1, protection, np.random.default_rng(0))  # type: ignore[arg-type]
+    total = opened(Devices(), {}, [0, 1, 2], 1, protection, np.random.default_rng(0))
     # lengths 2, 4, 6: the third is scaled to 4, which is 2 a coordinate, and weighs 2 as the limit has it
     np.testing.assert_allclose(total.mean()["g.w"], (1 * 1 + 2 * 2 + 2 * 2) / 5)
 
@@ -36,7 +36,7 @@ def test_noise_is_that_of_every_survivors_share() -> None:
         def update(self, params: object, reader: int, round_number: int) -> Update:
             return Update({"g.w": np.zeros(20_000, np.float32)}, 0.0, 3)
 
-    total = opened(Still(), {}, list(range(60)), 1, protection, rng)  # type: ignore[arg-type]
+    total = opened(Still(), {}, list(range(60)), 1, protection, rng)
     noise: NDArray[np.float64] = total.sums()["g.w"] / 60
     assert noise.std() == pytest.approx(4_900 / 2**16 / np.sqrt(60), rel=0.03)
 

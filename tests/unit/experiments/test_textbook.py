@@ -32,9 +32,9 @@ def test_the_textbooks_layers_have_our_values_and_gradients(model: UserModel) ->
     mask = (torch.rand(5, 9) > 0.4).double()
     mask[0] = 0
     inputs = torch.randn(5, 9, 6).double() * mask[..., None], mask, torch.randn(5, 4, 6).double()
-    for each in (ours, theirs):
-        each.zero_grad()
-        each.loss(*inputs).backward()
+    for one in (ours, theirs):
+        one.zero_grad()
+        one.loss(*inputs).backward()
     assert_close(theirs.loss(*inputs), ours.loss(*inputs), atol=1e-12, rtol=0)
     got = dict(theirs.named_parameters())
     for name, each in ours.named_parameters():

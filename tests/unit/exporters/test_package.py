@@ -55,6 +55,9 @@ def exported(recall_model: BasisRecall) -> Exports:
     return Exports(recall_model)
 
 
+Axes = dict[str, list[str | int]]
+
+
 def axes(value: onnx.ValueInfoProto) -> list[str | int]:
     return [axis.dim_param or axis.dim_value for axis in value.type.tensor_type.shape.dim]
 
@@ -78,7 +81,7 @@ def axes(value: onnx.ValueInfoProto) -> list[str | int]:
     ],
 )
 def test_inputs_and_outputs_are_those_of_the_contract(
-    exported: Exports, architecture: str, purpose: str, inputs: dict, outputs: dict
+    exported: Exports, architecture: str, purpose: str, inputs: Axes, outputs: Axes
 ) -> None:
     model = exported[architecture]
     graph = onnx.load_from_string(model.graphs[purpose]).graph

@@ -14,6 +14,7 @@ from models.builders.news import cnn_title, fednewsrec_news, fednewsrec_title, n
 from models.builders.rankers import nrms
 from models.builders.user import fednewsrec_user
 from models.end_to_end import EndToEnd
+from models.user.user_model import UserModel
 
 VOCABULARY, NEWS, CLICKS = 15, 6, 4
 
@@ -47,6 +48,11 @@ def inputs(seed: int = 0, batch: int = 2) -> tuple[Tensor, Tensor, Tensor, Tenso
     )
 
 
+def user_of(model: EndToEnd) -> UserModel:
+    assert isinstance(model.user, UserModel)
+    return model.user
+
+
 def gradients(model: nn.Module, loss: Tensor) -> dict[str, Tensor]:
     found = torch.autograd.grad(loss, list(model.parameters()), allow_unused=True, materialize_grads=True)
     return dict(zip(dict(model.named_parameters()), found, strict=True))
@@ -60,7 +66,7 @@ def test_it_is_the_user_model_on_the_rows_of_encoded_news(seed: int) -> None:
     clicks = torch.stack([torch.stack([vectors[row] for row in reader]) for reader in click_rows])
     candidates = torch.stack([torch.stack([vectors[row] for row in reader]) for reader in candidate_rows])
     assert_close(model(words, click_rows, mask, candidate_rows), model.user(clicks, mask, candidates))
-    assert_close(model.loss(words, click_rows, mask, candidate_rows), model.user.loss(clicks, mask, candidates))
+    assert_close(model.loss(words, click_rows, mask, candidate_rows), user_of(model).loss(clicks, mask, candidates))
 
 
 @settings(max_examples=25, deadline=None)
@@ -84,7 +90,7 @@ def test_the_news_gradient_is_the_encoders_pullback_of_the_vectors_gradient_as_i
     whole = gradients(model.news, model.loss(words, click_rows, mask, candidate_rows))
     vectors = model.news(words)
     table = vectors.detach().requires_grad_(True)
-    loss = model.user.loss(table[click_rows], mask, table[candidate_rows])
+    loss = user_of(model).loss(table[click_rows], mask, table[candidate_rows])
     (upstream,) = torch.autograd.grad(loss, table)
     pulled = torch.autograd.grad(vectors, list(model.news.parameters()), upstream)
     for (name, gradient), each in zip(whole.items(), pulled, strict=True):
@@ -136,7 +142,7 @@ def test_an_encoder_of_several_views_takes_its_own_inputs_first() -> None:
     views = (drawn(1, VOCABULARY, NEWS, 7), drawn(2, VOCABULARY, NEWS, 9), drawn(3, 4, NEWS), drawn(4, 5, NEWS))
     _, click_rows, mask, candidate_rows = inputs()
     vectors = news(*views)
-    expected = model.user.loss(vectors[click_rows], mask, vectors[candidate_rows])
+    expected = user_of(model).loss(vectors[click_rows], mask, vectors[candidate_rows])
     assert_close(model.loss(*views, click_rows, mask, candidate_rows), expected)
 
 

@@ -29,11 +29,14 @@ def small(seed: int = 0) -> MaskedGru:
 def oracle(gru: MaskedGru) -> nn.GRU:
     """nn.GRU with the same weights and no second bias."""
     theirs = nn.GRU(gru.input.in_features, gru.state_dim, batch_first=True, dtype=gru.input.weight.dtype)
-    with torch.no_grad():
-        theirs.weight_ih_l0.copy_(gru.input.weight)
-        theirs.weight_hh_l0.copy_(gru.recurrent.weight)
-        theirs.bias_ih_l0.copy_(gru.input.bias)
-        theirs.bias_hh_l0.zero_()
+    theirs.load_state_dict(
+        {
+            "weight_ih_l0": gru.input.weight,
+            "weight_hh_l0": gru.recurrent.weight,
+            "bias_ih_l0": gru.input.bias,
+            "bias_hh_l0": torch.zeros(3 * gru.state_dim),
+        }
+    )
     return theirs
 
 

@@ -149,7 +149,7 @@ def test_gradients_agree_with_finite_differences(layer: SelfAttention | Additive
 
 def test_wrong_sizes_are_named() -> None:
     with pytest.raises(ValueError, match="3 heads for width 8"):
-        SelfAttention(*(torch.nn.Linear(8, 8) for _ in range(3)), heads=3)
+        SelfAttention(torch.nn.Linear(8, 8), torch.nn.Linear(8, 8), torch.nn.Linear(8, 8), heads=3)
     with pytest.raises(ValueError, match="one width"):
         SelfAttention(torch.nn.Linear(8, 4), torch.nn.Linear(8, 8), torch.nn.Linear(8, 8), heads=2)
     with pytest.raises(ValueError, match="at least 1"):

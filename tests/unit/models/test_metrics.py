@@ -108,7 +108,7 @@ def test_precision_recall_and_ndcg_at_k_agree_with_a_plain_reading(rows: list[li
 
 def test_precision_is_over_ten_also_where_fewer_candidates_are_ranked() -> None:
     seen = top_k([0] * 6, LABELS, SCORES)
-    assert (seen.precision, seen.recall) == (pytest.approx(0.2), pytest.approx(1.0))
+    assert (seen.precision, seen.recall) == pytest.approx((0.2, 1.0))
 
 
 recalls = st.dictionaries(

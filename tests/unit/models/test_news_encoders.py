@@ -24,6 +24,8 @@ from models.builders.news import (
     nrms_title_encoder,
     topic_news,
 )
+from models.layers.self_attention import SelfAttention
+from models.layers.text_cnn import TextCnn
 from models.layers.word_embedding import WordEmbedding
 from models.news.naml_lstur import NamlNews
 from models.news.text import TitleEncoder
@@ -130,6 +132,7 @@ def test_nrms_contexts_are_those_of_torchs_multihead_attention_with_padding_mask
     model, words = small_nrms().double(), drawn_words(1, 3, 6)
     words[0, 4:] = 0
     ours = model.title.layers[0]
+    assert isinstance(ours, SelfAttention)
     theirs = nn.MultiheadAttention(6, 2, kdim=6, vdim=6, batch_first=True, dtype=torch.float64)
     x, mask = model.words(words)
     with torch.no_grad():  # their projections are square: ours go before, theirs and the output's are the identity
@@ -150,8 +153,9 @@ def test_fednewsrec_is_conv1d_then_attention_and_the_codes_relu_is_an_option() -
     rectified.load_state_dict(renamed)
     cnn, attention = plain.title.layers
     x, mask = plain.words(words)
+    assert isinstance(cnn, TextCnn)
     kernel = cnn.window.weight.view(7, 3, 5).transpose(1, 2)
-    filtered = nn.functional.conv1d(x.transpose(1, 2), kernel, cnn.window.bias, padding="same").relu().transpose(1, 2)
+    filtered = nn.functional.conv1d(x.transpose(1, 2), kernel, cnn.window.bias, padding=1).relu().transpose(1, 2)
     contexts = attention(filtered, mask)
     assert_close(plain(words), plain.title.pooling(contexts, mask))
     assert_close(rectified(words), plain.title.pooling(contexts.relu(), mask))

@@ -61,6 +61,6 @@ def test_more_layers_than_there_are_and_models_without_layers_are_named() -> Non
     with pytest.raises(ValueError, match="layers must be between 0 and 3, got 4"):
         plm_nr(tiny_bert(), head_dim=4, top_layers=4)
     other = nn.Linear(2, 2)
-    other.config = BertConfig(hidden_size=8)
+    vars(other)["config"] = BertConfig(hidden_size=8)
     with pytest.raises(ValueError, match=r"bert must have its layers in encoder.layer, got Linear"):
         plm_nr(other, head_dim=4, top_layers=1)

@@ -214,7 +214,7 @@ def test_mean_recall_is_the_cosine_with_nothing_to_train() -> None:
 
 def test_youtubenet_without_clicks_is_zero_in_spite_of_its_biases() -> None:
     model = recall.youtubenet()
-    nn.init.ones_(model.tower[2].bias)  # type: ignore[index, arg-type, union-attr]
+    nn.init.ones_(model.tower[2].bias)  # type: ignore[index]
     assert model.user_vector(torch.zeros(1, 50, 256), torch.zeros(1, 50)).eq(0).all()
     assert model.user_vector(torch.zeros(1, 50, 256), torch.ones(1, 50)).gt(0).any()
 
@@ -222,11 +222,15 @@ def test_youtubenet_without_clicks_is_zero_in_spite_of_its_biases() -> None:
 def test_ebnr_ends_in_the_state_of_torchs_gru() -> None:
     model = small("ebnr", 3)
     gru = nn.GRU(DIM, DIM, batch_first=True).double()
-    with torch.no_grad():
-        gru.weight_ih_l0.copy_(model.gru.input.weight)  # type: ignore[union-attr, arg-type]
-        gru.weight_hh_l0.copy_(model.gru.recurrent.weight)  # type: ignore[union-attr, arg-type]
-        gru.bias_ih_l0.copy_(model.gru.input.bias)  # type: ignore[union-attr, arg-type]
-        gru.bias_hh_l0.zero_()
+    own = model.state_dict()
+    gru.load_state_dict(
+        {
+            "weight_ih_l0": own["gru.input.weight"],
+            "weight_hh_l0": own["gru.recurrent.weight"],
+            "bias_ih_l0": own["gru.input.bias"],
+            "bias_hh_l0": torch.zeros(3 * DIM),
+        }
+    )
     x = drawn(4, 2, 6, DIM)
     assert_close(model.user_vector(x, torch.ones(2, 6).double()), gru(x)[1][0])  # type: ignore[operator]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -92,6 +93,6 @@ def test_no_click_has_no_interest_and_one_click_is_its_own() -> None:
         ({"clicks": GOLDEN, "limit": 0}, "limit"),
     ],
 )
-def test_senseless_arguments_are_named(arguments: dict, words: str) -> None:
+def test_senseless_arguments_are_named(arguments: dict[str, Any], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         medoids(**arguments)

@@ -30,6 +30,7 @@ def small(seed: int = 0, width: int = 3) -> TextCnn:
 def test_without_padding_words_it_is_conv1d_with_same_padding_and_relu(seed: int, length: int, width: int) -> None:
     cnn, x = small(seed, width), drawn(seed + 1, 2, length, 5)
     oracle = nn.Conv1d(5, 7, width, padding="same").double()
+    assert oracle.bias is not None
     with torch.no_grad():
         oracle.weight.copy_(cnn.window.weight.view(7, width, 5).transpose(1, 2))
         oracle.bias.copy_(cnn.window.bias)

@@ -40,7 +40,9 @@ def test_what_it_trains_is_what_stands_above(encoder: PlmNewsEncoder) -> None:
     assert names == {"pooling", "head"}
     layers = {name.split(".")[1] for name, _ in UpperEncoder.of(encoder, 2).named_parameters() if "layers" in name}
     assert layers == {"0", "1"}
-    assert next(UpperEncoder.of(encoder, 1).layers.parameters()) is next(encoder.bert.encoder.layer[2].parameters())
+    assert next(UpperEncoder.of(encoder, 1).layers.parameters()) is next(
+        encoder.get_submodule("bert.encoder.layer.2").parameters()
+    )
 
 
 def test_more_layers_than_there_are_are_refused(encoder: PlmNewsEncoder) -> None:

@@ -196,11 +196,15 @@ def test_lstur_ini_with_a_zero_vector_is_torchs_gru() -> None:
     torch.manual_seed(2)
     model = lstur("ini", dim=D)
     oracle = torch.nn.GRU(D, D, batch_first=True)
+    oracle.load_state_dict(
+        {
+            "weight_ih_l0": model.gru.input.weight,
+            "weight_hh_l0": model.gru.recurrent.weight,
+            "bias_ih_l0": model.gru.input.bias,
+            "bias_hh_l0": torch.zeros(3 * D),
+        }
+    )
     with torch.no_grad():
-        oracle.weight_ih_l0.copy_(model.gru.input.weight)
-        oracle.bias_ih_l0.copy_(model.gru.input.bias)
-        oracle.weight_hh_l0.copy_(model.gru.recurrent.weight)
-        oracle.bias_hh_l0.zero_()
         clicks = unit_news(1, 2, 6, D)
         _, wanted = oracle(clicks[:, 2:])
         assert_close(model.user_vector(clicks, left_mask([4, 4], 6)), wanted[0])

@@ -40,8 +40,9 @@ class Counts:
 
     def counted(self, numbers: NDArray[np.int64], now: datetime) -> tuple[Counted, NDArray[np.bool_]]:
         asked = numbers >= 100
-        clicks = np.where(numbers % 3 == 0, 300.0, 50.0) * asked
-        return Counted(clicks, 1_000.0 * asked, np.ones(len(numbers)), np.ones(len(numbers))), asked
+        shown = asked.astype(np.float64)
+        clicks = np.where(numbers % 3 == 0, 300.0, 50.0) * shown
+        return Counted(clicks, 1_000.0 * shown, np.ones(len(numbers)), np.ones(len(numbers))), asked
 
     def made(self, limit: int = 20) -> list[CountMade]:
         made = [CountMade(4, datetime(2026, 11, 20, 9, tzinfo=UTC), 77, NEWS, 1.0, 1.0)]

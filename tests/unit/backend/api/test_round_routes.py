@@ -201,7 +201,7 @@ def test_shards_hold_every_vector_once_by_day_and_at_most_4096_rows() -> None:
         ("2026-11-20.1", 4_500 - SHARD_ROWS),
         ("2026-11-21.0", 500),
     ]
-    found = {}
+    found: dict[str, np.ndarray] = {}
     for each in shards:
         ref, blob = store.blob(each.name)
         assert (digest(blob), len(blob)) == (each.blob.sha256, each.blob.size_bytes)

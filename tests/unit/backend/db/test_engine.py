@@ -11,7 +11,9 @@ from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
+from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy import Engine, insert, select, text
 from sqlalchemy.exc import IntegrityError, StatementError
@@ -52,12 +54,12 @@ def test_two_processes_that_migrate_at_once_both_succeed(database_url: str) -> N
 
 
 def test_a_migration_that_fails_leaves_no_table(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def upgrade_then_fail(config: object, revision: str) -> None:
+    def upgrade_then_fail(config: Config, revision: str) -> None:
         upgrade(config, revision)
         raise RuntimeError("power cut")
 
-    upgrade = db_engine.command.upgrade
-    monkeypatch.setattr(db_engine.command, "upgrade", upgrade_then_fail)
+    upgrade = command.upgrade
+    monkeypatch.setattr(command, "upgrade", upgrade_then_fail)
     with pytest.raises(RuntimeError, match="power cut"):
         migrate(database_url)
     engine = open_engine(database_url)
@@ -76,12 +78,12 @@ def test_a_database_of_a_newer_version_is_refused_by_name(engine: Engine) -> Non
 
 
 def test_downgrading_removes_every_table(engine: Engine) -> None:
-    config = db_engine.Config()
+    config = Config()
     config.set_main_option("script_location", str(scripts()))
     config.set_main_option("path_separator", "os")
     with writing(engine) as connection:
         config.attributes["connection"] = connection
-        db_engine.command.downgrade(config, "base")
+        command.downgrade(config, "base")
     with reading(engine) as connection:
         assert connection.dialect.get_table_names(connection) == ["alembic_version"]
 

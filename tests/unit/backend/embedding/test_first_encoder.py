@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from backend.embedding.embedder import (
     PIECES_LIMIT,
     EncoderMissing,
     OnnxEmbedder,
+    Progress,
     length_buckets,
     load_embedder,
     state_store,
@@ -169,7 +171,7 @@ def test_a_graph_that_differs_from_torch_keeps_nothing(
     monkeypatch.setattr(first, "export_news_encoder", lambda _: exported)  # exporting takes long and is not the matter
 
     class Off(OnnxEmbedder):
-        def encode(self, titles, *, progress=None):  # type: ignore[no-untyped-def]
+        def encode(self, titles: Sequence[str], *, progress: Progress | None = None) -> np.ndarray:
             return -super().encode(titles, progress=progress)
 
     monkeypatch.setattr(first, "OnnxEmbedder", Off)

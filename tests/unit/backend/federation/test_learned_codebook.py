@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from backend.federation.errors import RoundImpossible
 from backend.federation.grouping.drift import Drift
+from backend.federation.strategies.learned_codebook import LearnedCodebook
 from backend.federation.systems import SYSTEMS
 from backend.federation.systems.codebook import CODEBOOK, CODEBOOK_EXACT
 from backend.federation.systems.system import SystemSpec
@@ -34,6 +35,7 @@ from tests.doubles.simulated_reader import simulated_reader
 
 ALLOWS = PrivacySettings(training=True, epsilon_per_day_training=1e9, secure_sum="exact", smallest_sum=2)
 K, DEVICES = 4, 5
+assert isinstance(CODEBOOK_EXACT.strategy, LearnedCodebook)
 QUICK = replace(CODEBOOK_EXACT, strategy=replace(CODEBOOK_EXACT.strategy, size=K, adopt_every=2))
 
 

@@ -79,7 +79,8 @@ def test_weighted_gradients_of_devices_give_the_gradient_of_the_pooled_loss(spli
     rows = np.concatenate([one.candidate_rows.ravel() for one in drawn])
     assert len(rows) > len(np.unique(rows)), "news that repeat"
 
-    slopes, of_user = np.zeros_like(table), {name: 0.0 for name, _ in user.named_parameters()}
+    slopes = np.zeros_like(table)
+    of_user = {name: np.zeros(tuple(each.shape)) for name, each in user.named_parameters()}
     for one in drawn:
         leaf = torch.from_numpy(table).requires_grad_(True)
         loss = table_loss(user, leaf, *batch_of(one))

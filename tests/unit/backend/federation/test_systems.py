@@ -57,17 +57,19 @@ def test_semi_and_fl_dssm_are_values_of_one_setting_whose_terms_devices_read() -
     """ALGORITHMS 6: one task and one strategy; the views asked and whether the user tower is private differ."""
     semi, shared = SYSTEMS["multi_view"], SYSTEMS["fl_dssm"]
     assert (semi.task, type(semi.strategy), semi.optimizer) == (shared.task, type(shared.strategy), shared.optimizer)
-    named = []
+    named, private = [], []
     for spec in (semi, shared):
+        assert spec.model is not None
         assert isinstance(spec.strategy, MultiView)
         assert isinstance(spec.protection, SecureSum)
         named.append(ViewTerms.model_validate_json(spec.strategy.terms()).views)
-        parameters = sum(each.numel() for each in SharedParameters.of(RANKERS[spec.model]()).values())
+        model = RANKERS[spec.model]()
+        parameters = sum(each.numel() for each in SharedParameters.of(model).values())
         noise = spec.strategy.sigma * spec.strategy.clip * parameters**0.5  # of a device with one view
         assert noise + spec.strategy.clip < spec.protection.clip, "clipping the sum would weigh the noise"
+        private.append(private_names(model))
         assert 1_000 * spec.protection.clip * 2**spec.protection.fraction_bits < 2**31
     assert named == [VIEWS, ("reading",)]
-    private = [private_names(RANKERS[spec.model]()) for spec in (semi, shared)]
     assert all(name.startswith("user_tower.") for name in private[0])
     assert (len(private[0]), len(private[1])) == (4, 0)
 
@@ -95,6 +97,7 @@ def test_a_whole_upload_has_the_size_and_the_price_that_the_system_says(
     name: str, coordinates: int, epsilon: float
 ) -> None:
     spec = SYSTEMS[name]
+    assert spec.model is not None
     model = RANKERS[spec.model]()
     shared = sum(each.numel() for each in SharedParameters.of(model).values())
 

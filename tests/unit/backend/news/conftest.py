@@ -31,8 +31,7 @@ def item() -> Callable[..., NewsItem]:
     ) -> NewsItem:
         values = {"section": "world", "topic": "europe"} | fields
         published_at = NOW - timedelta(minutes=minutes_old)
-        return NewsItem(
-            id=news_id, title=title or f"Title of {news_id}", abstract=abstract, published_at=published_at, **values
-        )
+        values |= {"id": news_id, "title": title or f"Title of {news_id}", "abstract": abstract}
+        return NewsItem.model_validate(values | {"published_at": published_at})
 
     return make

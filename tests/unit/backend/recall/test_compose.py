@@ -75,6 +75,7 @@ def test_more_channels_than_the_release_takes_are_refused() -> None:
 
 def test_no_report_gives_no_channels() -> None:
     interests = compose(NoReport(), release())
+    assert isinstance(interests, InterestVectors)
     assert interests.counts == ()
     assert interests.vectors.shape == (0, 2)
 

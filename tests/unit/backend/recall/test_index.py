@@ -44,11 +44,11 @@ def scanned(keys: Keys, vectors: Vectors) -> VectorIndex:
 
 @pytest.fixture(params=[exact, flat, inverted, scanned])
 def build(request: pytest.FixtureRequest) -> Build:
-    return request.param  # type: ignore[no-any-return]
+    return request.param
 
 
 def sorted_oracle(keys: Keys, vectors: Vectors, query: Vectors, k: int) -> list[int]:
-    return keys[np.argsort(-(vectors @ query), kind="stable")[:k]].tolist()  # type: ignore[no-any-return]
+    return keys[np.argsort(-(vectors @ query), kind="stable")[:k]].tolist()
 
 
 def test_search_finds_the_nearest_in_order(build: Build) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from backend.errors import IndexBroken
 from backend.recall import index_store as kept_module
-from backend.recall.faiss_index import FaissIndex
+from backend.recall.index import VectorIndex
 from backend.recall.index_selection import IndexStatus
 from backend.recall.index_store import CARD_FILE, INDEX_FILE, IndexStore
 from backend.recall.indexing import Indexed, IndexRules, index_news
@@ -34,7 +34,7 @@ def indexed(folder: Path, *, rows: slice = slice(None), previous: Indexed | None
     )
 
 
-def loaded(folder: Path, encoder: str = "e", rows: slice = slice(None)) -> tuple[FaissIndex, IndexStatus]:
+def loaded(folder: Path, encoder: str = "e", rows: slice = slice(None)) -> tuple[VectorIndex, IndexStatus]:
     return IndexStore(folder).load(keys=KEYS[rows], vectors=VECTORS[rows], encoder=encoder, threads=1)
 
 

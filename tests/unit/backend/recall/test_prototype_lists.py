@@ -31,7 +31,9 @@ def pool(count: int, seed: int = 1) -> tuple[np.ndarray, np.ndarray, np.ndarray]
     )
 
 
-def brute_force(weights: np.ndarray, parts: tuple[np.ndarray, ...], sharpness: float, limit: int) -> np.ndarray:
+def brute_force(
+    weights: np.ndarray, parts: tuple[np.ndarray, np.ndarray, np.ndarray], sharpness: float, limit: int
+) -> np.ndarray:
     """The mixture's scores of every piece of news in the pool, sorted."""
     scores = np.log(weights @ np.exp(log_probabilities(*parts, sharpness)))
     return np.argsort(-scores, kind="stable")[:limit]

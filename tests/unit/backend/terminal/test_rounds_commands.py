@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from backend.operator import OperatorRefused
 from backend.settings import load_settings
-from ownfeed import rounds_app
+from backend.terminal.round_commands import rounds_app
 from tests.doubles.clock import StillClock
 from tests.doubles.news import NOW
 from tests.doubles.round_rig import TOKEN, BackendRig

@@ -16,7 +16,7 @@ def coded(n: int, subspaces: int, seed: int = 1) -> CodedPool:
     draw = np.random.default_rng(seed)
     return CodedPool(
         codes=np.ascontiguousarray(draw.integers(0, 256, (n, subspaces), dtype=np.uint8).T),
-        centroids=draw.normal(size=(subspaces, 256, D // subspaces)).astype(np.float32) / 16,
+        centroids=(draw.normal(size=(subspaces, 256, D // subspaces)) / 16).astype(np.float32),
         priors=draw.normal(size=n).astype(np.float32),
         sharpness=6.0,
     )

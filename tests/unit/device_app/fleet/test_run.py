@@ -37,7 +37,7 @@ def test_a_round_that_others_have_joined_already_is_joined_and_only_once(
     fleet = SimpleNamespace(members=[SimpleNamespace(device=device)])
     joined: list[str] = []
     monkeypatch.setattr(module, "_take_part", lambda fleet, status, console, table: joined.append(status.round))
-    monkeypatch.setattr(module.time, "sleep", lambda seconds: None)
+    monkeypatch.setattr("device_app.fleet.run.time.sleep", lambda seconds: None)
     settings = DeviceSettings(performance=PerformanceSettings(training_poll_sec=0.1))
     module._live(fleet, settings, 2, Console(file=io.StringIO()), RoundTable(), visits=False)  # type: ignore[arg-type]
     assert joined == ["round-2", "round-4"]

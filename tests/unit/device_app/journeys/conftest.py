@@ -42,7 +42,7 @@ def make(tmp_path: Path, backend: FakeBackend, clock: StillClock) -> Iterator[Ma
                 performance=PerformanceSettings(bodies_wait_sec=0.2, default_list_limit=default_list_limit),
             ),
             transport=backend.transport(),
-            noise=SeededNoise(bytes(32)),
+            noise=SeededNoise("journeys"),
             chance=random.Random(5),
             clock=clock,
         )

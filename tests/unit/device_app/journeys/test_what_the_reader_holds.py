@@ -61,7 +61,7 @@ def test_the_privacy_page_shows_the_very_bytes(make: Make, backend: FakeBackend,
     view = device.privacy()
     assert view.mechanism is not None
     assert view.mechanism.epsilon_per_report == pytest.approx(50)
-    assert (view.budgets[0].spent_today, view.budgets[0].left_today) == (pytest.approx(50), pytest.approx(100))
+    assert (view.budgets[0].spent_today, view.budgets[0].left_today) == pytest.approx((50, 100))
     line = next(entry for entry in view.log.lines if entry.url.endswith("/v1/recall"))
     assert line.epsilon == pytest.approx(50)
     traffic = device.traffic(line.entry_id)

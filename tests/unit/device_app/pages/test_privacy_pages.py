@@ -145,7 +145,8 @@ def test_erasing_needs_the_word() -> None:
     reader = Reader()
     answer = reader.client.post("/privacy/erase", data={"confirm": "yes"}, headers=OURS)
     assert answer.status_code == 422
-    assert reader.device.kind == "typical"
+    before = reader.device.kind
+    assert before == "typical"
     assert reader.post("/privacy/erase", confirm="Erase").startswith("/welcome")
     assert reader.device.kind == "empty"
 

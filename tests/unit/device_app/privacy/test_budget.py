@@ -15,6 +15,7 @@ from device_app.privacy.sealed import Charge
 from device_app.settings import PrivacySettings
 from device_app.store.database import Database
 from device_app.store.ledger_entries import LedgerRepository
+from tests.unit.device_app.privacy.conftest import TurnedClock
 
 
 def charge(epsilon: float, channel: str = "reports", delta: float = 0.0) -> Charge:
@@ -31,7 +32,7 @@ def test_three_reports_of_the_paper_fit_into_the_day_and_a_fourth_is_refused(led
     assert ledger.left("reports") == pytest.approx(0, abs=1e-6)
 
 
-def test_the_day_turns_at_midnight_in_utc_and_totals_go_on(ledger: Ledger, clock) -> None:  # type: ignore[no-untyped-def]
+def test_the_day_turns_at_midnight_in_utc_and_totals_go_on(ledger: Ledger, clock: TurnedClock) -> None:
     ledger.spend(charge(150))
     clock.now = datetime(2026, 11, 20, 23, 59, 59, 999_999, tzinfo=UTC)
     with pytest.raises(BudgetSpent):
@@ -43,7 +44,7 @@ def test_the_day_turns_at_midnight_in_utc_and_totals_go_on(ledger: Ledger, clock
     assert (ledger.spent_today("reports"), ledger.total("reports")) == (1, 151)
 
 
-def test_a_clock_set_back_gives_no_budget_back(ledger: Ledger, clock) -> None:  # type: ignore[no-untyped-def]
+def test_a_clock_set_back_gives_no_budget_back(ledger: Ledger, clock: TurnedClock) -> None:
     ledger.spend(charge(150))
     clock.turn(days=-3)
     with pytest.raises(BudgetSpent):
@@ -90,9 +91,9 @@ def test_a_charge_is_on_the_disk_when_spend_returns(ledger: Ledger, database: Da
 )
 def test_no_sequence_of_charges_and_clock_turns_passes_the_budget_of_a_day(
     database: Database,
-    clock,
+    clock: TurnedClock,
     budget: float,
-    steps: list[tuple[float, str, float]],  # type: ignore[no-untyped-def]
+    steps: list[tuple[float, str, float]],
 ) -> None:
     # The oracle adds up, from the rows themselves, what each channel holds on each UTC day.
     with database.transaction():
@@ -117,7 +118,7 @@ def test_no_sequence_of_charges_and_clock_turns_passes_the_budget_of_a_day(
         assert day.epsilon <= ceilings[day.channel] * (1 + 2 * ROUNDING)
 
 
-def test_a_lifetime_is_bounded_beside_the_day_and_says_so(database: Database, clock) -> None:  # type: ignore[no-untyped-def]
+def test_a_lifetime_is_bounded_beside_the_day_and_says_so(database: Database, clock: TurnedClock) -> None:
     limits = PrivacySettings(epsilon_per_day_reports=8, epsilon_lifetime_reports=10, epsilon_lifetime_training=3)
     ledger = Ledger(LedgerRepository(database), limits, clock)
     ledger.spend(charge(4))

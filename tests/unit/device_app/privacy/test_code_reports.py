@@ -26,6 +26,7 @@ from device_app.store.report_memo import ReportMemo
 from device_app.wire.recall import CodeReport, RecallRequest
 from device_app.wire.releases import BlobRef, Codebook
 from tests.doubles.sealing import sealed_by
+from tests.unit.device_app.privacy.conftest import TurnedClock
 
 CODE = PrivacySettings(mode="code", epsilon_per_day_reports=12, epsilon_lifetime_reports=40, clicks_per_report=20)
 BOOK = Codebook(size=16, epsilon=4, prototypes=BlobRef(sha256="ab" * 32, size_bytes=1))
@@ -98,8 +99,8 @@ def seal_code(
 
 
 def test_a_code_is_paid_for_once_and_drawn_once_however_often_the_reader_comes_back_to_it(
-    database: Database, memo: ReportMemo, clock
-) -> None:  # type: ignore[no-untyped-def]
+    database: Database, memo: ReportMemo, clock: TurnedClock
+) -> None:
     # Thirty sessions over a month between three codes: three charges, and each code always the same bytes.
     ledger = Ledger(LedgerRepository(database), CODE, clock)
     sent: dict[int, set[bytes]] = {}
@@ -115,8 +116,8 @@ def test_a_code_is_paid_for_once_and_drawn_once_however_often_the_reader_comes_b
 
 
 def test_a_codebook_with_other_prototypes_or_noise_is_drawn_from_and_paid_for_anew(
-    database: Database, memo: ReportMemo, clock
-) -> None:  # type: ignore[no-untyped-def]
+    database: Database, memo: ReportMemo, clock: TurnedClock
+) -> None:
     ledger = Ledger(LedgerRepository(database), CODE.model_copy(update={"codebooks_per_day": 3}), clock)
     seal_code(ledger, memo, 5)
     seal_code(ledger, memo, 5, book=BOOK.model_copy(update={"prototypes": BlobRef(sha256="cd" * 32, size_bytes=1)}))
@@ -125,8 +126,8 @@ def test_a_codebook_with_other_prototypes_or_noise_is_drawn_from_and_paid_for_an
 
 
 def test_whatever_it_is_called_another_codebook_draws_and_costs_anew(
-    database: Database, memo: ReportMemo, clock
-) -> None:  # type: ignore[no-untyped-def]
+    database: Database, memo: ReportMemo, clock: TurnedClock
+) -> None:
     ledger = Ledger(LedgerRepository(database), CODE.model_copy(update={"codebooks_per_day": 5}), clock)
     seal_code(ledger, memo, 5)
     moved = {"prototypes": BlobRef(sha256="cd" * 32, size_bytes=1), "lineage": BOOK.origin}
@@ -140,8 +141,8 @@ def test_whatever_it_is_called_another_codebook_draws_and_costs_anew(
 
 
 def test_a_third_new_codebook_of_a_day_is_refused_and_the_next_day_draws(
-    database: Database, memo: ReportMemo, clock
-) -> None:  # type: ignore[no-untyped-def]
+    database: Database, memo: ReportMemo, clock: TurnedClock
+) -> None:
     ledger = Ledger(LedgerRepository(database), CODE, clock)
     books = [BOOK.model_copy(update={"epsilon": epsilon}) for epsilon in (0.5, 1.0, 1.5)]
     for book in books[:2]:
@@ -188,8 +189,8 @@ def meaning(
 
 
 def test_a_report_that_says_the_same_under_another_release_is_sent_again_under_its_name(
-    database: Database, memo: ReportMemo, clock
-) -> None:  # type: ignore[no-untyped-def]
+    database: Database, memo: ReportMemo, clock: TurnedClock
+) -> None:
     ledger = Ledger(LedgerRepository(database), CODE, clock)
     first = seal_code(ledger, memo, 5, clicks=3)
     again = memoised(memo, release="r1", limit=400, clicks=4, settings=CODE, now=clock(), under="r2")
@@ -203,8 +204,8 @@ def test_a_report_that_says_the_same_under_another_release_is_sent_again_under_i
 
 
 def test_the_ledger_holds_mechanism_figures_hash_and_time_of_a_code(
-    database: Database, memo: ReportMemo, clock
-) -> None:  # type: ignore[no-untyped-def]
+    database: Database, memo: ReportMemo, clock: TurnedClock
+) -> None:
     ledger = Ledger(LedgerRepository(database), CODE, clock)
     sealed = seal_code(ledger, memo, 5)
     (entry,) = ledger.book.entries().rows
@@ -219,8 +220,8 @@ def test_the_ledger_holds_mechanism_figures_hash_and_time_of_a_code(
 
 
 def test_a_spent_lifetime_refuses_a_new_code_and_keeps_the_old_ones_free(
-    database: Database, memo: ReportMemo, clock
-) -> None:  # type: ignore[no-untyped-def]
+    database: Database, memo: ReportMemo, clock: TurnedClock
+) -> None:
     limits = CODE.model_copy(update={"epsilon_lifetime_reports": 8.0})
     ledger = Ledger(LedgerRepository(database), limits, clock)
     first = seal_code(ledger, memo, 5)
@@ -233,8 +234,8 @@ def test_a_spent_lifetime_refuses_a_new_code_and_keeps_the_old_ones_free(
 
 
 def test_a_report_of_few_clicks_is_due_after_as_many_again_and_later_after_twenty(
-    database: Database, memo: ReportMemo, clock
-) -> None:  # type: ignore[no-untyped-def]
+    database: Database, memo: ReportMemo, clock: TurnedClock
+) -> None:
     ledger = Ledger(LedgerRepository(database), CODE, clock)
     due = []
     for clicks in range(3, 100):

@@ -7,8 +7,9 @@ import pytest
 
 from backend.federation.protections import resolve
 from device_app.privacy.budget import Ledger
-from device_app.privacy.composed import RHO, composed
+from device_app.privacy.composed import composed
 from device_app.privacy.noise import SeededNoise
+from device_app.privacy.prices import RHO
 from device_app.privacy.protections.union_marks import mark
 from device_app.privacy.sealed import Charge
 from device_app.wire.concentrated import epsilon_of

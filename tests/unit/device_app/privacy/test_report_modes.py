@@ -17,6 +17,7 @@ from device_app.store.ledger_entries import LedgerRepository
 from device_app.store.report_memo import ReportMemo
 from device_app.wire.recall import RecallRequest
 from device_app.wire.releases import BlobRef, Codebook, Projection, RecallProtocol
+from tests.unit.device_app.privacy.conftest import TurnedClock
 
 SCORES = np.linspace(-3, 3, 60).reshape(2, 30)
 BOOK = Codebook(size=16, epsilon=4, prototypes=BlobRef(sha256="ab" * 32, size_bytes=1))
@@ -36,8 +37,8 @@ READER = ReportInput(AXES[[1, 1, 3]], SCORES, (6, 4))
 
 @pytest.mark.parametrize("mode", ["code", "topics", "subset", "direction", "basis_l1", "basis_laplace"])
 def test_every_mode_makes_a_report_of_its_kind_at_the_cost_it_names(
-    mode: Mode, database: Database, memo: ReportMemo, clock
-) -> None:  # type: ignore[no-untyped-def]
+    mode: Mode, database: Database, memo: ReportMemo, clock: TurnedClock
+) -> None:
     settings = PrivacySettings(mode=mode, epsilon_per_day_reports=60, epsilon_lifetime_reports=None)
     ledger = Ledger(LedgerRepository(database), settings, clock)
     reporter = reporter_of(settings, PROTOCOL, SPACES)

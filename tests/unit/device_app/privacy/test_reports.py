@@ -25,6 +25,7 @@ from device_app.store.report_memo import ReportMemo
 from device_app.wire.recall import BasisLaplaceReport, RecallRequest
 from device_app.wire.releases import RecallProtocol
 from tests.doubles.sealing import sealed_by
+from tests.unit.device_app.privacy.conftest import TurnedClock
 
 PAPER = PrivacySettings(
     mode="basis_laplace", epsilon_per_day_reports=150, epsilon_lifetime_reports=None, clicks_per_report=5
@@ -122,8 +123,8 @@ def test_a_spent_budget_refuses_and_the_old_report_stays(
 
 
 def test_who_reports_nothing_can_make_no_report(
-    database: Database, memo: ReportMemo, paper: RecallProtocol, clock
-) -> None:  # type: ignore[no-untyped-def]
+    database: Database, memo: ReportMemo, paper: RecallProtocol, clock: TurnedClock
+) -> None:
     book = LedgerRepository(database)
     seal(Ledger(book, PAPER, clock), memo, paper)
     silent = PrivacySettings(mode="none")
@@ -138,7 +139,7 @@ def test_who_reports_nothing_can_make_no_report(
 @given(waits=st.lists(st.tuples(st.floats(0, 0.79), st.integers(0, 4)), min_size=30, max_size=30))
 def test_over_thirty_sessions_the_bytes_are_identical_and_paid_once(
     database: Database,
-    clock,  # type: ignore[no-untyped-def]
+    clock: TurnedClock,
     memo: ReportMemo,
     paper: RecallProtocol,
     waits: list[tuple[float, int]],
@@ -161,7 +162,7 @@ def test_a_fresh_report_is_due_after_new_clicks_or_the_window_or_another_release
     ledger: Ledger,
     memo: ReportMemo,
     paper: RecallProtocol,
-    clock,  # type: ignore[no-untyped-def]
+    clock: TurnedClock,
 ) -> None:
     def reused(release: str = "r1", clicks: int = 14, hours: float = 23.99) -> bool:
         at = clock() + timedelta(hours=hours)
@@ -182,7 +183,7 @@ def test_another_limit_changes_that_field_alone_and_no_noise(
     ledger: Ledger,
     memo: ReportMemo,
     paper: RecallProtocol,
-    clock,  # type: ignore[no-untyped-def]
+    clock: TurnedClock,
 ) -> None:
     first = seal(ledger, memo, paper)
     again = memoised(memo, release="r1", limit=200, clicks=10, settings=ledger.settings, now=clock())

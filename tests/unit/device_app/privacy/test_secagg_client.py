@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -49,7 +50,7 @@ from tests.doubles.secure_sums import (
 )
 
 
-def until(stage: str, mode: str = "active", size: int = 4, **changes: object) -> tuple[SecureSumServer, list[Device]]:
+def until(stage: str, mode: str = "active", size: int = 4, **changes: Any) -> tuple[SecureSumServer, list[Device]]:
     """Devices whose message of `stage` has arrived; the server has closed that stage."""
     server, devices = cohort(terms(size, mode=mode, **changes))
     stages = [one for one in STAGES if one != "agree" or mode == "active"]
@@ -344,7 +345,7 @@ def test_without_budget_nothing_is_masked_and_nothing_leaves(ledger: Ledger) -> 
         devices[0].state, Contribution(devices[0].vector, Charge("training", "secure_sum", epsilon=1e9)), ledger
     )
     next(part)
-    step = part.send(answer(server, devices[0]))  # type: ignore[arg-type]
+    step = part.send(answer(server, devices[0]))
     server.share(devices[0].pseudonym, SharedKeys.model_validate_json(step.sealed.payload))
     for device in devices[1:]:
         device.hear(answer(server, device))
@@ -421,7 +422,7 @@ def test_an_active_threshold_leaves_no_two_answers_for_both_secrets() -> None:
         ({"headroom": 2.0**31}, "headroom"),
     ],
 )
-def test_terms_that_cannot_be_kept_are_refused_when_they_are_made(change: dict[str, object], words: str) -> None:
+def test_terms_that_cannot_be_kept_are_refused_when_they_are_made(change: dict[str, Any], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         terms(8, **change)
 

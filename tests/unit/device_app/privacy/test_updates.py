@@ -30,7 +30,10 @@ NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
 
 def update(rows: int = 4) -> dict[str, np.ndarray]:
-    return {"g.keys": np.linspace(-1, 1, rows * 5, dtype=np.float32).reshape(rows, 5), "g.beta": np.float32([0.05])}
+    return {
+        "g.keys": np.linspace(-1, 1, rows * 5, dtype=np.float32).reshape(rows, 5),
+        "g.beta": np.array([0.05], np.float32),
+    }
 
 
 @given(arrays(np.float64, st.integers(1, 30), elements=st.floats(-1e6, 1e6)), st.floats(1e-6, 1e3))
@@ -49,9 +52,9 @@ def test_an_update_that_is_not_finite_is_not_clipped_into_shape(bad: float) -> N
 
 def test_a_bound_that_does_not_hold_cannot_be_claimed() -> None:
     with pytest.raises(ValueError, match=r"beyond 0\.1"):
-        Clipped(shared({"g": np.float32([0.2])}), 0.1)
+        Clipped(shared({"g": np.array([0.2], np.float32)}), 0.1)
     with pytest.raises(ValueError, match="not finite"):
-        Clipped(shared({"g": np.float32([np.nan])}), 0.1)
+        Clipped(shared({"g": np.array([np.nan], np.float32)}), 0.1)
     with pytest.raises(ValueError, match="theta must be positive"):
         clip_elementwise(shared({"g": np.zeros(1)}), 0)
     with pytest.raises(ValueError, match="at least one tensor"):
@@ -163,7 +166,7 @@ def test_texts_are_asked_for_the_whole_returned_list_in_its_order() -> None:
 
 def test_an_update_is_charged_to_the_channel_that_its_budget_was_checked_in(ledger: Ledger) -> None:
     mild = LocalLaplace(clip=0.1, scale=0.1)
-    counted = ComputedUpdate(shared({"g.count": np.float32([0.05, 0.0])}), samples=1, channel="counts")
+    counted = ComputedUpdate(shared({"g.count": np.array([0.05, 0.0], np.float32)}), samples=1, channel="counts")
     manifest = ROUND.model_copy(update={"round": "round-1", "protection": mild})
     sealed = LocalLaplaceProtection(mild).seal(counted, manifest, ledger=ledger, noise=SeededNoise(5))
     assert sealed.charge.channel == "counts"

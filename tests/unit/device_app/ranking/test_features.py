@@ -24,7 +24,7 @@ def test_every_feature_lies_between_0_and_1_and_has_the_place_it_is_asked_for(
 ) -> None:
     names, rows = np.array(column, np.int64), np.array(clicked, np.int64)
     seen = FeatureContext(names, names, rows, rows, np.linspace(0, 1, len(names)), np.linspace(1, 0, len(names)))
-    for order in (tuple(FEATURES), tuple(reversed(FEATURES))):
+    for order in (tuple(FEATURES), tuple(FEATURES)[::-1]):
         found = feature_columns(order, seen)
         assert found.shape == (len(names), len(FEATURES))
         assert found.dtype == np.float32

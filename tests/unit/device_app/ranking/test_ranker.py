@@ -114,7 +114,7 @@ def test_vectors_that_hold_nan_rank_nothing(ranker: Ranker, bad: str) -> None:
     given = {"clicks": np.ones((2, DIM), np.float32), "candidates": np.ones((3, DIM), np.float32)}
     given[bad][0, 0] = np.nan
     with pytest.raises(GraphMismatch, match=r"scores of ranker\.cosine: not finite"):
-        ranker.score(**given)
+        ranker.score(given["clicks"], given["candidates"])
 
 
 def test_ranking_400_candidates_with_features_takes_less_than_2_ms_of_cpu() -> None:

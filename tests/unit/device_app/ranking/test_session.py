@@ -77,4 +77,4 @@ def test_missing_and_unknown_inputs_are_named() -> None:
 def test_bytes_that_are_no_graph_are_refused() -> None:
     with pytest.raises(GraphMismatch, match="can't load"):
         GraphSession(b"not a graph", {})
-    assert GraphSession(cosine_score_graph(4), {"beta": np.float32(8)}).outputs == ("scores",)
+    assert GraphSession(cosine_score_graph(4), {"beta": np.array(8, np.float32)}).outputs == ("scores",)

@@ -36,7 +36,7 @@ def test_a_window_holds_feeds_and_the_clicks_in_them(stores: DeviceStores) -> No
     stores.clicks.add("s", None, NOW - 20 * MINUTE)
     window = stores.counted.window(NOW, DAY)
     assert (window.since, window.until) == (NOW - DAY, NOW)
-    assert (window.displayed, window.clicked) == ({"a", "b"}, {"a", "z"})
+    assert (window.displayed, window.clicked) == (frozenset("ab"), frozenset("az"))
 
 
 def test_what_was_taken_is_in_no_later_window_and_what_came_since_is(stores: DeviceStores) -> None:
@@ -47,7 +47,7 @@ def test_what_was_taken_is_in_no_later_window_and_what_came_since_is(stores: Dev
     stores.clicks.add("a", "f", NOW + MINUTE)  # a late click on what was displayed before
     stores.impressions.record("g", ["b", "c"], NOW + MINUTE)
     later = stores.counted.window(NOW + MINUTE, DAY)
-    assert (later.displayed, later.clicked) == ({"b", "c"}, {"a"})
+    assert (later.displayed, later.clicked) == (frozenset("bc"), frozenset("a"))
     take(stores, later, "round-2")
     assert [one.round for one in stores.counted.list()] == ["round-2", "round-1"]
     assert stores.counted.list()[0].displayed == 2

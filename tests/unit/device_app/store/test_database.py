@@ -20,6 +20,7 @@ from device_app.store.impressions import ImpressionStore
 from device_app.store.ledger_entries import LedgerEntry, LedgerRepository
 from device_app.store.preferences import Preferences
 from device_app.store.report_memo import Memo, ReportMemo
+from tests.unit.device_app.store.conftest import MakeCard
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 
@@ -268,7 +269,7 @@ def test_a_click_survives_a_kill_right_after_it_was_answered(tmp_path: Path) -> 
     database.close()
 
 
-def test_erasing_leaves_the_spent_budget_and_no_trace_of_the_reader(database: Database, make_card) -> None:  # type: ignore[no-untyped-def]
+def test_erasing_leaves_the_spent_budget_and_no_trace_of_the_reader(database: Database, make_card: MakeCard) -> None:
     from device_app.store.news import NewsStore
 
     NewsStore(database).put_cards([make_card("N-zanzibar", title="Zanzibar unmistakable")], NOW)

@@ -14,6 +14,7 @@ from device_app.store.database import Database
 from device_app.store.news import NewsStore
 from device_app.store.search_index import SearchIndex, match_of
 from device_app.wire.news import NewsCard
+from tests.unit.device_app.store.conftest import MakeCard
 
 WORDS = [
     "port", "ports", "Portugal", "STRIKE", "Straße", "strasse", "Ölpreis", "olpreis", "الميناء", "ميناء", "地震",
@@ -51,8 +52,8 @@ def found_by_hand(query: str, texts: dict[str, str]) -> set[str]:
     ),
 )
 def test_the_index_finds_what_a_comparison_word_by_word_finds(
-    database: Database, now: datetime, make_card, texts: list[str], asked: list[str]
-) -> None:  # type: ignore[no-untyped-def]
+    database: Database, now: datetime, make_card: MakeCard, texts: list[str], asked: list[str]
+) -> None:
     store, index = NewsStore(database), SearchIndex(database)
     cards = {
         f"N{at}": make_card(f"N{at}", text, abstract="", publisher="", section="s", topic="t")
@@ -66,7 +67,9 @@ def test_the_index_finds_what_a_comparison_word_by_word_finds(
         database.write("DELETE FROM news")
 
 
-def test_a_text_is_found_once_it_is_here_and_a_title_weighs_more(database: Database, now: datetime, make_card) -> None:  # type: ignore[no-untyped-def]
+def test_a_text_is_found_once_it_is_here_and_a_title_weighs_more(
+    database: Database, now: datetime, make_card: MakeCard
+) -> None:
     store, index = NewsStore(database), SearchIndex(database)
     store.put_cards([make_card("A", "Harvest late"), make_card("B", "Volcano wakes")], now)
     assert index.find("volcano") == ["B"]
@@ -77,7 +80,7 @@ def test_a_text_is_found_once_it_is_here_and_a_title_weighs_more(database: Datab
     assert index.find("volcano") == ["B"]
 
 
-def test_pruned_and_changed_news_is_not_found_any_more(database: Database, now: datetime, make_card) -> None:  # type: ignore[no-untyped-def]
+def test_pruned_and_changed_news_is_not_found_any_more(database: Database, now: datetime, make_card: MakeCard) -> None:
     store, index = NewsStore(database), SearchIndex(database)
     store.put_cards([make_card("A", "Volcano wakes"), make_card("B", "Volcano sleeps")], now)
     assert index.catch_up(1) == 1
@@ -98,7 +101,9 @@ def test_no_word_of_a_query_is_a_command_to_the_index() -> None:
     assert match_of('% " -- _') == ""
 
 
-def test_erasing_leaves_no_word_of_the_news_in_the_index(database: Database, now: datetime, make_card) -> None:  # type: ignore[no-untyped-def]
+def test_erasing_leaves_no_word_of_the_news_in_the_index(
+    database: Database, now: datetime, make_card: MakeCard
+) -> None:
     store, index = NewsStore(database), SearchIndex(database)
     cards: list[NewsCard] = [make_card(f"N{at}", f"Quokka number {at}") for at in range(50)]
     store.put_cards(cards, now)

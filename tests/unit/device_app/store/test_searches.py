@@ -27,7 +27,8 @@ def store(tmp_path: Path) -> Iterator[LateDatabase]:
 
 def test_a_view_that_is_never_used_has_no_file(store: LateDatabase) -> None:
     searches, stances = Searches(store), Stances(store)
-    assert searches.saved() == searches.openings() == []
+    assert searches.saved() == []
+    assert searches.openings() == []
     assert searches.meanings("enc") == {}
     assert stances.followed() == stances.blocked() == set()
     assert not searches.delete(1)

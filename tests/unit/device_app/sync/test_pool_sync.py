@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from datetime import datetime
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,6 +22,7 @@ from device_app.wire.broadcast import CodeShard, PoolCodes, pack_book, pack_card
 from device_app.wire.http import Problem
 from device_app.wire.news import NewsCard
 from device_app.wire.releases import RecallProtocol
+from tests.unit.device_app.sync.conftest import FakeBackend
 
 D, M = 8, 4
 PROTOCOL = RecallProtocol(
@@ -37,7 +40,7 @@ def card(news_id: str, now: datetime) -> NewsCard:
 class Pool:
     """A pool of days, served by the fake backend."""
 
-    def __init__(self, backend, now: datetime) -> None:  # type: ignore[no-untyped-def]
+    def __init__(self, backend: FakeBackend, now: datetime) -> None:
         self.backend, self.now = backend, now
         self.days: dict[str, list[str]] = {}
         backend.publish("r1", recall=PROTOCOL)
@@ -53,7 +56,7 @@ class Pool:
             for name, ids in self.days.items()
         )
         count = sum(map(len, self.days.values()))
-        values: dict[str, object] = {
+        values: dict[str, Any] = {
             "release": "r1", "version": version, "encoder": "enc-1", "subspaces": M, "sharpness": 5.0, "shards": shards,
             "book": self.backend.blob(pack_book(np.ones((M, 256, D // M), np.float32))),
             "priors": self.backend.blob(pack_priors(np.full(count, version, dtype=np.float32))),
@@ -64,19 +67,22 @@ class Pool:
 
 
 @pytest.fixture
-def pool(backend, now: datetime, client: HttpClient, database: Database) -> Pool:  # type: ignore[no-untyped-def]
+def pool(backend: FakeBackend, now: datetime, client: HttpClient, database: Database) -> Pool:
     made = Pool(backend, now)
     made.days = {"2026-11-19.0": ["A", "B"], "2026-11-20.0": ["C"]}
     ReleaseSync(client, InstalledReleases(database), lambda: now).refresh()
     return made
 
 
-def sync(client: HttpClient, database: Database, now: datetime, wanted=lambda _: True) -> PoolSync:  # type: ignore[no-untyped-def]
+def sync(
+    client: HttpClient, database: Database, now: datetime, wanted: Callable[[int], bool] = lambda _: True
+) -> PoolSync:
     return PoolSync(client, PoolStore(database), InstalledReleases(database), lambda: now, wanted)
 
 
 def of_release(pool: Pool) -> int:
     """Bytes of the release's own blobs: its one graph and its one set of weights."""
+    assert pool.backend.signed is not None
     manifest = json.loads(pool.backend.signed.manifest)
     entry = manifest["models"]["recall"]
     return int(entry["graphs"]["context"]["size_bytes"] + entry["weights"]["size_bytes"])
@@ -224,7 +230,7 @@ def test_a_pool_that_settings_do_not_want_is_not_pulled_and_leaves_the_disk(
 
 def test_which_devices_keep_a_pool_is_a_matter_of_settings_alone() -> None:
     def keeps(mode: str, news: int, limit: int = 50_000) -> bool:
-        return keeps_pool(PrivacySettings(mode=mode), PerformanceSettings(pool_limit=limit), news)  # type: ignore[arg-type]
+        return keeps_pool(PrivacySettings(mode=mode), PerformanceSettings(pool_limit=limit), news)
 
     assert [keeps("code", 50_000), keeps("code", 50_001), keeps("code", 0, limit=0)] == [True, False, False]
     assert keeps("broadcast", 10**6, limit=0)

@@ -33,7 +33,7 @@ def device(tmp_path: Path, backend: FakeBackend) -> Iterator[Device]:
     device = build_device(
         DeviceSettings(data_dir=tmp_path, privacy=PrivacySettings(mode="none")),
         transport=backend.transport(),
-        noise=SeededNoise(bytes(32)),
+        noise=SeededNoise("popularity"),
         chance=random.Random(5),
         clock=StillClock(NOW),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,8 +17,9 @@ from device_app.store.releases import InstalledReleases
 from device_app.sync.release import current_release
 from device_app.sync.releases import ReleaseSync
 from device_app.uplink.http import HttpClient
-from device_app.wire.releases import BlobRef, SignedManifest
+from device_app.wire.releases import BlobRef
 from device_app.wire.tensors import pack
+from tests.unit.device_app.sync.conftest import FakeBackend
 
 
 @pytest.fixture
@@ -31,8 +33,8 @@ def sync(client: HttpClient, store: InstalledReleases, now: datetime) -> Release
 
 
 def test_a_first_release_is_checked_pinned_installed_and_runs(
-    sync: ReleaseSync, store: InstalledReleases, backend
-) -> None:  # type: ignore[no-untyped-def]
+    sync: ReleaseSync, store: InstalledReleases, backend: FakeBackend
+) -> None:
     with pytest.raises(NoRelease):
         current_release(store)
     backend.publish("r1", scale=3.0)
@@ -52,8 +54,8 @@ def test_a_first_release_is_checked_pinned_installed_and_runs(
 
 def test_an_unchanged_release_costs_one_request_that_carries_no_mark(
     sync: ReleaseSync,
-    backend,
-    database: Database,  # type: ignore[no-untyped-def]
+    backend: FakeBackend,
+    database: Database,
 ) -> None:
     backend.publish("r1")
     sync.refresh()
@@ -68,8 +70,8 @@ def test_an_unchanged_release_costs_one_request_that_carries_no_mark(
 def test_a_new_release_brings_only_what_changed_and_every_request_is_logged(
     sync: ReleaseSync,
     store: InstalledReleases,
-    backend,
-    database: Database,  # type: ignore[no-untyped-def]
+    backend: FakeBackend,
+    database: Database,
 ) -> None:
     backend.publish("r1")
     sync.refresh()
@@ -83,7 +85,9 @@ def test_a_new_release_brings_only_what_changed_and_every_request_is_logged(
     assert ByteLog(database).entries().total == 1 + 2 + 2
 
 
-def test_another_key_than_the_pinned_one_is_refused(sync: ReleaseSync, store: InstalledReleases, backend) -> None:  # type: ignore[no-untyped-def]
+def test_another_key_than_the_pinned_one_is_refused(
+    sync: ReleaseSync, store: InstalledReleases, backend: FakeBackend
+) -> None:
     backend.publish("r1")
     sync.refresh()
     backend.key = Ed25519PrivateKey.generate()
@@ -94,8 +98,8 @@ def test_another_key_than_the_pinned_one_is_refused(sync: ReleaseSync, store: In
 
 
 def test_a_key_of_the_settings_wins_over_first_use(
-    client: HttpClient, store: InstalledReleases, backend, now: datetime
-) -> None:  # type: ignore[no-untyped-def]
+    client: HttpClient, store: InstalledReleases, backend: FakeBackend, now: datetime
+) -> None:
     backend.publish("r1")
     other = Ed25519PrivateKey.generate().public_key().public_bytes_raw()
     with pytest.raises(ReleaseRefused, match="another key"):
@@ -108,10 +112,11 @@ def test_a_key_of_the_settings_wins_over_first_use(
 def test_a_manifest_changed_on_the_way_is_refused_and_pins_nothing(
     sync: ReleaseSync,
     store: InstalledReleases,
-    backend,  # type: ignore[no-untyped-def]
+    backend: FakeBackend,
 ) -> None:
     backend.publish("r1")
-    signed: SignedManifest = backend.signed
+    signed = backend.signed
+    assert signed is not None
     backend.signed = signed.model_copy(update={"manifest": signed.manifest.replace("1.2", "0.2")})
     with pytest.raises(ReleaseRefused, match="signature does not fit"):
         sync.refresh()
@@ -122,7 +127,7 @@ def test_a_manifest_changed_on_the_way_is_refused_and_pins_nothing(
 def test_a_graph_whose_hash_does_not_match_is_refused_and_the_old_release_stays(
     sync: ReleaseSync,
     store: InstalledReleases,
-    backend,  # type: ignore[no-untyped-def]
+    backend: FakeBackend,
 ) -> None:
     backend.publish("r1")
     sync.refresh()
@@ -148,7 +153,7 @@ def test_a_graph_whose_hash_does_not_match_is_refused_and_the_old_release_stays(
 def test_a_connection_lost_half_way_leaves_the_old_release_and_goes_on_later(
     sync: ReleaseSync,
     store: InstalledReleases,
-    backend,  # type: ignore[no-untyped-def]
+    backend: FakeBackend,
 ) -> None:
     manifest = backend.publish("r1")
     weights = manifest.models["recall"].weights
@@ -179,9 +184,9 @@ def test_a_connection_lost_half_way_leaves_the_old_release_and_goes_on_later(
 def test_a_signed_release_that_cannot_serve_is_refused(
     sync: ReleaseSync,
     store: InstalledReleases,
-    backend,
-    changes: dict[str, object],
-    why: str,  # type: ignore[no-untyped-def]
+    backend: FakeBackend,
+    changes: dict[str, Any],
+    why: str,
 ) -> None:
     backend.publish("r1", **changes)
     with pytest.raises(ReleaseRefused, match=why):
@@ -191,7 +196,9 @@ def test_a_signed_release_that_cannot_serve_is_refused(
     assert sync.refresh()
 
 
-def test_a_release_too_large_for_a_device_is_refused_before_it_is_fetched(sync: ReleaseSync, backend) -> None:  # type: ignore[no-untyped-def]
+def test_a_release_too_large_for_a_device_is_refused_before_it_is_fetched(
+    sync: ReleaseSync, backend: FakeBackend
+) -> None:
     manifest = backend.publish("r1")
     huge = {
         name: model.model_copy(update={"weights": BlobRef(sha256=f"{number:064x}", size_bytes=200 * 1024 * 1024)})
@@ -203,7 +210,9 @@ def test_a_release_too_large_for_a_device_is_refused_before_it_is_fetched(sync: 
     assert backend.asked == ["/v1/releases/current"]
 
 
-def test_a_damaged_file_is_noticed_and_fetched_again(sync: ReleaseSync, store: InstalledReleases, backend) -> None:  # type: ignore[no-untyped-def]
+def test_a_damaged_file_is_noticed_and_fetched_again(
+    sync: ReleaseSync, store: InstalledReleases, backend: FakeBackend
+) -> None:
     manifest = backend.publish("r1")
     sync.refresh()
     weights = manifest.models["recall"].weights
@@ -216,7 +225,9 @@ def test_a_damaged_file_is_noticed_and_fetched_again(sync: ReleaseSync, store: I
     assert len(store.history()) == 1
 
 
-def test_a_release_survives_a_restart(sync: ReleaseSync, store: InstalledReleases, backend, database: Database) -> None:  # type: ignore[no-untyped-def]
+def test_a_release_survives_a_restart(
+    sync: ReleaseSync, store: InstalledReleases, backend: FakeBackend, database: Database
+) -> None:
     backend.publish("r1")
     sync.refresh()
     again = Database(database.path)
@@ -224,7 +235,7 @@ def test_a_release_survives_a_restart(sync: ReleaseSync, store: InstalledRelease
     again.close()
 
 
-def test_a_default_ranker_that_needs_an_unknown_feature_is_refused(sync: ReleaseSync, backend) -> None:  # type: ignore[no-untyped-def]
+def test_a_default_ranker_that_needs_an_unknown_feature_is_refused(sync: ReleaseSync, backend: FakeBackend) -> None:
     manifest = backend.publish("r1")
     weather = manifest.models["ranker.cosine"].model_copy(update={"features": ("recency", "weather")})
     backend.publish("r1", models=manifest.models | {"ranker.cosine": weather})

@@ -15,7 +15,7 @@ from device_app.wire.rounds import RoundManifest
 NOW = datetime(2026, 11, 20, 8, tzinfo=UTC)
 READY = Readiness(switched_on=True, paused=False, release="r1", clicks=5, epsilon_left=1.0)
 COORDINATES = 244_993
-SHAPES = {"g.weights": (COORDINATES,)}
+SHAPES: dict[str, tuple[int, ...]] = {"g.weights": (COORDINATES,)}
 TERMS = Terms(
     privacy=PrivacySettings(training=True, epsilon_per_day_training=5e6),
     release="r1",

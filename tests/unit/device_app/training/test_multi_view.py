@@ -203,8 +203,8 @@ def test_the_mean_of_two_clipped_views_is_what_leaves_the_mixing(home: Home) -> 
     unclipped = {
         name: value for name, value in by_hand(home, 7).items() if name.removeprefix("g.") in home.model.shared
     }
-    for name, each in clip_l2(unclipped, 0.05).tensors.items():
-        np.testing.assert_allclose(alone["reading"][name], each, rtol=1e-6, atol=1e-12)
+    for name, clipped in clip_l2(unclipped, 0.05).tensors.items():
+        np.testing.assert_allclose(alone["reading"][name], clipped, rtol=1e-6, atol=1e-12)
     for name, mean in mean_of(list(alone.values())).items():
         np.testing.assert_array_equal(update.tensors[name], mean.astype(np.float32))
 

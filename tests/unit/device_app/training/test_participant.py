@@ -32,7 +32,7 @@ from device_app.wire.rounds import CheckIn, RoundManifest, RoundOffer, RoundStat
 
 NOW = datetime(2026, 11, 20, 8, tzinfo=UTC)
 READY = Readiness(switched_on=True, paused=False, release="r1", clicks=9, epsilon_left=1e9)
-SHAPES = {"g.weights": (100,)}
+SHAPES: dict[str, tuple[int, ...]] = {"g.weights": (100,)}
 STATUS = RoundStatus(
     round="round-1",
     system="uni_fedrec",

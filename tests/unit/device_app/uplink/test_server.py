@@ -192,7 +192,7 @@ def test_an_upload_that_failed_is_sent_again_byte_for_byte(
 
     uplink, outbox = uplink_to(answering), Outbox(database)
     ledger = Ledger(LedgerRepository(database), PrivacySettings(epsilon_per_day_training=1e6), lambda: now)
-    clipped = clip_elementwise(shared({"g.beta": np.float32([0.5, -0.01])}), 0.1)
+    clipped = clip_elementwise(shared({"g.beta": np.array([0.5, -0.01], np.float32)}), 0.1)
     sealed = LaplaceProtection(LocalLaplace()).seal(clipped, round_id="round-1", ledger=ledger, noise=SystemNoise())
     outbox.put(
         subject="round-1",
@@ -218,7 +218,7 @@ def test_a_receipt_for_other_bytes_is_refused(
     uplink_to: Callable[[Answering], Uplink], database: Database, now: datetime
 ) -> None:
     ledger = Ledger(LedgerRepository(database), PrivacySettings(epsilon_per_day_training=1e6), lambda: now)
-    clipped = clip_elementwise(shared({"g.beta": np.float32([0.5])}), 0.1)
+    clipped = clip_elementwise(shared({"g.beta": np.array([0.5], np.float32)}), 0.1)
     sealed = LaplaceProtection(LocalLaplace()).seal(clipped, round_id="round-1", ledger=ledger, noise=SystemNoise())
     receipt = {"round": "round-1", "sha256": "ab" * 32, "duplicate": False}
     with pytest.raises(AnswerMalformed, match="other bytes"):

@@ -154,7 +154,7 @@ def test_with_full_personalisation_clusterings_mix_groups_by_formula_8_alone() -
                 for name in (LOW, TOP):
                     found = [bowls.update(own[reader], reader, number).tensors["g." + name] for reader in mine]
                     step = 0.1 * np.average(found, axis=0, weights=counts)
-                    for reader in np.flatnonzero(labels == group):
+                    for reader in np.flatnonzero(labels == group).tolist():
                         own[reader][name] = own[reader][name] - step
         if (number + 1) % every == 0:
             labels = grouped.clusters.labels

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import backend.federation.rounds.finalising as settlement
 from backend.db.sessions import writing_session
 from backend.db.tables_federation import FollowUpRow, RoundRow
 from backend.federation.errors import (
@@ -20,6 +19,7 @@ from backend.federation.errors import (
     UnknownRound,
     UnknownSystem,
 )
+from backend.federation.rounds import finalising
 from backend.federation.rounds.coordinator import Coordinator
 from backend.federation.strategies.strategy import RoundRequest
 from backend.federation.systems import SYSTEMS
@@ -42,8 +42,8 @@ def test_a_complete_cohort_is_applied_and_its_release_is_the_mean_step(rig: Rig)
     assert ended.received_bytes == 3 * len(pack(update(0.0)))
     assert ended.finished_at == rig.clock.now
     stepped = rig.releases.weights(rig.releases.require_current(), "recall")
-    for name, value in WEIGHTS.items():
-        np.testing.assert_allclose(stepped[name], value - 0.05 * 0.03, rtol=0, atol=1e-6)
+    for name, before in WEIGHTS.items():
+        np.testing.assert_allclose(stepped[name], before - 0.05 * 0.03, rtol=0, atol=1e-6)
     assert rig.releases.history()[0].facts["updates"] == 3
     assert list((rig.folder / "rounds").iterdir()) == [], "no single update outlives its round"
     assert coordinator.step() is None
@@ -179,14 +179,14 @@ def test_a_tick_leaves_the_event_loop_free(rig: Rig, monkeypatch: pytest.MonkeyP
     opened(coordinator, cohort=1, minimum=1)
     sent(coordinator, 0.02)
     entered, go_on = threading.Event(), threading.Event()
-    publish = settlement.publish_changes
+    publish = vars(finalising)["publish_changes"]
 
     def slow(*args: object, **kwargs: object) -> object:
         entered.set()
         assert go_on.wait(10)
-        return publish(*args, **kwargs)  # type: ignore[arg-type]
+        return publish(*args, **kwargs)
 
-    monkeypatch.setattr(settlement, "publish_changes", slow)
+    monkeypatch.setattr(finalising, "publish_changes", slow)
 
     async def main() -> None:
         ticking = asyncio.create_task(coordinator.tick())

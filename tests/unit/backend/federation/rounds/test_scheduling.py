@@ -139,7 +139,7 @@ def test_a_schedule_of_rounds_that_cannot_be_is_refused(
 def test_a_schedule_needs_a_time_or_a_number_within_limits() -> None:
     for odd in ({}, {"every_minutes": 0.0}, {"every_minutes": 1e9}, {"waiting": 0}):
         with pytest.raises(RoundImpossible):
-            Schedule(ORDER, **odd)  # type: ignore[arg-type]
+            Schedule(ORDER, **odd)
 
 
 def test_a_scheduled_round_that_cannot_be_opened_says_why_and_is_tried_again_at_its_time(

@@ -117,8 +117,8 @@ def test_a_live_round_with_a_median_is_not_moved_by_a_liar(tmp_path: Path, monke
     assert ended is not None
     assert ended.state == "applied"
     stepped = releases.weights(releases.require_current(), "recall")
-    for name, value in WEIGHTS.items():
-        np.testing.assert_allclose(stepped[name], value - 0.05 * 0.03, rtol=0, atol=1e-6)
+    for name, before in WEIGHTS.items():
+        np.testing.assert_allclose(stepped[name], before - 0.05 * 0.03, rtol=0, atol=1e-6)
 
 
 def test_more_updates_than_fit_in_memory_at_once_are_refused_before_the_round_opens(

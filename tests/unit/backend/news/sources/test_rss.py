@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -174,7 +174,7 @@ def test_other_schemes_are_refused(location: str) -> None:
 def test_a_download_stops_at_the_limit() -> None:
     sent = 0
 
-    def drip() -> object:
+    def drip() -> Iterator[bytes]:
         nonlocal sent
         for _ in range(500):
             sent += 100_000

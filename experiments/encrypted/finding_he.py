@@ -46,7 +46,10 @@ class BlindServer:
         self.groups: list[Blocks] = [shared] * groups
 
     def interpolate(self, shares: Mapping[str, float]) -> None:
-        """w_k <- lambda w_k + (1 - lambda) w_g, layer by layer; lambda rounded to SHARE_BITS. Raises RoomSpent."""
+        """w_k <- lambda w_k + (1 - lambda) w_g, layer by layer; lambda rounded to SHARE_BITS.
+
+        Raises CapacityExceeded.
+        """
         parts = {layer: rounded(share) for layer, share in shares.items()}
         self.groups = [
             {
@@ -57,14 +60,17 @@ class BlindServer:
         ]
 
     def step(self, updates: Sequence[Sent]) -> None:
-        """w <- w - rate sum n_u g / sum n_u, for everybody and for each group that has a client. Raises RoomSpent."""
+        """w <- w - rate sum n_u g / sum n_u, for everybody and for each group that has a client.
+
+        Raises CapacityExceeded.
+        """
         self.shared = self._stepped(self.shared, updates)
         for group, model in enumerate(self.groups):
             mine = [update for update in updates if update.group == group]
             self.groups[group] = self._stepped(model, mine) if mine else model
 
     def reinitialise(self, moves: NDArray[np.integer[Any]]) -> None:
-        """Formula 8; a group that nobody moved to gets w_g. Raises RoomSpent."""
+        """Formula 8; a group that nobody moved to gets w_g. Raises CapacityExceeded."""
         before = self.groups
         self.groups = []
         for counts in np.asarray(moves).T:

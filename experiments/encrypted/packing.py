@@ -52,7 +52,7 @@ class Opens(Hides, Protocol):
         ...
 
 
-class RoomSpent(ValueError):
+class CapacityExceeded(ValueError):
     """A slot could overflow by the next operation; the message says how many bits it would take."""
 
 
@@ -128,7 +128,7 @@ class Encrypted:
 
     def __post_init__(self) -> None:
         if self.bound >= 1 << (self.packing.slot_bits - 1):
-            raise RoomSpent(
+            raise CapacityExceeded(
                 f"{self.bound.bit_length() + 1} bits a slot, there are {self.packing.slot_bits}: encrypt it anew"
             )
 
@@ -166,7 +166,7 @@ def decrypt(found: Encrypted, key: Opens) -> NDArray[np.float64]:
 def weighted_sum(terms: Sequence[tuple[Fraction | int, Encrypted]], key: Adds) -> Encrypted:
     """sum_i factor_i x_i, without the private key: factors become integers over the least common denominator.
 
-    Raises ValueError without terms or for vectors of several lengths or packings, and RoomSpent.
+    Raises ValueError without terms or for vectors of several lengths or packings, and CapacityExceeded.
     """
     if not terms:
         raise ValueError("terms: at least one")

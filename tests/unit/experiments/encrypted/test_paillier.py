@@ -18,7 +18,7 @@ from backend.federation.grouping.layers import Layers
 from backend.federation.grouping.personalisation import TimeAndLayer
 from backend.federation.optimizers import Sgd
 from experiments.encrypted.finding_he import BlindServer, KeyHolder, rounded
-from experiments.encrypted.packing import Encrypted, Packing, RoomSpent, decrypt, encrypt, weighted_sum
+from experiments.encrypted.packing import CapacityExceeded, Encrypted, Packing, decrypt, encrypt, weighted_sum
 from experiments.encrypted.paillier import PrivateKey
 from experiments.simulation.strategies.finding import Finding
 from tests.doubles.bowls import LOW, TOP, Bowls
@@ -92,7 +92,7 @@ def test_a_slot_without_room_is_noticed_before_it_overflows() -> None:
     full = encrypt(np.full(3, 0.9), KEY, packing, bound=1.0)
     assert full.bound == 2**16 + 1
     np.testing.assert_allclose(decrypt(weighted_sum([(2**17 - 3, full)], PUBLIC), KEY), 0.9 * (2**17 - 3), rtol=1e-4)
-    with pytest.raises(RoomSpent, match="35 bits a slot, there are 34"):
+    with pytest.raises(CapacityExceeded, match="35 bits a slot, there are 34"):
         weighted_sum([(2**17 - 1, full)], PUBLIC)
     with pytest.raises(ValueError, match="more than its slots hold"):
         packing.unpack(packing.pack([1, 2, 3]), 2)
@@ -208,7 +208,7 @@ def test_a_server_that_multiplies_too_long_is_told_that_the_slots_are_full() -> 
     server = BlindServer(PUBLIC, clients.hide({"low": np.ones(2)}), 1, rate=0.5)
     for _ in range(3):
         server.interpolate({"low": 0.3})
-    with pytest.raises(RoomSpent, match="encrypt it anew"):
+    with pytest.raises(CapacityExceeded, match="encrypt it anew"):
         server.interpolate({"low": 0.3})
     assert isinstance(server.groups[0]["low"], Encrypted)  # what was there before is still there
     np.testing.assert_allclose(clients.read(server.groups[0])["low"], 1.0)

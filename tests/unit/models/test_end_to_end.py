@@ -14,7 +14,7 @@ from models.builders.news import cnn_title, fednewsrec_news, fednewsrec_title, n
 from models.builders.rankers import nrms
 from models.builders.user import fednewsrec_user
 from models.end_to_end import EndToEnd
-from models.user.user_model import UserModel
+from models.one_vector import UserModel
 
 VOCABULARY, NEWS, CLICKS = 15, 6, 4
 

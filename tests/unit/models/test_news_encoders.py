@@ -24,7 +24,7 @@ from models.builders.news import (
     nrms_title_encoder,
     topic_news,
 )
-from models.layers.self_attention import SelfAttention
+from models.layers.attention import SelfAttention
 from models.layers.text_cnn import TextCnn
 from models.layers.word_embedding import WordEmbedding
 from models.news.naml_lstur import NamlNews

@@ -93,7 +93,7 @@ class RoundStatus(Message):
     task: str | None = Field(default=None, description="What devices compute.")
     state: RoundState
     stages: Literal["updates", "sum"] = Field(default="updates", description="'sum': those of a secure sum.")
-    reason: str | None = Field(default=None, description="Why it failed.")
+    reason: str | None = Field(default=None, description="Why it failed, or what was left out of an applied one.")
     release: ReleaseId
     published: ReleaseId | None = Field(default=None, description="None in an applied round that published nothing.")
     follows: RoundId | None = None

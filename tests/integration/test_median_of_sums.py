@@ -107,6 +107,9 @@ def test_one_liar_that_fails_a_round_of_one_sum_costs_a_round_of_groups_its_own_
         mine = device.stores.participations.get("round-2")
         assert mine is not None
         assert mine.state == "applied"
+        assert "Of 3 groups 1 could not be used" in (mine.detail or ""), (
+            "red before: those who share the liar's group were told that their part had been applied"
+        )
 
 
 def test_what_a_round_of_groups_has_cost_is_told_by_the_noise_of_the_smallest(world: World) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import Engine, select
@@ -32,13 +32,14 @@ class AggregatedUpdates:
     """A round's updates together.
 
     words: what they are, for the release's note. finish: further changes of the round's row and its sum, within the
-    transaction that concludes the round.
+    transaction that concludes the round. left_out: what of them is in no sum, in a sentence for those who sent it.
     """
 
     total: Aggregate
     words: str
     facts: Mapping[str, Any]
     finish: Callable[[Session, RoundRow], None]
+    left_out: str | None = None
 
 
 def aggregate_updates(
@@ -118,7 +119,15 @@ def _aggregate_parts(
     total = join.join(passed, protection.radius)
     facts = {"survivors": sum(sizes), "weight": total.count, "groups": sizes, "groups_joined": len(passed)}
     words = f"the median of {len(passed)} secure sums of at least {min(sizes)} devices"
-    return _aggregated(book, manifest, protection, total, words, min(sizes), facts)
+    aggregated = _aggregated(book, manifest, protection, total, words, min(sizes), facts)
+    if not refusals:
+        return aggregated
+    # Their members have sent all there is to send, and ask for nothing any more but what everybody may see.
+    told = (
+        f"Of {len(parts)} groups {len(refusals)} could not be used once their devices had sent everything: nothing "
+        "that those devices sent is in the result. Which groups they were is not told."
+    )
+    return replace(aggregated, left_out=told)
 
 
 def _aggregated(

@@ -51,6 +51,7 @@ def finalize(
         mine.state = advance(state_of(session, mine), "applied")
         mine.published = None if published is None else release_number(published.release)
         mine.finished_at, mine.facts, mine.says = finished_at, facts, result.says
+        mine.reason = aggregated.left_out
         mine.memory = None if result.memory is None else result.memory.to_bytes()
         aggregated.finish(session, mine)
         if result.rows is not None:

@@ -248,7 +248,7 @@ class BackendSettings(BaseSettings):
         ge=10,
         le=1_000,
         description="Devices wanted for such a count. It may be opened with a third of them. Above about 70 one device "
-        "that lies may add more clicks to a story than it could give and the noise hides: as many as devices take part.",
+        "that lies may add more clicks to a story than one could give and noise hides: as many as devices take part.",
     )
     places_per_address: int = Field(
         default=3,

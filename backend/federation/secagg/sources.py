@@ -11,6 +11,8 @@ from collections.abc import Collection, Hashable, Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate
 
+from backend.federation.secagg.decoding import tolerated
+
 
 @dataclass(frozen=True)
 class Sources:
@@ -33,6 +35,20 @@ class Sources:
         """The most sources of which any so many together have at most `limit` of these members."""
         held = accumulate(len(crowd) for crowd in self.crowds(members))
         return sum(many <= limit for many in held)
+
+    def lying_at_most(self, holders: Collection[int], threshold: int) -> int:
+        """Of how many sources all holders of a secret may answer with false shares, and it is found all the same.
+
+        Those that together hold no more shares than decoding corrects; and one of any size, if `threshold` shares are
+        left without it, since a secret is also tried without each. Holders as `secagg.unmask` has them: at least one
+        false share is corrected.
+
+        Formal guarantees: while no more sources than this lie, a secret that isn't found was shared falsely by its
+        owner.
+        """
+        corrected = self.within(holders, tolerated(len(holders), threshold))
+        left = len(holders) - max(map(len, self.crowds(holders)), default=0)
+        return max(corrected, int(left >= threshold))
 
 
 EACH_ITS_OWN = Sources()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -79,7 +79,7 @@ class Joiner:
                 found = self._decoded(shares, fits) or self._without_a_crowd(holders, shares, fits)
                 if found is not None:
                     return found
-                suspects = self._suspects(shares.keys())
+                suspects = self._sources().lying_at_most(shares.keys(), self._threshold)
             if (secret := self._joined(holders[: self._threshold], shares, fits)) is not None:
                 return secret
             if len(shares) == self._threshold:
@@ -112,14 +112,6 @@ class Joiner:
                 if secret is not None:
                     return secret
         return None
-
-    def _suspects(self, holders: Collection[int]) -> int:
-        """How many sources may lie, and an honest member's secret is found all the same: those that together have no
-        more shares than decoding corrects; and one of any size, if enough are left without it."""
-        sources = self._sources()
-        crowds = sources.crowds(holders)
-        corrected = sources.within(holders, tolerated(len(holders), self._threshold))
-        return max(corrected, int(len(holders) - len(crowds[0]) >= self._threshold))
 
     def _can_decode(self, shares: Mapping[int, bytes]) -> bool:
         return bool(self._left and len(shares) <= DECODED_SHARES and tolerated(len(shares), self._threshold))

@@ -25,6 +25,7 @@ from device_app.feed.recall import Recall
 from device_app.feed.report_choice import ReportChoice
 from device_app.feed.serving import Serving
 from device_app.feed.stories import Stories
+from device_app.feed.viewing import Viewing
 from device_app.interests.names import InterestNames
 from device_app.interests.searched import SearchedInterests
 from device_app.privacy.budget import Ledger
@@ -127,6 +128,7 @@ def build_device(
         stores.releases,
         model_cache or ModelCache(ranker=settings.feed.ranker, threads=performance.threads),
     )
+    viewing = Viewing(stores.impressions, serving.page, clock)
     pinned_key = settings.pinned_key
     syncing = Syncing(
         ReleaseSync(client, stores.releases, clock, pinned_key),
@@ -190,7 +192,8 @@ def build_device(
             serving=serving,
             bodies=bodies,
             syncing=syncing,
-            stories=Stories(stores, serving, bodies, searched, performance.bodies_wait_sec, clock),
+            stories=Stories(stores, serving, bodies, searched, viewing, performance.bodies_wait_sec, clock),
+            viewing=viewing,
             searched=searched,
             names=names,
             trainer=trainer,

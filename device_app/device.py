@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,9 +15,11 @@ from device_app.errors import BackendUnreachable, DeviceError, NoRelease, Releas
 from device_app.feed.bodies import Bodies
 from device_app.feed.following import following_items
 from device_app.feed.item import Article, Feed, FeedItem
-from device_app.feed.preference_reader import CHOSEN_SECTIONS, named
+from device_app.feed.offer import Offer, offered
+from device_app.feed.preference_reader import CHOSEN_SECTIONS
 from device_app.feed.serving import Serving
 from device_app.feed.stories import Stories
+from device_app.feed.viewing import Viewing
 from device_app.interests.names import InterestNames
 from device_app.interests.profile import ClickedNews, InterestCluster, clicks_of, interest_cards
 from device_app.interests.searched import SearchedInterests
@@ -62,6 +64,7 @@ class Parts:
     bodies: Bodies
     syncing: Syncing
     stories: Stories
+    viewing: Viewing
     names: InterestNames
     searched: SearchedInterests
     trainer: Trainer
@@ -82,9 +85,10 @@ class Device:
         self._round_seen: tuple[float, RoundStatus | None] = (-ROUND_LOOK_SEC, None)
 
     def feed(self, *, refresh: bool = False) -> Feed:
-        """The feed in use, or a new one after any click, reaction or choice, or when asked to refresh.
+        """The page in use, or a new one when asked to refresh or where the one in use is hours old.
 
-        Never raises for a backend that is down or refuses: the mode and the notice say so.
+        What the reader does changes no page: `offer` says that another would differ. Never raises for a backend that is
+        down or refuses: the mode and the notice say so.
         """
         if not self._serving.feed_context.default_list.known():
             try:
@@ -95,6 +99,27 @@ class Device:
             return self._serving.feed(refresh=refresh)
         except (NoRelease, ReleaseRefused) as trouble:
             return self._serving.offline(trouble)
+
+    def page(self, feed_id: str) -> Feed | None:
+        """A feed as it was made, of the last hundred; None if it isn't kept."""
+        return self._serving.page(feed_id)
+
+    def page_path(self, feed_id: str | None) -> str:
+        """Where a feed's page is: the newest one's is the front page, and so is that of one that isn't kept."""
+        after = self._stores.feeds.beside(feed_id)[1] if feed_id else None
+        return "/" if after is None else f"/page/{feed_id}"
+
+    def offer(self, feed: Feed) -> Offer:
+        """Why another page would differ from this one. Nothing is asked of anybody for it."""
+        return offered(feed, self._stores, self._serving)
+
+    def view(self, feed_id: str, news_ids: Sequence[str]) -> int:
+        """A page's script has seen that these were looked at; returns of how many that is news."""
+        return self.parts.viewing.report(feed_id, news_ids)
+
+    def read_news(self) -> frozenset[str]:
+        """Ids of all news that was opened."""
+        return frozenset(self._stores.clicks.clicked())
 
     def open(self, news_id: str, feed_id: str | None = None, *, found: bool = False, clicked: bool = True) -> Article:
         """Commit the click, then give the story from this device alone; found: among the results of a search.
@@ -109,21 +134,19 @@ class Device:
         stands = not self._stores.feedback.retract(news_id, kind)
         if stands:
             self._stores.feedback.react(news_id, kind, self._clock())
-        self._serving.changed()
         return stands
 
     def reactions(self) -> dict[str, frozenset[str]]:
         """Kinds of reaction by news id."""
-        found: dict[str, set[str]] = {}
-        for one in self._stores.feedback.reactions():
-            found.setdefault(one.news_id, set()).add(one.kind)
-        return {news_id: frozenset(kinds) for news_id, kinds in found.items()}
+        return self._stores.feedback.kinds()
 
     def saved(self) -> list[NewsCard]:
         """Saved news, last saved first; what is no longer on the device is left out."""
-        ids = [one.news_id for one in self._stores.feedback.reactions("save")]
-        cards = {card.id: card for card in self._stores.news.cards(ids)}
-        return [cards[news_id] for news_id in ids if news_id in cards]
+        return self._stores.news.cards([one.news_id for one in self._stores.feedback.reactions("save")])
+
+    def unwanted(self) -> list[NewsCard]:
+        """News the reader wants less of, last said first; what is no longer on the device is left out."""
+        return self._stores.news.cards([one.news_id for one in self._stores.feedback.reactions("less")])
 
     def stance(self, kind: StanceKind, name: str, stance: Stance | None) -> None:
         """Follow or block a topic, section or publisher; None takes it back."""
@@ -133,10 +156,7 @@ class Device:
 
     def stances(self) -> dict[tuple[str, str], str]:
         """'follow' or 'block' by (kind, name)."""
-        found: dict[tuple[str, str], str] = {}
-        found.update(dict.fromkeys(self._stores.stances.followed(), "follow"))
-        found.update(dict.fromkeys(self._stores.stances.blocked(), "block"))
-        return found
+        return self._stores.stances.all()
 
     def search(self, text: str) -> list[NewsCard]:
         """News on this device that has every word of `text`, best first. Nothing is asked of anybody."""
@@ -162,18 +182,8 @@ class Device:
 
     def explore(self) -> tuple[ExploreSection, ...]:
         """The default list by section; empty before the first sync."""
-        kept = self._stores.default_list.current()
-        if kept is None:
-            return ()
-        default_list = self._serving.feed_context.default_list.candidates(kept.encoder, 0)
-        return explore_sections(
-            default_list,
-            named(self._stores.stances.blocked()),
-            frozenset(one.news_id for one in self._stores.feedback.reactions("less")),
-            self.stances(),
-            self._clock(),
-            self.settings.feed.half_life_hours,
-        )
+        listed = self._serving.feed_context.default_list
+        return explore_sections(self._stores, listed, self._clock(), self.settings.feed)
 
     def popular(self) -> tuple[NewsCard, ...]:
         """What is popular now, of the news on this device, most popular first. Raises NoRelease."""
@@ -211,6 +221,7 @@ class Device:
             self._stores.clicks.delete_news(news_ids)
             self._stores.searches.forget_opened(sorted(news_ids))
             self.parts.names.forget(news_ids)
+            self._serving.forget_clicks(news_ids)
             self._stores.report_memo.clear()
         self._serving.changed()
 
@@ -225,6 +236,7 @@ class Device:
             gone = self._stores.clicks.delete(click_id)
             if news_id is not None:
                 self._stores.searches.forget_opened([news_id])
+                self._serving.forget_clicks([news_id])
         self._serving.changed()
         return gone
 
@@ -287,11 +299,10 @@ class Device:
         that were kept aside.
         """
         switches = self._stores.preferences.get(PRIVACY_CHANGES)
-        with self.parts.copies.deleting():
+        with self.parts.copies.deleting(), self._serving.erasing():
             self.parts.copies.erase()
             self._stores.erase()
             self._stores.preferences.set(PRIVACY_CHANGES, switches)
-        self._serving.erased()
 
     def training(self) -> TrainingView:
         """The training page; looks at the round under way at most every five seconds."""
@@ -318,20 +329,14 @@ class Device:
         return latest(self._stores.timings)
 
     def choose_sections(self, names: tuple[str, ...]) -> None:
-        """The choice of the first visit (perhaps none); it stays here."""
+        """The choice of the first visit (perhaps none); it stays here. Another page is offered, none is made."""
         self._stores.preferences.set(CHOSEN_SECTIONS, sorted(set(names)))
         self._serving.changed()
 
     def status(self) -> StatusView:
         """The figures that are always in sight."""
-        return status_view(
-            self.settings.profile,
-            self._stores,
-            self.parts.ledger,
-            self._serving,
-            self.parts.syncing,
-            self.alerts,
-        )
+        profile, parts = self.settings.profile, self.parts
+        return status_view(profile, self._stores, parts.ledger, self._serving, parts.syncing, self.alerts)
 
     def release(self) -> Release | None:
         """The release in use, or None before the first sync."""

@@ -224,7 +224,7 @@ class PerformanceSettings(BaseModel):
     recall_max_age_sec: float = Field(
         default=300.0,
         ge=0,
-        description="A recall answer is used again while younger than this and the report is the same.",
+        description="A recall answer serves another feed while it is younger than this and the report is the same.",
     )
     pool_limit: int = Field(
         default=50_000,
@@ -249,7 +249,9 @@ class PerformanceSettings(BaseModel):
     bodies_wait_sec: float = Field(
         default=2.0, ge=0, description="Opening an article waits at most this long for the bodies under way."
     )
-    seen_days: float = Field(default=14.0, gt=0, description="News shown within so many days is not shown again.")
+    seen_days: float = Field(
+        default=14.0, gt=0, description="That a story was looked at counts against it for so many days."
+    )
     news_days: float = Field(default=21.0, gt=0, description="News never clicked leaves the device after so many days.")
 
 
@@ -281,6 +283,18 @@ class FeedSettings(BaseModel):
     follow_weight: float = Field(default=0.8, ge=0, description="Lift of followed topics, sections and publishers.")
     reaction_weight: float = Field(default=0.8, ge=0, description="Pull of likes, and push of 'less like this'.")
     chosen_section_weight: float = Field(default=1.0, ge=0, description="Lift of the sections of the first visit.")
+    seen_penalty: float = Field(
+        default=1.0,
+        ge=0,
+        description="What was looked at and not opened sinks by so much, in spreads of the scores, the first time; by "
+        "twice as much after the third. It doesn't vanish.",
+    )
+    page_hours: float = Field(
+        default=6.0,
+        gt=0,
+        le=168,
+        description="A feed stays as it is until its reader asks for another, or it is so many hours old.",
+    )
     variety: float = Field(
         default=0.3,
         ge=0,

@@ -9,18 +9,18 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 import numpy as np
+from numpy.typing import NDArray
 
 from device_app.errors import BackendRefused, BackendUnreachable
 from device_app.feed.candidates import Candidates, nothing
 from device_app.feed.default_list import DefaultList
-from device_app.feed.exclusions import allowed, unseen
+from device_app.feed.exclusions import allowed
 from device_app.feed.feature_context import ViewsOfReader, feature_context
 from device_app.feed.item import Feed, FeedItem
 from device_app.feed.kept import KeptFeeds
 from device_app.feed.model_cache import ServingModels
 from device_app.feed.popular import Popular
 from device_app.feed.preference_reader import PreferenceReader
-from device_app.feed.preferences import UserPreferences
 from device_app.feed.reasons import reasons
 from device_app.feed.recall import Found, Recall
 from device_app.feed.scores import adjusted, age_hours
@@ -54,7 +54,7 @@ class FeedContext:
 
 
 def build_feed(feed_context: FeedContext, models: ServingModels) -> Feed:
-    """Build, save and return a feed: nothing is shown that was not recorded as shown.
+    """Build, save and return a feed: nothing is shown that was not recorded as served.
 
     clicks -> interest clusters -> report (the one in use, or a fresh one) -> recall -> filters -> local ranking ->
     variety -> slots. When the backend does not answer or has too much to do, the last feed comes back, mode 'offline'.
@@ -84,9 +84,8 @@ def build_feed(feed_context: FeedContext, models: ServingModels) -> Feed:
 
     with watch.stage("rank"):
         offered = feed_context.recall.joined(found.candidates, default_list)
-        seen_since = now - timedelta(days=feed_context.performance.seen_days)
-        seen = feed_context.impressions.seen_among((card.id for card in offered.cards), seen_since)
-        candidates, seen_all = _showable(offered, user_preferences, seen, feed_context.performance.feed_size)
+        candidates = offered.only(allowed(offered, user_preferences))
+        times_seen = _times_seen(feed_context, candidates, now)
         popular = feed_context.popular.of(candidates)
         beside = feature_context(candidates, user_preferences, now, feed_context.weights, popular)
         ranker = models.ranker.with_views(lambda model: feed_context.views.given(model, models.encoder))
@@ -100,6 +99,7 @@ def build_feed(feed_context: FeedContext, models: ServingModels) -> Feed:
             feed_context.weights,
             weighed=models.ranker.features,
             popularity=popular,
+            times_seen=times_seen,
         )
 
     with watch.stage("build"):
@@ -111,6 +111,7 @@ def build_feed(feed_context: FeedContext, models: ServingModels) -> Feed:
             feed_context.weights,
             size=feed_context.performance.feed_size,
             chance=feed_context.chance,
+            seen=times_seen > 0,
         )
         items = tuple(
             FeedItem(candidates.cards[place.row], position, place.slot, reason, float(scores[place.row]))
@@ -121,6 +122,7 @@ def build_feed(feed_context: FeedContext, models: ServingModels) -> Feed:
 
     rows = np.array([place.row for place in page], dtype=np.intp)
     shown = candidates.only(rows)
+    seen_all = bool(len(rows)) and bool((times_seen[rows] > 0).all())
     feed = Feed(
         feed_id=secrets.token_urlsafe(9),
         made_at=now,
@@ -139,12 +141,8 @@ def build_feed(feed_context: FeedContext, models: ServingModels) -> Feed:
     return feed
 
 
-def _showable(
-    candidates: Candidates, user_preferences: UserPreferences, seen: set[str], size: int
-) -> tuple[Candidates, bool]:
-    """What may be shown: nothing ruled out and nothing seen; seen news comes back only where a feed can't be filled."""
-    may = allowed(candidates, user_preferences)
-    new = may & unseen(candidates, seen)
-    if new.sum() >= size or new.sum() == may.sum():
-        return candidates.only(new), False
-    return candidates.only(may), True
+def _times_seen(feed_context: FeedContext, candidates: Candidates, now: datetime) -> NDArray[np.float64]:
+    """[n]: in how many feeds each was looked at, of what was looked at lately."""
+    since = now - timedelta(days=feed_context.performance.seen_days)
+    found = feed_context.impressions.times_seen((card.id for card in candidates.cards), since)
+    return np.fromiter((found.get(card.id, 0) for card in candidates.cards), dtype=np.float64, count=len(candidates))

@@ -1,5 +1,5 @@
-"""News that a feed leaves out: what the reader has ruled out (blocked names, muted interests, 'not interested'), what
-was shown before, and what tells the same again.
+"""News that a feed leaves out: what the reader has ruled out (blocked names, muted interests, 'not interested'), and
+what tells the same again.
 """
 
 from __future__ import annotations
@@ -18,10 +18,19 @@ MUTED_COSINE = 0.6
 def allowed(candidates: Candidates, user_preferences: UserPreferences) -> NDArray[np.bool_]:
     """[n]: True where nothing the reader said rules the news out.
 
-    Names compare exactly, as the backend writes them. Already opened news is ruled out too.
+    Already opened news is ruled out too.
     """
     ruled_out = candidates.named(candidates.ids, user_preferences.opened | user_preferences.disliked_ids)
-    ruled_out |= candidates.named(candidates.topics, user_preferences.blocked.topics)
+    return not_hidden(candidates, user_preferences) & ~ruled_out
+
+
+def not_hidden(candidates: Candidates, user_preferences: UserPreferences) -> NDArray[np.bool_]:
+    """[n]: True where the reader blocked neither topic, section nor publisher, and muted no interest it belongs to.
+
+    What a list shows whose stories stay when they are opened or waved away. Names compare exactly, as the backend
+    writes them.
+    """
+    ruled_out = candidates.named(candidates.topics, user_preferences.blocked.topics)
     ruled_out |= candidates.named(candidates.sections, user_preferences.blocked.sections)
     ruled_out |= candidates.named(candidates.publishers, user_preferences.blocked.publishers)
     return ~(ruled_out | muted(candidates, user_preferences))
@@ -39,11 +48,6 @@ def muted(candidates: Candidates, user_preferences: UserPreferences) -> NDArray[
 def _nearest(candidates: Candidates, clicks: NDArray[np.float32]) -> NDArray[np.float32]:
     """[n]: greatest cosine to any click, -1 without clicks."""
     return np.asarray((candidates.unit_vectors @ unit(clicks).T).max(axis=1, initial=-1.0))
-
-
-def unseen(candidates: Candidates, seen: set[str]) -> NDArray[np.bool_]:
-    """[n]: True where the news was not shown before."""
-    return ~candidates.named(candidates.ids, seen)
 
 
 def one_of_each(candidates: Candidates, scores: NDArray[np.float64]) -> NDArray[np.bool_]:

@@ -7,7 +7,7 @@ from datetime import datetime
 import numpy as np
 
 from device_app.feed.candidates import Candidates
-from device_app.feed.exclusions import allowed
+from device_app.feed.exclusions import not_hidden
 from device_app.feed.item import FeedItem
 from device_app.feed.preferences import UserPreferences
 from device_app.feed.reasons import follow_reason
@@ -19,8 +19,8 @@ FOLLOWING_LIMIT = 60
 def following_items(
     candidates: Candidates, user_preferences: UserPreferences, now: datetime, half_life_hours: float
 ) -> tuple[FeedItem, ...]:
-    """At most 60 items, by recency and editorial weight; opened, blocked and unwanted news are left out."""
-    shown = candidates.only(followed(candidates, user_preferences) & allowed(candidates, user_preferences))
+    """At most 60 items, by recency and editorial weight; what the reader hides is left out."""
+    shown = candidates.only(followed(candidates, user_preferences) & not_hidden(candidates, user_preferences))
     scores = recency(shown, now, half_life_hours) + shown.weights
     items = []
     for position, row in enumerate(np.argsort(-scores, kind="stable")[:FOLLOWING_LIMIT]):

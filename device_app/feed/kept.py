@@ -1,8 +1,8 @@
-"""Feeds on the disk: saved with what they show before anybody sees them, and read back when the backend is down."""
+"""Feeds on the disk: saved whole before anybody sees them, and read back as they are until another is asked for."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from datetime import datetime
 
@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 
 from device_app.errors import DeviceError
 from device_app.feed.candidates import Candidates
-from device_app.feed.item import Feed, FeedItem
+from device_app.feed.item import Feed, Reason
 from device_app.store.database import Database
 from device_app.store.feeds import FeedStore, KeptFeed
 from device_app.store.impressions import ImpressionStore
@@ -21,6 +21,7 @@ from device_app.store.timings import TimingStore
 from device_app.wire.http import Stopwatch
 
 _FEED = TypeAdapter(Feed)
+DELETED = "It stood near something that you have deleted from this device."
 
 
 class KeptFeeds:
@@ -43,7 +44,7 @@ class KeptFeeds:
         self._clock = clock
 
     def save(self, feed: Feed, shown: Candidates, popularity: NDArray[np.float64], watch: Stopwatch) -> Feed:
-        """Shelve what it shows, record the impression and keep the feed, all or nothing; then return it.
+        """Shelve what it shows, record that it is served and keep the feed, all or nothing; then return it.
 
         shown are the feed's cards with their vectors, in its order, and popularity [n] what was known of them. The time
         this takes counts as 'store'.
@@ -51,7 +52,7 @@ class KeptFeeds:
         with watch.stage("store"), self._database.quick_transaction():
             self._store.put(shown.cards, shown.vectors, shown.encoder, feed.made_at)
             ids = [card.id for card in shown.cards]
-            self._impressions.record(feed.feed_id, ids, feed.made_at, popularity.tolist())
+            self._impressions.serve(feed.feed_id, ids, feed.made_at, popularity.tolist())
             self._feeds.save(KeptFeed(feed.feed_id, feed.made_at, _FEED.dump_json(feed).decode()))
         self._timings.record("feed", watch.stages_ms, feed.server_ms, feed.made_at)
         return replace(feed, device_ms=dict(watch.stages_ms))
@@ -60,10 +61,27 @@ class KeptFeeds:
         """The newest feed."""
         return _read(self._feeds.last())
 
-    def item(self, feed_id: str, news_id: str) -> FeedItem | None:
-        """An item of a kept feed."""
-        feed = _read(self._feeds.get(feed_id))
-        return next((item for item in feed.items if item.card.id == news_id), None) if feed else None
+    def feed(self, feed_id: str) -> Feed | None:
+        """A kept feed."""
+        return _read(self._feeds.get(feed_id))
+
+    def beside(self, feed_id: str) -> tuple[str | None, str | None]:
+        """Ids of the feeds made before and after a kept one."""
+        return self._feeds.beside(feed_id)
+
+    def forget_clicks(self, news_ids: Collection[str]) -> None:
+        """Take clicks that the reader deleted out of the reasons of kept feeds; the stories stay where they stand.
+
+        Call it in the reader's own deletion: what is deleted is in no feed of before, either.
+        """
+        gone = set(news_ids)
+        with self._database.transaction():
+            for kept in self._feeds.naming(gone):
+                feed = _FEED.validate_json(kept.content)
+                items = tuple(replace(item, reason=_without(item.reason, gone)) for item in feed.items)
+                if items != feed.items:
+                    content = _FEED.dump_json(replace(feed, items=items)).decode()
+                    self._feeds.rewrite(replace(kept, content=content))
 
     def offline(self, trouble: DeviceError) -> Feed:
         """The last feed as it was, marked 'offline'; an empty one if there never was any."""
@@ -76,6 +94,10 @@ class KeptFeeds:
             mode="offline",
             notice=f"{trouble} This is your last feed, of {last.made_at.astimezone():%-d %B, %H:%M}.",
         )
+
+
+def _without(reason: Reason, gone: set[str]) -> Reason:
+    return Reason("editors", DELETED) if any(card.id in gone for card in reason.clicks) else reason
 
 
 def _read(kept: KeptFeed | None) -> Feed | None:

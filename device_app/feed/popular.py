@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from device_app.feed.candidates import Candidates
 from device_app.feed.columns import NO_STORY
-from device_app.feed.exclusions import allowed
+from device_app.feed.exclusions import not_hidden
 from device_app.feed.preferences import UserPreferences
 from device_app.store.popularity import PopularityStore
 from device_app.wire.news import NewsCard
@@ -39,11 +39,11 @@ class Popular:
         return None if kept is None else kept.told.counted_at
 
     def now(self, known: Candidates, user_preferences: UserPreferences) -> tuple[NewsCard, ...]:
-        """Popular news that are on this device, most popular first; one of each story, nothing blocked or unwanted."""
+        """Popular news that are on this device, most popular first; one of each story, nothing the reader hides."""
         kept = self._store.current()
         if kept is None:
             return ()
-        may = known.only(allowed(known, user_preferences))
+        may = known.only(not_hidden(known, user_preferences))
         rows = {card.id: row for row, card in enumerate(may.cards)}
         told: set[int] = set()
         found: list[NewsCard] = []

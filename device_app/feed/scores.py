@@ -36,11 +36,14 @@ def adjusted(
     *,
     weighed: Collection[str] = (),
     popularity: NDArray[np.float64] | None = None,
+    times_seen: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:
-    """[n]: standardised fit + recency + popularity + editorial weight + names followed or chosen + reactions.
+    """[n]: standardised fit + recency + popularity + editorial weight + names followed or chosen + reactions, less what
+    was looked at before.
 
     fit is [n], the ranker's scores; weighed names the features it has weighed already, which are not counted again.
-    popularity is [n], from -1 to 1 (`feed.popular`); None: nothing is known of any.
+    popularity is [n], from -1 to 1 (`feed.popular`); None: nothing is known of any. times_seen is [n], in how many
+    feeds each was looked at and not opened: the first costs seen_penalty, three twice as much. None: none was.
     Without clicks those features alone make up the fit; its spread would make too much of them: a typical one is used.
     """
     return (
@@ -55,6 +58,7 @@ def adjusted(
         + settings.follow_weight * followed(candidates, user_preferences)
         + settings.chosen_section_weight * chosen(candidates, user_preferences)
         + settings.reaction_weight * reacted(candidates, user_preferences)
+        - (0.0 if times_seen is None else settings.seen_penalty * np.log2(1.0 + times_seen))
     )
 
 

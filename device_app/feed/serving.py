@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
 from threading import RLock
 
 from device_app.errors import DeviceError
@@ -20,7 +23,11 @@ OFFLINE_RETRY_SEC = 10.0
 
 
 class Serving:
-    """Serves one reader. Safe for several threads: one feed is built at a time, and the others wait for it."""
+    """Serves one reader a page that holds still. Safe for several threads: one feed is built at a time, and the others
+    wait for it.
+
+    The newest feed stays as it is, over restarts too, until the reader asks for another or it is `page_hours` old.
+    """
 
     def __init__(self, feed_context: FeedContext, releases: InstalledReleases, model_cache: ModelCache) -> None:
         self.feed_context = feed_context
@@ -28,10 +35,10 @@ class Serving:
         self._model_cache = model_cache
         self._lock = RLock()
         self._models: ServingModels | None = None
-        self._current: tuple[Feed, object] | None = None
         self._last: Feed | None = None
-        self._state = object()  # of what the reader did: another one after each change
-        self._good_until_sec = 0.0
+        self._offline: tuple[Feed, float] | None = None
+        self._state = object()  # of what the reader said: another one after each change
+        self._built_in: object | None = None
 
     def models(self) -> ServingModels:
         """The models of the release in use. Raises NoRelease or ReleaseRefused."""
@@ -51,49 +58,69 @@ class Serving:
             self._models = models
 
     def feed(self, *, refresh: bool) -> Feed:
-        """The feed in use if nothing happened since and it is young, or a new one. Raises NoRelease, ReleaseRefused."""
+        """The page in use, or a new one when asked for or due. Raises NoRelease, ReleaseRefused.
+
+        When a new one can't be made the last feed comes back, marked 'offline', and is served for some seconds.
+        """
         with self._lock:
-            current = self._current
+            if not refresh:
+                if self._offline is not None and time.monotonic() < self._offline[1]:
+                    return self._offline[0]
+                last = self.last()
+                if last is not None and self._holds(last):
+                    return last
             state = self._state
-            if current is not None and not refresh and time.monotonic() < self._good_until_sec:
-                feed, built_in = current
-                if built_in is state:
-                    return feed
             feed = build_feed(self.feed_context, self.models())
-            good_sec = OFFLINE_RETRY_SEC if feed.mode == "offline" else self.feed_context.performance.recall_max_age_sec
-            self._good_until_sec = time.monotonic() + good_sec
-            self._current = feed, state
-            if feed.mode != "offline":
-                self._last = feed
+            if feed.mode == "offline":
+                self._offline = feed, time.monotonic() + OFFLINE_RETRY_SEC
+                return feed
+            self._last, self._offline, self._built_in = feed, None, state
             return feed
 
-    def changed(self) -> None:
-        """The reader did something that the next feed should know. Waits for no feed that is being built."""
-        self._state = object()
-        self._current = None
+    def _holds(self, feed: Feed) -> bool:
+        """Whether a feed is still the page in use. An empty one is no page, nor is one from far ahead of the clock."""
+        age = abs(self.feed_context.clock() - feed.made_at)
+        return bool(feed.items) and age < timedelta(hours=self.feed_context.weights.page_hours)
 
-    def erased(self) -> None:
-        """Nothing of the reader may be left in memory."""
+    def changed(self) -> None:
+        """The reader said something that another page would follow: it is offered. Waits for no feed being built."""
+        self._state = object()
+
+    @contextmanager
+    def erasing(self) -> Iterator[None]:
+        """What is kept of the reader is erased in the block: no feed is built meanwhile, and none stays in memory."""
         with self._lock:
+            yield
             self.changed()
-            self._last = None
+            self._last = self._offline = None
             self.feed_context.recall.forget()
             self.feed_context.user_preferences.forget()
 
+    def forget_clicks(self, news_ids: Collection[str]) -> None:
+        """The reader deleted clicks: no reason of a kept feed may name them."""
+        with self._lock:
+            self.feed_context.kept.forget_clicks(news_ids)
+            self._last = self._offline = None
+
+    def page(self, feed_id: str) -> Feed | None:
+        """A feed by its id, as long as it is kept."""
+        last = self._last
+        return last if last is not None and last.feed_id == feed_id else self.feed_context.kept.feed(feed_id)
+
     def item(self, feed_id: str | None, news_id: str) -> FeedItem | None:
         """The item of a feed, for its reason."""
-        if not feed_id:
-            return None
-        last = self._last
-        if last is not None and last.feed_id == feed_id:
-            return next((item for item in last.items if item.card.id == news_id), None)
-        return self.feed_context.kept.item(feed_id, news_id)
+        feed = self.page(feed_id) if feed_id else None
+        return next((item for item in feed.items if item.card.id == news_id), None) if feed else None
 
     def last(self) -> Feed | None:
         """The newest feed, also one of an earlier run."""
         if self._last is None:
             self._last = self.feed_context.kept.last()
         return self._last
+
+    def told_since(self) -> bool:
+        """Whether the reader said something since the newest feed was made, in this run."""
+        return self._built_in is not None and self._built_in is not self._state
 
     def offline(self, trouble: DeviceError) -> Feed:
         """The last feed, marked as such."""

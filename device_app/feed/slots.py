@@ -62,11 +62,13 @@ def placed(
     *,
     size: int,
     chance: random.Random,
+    seen: NDArray[np.bool_] | None = None,
 ) -> list[Placed]:
     """At most `size` rows, none twice and no story or headline twice outside its group; the page's order.
 
     candidates hold only what may be shown; scores is [n]. The personal places are what fresh, explore and developing
     leave over, and are filled first, so that those never take the reader's best; places those can't fill are personal.
+    seen is [n], what was looked at before: its score has sunk for that, and fresh and explore have others to draw from.
     """
     free = np.ones(len(candidates), dtype=bool)
     groups = developing_groups(candidates, free, scores, stories=settings.developing_stories)
@@ -88,6 +90,8 @@ def placed(
     best = [int(rows[row]) for row in personal]
     picked, spare = best[: max(1, size - reserved)], best[max(1, size - reserved) :]
     free[picked] = False
+    if seen is not None:
+        free &= ~seen
     fresh = fresh_rows(candidates, free, now, settings, chance)
     free[fresh] = False
     explore = explore_rows(candidates, free, user_preferences, now, settings, chance)

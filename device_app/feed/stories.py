@@ -14,6 +14,7 @@ from device_app.feed.item import Article, paragraphs_of
 from device_app.feed.preference_reader import named
 from device_app.feed.preferences import UserPreferences
 from device_app.feed.serving import Serving
+from device_app.feed.viewing import Viewing
 from device_app.interests.searched import SearchedInterests
 from device_app.stores import DeviceStores
 from device_app.wire.news import NewsCard
@@ -33,6 +34,7 @@ class Stories:
         serving: Serving,
         bodies: Bodies,
         searched: SearchedInterests,
+        viewing: Viewing,
         wait_sec: float,
         clock: Callable[[], datetime],
     ) -> None:
@@ -40,6 +42,7 @@ class Stories:
         self._serving = serving
         self._bodies = bodies
         self._searched = searched
+        self._viewing = viewing
         self._wait_sec = wait_sec
         self._clock = clock
 
@@ -54,9 +57,10 @@ class Stories:
         card = self._stores.news.card(news_id)
         if clicked:
             self._stores.clicks.add(news_id, feed_id, self._clock())
+            if feed_id:
+                self._viewing.opened(feed_id, news_id)
             if found:
                 self._remember_found(news_id)
-            self._serving.changed()
         item = self._serving.item(feed_id, news_id)
         body = self._stores.news.body(news_id)
         if body is None and clicked:

@@ -158,8 +158,10 @@ def warm_up(member: Member) -> None:
 
 
 def read(member: Member) -> int:
-    """One visit of a settled reader: a fresh feed, and a click on what tempts; returns the number of clicks."""
+    """One visit of a settled reader: a fresh feed, all of it looked at, and a click on what tempts; returns the number
+    of clicks."""
     feed = member.device.feed(refresh=True)
+    member.device.view(feed.feed_id, [item.card.id for item in feed.items])
     opened = member.interests.opened(feed, member.rng) if member.interests else []
     for item in opened:
         member.device.open(item.card.id, feed.feed_id)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
 
-from device_app.feed.candidates import Candidates
-from device_app.feed.preferences import Named
+from device_app.feed.default_list import DefaultList
+from device_app.feed.preference_reader import named
 from device_app.feed.scores import recency
+from device_app.settings import FeedSettings
+from device_app.stores import DeviceStores
 from device_app.wire.news import NewsCard
 
 
@@ -24,23 +25,22 @@ class ExploreSection:
 
 
 def explore_sections(
-    default_list: Candidates,
-    blocked: Named,
-    unwanted: frozenset[str],
-    stances: Mapping[tuple[str, str], str],
-    now: datetime,
-    half_life_hours: float,
+    stores: DeviceStores, default_list: DefaultList, now: datetime, weights: FeedSettings
 ) -> tuple[ExploreSection, ...]:
-    """The default list by section, the fullest first; inside one by editorial weight plus recency.
+    """The default list by section, the fullest first; inside one by editorial weight plus recency. Empty before the
+    first sync.
 
-    Blocked topics and publishers and unwanted news are left out; a blocked section stays, marked, to be let in again.
+    Blocked topics and publishers are left out; a blocked section stays, marked, to be let in again.
     """
-    hidden = default_list.named(default_list.topics, blocked.topics) | default_list.named(
-        default_list.publishers, blocked.publishers
-    )
-    shown = default_list.only(~(hidden | default_list.named(default_list.ids, unwanted)))
+    kept = stores.default_list.current()
+    if kept is None:
+        return ()
+    listed = default_list.candidates(kept.encoder, 0)
+    blocked, stances = named(stores.stances.blocked()), stores.stances.all()
+    hidden = listed.named(listed.topics, blocked.topics) | listed.named(listed.publishers, blocked.publishers)
+    shown = listed.only(~hidden)
     sections: dict[str, list[NewsCard]] = {}
-    for row in np.argsort(-(shown.weights + recency(shown, now, half_life_hours)), kind="stable"):
+    for row in np.argsort(-(shown.weights + recency(shown, now, weights.half_life_hours)), kind="stable"):
         sections.setdefault(shown.cards[row].section, []).append(shown.cards[row])
     return tuple(
         ExploreSection(section, tuple(cards), stances.get(("section", section)))

@@ -55,6 +55,10 @@ class Clicks:
         """How many clicks are kept."""
         return self._database.number("SELECT count(*) FROM click")
 
+    def count_since(self, moment: datetime) -> int:
+        """How many pieces of news were opened after a moment."""
+        return self._database.number("SELECT count(DISTINCT news_id) FROM click WHERE at > ?", (to_us(moment),))
+
     def latest_id(self) -> int:
         """The highest id ever given, also to a click deleted since: how far a report is behind is told by it."""
         return self._database.number("SELECT seq FROM sqlite_sequence WHERE name = 'click'")

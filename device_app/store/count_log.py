@@ -42,14 +42,15 @@ class CountLog:
     def window(self, now: datetime, longest: timedelta) -> CountWindow:
         """What may be contributed now: everything in feeds since the last window, but nothing older than `longest`.
 
-        Clicks outside feeds (from a search, say) are left out: nobody counts such displays, so they'd make a rate of
-        clicks look higher than it is.
+        A story is displayed when it is first looked at in a feed: what never came into sight is no display, else the
+        end of every page would look unloved. Clicks outside feeds (from a search, say) are left out: nobody counts such
+        displays, so they'd make a rate of clicks look higher than it is.
         """
         with self._database.alone():
             spent = self._database.number("SELECT max(until) FROM count_taken")
             since_us, until_us = max(spent, to_us(now - longest)), to_us(now)
             displayed = self._database.rows(
-                "SELECT DISTINCT news_id FROM impression WHERE at > ? AND at <= ?", (since_us, until_us)
+                "SELECT DISTINCT news_id FROM impression WHERE viewed_at > ? AND viewed_at <= ?", (since_us, until_us)
             )
             clicked = self._database.rows(
                 """SELECT DISTINCT click.news_id FROM click JOIN impression USING (feed_id, news_id)

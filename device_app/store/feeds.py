@@ -1,7 +1,9 @@
-"""Feeds as they were built, so that the last one serves without the backend and a reason can be looked up later."""
+"""Feeds as they were built: the one in use survives a restart, and those before it can be had back."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -35,19 +37,44 @@ class FeedStore:
             )
             self._database.write(
                 """DELETE FROM feed WHERE feed_id NOT IN
-                   (SELECT feed_id FROM feed ORDER BY made_at DESC, feed_id DESC LIMIT ?)""",
+                   (SELECT feed_id FROM feed ORDER BY made_at DESC, rowid DESC LIMIT ?)""",
                 (FEEDS_KEPT,),
             )
 
     def last(self) -> KeptFeed | None:
         """The newest feed."""
         return _feed(
-            self._database.row("SELECT feed_id, made_at, content FROM feed ORDER BY made_at DESC, feed_id DESC LIMIT 1")
+            self._database.row("SELECT feed_id, made_at, content FROM feed ORDER BY made_at DESC, rowid DESC LIMIT 1")
         )
 
     def get(self, feed_id: str) -> KeptFeed | None:
         """One feed, if it's still kept."""
         return _feed(self._database.row("SELECT feed_id, made_at, content FROM feed WHERE feed_id = ?", (feed_id,)))
+
+    def beside(self, feed_id: str) -> tuple[str | None, str | None]:
+        """Ids of the feeds made before and after one, None at either end and for one that isn't kept."""
+        found = self._database.row(
+            """SELECT before, after FROM (
+                 SELECT feed_id, lag(feed_id) OVER made AS before, lead(feed_id) OVER made AS after
+                 FROM feed WINDOW made AS (ORDER BY made_at, rowid))
+               WHERE feed_id = ?""",
+            (feed_id,),
+        )
+        return (found[0], found[1]) if found else (None, None)
+
+    def naming(self, news_ids: Iterable[str]) -> list[KeptFeed]:
+        """Feeds in whose JSON one of these ids stands, wherever."""
+        found = self._database.rows(
+            """SELECT feed_id, made_at, content FROM feed
+               WHERE EXISTS (SELECT 1 FROM json_each(?) WHERE instr(content, json_quote(value)))""",
+            (json.dumps(sorted(news_ids)),),
+        )
+        return [kept for row in found if (kept := _feed(row)) is not None]
+
+    def rewrite(self, feed: KeptFeed) -> None:
+        """Replace a kept feed's JSON in its place; one that isn't kept stays away."""
+        with self._database.quick_transaction():
+            self._database.write("UPDATE feed SET content = ? WHERE feed_id = ?", (feed.content, feed.feed_id))
 
 
 def _feed(row: tuple[str, int, str] | tuple[object, ...] | None) -> KeptFeed | None:

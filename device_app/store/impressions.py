@@ -1,4 +1,8 @@
-"""What was shown: for not showing it again, and as the other half of training samples."""
+"""What feeds laid out and what of it was looked at: the latter sinks, and is the other half of training samples.
+
+The terms are those of the trade: an impression is served when its feed is made, and viewable once half of its card was
+in sight for a second (Media Rating Council, Viewable Ad Impression Measurement Guidelines, 2014).
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,7 @@ from device_app.store.rows import RowCache, from_us, to_us
 
 @dataclass(frozen=True)
 class Shown:
-    """One feed with at least one click: all news it showed, in order, and those of them that were clicked."""
+    """One feed with at least one click: all news of it that was looked at, in order, and those that were clicked."""
 
     feed_id: str
     at: datetime
@@ -22,21 +26,18 @@ class Shown:
 
 
 class ImpressionStore:
-    """News shown in each feed."""
+    """News served in each feed, and when each was viewed there."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._last_shown = RowCache(database, self._read)
+        self._views = RowCache(database, self._read)
 
-    def record(
+    def serve(
         self, feed_id: str, news_ids: Sequence[str], at: datetime, popularity: Sequence[float] | None = None
     ) -> None:
-        """Keep what a feed shows, and how popular each was then; news recorded before for this feed stays as it was."""
+        """Keep what a feed lays out, and how popular each was then; news served before in it stays as it was."""
         figures = [None] * len(news_ids) if popularity is None else list(popularity)
         with self._database.quick_transaction():
-            last_shown = self._last_shown.get()
-            if self._database.row("SELECT 1 FROM impression WHERE feed_id = ? LIMIT 1", (feed_id,)):
-                self._last_shown.forget()
             self._database.write_many(
                 """INSERT INTO impression (feed_id, news_id, position, at, popularity) VALUES (?, ?, ?, ?, ?)
                    ON CONFLICT DO NOTHING""",
@@ -45,29 +46,60 @@ class ImpressionStore:
                     for position, (news_id, figure) in enumerate(zip(news_ids, figures, strict=True))
                 ],
             )
-            for news_id in news_ids:
-                last_shown[news_id] = max(last_shown.get(news_id, 0), to_us(at))
+
+    def view(self, feed_id: str, news_ids: Iterable[str], at: datetime) -> int:
+        """Note that news of a feed was looked at; returns of how many that is new.
+
+        The first time counts, and stays. News that the feed did not serve is passed over: nothing is noted of it.
+        """
+        with self._database.quick_transaction():
+            found = self._database.write(
+                """UPDATE impression SET viewed_at = ?
+                   WHERE feed_id = ? AND viewed_at IS NULL AND news_id IN (SELECT value FROM json_each(?))""",
+                (to_us(at), feed_id, json.dumps(list(news_ids))),
+            ).rowcount
+            if found:
+                self._views.forget()
+            return found
+
+    def record(
+        self, feed_id: str, news_ids: Sequence[str], at: datetime, popularity: Sequence[float] | None = None
+    ) -> None:
+        """Keep a feed of which all was looked at when it was served, as one that was replayed from elsewhere."""
+        with self._database.quick_transaction():
+            self.serve(feed_id, news_ids, at, popularity)
+            self.view(feed_id, news_ids, at)
 
     def seen(self, since: datetime) -> set[str]:
-        """Ids of news shown at or after `since`."""
+        """Ids of news looked at at or after `since`."""
         since_us = to_us(since)
         with self._database.alone():
-            return {news_id for news_id, at_us in self._last_shown.get().items() if at_us >= since_us}
+            return {news_id for news_id, (_, at_us) in self._views.get().items() if at_us >= since_us}
 
-    def seen_among(self, news_ids: Iterable[str], since: datetime) -> set[str]:
-        """Those of `news_ids` that were shown at or after `since`."""
-        since_us = to_us(since)
+    def times_seen(self, news_ids: Iterable[str], since: datetime) -> dict[str, int]:
+        """In how many feeds each of `news_ids` was looked at, of those last looked at at or after `since`."""
+        since_us, never = to_us(since), (0, -1)
         with self._database.alone():
-            last_shown = self._last_shown.get()
-            return {news_id for news_id in news_ids if last_shown.get(news_id, -1) >= since_us}
+            views = self._views.get()
+            found = ((news_id, views.get(news_id, never)) for news_id in news_ids)
+            return {news_id: feeds for news_id, (feeds, at_us) in found if at_us >= since_us}
+
+    def active_since(self, moment: datetime) -> bool:
+        """Whether a feed was served, or anything of one looked at, at or after that moment."""
+        newest = self._database.row("SELECT max(at), max(viewed_at) FROM impression") or ()
+        return any(at is not None and at >= to_us(moment) for at in newest)
 
     def for_training(self, limit: int) -> list[Shown]:
-        """The newest feeds that were clicked in, newest first, at most `limit`."""
+        """The newest feeds that were clicked in, newest first, at most `limit`; of each, what was looked at.
+
+        What never came into sight is left out: that it was not clicked says nothing of the reader.
+        """
         found = self._database.rows(
             """SELECT impression.feed_id, max(impression.at) AS last_at,
                       json_group_array(json_array(impression.position, impression.news_id, click.id IS NOT NULL))
                FROM impression LEFT JOIN click USING (feed_id, news_id)
                WHERE impression.feed_id IN (SELECT feed_id FROM click)
+                     AND (impression.viewed_at IS NOT NULL OR click.id IS NOT NULL)
                GROUP BY impression.feed_id HAVING count(click.id) > 0
                ORDER BY last_at DESC, impression.feed_id LIMIT ?""",
             (limit,),
@@ -75,7 +107,7 @@ class ImpressionStore:
         return [_shown(*row) for row in found]
 
     def popularity_at(self, news_ids: Iterable[str], at: datetime) -> dict[str, float]:
-        """How popular these news were when last shown, at or before a time; those never shown by then are left out."""
+        """How popular these news were when last served, at or before a time; those not served by then are left out."""
         found = self._database.rows(
             """SELECT news_id, popularity, max(at) FROM impression
                WHERE at <= ? AND popularity IS NOT NULL AND news_id IN (SELECT value FROM json_each(?))
@@ -85,14 +117,18 @@ class ImpressionStore:
         return {news_id: figure for news_id, figure, _ in found}
 
     def prune(self, before: datetime) -> int:
-        """Forget what was shown before a time; returns how many rows."""
+        """Forget what was served before a time; returns how many rows."""
         with self._database.quick_transaction():
-            self._last_shown.forget()
+            self._views.forget()
             return self._database.write("DELETE FROM impression WHERE at < ?", (to_us(before),)).rowcount
 
-    def _read(self) -> dict[str, int]:
-        """When each piece of news was shown last."""
-        return dict(self._database.rows("SELECT news_id, max(at) FROM impression GROUP BY news_id"))
+    def _read(self) -> dict[str, tuple[int, int]]:
+        """In how many feeds each piece of news was looked at, and when last."""
+        found = self._database.rows(
+            """SELECT news_id, count(*), max(viewed_at) FROM impression
+               WHERE viewed_at IS NOT NULL GROUP BY news_id"""
+        )
+        return {news_id: (feeds, at_us) for news_id, feeds, at_us in found}
 
 
 def _shown(feed_id: str, at_us: int, items: str) -> Shown:

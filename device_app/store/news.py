@@ -133,6 +133,13 @@ class NewsStore:
         here = {row[0] for row in found}
         return [news_id for news_id in ids if news_id not in here]
 
+    def arrived_since(self, moment: datetime, ids: Sequence[str]) -> set[str]:
+        """Those of `ids` whose card first came here after a moment."""
+        found = self._database.rows(
+            f"SELECT id FROM news WHERE shelved_at > ? AND id IN ({_WIDE})", (to_us(moment), json.dumps(list(ids)))
+        )
+        return {row[0] for row in found}
+
     def without_vector(self, encoder: str) -> list[str]:
         """Ids in the store that have no vector by `encoder`."""
         found = self._database.rows(

@@ -57,6 +57,13 @@ class Feedback:
         )
         return [Reaction(news_id, kept, from_us(at)) for news_id, kept, at in found]
 
+    def kinds(self) -> dict[str, frozenset[str]]:
+        """Kinds of reaction by news id."""
+        found: dict[str, set[str]] = {}
+        for one in self.reactions():
+            found.setdefault(one.news_id, set()).add(one.kind)
+        return {news_id: frozenset(kinds) for news_id, kinds in found.items()}
+
 
 class Stances:
     """Topics, sections and publishers the reader follows or blocks. On a device they're in the second view's store."""
@@ -103,6 +110,11 @@ class Stances:
     def blocked(self) -> Names:
         """(kind, name) of all that is blocked."""
         return self._with("block")
+
+    def all(self) -> dict[tuple[str, str], str]:
+        """'follow' or 'block' by (kind, name)."""
+        found = self._database.rows("SELECT kind, name, stance FROM stance ORDER BY kind, name")
+        return {(kind, name): stance for kind, name, stance in found}
 
     def _with(self, stance: Stance) -> Names:
         found = self._database.rows("SELECT kind, name FROM stance WHERE stance = ?", (stance,))

@@ -135,8 +135,9 @@ class ReaderSamples:
         """Samples drawn afresh.
 
         The history is what was clicked before the feed was shown: neither the click itself nor later ones. K negatives
-        come from the same feed, shown and not clicked, with replacement; a feed that was clicked empty draws them from
-        `others`. Padding is never a negative. If there are more clicks than `limit`, a random choice of them is used.
+        come from the same feed, looked at and not clicked, with replacement; a feed of which nothing else was looked at
+        draws them from `others`. Padding is never a negative. If there are more clicks than `limit`, a random choice of
+        them is used.
         Features are those of the moment the feed was shown, from that same history. Which features are asked for
         changes nothing else. Raises ValueError if there is nothing to draw from, or for features without situations.
         """

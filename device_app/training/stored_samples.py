@@ -52,9 +52,9 @@ class StoredSamples:
         return self._clicks.count()
 
     def quiet_since(self, moment: datetime) -> bool:
-        """Whether the reader was shown nothing and opened nothing at or after that moment."""
+        """Whether the reader was served nothing, looked at nothing and opened nothing at or after that moment."""
         newest = self._clicks.recent(1)
-        return not self._impressions.seen(moment) and not (newest and newest[0].at >= moment)
+        return not self._impressions.active_since(moment) and not (newest and newest[0].at >= moment)
 
     def uncounted(self, now: datetime, longest: timedelta) -> CountWindow:
         """Displays and clicks that may be contributed to a private count now. Raises NotEligible."""

@@ -43,7 +43,7 @@ def returned_lists(requests: Sequence[Received]) -> list[tuple[str, ...]]:
 
 def test_clicks_on_a_topic_raise_its_share_and_no_request_names_them(world: World) -> None:
     device = world.device("clicker", performance=ALWAYS_ASKS)
-    cold = device.feed()
+    cold = device.feed(refresh=True)
     assert cold.mode == "cold"
     assert len(cold.items) == 30
     fetch_texts(device)
@@ -56,7 +56,7 @@ def test_clicks_on_a_topic_raise_its_share_and_no_request_names_them(world: Worl
         assert article.paragraphs == (f"First paragraph of {news_id}.", f"Second paragraph of {news_id}.")
     assert len(world.requests()) == before, "opening stories asks the server for nothing"
 
-    warm = device.feed()
+    warm = device.feed(refresh=True)
     assert warm.mode == "personal"
     assert warm.recalled == 400
     assert share(warm, TOPIC) >= share(cold, TOPIC) + 0.15
@@ -95,10 +95,10 @@ def test_clicks_on_a_topic_raise_its_share_and_no_request_names_them(world: Worl
 def test_the_byte_log_is_what_the_server_received(world: World) -> None:
     before = len(world.requests())
     device = world.device("auditor")
-    device.feed()
+    device.feed(refresh=True)
     for card in default_list_of(device, TOPIC)[:5]:
         device.open(card.id)
-    device.feed()
+    device.feed(refresh=True)
     fetch_texts(device)
     received = world.requests()[before:]
     brief = list(device.parts.stores.byte_log.entries().rows)[::-1]
@@ -117,7 +117,7 @@ def test_the_byte_log_is_what_the_server_received(world: World) -> None:
 
 def test_a_report_is_drawn_once_and_sent_again_bit_for_bit_over_refreshes_and_restarts(world: World) -> None:
     device = world.device("refresher", performance=ALWAYS_ASKS)
-    device.feed()
+    device.feed(refresh=True)
     for card in default_list_of(device, TOPIC)[:5]:
         device.open(card.id)
     before = len(world.requests())

@@ -20,11 +20,11 @@ CLICKED = 5
 
 def read_rowing(device: Device) -> Feed:
     """The feed after five clicks on news of rowing, a topic of the section sport."""
-    cold = device.feed()
+    cold = device.feed(refresh=True)
     cards = {card.id: card for listed in device.explore() for card in listed.cards if card.topic == "rowing"}
     for news_id in list(cards)[:CLICKED]:
         device.open(news_id, cold.feed_id)
-    return device.feed()
+    return device.feed(refresh=True)
 
 
 def test_a_device_ranks_by_the_releases_features_unless_its_reader_chooses_otherwise(

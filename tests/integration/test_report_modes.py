@@ -18,7 +18,7 @@ SILENT = [mode.name for mode in MODES.values() if mode.report is None]
 def test_a_reader_of_one_topic_is_recalled_for_by_every_kind_of_report(world: World, mode: Mode) -> None:
     privacy = PrivacySettings(mode=mode, epsilon_per_day_reports=100.0, epsilon_lifetime_reports=None)
     device = world.device(f"reader-{mode.replace('_', '-')}", performance=ALWAYS_ASKS, privacy=privacy)
-    cold = device.feed()
+    cold = device.feed(refresh=True)
     for card in [card for listed in device.explore() for card in listed.cards if card.topic == "physics"][:6]:
         device.open(card.id, cold.feed_id)
     device.sync()
@@ -39,7 +39,7 @@ def test_the_pool_pulled_for_broadcast_is_asked_for_by_the_same_requests_whoever
     for topic in ("rowing", "vaccines"):
         privacy = PrivacySettings(mode="broadcast")
         device = world.device(f"broadcast-{topic}", performance=ALWAYS_ASKS, privacy=privacy)
-        cold = device.feed()
+        cold = device.feed(refresh=True)
         for card in [card for listed in device.explore() for card in listed.cards if card.topic == topic][:4]:
             device.open(card.id, cold.feed_id)
         before = len(world.requests())

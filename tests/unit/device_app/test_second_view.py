@@ -80,7 +80,7 @@ def make(tmp_path: Path, backend: Overheard, clock: StillClock) -> Iterator[Make
             clock=clock,
         )
         made.append(device)
-        device.feed()
+        device.feed(refresh=True)
         return device
 
     yield build
@@ -134,7 +134,7 @@ def test_saved_searches_weigh_in_the_report_as_much_as_reading_and_the_page_says
     found = device.search(WORDS)
     device.save_search(WORDS)
     click_on(device, backend, TOPIC, 5, clock)
-    assert device.feed().mode == "personal"
+    assert device.feed(refresh=True).mode == "personal"
     read = [
         click.vector for click in device.parts.serving.feed_context.user_preferences.reading(backend.encoder).active
     ]
@@ -172,11 +172,11 @@ def test_a_reader_can_keep_searches_out_of_reports_at_once(make: Make, backend: 
     device = make()
     device.save_search(WORDS)
     click_on(device, backend, TOPIC, 5, clock)
-    device.feed()
+    device.feed(refresh=True)
     assert device.searches().use == "report"
     device.set_privacy(searches_in_reports=False)
     device.parts.serving.feed_context.recall.forget()
-    device.feed()
+    device.feed(refresh=True)
     read = [
         click.vector for click in device.parts.serving.feed_context.user_preferences.reading(backend.encoder).active
     ]
@@ -322,7 +322,7 @@ def test_the_report_of_a_code_is_still_one_number(make: Make, backend: Overheard
     device = make()
     device.save_search(WORDS)
     click_on(device, backend, TOPIC, 5, clock)
-    device.feed()
+    device.feed(refresh=True)
     (body,) = [body for _, path, body in backend.requests if path == "/v1/recall"]
     request = RecallRequest.model_validate_json(body)
     assert isinstance(request.report, CodeReport)

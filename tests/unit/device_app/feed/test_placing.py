@@ -12,7 +12,7 @@ import pytest
 
 from device_app.feed.candidates import Candidates, together, unit
 from device_app.feed.diversity import diversified
-from device_app.feed.exclusions import allowed, one_of_each, unseen
+from device_app.feed.exclusions import allowed, one_of_each
 from device_app.feed.exploration import explore_rows, fresh_rows
 from device_app.feed.feature_context import feature_context
 from device_app.feed.preferences import MutedInterest, Named, UserPreferences
@@ -77,8 +77,27 @@ def test_a_muted_interest_takes_its_own_topic_out_and_leaves_the_others() -> Non
     assert gone["section2 topic1"] >= 0.7 * len(POOL.of_topic("section2 topic1"))
 
 
-def test_seen_news_is_left_out() -> None:
-    assert np.flatnonzero(~unseen(CANDIDATES, {"n00001", "n00599", "elsewhere"})).tolist() == [1, 599]
+def test_what_was_looked_at_sinks_by_the_penalty_and_by_twice_that_after_three_looks() -> None:
+    reader = _reader_of("section5 topic0")
+    fit = np.zeros(len(CANDIDATES), dtype=np.float32)
+    times = np.zeros(len(CANDIDATES))
+    times[[3, 4]] = 1, 3
+    weights = FeedSettings(seen_penalty=0.7)
+    plain = adjusted(fit, CANDIDATES, reader, NOW, weights)
+    sunk = plain - adjusted(fit, CANDIDATES, reader, NOW, weights, times_seen=times)
+    np.testing.assert_allclose(sunk[[2, 3, 4]], [0.0, 0.7, 1.4])
+
+
+def test_fresh_and_explore_are_drawn_from_what_was_not_looked_at() -> None:
+    reader = _reader_of("section5 topic0")
+    scores = np.linspace(1, 0, len(CANDIDATES))
+    seen = np.zeros(len(CANDIDATES), dtype=bool)
+    for _ in range(5):
+        page = placed(CANDIDATES, scores, reader, NOW, SETTINGS, size=30, chance=random.Random(1), seen=seen)
+        drawn = [place.row for place in page if place.slot in ("fresh", "explore")]
+        assert drawn
+        assert not seen[drawn].any()
+        seen[drawn] = True
 
 
 def test_one_of_each_keeps_the_best_of_a_story_and_of_a_headline() -> None:

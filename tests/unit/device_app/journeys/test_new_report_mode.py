@@ -61,9 +61,9 @@ def test_a_toy_mode_is_set_explained_drawn_charged_sent_and_shown_by_its_entry_a
         PrivacySettings(mode="farthest")
     monkeypatch.setitem(MODES, "farthest", FARTHEST)
     device = make(mode="farthest")
-    device.feed()
+    device.feed(refresh=True)
     click_on(device, backend, TOPIC, 5, clock)
-    assert device.feed().mode == "personal"
+    assert device.feed(refresh=True).mode == "personal"
 
     (sent,) = [RecallRequest.model_validate_json(body) for _, path, body in backend.requests if path == "/v1/recall"]
     assert isinstance(sent.report, CodeReport)
@@ -90,9 +90,9 @@ def test_a_report_is_no_other_modes_though_both_make_one_kind(
 ) -> None:
     monkeypatch.setitem(MODES, "farthest", FARTHEST)
     device = make(mode="farthest")
-    device.feed()
+    device.feed(refresh=True)
     click_on(device, backend, TOPIC, 5, clock)
-    device.feed()
+    device.feed(refresh=True)
     device.set_privacy(mode="code")
     assert device.privacy().report is None
     assert device.feed(refresh=True).mode == "personal"

@@ -21,11 +21,11 @@ from tests.doubles.journey import PAPER, TOPIC, Make, click_on, share
 
 def test_a_click_reaches_the_backend_in_no_request(make: Make, backend: FakeBackend, clock: StillClock) -> None:
     device = make(clicks_before_report=1)
-    device.feed()
+    device.feed(refresh=True)
     backend.requests.clear()
-    news_id = device.feed().items[3].card.id
+    news_id = device.feed(refresh=True).items[3].card.id
     device.open(news_id, device.feed().feed_id)
-    device.feed()
+    device.feed(refresh=True)
     while device.prefetch_step():
         pass
     posted = [(path, body) for method, path, body in backend.requests if method == "POST"]
@@ -39,9 +39,9 @@ def test_a_click_reaches_the_backend_in_no_request(make: Make, backend: FakeBack
 
 def test_a_spent_budget_leaves_the_common_list_ranked_here(make: Make, backend: FakeBackend, clock: StillClock) -> None:
     device = make(epsilon_per_day_reports=3.9)
-    device.feed()
+    device.feed(refresh=True)
     click_on(device, backend, TOPIC, 4, clock)
-    feed = device.feed()
+    feed = device.feed(refresh=True)
     assert feed.mode == "front"
     assert "budget" in (feed.notice or "")
     assert "/v1/recall" not in backend.paths()
@@ -53,30 +53,30 @@ def test_with_a_report_already_paid_for_a_spent_budget_goes_on_with_it(
     make: Make, backend: FakeBackend, clock: StillClock
 ) -> None:
     device = make(**PAPER | {"epsilon_per_day_reports": 50, "clicks_per_report": 1})
-    device.feed()
+    device.feed(refresh=True)
     click_on(device, backend, TOPIC, 2, clock)
-    assert device.feed().notice is None
+    assert device.feed(refresh=True).notice is None
     click_on(device, backend, "section5 topic0", 2, clock)
     device.parts.serving.feed_context.recall.forget()
-    feed = device.feed()
+    feed = device.feed(refresh=True)
     assert (feed.mode, "last report" in (feed.notice or "")) == ("personal", True)
     first, second = [body for _, path, body in backend.requests if path == "/v1/recall"]
     assert first == second
     clock.go_on(24 * 3600)
     device.parts.serving.changed()
-    assert device.feed().notice is None
+    assert device.feed(refresh=True).notice is None
 
 
 def test_a_code_is_reported_by_default_costs_four_and_is_shown_with_the_truth(
     make: Make, backend: FakeBackend, clock: StillClock
 ) -> None:
     device = make()
-    device.feed()
+    device.feed(refresh=True)
     click_on(device, backend, TOPIC, 2, clock)
-    assert device.feed().mode == "cold", "two clicks say too little to pay for"
+    assert device.feed(refresh=True).mode == "cold", "two clicks say too little to pay for"
     assert "/v1/recall" not in backend.paths()
     click_on(device, backend, TOPIC, 3, clock)
-    assert device.feed().mode == "personal"
+    assert device.feed(refresh=True).mode == "personal"
     (body,) = [body for _, path, body in backend.requests if path == "/v1/recall"]
     report = RecallRequest.model_validate_json(body).report
     assert isinstance(report, CodeReport)
@@ -95,7 +95,7 @@ def test_thirty_sessions_of_one_taste_send_one_code_and_pay_once(
     make: Make, backend: FakeBackend, clock: StillClock
 ) -> None:
     device = make()
-    device.feed()
+    device.feed(refresh=True)
     click_on(device, backend, TOPIC, 5, clock)
     for _ in range(30):
         clock.go_on(24 * 3600)
@@ -111,9 +111,9 @@ def test_a_code_outlives_more_releases_than_the_server_answers_and_goes_under_th
     make: Make, backend: FakeBackend, clock: StillClock
 ) -> None:
     device = make()
-    device.feed()
+    device.feed(refresh=True)
     click_on(device, backend, TOPIC, 5, clock)
-    device.feed()
+    device.feed(refresh=True)
     named = []
     for _ in range(RELEASES_ANSWERED + 2):
         backend.publish()
@@ -135,9 +135,9 @@ def test_a_report_of_an_earlier_release_is_in_use_only_while_the_manifest_says_t
 ) -> None:
     backend.releases_answered = answered
     device = make(**PAPER)
-    device.feed()
+    device.feed(refresh=True)
     click_on(device, backend, TOPIC, 2, clock)
-    device.feed()
+    device.feed(refresh=True)
     backend.publish()
     assert device.sync()
     device.feed(refresh=True)
@@ -150,13 +150,13 @@ def test_a_lower_limit_of_a_report_takes_the_old_one_out_of_use_at_once_and_the_
     make: Make, backend: FakeBackend, clock: StillClock
 ) -> None:
     device = make()
-    device.feed()
+    device.feed(refresh=True)
     click_on(device, backend, TOPIC, 4, clock)
-    assert device.feed().mode == "personal"
+    assert device.feed(refresh=True).mode == "personal"
     device.set_privacy(epsilon_per_report=2)
-    assert device.feed().mode == "front"
+    assert device.feed(refresh=True).mode == "front"
     device.set_privacy(epsilon_per_report=4)
-    assert device.feed().mode == "personal"
+    assert device.feed(refresh=True).mode == "personal"
     assert device.privacy().budgets[0].lifetime == 4
 
 
@@ -164,9 +164,9 @@ def test_a_release_without_a_codebook_within_the_limit_reports_nothing_and_says_
     make: Make, backend: FakeBackend, clock: StillClock
 ) -> None:
     device = make(epsilon_per_report=2)
-    device.feed()
+    device.feed(refresh=True)
     click_on(device, backend, TOPIC, 4, clock)
-    feed = device.feed()
+    feed = device.feed(refresh=True)
     assert feed.mode == "front"
     assert "no way to report within 2 epsilon" in (feed.notice or "")
     assert "the list that everybody gets" in (feed.notice or "")
@@ -177,9 +177,9 @@ def test_a_release_without_a_codebook_within_the_limit_reports_nothing_and_says_
 def test_reports_switched_off_send_no_report_and_stay_off(make: Make, backend: FakeBackend, clock: StillClock) -> None:
     device = make()
     device.set_privacy(mode="none")
-    device.feed()
+    device.feed(refresh=True)
     click_on(device, backend, TOPIC, 4, clock)
-    feed = device.feed()
+    feed = device.feed(refresh=True)
     assert (feed.mode, "switched off" in (feed.notice or "")) == ("front", True)
     assert share(feed, TOPIC) >= 0.2
     device.erase()
@@ -203,10 +203,10 @@ def test_a_refused_report_gives_the_common_list_and_the_reason(
     make: Make, backend: FakeBackend, clock: StillClock
 ) -> None:
     device = make()
-    device.feed()
+    device.feed(refresh=True)
     backend.refuse_recall = Problem(type="urn:x", title="Bad report", status=422, detail="too short")
     click_on(device, backend, TOPIC, 3, clock)
-    feed = device.feed()
+    feed = device.feed(refresh=True)
     assert feed.mode == "front"
     assert "Bad report: too short" in (feed.notice or "")
     assert len(feed.items) == 30
@@ -218,10 +218,10 @@ def test_a_backend_with_too_much_to_do_costs_neither_the_last_feed_nor_a_report(
 ) -> None:
     device, now = make(), SimpleNamespace(sec=1_000.0)
     monkeypatch.setattr(recall_answers, "time", SimpleNamespace(monotonic=lambda: now.sec))
-    before = device.feed()
+    before = device.feed(refresh=True)
     backend.refuse_recall = Problem(type="urn:x", title="Too much", status=status, detail="come later")
     click_on(device, backend, TOPIC, 3, clock)
-    feed = device.feed()
+    feed = device.feed(refresh=True)
     assert (feed.mode, feed.feed_id) == ("offline", before.feed_id)
     assert "Too much: come later" in (feed.notice or "")
     assert "your last feed" in (feed.notice or "")
@@ -247,7 +247,7 @@ def test_without_any_feed_a_backend_with_too_much_to_do_leaves_the_common_list(
     make: Make, backend: FakeBackend, clock: StillClock
 ) -> None:
     device = make()
-    device.feed()
+    device.feed(refresh=True)
     click_on(device, backend, TOPIC, 3, clock)
     with device.parts.stores.database.transaction():
         device.parts.stores.database.write("DELETE FROM feed")
@@ -259,9 +259,9 @@ def test_without_any_feed_a_backend_with_too_much_to_do_leaves_the_common_list(
 
 def test_a_new_release_does_not_cost_a_new_report(make: Make, backend: FakeBackend, clock: StillClock) -> None:
     device = make()
-    device.feed()
+    device.feed(refresh=True)
     click_on(device, backend, TOPIC, 3, clock)
-    device.feed()
+    device.feed(refresh=True)
     backend.publish()
     assert device.sync()
     device.parts.serving.feed_context.recall.forget()

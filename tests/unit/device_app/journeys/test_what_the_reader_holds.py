@@ -13,17 +13,17 @@ from tests.doubles.journey import PAPER, TOPIC, Make, click_on, share
 
 def test_interests_can_be_named_muted_and_forgotten(make: Make, backend: FakeBackend, clock: StillClock) -> None:
     device = make(**PAPER)
-    device.feed()
+    device.feed(refresh=True)
     click_on(device, backend, TOPIC, 4, clock)
     click_on(device, backend, "section5 topic0", 3, clock)
     first, second = device.interests()
     assert (first.label, first.clicks, second.label, second.clicks) == (TOPIC, 4, "section5 topic0", 3)
     device.rename(first.key, "On the river")
     assert device.interests()[0].label == "On the river"
-    assert any(item.reason.interest == "On the river" for item in device.feed().items)
+    assert any(item.reason.interest == "On the river" for item in device.feed(refresh=True).items)
 
     device.mute(first.key, True)
-    muted = device.feed()
+    muted = device.feed(refresh=True)
     assert share(muted, TOPIC) == 0
     report = device.privacy().report
     assert report is not None
@@ -42,7 +42,7 @@ def test_interests_can_be_named_muted_and_forgotten(make: Make, backend: FakeBac
 
 def test_history_is_searched_and_pruned_by_the_reader(make: Make, backend: FakeBackend, clock: StillClock) -> None:
     device = make()
-    device.feed()
+    device.feed(refresh=True)
     click_on(device, backend, TOPIC, 3, clock)
     page = device.history("topic1")
     assert (page.total, page.pages, len(page.entries)) == (3, 1, 3)
@@ -55,9 +55,9 @@ def test_history_is_searched_and_pruned_by_the_reader(make: Make, backend: FakeB
 
 def test_the_privacy_page_shows_the_very_bytes(make: Make, backend: FakeBackend, clock: StillClock) -> None:
     device = make(**PAPER)
-    device.feed()
+    device.feed(refresh=True)
     click_on(device, backend, TOPIC, 3, clock)
-    device.feed()
+    device.feed(refresh=True)
     view = device.privacy()
     assert view.mechanism is not None
     assert view.mechanism.epsilon_per_report == pytest.approx(50)
@@ -80,10 +80,10 @@ def test_export_holds_all_and_erase_leaves_nothing_of_the_reader(
     make: Make, backend: FakeBackend, clock: StillClock
 ) -> None:
     device = make()
-    device.feed()
+    device.feed(refresh=True)
     click_on(device, backend, TOPIC, 3, clock)
     device.choose_sections(("section6",))
-    device.feed()
+    device.feed(refresh=True)
     tables = json.loads(json.dumps(device.export()))["tables"]
     assert len(tables["click"]) == 3
     assert {"impression", "charge", "traffic", "report_memo", "drawn_report", "preference"} <= tables.keys()
@@ -102,13 +102,13 @@ def test_export_holds_all_and_erase_leaves_nothing_of_the_reader(
     ):
         assert tables[name] == [], name
     assert device.privacy().budgets[0].spent_today == 4
-    assert device.feed().mode == "cold"
+    assert device.feed(refresh=True).mode == "cold"
     assert device.status().chosen_sections is None
 
 
 def test_training_is_off_unless_switched_on(make: Make, backend: FakeBackend) -> None:
     device = make()
-    device.feed()
+    device.feed(refresh=True)
     view = device.training()
     assert (view.settings.training, view.paused, view.round) == (False, False, None)
     assert "not switched training on" in (view.why_not or "")

@@ -101,7 +101,7 @@ def test_training_sees_whole_feeds_that_were_clicked_in(database: Database, now:
     ]
     assert len(impressions.for_training(1)) == 1
     assert impressions.seen(now + MINUTE) == {"D", "E", "F", "A"}
-    assert impressions.seen_among(["B", "D", "never"], now + MINUTE) == {"D"}
+    assert impressions.times_seen(["A", "B", "D", "never"], now + MINUTE) == {"A": 2, "D": 1}
     assert impressions.prune(now + MINUTE) == 3
 
 

@@ -7,15 +7,19 @@ from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Form, Request
+from fastapi import APIRouter, Form, HTTPException, Path, Request
 from fastapi.responses import Response
 
 from device_app.feed.item import Feed, FeedItem
-from device_app.pages.openapi import form, page
+from device_app.pages.openapi import answers, form, page
 from device_app.pages.renderer import PageRenderer, SectionName, see_other
+from device_app.wire.ids import NewsId
 from device_app.wire.news import NewsCard
 
 FRESH_SHOWN = 90
+SEEN_AT_ONCE = 100
+"""Most stories of one post by a page's script; a feed has no more."""
+FeedId = Annotated[str, Path(max_length=80)]
 CARD_RHYTHM = ("", "", "", "brief", "brief", "brief", "wide", "", "", "", "half", "half", "brief", "brief", "brief")
 """The shapes of a page's cards in turn, so that a long page reads like a newspaper and not like a wall of tiles."""
 
@@ -30,8 +34,26 @@ def router(renderer: PageRenderer) -> APIRouter:
         status = device.status()
         if status.chosen_sections is None and status.clicks == 0:
             return see_other("/welcome")
-        feed = device.feed()
-        return renderer.page(request, "for_you", feed=feed, reactions=device.reactions(), **_columns(feed))
+        return page_of(request, device.feed())
+
+    def page_of(request: Request, feed: Feed) -> Response:
+        offer, path = device.offer(feed), device.page_path(feed.feed_id)
+        return renderer.cards(request, "for_you", feed=feed, offer=offer, path=path, **_columns(feed))
+
+    @routes.get("/page/{feed_id}", **page(404))
+    def page_before(request: Request, feed_id: FeedId) -> Response:
+        feed = device.page(feed_id)
+        if feed is None:
+            raise HTTPException(404, "This page of your feed is no longer kept")
+        return page_of(request, feed)
+
+    @routes.post("/seen", status_code=204, response_class=Response, responses=answers(204))
+    def seen(
+        feed: Annotated[str, Form(min_length=1, max_length=80)],
+        news: Annotated[list[NewsId], Form(max_length=SEEN_AT_ONCE)] = [],  # noqa: B006
+    ) -> Response:
+        device.view(feed, news)
+        return Response(status_code=204)
 
     @routes.post("/feed/refresh", **form())
     def refresh() -> Response:
@@ -43,38 +65,32 @@ def router(renderer: PageRenderer) -> APIRouter:
         cards = {card.id: card for each in device.explore() if each.stance != "block" for card in each.cards}
         newest = sorted(cards.values(), key=lambda card: card.published_at, reverse=True)[:FRESH_SHOWN]
         spans = by_span(newest, datetime.now(UTC))
-        return renderer.page(request, "fresh", spans=spans, reactions=device.reactions())
+        return renderer.cards(request, "fresh", spans=spans)
 
     @routes.get("/popular", **page())
     def popular(request: Request) -> Response:
         cards = device.popular() if device.release() is not None else ()
         counted_at = device.popular_since()
-        return renderer.page(request, "popular", cards=cards, counted_at=counted_at, reactions=device.reactions())
+        return renderer.cards(request, "popular", cards=cards, counted_at=counted_at)
 
     @routes.get("/explore", **page())
     def explore(request: Request) -> Response:
-        return renderer.page(request, "explore", listed=device.explore(), only=None, reactions=device.reactions())
+        return renderer.cards(request, "explore", listed=device.explore(), only=None)
 
     @routes.get("/explore/{section}", **page(404))
     def explore_section(request: Request, section: SectionName) -> Response:
         listed = [each for each in device.explore() if each.section == section]
-        return renderer.page(
-            request,
-            "explore",
-            listed=listed,
-            only=section,
-            reactions=device.reactions(),
-            status_code=200 if listed else 404,
-        )
+        status_code = 200 if listed else 404
+        return renderer.cards(request, "explore", listed=listed, only=section, status_code=status_code)
 
     @routes.get("/following", **page())
     def following(request: Request) -> Response:
         items = device.following() if device.release() is not None else ()
-        return renderer.page(request, "following", items=items, reactions=device.reactions(), feed_id=None)
+        return renderer.cards(request, "following", items=items, feed_id=None)
 
     @routes.get("/saved", **page())
     def saved(request: Request) -> Response:
-        return renderer.page(request, "saved", cards=device.saved(), reactions=device.reactions())
+        return renderer.cards(request, "saved", cards=device.saved())
 
     @routes.get("/welcome", **page())
     def welcome(request: Request) -> Response:
@@ -88,6 +104,7 @@ def router(renderer: PageRenderer) -> APIRouter:
         skip: Annotated[str, Form()] = "",
     ) -> Response:
         device.choose_sections(() if skip else tuple(section))
+        device.feed(refresh=True)
         return see_other("/")
 
     return routes

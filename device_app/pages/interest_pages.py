@@ -19,7 +19,8 @@ def router(renderer: PageRenderer) -> APIRouter:
     @routes.get("/interests", **page())
     def interests(request: Request) -> Response:
         clusters = device.interests() if device.release() is not None else ()
-        return renderer.page(request, "interests", clusters=clusters)
+        hidden = sorted(each for each, stance in device.stances().items() if stance == "block")
+        return renderer.page(request, "interests", clusters=clusters, hidden=hidden, unwanted=device.unwanted())
 
     @routes.post("/interests/{key}/name", **form())
     def rename(key: RowId, name: Annotated[str, Form(min_length=1, max_length=60)]) -> Response:

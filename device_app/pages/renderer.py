@@ -130,6 +130,16 @@ class PageRenderer:
             bare = f"<main><h1>{escape(title)}</h1><p>{escape(str(broken))}</p></main>"
             return HTMLResponse(f'<!doctype html><html lang="en"><title>Ownfeed</title>{bare}</html>', status_code=503)
 
+    def cards(self, request: Request, template: str, *, status_code: int = 200, **values: Any) -> HTMLResponse:
+        """A page with cards of news: with what the reader opened, said of single stories, and hides."""
+        device = self.device
+        said = {
+            "reactions": device.reactions(),
+            "read": device.read_news(),
+            "hides": frozenset(name for name, stance in device.stances().items() if stance == "block"),
+        }
+        return self.page(request, template, status_code=status_code, **(said | values))
+
     def page(self, request: Request, template: str, *, status_code: int = 200, **values: Any) -> HTMLResponse:
         """A whole page from `web/templates/device/<template>.html`."""
         status = self.device.status()

@@ -28,7 +28,7 @@ def router(renderer: PageRenderer) -> APIRouter:
         query = " ".join(q.split())
         found = device.search(query) if query else []
         kept, stances = device.searches(), device.stances()
-        return renderer.page(
+        return renderer.cards(
             request,
             "search",
             query=query,
@@ -36,7 +36,6 @@ def router(renderer: PageRenderer) -> APIRouter:
             held=kept.saved(query),
             topics=[(name, stances.get(("topic", name))) for name in topics_of(found)],
             kept=kept,
-            reactions=device.reactions(),
         )
 
     @routes.get("/searches", **page())

@@ -35,14 +35,15 @@ def router(renderer: PageRenderer) -> APIRouter:
             for kind, name in (("topic", card.topic), ("section", card.section), ("publisher", card.publisher))
             if name
         ]
-        return renderer.page(
+        came_from = device.page_path(feed) if found is None else f"/search?{urlencode({'q': found})}"
+        return renderer.cards(
             request,
             "story",
             article=article,
             card=card,
             stances=choices,
             minutes=reading_minutes(" ".join(article.paragraphs)) if article.paragraphs else None,
-            back=f"/#n-{card.id}" if found is None else f"/search?{urlencode({'q': found})}#n-{card.id}",
+            back=f"{came_from}#n-{card.id}",
             back_words="Back to the feed" if found is None else "Back to the results",
         )
 

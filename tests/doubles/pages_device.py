@@ -14,6 +14,7 @@ from typing import Any
 
 from device_app.errors import NewsNotHere
 from device_app.feed.item import Article, Feed, FeedItem, Reason, Slot
+from device_app.feed.offer import Offer
 from device_app.interests.profile import InterestCluster
 from device_app.pages.explore_view import ExploreSection
 from device_app.pages.history_view import HistoryEntry, HistoryPage
@@ -57,6 +58,8 @@ class PagesDevice:
         self.found: list[str] = []
         self.saved_searches: list[SavedSearch] = []
         self.deleted: set[int] = set()
+        self.viewed: set[tuple[str, str]] = set()
+        self.offered = Offer() if self.kind == "empty" else Offer(new=7, read=2, before="feed-0")
         self.cards = () if self.kind == "empty" else self._cards()
 
     def _cards(self) -> tuple[NewsCard, ...]:
@@ -144,6 +147,31 @@ class PagesDevice:
             notices.get(self.kind),
             recalled=400 if items else 0,
         )
+
+    def page(self, feed_id: str) -> Feed | None:
+        """Its one feed, also as the one before."""
+        return self.feed() if feed_id in ("feed-1", "feed-0") else None
+
+    def page_path(self, feed_id: str | None) -> str:
+        """The front page's."""
+        return "/"
+
+    def offer(self, feed: Feed) -> Offer:
+        """Whatever the test has put there."""
+        return self.offered
+
+    def view(self, feed_id: str, news_ids: list[str]) -> int:
+        """Note what was looked at."""
+        self.viewed.update((feed_id, news_id) for news_id in news_ids)
+        return len(news_ids)
+
+    def read_news(self) -> frozenset[str]:
+        """What was opened."""
+        return frozenset(news_id for news_id, _ in self.opened)
+
+    def unwanted(self) -> list[NewsCard]:
+        """News marked with less."""
+        return [card for card in self.cards if "less" in self.reacted.get(card.id, ())]
 
     def _reason(self, card: NewsCard, slot: Slot) -> Reason:
         if slot == "fresh":

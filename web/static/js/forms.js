@@ -1,16 +1,20 @@
 // @ts-check
-// Reactions and stances without leaving the page: shown at once, taken back if the device refuses.
+// Reactions, and what is hidden, without leaving the page: shown at once, taken back if the device refuses.
+
+import { announce, catchUp } from "./still.js";
 
 /** What excludes what. @type {Record<string, string>} */
 const OPPOSITE = { like: "less", less: "like" };
 
-/** @param {ParentNode} root */
+/** Forms come and go with what a card says of itself, so that one listener serves them all. @param {Document} root */
 export function enhanceForms(root) {
-  for (const form of root.querySelectorAll("form[data-react]")) {
-    if (form instanceof HTMLFormElement) {
-      form.addEventListener("submit", (event) => void react(event, form));
-    }
-  }
+  root.addEventListener("submit", (event) => {
+    const form = event.target;
+    if (!(form instanceof HTMLFormElement)) return;
+    if (form.matches("[data-react]")) void react(event, form);
+    else if (form.matches("[data-undo]")) undo(event, form);
+    else if (form.matches("[data-hide]")) void hide(event, form);
+  });
 }
 
 /**
@@ -23,19 +27,58 @@ async function react(event, form) {
   event.preventDefault();
   const before = pressed(form);
   show(form, button);
-  const data = new URLSearchParams();
-  for (const [name, value] of new FormData(form, button)) data.append(name, String(value));
   try {
-    const answer = await fetch(form.action, {
-      method: "POST",
-      body: data,
-      headers: { accept: "application/json" },
-    });
-    if (!answer.ok) throw new Error(`the device answered ${answer.status}`);
+    await post(form, button);
   } catch {
     restore(form, before);
     say(form, "The device did not take this. Is it still running?");
+    return;
   }
+  await catchUp();
+}
+
+/**
+ * "Undo" is the pressed button pressed again.
+ * @param {SubmitEvent} event
+ * @param {HTMLFormElement} form
+ */
+function undo(event, form) {
+  const button = form.closest("[data-story]")?.querySelector('form[data-react] button[value="less"]');
+  if (!(button instanceof HTMLButtonElement)) return;
+  event.preventDefault();
+  button.focus({ preventScroll: true });
+  button.click();
+}
+
+/**
+ * @param {SubmitEvent} event
+ * @param {HTMLFormElement} form
+ */
+async function hide(event, form) {
+  const button = event.submitter;
+  if (!(button instanceof HTMLButtonElement)) return;
+  event.preventDefault();
+  const story = form.closest("[data-story]");
+  try {
+    await post(form, button);
+  } catch {
+    announce("The device did not take this. Is it still running?");
+    return;
+  }
+  await catchUp({ hidden: button.value === "block" });
+  const next = story?.querySelector(".veil button") ?? story?.querySelector("form[data-react] button");
+  if (next instanceof HTMLElement) next.focus({ preventScroll: true });
+}
+
+/**
+ * @param {HTMLFormElement} form
+ * @param {HTMLButtonElement} button
+ */
+async function post(form, button) {
+  const data = new URLSearchParams();
+  for (const [name, value] of new FormData(form, button)) data.append(name, String(value));
+  const answer = await fetch(form.action, { method: "POST", body: data, headers: { accept: "application/json" } });
+  if (!answer.ok) throw new Error(`the device answered ${answer.status}`);
 }
 
 /** @param {HTMLFormElement} form */
@@ -58,7 +101,6 @@ function show(form, chosen) {
     if (one === chosen) one.setAttribute("aria-pressed", String(on));
     else if (on && one.value === OPPOSITE[chosen.value]) one.setAttribute("aria-pressed", "false");
   }
-  mark(form);
 }
 
 /**
@@ -67,13 +109,6 @@ function show(form, chosen) {
  */
 function restore(form, states) {
   buttons(form).forEach((one, at) => one.setAttribute("aria-pressed", String(states[at] ?? false)));
-  mark(form);
-}
-
-/** @param {HTMLFormElement} form */
-function mark(form) {
-  const less = form.querySelector('button[value="less"][aria-pressed="true"]');
-  form.closest(".card")?.classList.toggle("dismissed", less !== null);
 }
 
 /**

@@ -58,7 +58,7 @@ function headline(story) {
 
 /** @param {number} step */
 function walk(step) {
-  const all = stories().filter((one) => headline(one) !== null);
+  const all = stories().filter((one) => headline(one)?.checkVisibility({ visibilityProperty: true }));
   const at = all.indexOf(/** @type {Element} */ (document.activeElement?.closest("[data-story]")));
   const next = all[at < 0 ? (step > 0 ? 0 : all.length - 1) : at + step];
   const link = headline(next);

@@ -6,9 +6,13 @@ import { listenToKeys } from "./keys.js";
 import { watchRound } from "./live.js";
 import { keepPlace } from "./place.js";
 import { sayOnce } from "./said.js";
+import { watchCards } from "./seen.js";
+import { holdStill } from "./still.js";
 
 sayOnce();
 keepPlace();
 enhanceForms(document);
 listenToKeys();
 watchRound();
+watchCards();
+holdStill();

@@ -1,0 +1,206 @@
+"""A page of the feed holds still in a real browser, over a real device. Oracles: the page of before, and axe-core."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from device_app.app import create_app
+from device_app.composition import build_device
+from device_app.device import Device
+from device_app.pages.page_key import PageKey
+from device_app.settings import DeviceSettings, PerformanceSettings
+from tests.browser.conftest import Serve
+from tests.doubles.backend import FakeBackend
+
+pytestmark = pytest.mark.browser
+
+LONG_AGO = datetime.now(UTC) - timedelta(days=30)
+CARDS = """() => Object.fromEntries([...document.querySelectorAll("main [data-story][id]")].map(card => {
+  const place = card.getBoundingClientRect();
+  const look = card.cloneNode(true);
+  look.querySelectorAll("time").forEach(time => time.remove());
+  return [card.id, [place.x + scrollX, place.y + scrollY, place.width, place.height, look.outerHTML].join(" ")];
+}))"""
+"""Where each card of the page is and what it says, without how long ago."""
+NEVER_SYNCS = PerformanceSettings(sync_poll_sec=100_000, training_poll_sec=100_000)
+
+
+@dataclass
+class Home:
+    """One reader's device, served."""
+
+    device: Device
+    address: str
+
+    def enter(self, context: BrowserContext) -> Page:
+        link = PageKey.of_profile(self.device.settings.home, self.device.settings.port).link("127.0.0.1")
+        assert context.request.get(link).ok
+        page = context.new_page()
+        page.goto(self.address + "/")
+        return page
+
+    def seen(self) -> set[str]:
+        return self.device.parts.stores.impressions.seen(LONG_AGO)
+
+
+@pytest.fixture
+def home(serve: Serve, tmp_path: Path) -> Home:
+    made: list[Device] = []
+
+    def make(port: int):  # type: ignore[no-untyped-def]
+        device = build_device(
+            DeviceSettings(data_dir=tmp_path, port=port, performance=NEVER_SYNCS),
+            transport=FakeBackend().transport(),
+            chance=random.Random(5),
+        )
+        device.choose_sections(())
+        device.feed()
+        while device.prefetch_step():
+            pass
+        made.append(device)
+        return create_app(device=device)
+
+    address = serve(make)
+    return Home(made[0], address)
+
+
+def shown(page: Page) -> dict[str, str]:
+    found: dict[str, str] = page.evaluate(CARDS)
+    return found
+
+
+def changed(before: dict[str, str], after: dict[str, str]) -> set[str]:
+    assert list(after) == list(before), "thirty of thirty stories, in their order"
+    return {card for card in before if before[card] != after[card]}
+
+
+def test_reading_and_reacting_leave_the_page_and_the_place_and_change_the_pressed_card_alone(
+    chromium: Browser, home: Home
+) -> None:
+    context = chromium.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
+    page = home.enter(context)
+    at_first = shown(page)
+    assert len(at_first) == 30
+    opened = []
+    for place in (4, 9, 14):
+        before = shown(page)
+        card = page.locator("main article[data-story][id]").nth(place)
+        card.scroll_into_view_if_needed()
+        was_at = page.evaluate("scrollY")
+        opened.append(card.get_attribute("id"))
+        card.locator(".headline a").click()
+        page.wait_for_url("**/story/**")
+        page.go_back()
+        page.wait_for_url(home.address + "/")
+        expect(page.locator(f"[id='{opened[-1]}'].read .read-mark")).to_be_visible()
+        page.wait_for_function("at => Math.abs(scrollY - at) < 3", arg=was_at)
+        assert changed(before, shown(page)) == {opened[-1]}
+    for kind, place in (("like", 5), ("less", 6), ("save", 7)):
+        before = shown(page)
+        card = page.locator("main article[data-story][id]").nth(place)
+        card.scroll_into_view_if_needed()
+        was_at = page.evaluate("scrollY")
+        name = card.get_attribute("id")
+        button = card.locator(f"form[data-react] button[value={kind}]")
+        card.hover()
+        stood = button.bounding_box()
+        with page.expect_response("**/react"):
+            button.click()
+        expect(button).to_have_attribute("aria-pressed", "true")
+        if kind == "less":
+            expect(card.locator(".veil")).to_contain_text("You will see less of this.")
+        assert button.bounding_box() == stood
+        assert page.evaluate("scrollY") == was_at
+        assert changed(before, shown(page)) == {name}
+        if kind == "less":
+            card.get_by_role("button", name="Undo").click()
+            expect(card.locator(".veil")).to_have_count(0)
+            assert shown(page)[name] == before[name], "pressed twice"
+            card.hover()
+            button.click()
+            expect(card.locator(".veil")).to_have_count(1)
+    after = shown(page)
+    page.reload()
+    assert changed(after, shown(page)) == set()
+    assert len(changed(at_first, after)) == 6
+    expect(page.locator("[data-offer]")).to_contain_text("3 read since")
+    offer = page.locator("[data-offer]").bounding_box()
+    page.get_by_role("button", name="Make a new page").click()
+    page.get_by_role("link", name="The page before").click()
+    assert list(shown(page)) == list(at_first)
+    assert page.locator("[data-offer]").bounding_box() == offer, "its place is kept whatever it says"
+    context.close()
+
+
+def test_what_is_hidden_leaves_its_place_and_can_be_shown_again(chromium: Browser, home: Home) -> None:
+    context = chromium.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
+    page = home.enter(context)
+    before = shown(page)
+    card = page.locator("main article[data-story][id]").nth(3)
+    topics = {f"n-{item.card.id}": item.card.topic for item in home.device.feed().items}
+    topic = topics[card.get_attribute("id") or ""]
+    card.hover()
+    card.locator("button[value=less]").first.click()
+    card.get_by_role("button", name=f"Hide {topic[0].upper()}{topic[1:]}").click()
+    expect(card.locator(".veil")).to_contain_text("You hide")
+    assert home.device.stances() == {("topic", topic): "block"}
+    broken = [rule["id"] for rule in Axe().run(page).response["violations"]]
+    assert broken == []
+    now = shown(page)
+    assert list(now) == list(before)
+    assert [place.split(" ")[:4] for place in now.values()] == [place.split(" ")[:4] for place in before.values()]
+    page.goto(home.address + "/interests#hidden")
+    page.locator("#hidden").get_by_role("button", name="Show again").click()
+    page.wait_for_url("**/interests#hidden")
+    assert home.device.stances() == {}
+    page.locator("#hidden").get_by_role("button", name="Undo").click()
+    expect(page.locator("#hidden")).to_contain_text("You hide nothing.")
+    page.goto(home.address + "/")
+    assert changed(before, shown(page)) == set()
+    context.close()
+
+
+def test_seen_is_what_half_was_in_sight_of_for_a_second(chromium: Browser, home: Home) -> None:
+    context = chromium.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
+    page = home.enter(context)
+    in_sight = """() => [...document.querySelectorAll("main [data-story][id]")].filter(card => {
+      const {top, bottom, height} = card.getBoundingClientRect();
+      return Math.min(bottom, innerHeight) - Math.max(top, 0) >= height / 2;
+    }).map(card => card.id.slice(2))"""
+    looked_at = set(page.evaluate(in_sight))
+    assert 0 < len(looked_at) < 20
+    for _ in range(100):
+        if home.seen() == looked_at:
+            break
+        page.wait_for_timeout(100)
+    assert home.seen() == looked_at
+    page.locator("main article[data-story][id]").last.locator(".headline a").evaluate("link => link.click()")
+    page.wait_for_url("**/story/**")
+    last = home.device.history().entries[0].news_id
+    assert home.seen() - looked_at == {last}, "what stands above it was not in sight: a script watched"
+    context.close()
+
+
+def test_without_script_what_was_neither_opened_nor_passed_stays_unseen(chromium: Browser, home: Home) -> None:
+    context = chromium.new_context(java_script_enabled=False, viewport={"width": 1280, "height": 800})
+    page = home.enter(context)
+    assert home.seen() == set()
+    items = home.device.feed().items
+    page.locator(f"[id='n-{items[3].card.id}'] .headline a").click()
+    page.wait_for_url("**/story/**")
+    assert home.seen() == {item.card.id for item in items[:4]}
+    page.get_by_role("link", name="Back to the feed").click()
+    card = page.locator(f"[id='n-{items[5].card.id}']")
+    card.locator("button[value=less]").first.click()
+    assert "You will see less of this." in card.inner_text()
+    card.get_by_role("button", name="Undo").click()
+    assert card.locator(".veil").count() == 0
+    assert home.seen() == {item.card.id for item in items[:4]}
+    context.close()

@@ -1,0 +1,86 @@
+// @ts-check
+// A page that holds still: it learns from the device what became of its cards, and what is offered in its place, and takes
+// over that and nothing else.
+
+const LOOK_MS = 60_000;
+let asked = 0;
+
+export function holdStill() {
+  if (document.querySelector("[data-offer]") === null) return;
+  setInterval(() => void look(), LOOK_MS);
+  document.addEventListener("visibilitychange", () => void look());
+  addEventListener("pageshow", (event) => {
+    if (event.persisted) void look();
+  });
+}
+
+async function look() {
+  if (document.visibilityState === "visible") await catchUp();
+}
+
+/**
+ * Take over from this same page, as the device would make it now, how its cards stand. `hidden`: the reader has just
+ * hidden something, so a card that a list no longer has leaves its place empty.
+ * @param {{hidden?: boolean}} [after]
+ */
+export async function catchUp({ hidden = false } = {}) {
+  if (document.querySelector("[data-veil]") === null) return;
+  const mine = ++asked;
+  const fresh = await load(document.querySelector("main")?.dataset.page ?? location.href);
+  if (fresh === null || mine !== asked) return;
+  for (const card of document.querySelectorAll("[data-story][id]")) {
+    const now = fresh.getElementById(card.id);
+    if (now !== null) takeOver(card, now);
+    else if (hidden) card.classList.add("gone");
+  }
+  replace(document.querySelector("[data-offer]"), fresh.querySelector("[data-offer]"));
+}
+
+/** @param {string} address */
+async function load(address) {
+  try {
+    const answer = await fetch(address, { headers: { accept: "text/html" } });
+    return answer.ok ? new DOMParser().parseFromString(await answer.text(), "text/html") : null;
+  } catch {
+    return null; // the app was stopped or is starting again: the page stays as it is
+  }
+}
+
+/**
+ * @param {Element} card
+ * @param {Element} now
+ */
+function takeOver(card, now) {
+  if (card.className !== now.className) card.className = now.className;
+  const states = [...now.querySelectorAll("form[data-react] button")];
+  card.querySelectorAll("form[data-react] button").forEach((button, at) => {
+    const state = states[at]?.getAttribute("aria-pressed");
+    if (state && button.getAttribute("aria-pressed") !== state) button.setAttribute("aria-pressed", state);
+  });
+  const veil = now.querySelector("[data-veil]");
+  if (replace(card.querySelector("[data-veil]"), veil)) announce(veil?.querySelector("p")?.textContent ?? "");
+}
+
+/**
+ * @param {Element | null} place
+ * @param {Element | null} now
+ * @returns {boolean} whether anything is another
+ */
+function replace(place, now) {
+  if (place === null || now === null || place.innerHTML === now.innerHTML) return false;
+  place.replaceChildren(...now.childNodes);
+  return true;
+}
+
+/** Say something to a screen reader. @param {string} words */
+export function announce(words) {
+  let line = document.getElementById("announced");
+  if (line === null) {
+    line = document.createElement("p");
+    line.id = "announced";
+    line.className = "hidden";
+    line.setAttribute("role", "status");
+    document.querySelector("main")?.append(line);
+  }
+  line.textContent = words;
+}

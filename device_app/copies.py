@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
@@ -27,7 +28,8 @@ class Copies:
     Formal guarantees:
 
     - a copy holds neither keys nor vectors of a round under way (`database_copy.LEFT_OUT`);
-    - what the reader deletes is in no copy when the deletion is done, and in none that a kill leaves (`deleting`);
+    - what the reader deletes is in no copy when the deletion is done, nor in what a kill has left of one that was being
+      made or put back (`deleting`);
     - the limits in a copy are at least those that held at any time since it was made (`allow`), so that a device that
       goes on from it charges at least what was spent (`privacy.restored`);
     - the reader's choices, such as reports switched off, are carried into the copy (`choose`).
@@ -127,9 +129,12 @@ class Copies:
             copy.drop()
 
     def forget_drafts(self) -> None:
-        """Remove what a kill has left of copies that were being made."""
+        """Remove what a kill has left of copies that were being made or put back. Raises StoreBroken."""
         for copy in self.copies:
-            copy.forget_draft()
+            try:
+                copy.forget_drafts()
+            except (OSError, sqlite3.Error) as broken:
+                raise StoreBroken(copy.path, str(broken)) from broken
 
 
 def databases_of(settings: DeviceSettings) -> tuple[Path, Path]:

@@ -14,12 +14,21 @@ from device_app.copies import databases_of
 from device_app.errors import NothingDamaged, StoreBroken
 from device_app.private_files import make_file
 from device_app.settings import DeviceSettings
-from device_app.store.database import BUSY_TIMEOUT_SEC, EMPTY, MIGRATIONS, NOT_OURS, Database, applied_to, unreadable
+from device_app.store.database import (
+    BUSY_TIMEOUT_SEC,
+    EMPTY,
+    LOGS,
+    MIGRATIONS,
+    NOT_OURS,
+    Database,
+    applied_to,
+    draft_of,
+    overwrite_draft,
+    unreadable,
+)
 from device_app.store.database_copy import MARK_TABLE, DatabaseCopy
 from device_app.store.profile import ASIDE, ProfileLock, why_lost
 from device_app.store.searches import SEARCH_MIGRATIONS
-
-LOGS = "-wal", "-shm", "-journal"
 
 
 @dataclass(frozen=True)
@@ -112,9 +121,9 @@ def _why(database: Path) -> str | None:
 
 def _put(database: Path, now: datetime, *, marked: bool) -> Path | None:
     """Put the copy into the database's place; it stays, for the next time. marked: whether a ledger is in it."""
-    part = database.with_name(database.name + ".part")
+    part = draft_of(database)
     try:
-        part.unlink(missing_ok=True)
+        overwrite_draft(database)
         make_file(part)
         with DatabaseCopy(database).path.open("rb") as source, part.open("wb") as target:
             shutil.copyfileobj(source, target)

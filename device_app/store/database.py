@@ -13,7 +13,7 @@ from typing import Any, Self
 from urllib.parse import quote
 
 from device_app.errors import StoreBroken, StoreDamaged
-from device_app.private_files import make_file, make_folder
+from device_app.private_files import make_file, make_folder, overwrite
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 BUSY_TIMEOUT_SEC = 5.0
@@ -23,6 +23,8 @@ PAGE_CACHE_KIB = 4096
 _KEPT_BY_ERASE = frozenset(
     {"charge", "pinned_key", "release", "encoder", "view_round", "report_meaning", "release_chain", "round_upload"}
 )
+LOGS = "-wal", "-shm", "-journal"
+"""Of SQLite's, by how their names end."""
 EMPTY = "the file is there and is empty, where a database was kept"
 NOT_OURS = "the file is there and holds nothing that Ownfeed keeps, where a database was kept"
 UNREADABLE = "file is not a database", "database disk image is malformed"
@@ -256,8 +258,8 @@ def copy_of_new(new: Path, path: Path) -> None:
         with _alone(path):
             if path.exists():
                 return
-            part = path.with_name(path.name + ".part")
-            part.unlink(missing_ok=True)
+            overwrite_draft(path)
+            part = draft_of(path)
             make_file(part)
             with new.open("rb") as source, part.open("wb") as target:
                 shutil.copyfileobj(source, target)
@@ -266,6 +268,26 @@ def copy_of_new(new: Path, path: Path) -> None:
             part.replace(path)
     except (sqlite3.Error, OSError) as broken:
         raise StoreBroken(path, _plain(broken)) from broken
+
+
+def draft_of(path: Path) -> Path:
+    """Where a database is made, or a copy of one written, before it takes its place."""
+    return path.with_name(path.name + ".part")
+
+
+def overwrite_draft(path: Path) -> None:
+    """Remove what a kill has left of a draft; it may hold all that the database did. Raises OSError."""
+    draft = draft_of(path)
+    for ending in ("", *LOGS):
+        overwrite(draft.with_name(draft.name + ending))
+
+
+def forget_draft(path: Path) -> None:
+    """The same while another thread may be making the database for the first time. Raises OSError, sqlite3.Error."""
+    draft = draft_of(path)
+    if any(draft.with_name(draft.name + ending).exists() for ending in ("", *LOGS)):
+        with _alone(path):
+            overwrite_draft(path)
 
 
 def _migrate(path: Path, migrations: Path) -> None:
@@ -294,9 +316,8 @@ def _migrate(path: Path, migrations: Path) -> None:
 
 def _create(path: Path, migrations: Path) -> None:
     """Make a new database under another name first: under its own name it is whole, or something is wrong with it."""
-    draft = path.with_name(path.name + ".part")
-    for left in (draft, draft.with_name(draft.name + "-journal")):
-        left.unlink(missing_ok=True)
+    overwrite_draft(path)
+    draft = draft_of(path)
     make_file(draft)
     _run_yoyo(draft, migrations)
     with draft.open("rb") as written:

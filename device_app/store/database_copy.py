@@ -13,7 +13,14 @@ from urllib.parse import quote
 
 from device_app.errors import StoreBroken
 from device_app.private_files import make_file, overwrite
-from device_app.store.database import BUSY_TIMEOUT_SEC, Database, store_error
+from device_app.store.database import (
+    BUSY_TIMEOUT_SEC,
+    Database,
+    draft_of,
+    forget_draft,
+    overwrite_draft,
+    store_error,
+)
 from device_app.store.rows import from_us, to_us
 
 MARK_TABLE = "copied"
@@ -46,7 +53,7 @@ class DatabaseCopy:
     def __init__(self, original: Path) -> None:
         self.original = original
         self.path = original.with_name(f"{original.stem}.copy{original.suffix}")
-        self.draft = self.path.with_name(self.path.name + ".part")
+        self.draft = draft_of(self.path)
 
     def mark(self) -> CopyMark | None:
         """What the copy says of itself; None if there is no copy, or none that can be read."""
@@ -66,7 +73,7 @@ class DatabaseCopy:
         if the database is damaged, StoreBroken if the copy can't be written.
         """
         try:
-            self.forget_draft()
+            overwrite_draft(self.path)
             make_file(self.draft)
             with closing(_opened(self.draft, "rw")) as draft:
                 self._fill(draft, stopped)
@@ -85,7 +92,7 @@ class DatabaseCopy:
             raise StoreBroken(self.path, broken.strerror or str(broken)) from broken
         finally:
             with suppress(OSError):
-                self.forget_draft()
+                overwrite_draft(self.path)
 
     def _fill(self, draft: sqlite3.Connection, stopped: Callable[[], bool]) -> None:
         def look(status: int, remaining: int, total: int) -> None:
@@ -140,18 +147,18 @@ class DatabaseCopy:
             raise StoreBroken(self.path, str(broken)) from broken
 
     def drop(self) -> None:
-        """Overwrite and remove the copy, and what is left of one that was being made. Raises StoreBroken."""
+        """Overwrite and remove the copy, and what is left of one being made or put back. Raises StoreBroken."""
         try:
-            self.forget_draft()
+            self.forget_drafts()
             for path in (self.path, self.path.with_name(self.path.name + "-journal")):
                 overwrite(path)
-        except OSError as broken:
-            raise StoreBroken(self.path, broken.strerror or str(broken)) from broken
+        except (OSError, sqlite3.Error) as broken:
+            raise StoreBroken(self.path, str(broken)) from broken
 
-    def forget_draft(self) -> None:
-        """Remove what a kill has left of a copy that was being made."""
-        for ending in ("", "-journal", "-wal", "-shm"):
-            overwrite(self.draft.with_name(self.draft.name + ending))
+    def forget_drafts(self) -> None:
+        """Remove what a kill has left of a copy that was being made, or was being put in the database's place."""
+        overwrite_draft(self.path)
+        forget_draft(self.original)
 
 
 def mark_inside(database: Database) -> CopyMark | None:

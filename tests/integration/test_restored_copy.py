@@ -25,6 +25,7 @@ from device_app.restoring import restore_copies, start_anew
 from device_app.settings import DeviceSettings
 from tests.doubles.backend import FakeBackend
 from tests.doubles.clock import StillClock
+from tests.doubles.kills import Killed
 from tests.doubles.pages_reader import FOLLOWS_A_LINK, HOME, enter
 
 PAGE_BYTES = 4_096
@@ -214,20 +215,70 @@ def test_after_erasing_no_file_of_the_profile_knows_what_was_read(profile: Profi
     device = profile.open()
     assert device.history().total == 5
 
-    def known() -> dict[str, list[str]]:
-        files = [path for path in profile.home.rglob("*") if path.is_file() and path.parent.name != "blobs"]
-        words = [*profile.read, "axolotl"]
-        found = {path.name: [word for word in words if word.encode() in path.read_bytes()] for path in files}
-        return {name: words for name, words in found.items() if words}
-
-    assert {"device.copy.sqlite", "searches.copy.sqlite"} <= known().keys()
+    assert {"device.copy.sqlite", "searches.copy.sqlite"} <= knows(profile).keys()
     assert list(profile.home.glob("*.damaged-*")) != []
     device.erase()
-    assert known() == {}
+    assert knows(profile) == {}
     assert list(profile.home.rglob("*.damaged-*")) == []
     assert list(profile.home.rglob("*.copy*")) == []
     device.close()
     profile.open().close()  # erasing leaves a profile that starts without questions
+
+
+def knows(profile: Profile) -> dict[str, list[str]]:
+    """What of the reader's each file of the profile holds."""
+    files = [path for path in profile.home.rglob("*") if path.is_file() and path.parent.name != "blobs"]
+    words = [*profile.read, "axolotl"]
+    found = {path.name: [word for word in words if word.encode() in path.read_bytes()] for path in files}
+    return {name: words for name, words in found.items() if words}
+
+
+def killed_while_restoring(profile: Profile, monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """Both databases are damaged and put back, and the process dies before each takes its place; then they are mended.
+
+    Returns the names of what is left of it.
+    """
+
+    def killed(*_: object) -> None:
+        raise Killed
+
+    databases = (profile.settings.database, profile.home / "views" / "searches.sqlite")
+    for database in databases:
+        whole = database.read_bytes()
+        damaged(database)
+        with monkeypatch.context() as patch:
+            patch.setattr("device_app.restoring._move_aside", killed)
+            with pytest.raises(Killed):
+                restore_copies(profile.settings, profile.clock())
+        database.write_bytes(whole)
+    return {path.name for path in profile.home.rglob("*.part*")}
+
+
+def test_what_a_kill_leaves_of_a_copy_being_put_back_is_gone_after_the_next_start(
+    profile: Profile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    profile.read_and_copy()
+    left = killed_while_restoring(profile, monkeypatch)
+    assert {"device.sqlite.part", "searches.sqlite.part"} <= left
+    assert left & knows(profile).keys(), "it holds what was read"
+    profile.open().close()
+    assert list(profile.home.rglob("*.part*")) == []
+
+
+def test_what_a_kill_leaves_of_a_copy_being_put_back_does_not_outlive_the_next_deletion(
+    profile: Profile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    profile.read_and_copy()
+    killed_while_restoring(profile, monkeypatch)
+    parts = {path: path.read_bytes() for path in profile.home.rglob("*.part*")}
+    device = profile.open()
+    for delete in (lambda: device.delete_click(device.history().entries[0].click_id), device.erase):
+        for path, content in parts.items():  # as if the kill had come since
+            path.write_bytes(content)
+        delete()
+        assert list(profile.home.rglob("*.part*")) == []
+    assert knows(profile) == {}
+    device.close()
 
 
 def test_a_fleet_makes_no_fresh_ledger_of_a_reader_whose_database_is_gone(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +12,7 @@ import httpx
 from pydantic import TypeAdapter
 
 from backend.errors import OwnfeedError
+from backend.server_address import ServerAddress
 from backend.settings import BackendSettings, url_of
 from device_app.wire.http import Problem
 from device_app.wire.ids import RoundId
@@ -22,8 +22,6 @@ POLL_SEC = 0.2
 TIMEOUT_SEC = 10.0
 GRACE_SEC = 60.0
 """How long past its deadline a round may take to be applied before we stop waiting for it."""
-
-ADDRESS = re.compile(r"https?://[^\s/]+")
 
 _STATUSES = TypeAdapter(list[RoundStatus])
 
@@ -35,12 +33,8 @@ class OperatorRefused(OwnfeedError):
 
 
 def address_of(settings: BackendSettings) -> str:
-    """Where the server of a data folder listens: where it says so itself, else where the settings do."""
-    try:
-        said = settings.address_file.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError):
-        said = ""
-    return said if ADDRESS.fullmatch(said) else url_of(settings.host, settings.port)
+    """Where the server of a data folder listens: where it says so itself and is alive, else where the settings do."""
+    return ServerAddress(settings.address_file).known() or url_of(settings.host, settings.port)
 
 
 class Operator:

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp
 from uvicorn.config import STARTUP_FAILURE
 
 from backend.connections import ConnectionLimits, Connections, LimitedConnection
-from backend.releases.blobs import write_durably
+from backend.server_address import ServerAddress
 from backend.settings import BackendSettings, url_of
 
 FILES_RESERVED = 320
@@ -30,20 +30,13 @@ class AddressedServer(uvicorn.Server):
 
     def __init__(self, config: uvicorn.Config, address_file: Path) -> None:
         super().__init__(config)
-        self._file, self._address = address_file, ""
+        self.address = ServerAddress(address_file)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen, and say where; port 0 has become a true one by then."""
         await super().startup(sockets)
         if self.started and self.servers:
-            self._address = url_of(self.config.host, self.servers[0].sockets[0].getsockname()[1])
-            write_durably(self._file, self._address.encode())
-
-    def forget_address(self) -> None:
-        """Remove the file, unless another server on the same folder has written its own."""
-        with suppress(FileNotFoundError):
-            if self._address and self._file.read_text(encoding="utf-8") == self._address:
-                self._file.unlink()
+            self.address.say(url_of(self.config.host, self.servers[0].sockets[0].getsockname()[1]))
 
 
 def http_server(app: ASGIApp, settings: BackendSettings) -> AddressedServer:
@@ -80,7 +73,7 @@ def serve_until_stopped(app: ASGIApp, settings: BackendSettings) -> None:
         with suppress(KeyboardInterrupt):
             server.run()
     finally:
-        server.forget_address()
+        server.address.forget()
     if not server.started:
         sys.exit(STARTUP_FAILURE)
 

@@ -8,9 +8,15 @@ from __future__ import annotations
 import os
 import stat
 import subprocess
+import sys
+import threading
+import time
 from collections.abc import Iterator, Sequence
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from typing import ClassVar
 
+import httpx
 import pytest
 from fastapi import FastAPI
 from fastapi.routing import APIRoute
@@ -18,7 +24,9 @@ from starlette.routing import BaseRoute
 from starlette.testclient import TestClient
 
 from backend.composition import load_or_create_token
+from backend.operator import Operator, OperatorRefused, address_of
 from backend.private_files import tighten as tighten_backend
+from backend.settings import load_settings
 from device_app.app import create_app
 from device_app.composition import build_device
 from device_app.device import Device
@@ -26,6 +34,7 @@ from device_app.pages.page_key import KEY_NAME, PageKey
 from device_app.private_files import tighten
 from device_app.settings import DeviceSettings
 from tests.doubles.backend import FakeBackend
+from tests.doubles.small_world import free_port
 
 NOBODY = 65_534
 PORT = 8401
@@ -217,6 +226,78 @@ def test_the_key_stays_over_restarts_and_is_one_of_256_bits(tmp_path: Path) -> N
     kept = (tmp_path / KEY_NAME).read_text()
     assert len(kept) == 43
     assert PageKey.of_profile(tmp_path / "other", PORT).link("localhost") != first.link("localhost")
+
+
+SERVES = """
+import sys
+from fastapi import FastAPI
+from backend.server import serve_until_stopped
+from backend.settings import load_settings
+serve_until_stopped(FastAPI(), load_settings(data_dir=sys.argv[1], port=0))
+"""
+
+
+class Thief(BaseHTTPRequestHandler):
+    """Listens where another server did, and notes what it is sent."""
+
+    taken: ClassVar[list[str]] = []
+
+    def do_GET(self) -> None:
+        self.taken.append(self.headers["Authorization"])
+        self.send_error(404)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Silent."""
+
+
+def test_who_listens_where_a_killed_backend_did_is_not_sent_the_operators_token(tmp_path: Path) -> None:
+    token = load_or_create_token(tmp_path / "admin.token")
+    settings = load_settings(data_dir=tmp_path, port=free_port())
+    with subprocess.Popen([sys.executable, "-c", SERVES, str(tmp_path)]) as backend:
+        until = time.monotonic() + 60
+        while not settings.address_file.exists():
+            assert time.monotonic() < until, "the backend doesn't listen"
+            time.sleep(0.02)
+        where = address_of(settings)
+        backend.kill()
+    said = settings.address_file.read_text()
+    assert said == where != f"http://127.0.0.1:{settings.port}", "the address of before is left by the kill"
+    Thief.taken.clear()
+    with HTTPServer(("127.0.0.1", int(said.rpartition(":")[2])), Thief) as thief:
+        listening = threading.Thread(target=thief.serve_forever)
+        listening.start()
+        try:
+            with pytest.raises(OperatorRefused, match=f"127.0.0.1:{settings.port} does not answer"):
+                Operator(address_of(settings), settings.admin_token_file).rounds()
+            assert Thief.taken == []
+            with pytest.raises(OperatorRefused, match="404"):
+                Operator(said, settings.admin_token_file).rounds()
+            assert Thief.taken == [f"Bearer {token}"], "the thief works: only the address kept the token from it"
+        finally:
+            thief.shutdown()
+            listening.join()
+
+
+def test_a_cookie_that_another_port_was_sent_opens_the_pages_until_the_key_is_removed(
+    pages: FastAPI, device: Device
+) -> None:
+    """What remains, so that nobody takes it for more: browsers send a host's cookies to all its ports."""
+    jar = httpx.Cookies()
+    link = pages.state.page_key.link("127.0.0.1")
+    answer = TestClient(pages, base_url=HOME, follow_redirects=False).get(link)
+    jar.extract_cookies(answer)
+    elsewhere = httpx.Request("GET", "http://127.0.0.1:9999/")
+    jar.set_cookie_header(elsewhere)
+    leaked = elsewhere.headers["cookie"]
+    assert leaked.startswith(f"ownfeed_{PORT}="), "a browser of the standard sends it along"
+    neighbour = TestClient(pages, base_url=HOME, headers={"cookie": leaked})
+    assert neighbour.get("/privacy").status_code == 200
+    assert neighbour.get("/privacy/export").status_code == 200, "all of it"
+    secret = link.partition("key=")[2]
+    assert secret not in leaked, "the link can't be had from it"
+    (device.settings.home / KEY_NAME).unlink()
+    again = create_app(device=device)
+    assert TestClient(again, base_url=HOME, headers={"cookie": leaked}).get("/privacy").status_code == 403
 
 
 def test_an_address_without_a_browsers_proof_shows_a_story_and_records_no_click(pages: FastAPI, device: Device) -> None:

@@ -16,6 +16,7 @@ from fastapi import FastAPI
 import backend.operator
 from backend.operator import Operator, OperatorRefused, address_of
 from backend.server import http_server
+from backend.server_address import ServerAddress
 from backend.settings import load_settings, url_of
 from device_app.wire.rounds import RoundStatus
 from tests.doubles.clock import StillClock
@@ -140,20 +141,28 @@ def test_a_server_is_found_by_its_folder_while_it_runs(tmp_path: Path) -> None:
     said = asyncio.run(started())
     assert re.fullmatch(r"http://127\.0\.0\.1:[1-9]\d+", said)
     assert said != address_of(load_settings(data_dir=tmp_path / "another", port=8499)) == "http://127.0.0.1:8499"
-    server.forget_address()
+    server.address.forget()
     assert address_of(configured) == "http://127.0.0.1:8499"
     assert not settings.address_file.exists()
 
 
-def test_the_address_of_another_server_on_the_folder_is_left(tmp_path: Path) -> None:
+def test_the_address_of_another_server_on_the_folder_is_left_and_holds_while_that_one_runs(tmp_path: Path) -> None:
     settings = load_settings(data_dir=tmp_path)
-    server = http_server(FastAPI(), settings)
-    server._address = "http://127.0.0.1:1111"
-    settings.address_file.write_text("http://127.0.0.1:2222")
-    server.forget_address()
+    ours, theirs = ServerAddress(settings.address_file), ServerAddress(settings.address_file)
+    ours.say("http://127.0.0.1:1111")
+    theirs.say("http://127.0.0.1:2222")
+    ours.forget()
     assert address_of(settings) == "http://127.0.0.1:2222"
     settings.address_file.write_text("no address")
     assert address_of(settings) == "http://127.0.0.1:8400"
+    theirs.forget()
+
+
+def test_an_address_that_no_living_server_has_written_is_not_believed(tmp_path: Path) -> None:
+    settings = load_settings(data_dir=tmp_path)
+    settings.address_file.write_text("http://127.0.0.1:2222")
+    assert address_of(settings) == "http://127.0.0.1:8400"
+    assert not settings.address_file.exists()
 
 
 @pytest.mark.parametrize(

@@ -230,10 +230,14 @@ def _curves_table(found: tuple[Curve, ...]) -> Table:
         f"{DEVICES} devices read and train over HTTP, {COHORT} in a round; {READERS} strangers with known interests "
         "judge, and never take part. Gains are paired by reader, intervals of a bootstrap over readers.",
         f"Rounds of {RANKER}; beside them " + ", ".join(f"{name} every {every}" for every, name in BESIDE.items()),
-        f"The figure: {quality_file().with_suffix('.svg')}",
+        f"The figure is {quality_file().stem}.svg in the user's cache.",
     )
     return Table(
-        "Quality over live rounds, newsroom", ("measure", "rounds", "release", "value", "gain (95 %)"), rows, notes
+        "Quality over live rounds, newsroom",
+        ("measure", "rounds", "release", "value", "gain (95 %)"),
+        rows,
+        notes,
+        (SEED, STRANGERS_SEED),
     )
 
 
@@ -254,4 +258,4 @@ def _rounds_table(statuses: list[tuple[RoundStatus, float]], failures: list[str]
             )
         )
     columns = ("system", "rounds", "devices in the sum", "fewest", "epsilon of a round, at most", "median s")
-    return Table("The rounds", columns, rows, (f"{len(failures)} devices had trouble.",))
+    return Table("The rounds", columns, rows, (f"{len(failures)} devices had trouble.",), (SEED,))

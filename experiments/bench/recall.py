@@ -11,7 +11,7 @@ from backend.measurements.frontier import Frontier, FrontierRow, PairedGain, kee
 from experiments.datasets.mind import FOLDER, load_mind
 from experiments.datasets.titles import product_vectors, title_vectors, unit_rows
 from experiments.recall.bars import bars
-from experiments.recall.frontier import choose, measure
+from experiments.recall.frontier import BOOK_SEEDS, choose, measure
 from experiments.recall.measure import DEPTHS
 from experiments.recall.sweeps import unmeasured
 from experiments.recall.tower import WIDTH
@@ -62,7 +62,9 @@ def _table(frontier: Frontier, news: int) -> Table:
     )
     if left := unmeasured():
         notes += (f"Not measured: {', '.join(left)}.",)
-    return Table("Recall at an honest price, MIND subset", columns, [_row(row) for row in frontier.rows], notes)
+    return Table(
+        "Recall at an honest price, MIND subset", columns, [_row(row) for row in frontier.rows], notes, BOOK_SEEDS
+    )
 
 
 def _row(row: FrontierRow) -> tuple[Cell, ...]:
@@ -85,4 +87,4 @@ def _gain(gain: PairedGain) -> str:
 
 def _bars(frontier: Frontier) -> Table:
     rows = [(bar.what, bar.wanted, bar.measured, "yes" if bar.met else "no") for bar in bars(frontier)]
-    return Table("Bars", ("what", "wanted", "measured", "met"), rows)
+    return Table("Bars", ("what", "wanted", "measured", "met"), rows, seeds=BOOK_SEEDS)

@@ -55,4 +55,4 @@ def run(data: Path) -> list[Table]:
         f"{DEVICES} devices in one process over HTTP, {os.cpu_count()} cores, noise from the system's generator; "
         f"bar {BAR_SEC:g} s to every device swapped. {len(failures)} devices had trouble."
     )
-    return [Table("Federated round, recall task, local DP", columns, rows, (note,))]
+    return [Table("Federated round, recall task, local DP", columns, rows, (note,), seeds=(SEED,))]

@@ -12,7 +12,7 @@ from backend.federation.errors import UpdateRefused
 from device_app.wire.layout import WeightedSum
 from device_app.wire.protections import SecureSum
 from experiments.poisoning.attacks import ATTACKS, Known, boosted, huge, sign_flip
-from experiments.poisoning.study import PoisoningSizes, planted_pool
+from experiments.poisoning.study import PoisoningOutcome, PoisoningSizes, PoisoningStudy, planted_pool
 
 LAW = SecureSum(clip=0.1, sigma=4_900)
 
@@ -47,3 +47,15 @@ def test_planted_news_are_of_the_newsrooms_sections_and_near_their_topics() -> N
     same = np.array([[one.topic == other.topic for other in pool.cards] for one in pool.cards])
     cosines = pool.vectors @ pool.vectors.T
     assert cosines[same & ~np.eye(300, dtype=bool)].mean() > 0.2 > abs(cosines[~same].mean())
+
+
+def test_the_studys_table_pairs_liars_with_the_rounds_without_them_and_rows_come_back() -> None:
+    study = PoisoningStudy(PoisoningSizes(seeds=2))
+    outcomes = {job: PoisoningOutcome(0.6, 0.7 + job[0] / 100 - job[3] / 1_000, job[3], 0) for job in study.jobs}
+    assert study.runs([row for each in outcomes.items() for row in study.rows(*each)]) == outcomes
+    [table] = study.tables(outcomes)
+    assert len(table.rows) * 2 == len(study.jobs)
+    by_case = {row[:3]: row[3:] for row in table.rows}
+    assert by_case["one sum", "none", 0] == ("0.7050", "+0.0000", "+0.0000", "0.0", "0.0", "-")
+    assert by_case["one sum", "sign flip at the clip", 3][:3] == ("0.7020", "-0.0030", "-0.0030")
+    assert "at the start 0.6000" in table.notes[0]

@@ -1,4 +1,10 @@
-"""Opens the database (SQLite in WAL mode by default, PostgreSQL by URL) and brings it to the newest revision."""
+"""Opens the database (SQLite in WAL mode by default, PostgreSQL by URL) and brings it to the newest revision.
+
+DatabaseError
+├── DatabaseUnsupported    the URL names an engine other than SQLite or PostgreSQL
+├── DatabaseUnreachable    it can't be opened, or nothing answers at its address
+└── DatabaseTooNew         a newer Ownfeed has migrated it
+"""
 
 from __future__ import annotations
 
@@ -16,9 +22,46 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.orm import Session
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from backend.db.errors import DatabaseTooNew, DatabaseUnreachable, DatabaseUnsupported
+from backend.errors import OwnfeedError
+
+
+class DatabaseError(OwnfeedError):
+    """Base of the errors of the database; the message is one plain sentence."""
+
+    code, status, title = "database-refused", 500, "The database can't be used"
+
+
+class DatabaseUnsupported(DatabaseError):
+    """The URL is no database URL, or names another engine."""
+
+    code, status, title = "database-unsupported", 500, "The database is of another kind"
+
+    def __init__(self, url: str) -> None:
+        super().__init__(f"database_url {url!r} is neither sqlite:///path nor postgresql://user@host/name.")
+
+
+class DatabaseUnreachable(DatabaseError):
+    """The database did not open."""
+
+    code, status, title = "database-unreachable", 503, "The database does not answer"
+
+    def __init__(self, url: str, why: str) -> None:
+        super().__init__(f"The database {url} can't be opened: {why}")
+
+
+class DatabaseTooNew(DatabaseError):
+    """The database's revision is unknown to this version."""
+
+    code, status, title = "database-too-new", 500, "A newer Ownfeed has used the database"
+
+    def __init__(self, url: str, revision: str) -> None:
+        super().__init__(
+            f"The database {url} is at revision {revision!r}, which this version of Ownfeed does not know."
+        )
+
 
 BUSY_TIMEOUT_MS = 30_000
 CACHE_KIB = 65_536
@@ -145,3 +188,18 @@ def _migrate(engine: Engine) -> str:
 
 def _revision(connection: Connection) -> str | None:
     return MigrationContext.configure(connection).get_current_revision()
+
+
+@contextmanager
+def reading_session(engine: Engine) -> Iterator[Session]:
+    """A session whose reads are all of one moment."""
+    with reading(engine) as connection, Session(connection) as session:
+        yield session
+
+
+@contextmanager
+def writing_session(engine: Engine) -> Iterator[Session]:
+    """A session that is the only writer on SQLite: committed whole at the end, or rolled back whole."""
+    with writing(engine) as connection, Session(connection) as session:
+        yield session
+        session.flush()

@@ -1,11 +1,26 @@
-"""Releases and training rounds. Devices appear in no table: only pseudonyms that live for one round."""
+"""Releases and training rounds. Devices appear in no table: only pseudonyms that live for one round.
+
+Messages of secure sums: pseudonyms live for one round, and these rows for less. Private counts: no row is of one
+device, each number is a noisy sum over a cohort.
+"""
 
 from __future__ import annotations
 
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import JSON, CheckConstraint, Float, ForeignKey, Integer, LargeBinary, String, Text, UniqueConstraint
+from sqlalchemy import (
+    JSON,
+    CheckConstraint,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    String,
+    Text,
+    UniqueConstraint,
+)
 from sqlalchemy.orm import Mapped, mapped_column, validates
 
 from backend.db.base import Base, UtcDateTime
@@ -151,7 +166,7 @@ class SecureSumRow(Base):
     """One secure sum under way or ended (`backend.federation.secagg`): a step of a round, or a count by itself.
 
     stage is the record's as a round's status tells it (complaints are part of shares).
-    record is small, and changes when a stage closes; what devices send are rows (`tables_sums`), and the running sum
+    record is small, and changes when a stage closes; what devices send are rows (`SumMessageRow`), and the running sum
     is a file named by its SHA-256 in `total`. A message's row and the sum it is in change in one transaction.
     """
 
@@ -169,3 +184,59 @@ class SecureSumRow(Base):
             "stage IN ('keys', 'shares', 'masked', 'agree', 'unmask', 'opened', 'failed')", name="known_stage"
         ),
     )
+
+
+class SumMessageRow(Base):
+    """What one device sent at one stage of a secure sum; gone when the sum ends.
+
+    body holds public keys, encrypted shares, a signature or revealed shares, and is empty for a masked vector.
+    """
+
+    __tablename__ = "secure_sum_messages"
+
+    sum: Mapped[str] = mapped_column(ForeignKey("secure_sums.name", ondelete="CASCADE"), primary_key=True)
+    stage: Mapped[str] = mapped_column(String(20), primary_key=True)
+    member: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    pseudonym: Mapped[str] = mapped_column(String(64))
+    sha256: Mapped[str] = mapped_column(String(64))
+    body: Mapped[bytes] = mapped_column(LargeBinary)
+
+    __table_args__ = (UniqueConstraint("sum", "stage", "pseudonym"),)
+
+
+class SumKeyRow(Base):
+    """A public key that a member of a secure sum has advertised; no two members may have one in common."""
+
+    __tablename__ = "secure_sum_keys"
+
+    sum: Mapped[str] = mapped_column(ForeignKey("secure_sums.name", ondelete="CASCADE"), primary_key=True)
+    key: Mapped[bytes] = mapped_column(LargeBinary(32), primary_key=True)
+
+
+class CountRoundRow(Base):
+    """One count that was opened: of how many devices, and the variance of the noise on each number, in clicks^2 and
+    displays^2."""
+
+    __tablename__ = "count_rounds"
+
+    round: Mapped[int] = mapped_column(ForeignKey("rounds.number"), primary_key=True, autoincrement=False)
+    counted_at: Mapped[datetime] = mapped_column(UtcDateTime, index=True)
+    devices: Mapped[int]
+    displays_variance: Mapped[float] = mapped_column(Float(53))
+    clicks_variance: Mapped[float] = mapped_column(Float(53))
+
+
+class NewsCountRow(Base):
+    """Displays and clicks of one piece of news in one count, as they were opened: noisy, and negative at times.
+
+    A row stands for every piece of news that was asked about, also for those whose numbers are noise alone.
+    """
+
+    __tablename__ = "news_counts"
+
+    round: Mapped[int] = mapped_column(ForeignKey("count_rounds.round", ondelete="CASCADE"), primary_key=True)
+    news: Mapped[int] = mapped_column(ForeignKey("news.number", ondelete="CASCADE"), primary_key=True)
+    displays: Mapped[float] = mapped_column(Float(53))
+    clicks: Mapped[float] = mapped_column(Float(53))
+
+    __table_args__ = (Index("ix_news_counts_news", "news"),)

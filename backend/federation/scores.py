@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Engine, select
 
-from backend.db.sessions import reading_session
+from backend.db.engine import reading_session
 from backend.db.tables_federation import RoundRow
 
 KEPT = 60

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from sqlalchemy import Engine, select
 
-from backend.db.sessions import reading_session
-from backend.db.tables_counting import CountRoundRow, NewsCountRow
+from backend.db.engine import reading_session
+from backend.db.tables_federation import CountRoundRow, NewsCountRow
 from backend.popularity.estimate import TYPICAL_RATE, Counted, exposure, usual_rates
 
 RELIABILITY_WANTED = 0.5

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from sqlalchemy import Engine, delete, func, insert, select
 from sqlalchemy.orm import Session
 
-from backend.db.sessions import reading_session
+from backend.db.engine import reading_session
 from backend.db.tables import NewsRow
-from backend.db.tables_counting import CountRoundRow, NewsCountRow
+from backend.db.tables_federation import CountRoundRow, NewsCountRow
 from backend.popularity.estimate import Counted
 
 

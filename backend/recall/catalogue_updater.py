@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.errors import OwnfeedError
-from backend.popularity.rates import Counts
+from backend.popularity.estimate import Counts
 from backend.recall.catalogue import Catalogue, LiveCatalogue, ReadPool, build_catalogue
 from backend.recall.indexing import IndexRules
 from backend.recall.served_releases import ServedReleases

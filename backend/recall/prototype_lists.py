@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from backend.recall.bayes import code_weights, log_normalisers
 from backend.recall.catalogue import Catalogue
-from backend.recall.exploration import FRESH_HOURS, with_fresh
+from backend.recall.merge import FRESH_HOURS, with_fresh
 from backend.recall.served_releases import ServedCodebook
 from device_app.wire.recall import CANDIDATES_LIMIT
 
@@ -118,7 +118,7 @@ class PrototypeLists:
 class CodeLists:
     """PrototypeLists of one codebook over one catalogue, with the list of each of its K reports ready.
 
-    A share of the places of every list goes to news of the last hours; see `exploration`.
+    A share of the places of every list goes to news of the last hours; see `merge.with_fresh`.
     """
 
     def __init__(self, catalogue: Catalogue, codebook: ServedCodebook, *, sharpness: float, threads: int = 1) -> None:

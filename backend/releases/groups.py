@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.releases.basis import topic_centroids
+from backend.releases.codebooks import topic_centroids
 from backend.releases.errors import ReleaseNotPublished
 from device_app.wire.releases import BlobRef, Groups, ModelEntry
 from device_app.wire.tensors import TensorSpec, pack, unpack

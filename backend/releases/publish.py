@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
 from backend.progress import Advance
-from backend.releases.basis import topic_centroids
 from backend.releases.calibration import calibrate, pseudo_readers
-from backend.releases.codebooks import first_codebooks, first_projection
+from backend.releases.codebooks import first_codebooks, first_projection, topic_centroids
 from backend.releases.draft import ReleaseDraft
 from backend.releases.errors import ReleaseNotPublished
 from backend.releases.groups import GROUPS, first_groups
@@ -61,8 +60,7 @@ def publish_first(
     # The server starts without torch; only a release that needs new graphs pays for it.
     import torch
 
-    from backend.releases.entries import entry_of
-    from backend.releases.rankers import DEFAULT, chosen
+    from backend.releases.models import DEFAULT, chosen, entry_of
     from exporters.package import export_ranker, export_recall
     from exporters.signature import OPSET
     from models.builders.recall import uni_fedrec_recall
@@ -139,8 +137,7 @@ def publish_rankers(
         return previous
     import torch
 
-    from backend.releases.entries import entry_of
-    from backend.releases.rankers import RANKERS
+    from backend.releases.models import RANKERS, entry_of
     from exporters.package import export_ranker
 
     torch.manual_seed(seed)

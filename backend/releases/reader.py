@@ -14,7 +14,7 @@ from safetensors.numpy import load
 from sqlalchemy import Engine, func, select
 from sqlalchemy.orm import Session
 
-from backend.db.sessions import reading_session
+from backend.db.engine import reading_session
 from backend.db.tables_federation import ReleaseRow
 from backend.releases.blobs import BlobFolder
 from backend.releases.draft import blob_refs

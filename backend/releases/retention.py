@@ -22,7 +22,7 @@ from pathlib import Path
 
 from sqlalchemy import Engine, select, update
 
-from backend.db.sessions import writing_session
+from backend.db.engine import writing_session
 from backend.db.tables_federation import RoundRow
 from backend.embedding.state_store import STATES_FOLDER, TRAINED_FOLDER, StateStore
 from backend.news.pool import NewsPool

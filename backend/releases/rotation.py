@@ -12,7 +12,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from backend.db.advisory_lock import advisory_lock
-from backend.db.sessions import reading_session
+from backend.db.engine import reading_session
 from backend.db.tables_federation import KeyRotationRow
 from backend.releases.draft import ReleaseDraft
 from backend.releases.errors import SigningKeyRefused

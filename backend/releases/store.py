@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import Engine, select
 from sqlalchemy.orm import Session
 
-from backend.db.sessions import reading_session, writing_session
+from backend.db.engine import reading_session, writing_session
 from backend.db.tables_federation import FollowUpRow, ReleaseRow, RoundRow
 from backend.releases.draft import ReleaseDraft, blob_refs
 from backend.releases.reader import ReleaseReader

@@ -19,8 +19,7 @@ import numpy as np
 import psutil
 from numpy.typing import NDArray
 
-from backend.db.engine import open_engine
-from backend.db.sessions import reading_session
+from backend.db.engine import open_engine, reading_session
 from backend.db.tables_federation import RoundRow
 from backend.operator import Operator
 from backend.settings import load_settings

@@ -26,7 +26,7 @@ from backend.federation.strategies.fedavg import FedAvg
 from backend.federation.strategies.grouped import Grouped
 from backend.federation.systems.finding import PROTOTYPES
 from backend.federation.systems.system import SystemSpec
-from backend.releases.basis import topic_centroids
+from backend.releases.codebooks import topic_centroids
 from device_app.ranking.features import FEATURES
 from device_app.ranking.groups import GroupChoice, GroupModels
 from device_app.training.gradients import OnnxGradients

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from backend.federation.grouping.layers import Layers
 from backend.federation.grouping.personalisation import Constant, Personalisation, TimeAndLayer
 from backend.federation.optimizers import Adam, MemoryOptimizer, Sgd, Weights
-from backend.releases.basis import topic_centroids
+from backend.releases.codebooks import topic_centroids
 from experiments.simulation.strategies.cfl import Cfl
 from experiments.simulation.strategies.fedper import FedPer
 from experiments.simulation.strategies.fedprox import FedProx

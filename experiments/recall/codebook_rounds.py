@@ -18,7 +18,7 @@ from backend.federation.protections.secure_sum import secure_sum_of
 from backend.federation.strategies.learned_codebook import NOISE_MOST, LearnedCodebook
 from backend.federation.systems.codebook import CODEBOOK, CODEBOOK_EXACT
 from backend.federation.systems.system import SystemSpec
-from backend.releases.basis import topic_centroids
+from backend.releases.codebooks import topic_centroids
 from device_app.wire.contributions import VECTOR_SHARE, member_share
 from experiments.datasets.mind import FOLDER, load_mind
 from experiments.datasets.titles import product_vectors, title_vectors, unit_rows

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from backend.recall.compose import aggregate
 from backend.recall.prototype_lists import SHARPNESS
 from backend.recall.score_prior import Bound, ScorePrior, clipped, within_l1
-from backend.releases.basis import topic_centroids
 from backend.releases.calibration import calibrate, pseudo_readers
+from backend.releases.codebooks import topic_centroids
 from backend.releases.publish import SEED
 from device_app.interests.clusters import average_linkage, membership, quotas
 from device_app.privacy.noise import SeededNoise, laplace

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from backend.releases.rankers import RANKERS
+from backend.releases.models import RANKERS
 from exporters.architectures import ARCHITECTURES, Architecture
 from exporters.graphs import ranker_graphs
 from exporters.package import export_ranker

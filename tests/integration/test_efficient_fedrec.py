@@ -14,7 +14,7 @@ import pytest
 import torch
 from sqlalchemy import select
 
-from backend.db.sessions import reading_session
+from backend.db.engine import reading_session
 from backend.db.tables_federation import RoundRow
 from backend.embedding.weights import BertWeights
 from backend.federation.optimizers import Memory

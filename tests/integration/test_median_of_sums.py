@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from sqlalchemy import select
 
-from backend.db.sessions import reading_session
+from backend.db.engine import reading_session
 from backend.db.tables_federation import ParticipationRow, RoundRow, SecureSumRow
 from backend.federation.accounting.spending import spending
 from backend.federation.secagg.stored import StoredSums

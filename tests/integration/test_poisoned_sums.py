@@ -20,9 +20,9 @@ import pytest
 from numpy.typing import NDArray
 from starlette.types import Receive, Scope, Send
 
-from backend.db.sessions import reading_session
+from backend.db.engine import reading_session
 from backend.db.tables import NewsRow
-from backend.db.tables_counting import NewsCountRow
+from backend.db.tables_federation import NewsCountRow
 from backend.federation.accounting.sum_bounds import noise_deviation, noise_length, noise_reach
 from backend.federation.systems import SYSTEMS
 from backend.news.item import NewsItem

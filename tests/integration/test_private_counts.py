@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 from starlette.types import Receive, Scope, Send
 
-from backend.db.sessions import reading_session
+from backend.db.engine import reading_session
 from backend.db.tables import NewsRow
-from backend.db.tables_counting import NewsCountRow
+from backend.db.tables_federation import NewsCountRow
 from backend.federation.accounting.account import NoisyOpening, SumNoise, spent_on
 from backend.federation.secagg.errors import SumStageClosed
 from backend.federation.systems import SYSTEMS

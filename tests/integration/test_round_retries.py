@@ -17,7 +17,7 @@ from sqlalchemy import select
 
 from backend.app import create_app
 from backend.composition import build_services
-from backend.db.sessions import reading_session
+from backend.db.engine import reading_session
 from backend.db.tables_federation import FollowUpRow, ParticipationRow
 from backend.settings import BackendSettings
 from device_app.errors import SumAborted

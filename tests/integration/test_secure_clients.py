@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from backend.app import create_app
 from backend.composition import Services
-from backend.db.sessions import reading_session
+from backend.db.engine import reading_session
 from backend.db.tables_federation import RoundRow
 from backend.federation.rounds.coordinator import Coordinator
 from backend.federation.secagg.exchange import MemberExchange

@@ -19,7 +19,7 @@ from sqlalchemy import select
 
 from backend.app import create_app
 from backend.composition import Services, build_services
-from backend.db.sessions import reading_session
+from backend.db.engine import reading_session
 from backend.db.tables_federation import ParticipationRow
 from backend.federation.rounds.coordinator import Coordinator
 from backend.settings import BackendSettings

@@ -25,8 +25,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Engine
 
 from backend.db.advisory_lock import advisory_lock
-from backend.db.engine import open_engine
-from backend.db.sessions import reading_session
+from backend.db.engine import open_engine, reading_session
 from backend.db.tables_federation import ParticipationRow, RoundRow
 from backend.federation.errors import RoundUnderWay, UpdateConflict
 from backend.federation.rounds.coordinator import Coordinator

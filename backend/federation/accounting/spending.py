@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from sqlalchemy import Engine, select
 
-from backend.db.sessions import reading_session
+from backend.db.engine import reading_session
 from backend.db.tables_federation import RoundRow
 from backend.federation.protections import resolve
 from device_app.wire.concentrated import epsilon_of

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Engine, select
 from sqlalchemy.orm import Session
 
-from backend.db.sessions import reading_session
+from backend.db.engine import reading_session
 from backend.db.tables_federation import ParticipationRow, RoundRow
 from backend.federation.errors import RoundClosed, UpdateRefused
 from backend.federation.protections import resolve

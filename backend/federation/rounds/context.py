@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sqlalchemy import Engine, select
 
-from backend.db.sessions import reading_session
+from backend.db.engine import reading_session
 from backend.db.tables_federation import FollowUpRow, RoundRow
 from backend.federation.optimizers import Memory
 from backend.federation.strategies.strategy import PreviousRound, RoundContext, RoundRequest

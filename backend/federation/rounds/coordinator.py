@@ -18,7 +18,7 @@ from sqlalchemy import Engine, select, update
 from sqlalchemy.orm import Session
 
 from backend.db.advisory_lock import advisory_lock
-from backend.db.sessions import reading_session, writing_session
+from backend.db.engine import reading_session, writing_session
 from backend.db.tables_federation import ParticipationRow, RoundRow
 from backend.errors import OwnfeedError
 from backend.federation.accounting.spending import Spending, spending

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from sqlalchemy.orm import Session
 
-from backend.db.sessions import writing_session
+from backend.db.engine import writing_session
 from backend.db.tables_federation import FollowUpRow, RoundRow
 from backend.federation.errors import RoundClosed
 from backend.federation.rounds.aggregation import AggregatedUpdates

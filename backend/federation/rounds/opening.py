@@ -11,7 +11,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from backend.db.advisory_lock import wait_for_lock
-from backend.db.sessions import reading_session, writing_session
+from backend.db.engine import reading_session, writing_session
 from backend.db.tables_federation import FollowUpRow, RoundRow
 from backend.errors import OwnfeedError
 from backend.federation.errors import RoundImpossible, RoundsPaused, RoundUnderWay, UnknownSystem

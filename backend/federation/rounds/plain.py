@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sqlalchemy.orm import Session
 
-from backend.db.sessions import reading_session, writing_session
+from backend.db.engine import reading_session, writing_session
 from backend.db.tables_federation import ParticipationRow, RoundRow
 from backend.federation.errors import RoundClosed, UpdateConflict
 from backend.federation.protections import resolve

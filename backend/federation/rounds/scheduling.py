@@ -11,7 +11,7 @@ from typing import Self
 from sqlalchemy import Engine
 from sqlalchemy.orm import Session
 
-from backend.db.sessions import reading_session, writing_session
+from backend.db.engine import reading_session, writing_session
 from backend.db.tables_federation import ScheduleRow
 from backend.errors import OwnfeedError
 from backend.federation.errors import RoundImpossible, RoundUnderWay

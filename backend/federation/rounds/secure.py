@@ -10,7 +10,7 @@ from pathlib import Path
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from backend.db.sessions import reading_session
+from backend.db.engine import reading_session
 from backend.db.tables_federation import ParticipationRow, RoundRow, SecureSumRow
 from backend.federation.errors import RoundClosed, RoundImpossible, UnknownPseudonym, UnknownRound, UpdateRefused
 from backend.federation.rounds.aggregation import AggregatedUpdates, aggregate_sum

@@ -12,7 +12,7 @@ from typing import TypeVar
 from sqlalchemy import Engine
 from sqlalchemy.orm import Session
 
-from backend.db.sessions import reading_session
+from backend.db.engine import reading_session
 from backend.federation.errors import UnknownPseudonym
 from backend.federation.secagg.errors import SumMessageRefused, SumStageClosed
 from backend.federation.secagg.members import Members

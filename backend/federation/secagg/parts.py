@@ -14,8 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
-from backend.db.tables_federation import SecureSumRow
-from backend.db.tables_sums import SumMessageRow
+from backend.db.tables_federation import SecureSumRow, SumMessageRow
 from backend.federation.errors import UnknownPseudonym
 from backend.federation.secagg.errors import SumStageClosed
 from backend.federation.secagg.graph import random_circle

@@ -9,8 +9,7 @@ from sqlalchemy import ColumnElement, delete, func, select
 from sqlalchemy.orm import Session
 
 from backend.db.chunks import among as listed
-from backend.db.tables_federation import ParticipationRow
-from backend.db.tables_sums import SumKeyRow, SumMessageRow
+from backend.db.tables_federation import ParticipationRow, SumKeyRow, SumMessageRow
 from backend.federation.secagg.messages import Entry, MessageStage
 from backend.federation.secagg.sources import Sources
 

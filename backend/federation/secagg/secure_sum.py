@@ -7,9 +7,11 @@ together.
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +25,6 @@ from backend.federation.secagg.packing import pack_revealed, pack_shared
 from backend.federation.secagg.record import ServerStage, SumRecord
 from backend.federation.secagg.sources import EACH_ITS_OWN
 from backend.federation.secagg.unmask import LeftoverMasks, leftover_masks
-from backend.federation.secagg.vectors import zero_vector
 from device_app.wire.ids import Message
 from device_app.wire.masks import apply_masks
 from device_app.wire.neighbourhood import choose_neighbourhood
@@ -351,3 +352,13 @@ def _believe(check: Callable[[], None], field: str = "signature") -> None:
         check()
     except SecaggError as broken:
         raise SumMessageRefused(f"{str(broken).capitalize()}.", field=field) from broken
+
+
+def zero_vector(length: int, dtype: np.dtype[Any]) -> RingVector:
+    """A vector of noughts in pages that go back to the system with it.
+
+    From the heap each of a server's threads would keep room for the largest vector it ever held.
+    """
+    # Private: shared ones, the default, take twice as long to be touched for the first time.
+    pages = mmap.mmap(-1, max(1, length * dtype.itemsize), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    return np.frombuffer(pages, dtype=dtype, count=length)

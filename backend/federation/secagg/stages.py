@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import Engine
 from sqlalchemy.orm import Session
 
-from backend.db.sessions import reading_session
+from backend.db.engine import reading_session
 from backend.federation.secagg.errors import SharesAwaited, SumFailed
 from backend.federation.secagg.record import ENDED, STAGES, ServerStage
 from backend.federation.secagg.secure_sum import OpenedSum, SecureSumServer

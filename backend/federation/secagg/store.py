@@ -9,7 +9,7 @@ from pathlib import Path
 from sqlalchemy import Engine, select
 from sqlalchemy.orm import Session
 
-from backend.db.sessions import reading_session, writing_session
+from backend.db.engine import reading_session, writing_session
 from backend.db.tables_federation import SecureSumRow
 from backend.federation.secagg.exchange import MemberExchange
 from backend.federation.secagg.parts import CohortSplit

@@ -13,14 +13,13 @@ import numpy as np
 from sqlalchemy import Engine, select
 from sqlalchemy.orm import Session
 
-from backend.db.sessions import reading_session, writing_session
+from backend.db.engine import reading_session, writing_session
 from backend.db.tables_federation import SecureSumRow
 from backend.federation.secagg.errors import SumFailed, UnknownSum
 from backend.federation.secagg.parts import deal, part_of, part_rows
 from backend.federation.secagg.record import ENDED, ServerStage, SumRecord
 from backend.federation.secagg.rows import SumRows
-from backend.federation.secagg.secure_sum import SecureSumServer
-from backend.federation.secagg.vectors import zero_vector
+from backend.federation.secagg.secure_sum import SecureSumServer, zero_vector
 from backend.releases.blobs import write_durably
 from device_app.wire.ring import RingVector, ring_dtype
 from device_app.wire.secagg import SumTerms

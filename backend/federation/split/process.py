@@ -13,10 +13,42 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BaseModel, Field
 
 from backend.errors import OwnfeedError
 from backend.federation.optimizers import Memory
-from backend.federation.split.order import DONE, MEMORY, NEW_MEMORY, ORDER, SLOPES, TITLES, VECTORS, Done, Order
+
+ORDER, TITLES, SLOPES, MEMORY = "order.json", "titles.json", "slopes.npy", "memory.safetensors"
+VECTORS, NEW_MEMORY, DONE = "vectors.npy", "new_memory.safetensors", "done.json"
+
+
+class Order(BaseModel):
+    """What to do.
+
+    encoder_dir and encoder: where encoders lie, and the digest of the one to step. bert: as in the settings. rows:
+    which of the titles the rows of G belong to. niceness: how far other processes go first.
+    """
+
+    encoder_dir: Path
+    encoder: str
+    bert: str
+    bert_sha256: str | None = None
+    layers: int = Field(default=0, ge=0)
+    learning_rate: float = Field(gt=0)
+    threads: int = Field(default=1, ge=1)
+    niceness: int = Field(default=10, ge=0, le=19)
+    rows: tuple[int, ...]
+
+
+class Done(BaseModel):
+    """What came of it: the new encoder's digest, lengths of gradient and step, and seconds by stage."""
+
+    encoder: str
+    gradient_l2: float
+    change_l2: float
+    states_made: int
+    seconds: dict[str, float]
+
 
 STEP_LIMIT_SEC = 1_800.0
 

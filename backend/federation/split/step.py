@@ -28,7 +28,7 @@ from backend.embedding.weights import BertWeights, find_weights
 from backend.federation.optimizers import Adam, Memory
 from backend.federation.split.jacobian import Batch, vector_jacobian
 from backend.federation.split.news_model import StoredEncoder, keep, named_weights
-from backend.federation.split.order import DONE, MEMORY, NEW_MEMORY, ORDER, SLOPES, TITLES, VECTORS, Done, Order
+from backend.federation.split.process import DONE, MEMORY, NEW_MEMORY, ORDER, SLOPES, TITLES, VECTORS, Done, Order
 
 BATCH = 256
 BERT_BATCH = 64

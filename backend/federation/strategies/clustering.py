@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import select
 
-from backend.db.sessions import reading_session
+from backend.db.engine import reading_session
 from backend.db.tables_federation import RoundRow
 from backend.federation.errors import RoundImpossible, UpdateRefused
 from backend.federation.grouping.clusters import lloyd_step

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Engine, select
 from sqlalchemy.orm import Session
 
-from backend.db.sessions import reading_session
+from backend.db.engine import reading_session
 from backend.db.tables import NewsRow
 from backend.federation.errors import RoundImpossible
 from backend.federation.protections import resolve

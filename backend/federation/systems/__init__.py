@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from backend.federation.systems.codebook import CODEBOOK, CODEBOOK_EXACT
-from backend.federation.systems.efficient_fedrec import EFFICIENT_FEDREC, EFFICIENT_FEDREC_NOISY
-from backend.federation.systems.fednewsrec import FEDNEWSREC
+from backend.federation.systems.efficient_fedrec import (
+    EFFICIENT_FEDREC,
+    EFFICIENT_FEDREC_NOISY,
+    NEWS_UNION,
+    NEWS_UNION_NOISY,
+)
+from backend.federation.systems.fednewsrec import FEDNEWSREC, LSTUR, NAML, NRMS
 from backend.federation.systems.finding import FINDING, FINDING_EXACT, PROTOTYPES
 from backend.federation.systems.multi_view import FL_DSSM, MULTI_VIEW
-from backend.federation.systems.news_union import NEWS_UNION, NEWS_UNION_NOISY
-from backend.federation.systems.nrms_naml_lstur import LSTUR, NAML, NRMS
 from backend.federation.systems.private_counts import (
     PRIVATE_COUNTS,
     PRIVATE_COUNTS_EXACT,

@@ -10,6 +10,16 @@ length of 0.01 sqrt(d) for d a million, where the mean is at most 0.1), so it sh
 trains.
 
 Fixed point: 18 fraction bits in a ring of 32; n C n_u 2^18 < 2^31 for 250 devices at C = 1 and n_u = 32.
+
+`news_union` is its first round, the union of a cohort's news (ALGORITHMS 3.4, 3.6).
+
+Owner counts in the open sum: for every news of the pool the server learns how many of the survivors can train on it.
+That is more than marks would tell (owners_minimum 1: somebody holds it, or nobody), and it is what lets news of fewer
+than three owners stay closed, so that no row of the gradients that follow is one device's alone. Noise in the counts
+bounds all of it by an epsilon, but at cohorts of 60 any noise worth the name would open almost nothing: with one step a
+device a news needs 27 owners, and the price is still 29. It is a field of the protection for cohorts of thousands.
+
+Without noise no epsilon bounds the counts, and devices take part only if their readers allow exact sums.
 """
 
 from __future__ import annotations
@@ -18,9 +28,21 @@ from dataclasses import replace
 
 from backend.federation.optimizers import Adam
 from backend.federation.strategies.news_split import NewsSplit
+from backend.federation.strategies.news_union import NewsUnion
 from backend.federation.systems.release_gate import GATE_ROUND
 from backend.federation.systems.system import SystemSpec
 from device_app.wire.protections import SecureSum
+from device_app.wire.union import UnionMarks
+
+NEWS_UNION = SystemSpec(
+    name="news_union",
+    task="mark_news",
+    protection=UnionMarks(owners_minimum=3),
+    strategy=NewsUnion(follow="efficient_fedrec"),
+)
+
+NEWS_UNION_NOISY = replace(NEWS_UNION, name="news_union_noisy", strategy=NewsUnion(follow="efficient_fedrec_noisy"))
+
 
 EFFICIENT_FEDREC = SystemSpec(
     name="efficient_fedrec",

@@ -5,9 +5,14 @@ for one coordinate; a whole upload costs 462,529 in pure epsilon, which is what 
 
 Deviations: devices count alike, where the paper weighs them by n_u (see `strategies.fedavg`); the news model is not
 trained on the devices.
+
+NRMS, NAML and LSTUR are trained as it is: another model and nothing else (ALGORITHMS 7). NRMS (EMNLP 2019): 248,977
+parameters. NAML's user model (IJCAI 2019): 51,601. LSTUR-ini (ACL 2019): 393,984, and 256 that stay at home.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from backend.federation.optimizers import Sgd
 from backend.federation.strategies.fedavg import FedAvg
@@ -27,3 +32,8 @@ FEDNEWSREC = SystemSpec(
     samples_limit=32,
     gate=GATE_ROUND,
 )
+
+
+NRMS = replace(FEDNEWSREC, name="nrms", architecture="nrms", model="ranker.nrms")
+NAML = replace(FEDNEWSREC, name="naml", architecture="naml", model="ranker.naml")
+LSTUR = replace(FEDNEWSREC, name="lstur", architecture="lstur_ini", model="ranker.lstur")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from device_app.privacy.exact import subset_selection
-from device_app.privacy.mechanisms.choice import CategoricalMechanism
+from device_app.privacy.mechanisms.code import CategoricalMechanism
 from device_app.privacy.noise import NoiseSource
 
 NAME = "subset"

@@ -23,7 +23,7 @@ from device_app.training.multiview.searched_samples import SearchedSamples
 from device_app.training.samples import ReaderSamples
 from device_app.training.stored_samples import StoredSamples
 from device_app.training.tasks.full_gradient import ranker_batch
-from device_app.training.tasks.pooled import pooled_gradient
+from device_app.training.tasks.task import pooled_gradient
 
 NO_FEATURES_HALF_LIFE_HOURS = 48.0
 """Views have no features, so nothing asks how fast news ages."""

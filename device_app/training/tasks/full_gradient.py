@@ -8,8 +8,7 @@ import numpy as np
 
 from device_app.training.gradients import Batch, GradientFn, Params
 from device_app.training.samples import Samples, SampleSource
-from device_app.training.tasks.pooled import pooled_gradient
-from device_app.training.tasks.task import Shapes, TaskInputs, Update, gradient_shapes
+from device_app.training.tasks.task import Shapes, TaskInputs, Update, gradient_shapes, pooled_gradient
 
 
 @dataclass(frozen=True)

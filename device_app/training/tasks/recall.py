@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from device_app.interests.clusters import average_linkage, membership, quotas
 from device_app.training.gradients import Batch, BoundGraph, GradientFn, Params
 from device_app.training.samples import Samples, SampleSource
-from device_app.training.tasks.pooled import pooled_gradient
-from device_app.training.tasks.task import Shapes, TaskInputs, Update, gradient_shapes
+from device_app.training.tasks.task import Shapes, TaskInputs, Update, gradient_shapes, pooled_gradient
 from device_app.wire.releases import RecallProtocol
 
 ContextFn = Callable[[Params, NDArray[np.float32], NDArray[np.float32]], NDArray[np.float32]]

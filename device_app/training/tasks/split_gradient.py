@@ -13,8 +13,7 @@ from device_app.errors import NotEligible
 from device_app.training.gradients import Batch, GradientFn, Params
 from device_app.training.samples import RowSamples, SampleSource
 from device_app.training.tasks.mark_news import listed_news
-from device_app.training.tasks.pooled import pooled_gradient
-from device_app.training.tasks.task import Shapes, TaskInputs, Update, gradient_shapes
+from device_app.training.tasks.task import Shapes, TaskInputs, Update, gradient_shapes, pooled_gradient
 from device_app.wire.releases import BLOB_LIMIT_BYTES
 from device_app.wire.tensors import TensorError, TensorSpec, unpack
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from device_app.privacy.prices import OneClick
 from device_app.sync.release import Release
-from device_app.training.gradients import GRADIENT_PREFIX, GradientFn, Params
+from device_app.training.gradients import GRADIENT_PREFIX, Batch, GradientFn, Params
 from device_app.training.multiview.local import LocalViews
 from device_app.training.samples import SampleSource
 from device_app.training.stored_samples import StoredSamples
@@ -109,3 +109,23 @@ class TaskKind:
 def gradient_shapes(params: Params) -> Shapes:
     """Of an update that is a gradient for each parameter."""
     return {GRADIENT_PREFIX + name: value.shape for name, value in params.items()}
+
+
+BATCH = 8
+
+
+def pooled_gradient(count: int, batch: Callable[[slice], Batch], params: Params, grad: GradientFn) -> Update:
+    """The gradient of the mean loss over `count` samples; `batch` gives the inputs for a slice of them.
+
+    Batches bound the memory and change nothing: their means are weighed by their sizes, in float64.
+    """
+    loss = 0.0
+    sums: dict[str, NDArray[np.float64]] = {}
+    for start in range(0, count, BATCH):
+        rows = slice(start, min(start + BATCH, count))
+        found = grad(params, batch(rows))
+        share = (rows.stop - rows.start) / count
+        loss += share * found.loss
+        for name, gradient in found.tensors.items():
+            sums[name] = sums.get(name, 0.0) + share * gradient.astype(np.float64)
+    return Update({name: total.astype(np.float32) for name, total in sums.items()}, loss, count)

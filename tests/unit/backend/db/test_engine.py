@@ -23,8 +23,16 @@ import backend.db.engine as db_engine
 from backend.db.base import all_tables
 from backend.db.chunks import chunks
 from backend.db.diagram import DOCUMENT, diagram, redrawn
-from backend.db.engine import migrate, open_engine, reading, scripts, writing
-from backend.db.errors import DatabaseTooNew, DatabaseUnreachable, DatabaseUnsupported
+from backend.db.engine import (
+    DatabaseTooNew,
+    DatabaseUnreachable,
+    DatabaseUnsupported,
+    migrate,
+    open_engine,
+    reading,
+    scripts,
+    writing,
+)
 from backend.db.tables import BodyRow, FeedRow, PoolVersionRow
 
 

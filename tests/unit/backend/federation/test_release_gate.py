@@ -12,7 +12,7 @@ import httpx
 import numpy as np
 import pytest
 
-from backend.db.sessions import reading_session
+from backend.db.engine import reading_session
 from backend.db.tables_federation import RoundRow
 from backend.federation.errors import RoundImpossible
 from backend.federation.optimizers import Memory

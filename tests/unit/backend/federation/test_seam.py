@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from sqlalchemy.orm import Session
 
-from backend.db.sessions import reading_session
+from backend.db.engine import reading_session
 from backend.db.tables_federation import FollowUpRow, RoundRow
 from backend.federation.errors import RoundImpossible, RoundUnderWay
 from backend.federation.optimizers import FedAdam, Memory

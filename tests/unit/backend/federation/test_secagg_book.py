@@ -16,8 +16,7 @@ from alembic import command
 from alembic.config import Config
 from sqlalchemy import Engine, event, text
 
-from backend.db.engine import migrate, open_engine, scripts, writing
-from backend.db.sessions import reading_session, writing_session
+from backend.db.engine import migrate, open_engine, reading_session, scripts, writing, writing_session
 from backend.db.tables_federation import SecureSumRow
 from backend.federation.secagg import stored as stored_module
 from backend.federation.secagg.errors import SumFailed, SumMessageRefused, SumStageClosed, UnknownSum

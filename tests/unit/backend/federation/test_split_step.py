@@ -12,8 +12,7 @@ from safetensors.numpy import load_file
 from backend.embedding.embedder import HEAD_FILE, trained_folder
 from backend.embedding.weights import ALL_MINILM_L6_V2, PACKAGED
 from backend.federation.optimizers import Memory
-from backend.federation.split.order import MEMORY, ORDER, SLOPES, TITLES, VECTORS, Order
-from backend.federation.split.process import NewsModelFailed, step_aside
+from backend.federation.split.process import MEMORY, ORDER, SLOPES, TITLES, VECTORS, NewsModelFailed, Order, step_aside
 from backend.federation.split.step import run
 from backend.settings import BackendSettings
 from tests.doubles.small_world import WordEmbedder

@@ -12,7 +12,7 @@ from backend.federation.strategies.multi_view import MultiView
 from backend.federation.strategies.strategy import RoundRequest
 from backend.federation.systems import SYSTEMS
 from backend.federation.systems.system import GateRound, SystemSpec
-from backend.releases.rankers import RANKERS
+from backend.releases.models import RANKERS
 from device_app.training.multiview.job import VIEWS, ViewTerms
 from device_app.training.tasks import TASKS
 from device_app.wire.protections import LocalLaplace, SecureSum

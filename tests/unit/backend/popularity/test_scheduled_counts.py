@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from backend.composition import schedule_counts
-from backend.db.sessions import writing_session
+from backend.db.engine import writing_session
 from backend.federation.protections import resolve
 from backend.federation.rounds.coordinator import Coordinator
 from backend.federation.systems.private_counts import PRIVATE_COUNTS

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from backend.db.sessions import reading_session, writing_session
+from backend.db.engine import reading_session, writing_session
 from backend.db.tables import NewsRow
-from backend.db.tables_counting import NewsCountRow
+from backend.db.tables_federation import NewsCountRow
 from backend.news.item import NewsItem
 from backend.news.pool import NewsPool
-from backend.popularity.rates import lifts
+from backend.popularity.estimate import lifts
 from backend.popularity.store import CountRepository, OpenedCount, write_count
 from tests.doubles.clock import StillClock
 from tests.doubles.news import NOW

@@ -10,8 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from backend.db.engine import open_engine
-from backend.db.sessions import writing_session
+from backend.db.engine import open_engine, writing_session
 from backend.db.tables_federation import ReleaseRow
 from backend.errors import CatalogueBehind, ReleaseNotAnswered, ReleaseRetired
 from backend.news.pool import NewsPool

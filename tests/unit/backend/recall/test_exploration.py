@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.recall.exploration import FRESH_SHARE, with_fresh
+from backend.recall.merge import FRESH_SHARE, with_fresh
 
 LISTS = st.permutations(range(120)).flatmap(
     lambda order: st.tuples(st.just(order), st.integers(1, 100), st.sets(st.sampled_from(range(120))))

@@ -10,7 +10,7 @@ import pytest
 
 from backend.db.engine import open_engine
 from backend.recall.compose import aggregate
-from backend.recall.popular_news import PopularNews
+from backend.recall.popularity import PopularNews
 from backend.recall.score_prior import CHANNEL_LENGTH, Bound, ScorePrior, clipped, within_l1
 from backend.recall.served_releases import ServedReleases
 from backend.releases.store import ReleaseStore

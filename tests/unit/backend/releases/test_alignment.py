@@ -12,8 +12,7 @@ from sqlalchemy import create_engine
 
 from backend.recall.bayes import code_weights, log_probabilities
 from backend.releases.alignment import ProcrustesAlignment, aligned
-from backend.releases.basis import topic_centroids
-from backend.releases.codebooks import first_projection
+from backend.releases.codebooks import first_projection, topic_centroids
 from backend.releases.draft import ReleaseDraft
 from backend.releases.groups import put_centroids, read_centroids
 from backend.releases.signing import KeyFile

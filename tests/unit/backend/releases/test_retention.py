@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from backend.db.engine import migrate, open_engine
-from backend.db.sessions import reading_session, writing_session
+from backend.db.engine import migrate, open_engine, reading_session, writing_session
 from backend.db.tables_federation import FollowUpRow, ReleaseRow, RoundRow
 from backend.embedding.state_store import StateStore
 from backend.errors import OwnfeedError

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine, func, select
 
-from backend.db.sessions import reading_session
+from backend.db.engine import reading_session
 from backend.db.tables_federation import KeyRotationRow
 from backend.releases.draft import ReleaseDraft
 from backend.releases.errors import NothingPublished, SigningKeyRefused

@@ -21,7 +21,7 @@ from device_app.ranking.features import FeatureContext
 from device_app.training.gradients import OnnxGradients
 from device_app.training.samples import ReaderSamples
 from device_app.training.tasks.full_gradient import FullGradientTask, ranker_batch
-from device_app.training.tasks.pooled import BATCH
+from device_app.training.tasks.task import BATCH
 from device_app.wire.releases import ModelEntry
 from experiments.simulation.engines import TorchGradients, onnx_engine, ranker_inputs
 from models.builders.rankers import candidate_attention, feature_ranker, nrms
@@ -158,7 +158,7 @@ def test_batches_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     ranker = case("feature_ranker")
 
     def update(batch: int) -> Weights:
-        monkeypatch.setattr("device_app.training.tasks.pooled.BATCH", batch)
+        monkeypatch.setattr("device_app.training.tasks.task.BATCH", batch)
         found = ranker.task.run(ranker.weights, readers()[1], ranker.torch, np.random.default_rng(3))
         return dict(found.tensors)
 

@@ -13,15 +13,15 @@ from numpy.typing import NDArray
 from backend.federation.optimizers import Sgd
 from backend.federation.rounds.aggregate import Aggregate, gradient_shapes
 from backend.federation.strategies.fedavg import FedAvg
-from backend.releases.basis import topic_centroids
 from backend.releases.calibration import calibrate
+from backend.releases.codebooks import topic_centroids
 from device_app.interests.clusters import average_linkage
 from device_app.privacy.clipping import clip_elementwise
 from device_app.privacy.noise import SeededNoise, laplace
 from device_app.training.gradients import BoundGraph, GradientFn, OnnxGradients
 from device_app.training.samples import ReaderSamples
-from device_app.training.tasks.pooled import BATCH
 from device_app.training.tasks.recall import RecallTask
+from device_app.training.tasks.task import BATCH
 from device_app.wire.protections import LocalLaplace
 from device_app.wire.releases import RecallProtocol
 from exporters.package import export_model, recall_graphs

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine
 
-from backend.db.sessions import writing_session
+from backend.db.engine import writing_session
 from backend.db.tables_federation import RoundRow
 from backend.federation.accounting.account import NoisyOpening, SumNoise, gaussian_figure, spent_on
 from backend.federation.accounting.spending import spending

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from backend.db.sessions import writing_session
+from backend.db.engine import writing_session
 from backend.db.tables_federation import FollowUpRow, RoundRow
 from backend.federation.errors import (
     IllegalTransition,

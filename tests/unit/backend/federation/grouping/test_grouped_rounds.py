@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 from sqlalchemy import Engine
 
-from backend.db.sessions import writing_session
+from backend.db.engine import writing_session
 from backend.db.tables_federation import RoundRow
 from backend.federation.errors import RoundImpossible
 from backend.federation.grouping.clusters import Clusters, nearest, unit

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from backend.db.sessions import reading_session
+from backend.db.engine import reading_session
 from backend.db.tables_federation import RoundRow
 from backend.federation.errors import RoundImpossible, RoundsPaused, UnknownSystem
 from backend.federation.rounds.coordinator import Coordinator

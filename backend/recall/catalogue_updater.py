@@ -46,7 +46,7 @@ class ServingPool(ReadPool, Protocol):
 
 
 class TitleEmbedder(Protocol):
-    """The part of `backend.embedding.Embedder` that the keeper uses."""
+    """The part of `backend.embedding.embedder.Embedder` that the keeper uses."""
 
     digest: str
 

@@ -36,8 +36,8 @@ def test_every_link_leads_somewhere(document: Path) -> None:
         assert (document.parent / target.split("#")[0]).exists(), target
 
 
-@pytest.mark.parametrize("document", [*GUIDES, *PACKAGE_READMES], ids=name)
-def test_every_path_named_in_a_guide_or_a_readme_exists(document: Path) -> None:
+@pytest.mark.parametrize("document", [*GUIDES, *DECISIONS, *PACKAGE_READMES], ids=name)
+def test_every_path_named_in_a_guide_a_decision_or_a_readme_exists(document: Path) -> None:
     below = {path.name for path in document.parent.rglob("*.*")} if document in PACKAGE_READMES else set()
     for path in set(PATH.findall(text(document))) - MADE_WHEN_RUNNING:
         assert path in below or any((folder / path).exists() for folder in (document.parent, ROOT)), path
@@ -67,6 +67,44 @@ def test_a_decision_states_its_context_before_what_was_decided(decision: Path) -
 
 def test_the_search_for_paths_finds_what_it_is_for() -> None:
     assert PATH.findall("`a/b.py`, `../c/`, `d.md`, `x = 1`, `e.f()`, `ownfeed demo`") == ["a/b.py", "../c/", "d.md"]
+
+
+DOTTED = re.compile(r"`((?:backend|device_app|models|exporters|experiments|newsroom)(?:\.\w+)+)(?:\([^`]*\))?`")
+
+
+def is_there(dotted: str) -> bool:
+    """Whether a dotted name is a module's, a package's or something that a module or package says."""
+    parts = dotted.split(".")
+    for end in range(len(parts), 0, -1):
+        folder = ROOT.joinpath(*parts[:end])
+        for module in (folder.with_suffix(".py"), folder / "__init__.py"):
+            if module.exists():
+                return end == len(parts) or parts[end] in text(module)
+        if folder.is_dir():
+            return end == len(parts)
+    return False
+
+
+@pytest.mark.parametrize("package", [*PACKAGES, "docs", "tests"])
+def test_every_module_named_in_prose_exists(package: str) -> None:
+    files = [path for path in (ROOT / package).rglob("*.*") if path.suffix in {".py", ".md"}]
+    prose = {
+        found: name(path) for path in files if "node_modules" not in path.parts for found in DOTTED.findall(text(path))
+    }
+    assert {found: where for found, where in prose.items() if not is_there(found)} == {}
+
+
+def test_the_search_for_modules_knows_what_is_not_there() -> None:
+    assert DOTTED.findall("`backend.news.pool`, `backend.app.create_app(x)`, `a.b`") == [
+        "backend.news.pool",
+        "backend.app.create_app",
+    ]
+    there, missing = (
+        ("backend.news.pool", "backend.news.pool.NewsPool", "backend.news"),
+        ("backend.shelf", "backend.news.pool.Shelf"),
+    )
+    assert all(map(is_there, there))
+    assert not any(map(is_there, missing))
 
 
 SYMBOL = re.compile(r"`([\w/]+\.py):([\w.]+)`")

@@ -146,3 +146,34 @@ def test_the_tour_answers_the_four_questions_and_gives_places_for_every_paper() 
     assert len(SYMBOL.findall(tour)) > 35
     for paper in ("Uni-FedRec", "FedNewsRec", "Efficient-FedRec", "FINDING", "FL-MV-DSSM", "Bonawitz"):
         assert f"| {paper}" in tour
+
+
+CLAIM = re.compile(r"^\| ([\w/]+\.md) \| (.+) \| (`tests/.+`) \|$", re.M)
+
+
+def claims() -> list[tuple[str, str, list[tuple[str, str]]]]:
+    """Document, sentence and tests of each row of the threat model's table of claims."""
+    table = text(ROOT / "docs" / "threat-model.md").partition("## What is claimed elsewhere")[2].partition("\n## ")[0]
+    return [(document, sentence, SYMBOL.findall(tests)) for document, sentence, tests in CLAIM.findall(table)]
+
+
+def test_every_claim_of_the_threat_models_table_stands_where_it_says_and_has_tests() -> None:
+    assert len(claims()) > 12
+    for document, sentence, tests in claims():
+        assert sentence in " ".join(text(ROOT / document).split()), f"{document}: {sentence}"
+        assert tests, sentence
+        for path, symbol in tests:
+            assert symbol.startswith("test_"), symbol
+            assert symbol in defined(ROOT / path), f"{path}:{symbol}"
+
+
+def test_every_promise_among_the_readmes_ten_lines_has_a_row_of_tests() -> None:
+    ten = re.findall(
+        r"^\d+\. (.*)$", text(ROOT / "README.md").partition("In ten lines:")[2].partition("\n\n**")[0], re.M
+    )
+    assert len(ten) == 10
+    claimed = {sentence for document, sentence, _ in claims() if document == "README.md"}
+    # The last two say what is not promised.
+    assert [line for line in ten if line not in claimed] == [
+        line for line in ten if line.startswith(("Not hidden:", "Not protected:"))
+    ]

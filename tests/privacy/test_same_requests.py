@@ -1,0 +1,76 @@
+"""With reports, counts and training switched off, nothing that is asked for depends on who reads.
+
+A backend that keeps every byte tries to tell readers apart by what they ask for, in which order and how often: one who
+reads, searches, follows and saves; one who does the same with other news; and one who opens nothing at all.
+"""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from device_app.composition import build_device
+from device_app.settings import DeviceSettings
+from tests.doubles.backend import FakeBackend
+from tests.doubles.clock import StillClock
+from tests.doubles.news import NOW
+
+OFF: dict[str, object] = {"counting": False, "training": False}
+READERS = (None, 0, 1)
+"""Nobody, and who reads what stands at even and at odd places."""
+Request = tuple[str, str, bytes]
+
+
+def lived(folder: Path, reads: int | None, privacy: dict[str, object]) -> tuple[list[Request], int]:
+    """What the backend is asked while a reader lives two days, and how many stories that one has opened."""
+    backend, clock = FakeBackend(), StillClock(NOW)
+    device = build_device(
+        DeviceSettings.model_validate({"data_dir": folder, "privacy": privacy}),
+        transport=backend.transport(),
+        chance=random.Random(5),
+        clock=clock,
+    )
+    for _ in range(2):
+        device.sync()
+        device.feed(refresh=True)
+        if reads is not None:
+            cards = [card for listed in device.explore() for card in listed.cards][reads::2]
+            for card in cards[:8]:
+                clock.go_on(10.0)
+                device.open(card.id)
+            first, second = (item.card for item in device.feed().items[:2])
+            device.react(first.id, "save")
+            device.react(second.id, "less")
+            device.stance("topic", cards[0].topic, "follow")
+            device.save_search(first.title)
+            device.search(second.title)
+            device.delete_click(device.history().entries[0].click_id)
+        device.feed(refresh=True)
+        while device.prefetch_step():
+            pass
+        device.train_step()
+        device.privacy()
+        clock.go_on(24 * 3_600.0 - (80.0 if reads is not None else 0.0))
+    opened = device.history().total
+    device.close()
+    return backend.requests, opened
+
+
+@pytest.mark.parametrize("mode", ["none", "code"])
+def test_with_all_three_channels_off_no_request_depends_on_the_reader(tmp_path: Path, mode: str) -> None:
+    privacy = OFF | {"mode": mode} | ({"epsilon_per_day_reports": 0.0} if mode == "code" else {})
+    lives = {reads: lived(tmp_path / str(reads), reads, privacy) for reads in READERS}
+    assert lives[None][1] == 0
+    assert all(lives[reads][1] > 5 for reads in READERS if reads is not None), "they have read"
+    quiet = lives[None][0]
+    assert len(quiet) > 5
+    for reads in READERS:
+        assert lives[reads][0] == quiet, reads
+
+
+def test_with_reports_on_the_same_backend_tells_them_apart(tmp_path: Path) -> None:
+    """The comparison is a real one: a report and what is answered to it are seen at once."""
+    quiet, read = (lived(tmp_path / str(reads), reads, OFF)[0] for reads in READERS[:2])
+    assert quiet != read

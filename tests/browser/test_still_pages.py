@@ -122,6 +122,7 @@ def test_reading_and_reacting_leave_the_page_and_the_place_and_change_the_presse
         if kind == "less":
             card.get_by_role("button", name="Undo").click()
             expect(card.locator(".veil")).to_have_count(0)
+            assert name is not None
             assert shown(page)[name] == before[name], "pressed twice"
             card.hover()
             button.click()

@@ -50,7 +50,7 @@ class Desk:
         )
         made: Any = Serving(context, SimpleNamespace(), SimpleNamespace())  # type: ignore[arg-type]
         made._models = SimpleNamespace()
-        return made  # type: ignore[no-any-return]
+        return made
 
     def build(self) -> Feed:
         items = tuple(FeedItem(card(f"n{at}"), at, "for_you", Reason("editors", ""), 0.0) for at in range(self.items))
@@ -108,7 +108,7 @@ def test_what_can_not_be_made_is_told_for_a_while_and_takes_no_page_away(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [100.0]
-    monkeypatch.setattr(serving_module.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr("device_app.feed.serving.time.monotonic", lambda: now[0])
     desk.shown()
     desk.mode = "offline"
     assert desk.serving.feed(refresh=True).mode == "offline"

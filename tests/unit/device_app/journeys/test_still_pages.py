@@ -147,7 +147,7 @@ def test_training_and_counts_take_what_was_looked_at(make: Make, clock: StillClo
     (sample,) = stores.impressions.for_training(10)
     assert (sample.shown, sample.clicked) == (tuple(ids(page)[:6]), (ids(page)[5],))
     first = stores.counted.window(clock(), timedelta(days=1))
-    assert (first.displayed, first.clicked) == (set(ids(page)[:6]), {ids(page)[5]})
+    assert (first.displayed, first.clicked) == (frozenset(ids(page)[:6]), frozenset([ids(page)[5]]))
 
 
 def test_several_pages_before_can_be_had_back_and_an_erase_takes_them_all(make: Make, clock: StillClock) -> None:

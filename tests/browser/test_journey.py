@@ -154,6 +154,8 @@ def test_from_the_first_visit_to_a_release_the_reader_helped_to_make(
     assert {entry.purpose for entry in sent} <= {"sync", "progress", "training"}, "opening and liking ask for nothing"
 
     page.goto(home + "/")
+    assert stories(page) == cold, "what was read and liked changes no page"
+    page.get_by_role("button", name="Make a new page").click()
     warm = stories(page)
     shares = [sum(topic_of(one) == topic for one in page_of) for page_of in (cold, warm)]
     assert shares[1] > shares[0], "more of what was read"
@@ -167,6 +169,7 @@ def test_from_the_first_visit_to_a_release_the_reader_helped_to_make(
     open_story(page, other)
     page.locator("form.stance", has_text="topic").get_by_role("button", name=re.compile("^Hide")).click()
     page.goto(home + "/")
+    page.get_by_role("button", name="Make it anew").click()
     assert topic_of(other) not in {topic_of(one) for one in stories(page)}
     assert stories(page)
 

@@ -72,6 +72,7 @@ def known(device: Device) -> list[dict[str, object]]:
     return [
         {
             "news_id": item.card.id,
+            "feed_id": device.feed().feed_id,
             "section": item.card.section,
             "key": interests[at % len(interests)].key,
             "search_id": 1,

@@ -43,7 +43,9 @@ from device_app.sync.release import current_release
 from device_app.sync.releases import MaterialSync, ReleaseSync
 from device_app.sync.vectors import VectorSync
 from device_app.syncing import Syncing
-from device_app.training.computation import Draw, fresh_draw
+from device_app.training.computation import ComputationFactory, Draw, fresh_draw
+from device_app.training.consent import ReaderConsent
+from device_app.training.delivery import UploadChannel
 from device_app.training.multiview.job import ViewProcesses
 from device_app.training.multiview.local import LocalViews
 from device_app.training.multiview.processes import SpawnedViews
@@ -158,30 +160,36 @@ def build_device(
         weakest_sigma=lambda: ledger.settings.weakest_view_sigma,
         clock=clock,
     )
+    reading = StoredSamples(
+        stores.clicks,
+        stores.impressions,
+        stores.news,
+        half_life_hours=settings.feed.half_life_hours,
+        counted=stores.counted,
+        muted=names.muted,
+    )
     trainer = Trainer(
         release=lambda: current_release(stores.releases),
-        reading=StoredSamples(
-            stores.clicks,
-            stores.impressions,
-            stores.news,
-            half_life_hours=settings.feed.half_life_hours,
-            counted=stores.counted,
-            muted=names.muted,
+        computations=ComputationFactory(
+            reading,
+            PrivateParameters(stores.database),
+            MaterialSync(client, stores.releases.blobs).fetch,
+            clock,
+            draw=draw,
+            threads=performance.threads,
+            views=views,
         ),
-        database=stores.database,
-        outbox=stores.outbox,
-        participations=stores.participations,
-        ledger=ledger,
-        uplink=uplink,
+        channel=UploadChannel(stores.database, stores.outbox, stores.participations, uplink),
+        consent=ReaderConsent(
+            ledger,
+            reading,
+            clock,
+            paused=lambda: bool(stores.preferences.get(TRAINING_PAUSED)),
+            idle_sec=performance.training_idle_sec,
+        ),
         trusted_key=lambda: (trusted := stores.releases.trusted_key(pinned_key)) and trusted.public_key,
-        materials=MaterialSync(client, stores.releases.blobs).fetch,
         noise=noise,
         clock=clock,
-        draw=draw,
-        paused=lambda: bool(stores.preferences.get(TRAINING_PAUSED)),
-        idle_sec=performance.training_idle_sec,
-        threads=performance.threads,
-        views=views,
     )
     return Device(
         settings,

@@ -42,14 +42,24 @@ class SharedUpdate:
                 raise PrivateParameterShared(name)
 
 
-def shared_part(tensors: Mapping[str, NDArray[np.float32]], model: ModelEntry | None) -> SharedUpdate:
-    """An update without its private parameters, whose gradients are for this device alone.
+def divide(
+    tensors: Mapping[str, NDArray[np.float32]], model: ModelEntry | None
+) -> tuple[SharedUpdate, dict[str, NDArray[np.float32]]]:
+    """An update in two: what may be shared, and the gradients of private parameters, by parameter, that stay here.
 
     model: whose gradients they are; None for tensors that are of no model.
 
-    Formal guarantees: those of `SharedUpdate`. Which parameters a model has is public; no value is.
+    Formal guarantees: the first has those of `SharedUpdate`; the second is neither clipped nor noisy and may not leave.
+    Which parameters a model has is public; no value is.
     """
-    return SharedUpdate({name: each for name, each in tensors.items() if not is_private(name, model)}, model)
+    own = {name for name in tensors if is_private(name, model)}
+    shared = SharedUpdate({name: each for name, each in tensors.items() if name not in own}, model)
+    return shared, {name.removeprefix(PREFIX): tensors[name] for name in own}
+
+
+def shared_part(tensors: Mapping[str, NDArray[np.float32]], model: ModelEntry | None) -> SharedUpdate:
+    """An update without its private parameters. Formal guarantees: those of `divide`, whose first part it is."""
+    return divide(tensors, model)[0]
 
 
 def is_private(tensor: str, model: ModelEntry | None) -> bool:

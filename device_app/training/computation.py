@@ -4,25 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from functools import cached_property
 
 import numpy as np
 
 from device_app.errors import AnswerMalformed, BackendRefused, BackendUnreachable, NotEligible, ReleaseRefused
 from device_app.privacy.prices import OneClick
 from device_app.privacy.protections.protection import ComputedUpdate
-from device_app.privacy.shared import shared_part
+from device_app.privacy.shared import divide
 from device_app.ranking.features import FEATURES
 from device_app.ranking.session import shared_session
 from device_app.store.parameters import PrivateParameters
 from device_app.sync.release import Release
 from device_app.training.gradients import GradientFn, OnnxGradients, Params, no_gradients
 from device_app.training.multiview.local import LocalViews
-from device_app.training.private_step import private_gradients, stepped
+from device_app.training.private_step import stepped
 from device_app.training.samples import NO_SAMPLES, ReaderSamples, SampleSource
 from device_app.training.stored_samples import StoredSamples
 from device_app.training.tasks import TASKS
-from device_app.training.tasks.task import Shapes, TaskInputs, TaskKind, Update
-from device_app.wire.releases import BlobRef, ModelEntry
+from device_app.training.tasks.task import LocalTask, Shapes, TaskInputs, TaskKind, Update
+from device_app.wire.releases import BlobRef
 from device_app.wire.rounds import MATERIALS_LIMIT_BYTES, RoundManifest
 
 GRADIENTS = ("gradient", "table_gradient")
@@ -37,127 +38,143 @@ def fresh_draw(_: str) -> np.random.Generator:
     return np.random.default_rng()
 
 
-class Computation:
-    """Computes updates; between `gather` and `forget` it holds the reader's samples.
+class ComputationFactory:
+    """Makes computations from what they take besides release and round.
 
-    materials: fetches what a round's task needs besides the release. draw: where samples are drawn from.
-    threads: of ONNX Runtime. views: of this device, for tasks in which they meet.
+    Args:
+        reading: the reader's feeds and clicks.
+        private: values of the parameters that this device keeps for itself.
+        materials: fetches what a round's task needs besides the release.
+        draw: where samples are drawn from.
+        threads: of ONNX Runtime.
+        views: of this device, for tasks in which they meet.
     """
 
     def __init__(
         self,
-        *,
         reading: StoredSamples,
         private: PrivateParameters,
         materials: Callable[[BlobRef], bytes],
-        draw: Draw,
         clock: Callable[[], datetime],
-        threads: int,
-        views: LocalViews | None,
+        *,
+        draw: Draw = fresh_draw,
+        threads: int = 1,
+        views: LocalViews | None = None,
     ) -> None:
-        self._reading, self._private, self._materials = reading, private, materials
-        self._draw, self._clock, self._threads, self._views = draw, clock, threads, views
-        self._samples: ReaderSamples | None = None
+        self.reading, self.private, self.threads = reading, private, threads
+        self.materials, self.draw, self.clock, self.views = materials, draw, clock, views
         self._session: object = None
 
-    def gather(self, release: Release) -> int:
-        """Keep the reader's samples at hand; how many there are."""
-        self._samples = self._reading.samples(release.manifest.encoder)
-        return self._samples.available
+    def make(self, release: Release, manifest: RoundManifest, samples: ReaderSamples | None) -> Computation:
+        """The computation of one round on one release. samples: the reader's, as `reading` has them for its encoder."""
+        return Computation(self, release, manifest, samples)
 
-    def forget(self) -> None:
-        """Let go of the samples."""
-        self._samples = None
+    def gradients(self, graph: bytes, *, private: tuple[str, ...], own: Params) -> OnnxGradients:
+        """The gradients of a graph, with these values of its private parameters."""
+        # Held between rounds: the devices of a fleet share one session, which would otherwise be loaded for each.
+        self._session = shared_session(graph, threads=OnnxGradients.THREADS)
+        return OnnxGradients(graph, private=private, own=own)
 
-    def shapes(self, release: Release, manifest: RoundManifest) -> Shapes:
+
+class Computation:
+    """One round's task on one release: what an update will be like, and the update."""
+
+    def __init__(
+        self, factory: ComputationFactory, release: Release, manifest: RoundManifest, samples: ReaderSamples | None
+    ) -> None:
+        self._factory, self._release, self._manifest, self._samples = factory, release, manifest, samples
+        self._kind: TaskKind = TASKS[manifest.task]
+        self._entry = None if manifest.model is None else release.manifest.models.get(manifest.model)
+        self._given = TaskInputs(
+            release=release,
+            manifest=manifest,
+            reading=factory.reading,
+            materials=self._material,
+            threads=factory.threads,
+            now=factory.clock(),
+            views=factory.views,
+        )
+
+    def shapes(self) -> Shapes:
         """Of the tensors of an update. Raises NotEligible where the task has no samples or its materials don't come."""
-        kind = TASKS[manifest.task]
-        self._source(manifest, kind)
-        return kind.make(self._given(release, manifest)).shapes(_params(release, manifest))
+        self._source()
+        return self._task.shapes(self._params)
 
-    def one_click(self, release: Release, manifest: RoundManifest) -> OneClick | None:
+    def one_click(self) -> OneClick | None:
         """How far one click exchanged for another moves the update; None: as far as everything. Raises NotEligible."""
-        return TASKS[manifest.task].one_click(self._given(release, manifest))
+        return self._kind.one_click(self._given)
 
-    def update(self, release: Release, manifest: RoundManifest) -> ComputedUpdate:
+    def update(self) -> ComputedUpdate:
         """The task's update, without what stays private.
 
         Raises NotEligible, and ValueError for a task that did not compute what it said.
         """
-        kind = TASKS[manifest.task]
-        task = kind.make(self._given(release, manifest))
-        params = _params(release, manifest)
-        samples = self._source(manifest, kind)
-        update = task.run(params, samples, self._gradients(release, manifest, kind), self._draw(manifest.round))
-        entry = _entry(release, manifest)
-        shared = shared_part(update.tensors, entry)
-        if (found := {name: each.shape for name, each in shared.tensors.items()}) != dict(task.shapes(params)):
-            raise ValueError(f"task {manifest.task!r}: computed {found}, which is not what it said")
-        own = private_gradients(update.tensors, entry)
+        source, rng = self._source(), self._factory.draw(self._manifest.round)
+        update = self._task.run(self._params, source, self._gradients(), rng)
+        shared, own = divide(update.tensors, self._entry)
+        if (found := {name: each.shape for name, each in shared.tensors.items()}) != dict(
+            self._task.shapes(self._params)
+        ):
+            raise ValueError(f"task {self._manifest.task!r}: computed {found}, which is not what it said")
         return ComputedUpdate(
             shared=shared,
             samples=update.samples,
-            channel=kind.channel,
-            one_click=self.one_click(release, manifest),
-            paid=self._paid(update, release, manifest.model, own),
+            channel=self._kind.channel,
+            one_click=self.one_click(),
+            paid=self._paid(update, own),
         )
 
-    def _given(self, release: Release, manifest: RoundManifest) -> TaskInputs:
-        return TaskInputs(
-            release=release,
-            manifest=manifest,
-            reading=self._reading,
-            materials=lambda name: self._material(manifest, name),
-            threads=self._threads,
-            now=self._clock(),
-            views=self._views,
-        )
+    @cached_property
+    def _task(self) -> LocalTask:
+        return self._kind.make(self._given)
 
-    def _material(self, manifest: RoundManifest, name: str) -> bytes:
+    @cached_property
+    def _params(self) -> Params:
+        return {} if self._manifest.model is None else self._release.weights(self._manifest.model)
+
+    def _material(self, name: str) -> bytes:
         """Raises NotEligible, which declines the round, for whatever keeps the bytes away."""
-        size_bytes = sum(ref.size_bytes for ref in manifest.materials.values())
+        materials = self._manifest.materials
+        size_bytes = sum(ref.size_bytes for ref in materials.values())
         if size_bytes > MATERIALS_LIMIT_BYTES:
             raise NotEligible(f"its materials have {size_bytes} bytes, the limit is {MATERIALS_LIMIT_BYTES}.")
-        if name not in manifest.materials:
+        if name not in materials:
             raise NotEligible(f"the round brings no {name!r}.")
         try:
-            return self._materials(manifest.materials[name])
+            return self._factory.materials(materials[name])
         except (BackendUnreachable, BackendRefused, AnswerMalformed, ReleaseRefused) as trouble:
             raise NotEligible(f"{name!r} of the round can't be had: {trouble}") from trouble
 
-    def _source(self, manifest: RoundManifest, kind: TaskKind) -> SampleSource:
+    def _source(self) -> SampleSource:
         """The samples that the task may use. Raises NotEligible if there are none."""
-        if not kind.needs_samples:
+        if not self._kind.needs_samples:
             return NO_SAMPLES
         if self._samples is None:
             raise NotEligible("another round was opened while it looked for one.")
-        share = manifest.held_out
-        part = self._samples.held_out(share) if kind.held_out else self._samples.without_held_out(share)
+        share, held = self._manifest.held_out, self._kind.held_out
+        part = self._samples.held_out(share) if held else self._samples.without_held_out(share)
         if not part.available:
-            raise NotEligible("none of its clicks is held out." if kind.held_out else "all of its clicks are held out.")
+            raise NotEligible("none of its clicks is held out." if held else "all of its clicks are held out.")
         return part
 
-    def _gradients(self, release: Release, manifest: RoundManifest, kind: TaskKind) -> GradientFn:
-        if kind.graph not in GRADIENTS or manifest.model is None:
+    def _gradients(self) -> GradientFn:
+        model = self._manifest.model
+        if self._kind.graph not in GRADIENTS or model is None:
             return no_gradients
-        graph = release.graph(manifest.model, kind.graph)
-        # Held between rounds: the devices of a fleet share one session, which would otherwise be loaded for each.
-        self._session = shared_session(graph, threads=OnnxGradients.THREADS)
-        own = self._private.get(manifest.model, release.manifest.encoder)
-        return OnnxGradients(graph, private=release.manifest.models[manifest.model].private, own=own)
+        graph, manifest = self._release.graph(model, self._kind.graph), self._release.manifest
+        own = self._factory.private.get(model, manifest.encoder)
+        return self._factory.gradients(graph, private=manifest.models[model].private, own=own)
 
-    def _paid(
-        self, update: Update, release: Release, model: str | None, gradients: Params
-    ) -> Callable[[], None] | None:
+    def _paid(self, update: Update, gradients: Params) -> Callable[[], None] | None:
         """What to do in the transaction that pays: the task's own, and the step on private parameters."""
+        model, encoder, private = self._manifest.model, self._release.manifest.encoder, self._factory.private
         if model is None or not gradients:
             return update.paid
-        encoder = release.manifest.encoder
 
         def paid() -> None:
             if update.paid is not None:
                 update.paid()
-            self._private.keep(model, encoder, stepped(self._private.get(model, encoder), gradients))
+            private.keep(model, encoder, stepped(private.get(model, encoder), gradients))
 
         return paid
 
@@ -173,11 +190,3 @@ def trainable(release: Release, kind: TaskKind) -> tuple[str, ...] | None:
         and (kind.graph is None or release.has_graph(name, kind.graph))
         and FEATURES.keys() >= set(entry.features)
     )
-
-
-def _params(release: Release, manifest: RoundManifest) -> Params:
-    return {} if manifest.model is None else release.weights(manifest.model)
-
-
-def _entry(release: Release, manifest: RoundManifest) -> ModelEntry | None:
-    return None if manifest.model is None else release.manifest.models.get(manifest.model)

@@ -38,23 +38,29 @@ class Kept:
     sealed: Sealed[NoisyUpdate]
 
 
+@dataclass(frozen=True)
+class UploadChannel:
+    """Where what leaves for a round is kept until it has arrived, and what sends it.
+
+    database: for the transaction that ledger, outbox and participations share.
+    """
+
+    database: Database
+    outbox: Outbox
+    participations: Participations
+    uplink: Uplink
+
+
 class Delivery:
     """What becomes of an update after it was computed, and of the note about it on the page."""
 
     def __init__(
-        self,
-        *,
-        database: Database,
-        outbox: Outbox,
-        participations: Participations,
-        ledger: Ledger,
-        uplink: Uplink,
-        noise: NoiseSource,
-        clock: Callable[[], datetime],
+        self, channel: UploadChannel, *, ledger: Ledger, noise: NoiseSource, clock: Callable[[], datetime]
     ) -> None:
-        self._database, self._outbox, self._participations = database, outbox, participations
-        self._ledger, self._uplink, self._noise, self._clock = ledger, uplink, noise, clock
-        self._uploads = RoundUploads(database)
+        self._database, self._outbox = channel.database, channel.outbox
+        self._participations, self._uplink = channel.participations, channel.uplink
+        self._ledger, self._noise, self._clock = ledger, noise, clock
+        self._uploads = RoundUploads(channel.database)
 
     def keep(self, offer: RoundOffer, update: ComputedUpdate) -> Kept:
         """Clip, add noise, pay and keep in one transaction, and do what goes with the payment.

@@ -7,18 +7,10 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from device_app.privacy.shared import PREFIX, is_private
-from device_app.wire.releases import ModelEntry
-
 PRIVATE_RATE = 0.1
 """Of plain gradient descent, one step a round: .2 at most where a score is <u, d> with unit vectors d."""
 
 Tensors = Mapping[str, NDArray[np.float32]]
-
-
-def private_gradients(tensors: Tensors, model: ModelEntry | None) -> Tensors:
-    """The gradients of an update that stay here, by parameter: neither clipped nor noisy. See `shared_part`."""
-    return {name.removeprefix(PREFIX): each for name, each in tensors.items() if is_private(name, model)}
 
 
 def stepped(values: Tensors, gradients: Tensors, rate: float = PRIVATE_RATE) -> Tensors:

@@ -32,11 +32,10 @@ from device_app.privacy.secagg.contribution import Contribution
 from device_app.privacy.secagg.messages import Reply, Step
 from device_app.privacy.secagg.participant import take_part
 from device_app.privacy.secagg.state import SumState, begin_sum
-from device_app.store.database import Database
-from device_app.store.participations import Participations, RoundUploads
+from device_app.store.participations import RoundUploads
 from device_app.store.sum_parts import SumPart, SumParts
+from device_app.training.delivery import UploadChannel
 from device_app.training.participant import Outcome, may_pass
-from device_app.uplink.server import Uplink
 from device_app.wire.offers import SignedOffer
 from device_app.wire.ring import ring_dtype
 from device_app.wire.rounds import GROUP, RoundManifest, RoundOffer
@@ -66,11 +65,9 @@ class SecAggClient:
 
     def __init__(
         self,
+        channel: UploadChannel,
         *,
-        database: Database,
-        participations: Participations,
         ledger: Ledger,
-        uplink: Uplink,
         clock: Callable[[], datetime],
         contribution: Callable[[RoundOffer], Contribution],
         check_signer: Callable[[SignedOffer], object],
@@ -83,11 +80,11 @@ class SecAggClient:
         check_signer: raises OfferRefused unless the key that this device trusts now has signed the offer.
         check_wanted: raises NotEligible if the reader lets a device do no such task now.
         """
-        self._database, self._participations, self._ledger = database, participations, ledger
-        self._uplink, self._clock, self._contribution, self._threads = uplink, clock, contribution, threads
+        self._database, self._participations, self._uplink = channel.database, channel.participations, channel.uplink
+        self._ledger, self._clock, self._contribution, self._threads = ledger, clock, contribution, threads
         self._check_signer, self._check_wanted = check_signer, check_wanted
-        self.parts = SumParts(database)
-        self._uploads = RoundUploads(database)
+        self.parts = SumParts(channel.database)
+        self._uploads = RoundUploads(channel.database)
 
     def begin(self, offer: RoundOffer, signed: SignedOffer) -> None:
         """Fresh keys for a round, kept before any leaves. Raises RoundTakenOver if the round has keys.

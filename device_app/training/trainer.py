@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Literal
 
 from pydantic import ValidationError
@@ -17,29 +17,18 @@ from device_app.errors import (
     NotEligible,
     OfferRefused,
 )
-from device_app.privacy.budget import Ledger
 from device_app.privacy.noise import NoiseSource
 from device_app.privacy.protections import resolve
 from device_app.privacy.protections.protection import ComputedUpdate
 from device_app.privacy.requests import seal_check_in
 from device_app.privacy.secagg.contribution import Contribution
 from device_app.ranking.groups import GroupChoice, OwnGroup
-from device_app.store.database import Database
-from device_app.store.outbox import Outbox
-from device_app.store.parameters import PrivateParameters
-from device_app.store.participations import Participation, Participations
+from device_app.store.participations import Participation
 from device_app.sync.release import Release
-from device_app.training.computation import Computation, Draw, fresh_draw, trainable
-from device_app.training.delivery import Delivery
-from device_app.training.eligibility import (
-    Readiness,
-    Terms,
-    check_clicks,
-    check_offer,
-    check_ready,
-    switched_on,
-)
-from device_app.training.multiview.local import LocalViews
+from device_app.training.computation import Computation, ComputationFactory, trainable
+from device_app.training.consent import ReaderConsent
+from device_app.training.delivery import Delivery, UploadChannel
+from device_app.training.eligibility import Readiness, Terms, check_clicks, check_offer, check_ready
 from device_app.training.participant import (
     AskForPlace,
     AskIfJoined,
@@ -55,12 +44,11 @@ from device_app.training.participant import (
     drive,
     participate,
 )
+from device_app.training.samples import ReaderSamples
 from device_app.training.secagg_client import APPLIED_WITHOUT, LEFT_OUT, SecAggClient
-from device_app.training.stored_samples import StoredSamples
 from device_app.training.tasks import TASKS
-from device_app.uplink.server import Uplink
 from device_app.wire.offers import SignedOffer, verify_offer
-from device_app.wire.releases import BlobRef, SignatureRefused
+from device_app.wire.releases import SignatureRefused
 from device_app.wire.rounds import RoundOffer, RoundStatus, UploadReceipt
 
 Stage = Literal["sending again", "looking", "gathering", "checking in", "computing", "protecting", "sending", "summing"]
@@ -71,72 +59,40 @@ class Trainer:
 
     Args:
         release: the release in use. Raises NoRelease on a device that was never synced.
-        reading: the reader's feeds and clicks.
-        materials: fetches what a round's task needs besides the release.
-        database: for the transaction that ledger, outbox and participations share.
-        ledger: budget and, in its settings, what the reader accepts.
+        computations: what reads and computes.
+        channel: what keeps and sends.
+        consent: what the reader allows.
         trusted_key: the Ed25519 key that must have signed an offer; None while there is none.
         noise: cryptographic on a device.
-        draw: where samples are drawn from.
-        paused: whether the reader has paused training.
-        idle_sec: how long the reader must have read nothing.
-        threads: of ONNX Runtime.
-        views: of this device, for tasks in which they meet.
     """
 
     def __init__(
         self,
         *,
         release: Callable[[], Release],
-        reading: StoredSamples,
-        database: Database,
-        outbox: Outbox,
-        participations: Participations,
-        ledger: Ledger,
-        uplink: Uplink,
+        computations: ComputationFactory,
+        channel: UploadChannel,
+        consent: ReaderConsent,
         trusted_key: Callable[[], bytes | None],
-        materials: Callable[[BlobRef], bytes],
         noise: NoiseSource,
         clock: Callable[[], datetime],
-        draw: Draw = fresh_draw,
-        paused: Callable[[], bool] = lambda: False,
-        idle_sec: float = 0.0,
-        threads: int = 1,
-        views: LocalViews | None = None,
     ) -> None:
-        self._release, self._reading, self._participations = release, reading, participations
-        self._ledger, self._uplink, self._noise, self._clock = ledger, uplink, noise, clock
-        self._paused, self._idle_sec = paused, idle_sec
+        self._release, self._computations, self._consent = release, computations, consent
+        self._ledger, self._noise, self._clock = consent.ledger, noise, clock
+        self._reading, self._participations, self._uplink = computations.reading, channel.participations, channel.uplink
         self._trusted_key = trusted_key
-        self.computation = Computation(
-            reading=reading,
-            private=PrivateParameters(database),
-            materials=materials,
-            draw=draw,
-            clock=clock,
-            threads=threads,
-            views=views,
-        )
-        self._delivery = Delivery(
-            database=database,
-            outbox=outbox,
-            participations=participations,
-            ledger=ledger,
-            uplink=uplink,
-            noise=noise,
-            clock=clock,
-        )
+        self._delivery = Delivery(channel, ledger=consent.ledger, noise=noise, clock=clock)
         self.summing = SecAggClient(
-            database=database,
-            participations=participations,
-            ledger=ledger,
-            uplink=uplink,
+            channel,
+            ledger=consent.ledger,
             clock=clock,
             contribution=self._contribution,
             check_signer=self._verified,
-            check_wanted=self._check_wanted,
-            threads=threads,
+            check_wanted=consent.check,
+            threads=computations.threads,
         )
+        self._samples: ReaderSamples | None = None
+        self._computation: Computation | None = None
         self._offered: SignedOffer | None = None
         self.stage: Stage | None = None
         self.round: RoundStatus | None = None
@@ -161,8 +117,7 @@ class Trainer:
                 return self._go_on_summing() or outcome
             return outcome
         finally:
-            self.stage, self._offered = None, None
-            self.computation.forget()
+            self.stage = self._offered = self._samples = self._computation = None
 
     def why_not(self) -> str | None:
         """Why this device would not train on its clicks now, in a sentence, or None if it would."""
@@ -196,16 +151,12 @@ class Trainer:
             return None
 
     def _readiness(self, release: Release | None) -> Readiness:
-        return Readiness(
-            switched_on=self._ledger.settings.training,
-            paused=self._paused(),
-            release=None if release is None else release.id,
-            clicks=self._reading.count(),
-            epsilon_left=self._ledger.left("training"),
-            idle=self._idle_sec == 0 or self._reading.quiet_since(self._clock() - timedelta(seconds=self._idle_sec)),
-            counting=self._ledger.settings.counting,
-            counts_left=self._ledger.left("counts"),
-        )
+        return self._consent.readiness(None if release is None else release.id)
+
+    def _gather(self, release: Release) -> int:
+        """Keep the reader's samples at hand for this step; how many there are."""
+        self._samples = self._reading.samples(release.manifest.encoder)
+        return self._samples.available
 
     def _fulfil(self, wish: Wish, release: Release | None) -> Reply:
         """Do what the participant wants done."""
@@ -220,7 +171,7 @@ class Trainer:
                 return self._participations.get(round_id) is not None
             case Gather():
                 self.stage = "gathering"
-                return self.computation.gather(release)
+                return self._gather(release)
             case AskForPlace(message):
                 self.stage = "checking in"
                 signed = self._uplink.check_in(seal_check_in(message))
@@ -234,14 +185,15 @@ class Trainer:
                 return self._terms(release, offer)
             case Compute(offer):
                 self.stage = "computing"
-                self._check_wanted(offer.manifest.task)
-                return self.computation.update(release, offer.manifest)
+                self._consent.check(offer.manifest.task)
+                assert self._computation is not None, "terms are stated before anything is computed"
+                return self._computation.update()
             case JoinSecAgg(offer):
                 assert self._offered is not None, "an offer is joined in the step that brought it"
                 self.summing.begin(offer, self._offered)
                 return None
             case HandIn(offer, update):
-                self._check_wanted(offer.manifest.task)
+                self._consent.check(offer.manifest.task)
                 return self._hand_in(offer, update)
 
     def _verified(self, signed: SignedOffer) -> RoundOffer:
@@ -258,28 +210,21 @@ class Trainer:
             where = ".".join(str(part) for part in first["loc"])
             raise OfferRefused(f"its manifest is malformed: {where}: {first['msg']}") from broken
 
-    def _check_wanted(self, task: str) -> None:
-        """Raise NotEligible if the reader has changed its mind meanwhile: the last moment is before the payment."""
-        if self._paused() or not self._switched_on(task):
-            raise NotEligible("its reader has paused training or switched it off meanwhile.")
-
-    def _switched_on(self, task: str) -> bool:
-        kind = TASKS.get(task)
-        return switched_on(self._ledger.settings, "training" if kind is None else kind.channel)
-
     def _terms(self, release: Release, offer: RoundOffer) -> Terms:
+        """What the offer is held against; the computation of the round it is for is at hand from then on."""
         manifest = offer.manifest
         kind = TASKS.get(manifest.task)
         channel = "training" if kind is None else kind.channel
         models = () if kind is None else trainable(release, kind)
         known = kind is not None and (models is None or manifest.model in models)
+        self._computation = made = self._computations.make(release, manifest, self._samples) if known else None
         return Terms(
             privacy=self._ledger.settings,
             release=release.id,
             tasks=tuple(TASKS),
             trainable=models,
-            shapes=self.computation.shapes(release, manifest) if known else {},
-            one_click=self.computation.one_click(release, manifest) if known else None,
+            shapes={} if made is None else made.shapes(),
+            one_click=None if made is None else made.one_click(),
             epsilon_left=self._ledger.left(channel),
             alone=self._ledger.alone(),
             now=self._clock(),
@@ -293,16 +238,17 @@ class Trainer:
     def _contribution(self, offer: RoundOffer) -> Contribution:
         """This device's vector for a secure sum, from samples drawn now. Raises as `check_offer`."""
         manifest = offer.manifest
-        self._check_wanted(manifest.task)
+        self._consent.check(manifest.task)
         release = self._release()
         if release.id != manifest.release:
             raise NotEligible(f"the round is for release {manifest.release}, this device now holds {release.id}.")
-        if TASKS[manifest.task].needs_samples and not self.computation.gather(release):
+        if TASKS[manifest.task].needs_samples and not self._gather(release):
             raise NotEligible("none of its clicks has a feed and earlier clicks to learn from.")
         # The reader may have asked for more since the round was joined, and the server decides how long that was.
         check_offer(manifest, self._terms(release, offer))
         self.stage = "computing"
-        update = self.computation.update(release, manifest)
+        assert self._computation is not None, "check_offer refuses what can't be computed"
+        update = self._computation.update()
         self.stage = "protecting"
         return resolve(manifest.protection).contribute(
             update, manifest, noise=self._noise, delta=self._ledger.settings.delta_per_sum
@@ -322,8 +268,8 @@ class Trainer:
         sends nothing old. What it cost stays charged, since it may have arrived unheard. A pause keeps it.
         """
         self._delivery.give_up_late()
-        self._delivery.give_up_unwanted(self._switched_on)
-        if self._paused():
+        self._delivery.give_up_unwanted(self._consent.switched_on)
+        if self._consent.paused():
             return
         for item in self._delivery.due():
             self.stage = "sending again"
@@ -332,7 +278,7 @@ class Trainer:
     def _follow_up(self) -> None:
         """Learn what became of the newest round this device has sent an update to."""
         newest = next((mine for mine in self._participations.list() if mine.state == "uploaded"), None)
-        if newest is None or self._paused() or not self._switched_on(newest.task):
+        if newest is None or self._consent.paused() or not self._consent.switched_on(newest.task):
             return
         try:
             status = self._uplink.round_status(newest.round)

@@ -29,9 +29,13 @@ from device_app.composition import utc_now
 from device_app.privacy.budget import Ledger
 from device_app.privacy.noise import SeededNoise
 from device_app.settings import PrivacySettings
+from device_app.store.parameters import PrivateParameters
 from device_app.stores import DeviceStores
 from device_app.sync.release import current_release
 from device_app.sync.releases import MaterialSync, ReleaseSync
+from device_app.training.computation import ComputationFactory
+from device_app.training.consent import ReaderConsent
+from device_app.training.delivery import UploadChannel
 from device_app.training.stored_samples import StoredSamples
 from device_app.training.trainer import Trainer
 from device_app.uplink.http import HttpClient
@@ -164,27 +168,29 @@ class DeviceRig:
         self.stores = DeviceStores(self.path, self.blob_folder)
         self.client = HttpClient("http://backend", self.stores.byte_log, self.clock, self.transport)
         self.ledger = Ledger(self.stores.ledger_entries, self.privacy, self.clock)
+        reading = StoredSamples(
+            self.stores.clicks,
+            self.stores.impressions,
+            self.stores.news,
+            half_life_hours=48.0,
+            counted=self.stores.counted,
+        )
         self.trainer = Trainer(
             release=lambda: current_release(self.stores.releases),
-            reading=StoredSamples(
-                self.stores.clicks,
-                self.stores.impressions,
-                self.stores.news,
-                half_life_hours=48.0,
-                counted=self.stores.counted,
+            computations=ComputationFactory(
+                reading,
+                PrivateParameters(self.stores.database),
+                MaterialSync(self.client, self.stores.releases.blobs).fetch,
+                self.clock,
+                draw=lambda _: np.random.default_rng(self.seed),
             ),
-            database=self.stores.database,
-            outbox=self.stores.outbox,
-            participations=self.stores.participations,
-            ledger=self.ledger,
-            uplink=Uplink(self.client),
+            channel=UploadChannel(
+                self.stores.database, self.stores.outbox, self.stores.participations, Uplink(self.client)
+            ),
+            consent=ReaderConsent(self.ledger, reading, self.clock, paused=lambda: self.paused, idle_sec=self.idle_sec),
             trusted_key=lambda: self.trusted_key or self.stores.releases.pinned_key(),
-            materials=MaterialSync(self.client, self.stores.releases.blobs).fetch,
             noise=SeededNoise(self.seed),
             clock=self.clock,
-            draw=lambda _: np.random.default_rng(self.seed),
-            paused=lambda: self.paused,
-            idle_sec=self.idle_sec,
         )
 
     def stop(self) -> None:

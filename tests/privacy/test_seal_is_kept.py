@@ -61,7 +61,7 @@ def test_a_readers_device_never_uses_seeded_noise() -> None:
 def test_every_privacy_function_that_releases_states_its_guarantee() -> None:
     releasing = (
         *("seal", "release", "clip", "spend", "laplace", "memoised", "last_report", "reseal", "shared_part"),
-        *("randomised", "subset_selection", "discrete_laplace", "composed"),
+        *("divide", "randomised", "subset_selection", "discrete_laplace", "composed"),
     )
     bounding = (
         *("BasisLaplace", "Clipped", "SharedUpdate", "Ledger", "LaplaceProtection", "Sealed"),

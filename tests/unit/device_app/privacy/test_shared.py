@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from device_app.privacy.clipping import Clipped, clip_elementwise
 from device_app.privacy.protections.local_laplace import LaplaceProtection
-from device_app.privacy.shared import PrivateParameterShared, SharedUpdate, shared_part
+from device_app.privacy.shared import PrivateParameterShared, SharedUpdate, divide, shared_part
 from device_app.wire.releases import ModelEntry
 
 LSTUR = ModelEntry(architecture="lstur", role="ranker", graphs={}, private=("own.bias",))
@@ -37,6 +37,15 @@ def test_a_reader_embedding_is_held_back_even_when_the_release_does_not_declare_
 def test_the_shared_part_is_the_update_without_its_private_parameters(names: set[str]) -> None:
     part = shared_part(gradients(*names), LSTUR)
     assert set(part.tensors) == {f"g.{name}" for name in names & {"a", "b.weight"}}
+
+
+@given(st.sets(st.sampled_from(["a", "b.weight", "own.bias", "user_embedding", "x.user_embedding"])))
+def test_an_update_is_divided_without_loss_and_each_part_has_what_the_other_lacks(names: set[str]) -> None:
+    tensors = gradients(*names)
+    part, own = divide(tensors, LSTUR)
+    assert set(own) == names - {"a", "b.weight"}
+    assert {*part.tensors, *(f"g.{name}" for name in own)} == set(tensors)
+    assert all(own[name] is tensors[f"g.{name}"] for name in own)
 
 
 def test_clipping_a_shared_update_keeps_what_it_was_checked_against() -> None:

@@ -13,10 +13,10 @@ import torch
 from safetensors.numpy import load
 
 from device_app.feed.model_cache import ModelCache
-from device_app.privacy.shared import PrivateParameterShared, SharedUpdate
+from device_app.privacy.shared import PrivateParameterShared, SharedUpdate, divide
 from device_app.store.parameters import PrivateParameters
 from device_app.sync.release import current_release
-from device_app.training.private_step import PRIVATE_RATE, private_gradients, stepped
+from device_app.training.private_step import PRIVATE_RATE, stepped
 from device_app.uplink.in_process import InProcess
 from device_app.wire.protections import LocalLaplace
 from device_app.wire.releases import ModelEntry
@@ -160,7 +160,7 @@ def test_a_readers_vector_is_learnt_at_home_changes_its_ranking_and_outlives_the
 def test_a_step_goes_down_the_gradient_and_begins_anew_for_another_shape() -> None:
     entry = ModelEntry(architecture="lstur_ini", role="ranker", graphs={}, private=("user_embedding",))
     gradients = {"g.user_embedding": np.asarray([1.0, -2.0], np.float32), "g.other": np.ones(3, np.float32)}
-    own = private_gradients(gradients, entry)
+    _, own = divide(gradients, entry)
     assert own.keys() == {"user_embedding"}
     first = stepped({}, own)
     np.testing.assert_allclose(first["user_embedding"], [-PRIVATE_RATE, 2 * PRIVATE_RATE], rtol=1e-6)

@@ -9,6 +9,7 @@ import pytest
 
 from backend.federation.systems import SYSTEMS
 from device_app.settings import PrivacySettings
+from device_app.training.computation import Computation
 from tests.doubles.round_rig import TRAINS, BackendRig, DeviceRig
 from tests.doubles.unsteady import EPSILON, Unsteady, opened, state_of
 
@@ -110,13 +111,13 @@ def test_a_pause_counts_until_the_update_is_paid_for(
     backend: BackendRig, device: DeviceRig, network: Unsteady, monkeypatch: pytest.MonkeyPatch, at: str
 ) -> None:
     opened(backend)
-    stage = getattr(device.trainer.computation, at)
+    stage = getattr(Computation, at)
 
-    def pause_meanwhile(*args: object) -> object:
+    def pause_meanwhile(computation: Computation) -> object:
         device.paused = True
-        return stage(*args)
+        return stage(computation)
 
-    monkeypatch.setattr(device.trainer.computation, at, pause_meanwhile)
+    monkeypatch.setattr(Computation, at, pause_meanwhile)
     outcome = device.trainer.step()
 
     assert outcome.state == "declined"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from device_app.training.computation import Computation
 from device_app.training.delivery import RETRY_SEC
 from tests.doubles.round_rig import BackendRig, DeviceRig
 from tests.doubles.unsteady import SYSTEMS_TRIED, Killed, Unsteady, each_system, opened, state_of
@@ -92,13 +93,13 @@ def test_a_late_update_is_refused_and_the_reason_is_kept(
     backend: BackendRig, device: DeviceRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened(backend, cohort=5, minimum=1)
-    compute = device.trainer.computation.update
+    compute = Computation.update
 
-    def slowly(*args: object) -> object:
+    def slowly(computation: Computation) -> object:
         backend.clock.go_on(61)
-        return compute(*args)  # type: ignore[arg-type]
+        return compute(computation)
 
-    monkeypatch.setattr(device.trainer.computation, "update", slowly)
+    monkeypatch.setattr(Computation, "update", slowly)
     outcome = device.trainer.step()
 
     assert outcome.state == "failed"

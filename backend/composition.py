@@ -12,7 +12,6 @@ from pathlib import Path
 from sqlalchemy import Engine
 
 from backend.admission import Admission
-from backend.api.uploads import Uploads
 from backend.db.engine import migrate, open_engine
 from backend.federation.rounds.client_addresses import AddressRules, ClientAddresses, load_or_create_address_key
 from backend.federation.rounds.coordinator import Coordinator
@@ -38,6 +37,7 @@ from backend.releases.errors import NothingPublished
 from backend.releases.retention import Retention
 from backend.releases.store import ReleaseStore
 from backend.settings import BackendSettings
+from backend.uploads import Uploads
 
 COUNT_SEC, COUNT_WAITING = 120.0, 10
 """A private count's time, and how many devices must seem to wait before one opens by itself."""

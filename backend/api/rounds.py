@@ -9,11 +9,11 @@ from fastapi import APIRouter, Path, Request, Response
 
 from backend.api.openapi import WITH_BODY, answers, takes
 from backend.api.reading import JSON, parse, require_media_type
-from backend.api.uploads import Upload
 from backend.errors import BodyTooLarge, InvalidRequest, ProtocolDiffers
 from backend.federation.errors import CheckInsTooOften
 from backend.federation.rounds.client_addresses import ClientAddresses
 from backend.problems import problem_response
+from backend.uploads import Upload
 from device_app.wire.ids import PROTOCOL_VERSION, Message, Pseudonym, RoundId
 from device_app.wire.offers import SignedOffer
 from device_app.wire.rounds import CheckIn, RoundStatus, UploadReceipt

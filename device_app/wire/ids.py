@@ -42,6 +42,11 @@ def release_number(release: ReleaseId) -> int:
     return int(release.removeprefix("r"))
 
 
+def round_number(round_id: RoundId) -> int:
+    """round-12 -> 12."""
+    return int(round_id.removeprefix("round-"))
+
+
 def short_release(release: ReleaseId) -> int:
     """r18 -> 2: the number modulo 16, as a device names a release to a server."""
     return release_number(release) % SHORT_RELEASES

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.federation.accounting.sum_bounds import noise_deviation, noise_length
+from backend.federation.protections.sum_bounds import noise_deviation, noise_length
 from device_app.wire.protections import SecureSum
 
 Vector = NDArray[np.float64]

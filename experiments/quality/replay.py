@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.federation.rounds.aggregate import Aggregate
+from backend.federation.aggregate import Aggregate
 from device_app.ranking.features import FEATURES
 from device_app.training.gradients import Params
 from device_app.training.tasks.task import Update

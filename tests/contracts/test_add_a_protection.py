@@ -19,10 +19,10 @@ import pytest
 from pydantic import Field
 
 from backend.federation import protections as on_the_server
+from backend.federation.aggregate import Shapes
 from backend.federation.optimizers import Sgd
 from backend.federation.protections.protection import LocalCost, ServerProtection, UpdateCost, WriteNumber
-from backend.federation.rounds.aggregate import Shapes
-from backend.federation.rounds.upload_rules import UploadRules
+from backend.federation.protections.upload_rules import UploadRules
 from backend.federation.systems import SYSTEMS
 from device_app.errors import ProtectionTooWeak
 from device_app.privacy import protections as on_the_device

@@ -17,7 +17,6 @@ from fastapi import FastAPI
 from sqlalchemy import Engine
 
 from backend.api import admin, releases, rounds, sums
-from backend.api.uploads import Uploads
 from backend.federation.rounds.coordinator import Coordinator
 from backend.federation.systems import SYSTEMS
 from backend.popularity.store import CountRepository
@@ -25,6 +24,7 @@ from backend.problems import install_problems
 from backend.releases.draft import ReleaseDraft
 from backend.releases.store import ReleaseStore
 from backend.request_limits import RequestLimits
+from backend.uploads import Uploads
 from device_app.composition import utc_now
 from device_app.privacy.budget import Ledger
 from device_app.privacy.noise import SeededNoise

@@ -17,8 +17,8 @@ from sqlalchemy import select
 from backend.db.engine import reading_session
 from backend.db.tables_federation import RoundRow
 from backend.embedding.weights import BertWeights
+from backend.federation.aggregate import Aggregate
 from backend.federation.optimizers import Memory
-from backend.federation.rounds.aggregate import Aggregate
 from backend.federation.split.news_model import StoredEncoder
 from backend.federation.strategies.news_split import NewsSplit, divided
 from backend.federation.strategies.news_union import read_ids

@@ -23,7 +23,7 @@ from starlette.types import Receive, Scope, Send
 from backend.db.engine import reading_session
 from backend.db.tables import NewsRow
 from backend.db.tables_federation import NewsCountRow
-from backend.federation.accounting.sum_bounds import noise_deviation, noise_length, noise_reach
+from backend.federation.protections.sum_bounds import noise_deviation, noise_length, noise_reach
 from backend.federation.systems import SYSTEMS
 from backend.news.item import NewsItem
 from backend.news.pool import NewsPool

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from backend.federation.aggregate import Shapes
 from backend.federation.protections.protection import LocalCost, UpdateCost, WriteNumber
-from backend.federation.rounds.aggregate import Shapes
-from backend.federation.rounds.upload_rules import UploadRules
+from backend.federation.protections.upload_rules import UploadRules
 from device_app.wire.ids import RoundId
 from device_app.wire.layout import WeightedSum
 from device_app.wire.protections import LocalLaplace, Protection

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from backend.federation.aggregate import Shapes
 from backend.federation.errors import RoundImpossible
 from backend.federation.protections.protection import UpdateCost
-from backend.federation.rounds.aggregate import Shapes
-from backend.federation.rounds.upload_rules import UploadRules
+from backend.federation.protections.upload_rules import UploadRules
 from device_app.wire.ids import RoundId
 from device_app.wire.protections import SecureSum
 from device_app.wire.secagg import SumTerms

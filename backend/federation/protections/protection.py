@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from backend.federation.rounds.aggregate import Shapes
-from backend.federation.rounds.upload_rules import UploadRules
+from backend.federation.aggregate import Shapes
+from backend.federation.protections.upload_rules import UploadRules
 from device_app.wire.ids import RoundId
 from device_app.wire.layout import WeightedSum
 from device_app.wire.ring import RingVector

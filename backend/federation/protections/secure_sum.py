@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from backend.federation.accounting.sum_bounds import check_sum
+from backend.federation.aggregate import Shapes
 from backend.federation.errors import UpdateRefused
 from backend.federation.protections.masked_updates import MaskedUpdates
 from backend.federation.protections.protection import WriteNumber
-from backend.federation.rounds.aggregate import Shapes
+from backend.federation.protections.sum_bounds import check_sum
 from device_app.wire.layout import WeightedSum
 from device_app.wire.protections import Protection, SecureSum
 from device_app.wire.ring import RingVector

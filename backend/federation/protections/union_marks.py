@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from backend.federation.accounting.sum_bounds import noise_reach
+from backend.federation.aggregate import Shapes
 from backend.federation.errors import UpdateRefused
 from backend.federation.protections.masked_updates import MaskedUpdates
 from backend.federation.protections.protection import WriteNumber
-from backend.federation.rounds.aggregate import Shapes
+from backend.federation.protections.sum_bounds import noise_reach
 from device_app.wire.layout import WeightedSum
 from device_app.wire.protections import Protection
 from device_app.wire.ring import RingVector

@@ -11,13 +11,13 @@ from backend.db.engine import reading_session, writing_session
 from backend.db.tables_federation import ParticipationRow, RoundRow
 from backend.federation.errors import RoundClosed, UpdateConflict
 from backend.federation.protections import resolve
+from backend.federation.protections.upload_rules import UploadRules
 from backend.federation.rounds.aggregation import aggregate_updates
 from backend.federation.rounds.context import RoundContextLoader
 from backend.federation.rounds.finalising import finalize
 from backend.federation.rounds.records import count_uploaded, find_round, is_sum, place, under_way
 from backend.federation.rounds.states import UNDER_WAY, advance
 from backend.federation.rounds.update_store import UpdateStore
-from backend.federation.rounds.upload_rules import UploadRules
 from backend.federation.systems.system import SystemSpec
 from backend.releases.blobs import digest
 from device_app.wire.ids import Pseudonym, RoundId

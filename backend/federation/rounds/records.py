@@ -12,13 +12,8 @@ from backend.db.tables_federation import FollowUpRow, ParticipationRow, RoundRow
 from backend.federation.errors import UnknownPseudonym, UnknownRound
 from backend.federation.rounds.states import UNDER_WAY
 from backend.federation.strategies.strategy import RoundRequest
-from device_app.wire.ids import Pseudonym, RoundId
+from device_app.wire.ids import Pseudonym, RoundId, round_number
 from device_app.wire.rounds import RoundManifest, RoundState, RoundStatus
-
-
-def round_number(round_id: RoundId) -> int:
-    """round-12 -> 12."""
-    return int(round_id.removeprefix("round-"))
 
 
 def find_round(session: Session, round_id: RoundId, *, to_change: bool = False) -> RoundRow:

@@ -16,7 +16,7 @@ from backend.federation.errors import RoundClosed, RoundImpossible, UnknownPseud
 from backend.federation.rounds.aggregation import AggregatedUpdates, aggregate_sum
 from backend.federation.rounds.context import RoundContextLoader
 from backend.federation.rounds.finalising import finalize
-from backend.federation.rounds.records import place, round_number
+from backend.federation.rounds.records import place
 from backend.federation.rounds.states import UNDER_WAY
 from backend.federation.secagg.errors import SharesAwaited, SumStageClosed, UnknownSum
 from backend.federation.secagg.parts import CohortSplit
@@ -25,7 +25,7 @@ from backend.federation.secagg.store import SecureSumStore
 from backend.federation.strategies.robust_mean import MedianOfSums
 from backend.federation.systems.system import SystemSpec
 from backend.releases.blobs import digest
-from device_app.wire.ids import Message, Pseudonym, RoundId
+from device_app.wire.ids import Message, Pseudonym, RoundId, round_number
 from device_app.wire.rounds import GROUP, UPLOAD_LIMIT_BYTES, RoundManifest, SumStage, UploadReceipt
 from device_app.wire.secagg import (
     BOX_BYTES,

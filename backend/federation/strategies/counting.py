@@ -13,13 +13,13 @@ from sqlalchemy.orm import Session
 
 from backend.db.engine import reading_session
 from backend.db.tables import NewsRow
+from backend.federation.aggregate import Aggregate
 from backend.federation.errors import RoundImpossible
 from backend.federation.protections import resolve
-from backend.federation.rounds.aggregate import Aggregate
-from backend.federation.rounds.records import round_number
 from backend.federation.strategies.strategy import FederatedSystem, Plan, RoundContext, RoundResult
 from backend.popularity.reliability import RELIABILITY_WANTED, devices_needed, known_usage, reliability
 from backend.popularity.store import OpenedCount, write_count
+from device_app.wire.ids import round_number
 from device_app.wire.popularity import CLICKED, COUNTED_NEWS_LIMIT, DISPLAYED, MATERIAL, CountList
 from device_app.wire.protections import Protection
 from device_app.wire.rounds import RoundManifest

@@ -12,12 +12,12 @@ from hashlib import sha256
 
 import numpy as np
 
-from backend.federation.accounting.sum_bounds import noise_length
+from backend.federation.aggregate import Aggregate
 from backend.federation.errors import RoundImpossible
 from backend.federation.grouping.drift import Drift
 from backend.federation.optimizers import Memory
 from backend.federation.protections.secure_sum import secure_sum_of
-from backend.federation.rounds.aggregate import Aggregate
+from backend.federation.protections.sum_bounds import noise_length
 from backend.federation.strategies.strategy import FederatedSystem, Plan, RoundContext, RoundResult
 from backend.releases.alignment import ProcrustesAlignment
 from backend.releases.draft import ReleaseDraft

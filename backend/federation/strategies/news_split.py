@@ -21,9 +21,9 @@ from sqlalchemy.orm import Session
 
 from backend.db.tables import VectorRow
 from backend.db.tables_federation import RoundRow
+from backend.federation.aggregate import PREFIX, Aggregate, gradient_shapes
 from backend.federation.errors import RoundImpossible
 from backend.federation.optimizers import Memory
-from backend.federation.rounds.aggregate import PREFIX, Aggregate, gradient_shapes
 from backend.federation.split.costs import SplitCost
 from backend.federation.split.process import Stepped, step_aside
 from backend.federation.strategies.learned_codebook import turned_memory

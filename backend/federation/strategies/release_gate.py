@@ -31,10 +31,10 @@ from sqlalchemy import update
 from sqlalchemy.orm import Session
 
 from backend.db.tables_federation import RoundRow
-from backend.federation.accounting.sum_bounds import noise_deviation
+from backend.federation.aggregate import Aggregate
 from backend.federation.errors import RoundImpossible
 from backend.federation.protections.secure_sum import secure_sum_of
-from backend.federation.rounds.aggregate import Aggregate
+from backend.federation.protections.sum_bounds import noise_deviation
 from backend.federation.scores import scores
 from backend.federation.strategies.robust_mean import JoinedSums
 from backend.federation.strategies.strategy import FederatedSystem, Plan, RoundContext, RoundResult

@@ -22,7 +22,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.federation.rounds.aggregate import Aggregate, Shapes, within_ball
+from backend.federation.aggregate import Aggregate, Shapes, within_ball
 from device_app.wire.layout import WeightedSum
 
 STACK_LIMIT_BYTES = 512 * 1024 * 1024

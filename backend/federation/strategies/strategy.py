@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from sqlalchemy import Engine
 from sqlalchemy.orm import Session
 
+from backend.federation.aggregate import Aggregate
 from backend.federation.optimizers import Memory, MemoryOptimizer
-from backend.federation.rounds.aggregate import Aggregate
 from backend.releases.draft import ReleaseDraft
 from backend.releases.store import ReleaseStore
 from device_app.wire.ids import ReleaseId

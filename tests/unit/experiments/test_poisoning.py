@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from backend.federation.accounting.sum_bounds import check_sum, noise_deviation
 from backend.federation.errors import UpdateRefused
+from backend.federation.protections.sum_bounds import check_sum, noise_deviation
 from device_app.wire.layout import WeightedSum
 from device_app.wire.protections import SecureSum
 from experiments.poisoning.attacks import ATTACKS, Known, boosted, huge, sign_flip

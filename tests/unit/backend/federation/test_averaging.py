@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from backend.federation.aggregate import Aggregate, gradient_shapes
 from backend.federation.optimizers import Sgd
-from backend.federation.rounds.aggregate import Aggregate, gradient_shapes
 from backend.federation.rounds.selection import admitted, draw_pseudonym, places
 from backend.federation.strategies.fedavg import FedAvg
 from backend.federation.systems import SYSTEMS

@@ -14,9 +14,9 @@ import pytest
 
 from backend.db.engine import reading_session
 from backend.db.tables_federation import RoundRow
+from backend.federation.aggregate import Aggregate
 from backend.federation.errors import RoundImpossible
 from backend.federation.optimizers import Memory
-from backend.federation.rounds.aggregate import Aggregate
 from backend.federation.rounds.coordinator import Coordinator
 from backend.federation.strategies.fedavg import FedAvg
 from backend.federation.strategies.release_gate import judge

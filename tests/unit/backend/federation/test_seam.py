@@ -19,10 +19,10 @@ from sqlalchemy.orm import Session
 
 from backend.db.engine import reading_session
 from backend.db.tables_federation import FollowUpRow, RoundRow
+from backend.federation.aggregate import Aggregate
 from backend.federation.errors import RoundImpossible, RoundUnderWay
 from backend.federation.optimizers import FedAdam, Memory
 from backend.federation.rounds import finalising
-from backend.federation.rounds.aggregate import Aggregate
 from backend.federation.strategies.fedavg import FedAvg
 from backend.federation.strategies.strategy import FederatedSystem, Plan, RoundContext, RoundRequest, RoundResult
 from backend.federation.systems import SYSTEMS

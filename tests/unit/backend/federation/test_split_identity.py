@@ -10,8 +10,8 @@ import pytest
 import torch
 from torch import nn
 
+from backend.federation.aggregate import Aggregate
 from backend.federation.optimizers import Memory
-from backend.federation.rounds.aggregate import Aggregate
 from backend.federation.split.costs import SplitCost, bert_size, plm_head_size, whole_cost
 from backend.federation.split.jacobian import vector_jacobian
 from backend.federation.strategies.news_split import divided, joined

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from backend.federation.accounting.sum_bounds import check_sum, noise_deviation, noise_reach
 from backend.federation.errors import UpdateRefused
+from backend.federation.protections.sum_bounds import check_sum, noise_deviation, noise_reach
 from backend.federation.strategies.counting import Counting, possible_counts
 from backend.federation.systems.private_counts import PRIVATE_COUNTS
 from backend.settings import BackendSettings

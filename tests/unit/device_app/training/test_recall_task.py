@@ -10,8 +10,8 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
+from backend.federation.aggregate import Aggregate, gradient_shapes
 from backend.federation.optimizers import Sgd
-from backend.federation.rounds.aggregate import Aggregate, gradient_shapes
 from backend.federation.strategies.fedavg import FedAvg
 from backend.releases.calibration import calibrate
 from backend.releases.codebooks import topic_centroids

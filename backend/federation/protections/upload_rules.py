@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from backend.federation.aggregate import Shapes
 from backend.federation.errors import UpdateRefused
-from backend.federation.rounds.aggregate import Shapes
 from device_app.wire.tensors import TensorError, TensorSpec, unpack
 
 FLOAT32_BYTES = 4

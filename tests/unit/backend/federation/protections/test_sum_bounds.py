@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.stats import chi
 
-from backend.federation.accounting.sum_bounds import TAIL, check_sum, noise_length, noise_reach
+from backend.federation.aggregate import Aggregate, length
 from backend.federation.errors import UpdateRefused
-from backend.federation.rounds.aggregate import Aggregate, length
+from backend.federation.protections.sum_bounds import TAIL, check_sum, noise_length, noise_reach
 from backend.federation.strategies.counting import possible_counts
 from backend.federation.strategies.robust_mean import JoinedSums, Median
 from device_app.wire.layout import WeightedSum

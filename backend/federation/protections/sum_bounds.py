@@ -19,8 +19,8 @@ from __future__ import annotations
 import math
 from typing import Final
 
+from backend.federation.aggregate import length
 from backend.federation.errors import UpdateRefused
-from backend.federation.rounds.aggregate import length
 from device_app.wire.layout import WeightedSum
 from device_app.wire.protections import SecureSum
 

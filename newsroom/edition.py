@@ -12,6 +12,7 @@ from random import Random
 
 from newsroom.agreement import agreed, descriptions
 from newsroom.content import sections
+from newsroom.entities import names_of, printed
 from newsroom.publishers import Publisher, agency, publisher_for
 from newsroom.scene import Claims, Scene, SpentError
 from newsroom.schedule import any_moment, next_moment
@@ -53,8 +54,16 @@ class PrintedArticle:
 
 
 @dataclass(frozen=True)
+class NamedArticle:
+    """An article with the people, places, firms, clubs and works that its story is about and its card names."""
+
+    article: PrintedArticle
+    names: frozenset[str]
+
+
+@dataclass(frozen=True)
 class Filed:
-    """A draft as one paper prints it; `story` is None for what is reported once."""
+    """A draft as one paper prints it; `story` is None for what is reported once, `names` are those it prints."""
 
     draft: Draft
     section: str
@@ -63,6 +72,7 @@ class Filed:
     publisher: Publisher
     at: datetime
     weight: float
+    names: frozenset[str]
 
 
 class SectionAtWork:
@@ -122,17 +132,25 @@ class SectionAtWork:
         self._stories += 1
         name = f"{re.sub('[^a-z]+', '-', self._section.name)}-{self._stories:04d}"
         usual = publisher_for(self._section.name, self._rng)
+        known = names_of(facts)
         filed: list[Filed] = []
         for stage, at in zip(kind.stages, times, strict=True):
             if self._first <= at <= self._now and stage.happens(facts) and self._rng.random() < stage.chance:
                 writer = Writer(facts, dates, at.date(), self._rng, self._wordings)
-                filed.extend(self._reports(stage, writer, at, kind.topic, name, usual))
+                filed.extend(self._reports(stage, writer, at, kind.topic, name, usual, known))
         if len(kind.stages) == 1 and len(filed) == 1:
             return [replace(filed[0], story=None)]
         return filed
 
     def _reports(
-        self, stage: Stage, writer: Writer, at: datetime, topic: str, name: str, usual: Publisher
+        self,
+        stage: Stage,
+        writer: Writer,
+        at: datetime,
+        topic: str,
+        name: str,
+        usual: Publisher,
+        known: frozenset[str],
     ) -> Iterator[Filed]:
         """One stage as its paper prints it, then as others do: in their own words or reprinted from the agency."""
         section = self._section.name
@@ -147,7 +165,7 @@ class SectionAtWork:
             paper = agency()
         draft = self._draft(stage, writer)
         weight = min(1.0, max(0.05, stage.weight * self._rng.lognormvariate(-0.05, 0.3)))
-        yield Filed(draft, section, topic, name, paper, at, weight)
+        yield Filed(draft, section, topic, name, paper, at, weight, printed(known, draft))
         for other in others:
             at = at + timedelta(minutes=self._rng.uniform(6, 100))
             if at > self._now or at.date() != writer.today:
@@ -158,7 +176,7 @@ class SectionAtWork:
                 told = reprint if reprinted else self._draft(stage, writer)
             except SpentError:
                 return
-            yield Filed(told, section, topic, name, other, at, weight * 0.9)
+            yield Filed(told, section, topic, name, other, at, weight * 0.9, printed(known, told))
             reprinted = False
 
     def _draft(self, stage: Stage, writer: Writer) -> Draft:
@@ -210,6 +228,11 @@ def edition(now: datetime, *, seed: int = 7, articles: int = 6000, days: int = 1
     Raises ValueError naming the argument when `now` has no zone, or `articles` or `days` is below 1, and
     TooLittleToSayError when more are asked for than all sections have matter. What one cannot fill, others do.
     """
+    return (named.article for named in named_edition(now, seed=seed, articles=articles, days=days))
+
+
+def named_edition(now: datetime, *, seed: int = 7, articles: int = 6000, days: int = 14) -> Iterator[NamedArticle]:
+    """The same articles with the names in them, as the facts behind them have these: what a test of likeness asks."""
     if now.tzinfo is None:
         raise ValueError("now needs a time zone")
     if articles < 1 or days < 1:
@@ -228,4 +251,4 @@ def edition(now: datetime, *, seed: int = 7, articles: int = 6000, days: int = 1
         ):
             filed.extend(section.written(quota))
     filed.sort(key=lambda one: (one.at, one.draft.title, one.publisher.name))
-    return (_article(one, number, seed) for number, one in enumerate(filed, start=1))
+    return (NamedArticle(_article(one, number, seed), one.names) for number, one in enumerate(filed, start=1))

@@ -20,6 +20,7 @@ from backend.releases.store import ReleaseStore
 from backend.settings import RankerName
 from device_app.wire.categories import CategoryVocabulary
 from device_app.wire.ids import ReleaseId
+from device_app.wire.kinship import kinship_floor
 from device_app.wire.releases import ModelEntry, RecallProtocol, ReleaseManifest
 from device_app.wire.tensors import TensorError, TensorSpec, pack
 from device_app.wire.vocabulary import WordVocabulary
@@ -45,9 +46,9 @@ def publish_first(
 
     vectors [n, D] are the pool's, by the encoder of that digest. The recall model starts at the cosine from k-means
     centroids of the pool; its clip is the model's own (delta) and its noise the paper's lambda_I = 1.2; the cluster
-    distance is calibrated to 3 to 4 channels; the codebooks are topic centroids of the pool, the projection its first
-    principal axes; the rankers start at the cosine too, the default one, with features, at its known weights. Every
-    graph is compared with torch.
+    distance is calibrated to 3 to 4 channels, the floor of kinship to random pairs of the pool; the codebooks
+    are topic centroids of the pool, the projection its first principal axes; the rankers start at the cosine too, the
+    default one, with features, at its known weights. Every graph is compared with torch.
     `vocabulary` and `categories` hold the words, sections and topics of the pool, for news encoders that read their
     ids; `rankers` names the papers' models that are offered besides the small ones.
     `progress` hears (done, in all) after each step.
@@ -118,6 +119,7 @@ def publish_first(
         default_ranker=DEFAULT,
         vocabulary=None if vocabulary is None else store.add_blob(vocabulary.pack()),
         categories=None if categories is None else store.add_blob(categories.pack()),
+        kinship_floor=kinship_floor(vectors),
     )
     facts = {"calibration": calibration.facts(), "graphs": graphs}
     return store.commit(draft, note="first release: everything starts at the cosine", facts=facts)

@@ -18,12 +18,14 @@ from device_app.feed.exclusions import allowed
 from device_app.feed.feature_context import ViewsOfReader, feature_context
 from device_app.feed.item import Feed, FeedItem
 from device_app.feed.kept import KeptFeeds
-from device_app.feed.model_cache import ServingModels
+from device_app.feed.kinship import Kinship, floor_of
+from device_app.feed.model_cache import LocalRanker, ServingModels
 from device_app.feed.popular import Popular
 from device_app.feed.preference_reader import PreferenceReader
+from device_app.feed.preferences import UserPreferences
 from device_app.feed.reasons import reasons
 from device_app.feed.recall import Found, Recall
-from device_app.feed.scores import adjusted, age_hours
+from device_app.feed.scores import ScoreTerms, adjusted, age_hours
 from device_app.feed.slots import placed
 from device_app.interests.profile import named_profile
 from device_app.settings import FeedSettings, PerformanceSettings
@@ -87,22 +89,13 @@ def build_feed(feed_context: FeedContext, models: ServingModels) -> Feed:
         candidates = offered.only(allowed(offered, user_preferences))
         times_seen = _times_seen(feed_context, candidates, now)
         popular = feed_context.popular.of(candidates)
-        beside = feature_context(candidates, user_preferences, now, feed_context.weights, popular)
         ranker = models.ranker.with_views(lambda model: feed_context.views.given(model, models.encoder))
         ranker = ranker.with_own(lambda model: feed_context.own.get(model, models.encoder))
-        fit = ranker.score(user_preferences.click_vectors, candidates.vectors, beside)
-        scores = adjusted(
-            fit,
-            candidates,
-            user_preferences,
-            now,
-            feed_context.weights,
-            weighed=models.ranker.features,
-            popularity=popular,
-            times_seen=times_seen,
-        )
+        score = scored(ranker, candidates, user_preferences, now, feed_context.weights, popular, times_seen)
+        scores = score.total
 
     with watch.stage("build"):
+        kinship = Kinship(candidates, floor_of(models.manifest, default_list))
         page = placed(
             candidates,
             scores,
@@ -112,11 +105,13 @@ def build_feed(feed_context: FeedContext, models: ServingModels) -> Feed:
             size=feed_context.performance.feed_size,
             chance=feed_context.chance,
             seen=times_seen > 0,
+            kinship=kinship,
+            steady=score.total - score.terms["reactions"],
         )
         items = tuple(
             FeedItem(candidates.cards[place.row], position, place.slot, reason, float(scores[place.row]))
             for position, (place, reason) in enumerate(
-                zip(page, reasons(candidates, page, user_preferences), strict=True)
+                zip(page, reasons(candidates, page, user_preferences, score, kinship), strict=True)
             )
         )
 
@@ -139,6 +134,31 @@ def build_feed(feed_context: FeedContext, models: ServingModels) -> Feed:
     feed = feed_context.kept.save(feed, shown, popular[rows], watch)
     feed_context.recall.fetch_texts()
     return feed
+
+
+def scored(
+    ranker: LocalRanker,
+    candidates: Candidates,
+    user_preferences: UserPreferences,
+    now: datetime,
+    settings: FeedSettings,
+    popularity: NDArray[np.float64] | None = None,
+    times_seen: NDArray[np.float64] | None = None,
+) -> ScoreTerms:
+    """The candidates' scores, term by term, under one reader's ranker; popularity, times_seen as in `adjusted`."""
+    beside = feature_context(candidates, user_preferences, now, settings, popularity)
+    fit = ranker.score(user_preferences.click_vectors, candidates.vectors, beside)
+    weighed = ranker.shares(user_preferences.click_vectors, candidates.vectors, beside)
+    return adjusted(
+        fit,
+        candidates,
+        user_preferences,
+        now,
+        settings,
+        weighed=weighed,
+        popularity=popularity,
+        times_seen=times_seen,
+    )
 
 
 def _times_seen(feed_context: FeedContext, candidates: Candidates, now: datetime) -> NDArray[np.float64]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from device_app.feed.columns import CardColumns, Codes, Columns
 from device_app.uplink.answers import read_vectors
+from device_app.wire.kinship import kinship_floor
 from device_app.wire.news import NewsCard
 from device_app.wire.recall import RecallAnswer
 
@@ -79,6 +80,11 @@ class Candidates:
     def unit_vectors(self) -> NDArray[np.float32]:
         """Vectors of length 1 (or 0), [n, D]. Made only where all rows are needed: it is most of a feed's numbers."""
         return unit(self.vectors)
+
+    @cached_property
+    def kinship_floor(self) -> float | None:
+        """The cosine that random pairs of these hardly ever have (wire.kinship)."""
+        return kinship_floor(self.vectors)
 
     def named(self, column: Codes, names: Iterable[str]) -> NDArray[np.bool_]:
         """[n]: which rows of a column of codes are among `names`."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,14 +14,55 @@ from device_app.feed.columns import Codes
 
 POOL_ROWS = 120
 """MMR looks at so many of the best rows."""
+SPREADS = 4.0
+"""Likeness weighs against so many standard deviations of the pool's scores: about their range, but one card more or
+less at the top doesn't change it for all others."""
 POOL_OF_A_CAP = 3
 """Of any one capped value it looks at so many times the cap, so that caps seldom leave places empty."""
+
+
+@dataclass(frozen=True)
+class Cap:
+    """No value of a column [n] is picked more than `limit` times; `more` are limits of its own for some values."""
+
+    column: Codes
+    limit: int
+    more: Mapping[int, int] = field(default_factory=dict)
+
+    @property
+    def limits(self) -> NDArray[np.int64]:
+        """[n]: the limit of each row's value."""
+        found = np.full(len(self.column), self.limit, dtype=np.int64)
+        for value, limit in self.more.items():
+            found[self.column == value] = limit
+        return found
+
+    def only(self, rows: NDArray[np.intp]) -> Cap:
+        """Of these rows."""
+        return Cap(self.column[rows], self.limit, self.more)
+
+
+@dataclass(frozen=True)
+class Share:
+    """At least so many of the picked are among these rows [n], where there are so many."""
+
+    rows: NDArray[np.bool_]
+    least: int
+
+    def only(self, rows: NDArray[np.intp]) -> Share:
+        """Of these rows."""
+        return Share(self.rows[rows], self.least)
+
+    def beside(self, taken: Sequence[int]) -> Share:
+        """What is left to fill once these rows have their places."""
+        return Share(self.rows, max(0, self.least - int(np.count_nonzero(self.rows[list(taken)]))))
 
 
 def diversified(
     scores: NDArray[np.float64],
     vectors: NDArray[np.float32],
-    caps: Mapping[str, tuple[Codes, int]],
+    caps: Sequence[Cap],
+    shares: Sequence[Share] = (),
     *,
     count: int,
     variety: float,
@@ -28,18 +70,34 @@ def diversified(
     """Rows picked, best first: each time the greatest (1 - variety) * score - variety * likeness to those picked.
 
     scores [n] and vectors [n, D] describe the candidates; likeness is the greatest cosine, put on the
-    scale of the scores of the pool. caps maps a name to (column [n], limit): no value of a column is picked more than
-    `limit` times. Fewer than `count` rows come back if caps or candidates run out. Equal values go to the better score.
+    scale of the scores of the pool (SPREADS). Shares are filled first, in their order, then the rest; both in that
+    way. Fewer than `count` rows come back if caps or candidates run out. Equal values go to the better score.
     """
     ranked = np.argsort(-scores, kind="stable")
     within = np.ones(len(ranked), dtype=bool)
-    for column, limit in caps.values():
-        within &= _place_in_group(column[ranked]) < POOL_OF_A_CAP * limit
+    for cap in caps:
+        within &= _place_in_group(cap.column[ranked]) < POOL_OF_A_CAP * cap.limits[ranked]
     size = max(POOL_ROWS, 4 * count)
-    picked = _picked(ranked[within][:size], scores, vectors, caps, count=count, variety=variety)
-    if len(picked) < min(count, len(ranked)):
-        picked = _picked(ranked, scores, vectors, caps, count=count, variety=variety)
-    return picked
+    pool = ranked[within][:size]
+    for share in shares:
+        best = ranked[share.rows[ranked]][: POOL_OF_A_CAP * share.least]
+        pool = np.concatenate([pool, best[~np.isin(best, pool)]])
+    selection = _Selection(pool, scores, vectors, caps, variety)
+    for share in shares:
+        selection.fill(min(share.least, count), among=share.rows[pool])
+    selection.fill(count)
+    picked = selection.picked
+    if len(picked) < min(count, len(ranked)) and len(pool) < len(ranked):
+        selection = _Selection(ranked, scores, vectors, caps, variety)
+        for share in shares:
+            selection.fill(min(share.least, count), among=share.rows[ranked])
+        selection.fill(count)
+        picked = selection.picked
+    if not any(share.least for share in shares):
+        return picked
+    in_order = _Selection(np.array(sorted(picked, key=lambda row: -scores[row])), scores, vectors, (), variety)
+    in_order.fill(len(picked))
+    return in_order.picked
 
 
 def _place_in_group(values: Codes) -> NDArray[np.intp]:
@@ -52,34 +110,48 @@ def _place_in_group(values: Codes) -> NDArray[np.intp]:
     return place
 
 
-def _picked(
-    pool: NDArray[np.intp],
-    scores: NDArray[np.float64],
-    vectors: NDArray[np.float32],
-    caps: Mapping[str, tuple[Codes, int]],
-    *,
-    count: int,
-    variety: float,
-) -> list[int]:
-    if not len(pool):
-        return []
-    values = scores[pool]
-    spread = max(float(values.max() - values.min()), 1e-9)
-    relevance = (1.0 - variety) * (values - values.min()) / spread  # -inf once a row is picked or shut out by a cap
-    near = unit(vectors[pool])
-    nearest = np.zeros(len(pool), dtype=np.float64)
-    capped = [(column[pool], limit, Counter[int]()) for column, limit in caps.values()]
-    picked: list[int] = []
-    while len(picked) < count:
-        best = int(np.argmax(relevance - variety * nearest))
-        if relevance[best] == -np.inf:
-            break
-        picked.append(int(pool[best]))
-        relevance[best] = -np.inf
-        np.maximum(nearest, near @ near[best], out=nearest)
-        for values_of, limit, taken in capped:
+class _Selection:
+    """Rows of a pool, best scored first, as they are picked one by one."""
+
+    def __init__(
+        self,
+        pool: NDArray[np.intp],
+        scores: NDArray[np.float64],
+        vectors: NDArray[np.float32],
+        caps: Sequence[Cap],
+        variety: float,
+    ) -> None:
+        values = scores[pool]
+        spread = max(SPREADS * float(values.std()), 1e-9) if len(pool) else 1.0
+        self.picked: list[int] = []
+        self._pool = pool
+        self._variety = variety
+        # -inf once a row is picked or shut out by a cap
+        self._relevance = (1.0 - variety) * (values - values.min(initial=np.inf)) / spread
+        self._near = unit(vectors[pool])
+        self._nearest = np.zeros(len(pool), dtype=np.float64)
+        self._capped = [(cap.column[pool], cap.limits[pool], Counter[int]()) for cap in caps]
+        for _, limits, _ in self._capped:
+            self._relevance[limits <= 0] = -np.inf
+
+    def fill(self, count: int, *, among: NDArray[np.bool_] | None = None) -> None:
+        """Pick until so many of these rows of the pool (of all, if not given) are picked, or none is left."""
+        here = np.isin(self._pool, self.picked)
+        have = int(np.count_nonzero(here if among is None else here & among))
+        while have < count and len(self._pool):
+            worth = self._relevance - self._variety * self._nearest
+            best = int(np.argmax(worth if among is None else np.where(among, worth, -np.inf)))
+            if self._relevance[best] == -np.inf or not (among is None or among[best]):
+                return
+            self._pick(best)
+            have += 1
+
+    def _pick(self, best: int) -> None:
+        self.picked.append(int(self._pool[best]))
+        self._relevance[best] = -np.inf
+        np.maximum(self._nearest, self._near @ self._near[best], out=self._nearest)
+        for values_of, limits, taken in self._capped:
             value = values_of[best]
             taken[value] += 1
-            if taken[value] >= limit:
-                relevance[values_of == value] = -np.inf
-    return picked
+            if taken[value] >= limits[best]:
+                self._relevance[values_of == value] = -np.inf

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections import Counter
+from collections.abc import Iterable
 from datetime import datetime
 
 import numpy as np
@@ -32,7 +34,8 @@ def fresh_rows(
     age = age_hours(candidates, now)
     recent = np.flatnonzero(free & (age <= settings.fresh_hours))
     newest = [int(row) for row in recent[np.argsort(age[recent], kind="stable")[:FRESH_POOL]]]
-    chance.shuffle(newest)
+    lots = _lots(chance, [candidates.cards[row].id for row in newest])
+    newest.sort(key=lambda row: lots[candidates.cards[row].id])
     sections: Counter[str] = Counter()
     ranked: list[tuple[int, int]] = []
     for row in newest:
@@ -62,9 +65,13 @@ def explore_rows(
     firsts = ranked[np.unique(candidates.sections[ranked], return_index=True)[1]]
     best = {candidates.cards[row].section: int(row) for row in firsts}
     read = Counter(card.section for card in user_preferences.clicks)
-    picked: list[int] = []
-    while best and len(picked) < settings.explore_slots:
-        names = list(best)
-        section = chance.choices(names, weights=[(1.0 + read[name]) ** -2 for name in names])[0]
-        picked.append(best.pop(section))
-    return picked
+    lots = _lots(chance, best)
+    # Weighted draws without repeats by one lot each (Efraimidis and Spirakis 2006): the greatest u ** (1 / weight).
+    keys = {name: math.log(max(lots[name], 1e-300)) * (1.0 + read[name]) ** 2 for name in best}
+    return [best[name] for name in sorted(best, key=lambda name: -keys[name])[: settings.explore_slots]]
+
+
+def _lots(chance: random.Random, names: Iterable[str]) -> dict[str, float]:
+    """One number a name, even from 0 to 1; that one name more or less is there changes no other's."""
+    salt = chance.getrandbits(64)
+    return {name: random.Random(f"{salt} {name}").random() for name in names}

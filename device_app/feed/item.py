@@ -10,7 +10,9 @@ from device_app.wire.news import NewsCard
 
 Slot = Literal["lead", "for_you", "fresh", "explore", "developing", "following"]
 FeedMode = Literal["personal", "cold", "front", "offline"]
-ReasonKind = Literal["interest", "following", "chosen", "liked", "recent", "explore", "developing", "editors"]
+ReasonKind = Literal[
+    "interest", "following", "chosen", "liked", "recent", "explore", "developing", "popular", "editors"
+]
 
 
 @dataclass(frozen=True)

@@ -1,84 +1,153 @@
-"""Why a story is in the feed, said in one sentence; made on the device from the reader's own clicks."""
+"""Why a story is in the feed, said in one sentence; made on the device from the terms of the story's own score."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-
-from device_app.feed.candidates import Candidates, unit
+from device_app.feed.candidates import Candidates
 from device_app.feed.item import Reason
+from device_app.feed.kinship import Kin, Kinship
 from device_app.feed.preferences import UserPreferences
+from device_app.feed.scores import ScoreTerms, TermName
 from device_app.feed.slots import Placed
 from device_app.wire.news import NewsCard
 
 CLICKS_NAMED = 3
-NEAR_COSINE = 0.2
-"""Below this cosine to every click, a story is not said to be close to any."""
+READ_OFTEN = 2
+"""So many stories read on a topic, or in a section, are worth counting aloud."""
+
+WORDS: Mapping[str, str] = {
+    "developing": "One of {reports} reports on a story that is developing.",
+    "fresh": "New in the last hours; drawn at random, whatever you read.",
+    "outside": "A look outside: you rarely read {section}.",
+    "drawn": "One of the best in {section}, drawn at random.",
+    "following": "You follow {name}.",
+    "liked": "You asked for more like “{title}”.",
+    "topic": "You read {count} stories on {topic}.",
+    "name": "About {name}, like “{title}”, which you read.",
+    "close": "Close to “{title}”, which you read.",
+    "section": "You read {count} stories in {section}.",
+    "chosen": "You picked {section} on your first visit.",
+    "popular": "Readers open it more often than most news.",
+    "editors": "Recent, and its editors gave it weight.",
+    "nothing": "Recent, and its editors gave it weight; nothing about you is used yet.",
+}
+"""What readers are told, by what decided."""
 
 
-def reasons(candidates: Candidates, page: Sequence[Placed], user_preferences: UserPreferences) -> list[Reason]:
-    """One reason for each place of the page, in its order."""
-    units = unit(candidates.vectors[[place.row for place in page]])
-    clicks, liked = _nearest(units, user_preferences.click_vectors), _nearest(units, user_preferences.liked)
-    read = Counter(card.topic for card in user_preferences.clicks)
+def reasons(
+    candidates: Candidates,
+    page: Sequence[Placed],
+    user_preferences: UserPreferences,
+    score: ScoreTerms,
+    kinship: Kinship,
+) -> list[Reason]:
+    """One reason for each place of the page, in its order.
+
+    Of a personal place: what put its score furthest above the usual one, among what can be named. Likeness to news
+    that was read or liked is named only where there is kinship (`feed.kinship`); a story that nothing nameable lifts is
+    there because it is recent and its editors gave it weight.
+    """
+    read = _Read(user_preferences)
     stories = Counter(candidates.cards[place.row].story for place in page if place.slot == "developing")
     said = []
-    for n, place in enumerate(page):
+    for place in page:
         card = candidates.cards[place.row]
         if place.slot == "developing":
-            said.append(Reason("developing", f"One of {stories[card.story]} reports on a story that is developing."))
+            said.append(Reason("developing", WORDS["developing"].format(reports=stories[card.story])))
         elif place.slot == "fresh":
-            said.append(Reason("recent", "New in the last hours; drawn at random, whatever you read."))
+            said.append(Reason("recent", WORDS["fresh"]))
         elif place.slot == "explore":
-            said.append(Reason("explore", f"A look outside: you rarely read {card.section}."))
+            rare = read.sections[card.section] <= READ_OFTEN
+            said.append(Reason("explore", WORDS["outside" if rare else "drawn"].format(section=card.section)))
         else:
-            said.append(_personal(card, clicks[n], liked[n], user_preferences, read))
+            said.append(_personal(candidates, place.row, user_preferences, read, score, kinship))
     return said
 
 
-@dataclass(frozen=True)
-class _Near:
-    """The rows nearest to a story, nearest first, and the cosine of the first (0 where there is none)."""
+class _Read:
+    """How many of the recent clicks were on each topic and in each section."""
 
-    rows: list[int]
-    cosine: float
-
-
-def _nearest(units: NDArray[np.float32], others: NDArray[np.float32]) -> list[_Near]:
-    """For each of units [n, D], the CLICKS_NAMED nearest of others [m, D]."""
-    cosines = units @ unit(others).T
-    order = np.argsort(-cosines, axis=1, kind="stable")[:, :CLICKS_NAMED].tolist()
-    return [_Near(rows, cosine) for rows, cosine in zip(order, cosines.max(axis=1, initial=0.0).tolist(), strict=True)]
+    def __init__(self, user_preferences: UserPreferences) -> None:
+        self.topics = Counter((card.section, card.topic) for card in user_preferences.clicks)
+        self.sections = Counter(card.section for card in user_preferences.clicks)
 
 
 def _personal(
-    card: NewsCard, clicks: _Near, liked: _Near, user_preferences: UserPreferences, read: Counter[str]
+    candidates: Candidates,
+    row: int,
+    user_preferences: UserPreferences,
+    read: _Read,
+    score: ScoreTerms,
+    kinship: Kinship,
 ) -> Reason:
-    """The strongest of: a followed name, more of a liked story, clicks close by, a chosen section, the editors."""
-    follows = follow_reason(card, user_preferences)
-    if follows is not None:
-        return follows
-    if liked.cosine > max(clicks.cosine, NEAR_COSINE):
-        example = user_preferences.liked_cards[liked.rows[0]]
-        return Reason("liked", f"You asked for more like “{example.title}”.", clicks=(example,))
-    if clicks.cosine >= NEAR_COSINE:
-        close = tuple({user_preferences.clicks[row].id: user_preferences.clicks[row] for row in clicks.rows}.values())
-        interest = user_preferences.click_interests[clicks.rows[0]] or None
-        words = (
-            f"You read {read[card.topic]} stories on {card.topic}."
-            if read[card.topic] >= 2
-            else f"Close to “{close[0].title}”, which you read."
-        )
-        return Reason("interest", words, interest=interest, clicks=close)
-    if card.section in user_preferences.chosen_sections:
-        return Reason("chosen", f"You picked {card.section} on your first visit.")
-    if user_preferences.clicks:
-        return Reason("editors", "Recent, and given weight by its editors.")
-    return Reason("editors", "Recent, and given weight by its editors; nothing about you is used yet.")
+    lifts = score.lifts(row)
+    weights = sorted(_weights(lifts), key=lambda pair: -pair[1])
+    for what, weight in weights:
+        if weight <= 0.0:
+            break
+        reason = _named(what, candidates, row, user_preferences, read, kinship)
+        if reason is not None:
+            return reason
+    return _editors(user_preferences)
+
+
+def _weights(lifts: Mapping[TermName, float]) -> Iterator[tuple[str, float]]:
+    """What can be the reason, with what it lifts: terms that a reader would call one thing are taken together."""
+    yield "read", lifts["content"] + lifts["topic_affinity"]
+    yield "section", lifts["section_affinity"]
+    yield "liked", lifts["reactions"]
+    yield "following", lifts["followed"]
+    yield "chosen", lifts["chosen"]
+    yield "popular", lifts["popularity"]
+    yield "editors", lifts["recency"] + lifts["editorial"]
+
+
+def _named(
+    what: str, candidates: Candidates, row: int, user_preferences: UserPreferences, read: _Read, kinship: Kinship
+) -> Reason | None:
+    """The reason in words; None where it can't be told of this story without saying more than is true."""
+    card, vector = candidates.cards[row], candidates.vectors[row]
+    if what == "read":
+        kin = kinship.of(card, vector, user_preferences.clicks, user_preferences.click_vectors)
+        return _read_reason(card, kin, user_preferences, read) if kin else None
+    if what == "section":
+        count = read.sections[card.section]
+        words = WORDS["section"].format(count=count, section=card.section)
+        return Reason("interest", words) if count >= READ_OFTEN else None
+    if what == "liked":
+        liked = kinship.of(card, vector, user_preferences.liked_cards, user_preferences.liked)
+        if not liked:
+            return None
+        example = user_preferences.liked_cards[liked[0].row]
+        return Reason("liked", WORDS["liked"].format(title=example.title), clicks=(example,))
+    if what == "following":
+        return follow_reason(card, user_preferences)
+    if what == "chosen":
+        picked = card.section in user_preferences.chosen_sections
+        return Reason("chosen", WORDS["chosen"].format(section=card.section)) if picked else None
+    if what == "popular":
+        return Reason("popular", WORDS["popular"])
+    return _editors(user_preferences)
+
+
+def _read_reason(card: NewsCard, kin: Sequence[Kin], user_preferences: UserPreferences, read: _Read) -> Reason:
+    clicks = user_preferences.clicks
+    close = tuple({clicks[one.row].id: clicks[one.row] for one in kin}.values())[:CLICKS_NAMED]
+    count = read.topics[card.section, card.topic]
+    if card.topic and count >= READ_OFTEN:
+        words = WORDS["topic"].format(count=count, topic=card.topic)
+    elif kin[0].tie == "name":
+        words = WORDS["name"].format(name=kin[0].name, title=close[0].title)
+    else:
+        words = WORDS["close"].format(title=close[0].title)
+    return Reason("interest", words, interest=user_preferences.click_interests[kin[0].row] or None, clicks=close)
+
+
+def _editors(user_preferences: UserPreferences) -> Reason:
+    known = user_preferences.clicks or user_preferences.chosen_sections or user_preferences.followed
+    return Reason("editors", WORDS["editors" if known else "nothing"])
 
 
 def follow_reason(card: NewsCard, user_preferences: UserPreferences) -> Reason | None:
@@ -89,5 +158,5 @@ def follow_reason(card: NewsCard, user_preferences: UserPreferences) -> Reason |
         (card.publisher, user_preferences.followed.publishers),
     ):
         if name in names:
-            return Reason("following", f"You follow {name}.")
+            return Reason("following", WORDS["following"].format(name=name))
     return None

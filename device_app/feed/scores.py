@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +13,19 @@ from numpy.typing import NDArray
 from device_app.feed.candidates import Candidates, unit
 from device_app.feed.preferences import UserPreferences
 from device_app.settings import FeedSettings
+
+TermName = Literal[
+    "content",
+    "topic_affinity",
+    "section_affinity",
+    "recency",
+    "popularity",
+    "editorial",
+    "followed",
+    "chosen",
+    "reactions",
+    "seen",
+]
 
 
 def age_hours(candidates: Candidates, now: datetime) -> NDArray[np.float64]:
@@ -27,6 +42,25 @@ SPREAD_WITHOUT_CLICKS = 0.06
 """One spread of the default ranker's fit over a pool, for the reader in the middle: .045 to .078 on MIND's dev."""
 
 
+@dataclass(frozen=True)
+class ScoreTerms:
+    """What the scores of n candidates are made of: each term [n], by name, in units of one spread of the fit.
+
+    A reason is read off these (`feed.reasons`): it names what lifted a story above the usual one, and nothing else.
+    """
+
+    terms: Mapping[TermName, NDArray[np.float64]]
+
+    @property
+    def total(self) -> NDArray[np.float64]:
+        """[n]: the score, which is their sum."""
+        return np.asarray(sum(self.terms.values()), dtype=np.float64)
+
+    def lifts(self, row: int) -> dict[TermName, float]:
+        """By how much each term puts this row above the mean of all: what all rows have alike decides no place."""
+        return {name: float(values[row] - values.mean()) for name, values in self.terms.items()}
+
+
 def adjusted(
     fit: NDArray[np.float32],
     candidates: Candidates,
@@ -34,32 +68,40 @@ def adjusted(
     now: datetime,
     settings: FeedSettings,
     *,
-    weighed: Collection[str] = (),
+    weighed: Mapping[str, NDArray[np.float64]] | None = None,
     popularity: NDArray[np.float64] | None = None,
     times_seen: NDArray[np.float64] | None = None,
-) -> NDArray[np.float64]:
-    """[n]: standardised fit + recency + popularity + editorial weight + names followed or chosen + reactions, less what
-    was looked at before.
+) -> ScoreTerms:
+    """Standardised fit + recency + popularity + editorial weight + names followed or chosen + reactions - seen.
 
-    fit is [n], the ranker's scores; weighed names the features it has weighed already, which are not counted again.
-    popularity is [n], from -1 to 1 (`feed.popular`); None: nothing is known of any. times_seen is [n], in how many
-    feeds each was looked at and not opened: the first costs seen_penalty, three twice as much. None: none was.
-    Without clicks those features alone make up the fit; its spread would make too much of them: a typical one is used.
+    fit is [n], the ranker's scores; weighed holds what each of the ranker's own features adds to them, [n] by name
+    (`Ranker.shares`): those terms are part of the fit and are not counted again. popularity is [n], from -1 to 1
+    (`feed.popular`); None: nothing is known of any. times_seen is [n], in how many feeds each was looked at and not
+    opened: the first costs seen_penalty, three twice as much. None: none was.
+    Without clicks the features alone make up the fit; its spread would make too much of them: a typical one is used.
     """
-    return (
-        standardised(fit, SPREAD_WITHOUT_CLICKS if weighed and not user_preferences.clicks else None)
-        + (
-            0.0
-            if "recency" in weighed
-            else settings.recency_weight * recency(candidates, now, settings.half_life_hours)
-        )
-        + (0.0 if popularity is None or "popularity" in weighed else settings.popularity_weight * popularity)
-        + settings.editorial_weight * candidates.weights
-        + settings.follow_weight * followed(candidates, user_preferences)
-        + settings.chosen_section_weight * chosen(candidates, user_preferences)
-        + settings.reaction_weight * reacted(candidates, user_preferences)
-        - (0.0 if times_seen is None else settings.seen_penalty * np.log2(1.0 + times_seen))
-    )
+    weighed = weighed or {}
+    spread = _spread(fit, SPREAD_WITHOUT_CLICKS if weighed and not user_preferences.clicks else None)
+    learnt = {name: _over(values, spread) for name, values in weighed.items()}
+    none = np.zeros(len(candidates))
+    content = _over(fit - sum(weighed.values(), none), spread)
+    terms: dict[TermName, NDArray[np.float64]] = {
+        "content": content,
+        "topic_affinity": none,
+        "section_affinity": none,
+        "recency": settings.recency_weight * recency(candidates, now, settings.half_life_hours),
+        "popularity": none if popularity is None else settings.popularity_weight * popularity,
+    }
+    terms |= {name: learnt[name] for name in terms if name in learnt}
+    terms["content"] = content + sum((learnt[name] for name in learnt if name not in terms), none)
+    terms |= {
+        "editorial": settings.editorial_weight * candidates.weights,
+        "followed": settings.follow_weight * followed(candidates, user_preferences).astype(np.float64),
+        "chosen": settings.chosen_section_weight * chosen(candidates, user_preferences, settings.blend_reads),
+        "reactions": settings.reaction_weight * reacted(candidates, user_preferences, settings.reaction_reach),
+        "seen": none if times_seen is None else -settings.seen_penalty * np.log2(1.0 + times_seen),
+    }
+    return ScoreTerms(terms)
 
 
 def standardised(fit: NDArray[np.float32], spread: float | None = None) -> NDArray[np.float64]:
@@ -67,9 +109,18 @@ def standardised(fit: NDArray[np.float32], spread: float | None = None) -> NDArr
 
     `spread`, if given, is divided by instead of the spread that these scores have.
     """
-    wide = fit.astype(np.float64)
-    if spread is None:
-        spread = float(wide.std()) if len(wide) else 0.0
+    return _over(fit, _spread(fit, spread))
+
+
+def _spread(fit: NDArray[np.float32], given: float | None) -> float:
+    if given is not None:
+        return given
+    return float(fit.astype(np.float64).std()) if len(fit) else 0.0
+
+
+def _over(values: NDArray[np.floating[Any]], spread: float) -> NDArray[np.float64]:
+    """[n]: their distances from their mean, in units of the spread."""
+    wide = values.astype(np.float64)
     if spread < 1e-9:
         return np.zeros_like(wide)
     return np.asarray((wide - wide.mean()) / spread)
@@ -84,19 +135,28 @@ def followed(candidates: Candidates, user_preferences: UserPreferences) -> NDArr
     )
 
 
-def chosen(candidates: Candidates, user_preferences: UserPreferences) -> NDArray[np.float64]:
-    """[n]: 1 in the sections picked at the first visit, fading as 1 / (1 + clicks / 5) while clicks take over."""
+def chosen(candidates: Candidates, user_preferences: UserPreferences, blend_reads: int) -> NDArray[np.float64]:
+    """[n]: 1 in the sections picked at the first visit, falling evenly to 0 over the first `blend_reads` clicks."""
     hits = candidates.named(candidates.sections, user_preferences.chosen_sections)
-    return hits.astype(np.float64) / (1.0 + len(user_preferences.clicks) / 5.0)
+    return hits.astype(np.float64) * max(0.0, 1.0 - len(user_preferences.clicks) / blend_reads)
 
 
-def reacted(candidates: Candidates, user_preferences: UserPreferences) -> NDArray[np.float64]:
-    """[n]: greatest cosine to liked news less greatest cosine to news the reader wants less of; negatives count 0."""
-    return _pull(candidates, user_preferences.liked) - _pull(candidates, user_preferences.disliked)
+def reacted(candidates: Candidates, user_preferences: UserPreferences, reach: int) -> NDArray[np.float64]:
+    """[n]: pull of liked news less pull of news the reader wants less of, each from 0 to 1.
+
+    A reaction reaches the `reach` candidates that are most like it, in the measure of their cosine: whatever it is
+    about, it moves few cards. "Less" reaches one, since the card that was pressed is gone as well.
+    """
+    liked, disliked = user_preferences.liked, user_preferences.disliked
+    return _pull(candidates, liked, reach) - _pull(candidates, disliked, min(reach, 1))
 
 
-def _pull(candidates: Candidates, vectors: NDArray[np.float32]) -> NDArray[np.float64]:
-    if not len(vectors) or not len(candidates):
+def _pull(candidates: Candidates, vectors: NDArray[np.float32], reach: int) -> NDArray[np.float64]:
+    """[n]: the greatest cosine to a reaction that reaches the candidate; 0 where none does."""
+    if not len(vectors) or not len(candidates) or not reach:
         return np.zeros(len(candidates))
-    nearest = (candidates.unit_vectors @ unit(vectors).T).max(axis=1)
-    return np.asarray(np.maximum(nearest, 0.0), dtype=np.float64)
+    cosines = np.maximum(candidates.unit_vectors @ unit(vectors).T, 0.0).astype(np.float64)  # [n, m]
+    if reach < len(candidates):
+        last = np.partition(cosines, -reach, axis=0)[-reach]
+        cosines[cosines < last] = 0.0
+    return np.asarray(cosines.max(axis=1))

@@ -5,28 +5,37 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from device_app.feed.candidates import Candidates
 from device_app.feed.columns import NO_STORY
-from device_app.feed.diversity import diversified
+from device_app.feed.diversity import Cap, diversified
 from device_app.feed.exclusions import one_of_each
 from device_app.feed.exploration import explore_rows, fresh_rows
 from device_app.feed.item import Slot
+from device_app.feed.kinship import Kinship
 from device_app.feed.preferences import UserPreferences
+from device_app.feed.shares import PageShares
 from device_app.settings import FeedSettings
 
-REPORTS_PER_STORY = 3
+LEAST_REPORTS, REPORTS_PER_STORY = 2, 3
 
 
 def developing_groups(
-    candidates: Candidates, free: NDArray[np.bool_], scores: NDArray[np.float64], *, stories: int
+    candidates: Candidates,
+    free: NDArray[np.bool_],
+    scores: NDArray[np.float64],
+    *,
+    stories: int,
+    kinship: Kinship,
 ) -> list[list[int]]:
     """Rows of the best stories with two or more free reports, newest first, at most three a story.
 
-    A story is as good as the mean score of its two best reports; equal stories go by name.
+    A story is as good as the mean score of its two best reports; equal stories go by name. Reports that nothing but
+    the name of their story ties to its best one are no part of the group.
     """
     rows = np.flatnonzero(free & (candidates.stories != NO_STORY))
     ranked = rows[np.lexsort((-scores[rows], candidates.stories[rows]))]  # story by story, the best report first
@@ -37,7 +46,9 @@ def developing_groups(
     means = (worth[firsts] + worth[firsts + 1]) / 2
     finalists = np.flatnonzero(means >= np.sort(means)[-stories:].min(initial=np.inf))
     best = sorted(finalists, key=lambda group: (-means[group], candidates.cards[ranked[firsts[group]]].story))[:stories]
-    return [_newest(candidates, ranked[firsts[group] : firsts[group] + sizes[group]]) for group in best]
+    told = (ranked[firsts[group] : firsts[group] + sizes[group]].tolist() for group in best)
+    close = (kinship.among(rows_of[0], rows_of) for rows_of in told)
+    return [_newest(candidates, np.array(rows_of)) for rows_of in close if len(rows_of) > 1]
 
 
 def _newest(candidates: Candidates, rows: NDArray[np.intp]) -> list[int]:
@@ -62,43 +73,66 @@ def placed(
     *,
     size: int,
     chance: random.Random,
+    kinship: Kinship,
     seen: NDArray[np.bool_] | None = None,
+    steady: NDArray[np.float64] | None = None,
 ) -> list[Placed]:
     """At most `size` rows, none twice and no story or headline twice outside its group; the page's order.
 
-    candidates hold only what may be shown; scores is [n]. The personal places are what fresh, explore and developing
-    leave over, and are filled first, so that those never take the reader's best; places those can't fill are personal.
-    seen is [n], what was looked at before: its score has sunk for that, and fresh and explore have others to draw from.
+    candidates hold only what may be shown; scores is [n]; steady [n], where given, are those without reactions: they
+    choose the developing stories, so that one press doesn't replace whole groups. The personal places are what fresh,
+    explore and developing leave over, and are filled first, so that those never take the reader's best; places those
+    can't fill are personal.
+    What the reader picked and reads has its share of the page (`feed.shares`), and developing stories make room for it;
+    what is neither has no more than its own. seen is [n], what was looked at before: its score has sunk for that, and
+    fresh and explore have others to draw from.
     """
+    shares = PageShares.of(candidates, user_preferences, settings, size)
     free = np.ones(len(candidates), dtype=bool)
-    groups = developing_groups(candidates, free, scores, stories=settings.developing_stories)
+    told = scores if steady is None else steady
+    groups = developing_groups(candidates, free, told, stories=settings.developing_stories, kinship=kinship)
+    others = settings.fresh_slots + settings.explore_slots
+    groups = _shortened(groups, size - others - sum(share.least for share in shares.outermost))
     grouped = [row for group in groups for row in group]
     free &= ~np.isin(candidates.stories, candidates.stories[grouped])
     free &= one_of_each(candidates, np.where(free, scores, -np.inf))
+    free &= shares.room(grouped)
     rows = np.flatnonzero(free)
-    reserved = len(grouped) + settings.fresh_slots + settings.explore_slots
-    personal = diversified(
-        scores[rows],
-        candidates.vectors[rows],
-        {
-            "topic": (candidates.topics[rows], settings.topic_cap),
-            "publisher": (candidates.publishers[rows], settings.publisher_cap),
-        },
-        count=max(1, size - len(grouped)),
-        variety=settings.variety,
-    )
-    best = [int(rows[row]) for row in personal]
-    picked, spare = best[: max(1, size - reserved)], best[max(1, size - reserved) :]
+    places = max(1, size - len(grouped) - others)
+    caps = [Cap(candidates.publishers, settings.publisher_cap), *shares.caps(settings.topic_cap, grouped)]
+    caps = [cap.only(rows) for cap in caps]
+    least = [share.beside(grouped).only(rows) for share in shares.least]
+    page_of = partial(diversified, scores[rows], candidates.vectors[rows], caps, least, variety=settings.variety)
+    picked = [int(rows[row]) for row in page_of(count=places)]
     free[picked] = False
     if seen is not None:
         free &= ~seen
-    fresh = fresh_rows(candidates, free, now, settings, chance)
+    fresh = fresh_rows(candidates, free & shares.room(grouped + picked), now, settings, chance)
     free[fresh] = False
-    explore = explore_rows(candidates, free, user_preferences, now, settings, chance)
-    left = size - len(picked) - len(grouped) - len(fresh) - len(explore)
-    picked += [row for row in spare if row not in fresh and row not in explore][: max(0, left)]
+    taken = grouped + picked + fresh
+    explore = explore_rows(candidates, free & shares.room(taken), user_preferences, now, settings, chance)
+    left = size - len(taken) - len(explore)
+    if left > 0:
+        more = [int(rows[row]) for row in page_of(count=places + others)]
+        for row in more:
+            if left and row not in taken and row not in explore and shares.room(taken + explore)[row]:
+                picked.append(row)
+                taken.append(row)
+                left -= 1
     page = [Placed(row, "lead" if place == 0 else "for_you") for place, row in enumerate(picked)]
     page += [Placed(row, "developing") for row in grouped]
     page += [Placed(row, "fresh") for row in fresh]
     page += [Placed(row, "explore") for row in explore]
     return page[:size]
+
+
+def _shortened(groups: list[list[int]], places: int) -> list[list[int]]:
+    """The groups in so many places: the last ones lose their third report first, then go."""
+    kept = [list(group) for group in groups]
+    while kept and sum(map(len, kept)) > places:
+        long = [group for group in kept if len(group) > LEAST_REPORTS]
+        if long:
+            long[-1].pop()
+        else:
+            kept.pop()
+    return kept

@@ -11,6 +11,7 @@ from device_app.feed.bodies import Bodies
 from device_app.feed.candidates import Candidates, unit
 from device_app.feed.exclusions import allowed, one_of_each
 from device_app.feed.item import Article, paragraphs_of
+from device_app.feed.kinship import Kinship, floor_of
 from device_app.feed.preference_reader import named
 from device_app.feed.preferences import UserPreferences
 from device_app.feed.serving import Serving
@@ -20,6 +21,8 @@ from device_app.stores import DeviceStores
 from device_app.wire.news import NewsCard
 
 RELATED = 4
+LOOKED_AT = 60
+"""News that are looked at for those, nearest first."""
 
 
 class Stories:
@@ -86,20 +89,27 @@ class Stories:
             self._searched.keep_opened(news_id, models.encoder)
 
     def related(self, news_id: str) -> tuple[NewsCard, ...]:
-        """The nearest news of the default list and the last answer by cosine, one a story, none ruled out."""
+        """The nearest news of the default list and the last answer by cosine, one a story, none ruled out.
+
+        Only what is close enough to say so (`feed.kinship`): of some news nothing is related.
+        """
         models = self._serving.loaded()
         if models is None:
             return ()
-        present, vector = self._stores.news.vectors([news_id], models.encoder)
+        present, vectors = self._stores.news.vectors([news_id], models.encoder)
         if not present.any():
             return ()
         feed_context = self._serving.feed_context
-        near = feed_context.recall.known(feed_context.default_list.candidates(models.encoder, models.dimensions))
+        default_list = feed_context.default_list.candidates(models.encoder, models.dimensions)
+        near = feed_context.recall.known(default_list)
+        kinship = Kinship(near, floor_of(models.manifest, default_list))
         near = near.only(allowed(near, self._ruled_out(near, news_id)))
-        scores = (near.unit_vectors @ unit(vector)[0]).astype(np.float64)
-        best = np.argsort(-scores, kind="stable")[: RELATED * 3]
+        scores = (near.unit_vectors @ unit(vectors)[0]).astype(np.float64)
+        best = np.argsort(-scores, kind="stable")[:LOOKED_AT]
         nearest, nearest_scores = near.only(best), scores[best]
-        return nearest.only(one_of_each(nearest, nearest_scores)).cards[:RELATED]
+        single = nearest.only(one_of_each(nearest, nearest_scores))
+        kin = kinship.of(self._stores.news.card(news_id), vectors[0], single.cards, single.vectors)
+        return tuple(single.cards[one.row] for one in kin[:RELATED])
 
     def _ruled_out(self, near: Candidates, news_id: str) -> UserPreferences:
         """Only what the reader blocked or waved away, and the story itself."""

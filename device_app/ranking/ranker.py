@@ -70,3 +70,25 @@ class Ranker:
         if not np.isfinite(scores).all():
             raise GraphMismatch(f"scores of {self.name}: not finite; clicks or candidates hold NaN or huge values")
         return scores
+
+    def shares(
+        self,
+        clicks: NDArray[np.float32],
+        candidates: NDArray[np.float32],
+        context_features: FeatureContext,
+    ) -> dict[str, NDArray[np.float64]]:
+        """What each feature adds to `score`, [R] by name; empty for a ranker without features.
+
+        Features enter a score by one weight each (models/user/feature_ranker.py); the weights are read off the graph by
+        scoring one candidate with each feature alone. What they leave of a score is the fit to the clicks.
+        """
+        if not self.features or not len(candidates):
+            return {}
+        padded, mask = left_padded(clicks)
+        alone = np.concatenate([np.zeros((1, len(self.features))), np.eye(len(self.features))]).astype(np.float32)
+        same = np.repeat(candidates[:1].astype(np.float32, copy=False), len(alone), axis=0)
+        inputs = {"clicks": padded, "click_mask": mask, "candidates": same[None], FEATURES_INPUT: alone[None]}
+        found = np.asarray(self._graph(**inputs)["scores"][0], dtype=np.float64)
+        columns = feature_columns(self.features, context_features).astype(np.float64)
+        weights = found[1:] - found[0]
+        return {name: weights[column] * columns[:, column] for column, name in enumerate(self.features)}

@@ -82,6 +82,12 @@ class ViewsRanker:
             raise GraphMismatch(f"scores of {self.name}: not finite; clicks or candidates hold NaN or huge values")
         return mean.astype(np.float32)
 
+    def shares(
+        self, clicks: NDArray[np.float32], candidates: NDArray[np.float32], context_features: FeatureContext
+    ) -> dict[str, NDArray[np.float64]]:
+        """None: it has no features."""
+        return {}
+
     def _probabilities(
         self, rows: NDArray[np.float32], candidates: NDArray[np.float32], tower: Parameters | None
     ) -> NDArray[np.float64]:

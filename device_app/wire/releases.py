@@ -182,6 +182,14 @@ class ReleaseManifest(Message):
         exclude_if=RELEASES_ANSWERED.__eq__,  # as before there was this field, so that older devices read it too
         description="Of how many of the last releases recall answers reports while this is the newest, it counted.",
     )
+    kinship_floor: float | None = Field(
+        default=None,
+        ge=-1.0,
+        le=1.0,
+        exclude_if=lambda floor: floor is None,  # releases from before there was this field keep their very bytes
+        description="The cosine above which two news of this release's encoder are called close: random pairs of the "
+        "pool hardly ever lie above it (wire.kinship). None: the device reads it off its default list.",
+    )
 
 
 class SignedManifest(Message):

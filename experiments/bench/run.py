@@ -16,6 +16,7 @@ BENCHES = {
     "endpoint": "experiments.bench.recall_endpoint",
     "recall": "experiments.bench.recall",
     "latency": "experiments.bench.latency",
+    "feed": "experiments.bench.feed",
     "overload": "experiments.bench.overload",
     "round": "experiments.bench.round",
     "secagg": "experiments.bench.secagg",

@@ -20,6 +20,7 @@ class BenchName(StrEnum):
     endpoint = "endpoint"
     recall = "recall"
     latency = "latency"
+    feed = "feed"
     overload = "overload"
     round = "round"
     secagg = "secagg"

@@ -46,6 +46,7 @@ CHANCE_FOR_PAGE_AND_PAUSES = {
 """Where Python's random may be used, and for what: never for anything that leaves the device."""
 SIMULATION_AND_DRAWS = {
     "fleet/fleet.py": "simulated readers",
+    "wire/kinship.py": "which pairs of public news a floor is read off; nothing of a reader",
     "training/computation.py": "which of the reader's own samples a round uses",
     "training/multiview/processes.py": "the same, for views in a simulation",
     "training/multiview/worker.py": "which of a view's own samples a round uses",

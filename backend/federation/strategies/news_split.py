@@ -32,6 +32,7 @@ from backend.federation.strategies.strategy import FederatedSystem, Plan, RoundC
 from backend.news.pool import NewsPool, write_vectors
 from backend.releases.alignment import ProcrustesAlignment, aligned
 from backend.releases.draft import ReleaseDraft
+from device_app.wire.kinship import kinship_floor
 from device_app.wire.releases import ReleaseManifest
 from device_app.wire.rounds import RoundManifest
 from device_app.wire.tensors import pack
@@ -113,7 +114,8 @@ class NewsSplit:
         alignment = _turn(context, tuple(titles), made)
 
         def draft(before: ReleaseDraft) -> ReleaseDraft:
-            return aligned(replace(before, encoder=done.encoder), alignment, context.releases)
+            floor = kinship_floor(made.vectors)
+            return aligned(replace(before, encoder=done.encoder, kinship_floor=floor), alignment, context.releases)
 
         def rows(session: Session) -> None:
             write_vectors(session.connection(), done.encoder, tuple(titles), made.vectors, tuple(titles.values()))

@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 from device_app.feed.candidates import Candidates, together, unit
-from device_app.feed.diversity import diversified
+from device_app.feed.diversity import SPREADS, Cap, diversified
 from device_app.feed.exclusions import allowed, one_of_each
 from device_app.feed.exploration import explore_rows, fresh_rows
 from device_app.feed.feature_context import feature_context
+from device_app.feed.kinship import Kinship
 from device_app.feed.preferences import MutedInterest, Named, UserPreferences
 from device_app.feed.reasons import reasons
 from device_app.feed.scores import adjusted, recency, standardised
@@ -29,6 +30,7 @@ NO_TASTES = UserPreferences((), NONE, (), (), NONE, NONE)
 POOL = synthetic_pool(600)
 CANDIDATES = Candidates(POOL.cards, POOL.vectors, "encoder")
 SETTINGS = FeedSettings()
+KINSHIP = Kinship(CANDIDATES, CANDIDATES.kinship_floor)
 
 
 def _reader_of(topic: str, clicks: int = 6) -> UserPreferences:
@@ -83,8 +85,8 @@ def test_what_was_looked_at_sinks_by_the_penalty_and_by_twice_that_after_three_l
     times = np.zeros(len(CANDIDATES))
     times[[3, 4]] = 1, 3
     weights = FeedSettings(seen_penalty=0.7)
-    plain = adjusted(fit, CANDIDATES, reader, NOW, weights)
-    sunk = plain - adjusted(fit, CANDIDATES, reader, NOW, weights, times_seen=times)
+    plain = adjusted(fit, CANDIDATES, reader, NOW, weights).total
+    sunk = plain - adjusted(fit, CANDIDATES, reader, NOW, weights, times_seen=times).total
     np.testing.assert_allclose(sunk[[2, 3, 4]], [0.0, 0.7, 1.4])
 
 
@@ -93,7 +95,8 @@ def test_fresh_and_explore_are_drawn_from_what_was_not_looked_at() -> None:
     scores = np.linspace(1, 0, len(CANDIDATES))
     seen = np.zeros(len(CANDIDATES), dtype=bool)
     for _ in range(5):
-        page = placed(CANDIDATES, scores, reader, NOW, SETTINGS, size=30, chance=random.Random(1), seen=seen)
+        drawn_by = random.Random(1)
+        page = placed(CANDIDATES, scores, reader, NOW, SETTINGS, size=30, chance=drawn_by, kinship=KINSHIP, seen=seen)
         drawn = [place.row for place in page if place.slot in ("fresh", "explore")]
         assert drawn
         assert not seen[drawn].any()
@@ -117,26 +120,27 @@ def test_recency_halves_with_every_half_life_and_the_future_counts_as_now() -> N
 
 def test_scores_do_not_depend_on_the_scale_of_the_ranker() -> None:
     fit = np.random.default_rng(1).normal(size=600).astype(np.float32)
-    base = adjusted(fit, CANDIDATES, NO_TASTES, NOW, SETTINGS)
-    np.testing.assert_allclose(adjusted(100 * fit + 7, CANDIDATES, NO_TASTES, NOW, SETTINGS), base, atol=1e-4)
+    base = adjusted(fit, CANDIDATES, NO_TASTES, NOW, SETTINGS).total
+    np.testing.assert_allclose(adjusted(100 * fit + 7, CANDIDATES, NO_TASTES, NOW, SETTINGS).total, base, atol=1e-4)
     assert standardised(np.full(5, 3.0, np.float32)).tolist() == [0.0] * 5
 
 
 def test_recency_that_the_ranker_has_weighed_is_not_counted_again() -> None:
     fit = np.random.default_rng(1).normal(size=600).astype(np.float32)
     reader = _reader_of("section0 topic0")
-    base = adjusted(fit, CANDIDATES, reader, NOW, SETTINGS)
-    once = adjusted(fit, CANDIDATES, reader, NOW, SETTINGS, weighed=("recency",))
+    base = adjusted(fit, CANDIDATES, reader, NOW, SETTINGS).total
+    once = adjusted(fit, CANDIDATES, reader, NOW, SETTINGS, weighed={"recency": np.zeros(600)}).total
     fresh = recency(CANDIDATES, NOW, SETTINGS.half_life_hours)
     np.testing.assert_allclose(base - once, SETTINGS.recency_weight * fresh)
-    np.testing.assert_allclose(adjusted(fit, CANDIDATES, reader, NOW, SETTINGS, weighed=("popularity",)), base)
+    popular = adjusted(fit, CANDIDATES, reader, NOW, SETTINGS, weighed={"popularity": np.zeros(600)})
+    np.testing.assert_allclose(popular.total, base)
 
 
 def test_without_clicks_the_default_rankers_recency_is_worth_what_the_feeds_own_was() -> None:
     fresh = recency(CANDIDATES, NOW, SETTINGS.half_life_hours)
     fit = (KNOWN_WEIGHTS["recency"] * fresh).astype(np.float32)
-    own = adjusted(np.zeros(600, np.float32), CANDIDATES, NO_TASTES, NOW, SETTINGS)
-    learnt = adjusted(fit, CANDIDATES, NO_TASTES, NOW, SETTINGS, weighed=tuple(KNOWN_WEIGHTS))
+    own = adjusted(np.zeros(600, np.float32), CANDIDATES, NO_TASTES, NOW, SETTINGS).total
+    learnt = adjusted(fit, CANDIDATES, NO_TASTES, NOW, SETTINGS, weighed={"recency": fit.astype(np.float64)}).total
     np.testing.assert_allclose(learnt - learnt.mean(), own - own.mean(), atol=1e-5)
 
 
@@ -151,35 +155,38 @@ def test_a_ranker_is_told_the_readers_sections_and_topics_as_the_candidates_have
 
 def test_following_lifts_by_its_weight_and_a_chosen_section_fades_with_clicks() -> None:
     fit = np.zeros(600, np.float32)
-    base = adjusted(fit, CANDIDATES, NO_TASTES, NOW, SETTINGS)
+    base = adjusted(fit, CANDIDATES, NO_TASTES, NOW, SETTINGS).total
     topic = np.array([one.topic == "section1 topic1" for one in POOL.cards])
     follower = replace(NO_TASTES, followed=Named(topics=frozenset({"section1 topic1"})))
     np.testing.assert_allclose(
-        adjusted(fit, CANDIDATES, follower, NOW, SETTINGS) - base, SETTINGS.follow_weight * topic
+        adjusted(fit, CANDIDATES, follower, NOW, SETTINGS).total - base, SETTINGS.follow_weight * topic
     )
     chooser = replace(NO_TASTES, chosen_sections=frozenset({"section4"}))
-    lift = adjusted(fit, CANDIDATES, chooser, NOW, SETTINGS) - base
+    lift = adjusted(fit, CANDIDATES, chooser, NOW, SETTINGS).total - base
     section = np.array([one.section == "section4" for one in POOL.cards])
     np.testing.assert_allclose(lift, SETTINGS.chosen_section_weight * section)
     reader = replace(_reader_of("section0 topic0", 5), chosen_sections=frozenset({"section4"}))
-    faded = adjusted(fit, CANDIDATES, reader, NOW, SETTINGS) - base
-    np.testing.assert_allclose(faded, 0.5 * lift)
+    faded = adjusted(fit, CANDIDATES, reader, NOW, SETTINGS).total - base
+    np.testing.assert_allclose(faded, (1 - 5 / SETTINGS.blend_reads) * lift)
 
 
 def test_liked_news_pulls_its_like_up_and_less_pushes_it_down() -> None:
     rows = POOL.of_topic("section3 topic0")
     fit = np.zeros(600, np.float32)
-    base = adjusted(fit, CANDIDATES, NO_TASTES, NOW, SETTINGS)
-    liked = adjusted(fit, CANDIDATES, replace(NO_TASTES, liked=POOL.vectors[rows[:1]]), NOW, SETTINGS) - base
-    less = adjusted(fit, CANDIDATES, replace(NO_TASTES, disliked=POOL.vectors[rows[:1]]), NOW, SETTINGS) - base
-    others = np.setdiff1d(np.arange(600), rows)
-    assert liked[rows].mean() > 3 * liked[others].mean() >= 0
-    np.testing.assert_allclose(less, -liked)
+    base = adjusted(fit, CANDIDATES, NO_TASTES, NOW, SETTINGS).total
+    liked = adjusted(fit, CANDIDATES, replace(NO_TASTES, liked=POOL.vectors[rows[:1]]), NOW, SETTINGS).total - base
+    less = adjusted(fit, CANDIDATES, replace(NO_TASTES, disliked=POOL.vectors[rows[:1]]), NOW, SETTINGS).total - base
+    cosines = CANDIDATES.unit_vectors @ POOL.vectors[rows[0]]
+    nearest = np.argsort(-cosines)[: SETTINGS.reaction_reach]
+    assert sorted(np.flatnonzero(liked).tolist()) == sorted(nearest.tolist()), "it reaches so many cards and no more"
+    np.testing.assert_allclose(liked[nearest], SETTINGS.reaction_weight * cosines[nearest], rtol=1e-5)
+    assert np.flatnonzero(less).tolist() == [rows[0]], "the pressed card goes; no other is pushed as far"
+    np.testing.assert_allclose(less[rows[0]], -liked[rows[0]], rtol=1e-6)
 
 
 def _mmr_by_hand(scores: np.ndarray, units: np.ndarray, count: int, variety: float) -> list[int]:
     """The definition, one candidate at a time, over the whole pool."""
-    relevance = (scores - scores.min()) / (scores.max() - scores.min())
+    relevance = (scores - scores.min()) / (SPREADS * scores.std())
     picked: list[int] = []
     while len(picked) < count:
 
@@ -195,13 +202,13 @@ def _mmr_by_hand(scores: np.ndarray, units: np.ndarray, count: int, variety: flo
 def test_variety_is_maximal_marginal_relevance_by_its_definition(variety: float) -> None:
     draw = np.random.default_rng(5)
     scores, units = np.sort(draw.normal(size=60))[::-1].copy(), unit(draw.normal(size=(60, 8)).astype(np.float32))
-    assert diversified(scores, units, {}, count=12, variety=variety) == _mmr_by_hand(scores, units, 12, variety)
+    assert diversified(scores, units, (), count=12, variety=variety) == _mmr_by_hand(scores, units, 12, variety)
 
 
 def test_no_topic_passes_its_cap() -> None:
     user_preferences = _reader_of("section0 topic0")
-    scores = adjusted(_fit(user_preferences), CANDIDATES, user_preferences, NOW, SETTINGS)
-    rows = diversified(scores, CANDIDATES.unit_vectors, {"topic": (CANDIDATES.topics, 2)}, count=30, variety=0.0)
+    scores = adjusted(_fit(user_preferences), CANDIDATES, user_preferences, NOW, SETTINGS).total
+    rows = diversified(scores, CANDIDATES.unit_vectors, [Cap(CANDIDATES.topics, 2)], count=30, variety=0.0)
     assert len(rows) == 30
     assert max(Counter(POOL.cards[row].topic for row in rows).values()) == 2
 
@@ -214,9 +221,9 @@ def test_developing_groups_are_stories_of_two_or_more_newest_first() -> None:
     few = Candidates(cards, np.eye(7, 256, dtype=np.float32), "encoder")
     scores = np.array([1.0, 1.0, 9.0, 2.0, 2.0, 0.0, 0.0])
     free = np.ones(7, bool)
-    assert developing_groups(few, free, scores, stories=2) == [[6, 5, 4], [1, 0]]
+    assert developing_groups(few, free, scores, stories=2, kinship=Kinship(few, 0.5)) == [[6, 5, 4], [1, 0]]
     free[1] = False
-    assert developing_groups(few, free, scores, stories=2) == [[6, 5, 4]]
+    assert developing_groups(few, free, scores, stories=2, kinship=Kinship(few, 0.5)) == [[6, 5, 4]]
 
 
 def test_fresh_news_is_of_the_last_hours_and_of_different_sections() -> None:
@@ -242,8 +249,9 @@ def test_a_page_has_a_lead_every_slot_and_nothing_twice() -> None:
     user_preferences = _reader_of("section0 topic0")
     rows = np.flatnonzero(allowed(CANDIDATES, user_preferences))
     showable = CANDIDATES.only(rows)
-    scores = adjusted(_fit(user_preferences)[rows], showable, user_preferences, NOW, SETTINGS)
-    page = placed(showable, scores, user_preferences, NOW, SETTINGS, size=30, chance=random.Random(2))
+    scores = adjusted(_fit(user_preferences)[rows], showable, user_preferences, NOW, SETTINGS).total
+    kinship = Kinship(showable, CANDIDATES.kinship_floor)
+    page = placed(showable, scores, user_preferences, NOW, SETTINGS, size=30, chance=random.Random(2), kinship=kinship)
     slots = Counter(place.slot for place in page)
     assert len(page) == 30
     assert page[0].slot == "lead"
@@ -262,8 +270,10 @@ def test_a_page_has_a_lead_every_slot_and_nothing_twice() -> None:
 def test_reasons_name_the_clicks_that_weighed_most() -> None:
     user_preferences = _reader_of("section0 topic0")
     scores = adjusted(_fit(user_preferences), CANDIDATES, user_preferences, NOW, SETTINGS)
-    page = placed(CANDIDATES, scores, user_preferences, NOW, SETTINGS, size=30, chance=random.Random(2))
-    said = reasons(CANDIDATES, page, user_preferences)
+    page = placed(
+        CANDIDATES, scores.total, user_preferences, NOW, SETTINGS, size=30, chance=random.Random(2), kinship=KINSHIP
+    )
+    said = reasons(CANDIDATES, page, user_preferences, scores, KINSHIP)
     lead = said[0]
     assert (lead.kind, lead.interest) == ("interest", "mine")
     vector = CANDIDATES.unit_vectors[page[0].row]
@@ -274,8 +284,8 @@ def test_reasons_name_the_clicks_that_weighed_most() -> None:
 
 def test_a_reader_without_clicks_is_told_that_nothing_is_used() -> None:
     scores = adjusted(np.zeros(600, np.float32), CANDIDATES, NO_TASTES, NOW, SETTINGS)
-    page = placed(CANDIDATES, scores, NO_TASTES, NOW, SETTINGS, size=30, chance=random.Random(2))
-    assert "nothing about you" in reasons(CANDIDATES, page, NO_TASTES)[0].words
+    page = placed(CANDIDATES, scores.total, NO_TASTES, NOW, SETTINGS, size=30, chance=random.Random(2), kinship=KINSHIP)
+    assert "nothing about you" in reasons(CANDIDATES, page, NO_TASTES, scores, KINSHIP)[0].words
 
 
 def test_candidates_come_together_without_repeats_and_never_across_encoders() -> None:

@@ -1,0 +1,136 @@
+"""Whether two pieces of news are close enough to say so: a topic or a name in common, or likeness that is rare.
+
+A wrong "close to" costs more trust than none, and most pairs that a ranker puts near each other have nothing in common
+that a reader would see.
+"""
+
+from __future__ import annotations
+
+import calendar
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from device_app.feed.candidates import Candidates, unit
+from device_app.wire.news import NewsCard
+from device_app.wire.releases import ReleaseManifest
+
+RARE_NAME_SHARE = 0.01
+"""A name in a greater share of the news (a country, a month) makes no two of them close."""
+TITLE_CASE_SHARE = 0.7
+"""In a headline with so many of its words capitalised, capitals tell no name."""
+
+CALENDAR = frozenset((*calendar.day_name, *calendar.month_name))
+"""Capitals that name no one."""
+
+_WORD = re.compile(r"[^\W\d_][\w’'-]*")
+_BEFORE_SENTENCE = re.compile(r"(?:^|[.!?:…]|[“‘\"(—–])\s*$")
+
+Tie = Literal["topic", "name", "likeness"]
+
+
+@dataclass(frozen=True)
+class Kin:
+    """One of the others that a story is close to: its row, by what, and the name they share if that is it."""
+
+    row: int
+    tie: Tie
+    cosine: float
+    name: str = ""
+
+
+class Kinship:
+    """What counts as close among these news.
+
+    Args:
+        news: what is on offer; in how many of them a name stands tells whether it is rare.
+        floor: cosine above which likeness is rare (wire.kinship); None: nothing is close by likeness alone.
+    """
+
+    def __init__(self, news: Candidates, floor: float | None) -> None:
+        self._news = news
+        self._floor = math.inf if floor is None else floor
+        self._rare: dict[str, bool] = {}
+        self._texts: tuple[str, ...] | None = None
+
+    def of(
+        self, card: NewsCard, vector: NDArray[np.float32], others: Sequence[NewsCard], vectors: NDArray[np.float32]
+    ) -> list[Kin]:
+        """Those of `others` that a story is close to: by topic or name before those by likeness alone, then the most
+        alike first. vector [D], vectors [m, D], any length."""
+        if not len(others):
+            return []
+        cosines = unit(vectors) @ unit(vector[None])[0]
+        names = proper_names(card)
+        found = []
+        for row in np.argsort(-cosines, kind="stable").tolist():
+            tie, name = self._tie(card, names, others[row], float(cosines[row]))
+            if tie is not None:
+                found.append(Kin(row, tie, float(cosines[row]), name))
+        return sorted(found, key=lambda kin: kin.tie == "likeness")
+
+    def among(self, lead: int, rows: Sequence[int]) -> list[int]:
+        """Those of `rows` of the news that row `lead` is close to, in their order; itself too."""
+        cards, vectors = self._news.cards, self._news.vectors
+        kin = self.of(cards[lead], vectors[lead], [cards[row] for row in rows], vectors[list(rows)])
+        close = {rows[one.row] for one in kin}
+        return [row for row in rows if row == lead or row in close]
+
+    def _tie(self, card: NewsCard, names: frozenset[str], other: NewsCard, cosine: float) -> tuple[Tie | None, str]:
+        if card.topic and (card.section, card.topic) == (other.section, other.topic):
+            return "topic", ""
+        shared = sorted(name for name in names & proper_names(other) if self._is_rare(name)) if names else []
+        if shared:
+            return "name", max(shared, key=len)
+        return ("likeness", "") if cosine > self._floor else (None, "")
+
+    def _is_rare(self, name: str) -> bool:
+        known = self._rare.get(name)
+        if known is None:
+            if self._texts is None:
+                self._texts = tuple(f"{card.title} {card.abstract}" for card in self._news.cards)
+            held = sum(name in text for text in self._texts)
+            known = self._rare[name] = held <= max(3, RARE_NAME_SHARE * len(self._texts))
+        return known
+
+
+def floor_of(manifest: ReleaseManifest, default_list: Candidates) -> float | None:
+    """The release's, or that of the default list under releases that were published without one."""
+    return default_list.kinship_floor if manifest.kinship_floor is None else manifest.kinship_floor
+
+
+def proper_names(card: NewsCard) -> frozenset[str]:
+    """Names of people, places, firms in title and abstract, by their capitals; none in scripts without capitals.
+
+    Of a name of several words each two neighbours count ("Anna Maria Berg": "Anna Maria", "Maria Berg"). A word that
+    begins a sentence counts only beside another capital.
+    """
+    return frozenset(name for text in (card.title, card.abstract) for name in _names_in(text)) - CALENDAR
+
+
+def _names_in(text: str) -> set[str]:
+    words = list(_WORD.finditer(text))
+    capitals = [word.group()[0].isupper() for word in words]
+    if len(words) >= 4 and sum(capitals) >= TITLE_CASE_SHARE * len(words):
+        return set()
+    found: set[str] = set()
+    run: list[re.Match[str]] = []
+    for word, capital in zip(words, capitals, strict=True):
+        if run and (not capital or text[run[-1].end() : word.start()] != " "):
+            found |= _named_by(run, text)
+            run = []
+        if capital:
+            run.append(word)
+    return found | _named_by(run, text)
+
+
+def _named_by(run: Sequence[re.Match[str]], text: str) -> set[str]:
+    if len(run) > 1:
+        return {text[first.start() : second.end()] for first, second in pairwise(run)}
+    return {word.group() for word in run if not _BEFORE_SENTENCE.search(text[: word.start()])}

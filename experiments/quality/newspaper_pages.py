@@ -1,0 +1,180 @@
+"""Pages that simulated readers get over the generated newspaper, by the product's own ranking, slots and reasons.
+
+Nothing of it is served: the candidates are the default list and what a report without noise would bring, so that what
+is measured is the feed's doing alone.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.news.pool import PoolRow
+from backend.recall.default_list import default_order
+from device_app.feed.build import scored
+from device_app.feed.candidates import Candidates, unit
+from device_app.feed.exclusions import allowed
+from device_app.feed.item import Reason, Slot
+from device_app.feed.kinship import Kinship
+from device_app.feed.preferences import UserPreferences
+from device_app.feed.reasons import reasons
+from device_app.feed.slots import placed
+from device_app.ranking.ranker import Ranker
+from device_app.ranking.session import GraphSession
+from device_app.settings import FeedSettings
+from device_app.wire.kinship import kinship_floor
+from device_app.wire.news import NewsCard
+from models.shapes import NEWS_DIM
+from newsroom.edition import named_edition
+
+NOW = datetime(2026, 11, 20, 18, tzinfo=UTC)
+ARTICLES = 6_000
+PAGE = 30
+
+DEFAULT_LIST, RECALLED = 600, 400
+LOOKED_AT = 15
+"""A reader looks at the upper half of a page."""
+
+
+@dataclass(frozen=True)
+class NewspaperPool:
+    """n cards with vectors [n, D], what each names [n], the default list's rows, and the release's floor of kinship."""
+
+    cards: tuple[NewsCard, ...]
+    vectors: NDArray[np.float32]
+    names: tuple[frozenset[str], ...]
+    listed: NDArray[np.intp]
+    floor: float | None
+
+    @classmethod
+    def of(
+        cls, cards: Sequence[NewsCard], vectors: NDArray[np.float32], names: Sequence[frozenset[str]]
+    ) -> NewspaperPool:
+        """With its default list and its floor."""
+        rows = [PoolRow(number=number, duplicate_of=None, **card.model_dump()) for number, card in enumerate(cards)]
+        listed = np.array(default_order(rows, NOW, DEFAULT_LIST), dtype=np.intp)
+        return cls(tuple(cards), unit(vectors), tuple(names), listed, kinship_floor(vectors))
+
+    def rows(self, *, section: str | None = None, topic: str | None = None) -> list[int]:
+        """Rows of a section, or of a topic of it."""
+        return [
+            row
+            for row, card in enumerate(self.cards)
+            if section in (None, card.section) and topic in (None, card.topic)
+        ]
+
+
+def newspaper_pool(*, whole: Collection[str] = (), others: int | None = None, seed: int = 7) -> NewspaperPool:
+    """The edition of 14 days before NOW, by its real vectors (made once, kept in the user's cache).
+
+    whole: sections taken entirely; others: so many of the rest, evenly over the days. None: all of it.
+    """
+    from experiments.datasets.titles import product_vectors, title_vectors  # brings torch
+
+    edition = [(named.article, named.names) for named in named_edition(NOW, seed=seed, articles=ARTICLES)]
+    if others is not None:
+        rest = [pair for pair in edition if pair[0].section not in whole]
+        kept = {rest[row][0].id for row in np.linspace(0, len(rest) - 1, others).astype(int)}
+        edition = [pair for pair in edition if pair[0].section in whole or pair[0].id in kept]
+    cards = [
+        NewsCard.model_validate({name: getattr(item, name) for name in NewsCard.model_fields}) for item, _ in edition
+    ]
+    vectors = product_vectors(title_vectors([card.title for card in cards]), NEWS_DIM)
+    return NewspaperPool.of(cards, vectors, [names for _, names in edition])
+
+
+def default_ranker() -> Ranker:
+    """The ranker that a first release has as its default, exported as for a release."""
+    from backend.releases.models import DEFAULT, RANKERS
+    from exporters.package import export_ranker
+    from models.user.feature_ranker import FeatureRanker
+
+    model = RANKERS[DEFAULT]()
+    assert isinstance(model, FeatureRanker)
+    exported = export_ranker(model)
+    graph = GraphSession(exported.graphs["score"], exported.weights)
+    return Ranker(graph, name=DEFAULT, features=model.features)
+
+
+@dataclass(frozen=True)
+class PageCard:
+    """One card of a page."""
+
+    row: int
+    slot: Slot
+    reason: Reason
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A simulated reader: rows of what was read (in that order), looked at, liked and waved away."""
+
+    pool: NewspaperPool
+    ranker: Ranker
+    settings: FeedSettings = field(default_factory=FeedSettings)
+    picked: frozenset[str] = frozenset()
+    read: tuple[int, ...] = ()
+    seen: frozenset[int] = frozenset()
+    liked: tuple[int, ...] = ()
+    less: tuple[int, ...] = ()
+
+    def reads(self, *rows: int) -> Reader:
+        """The same after opening these."""
+        return replace(self, read=self.read + rows, seen=self.seen | set(rows))
+
+    def looks_at(self, page: Sequence[PageCard]) -> Reader:
+        """The same after a look at the upper half of a page; the rest stays unseen."""
+        return replace(self, seen=self.seen | {shown.row for shown in page[:LOOKED_AT]})
+
+    def page(self, seed: int) -> list[PageCard]:
+        """A page made now. What was seen is left out, which is the hardest case: a device lets it sink."""
+        user_preferences = self._preferences()
+        offered = self._offered()
+        rows = np.array([row for row in offered.tolist() if row not in self.seen], dtype=np.intp)
+        rows = rows[allowed(self._candidates(rows), user_preferences)]
+        candidates = self._candidates(rows)
+        score = scored(self.ranker, candidates, user_preferences, NOW, self.settings)
+        kinship = Kinship(candidates, self.pool.floor)
+        page = placed(
+            candidates,
+            score.total,
+            user_preferences,
+            NOW,
+            self.settings,
+            size=PAGE,
+            chance=random.Random(seed),
+            kinship=kinship,
+            steady=score.total - score.terms["reactions"],
+        )
+        said = reasons(candidates, page, user_preferences, score, kinship)
+        return [PageCard(int(rows[place.row]), place.slot, reason) for place, reason in zip(page, said, strict=True)]
+
+    def _offered(self) -> NDArray[np.intp]:
+        """The default list, and what is nearest to the reader's mean click."""
+        if not self.read:
+            return self.pool.listed
+        user = self.pool.vectors[list(self.read)].mean(axis=0)
+        nearest = np.argsort(-(self.pool.vectors @ user), kind="stable")[:RECALLED]
+        return np.concatenate([nearest, self.pool.listed[~np.isin(self.pool.listed, nearest)]])
+
+    def _candidates(self, rows: NDArray[np.intp]) -> Candidates:
+        return Candidates(tuple(self.pool.cards[row] for row in rows), self.pool.vectors[rows], "newspaper")
+
+    def _preferences(self) -> UserPreferences:
+        cards, vectors = self.pool.cards, self.pool.vectors
+        return UserPreferences(
+            clicks=tuple(cards[row] for row in self.read),
+            click_vectors=vectors[list(self.read)],
+            click_interests=("",) * len(self.read),
+            liked_cards=tuple(cards[row] for row in self.liked),
+            liked=vectors[list(self.liked)],
+            disliked=vectors[list(self.less)],
+            opened=frozenset(cards[row].id for row in self.read),
+            disliked_ids=frozenset(cards[row].id for row in self.less),
+            chosen_sections=self.picked,
+        )

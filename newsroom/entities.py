@@ -1,0 +1,52 @@
+"""The people, places, firms, clubs and works of a story, as its facts have them.
+
+Whoever measures likeness of articles asks this for what two of them truly have in common.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+
+from newsroom.companies import Sector
+from newsroom.facts import Facts
+from newsroom.people import Person
+from newsroom.story import Draft
+from newsroom.world import Country
+
+MOST_WORDS = 5
+DEEPEST = 2
+"""A fact's own facts are looked into so deep: a match has clubs, and a club has players."""
+_NAME = re.compile(r"[^\W\d_a-zß-ÿ][^.!?,;:“”]*")
+
+
+def names_of(facts: Facts) -> frozenset[str]:
+    """Names among the facts. A person has two, the full one and the family's. Countries are in too many to count."""
+    return frozenset(name for value in vars(facts).values() for name in _names(value, DEEPEST))
+
+
+def printed(names: frozenset[str], draft: Draft) -> frozenset[str]:
+    """Those of the names that stand in title or abstract."""
+    text = f"{draft.title} {draft.abstract}"
+    return frozenset(name for name in names if re.search(rf"\b{re.escape(name)}\b", text))
+
+
+def _names(value: object, depth: int) -> Iterator[str]:
+    if isinstance(value, str):
+        if _NAME.fullmatch(value) and len(value.split()) <= MOST_WORDS:
+            yield value
+    elif isinstance(value, Person):
+        yield value.name
+        yield value.family
+    elif isinstance(value, Country | Sector) or depth < 0:
+        return
+    elif isinstance(value, list | tuple | set | frozenset):
+        for each in value:
+            yield from _names(each, depth)
+    elif isinstance(value, Mapping):
+        for each in value.values():
+            yield from _names(each, depth)
+    elif is_dataclass(value):
+        for field in fields(value):
+            yield from _names(getattr(value, field.name), depth - 1)

@@ -1,0 +1,91 @@
+"""Whys that are true, and learning that is damped and remembered, with the default ranker over the newspaper.
+
+The oracle is the newspaper itself, which knows the topic of every story and whom it names; the pages are the product's
+own. Readers are drawn by several seeds, and each has to hold.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from experiments.quality.feed_laws import BLEND_READS, PICKED, Newspaper
+from experiments.quality.newspaper_pages import LOOKED_AT, PAGE, default_ranker, newspaper_pool
+
+SECTIONS = ("football", "science")
+SEEDS = (1, 2, 3)
+each_seed = pytest.mark.parametrize("seed", SEEDS)
+each_section = pytest.mark.parametrize("section", SECTIONS)
+
+
+@pytest.fixture(scope="module")
+def newspaper() -> Newspaper:
+    """Two sections of 300 stories and more, and 900 other stories, as a first release would have and rank them."""
+    pool = newspaper_pool(whole=SECTIONS, others=900)
+    assert all(len(pool.rows(section=section)) >= 300 for section in SECTIONS)
+    return Newspaper(pool, default_ranker())
+
+
+@each_seed
+def test_a_story_is_called_close_only_to_stories_that_share_topic_or_name(newspaper: Newspaper, seed: int) -> None:
+    figures = newspaper.kinship(300, seed)
+    assert figures.whys >= 300
+    assert figures.akin >= 0.95, figures
+    assert figures.random_pairs <= 0.005, figures
+
+
+def test_an_old_floor_would_have_called_far_more_pairs_close(newspaper: Newspaper) -> None:
+    """The bar means something: at the cosine of .2 that was the floor once, the same whys are mostly untrue."""
+    from dataclasses import replace
+
+    lax = replace(newspaper, pool=replace(newspaper.pool, floor=0.2))
+    figures = lax.kinship(300, SEEDS[0])
+    assert figures.akin < 0.95
+    assert figures.random_pairs > 0.05
+
+
+@each_section
+@each_seed
+@pytest.mark.parametrize("picked", [False, True], ids=["nothing picked", "sections picked"])
+def test_five_reads_of_a_topic_give_it_two_fifths_of_the_pages_that_follow(
+    newspaper: Newspaper, section: str, seed: int, picked: bool
+) -> None:
+    figures = newspaper.learning(section, seed, picked=picked)
+    assert figures.of_topic[0] >= 0.4, figures
+    assert figures.of_topic[-1] >= 0.3, figures
+    if picked:
+        assert min(figures.of_picked) >= 0.25, figures
+
+
+@each_section
+def test_picked_sections_keep_a_quarter_until_twenty_reads(newspaper: Newspaper, section: str) -> None:
+    last = newspaper.learning(section, 5, picked=True, reads=BLEND_READS - 1)
+    assert min(last.of_picked) >= 0.25, last
+    after = newspaper.learning(section, 5, picked=True, reads=BLEND_READS)
+    assert after.of_picked[0] < last.of_picked[0], "then reading alone decides"
+
+
+@each_seed
+@pytest.mark.parametrize("picked", [(), ("food",), ("football", "science"), ("food", "film", "games")])
+def test_a_first_page_has_many_sections_and_none_too_much(
+    newspaper: Newspaper, seed: int, picked: tuple[str, ...]
+) -> None:
+    figures = newspaper.cold(seed, picked)
+    assert figures.sections >= 8, figures
+    assert figures.greatest <= 0.2, figures
+
+
+@pytest.mark.parametrize("kind", ["liked", "less"])
+def test_one_reaction_moves_at_most_three_cards(newspaper: Newspaper, kind: str) -> None:
+    moved = [newspaper.moved(seed, kind, position=at) for seed in range(8) for at in (0, 1, 4, 10)]  # type: ignore[arg-type]
+    assert max(moved) <= 3, moved
+    assert sum(moved) > 0, "a reaction does something"
+
+
+def test_what_was_not_looked_at_may_come_again(newspaper: Newspaper) -> None:
+    reader = newspaper.reader(*PICKED)
+    first = reader.page(1)
+    assert len(first) == PAGE
+    after = reader.looks_at(first)
+    again = {shown.row for shown in after.page(1)}
+    assert not again & {shown.row for shown in first[:LOOKED_AT]}
+    assert again & {shown.row for shown in first[LOOKED_AT:]}

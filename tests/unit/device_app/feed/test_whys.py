@@ -1,0 +1,197 @@
+"""Reasons and kinship on cards made by hand, where what is true is plain to see."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from device_app.feed.candidates import Candidates
+from device_app.feed.kinship import Kinship, floor_of, proper_names
+from device_app.feed.preferences import Named, UserPreferences
+from device_app.feed.reasons import WORDS, reasons
+from device_app.feed.scores import ScoreTerms, adjusted
+from device_app.feed.slots import Placed, developing_groups
+from device_app.settings import FeedSettings
+from device_app.wire.kinship import FEWEST_NEWS, KINSHIP_PERCENTILE, kinship_floor, random_cosines
+from device_app.wire.news import NewsCard
+from device_app.wire.releases import RecallProtocol, ReleaseManifest
+from tests.doubles.news import NOW, card, synthetic_pool
+
+DIM = 8
+NONE = np.zeros((0, DIM), np.float32)
+NOBODY = UserPreferences((), NONE, (), (), NONE, NONE)
+TERMS = (
+    "content", "topic_affinity", "section_affinity", "recency", "popularity", "editorial", "followed", "chosen",
+    "reactions",
+)  # fmt: skip
+
+
+def _manifest(floor: float | None) -> ReleaseManifest:
+    protocol = RecallProtocol(basis_size=2, channels_limit=5, cluster_distance=1.0, score_clip=0.2, score_noise=1.2)
+    return ReleaseManifest(
+        release="r1",
+        previous=None,
+        created_at=NOW,
+        encoder="encoder",
+        dimensions=DIM,
+        opset=18,
+        recall=protocol,
+        models={},
+        default_ranker="ranker.features",
+        kinship_floor=floor,
+    )
+
+
+def _axis(*weights: float) -> np.ndarray:
+    vector = np.zeros(DIM, np.float32)
+    vector[: len(weights)] = weights
+    return vector / np.linalg.norm(vector)
+
+
+PESTO = card("pesto", title="A pesto without basil", abstract="Parsley does it.", section="food", topic="recipes")
+MATCH = card("match", title="Rovers win again", abstract="Three goals by Vickery.", section="sport", topic="football")
+NEXT = card("next", title="What Rovers need now", abstract="A point, says Ann Vickery.", section="sport", topic="clubs")
+OTHER = card("other", title="Budget agreed", abstract="After a long night.", section="politics", topic="budget")
+NEWS = Candidates((PESTO, NEXT, OTHER), np.stack([_axis(1, 0.9), _axis(0, 0, 1), _axis(0, 0, 0, 1)]), "encoder")
+READ_MATCH = replace(NOBODY, clicks=(MATCH,), click_vectors=_axis(1)[None], click_interests=("",))
+
+
+def _terms(**lifted: float) -> ScoreTerms:
+    """Terms by which the first of the three stories is lifted."""
+    return ScoreTerms({name: np.array([lifted.get(name, 0.0), 0.0, 0.0]) for name in TERMS})  # type: ignore[misc]
+
+
+def _why(user_preferences: UserPreferences, score: ScoreTerms, floor: float = 0.8, news: Candidates = NEWS) -> str:
+    (said,) = reasons(news, [Placed(0, "for_you")], user_preferences, score, Kinship(news, floor))
+    return said.words
+
+
+def test_a_football_result_is_no_reason_for_a_recipe_that_a_ranker_puts_near_it() -> None:
+    assert float(NEWS.vectors[0] @ READ_MATCH.click_vectors[0]) > 0.7
+    assert _why(READ_MATCH, _terms(content=3.0)) == WORDS["editors"]
+
+
+def test_likeness_above_the_floor_is_named() -> None:
+    assert _why(READ_MATCH, _terms(content=3.0), floor=0.7) == "Close to “Rovers win again”, which you read."
+
+
+def test_a_topic_in_common_is_named_with_how_often_it_was_read() -> None:
+    recipes = tuple(card(f"r{n}", title=f"Soup {n}", section="food", topic="recipes") for n in range(3))
+    vectors = np.stack([_axis(0, 0, 0, 0, 1, n) for n in range(3)])
+    cook = replace(NOBODY, clicks=(*recipes, MATCH), click_vectors=np.concatenate([vectors, _axis(1)[None]]))
+    cook = replace(cook, click_interests=("",) * 4)
+    (said,) = reasons(NEWS, [Placed(0, "for_you")], cook, _terms(content=1.0), Kinship(NEWS, 0.99))
+    assert said.words == "You read 3 stories on recipes."
+    assert {click.topic for click in said.clicks} == {"recipes"}
+
+
+def test_the_term_that_lifted_most_is_named_and_not_another() -> None:
+    picker = replace(
+        READ_MATCH, chosen_sections=frozenset({"food"}), followed=Named(publishers=frozenset({"The Double"}))
+    )
+    assert _why(picker, _terms(content=0.5, chosen=1.0), floor=0.5) == "You picked food on your first visit."
+    assert _why(picker, _terms(content=1.5, chosen=1.0), floor=0.5).startswith("Close to")
+    assert _why(picker, _terms(content=1.5, followed=2.0), floor=0.5) == "You follow The Double."
+    assert _why(picker, _terms(chosen=0.2, popularity=0.9)) == WORDS["popular"]
+    assert _why(picker, _terms(chosen=0.2, recency=0.3, editorial=0.1)) == WORDS["editors"]
+
+
+def test_what_lifts_every_story_alike_is_no_reason() -> None:
+    picker = replace(READ_MATCH, chosen_sections=frozenset({"food"}))
+    same = ScoreTerms({name: np.full(3, 2.0 if name == "chosen" else 0.0) for name in TERMS})  # type: ignore[misc]
+    assert _why(picker, same) == WORDS["editors"]
+
+
+def test_more_like_a_liked_story_is_said_only_of_what_is_close_to_it() -> None:
+    liker = replace(READ_MATCH, liked_cards=(MATCH,), liked=_axis(1)[None])
+    assert _why(liker, _terms(reactions=2.0), floor=0.7) == "You asked for more like “Rovers win again”."
+    assert _why(liker, _terms(reactions=2.0), floor=0.8) == WORDS["editors"]
+
+
+def test_a_rare_name_in_common_makes_kin_and_a_common_one_does_not() -> None:
+    vickery = card("v", title="An evening with Ann Vickery", abstract="", section="books", topic="lives")
+    reader = replace(NOBODY, clicks=(vickery,), click_vectors=_axis(0, 0, 0, 0, 0, 1)[None], click_interests=("",))
+    news = Candidates((NEXT, PESTO, OTHER), NEWS.vectors[[1, 0, 2]], "encoder")
+    assert _why(reader, _terms(content=1.0), news=news) == (
+        "About Ann Vickery, like “An evening with Ann Vickery”, which you read."
+    )
+    everywhere = tuple(card(f"n{n}", title=f"Ann Vickery says {n}") for n in range(10))
+    crowd = Candidates((NEXT, *everywhere), np.concatenate([news.vectors[:1], np.eye(10, DIM, dtype=np.float32)]), "e")
+    assert Kinship(crowd, 0.8).of(NEXT, crowd.vectors[0], reader.clicks, reader.click_vectors) == []
+
+
+@pytest.mark.parametrize(
+    ("title", "names"),
+    [
+        ("Stocks fall as Anna Maria Berg leaves Torgan", {"Anna Maria", "Maria Berg", "Torgan"}),
+        ("Bread is dear. Cities wait", set()),
+        ("Every Word Of This Headline Is Big", set()),
+        ("“Never again,” says Okafor", {"Okafor"}),
+    ],
+)
+def test_names_are_read_by_their_capitals(title: str, names: set[str]) -> None:
+    assert proper_names(card("n", title=title, abstract="")) == names
+
+
+def test_terms_add_up_to_the_score_and_the_rankers_features_count_once() -> None:
+    pool = synthetic_pool(200)
+    candidates = Candidates(pool.cards, pool.vectors, "encoder")
+    draw = np.random.default_rng(4)
+    share = 0.2 * draw.random(200)
+    fit = (draw.normal(size=200) + share).astype(np.float32)
+    reader = replace(
+        NOBODY, clicks=pool.cards[:3], click_vectors=pool.vectors[:3], chosen_sections=frozenset({"section1"}),
+        liked=np.zeros((0, 256), np.float32), disliked=np.zeros((0, 256), np.float32),
+    )  # fmt: skip
+    found = adjusted(fit, candidates, reader, NOW, FeedSettings(), weighed={"topic_affinity": share})
+    plain = adjusted(fit, candidates, reader, NOW, FeedSettings())
+    np.testing.assert_allclose(found.total, plain.total, atol=1e-9)
+    spread = float(fit.astype(np.float64).std())
+    np.testing.assert_allclose(found.terms["topic_affinity"], (share - share.mean()) / spread)
+    lifts = found.lifts(7)
+    assert sum(lifts.values()) == pytest.approx(found.total[7] - found.total.mean())
+
+
+def test_a_floor_leaves_one_random_pair_in_thousands_above_it() -> None:
+    vectors = np.random.default_rng(2).normal(size=(500, 16)).astype(np.float32)
+    floor = kinship_floor(vectors)
+    assert floor is not None
+    assert floor == kinship_floor(vectors), "the same news, the same floor"
+    units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    every = (units @ units.T)[np.triu_indices(500, 1)]
+    assert (every > floor).mean() == pytest.approx(1 - KINSHIP_PERCENTILE / 100, rel=0.5)
+    assert kinship_floor(vectors[: FEWEST_NEWS - 1]) is None
+
+
+def test_a_manifest_without_a_floor_has_the_bytes_it_had_before_there_was_one() -> None:
+    assert "kinship_floor" not in _manifest(None).model_dump_json()
+    assert ReleaseManifest.model_validate_json(_manifest(0.41).model_dump_json()).kinship_floor == 0.41
+    with pytest.raises(ValidationError, match="kinship_floor"):
+        _manifest(1.5)
+
+
+def test_random_pairs_are_of_two_rows() -> None:
+    cosines = random_cosines(np.eye(3, dtype=np.float32), np.random.default_rng(1), 500)
+    assert cosines.tolist() == [0.0] * 500
+
+
+def test_a_release_without_a_floor_takes_that_of_the_default_list() -> None:
+    pool = synthetic_pool(400)
+    default_list = Candidates(pool.cards, pool.vectors, "encoder")
+    assert floor_of(_manifest(0.4), default_list) == 0.4
+    old = floor_of(_manifest(None), default_list)
+    assert old == kinship_floor(pool.vectors)
+
+
+def test_reports_that_only_a_name_ties_are_no_developing_story() -> None:
+    def report(news_id: str, topic: str) -> NewsCard:
+        return card(news_id, story="s", topic=topic, title=f"About {news_id}", abstract="")
+
+    cards = (report("a", "storms"), report("b", "storms"), report("c", "recipes"))
+    few = Candidates(cards, np.eye(3, DIM, dtype=np.float32), "encoder")
+    scores = np.array([3.0, 2.0, 1.0])
+    (group,) = developing_groups(few, np.ones(3, bool), scores, stories=2, kinship=Kinship(few, 0.5))
+    assert sorted(group) == [0, 1]

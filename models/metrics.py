@@ -6,7 +6,6 @@ candidates in an order that does not depend on their labels.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,15 +32,6 @@ class TopMetrics:
     precision: float
     recall: float
     ndcg: float
-    impressions: int
-    skipped: int
-
-
-@dataclass(frozen=True)
-class RecallMetrics:
-    """R@K, mean over the impressions that have future news; `skipped` counts lists of the others."""
-
-    recall: float
     impressions: int
     skipped: int
 
@@ -101,51 +91,6 @@ def top_k(impressions: ArrayLike, labels: ArrayLike, scores: ArrayLike, k: int =
         impressions=int(keep.sum()),
         skipped=int((~keep).sum()),
     )
-
-
-def recall_by_impression(
-    recalled_for: ArrayLike, recalled: ArrayLike, future_for: ArrayLike, future: ArrayLike, k: int
-) -> RecallMetrics:
-    """R@K of many lists: |first k recalled and in future| / |future|, by impression, then averaged.
-
-    Flat arrays: `recalled` ids, best first within each impression of `recalled_for`, and `future` ids with theirs in
-    `future_for`. Repeats count once, but take a place in the list. An impression without a list has recall 0. With
-    clicks of the past as `future` it is the privacy proxy (ALGORITHMS 1.9). Raises ValueError if lengths differ, k is
-    below 1, or `future` is empty.
-    """
-    _require_k(k)
-    lists_of, lists, wanted_of, wanted = map(np.asarray, (recalled_for, recalled, future_for, future))
-    if lists_of.shape != lists.shape or wanted_of.shape != wanted.shape or lists.ndim != 1 or wanted.ndim != 1:
-        raise ValueError(
-            "recalled and future must be flat and as long as their impressions, got shapes "
-            f"{lists_of.shape}, {lists.shape}, {wanted_of.shape}, {wanted.shape}"
-        )
-    if not len(wanted):
-        raise ValueError("future must hold at least one news")
-    groups, group = np.unique(np.concatenate([wanted_of, lists_of]) if len(lists) else wanted_of, return_inverse=True)
-    ids, news = np.unique(np.concatenate([wanted, lists]) if len(lists) else wanted, return_inverse=True)
-    pair = group * len(ids) + news
-    listed = group[len(wanted) :]
-    order = np.argsort(listed, kind="stable")
-    place = np.empty(len(order), int)
-    place[order] = np.arange(len(order)) - np.searchsorted(listed[order], listed[order])
-    found = np.intersect1d(pair[: len(wanted)], pair[len(wanted) :][place < k])
-    hits = np.bincount(found // len(ids), minlength=len(groups))
-    sizes = np.bincount(np.unique(pair[: len(wanted)]) // len(ids), minlength=len(groups))
-    keep = sizes > 0
-    return RecallMetrics(
-        recall=float((hits[keep] / sizes[keep]).mean()),
-        impressions=int(keep.sum()),
-        skipped=int((~keep).sum()),
-    )
-
-
-def recall_at_k(recalled: Sequence[Any], future: Sequence[Any], k: int) -> float:
-    """|first k recalled and in future| / |future|. Repeats count once. Raises ValueError if `future` is empty."""
-    wanted = set(future)
-    if not wanted:
-        raise ValueError("future must hold at least one news")
-    return len(wanted.intersection(recalled[:k])) / len(wanted)
 
 
 def _require_k(k: int) -> None:

@@ -60,23 +60,6 @@ def merge(lists: Sequence[Sequence[int]], counts: Sequence[int], limit: int) -> 
     return list(taken)
 
 
-def reference_merge(lists: Sequence[Sequence[int]], quotas: Sequence[float], limit: int) -> set[int]:
-    """The merge of the published code (taoqi98/UniFedRec), kept to reproduce its figures; an unordered set.
-
-    Its two defects are kept with it: the main channel's item at position int(limit * q) - 1 is never considered, and
-    int() on a float can lose a place (int(100 * 0.29) is 28).
-    """
-    found: set[int] = set()
-    for rows, quota in zip(lists, quotas, strict=True):
-        found.update(rows[: max(int(limit * quota) - 1, 1)])
-    main = max(range(len(quotas)), key=lambda channel: quotas[channel])
-    for row in lists[main][int(limit * quotas[main]) :]:
-        if len(found) >= limit:
-            break
-        found.add(row)
-    return found
-
-
 FRESH_HOURS = 6.0
 FRESH_SHARE = 0.1
 """Of a list's places; the order among fresh news is still the reader's own."""

@@ -216,20 +216,6 @@ def _check_like(
             raise ReleaseNotPublished(str(broken), field=name) from broken
 
 
-def publish_next(
-    store: ReleaseStore,
-    previous: ReleaseManifest,
-    model: str,
-    weights: Mapping[str, NDArray[np.float32]],
-    note: str,
-    *,
-    facts: Mapping[str, Any] | None = None,
-    together_with: Callable[[Session, ReleaseManifest], None] | None = None,
-) -> ReleaseManifest:
-    """`publish_changes` of one model."""
-    return publish_changes(store, previous, {model: weights}, note, facts=facts, together_with=together_with)
-
-
 def roll_back(store: ReleaseStore, to: ReleaseId) -> ReleaseManifest:
     """Publish an earlier release's content again, as a new release: numbers only grow, history is never rewritten.
 

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from backend.releases.errors import ReleaseNotPublished
-from backend.releases.store import ReleaseStore
 from device_app.wire.categories import CategoryVocabulary, Topic
-from device_app.wire.releases import ReleaseManifest
 from device_app.wire.vocabulary import FIRST_WORD, WordVocabulary, split_words
 
 LEAST_COUNT = 2
@@ -36,13 +33,6 @@ def pool_vocabulary(
     return WordVocabulary(tuple(frequent[: rows_limit - FIRST_WORD]))
 
 
-def release_vocabulary(store: ReleaseStore, manifest: ReleaseManifest) -> WordVocabulary:
-    """The words of one release. Raises ReleaseNotPublished if it has none."""
-    if manifest.vocabulary is None:
-        raise ReleaseNotPublished(f"Release {manifest.release} has no vocabulary.", field="vocabulary")
-    return WordVocabulary.unpack(store.read_blob(manifest.vocabulary.sha256))
-
-
 def pool_categories(
     news: Iterable[Topic], *, section_rows: int = SECTION_ROWS, topic_rows: int = TOPIC_ROWS
 ) -> CategoryVocabulary:
@@ -56,10 +46,3 @@ def pool_categories(
     kept = sorted(sections, key=lambda name: (-sections[name], name))[: section_rows - 1]
     frequent = sorted((each for each in topics if each[0] in kept), key=lambda each: (-topics[each], each))
     return CategoryVocabulary(tuple(kept), tuple(frequent[: topic_rows - 1]))
-
-
-def release_categories(store: ReleaseStore, manifest: ReleaseManifest) -> CategoryVocabulary:
-    """The categories of one release. Raises ReleaseNotPublished if it has none."""
-    if manifest.categories is None:
-        raise ReleaseNotPublished(f"Release {manifest.release} has no categories.", field="categories")
-    return CategoryVocabulary.unpack(store.read_blob(manifest.categories.sha256))

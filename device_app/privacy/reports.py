@@ -31,21 +31,19 @@ from device_app.privacy.budget import Ledger
 from device_app.privacy.carried import ReportMeaning
 from device_app.privacy.modes import MODES
 from device_app.privacy.modes.mode import Reporter, ReportInput, ReportTerms, Spaces, Under
-from device_app.privacy.modes.none import NONE
 from device_app.privacy.noise import NoiseSource
 from device_app.privacy.sealed import JSON, Charge, Sealed, close, digest, json_payload
 from device_app.settings import PrivacySettings
 from device_app.store.drawn_reports import DrawnReports
 from device_app.store.report_memo import Memo, ReportMemo
 from device_app.wire.ids import ReleaseId, short_release
-from device_app.wire.recall import NoReport, RecallRequest, Report
+from device_app.wire.recall import RecallRequest, Report
 from device_app.wire.releases import RecallProtocol
 
 SENT_AGAIN = "The same report of your interests as before: it costs no budget."
 SENT_BEFORE = "A report of your interests that was drawn once before: it costs no budget."
 SENT_FRESH = "A report of your interests, drawn anew: "
 BOTH_VIEWS = " Saved searches and followed topics weighed in it, beside your reading."
-SENT_NOTHING = "A request for the list that every device gets. Nothing about you is in it."
 _REPORT: TypeAdapter[Report] = TypeAdapter(Report)
 
 
@@ -182,19 +180,6 @@ def last_report(
     """
     kept = memo.current(release)
     return None if kept is None else _again(kept, limit, settings, under)
-
-
-def seal_nothing(*, release: ReleaseId, limit: int) -> Sealed[RecallRequest]:
-    """A recall request without a report, which is answered by the list that everybody gets.
-
-    The feed sends none: a device without a report ranks the default list, which all devices pull, or searches its own
-    copy of the pool, so that asking doesn't tell that it has nothing to report.
-
-    Formal guarantees: the bytes are the same for every reader of one release and limit: epsilon 0. That such a request
-    is made tells that the reader has no clicks or no budget left, or reports nothing.
-    """
-    request = RecallRequest(release=short_release(release), limit=limit, report=NoReport())
-    return close(request, json_payload(request), JSON, Charge("none", NONE.name, subject=release), SENT_NOTHING)
 
 
 def _again(kept: Memo, limit: int, settings: PrivacySettings, under: ReleaseId | None) -> Sealed[RecallRequest] | None:

@@ -37,11 +37,6 @@ class PublicKey:
         """Of n."""
         return int(self.n.bit_length())
 
-    @property
-    def cipher_bytes(self) -> int:
-        """Of one ciphertext on the wire."""
-        return (2 * self.bits + 7) // 8
-
     def encrypt(self, message: int) -> mpz:
         """A fresh ciphertext of message mod n."""
         return self.blinded(message, gmpy2.powmod(self._random(), self.n, self.square))

@@ -30,7 +30,6 @@ SMOOTHING = 0.1
 """Clicks that a piece of news nobody clicked counts as."""
 DIRECTIONS = 8
 DRAWS = 3
-WIDE = 600
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from torch import nn
 
-from device_app.training.gradients import GRADIENT_PREFIX, Batch, GradientFn, Gradients, OnnxGradients, Params
+from device_app.training.gradients import GRADIENT_PREFIX, Batch, GradientFn, Gradients, Params
 from exporters.model_graphs import export_gradient_graph
-from exporters.signature import GraphInput, GraphSpec, call
+from exporters.signature import GraphInput, GraphSpec
 from models.shapes import CLICKS, NEGATIVES
 
 
@@ -31,11 +30,6 @@ def gradient_graph(model: nn.Module, inputs: tuple[GraphInput, ...]) -> bytes:
     return graph
 
 
-def onnx_engine(model: nn.Module, inputs: tuple[GraphInput, ...]) -> OnnxGradients:
-    """The device's own engine, one thread, on the model's gradient graph."""
-    return OnnxGradients(gradient_graph(model, inputs))
-
-
 @dataclass(frozen=True)
 class SharedGradients:
     """An engine that leaves private parameters where they are: a reader's own value is not trained for everybody."""
@@ -50,19 +44,3 @@ class SharedGradients:
         return Gradients(
             found.loss, {name: np.zeros_like(each) if name in own else each for name, each in found.tensors.items()}
         )
-
-
-class TorchGradients:
-    """The oracle: autograd through the model's `loss`, in the dtype of the parameters."""
-
-    def __init__(self, model: nn.Module, inputs: tuple[GraphInput, ...]) -> None:
-        self._model = model
-        self._names = [each.name for each in inputs]
-
-    def __call__(self, params: Params, batch: Batch) -> Gradients:
-        """Gradients of the batch's mean loss."""
-        leaves = {name: torch.from_numpy(np.asarray(value)).requires_grad_(True) for name, value in params.items()}
-        loss = call(self._model, "loss", leaves, [torch.from_numpy(batch[name]) for name in self._names])
-        found = torch.autograd.grad(loss, list(leaves.values()))
-        tensors = {GRADIENT_PREFIX + name: each.numpy() for name, each in zip(leaves, found, strict=True)}
-        return Gradients(float(loss.detach()), tensors)

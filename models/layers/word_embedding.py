@@ -6,8 +6,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import embedding
 
-from models.shapes import expect_shape
-
 PADDING = 0
 
 
@@ -30,15 +28,6 @@ class WordEmbedding(nn.Module):
         self.weight = nn.Parameter(torch.randn(vocabulary, dim), requires_grad=trainable)
         with torch.no_grad():
             self.weight[PADDING] = 0
-
-    @torch.no_grad()
-    def load_vectors(self, vectors: Tensor) -> None:
-        """Take a pretrained table [V, E]. Raises ShapeMismatch, or ValueError unless it is finite."""
-        expect_shape("vectors", vectors, *self.weight.shape)
-        if not vectors.isfinite().all():
-            raise ValueError(f"vectors {list(vectors.shape)} must be finite")
-        self.weight.copy_(vectors)
-        self.weight[PADDING] = 0
 
     def forward(self, words: Tensor) -> tuple[Tensor, Tensor]:
         """words int64 [..., L] -> vectors [..., L, E] and mask [..., L]. Raises ValueError for an unknown id."""

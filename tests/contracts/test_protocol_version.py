@@ -10,7 +10,6 @@ import httpx
 import pytest
 
 from device_app.errors import BackendRefused
-from device_app.privacy.reports import seal_nothing
 from device_app.privacy.requests import seal_check_in
 from device_app.store.byte_log import ByteLog
 from device_app.store.database import Database
@@ -19,6 +18,7 @@ from device_app.uplink.in_process import InProcess
 from device_app.wire.ids import PROTOCOL_HEADER, PROTOCOL_VERSION
 from device_app.wire.rounds import CheckIn
 from tests.doubles.recall_app import Running, running
+from tests.doubles.sealing import seal_nothing
 
 CHECK_IN = CheckIn(protocol=PROTOCOL_VERSION, release="r1", tasks=("recall",))
 ASKS: dict[str, Callable[[HttpClient], object]] = {

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from backend.releases.publish import publish_next
+from backend.releases.publish import publish_changes
 from device_app.device import Device
 from device_app.errors import BackendUnreachable, ReleaseRefused
 from tests.doubles.small_world import World, free_port
@@ -80,7 +80,7 @@ def test_a_changed_graph_or_weight_is_refused_and_the_old_release_serves_on(worl
     store = world.services.releases
     previous = store.require_current()
     weights = {name: value + np.float32(0.001) for name, value in store.weights(previous, "recall").items()}
-    published = publish_next(store, previous, "recall", weights, "for a test")
+    published = publish_changes(store, previous, {"recall": weights}, "for a test")
     blob = published.models["recall"].weights
     assert blob is not None
     path = f"/v1/blobs/{blob.sha256}"

@@ -20,7 +20,6 @@ from starlette.types import Receive, Scope, Send
 from backend.db.engine import reading_session
 from backend.db.tables import NewsRow
 from backend.db.tables_federation import NewsCountRow
-from backend.federation.accounting.account import NoisyOpening, SumNoise, spent_on
 from backend.federation.secagg.errors import SumStageClosed
 from backend.federation.systems import SYSTEMS
 from backend.federation.systems.system import SystemSpec
@@ -35,6 +34,7 @@ from device_app.wire.protections import SecureSum
 from device_app.wire.rounds import RoundStatus
 from tests.doubles.clock import StillClock
 from tests.doubles.news import NOW
+from tests.doubles.openings import NoisyOpening, SumNoise, spent_on
 from tests.doubles.round_rig import BackendRig, DeviceRig
 from tests.doubles.small_world import serving
 

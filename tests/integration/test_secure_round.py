@@ -19,7 +19,6 @@ import pytest
 from numpy.typing import NDArray
 from starlette.types import Receive, Scope, Send
 
-from backend.federation.accounting.account import NoisyOpening, SumNoise, spent_on
 from backend.federation.optimizers import Sgd
 from backend.federation.rounds.coordinator import Coordinator
 from backend.federation.secagg.stages import SumStages
@@ -36,6 +35,7 @@ from device_app.wire.protections import SecureSum
 from device_app.wire.rounds import RoundStatus
 from tests.doubles.clock import StillClock
 from tests.doubles.news import NOW, synthetic_pool
+from tests.doubles.openings import NoisyOpening, SumNoise, spent_on
 from tests.doubles.round_rig import DIM, FEATURES, BackendRig, DeviceRig
 from tests.doubles.simulated_reader import simulated_reader
 from tests.doubles.small_world import serving

@@ -17,7 +17,6 @@ from pathlib import Path
 import pytest
 
 from device_app.errors import AnswerMalformed
-from device_app.privacy.reports import seal_nothing
 from device_app.privacy.requests import seal_check_in
 from device_app.store.byte_log import ByteLog
 from device_app.store.database import Database
@@ -25,6 +24,7 @@ from device_app.uplink.http import HttpClient
 from device_app.uplink.server import Uplink
 from device_app.wire.ids import PROTOCOL_VERSION
 from device_app.wire.rounds import CheckIn
+from tests.doubles.sealing import seal_nothing
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 PLACES = ("round-1/keys/" + "a" * 32, "round-1/shares/" + "a" * 32, "round-2/keys/" + "b" * 32)

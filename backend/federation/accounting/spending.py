@@ -80,3 +80,17 @@ def spending(engine: Engine, delta: float = DELTA) -> Spending:
 def coordinates_of(manifest: RoundManifest) -> int:
     """Numbers of one update."""
     return sum(math.prod(shape) for shape in manifest.shapes.values())
+
+
+def epsilon_spent(rho: float, delta: float) -> float:
+    """The epsilon at this delta of openings whose rho add up to so much, by dp-accounting's Renyi accountant.
+
+    Formal guarantees: any mechanism with that rho in zero-concentrated differential privacy has it.
+    """
+    # Its import takes long, and pages that tell no such figure need not wait for it.
+    from dp_accounting import dp_event
+    from dp_accounting.rdp import RdpAccountant
+
+    renyi = RdpAccountant()
+    renyi.compose(dp_event.ZCDpEvent(rho))
+    return float(renyi.get_epsilon(delta))

@@ -63,25 +63,3 @@ class Constant:
     def shares(self, round_number: int, layers: Layers) -> NDArray[np.float64]:
         """The same everywhere."""
         return np.full(len(layers), self.share)
-
-
-@dataclass(frozen=True)
-class FromLayer:
-    """lambda = 1[i >= first], i among the trained layers: a global base under private tops, FedPer's cut."""
-
-    first: int
-
-    def shares(self, round_number: int, layers: Layers) -> NDArray[np.float64]:
-        """Noughts, then ones."""
-        return (np.arange(len(layers)) >= self.first).astype(np.float64)
-
-
-@dataclass(frozen=True)
-class FromRound:
-    """lambda = 1[t >= first]: global training, then each group for itself."""
-
-    first: int
-
-    def shares(self, round_number: int, layers: Layers) -> NDArray[np.float64]:
-        """All 0 or all 1."""
-        return np.full(len(layers), float(round_number >= self.first))

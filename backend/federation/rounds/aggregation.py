@@ -75,8 +75,8 @@ def aggregate_sum(book: SecureSumStore, manifest: RoundManifest, join: MedianOfS
 
     Formal guarantees: nothing is read but the opened sum of all survivors, at least `cohort_minimum` of them, of the
     cohort or of each group of it; no device is in two groups. epsilon, with the noise shares that survived and nobody
-    colluding, is `account.spent_on` for the one opening that a device is in, by the fewest survivors of any that was
-    opened.
+    colluding, is `spending.epsilon_spent` at the rho of the one opening that a device is in, by the fewest survivors of
+    any that was opened.
     """
     protection, terms = resolve(manifest.protection), manifest.terms
     if terms is None:
@@ -165,7 +165,7 @@ def _epsilon(protection: ServerProtection, survivors: int, coordinates: int) -> 
     if rho is None or protection.delta is None:
         return None
     # dp-accounting takes seconds to load, and only a noisy sum needs it.
-    from backend.federation.accounting.account import epsilon_spent
+    from backend.federation.accounting.spending import epsilon_spent
 
     return epsilon_spent(rho, protection.delta)
 

@@ -24,7 +24,6 @@ from backend.db.tables_federation import RoundRow
 from backend.federation.aggregate import PREFIX, Aggregate, gradient_shapes
 from backend.federation.errors import RoundImpossible
 from backend.federation.optimizers import Memory
-from backend.federation.split.costs import SplitCost
 from backend.federation.split.process import Stepped, step_aside
 from backend.federation.strategies.learned_codebook import turned_memory
 from backend.federation.strategies.news_union import LISTED, ids_blob, opened_ids, read_ids
@@ -42,6 +41,29 @@ VECTORS = "vectors"
 NEWS_GRADIENT = PREFIX + "news"
 NEWS_MEMORY = "news:"
 """Before the names of the news model's moments in the optimizer's memory."""
+
+
+@dataclass(frozen=True)
+class SplitCost:
+    """Efficient-FedRec: vectors of the union and the user model down, their gradients up.
+
+    news: of the union; dimensions: of a news vector; user_model: its parameters.
+    The papers count neither the union itself nor keys, shares and the ring's width; bytes are in the round's status.
+    """
+
+    news: int
+    dimensions: int
+    user_model: int
+
+    @property
+    def one_way(self) -> int:
+        """Numbers of one direction."""
+        return self.dimensions * self.news + self.user_model
+
+    @property
+    def total(self) -> int:
+        """Both directions."""
+        return 2 * self.one_way
 
 
 @dataclass(frozen=True)

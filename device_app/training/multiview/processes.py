@@ -5,19 +5,15 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load
 
-from device_app.privacy.noise import NoiseSource
-from device_app.store.database import Database
 from device_app.training.multiview.job import ViewFailed, ViewJob, to_bytes
 from device_app.training.multiview.lockdown import version
-from device_app.training.multiview.view import view_gradient
 
 WORKER = "device_app.training.multiview.worker"
 LONGEST_SEC = 120.0
@@ -50,20 +46,6 @@ class SpawnedViews:
         except (OSError, subprocess.TimeoutExpired) as broken:
             raise ViewFailed(f"view {job.view}: its process could not be run ({type(broken).__name__})") from None
         return _answer(job, done.returncode, done.stdout)
-
-
-class ViewsInProcess:
-    """For simulations and tests only: every view in this one process, which sees all of them."""
-
-    def __init__(self, source: NoiseSource, open_store: Callable[[Path], Database]) -> None:
-        self._source, self._open_store = source, open_store
-
-    def why_not(self) -> None:
-        """Nothing is kept apart, so nothing can fail to be."""
-
-    def gradient(self, job: ViewJob) -> Mapping[str, NDArray[np.float64]] | None:
-        """See ViewProcesses."""
-        return view_gradient(job, self._open_store(job.store), self._source, np.random.default_rng(job.seed))
 
 
 def _answer(job: ViewJob, code: int, answer: bytes) -> Mapping[str, NDArray[np.float64]] | None:

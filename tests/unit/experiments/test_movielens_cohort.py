@@ -17,11 +17,11 @@ from device_app.privacy.local_aggregate import clip_l2, l2_norm, mean_of
 from device_app.training.gradients import GRADIENT_PREFIX
 from experiments.movielens.cohort import ItemSpace, LocalSgd, adapt, descend
 from experiments.movielens.draws import BATCH, Films, Pass, passes
-from experiments.simulation.engines import onnx_engine
 from exporters.signature import GraphInput
 from models.builders.dssm import dssm_tower
 from models.dssm import Dssm, Tower
 from models.scoring import info_nce
+from tests.doubles.engines import onnx_engine
 
 USERS, FILMS, FEATURES, D, NEGATIVES = 24, 120, 90, 7, 12
 SGD = LocalSgd(0.2, 5.0)

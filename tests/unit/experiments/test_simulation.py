@@ -19,11 +19,12 @@ from experiments.datasets.ragged import Ragged
 from experiments.datasets.samples import TrainingSamples, training_samples
 from experiments.simulation.central import train_centrally
 from experiments.simulation.clients import OneProcess, SimulatedDevice
-from experiments.simulation.engines import TorchGradients, onnx_engine, ranker_inputs
+from experiments.simulation.engines import ranker_inputs
 from experiments.simulation.readers import Library, SimulatedReader
 from experiments.simulation.rounds import Rounds, simulate
 from models.builders import nrms
 from models.user.nrms_naml_lstur import NrmsUser
+from tests.doubles.engines import TorchEngine, onnx_engine
 
 DIM, NEWS, READERS = 8, 40, 6
 Weights = dict[str, NDArray[np.float32]]
@@ -57,7 +58,7 @@ def torch_device(seed: int = 5, *, limit: int = 3) -> SimulatedDevice:
     samples, library = made_up_samples(), made_up_library()
     return SimulatedDevice(
         FullGradientTask(negatives=4, samples_limit=limit),
-        TorchGradients(tiny_model(), ranker_inputs(DIM)),
+        TorchEngine(tiny_model(), ranker_inputs(DIM)),
         lambda reader: SimulatedReader(samples, reader, library),
         seed,
     )
@@ -75,7 +76,7 @@ def pooled_mean(device: SimulatedDevice, model: NrmsUser, cohort: list[int], rou
     return {name: each.numpy() for name, each in zip(named, found, strict=True)}
 
 
-@pytest.mark.parametrize("engine", [TorchGradients, onnx_engine])
+@pytest.mark.parametrize("engine", [TorchEngine, onnx_engine])
 def test_a_round_without_noise_steps_along_the_pooled_gradient(engine: Callable[..., GradientFn]) -> None:
     samples, library, model = made_up_samples(), made_up_library(), tiny_model()
     device = SimulatedDevice(
@@ -121,7 +122,7 @@ def test_central_training_lowers_the_loss_and_repeats_itself() -> None:
     model, library, samples = tiny_model(), made_up_library(), made_up_samples()
     runs = [
         train_centrally(
-            TorchGradients(model, ranker_inputs(DIM)),
+            TorchEngine(model, ranker_inputs(DIM)),
             samples,
             library,
             weights_of(model),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from experiments.simulation.engines import SharedGradients, TorchGradients, ranker_inputs
+from experiments.simulation.engines import SharedGradients, ranker_inputs
 from exporters.signature import parameters
 from models.builders.user import lstur
 from models.scopes import private_names
+from tests.doubles.engines import TorchEngine
 
 D = 8
 
@@ -18,8 +19,8 @@ def test_a_private_parameter_gets_no_gradient_and_the_others_keep_theirs() -> No
     rng = np.random.default_rng(3)
     batch = {one.name: rng.random(one.shape({"batch": 2}), dtype=np.float32) for one in inputs}
     params = {name: np.asarray(value) for name, value in parameters(model).items()}
-    plain = TorchGradients(model, inputs)(params, batch)
-    shared = SharedGradients(TorchGradients(model, inputs), private_names(model))(params, batch)
+    plain = TorchEngine(model, inputs)(params, batch)
+    shared = SharedGradients(TorchEngine(model, inputs), private_names(model))(params, batch)
     assert private_names(model) == ("user_embedding",)
     assert np.abs(plain.tensors["g.user_embedding"]).max() > 0
     assert not shared.tensors["g.user_embedding"].any()

@@ -12,7 +12,7 @@ from torch.testing import assert_close
 
 from models.builders.dssm import dssm_item, dssm_strict, dssm_user, fl_dssm, fl_mv_dssm, semi_fl_mv_dssm
 from models.dssm import Dssm, MultiViewDssm, SemiDssm, Tower
-from models.scopes import PrivateParameter, SharedParameters, private_names, scopes
+from models.scopes import private_names, scopes
 from models.scoring import cosines, unit
 
 
@@ -167,8 +167,6 @@ def test_user_towers_are_private_under_semi_and_shared_otherwise() -> None:
     assert private_names(semi.view("view_1")) == tuple(sorted(f"user_tower.layers.{i}.{p}" for i in range(3)
                                                               for p in ("weight", "bias")))  # fmt: skip
     assert isinstance(semi.view("view_2"), SemiDssm)
-    with pytest.raises(PrivateParameter, match="user_towers"):
-        SharedParameters(semi, {"user_towers.view_1.layers.0.weight": torch.zeros(64, 23)})
 
 
 def test_bad_input_is_named() -> None:

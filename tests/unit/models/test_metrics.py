@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.metrics import auc, by_impression, mrr, ndcg, recall_at_k, recall_by_impression, top_k
+from models.metrics import auc, by_impression, mrr, ndcg, top_k
 
 LABELS, SCORES = (1, 0, 0, 1, 0, 0), (0.3, 0.9, 0.1, 0.8, 0.4, 0.2)
 
@@ -64,11 +64,6 @@ def test_impressions_may_be_interleaved() -> None:
     assert by_impression(groups, labels, scores).auc == pytest.approx(0.625)
 
 
-def test_recall_counts_each_future_news_once() -> None:
-    assert recall_at_k(["a", "b", "b", "c"], ["b", "c", "x"], 3) == pytest.approx(1 / 3)
-    assert recall_at_k(["a", "b", "b", "c"], ["b", "c", "x"], 400) == pytest.approx(2 / 3)
-
-
 @pytest.mark.parametrize(
     ("labels", "scores", "words"),
     [
@@ -84,9 +79,7 @@ def test_bad_input_is_named(labels: list[int], scores: list[float], words: str) 
         auc(labels, scores)
 
 
-def test_recall_of_no_future_and_ndcg_at_zero_are_refused() -> None:
-    with pytest.raises(ValueError, match="future"):
-        recall_at_k(["a"], [], 5)
+def test_ndcg_at_zero_is_refused() -> None:
     with pytest.raises(ValueError, match="k must be at least 1"):
         ndcg(LABELS, SCORES, 0)
 
@@ -109,53 +102,6 @@ def test_precision_recall_and_ndcg_at_k_agree_with_a_plain_reading(rows: list[li
 def test_precision_is_over_ten_also_where_fewer_candidates_are_ranked() -> None:
     seen = top_k([0] * 6, LABELS, SCORES)
     assert (seen.precision, seen.recall) == pytest.approx((0.2, 1.0))
-
-
-recalls = st.dictionaries(
-    st.integers(0, 9), st.tuples(st.lists(st.integers(0, 6), max_size=8), st.lists(st.integers(0, 6), max_size=4))
-).filter(lambda told: any(future for _, future in told.values()))
-
-
-@settings(max_examples=150, deadline=None)
-@given(recalls, st.integers(1, 9), st.integers(0, 2**32 - 1), st.booleans())
-def test_recall_of_many_lists_agrees_with_recall_of_each(
-    told: dict[int, tuple[list[int], list[int]]], k: int, seed: int, named: bool
-) -> None:
-    def name(news: int) -> int | str:
-        return f"n{news}" if named else news
-
-    recalled = [(one, name(news)) for one, (listed, _) in told.items() for news in listed]
-    future = [(one, name(news)) for one, (_, wanted) in told.items() for news in wanted]
-    np.random.default_rng(seed).shuffle(future)  # the order of lists matters, that of future news does not
-    seen = recall_by_impression(
-        [one for one, _ in recalled],
-        [n for _, n in recalled],
-        [int(one) for one, _ in future],
-        [n for _, n in future],
-        k,
-    )
-    kept = [(listed, wanted) for listed, wanted in told.values() if wanted]
-    assert seen.recall == pytest.approx(np.mean([recall_at_k(listed, wanted, k) for listed, wanted in kept]))
-    assert seen.impressions == len(kept)
-    assert seen.skipped == sum(1 for listed, wanted in told.values() if listed and not wanted)
-
-
-def test_lists_may_be_interleaved_by_impression() -> None:
-    seen = recall_by_impression([5, 2, 5, 2], ["a", "x", "b", "y"], [2, 5], ["x", "b"], 1)
-    assert seen.recall == pytest.approx(0.5)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (([0], [1, 2], [0], [1], 5), r"got shapes \(1,\), \(2,\)"),
-        (([0], [1], [], [], 5), "future must hold at least one"),
-        (([0], [1], [0], [1], 0), "k must be at least 1, got 0"),
-    ],
-)
-def test_bad_lists_are_named(arguments: tuple[list[int], list[int], list[int], list[int], int], words: str) -> None:
-    with pytest.raises(ValueError, match=words):
-        recall_by_impression(*arguments)
 
 
 def test_no_positive_at_all_is_refused() -> None:

@@ -233,12 +233,6 @@ def test_padding_is_no_word_even_if_its_row_is_disturbed() -> None:
     assert_close(model(words), before)
 
 
-def test_loaded_word_vectors_keep_padding_at_zero() -> None:
-    table = WordEmbedding(4, 2)
-    table.load_vectors(torch.ones(4, 2))
-    assert table.weight.tolist() == [[0, 0], [1, 1], [1, 1], [1, 1]]
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -259,9 +253,5 @@ def test_bad_views_and_tables_are_named_with_what_was_expected() -> None:
         small_naml()(title, abstract[:2], category, subcategory)
     with pytest.raises(ValueError, match=r"category must have shape \[3\], got \[3, 1\]"):
         small_naml()(title, abstract, category[:, None], subcategory)
-    with pytest.raises(ValueError, match=r"vectors must have shape \[4, 2\], got \[5, 2\]"):
-        WordEmbedding(4, 2).load_vectors(torch.ones(5, 2))
-    with pytest.raises(ValueError, match=r"vectors \[4, 2\] must be finite"):
-        WordEmbedding(4, 2).load_vectors(torch.full((4, 2), float("nan")))
     with pytest.raises(ValueError, match="vocabulary must be at least 2"):
         WordEmbedding(1, 2)

@@ -9,12 +9,11 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 import pytest
-import torch
 from torch import nn
 
 from models.builders.rankers import feature_ranker, nrms_256
 from models.builders.user import fednewsrec, lstur, naml
-from models.scopes import PrivateParameter, Scope, SharedParameters, private_names, scopes
+from models.scopes import Scope, private_names, scopes
 
 
 class Grouped(nn.Module):
@@ -66,16 +65,6 @@ def test_a_declaration_that_fits_nothing_is_an_error() -> None:
         scopes(Misspelt(2, 2))
     with pytest.raises(ValueError, match=r"Unknown\.SCOPES\['weight'\] must be one of"):
         scopes(Unknown(2, 2))
-
-
-def test_shared_parameters_cannot_be_made_with_a_private_one() -> None:
-    model = lstur("ini", dim=4)
-    everything = dict(model.named_parameters())
-    with pytest.raises(PrivateParameter, match="parameter user_embedding: it is private and never leaves its device"):
-        SharedParameters(model, everything)
-    with pytest.raises(ValueError, match="parameter other: LsturIniUser has none of that name"):
-        SharedParameters(model, {"other": torch.zeros(1)})
-    assert set(SharedParameters.of(model)) == everything.keys() - {"user_embedding"}
 
 
 def test_the_device_knows_the_name_of_the_reader_vector_without_the_models() -> None:

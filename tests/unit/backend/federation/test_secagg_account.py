@@ -8,8 +8,8 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import norm
 
-from backend.federation.accounting.account import NoisyOpening, SumNoise, gaussian_figure, sigma_for, spent_on
 from device_app.wire.concentrated import epsilon_of
+from tests.doubles.openings import NoisyOpening, SumNoise, gaussian_figure, spent_on
 
 NOISE = SumNoise(share_sigma=1_000, bound_steps=3_000.0, coordinates=10_000)
 
@@ -69,15 +69,3 @@ def test_fewer_survivors_cost_more_and_colluders_do_not_count() -> None:
 
 def test_nothing_opened_costs_nothing() -> None:
     assert spent_on([], 1e-6) == gaussian_figure([], 1e-6) == 0.0
-
-
-def test_the_smallest_noise_for_a_budget_keeps_it_and_one_step_less_does_not() -> None:
-    given = {"bound_steps": 500.0, "coordinates": 1_000}
-    sigma = sigma_for(2.0, 1e-6, rounds=20, contributors=30, **given)  # type: ignore[arg-type]
-
-    def cost(share_sigma: int) -> float:
-        return spent_on([NoisyOpening(SumNoise(share_sigma, 500.0, 1_000), 30)] * 20, 1e-6)
-
-    assert cost(sigma) <= 2.0 < cost(sigma - 1)
-    with pytest.raises(ValueError, match="steps of noise"):
-        sigma_for(1e-3, 1e-9, rounds=1_000, bound_steps=1e9, contributors=2, coordinates=10)

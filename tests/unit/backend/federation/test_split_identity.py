@@ -12,9 +12,8 @@ from torch import nn
 
 from backend.federation.aggregate import Aggregate
 from backend.federation.optimizers import Memory
-from backend.federation.split.costs import SplitCost, bert_size, plm_head_size, whole_cost
 from backend.federation.split.jacobian import vector_jacobian
-from backend.federation.strategies.news_split import divided, joined
+from backend.federation.strategies.news_split import SplitCost, divided, joined
 from device_app.training.gradients import OnnxGradients
 from device_app.training.tasks.split_gradient import NEWS_GRADIENT, SplitGradientTask
 from device_app.training.tasks.task import Update
@@ -40,6 +39,32 @@ from tests.doubles.split_world import (
 )
 
 ALL = [news_id(row) for row in range(NEWS)]
+
+
+def whole_cost(news_model: int, user_model: int) -> int:
+    """FedRec, where devices train the news model too: both models down and up."""
+    return 2 * (news_model + user_model)
+
+
+def bert_size(
+    *, layers: int, width: int, pieces: int = 30_522, positions: int = 512, segments: int = 2, feed: int | None = None
+) -> int:
+    """Parameters of a BERT with its pooler (Devlin et al. 2019): embeddings, layers, pooler.
+
+    feed: width of the inner dense layer, 4 x width if not given.
+    """
+    inner = 4 * width if feed is None else feed
+    embeddings = (pieces + positions + segments) * width + 2 * width
+    attention = 4 * (width * width + width)
+    dense = width * inner + inner + inner * width + width
+    norms = 2 * 2 * width
+    return embeddings + layers * (attention + dense + norms) + width * width + width
+
+
+def plm_head_size(width: int, dimensions: int) -> int:
+    """Additive attention of hidden size width / 2 and a dense layer to the news vector (ALGORITHMS 3.1)."""
+    hidden = width // 2
+    return width * hidden + hidden + hidden + 1 + width * dimensions + dimensions
 
 
 def vectors(model: UpperEncoder) -> np.ndarray:

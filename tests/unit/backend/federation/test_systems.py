@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 
 import pytest
+from torch import nn
 
 from backend.federation.optimizers import Sgd
 from backend.federation.strategies.fedavg import FedAvg
@@ -17,7 +18,7 @@ from device_app.training.multiview.job import VIEWS, ViewTerms
 from device_app.training.tasks import TASKS
 from device_app.wire.protections import LocalLaplace, SecureSum
 from exporters.architectures import name_of
-from models.scopes import SharedParameters, private_names
+from models.scopes import private_names
 
 PAPERS = ("fednewsrec", "nrms", "naml", "lstur")
 RANKER_SYSTEMS = ("small_ranker", *PAPERS)
@@ -53,6 +54,12 @@ def test_a_gates_cohort_is_like_the_one_before_within_its_room_and_has_time_to_t
     assert gate.after(RoundRequest("a", 8, 1, 600.0)).cohort_minimum == 2
 
 
+def shared_numbers(model: nn.Module) -> int:
+    """How many numbers of the model a device trains for everybody."""
+    private = private_names(model)
+    return sum(each.numel() for name, each in model.named_parameters() if name not in private)
+
+
 def test_semi_and_fl_dssm_are_values_of_one_setting_whose_terms_devices_read() -> None:
     """ALGORITHMS 6: one task and one strategy; the views asked and whether the user tower is private differ."""
     semi, shared = SYSTEMS["multi_view"], SYSTEMS["fl_dssm"]
@@ -64,7 +71,7 @@ def test_semi_and_fl_dssm_are_values_of_one_setting_whose_terms_devices_read() -
         assert isinstance(spec.protection, SecureSum)
         named.append(ViewTerms.model_validate_json(spec.strategy.terms()).views)
         model = RANKERS[spec.model]()
-        parameters = sum(each.numel() for each in SharedParameters.of(model).values())
+        parameters = shared_numbers(model)
         noise = spec.strategy.sigma * spec.strategy.clip * parameters**0.5  # of a device with one view
         assert noise + spec.strategy.clip < spec.protection.clip, "clipping the sum would weigh the noise"
         private.append(private_names(model))
@@ -99,7 +106,7 @@ def test_a_whole_upload_has_the_size_and_the_price_that_the_system_says(
     spec = SYSTEMS[name]
     assert spec.model is not None
     model = RANKERS[spec.model]()
-    shared = sum(each.numel() for each in SharedParameters.of(model).values())
+    shared = shared_numbers(model)
 
     assert shared == coordinates
     assert isinstance(spec.protection, LocalLaplace)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.recall.merge import largest_remainder, merge, reference_merge
+from backend.recall.merge import largest_remainder, merge
 
 A = list(range(10, 22))
 B = [12, *range(30, 42)]
@@ -23,6 +23,23 @@ rankings = st.integers(1, 5).flatmap(
         st.integers(1, 60),
     )
 )
+
+
+def reference_merge(lists: Sequence[Sequence[int]], quotas: Sequence[float], limit: int) -> set[int]:
+    """The merge of the published code (taoqi98/UniFedRec), kept to reproduce its figures; an unordered set.
+
+    Its two defects are kept with it: the main channel's item at position int(limit * q) - 1 is never considered, and
+    int() on a float can lose a place (int(100 * 0.29) is 28).
+    """
+    found: set[int] = set()
+    for rows, quota in zip(lists, quotas, strict=True):
+        found.update(rows[: max(int(limit * quota) - 1, 1)])
+    main = max(range(len(quotas)), key=lambda channel: quotas[channel])
+    for row in lists[main][int(limit * quotas[main]) :]:
+        if len(found) >= limit:
+            break
+        found.add(row)
+    return found
 
 
 def slow_merge(lists: Sequence[Sequence[int]], counts: Sequence[int], limit: int) -> list[int]:

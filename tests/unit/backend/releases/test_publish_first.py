@@ -11,7 +11,7 @@ import torch
 import exporters.package
 from backend.releases.errors import ReleaseNotPublished
 from backend.releases.groups import read_centroids
-from backend.releases.publish import publish_first, publish_next, publish_rankers
+from backend.releases.publish import publish_changes, publish_first, publish_rankers
 from backend.releases.store import ReleaseStore
 from device_app.wire.releases import Role
 from exporters.package import ExportedModel
@@ -121,7 +121,7 @@ def test_rankers_chosen_later_are_added_and_the_others_stay_as_they_are_trained(
 ) -> None:
     first = publish_first(store, encoder="digest", vectors=VECTORS, rankers=("naml",))
     trained = {name: value + 1 for name, value in store.weights(first, "ranker.naml").items()}
-    before = publish_next(store, first, "ranker.naml", trained, "a round")
+    before = publish_changes(store, first, {"ranker.naml": trained}, "a round")
     exported.clear()
     steps: list[tuple[int, int | None]] = []
     after = publish_rankers(store, ("naml", "fednewsrec"), progress=lambda done, total: steps.append((done, total)))

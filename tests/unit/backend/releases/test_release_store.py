@@ -11,7 +11,7 @@ from backend.db.tables_federation import ReleaseRow
 from backend.releases.blobs import digest
 from backend.releases.draft import ReleaseDraft
 from backend.releases.errors import BlobDamaged, NothingPublished, ReleaseNotPublished, UnknownBlob, UnknownRelease
-from backend.releases.publish import publish_next, roll_back
+from backend.releases.publish import publish_changes, roll_back
 from backend.releases.store import ReleaseStore
 from device_app.wire.releases import BlobRef, ModelEntry, ReleaseManifest, SignatureRefused, verify
 from tests.doubles.small_release import WEIGHTS, migrated_engine, small_draft, small_store
@@ -139,7 +139,7 @@ def test_a_sweep_takes_what_no_release_names_and_nothing_else(store: ReleaseStor
 def test_new_weights_keep_the_graphs_and_change_the_weights_only(store: ReleaseStore) -> None:
     first = store.require_current()
     weights = {name: value + 1 for name, value in WEIGHTS.items()}
-    second = publish_next(store, first, "recall", weights, "stepped", facts={"updates": 3})
+    second = publish_changes(store, first, {"recall": weights}, "stepped", facts={"updates": 3})
 
     assert (second.release, second.previous) == ("r2", "r1")
     assert second.models["recall"].graphs == first.models["recall"].graphs
@@ -164,14 +164,14 @@ def test_weights_that_do_not_fit_the_graphs_are_not_published(
     store: ReleaseStore, change: dict[str, np.ndarray], named: str
 ) -> None:
     with pytest.raises(ReleaseNotPublished) as refused:
-        publish_next(store, store.require_current(), "recall", WEIGHTS | change, "bad")
+        publish_changes(store, store.require_current(), {"recall": WEIGHTS | change}, "bad")
     assert refused.value.field == named
     assert store.require_current().release == "r1"
 
 
 def test_rolling_back_publishes_the_old_content_under_a_new_number(store: ReleaseStore) -> None:
     first = store.require_current()
-    publish_next(store, first, "recall", {n: v + 1 for n, v in WEIGHTS.items()}, "worse")
+    publish_changes(store, first, {"recall": {n: v + 1 for n, v in WEIGHTS.items()}}, "worse")
     third = roll_back(store, "r1")
 
     assert (third.release, third.previous) == ("r3", "r2")

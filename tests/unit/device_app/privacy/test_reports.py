@@ -15,7 +15,7 @@ from device_app.privacy.mechanisms.basis_laplace import BasisLaplace
 from device_app.privacy.modes.basis_laplace import GRID, BasisLaplaceReporter
 from device_app.privacy.modes.mode import ReportInput
 from device_app.privacy.noise import SeededNoise
-from device_app.privacy.reports import last_report, memoised, seal_nothing, seal_report
+from device_app.privacy.reports import last_report, memoised, seal_report
 from device_app.privacy.sealed import Sealed
 from device_app.settings import PrivacySettings
 from device_app.store.database import Database
@@ -24,7 +24,7 @@ from device_app.store.ledger_entries import LedgerRepository
 from device_app.store.report_memo import ReportMemo
 from device_app.wire.recall import BasisLaplaceReport, RecallRequest
 from device_app.wire.releases import RecallProtocol
-from tests.doubles.sealing import sealed_by
+from tests.doubles.sealing import seal_nothing, sealed_by
 from tests.unit.device_app.privacy.conftest import TurnedClock
 
 PAPER = PrivacySettings(

@@ -9,10 +9,10 @@ from hashlib import sha256
 
 import pytest
 
-from device_app.privacy.reports import seal_nothing
 from device_app.privacy.requests import seal_check_in
 from device_app.privacy.sealed import Charge, Sealed
 from device_app.wire.rounds import CheckIn
+from tests.doubles.sealing import seal_nothing
 
 
 def test_a_seal_made_elsewhere_is_refused() -> None:

@@ -23,10 +23,11 @@ from device_app.training.samples import ReaderSamples
 from device_app.training.tasks.full_gradient import FullGradientTask, ranker_batch
 from device_app.training.tasks.task import BATCH
 from device_app.wire.releases import ModelEntry
-from experiments.simulation.engines import TorchGradients, onnx_engine, ranker_inputs
+from experiments.simulation.engines import ranker_inputs
 from models.builders.rankers import candidate_attention, feature_ranker, nrms
 from models.builders.user import fednewsrec, lstur, naml
 from models.scopes import private_names
+from tests.doubles.engines import TorchEngine, onnx_engine
 from tests.doubles.news import SyntheticPool, synthetic_pool
 from tests.doubles.simulated_reader import simulated_reader
 
@@ -57,8 +58,8 @@ class Case:
         }
 
     @property
-    def torch(self) -> TorchGradients:
-        return TorchGradients(self.model, ranker_inputs(DIM, len(self.task.features)))
+    def torch(self) -> TorchEngine:
+        return TorchEngine(self.model, ranker_inputs(DIM, len(self.task.features)))
 
     @property
     def onnx(self) -> OnnxGradients:

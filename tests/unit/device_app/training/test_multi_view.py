@@ -23,7 +23,6 @@ from device_app.stores import DeviceStores
 from device_app.training.gradients import OnnxGradients
 from device_app.training.multiview.job import View, ViewJob, ViewTerms, from_bytes, to_bytes
 from device_app.training.multiview.local import LocalViews
-from device_app.training.multiview.processes import ViewsInProcess
 from device_app.training.multiview.searched_samples import SearchedSamples
 from device_app.training.stored_samples import StoredSamples
 from device_app.training.tasks.full_gradient import FullGradientTask
@@ -31,6 +30,7 @@ from device_app.training.tasks.multi_view import MultiViewTask
 from tests.doubles.news import NOW, SyntheticPool, synthetic_pool
 from tests.doubles.simulated_reader import simulated_reader
 from tests.doubles.view_graph import ViewModel, view_model
+from tests.doubles.views_in_process import ViewsInProcess
 
 DIM = 8
 ENCODER, MODEL, ROUND = "enc", "ranker.multi_view", "round-1"

@@ -13,11 +13,11 @@ import httpx
 import pytest
 
 from device_app.errors import AnswerMalformed, BackendRefused, BackendUnreachable, StoreBroken
-from device_app.privacy.reports import seal_nothing
 from device_app.store.byte_log import ByteLog
 from device_app.store.database import Database
 from device_app.uplink.http import HttpClient, etag_of
 from device_app.wire.ids import PROTOCOL_VERSION
+from tests.doubles.sealing import seal_nothing
 
 Answering = Callable[[httpx.Request], httpx.Response]
 SEALED = seal_nothing(release="r1", limit=400)

@@ -20,7 +20,6 @@ from device_app.privacy.budget import Ledger
 from device_app.privacy.clipping import clip_elementwise
 from device_app.privacy.noise import SystemNoise
 from device_app.privacy.protections.local_laplace import LaplaceProtection, reseal
-from device_app.privacy.reports import seal_nothing
 from device_app.privacy.requests import seal_check_in, seal_returned
 from device_app.settings import PrivacySettings
 from device_app.store.byte_log import ByteLog
@@ -37,6 +36,7 @@ from device_app.wire.protections import LocalLaplace
 from device_app.wire.recall import RecallAnswer
 from device_app.wire.rounds import CheckIn, RoundManifest, RoundOffer
 from device_app.wire.tensors import pack, quantise
+from tests.doubles.sealing import seal_nothing
 from tests.doubles.sharing import shared
 
 Answering = Callable[[httpx.Request], httpx.Response]

@@ -10,19 +10,14 @@ from numpy.typing import NDArray
 
 from backend.federation.grouping.clusters import Clusters, cluster
 from backend.federation.grouping.layers import Layers
-from backend.federation.grouping.personalisation import (
-    Constant,
-    FromLayer,
-    FromRound,
-    Personalisation,
-    TimeAndLayer,
-)
+from backend.federation.grouping.personalisation import Constant, Personalisation, TimeAndLayer
 from backend.federation.optimizers import Adam, MemoryOptimizer, Sgd
 from experiments.simulation.strategies.fedper import FedPer
 from experiments.simulation.strategies.finding import Clustering, Finding
 from experiments.simulation.strategies.method import Method
 from experiments.simulation.strategies.vanilla import Vanilla
 from tests.doubles.bowls import LOW, TOP, Bowls, start
+from tests.doubles.personalisation import FromLayer, FromRound
 
 READERS, COHORT, ROUNDS = 30, 8, 40
 LAYERS = Layers(("low", "top"))

@@ -10,13 +10,13 @@ from sqlalchemy import Engine
 
 from backend.db.engine import writing_session
 from backend.db.tables_federation import RoundRow
-from backend.federation.accounting.account import NoisyOpening, SumNoise, gaussian_figure, spent_on
 from backend.federation.accounting.spending import spending
 from backend.federation.systems import SYSTEMS
 from device_app.privacy.composed import composed
 from device_app.wire.protections import LocalLaplace, Protection, SecureSum
 from device_app.wire.rounds import RoundManifest
 from tests.doubles.clock import StillClock
+from tests.doubles.openings import NoisyOpening, SumNoise, gaussian_figure, spent_on
 from tests.doubles.small_release import migrated_engine, small_store
 
 LAW = SYSTEMS["small_ranker_secure"].protection

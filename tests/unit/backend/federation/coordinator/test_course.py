@@ -24,7 +24,7 @@ from backend.federation.rounds.coordinator import Coordinator
 from backend.federation.strategies.strategy import RoundRequest
 from backend.federation.systems import SYSTEMS
 from backend.releases.errors import NothingPublished
-from backend.releases.publish import publish_next
+from backend.releases.publish import publish_changes
 from device_app.wire.tensors import pack
 from tests.doubles.plain_rounds import Rig, joined, opened, sent, update
 from tests.doubles.small_release import WEIGHTS, migrated_engine, small_store
@@ -166,7 +166,7 @@ def test_a_round_whose_release_is_no_longer_current_fails(rig: Rig) -> None:
     coordinator = rig.coordinator()
     opened(coordinator, cohort=1, minimum=1)
     sent(coordinator, 0.01)
-    publish_next(rig.releases, rig.releases.require_current(), "recall", WEIGHTS, "by hand")
+    publish_changes(rig.releases, rig.releases.require_current(), {"recall": WEIGHTS}, "by hand")
     ended = coordinator.step()
 
     assert ended is not None

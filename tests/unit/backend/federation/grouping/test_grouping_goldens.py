@@ -18,8 +18,9 @@ from backend.federation.grouping.clusters import (
 )
 from backend.federation.grouping.layers import Layers
 from backend.federation.grouping.models import Model, Models
-from backend.federation.grouping.personalisation import Constant, FromLayer, FromRound, TimeAndLayer
+from backend.federation.grouping.personalisation import Constant, TimeAndLayer
 from backend.federation.optimizers import Adam, Memory, Sgd
+from tests.doubles.personalisation import FromLayer, FromRound
 
 ONE = Layers(("w",))
 OLD = np.array([0, 0, 0, 1, 1, 2, 2, 2, 2, 0])

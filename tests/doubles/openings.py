@@ -1,4 +1,4 @@
-"""What opened sums have cost the devices in them, composed over rounds, with the cohorts that survived."""
+"""An account of opened sums by dp-accounting, opening by opening: what the server's figures are held against."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from dp_accounting import dp_event
 from dp_accounting.pld import PLDAccountant
-from dp_accounting.rdp import RdpAccountant
 
+from backend.federation.accounting.spending import epsilon_spent
 from device_app.wire.concentrated import rho_of_sum
 
 
@@ -61,16 +61,6 @@ def spent_on(openings: Iterable[NoisyOpening], delta: float) -> float:
     return epsilon_spent(sum(opening.rho for opening in openings), delta)
 
 
-def epsilon_spent(rho: float, delta: float) -> float:
-    """The epsilon at this delta of openings whose rho add up to so much, by dp-accounting's Renyi accountant.
-
-    Formal guarantees: any mechanism with that rho in zero-concentrated differential privacy has it.
-    """
-    renyi = RdpAccountant()
-    renyi.compose(dp_event.ZCDpEvent(rho))
-    return float(renyi.get_epsilon(delta))
-
-
 def gaussian_figure(openings: Iterable[NoisyOpening], delta: float) -> float:
     """The same for continuous Gaussian noise of the same multipliers, by its privacy loss distribution.
 
@@ -84,28 +74,3 @@ def gaussian_figure(openings: Iterable[NoisyOpening], delta: float) -> float:
     loss = PLDAccountant()
     loss.compose(dp_event.GaussianDpEvent(inverse**-0.5))
     return float(loss.get_epsilon(delta))
-
-
-def sigma_for(
-    epsilon: float, delta: float, *, rounds: int, bound_steps: float, contributors: int, coordinates: int
-) -> int:
-    """The smallest share of noise, in whole steps, with which so many rounds cost at most epsilon.
-
-    contributors: the fewest honest survivors that a round may be opened with. Raises ValueError if 2^24 doesn't do.
-    """
-
-    def fits(sigma: int) -> bool:
-        opening = NoisyOpening(SumNoise(sigma, bound_steps, coordinates), contributors)
-        renyi = RdpAccountant()
-        renyi.compose(dp_event.ZCDpEvent(opening.rho), rounds)
-        return float(renyi.get_epsilon(delta)) <= epsilon
-
-    low, high = 0, 1
-    while not fits(high):
-        low, high = high, 2 * high
-        if high > 2**24:
-            raise ValueError(f"epsilon: {epsilon} over {rounds} rounds takes more than 2^24 steps of noise a device")
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if fits(middle) else (middle, high)
-    return high

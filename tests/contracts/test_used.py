@@ -1,0 +1,92 @@
+"""What only tests call is unused: the product itself refers to each of its public functions and classes.
+
+Oracle: Python's parser. A name counts as used where a product's module says it, an attribute or a whole string
+included, outside the definition itself and outside others that nobody uses.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("backend", "device_app", "models", "exporters", "experiments", "newsroom")
+KEPT = {
+    "InProcess": "the transport to a backend in the same process: the seam by which a fleet needs no sockets",
+    "plm_nr": "the news encoder of the two presets below",
+    "plm_nr_400": "Efficient-FedRec's news encoder at the published size, whose parameters a test counts",
+    "plm_nr_256": "the same at the size of this system's news vectors",
+    "nrms_title_400": "NRMS at the published size, whose parameters a test counts",
+    "medoids": "PinnerSage, the baseline of docs/decisions/037",
+    "Medoid": "what `medoids` returns",
+}
+"""Public without being used here, and why."""
+
+
+@dataclass(frozen=True)
+class Definition:
+    name: str
+    place: str
+    says: frozenset[str]
+
+
+def words(node: ast.AST) -> Iterator[str]:
+    """Names, attributes, and the last part of strings such as "package.module:name"."""
+    for one in ast.walk(node):
+        if isinstance(one, ast.Name):
+            yield one.id
+        elif isinstance(one, ast.Attribute):
+            yield one.attr
+        elif isinstance(one, ast.ImportFrom):
+            yield from (each.name for each in one.names if each.asname)
+        elif isinstance(one, ast.Constant) and isinstance(one.value, str) and " " not in one.value:
+            yield one.value.replace(":", ".").rpartition(".")[2]
+
+
+def split(place: str, source: str) -> tuple[list[Definition], set[str]]:
+    """The public functions and classes of a module, and what the rest of it says.
+
+    A decorated function is called by what decorates it: a route, a command.
+    """
+    found, rest = [], set()
+    for node in ast.parse(source).body:
+        called = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and bool(node.decorator_list)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and not called:
+            found.append(Definition(node.name, f"{place}:{node.lineno}", frozenset(words(node)) - {node.name}))
+        else:
+            rest |= set(words(node))
+    return found, rest
+
+
+def unused(modules: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Places by name of the public definitions that nothing used refers to."""
+    waiting: list[Definition] = []
+    said: set[str] = set()
+    for place, source in modules:
+        definitions, rest = split(place, source)
+        waiting += definitions
+        said |= rest
+    while reached := [each for each in waiting if each.name in said]:
+        waiting = [each for each in waiting if each.name not in said]
+        said = said.union(*(each.says for each in reached))
+    return {each.name: each.place for each in waiting if not each.name.startswith("_")}
+
+
+def product() -> list[tuple[str, str]]:
+    files = [ROOT / "ownfeed.py", *(file for each in PACKAGES for file in sorted((ROOT / each).rglob("*.py")))]
+    return [(file.relative_to(ROOT).as_posix(), file.read_text(encoding="utf-8")) for file in files]
+
+
+def test_the_product_uses_what_it_defines() -> None:
+    found = unused(product())
+    assert {name: place for name, place in found.items() if name not in KEPT} == {}
+    assert set(KEPT) == set(found), "what is used needs no reason"
+
+
+def test_the_search_finds_what_is_only_defined() -> None:
+    one = "def used(): ...\ndef alone():\n    helper()\ndef helper(): ...\n@app.get('/')\ndef route():\n    used()\n"
+    two = "from x import Widget as W\nclass Widget: ...\nclass Table: ...\nROW = {'kind': 'y:Table'}\n"
+    assert unused([("one", one), ("two", two)]) == {"alone": "one:2", "helper": "one:4"}
+    assert unused([("one", "def again():\n    again()\n")]) == {"again": "one:1"}

@@ -1,6 +1,6 @@
-"""One reader at a browser, as a process: `python -m experiments.bench.feed_pace LINK FILE` clicks and loads the feed.
+"""One reader at a browser, as a process: `python -m experiments.bench.feed_pace LINK FILE` clicks and asks for a page.
 
-Every line of FILE is the moment (time.time()) and the milliseconds of one feed page after a click; it ends when killed.
+Every line of FILE is the moment (time.time()) and the milliseconds of a new page after a click; it ends when killed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import sys
 import time
 from pathlib import Path
 
-from experiments.bench.reader_browser import reader_browser
+from experiments.bench.newspaper import reader_browser
 
 PAUSE_SEC = 0.1
 STORY = re.compile(r'href="(/story/[^"]+)"')
@@ -28,7 +28,7 @@ def read(link: str, path: Path) -> None:
             browser.get(dice.choice(stories).replace("&amp;", "&")).raise_for_status()
             time.sleep(PAUSE_SEC)
             started = time.perf_counter()
-            page = browser.get("/").raise_for_status().text
+            page = browser.post("/feed/refresh").raise_for_status().text
             file.write(f"{time.time():.3f} {(time.perf_counter() - started) * 1_000:.2f}\n")
             file.flush()
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import httpx
 import platformdirs
@@ -76,3 +77,13 @@ def free_port() -> int:
         probe.bind((LOOPBACK, 0))
         port: int = probe.getsockname()[1]
         return port
+
+
+def reader_browser(link: str) -> httpx.Client:
+    """A client that has opened the link of a device, and asks as a browser does that follows links of its pages."""
+    parts = urlsplit(link)
+    home = f"{parts.scheme}://{parts.netloc}"
+    says = {"origin": home, "sec-fetch-site": "same-origin", "sec-fetch-mode": "navigate"}
+    browser = httpx.Client(base_url=home, timeout=30.0, follow_redirects=True, headers=says)
+    browser.get(link).raise_for_status()
+    return browser

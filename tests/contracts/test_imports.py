@@ -48,7 +48,6 @@ SIMULATION_AND_DRAWS = {
     "fleet/fleet.py": "simulated readers",
     "wire/kinship.py": "which pairs of public news a floor is read off; nothing of a reader",
     "training/computation.py": "which of the reader's own samples a round uses",
-    "training/multiview/processes.py": "the same, for views in a simulation",
     "training/multiview/worker.py": "which of a view's own samples a round uses",
 }
 

@@ -104,22 +104,15 @@ def adjusted(
     return ScoreTerms(terms)
 
 
-def standardised(fit: NDArray[np.float32], spread: float | None = None) -> NDArray[np.float64]:
-    """[n]: mean 0 and spread 1, so that the other terms mean the same under every ranker; zeros if all are equal.
-
-    `spread`, if given, is divided by instead of the spread that these scores have.
-    """
-    return _over(fit, _spread(fit, spread))
-
-
 def _spread(fit: NDArray[np.float32], given: float | None) -> float:
+    """What the fit is divided by, so that the other terms mean the same under every ranker."""
     if given is not None:
         return given
     return float(fit.astype(np.float64).std()) if len(fit) else 0.0
 
 
 def _over(values: NDArray[np.floating[Any]], spread: float) -> NDArray[np.float64]:
-    """[n]: their distances from their mean, in units of the spread."""
+    """[n]: their distances from their mean, in units of the spread; zeros where all are equal."""
     wide = values.astype(np.float64)
     if spread < 1e-9:
         return np.zeros_like(wide)

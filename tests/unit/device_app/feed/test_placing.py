@@ -18,7 +18,7 @@ from device_app.feed.feature_context import feature_context
 from device_app.feed.kinship import Kinship
 from device_app.feed.preferences import MutedInterest, Named, UserPreferences
 from device_app.feed.reasons import reasons
-from device_app.feed.scores import adjusted, recency, standardised
+from device_app.feed.scores import adjusted, recency
 from device_app.feed.slots import developing_groups, placed
 from device_app.ranking.features import FEATURES, feature_columns
 from device_app.settings import FeedSettings
@@ -122,7 +122,8 @@ def test_scores_do_not_depend_on_the_scale_of_the_ranker() -> None:
     fit = np.random.default_rng(1).normal(size=600).astype(np.float32)
     base = adjusted(fit, CANDIDATES, NO_TASTES, NOW, SETTINGS).total
     np.testing.assert_allclose(adjusted(100 * fit + 7, CANDIDATES, NO_TASTES, NOW, SETTINGS).total, base, atol=1e-4)
-    assert standardised(np.full(5, 3.0, np.float32)).tolist() == [0.0] * 5
+    alike = adjusted(np.full(600, 3.0, np.float32), CANDIDATES, NO_TASTES, NOW, SETTINGS)
+    assert alike.terms["content"].tolist() == [0.0] * 600
 
 
 def test_recency_that_the_ranker_has_weighed_is_not_counted_again() -> None:

@@ -1,4 +1,4 @@
-"""Gradients of a model's parameters, by ONNX Runtime on the device."""
+"""Gradients of a model's parameters, by ONNX Runtime on the device, and a step along them."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ from device_app.ranking.session import GraphSession
 
 GRADIENT_PREFIX = "g."
 LOSS = "loss"
+PRIVATE_RATE = 0.1
+"""Of a device's own step on its private parameters, plain gradient descent, one step a round: .2 at most where a score
+is <u, d> with unit vectors d."""
 
 Params = Mapping[str, NDArray[np.float32]]
 Batch = Mapping[str, NDArray[Any]]
@@ -80,3 +83,16 @@ class OnnxGradients:
             loss=float(outputs[LOSS]),
             tensors={name: value for name, value in outputs.items() if name.startswith(GRADIENT_PREFIX)},
         )
+
+
+def stepped(values: Params, gradients: Params, rate: float = PRIVATE_RATE) -> Params:
+    """A device's own step on its private parameters (LSTUR's reader vector, ALGORITHMS 7): values - rate * gradients.
+
+    What is missing among the values, or has another shape, starts at zero.
+    """
+    moved = {}
+    for name, gradient in gradients.items():
+        value = values.get(name)
+        start = value if value is not None and value.shape == gradient.shape else np.zeros_like(gradient)
+        moved[name] = (start - np.float32(rate) * gradient).astype(np.float32)
+    return moved

@@ -16,7 +16,7 @@ from device_app.feed.model_cache import ModelCache
 from device_app.privacy.shared import PrivateParameterShared, SharedUpdate, divide
 from device_app.store.parameters import PrivateParameters
 from device_app.sync.release import current_release
-from device_app.training.private_step import PRIVATE_RATE, stepped
+from device_app.training.gradients import PRIVATE_RATE, stepped
 from device_app.uplink.in_process import InProcess
 from device_app.wire.protections import LocalLaplace
 from device_app.wire.releases import ModelEntry

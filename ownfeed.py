@@ -77,8 +77,8 @@ def demo(
             says.print(
                 f"{devices} simulated readers read along. A training round opens from the console, or with\n\n"
                 f"  ownfeed round --watch --data-dir {plan.backend_settings().data_dir}\n\n"
-                "The demo's devices, yours too, take part in every round, even at the papers' noise, which counted\n"
-                "honestly is no guarantee. Your Training page has the switch.",
+                "They take part in every round, even at the papers' noise, which counted honestly is no guarantee.\n"
+                "Your own device has the usual settings: it doesn't train until you switch that on.",
                 markup=False,
                 soft_wrap=True,
             )

@@ -174,9 +174,17 @@ class DemoProcesses:
         return f"{lines[-1].strip()} (all of it: {path})" if lines else f"it said nothing (see {path})"
 
 
+DEMO_DEVICE = {
+    # On one machine nobody wants to wait a minute for a round or a release to be noticed. Nothing of privacy stands
+    # here: the demo's own reader has the product's defaults.
+    "OWNFEED_DEVICE_PERFORMANCE__TRAINING_POLL_SEC": "2",
+    "OWNFEED_DEVICE_PERFORMANCE__SYNC_POLL_SEC": "5",
+}
+
 DEMO_READERS = {
-    # The demo's readers take part in training under the papers' noise, whose honest price is 4.9 million an upload:
-    # the ledger has to be told so in as many words, and the pages show it. Its noisy sums are many a day as well.
+    **DEMO_DEVICE,
+    # Simulated readers take part in training under the papers' noise, whose honest price is 4.9 million an upload: the
+    # ledger has to be told so in as many words. Their noisy sums are many a day as well.
     "OWNFEED_DEVICE_PRIVACY__TRAINING": "true",
     "OWNFEED_DEVICE_PRIVACY__EPSILON_PER_DAY_TRAINING": "1e9",
     "OWNFEED_DEVICE_PRIVACY__EPSILON_PER_DAY_ALONE": "1e9",
@@ -184,9 +192,6 @@ DEMO_READERS = {
     "OWNFEED_DEVICE_PRIVACY__SECURE_SUM": "exact",
     # Counts come every few minutes here; the budget of a real device pays for one or two a day.
     "OWNFEED_DEVICE_PRIVACY__EPSILON_PER_DAY_COUNTS": "1000",
-    # On one machine nobody wants to wait a minute for a round to be noticed.
-    "OWNFEED_DEVICE_PERFORMANCE__TRAINING_POLL_SEC": "2",
-    "OWNFEED_DEVICE_PERFORMANCE__SYNC_POLL_SEC": "5",
 }
 
 DEMO_COUNTS = {"OWNFEED_BACKEND_COUNTS_EVERY_MINUTES": "5"}
@@ -198,11 +203,13 @@ DEMO_ADDRESSES = {"OWNFEED_BACKEND_UNBOUNDED_ADDRESSES": '["127.0.0.0/8", "::1/1
 def start_demo(plan: DemoPlan, processes: DemoProcesses, steps: Steps) -> tuple[str, str]:
     """Prepare and start everything; return the links that open the feed and the console. The caller stops the crew."""
     settings = plan.backend_settings()
-    device = {"OWNFEED_DEVICE_BACKEND_URL": plan.backend_url, **DEMO_READERS}
+    at = {"OWNFEED_DEVICE_BACKEND_URL": plan.backend_url}
     home = str(plan.data_dir)
     # A device serves what it has without a backend, so it need not wait for one.
     processes.start(
-        "device", ["device", "--profile", "reader", "--data-dir", home, "--port", str(plan.device_port)], device
+        "device",
+        ["device", "--profile", "reader", "--data-dir", home, "--port", str(plan.device_port)],
+        at | DEMO_DEVICE,
     )
     try:
         refresh_newsroom(settings, articles=plan.articles, seed=plan.seed, steps=steps)
@@ -217,7 +224,7 @@ def start_demo(plan: DemoPlan, processes: DemoProcesses, steps: Steps) -> tuple[
         processes.wait_until_served("backend", f"{plan.backend_url}/v1/health")
         processes.wait_until_served("device", plan.feed_url, answers=httpx.codes.FORBIDDEN)  # it asks for its key
     if plan.devices:
-        processes.start("fleet", ["fleet", "--devices", str(plan.devices), "--data-dir", home], device)
+        processes.start("fleet", ["fleet", "--devices", str(plan.devices), "--data-dir", home], at | DEMO_READERS)
     token = settings.admin_token_file.read_text(encoding="utf-8").strip()
     return link_of(plan.data_dir, plan.feed_url), f"{plan.backend_url}/console?token={token}"
 

@@ -19,6 +19,7 @@ import pytest
 import backend.demo
 from backend.demo import DemoPlan, DemoProcesses, DemoRefused, single_demo, start_demo, watch
 from backend.progress import SilentSteps
+from device_app.settings import DeviceSettings, PrivacySettings
 from tests.doubles.small_world import free_port
 
 ROOT = Path(__file__).parents[3]
@@ -124,6 +125,41 @@ def test_a_disk_that_fills_up_while_preparing_says_that_the_next_start_goes_on(
         assert list(processes.running) == ["device"], "the device needs no preparing; the backend never started"
     finally:
         processes.stop()
+
+
+def test_the_demos_own_reader_has_the_products_privacy_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: dict[str, dict[str, str]] = {}
+
+    class Recording(DemoProcesses):
+        def start(self, name: str, arguments: list[str], environment: dict[str, str]) -> None:
+            started[name] = environment
+
+        def wait_until_served(self, *_: object, **__: object) -> None:
+            pass
+
+    plan = DemoPlan(tmp_path / "demo", free_port(), free_port(), devices=3)
+    settings = plan.backend_settings()
+    page_key = plan.data_dir / "devices" / "reader" / "page.key"
+    for written in (settings.admin_token_file, page_key):
+        written.parent.mkdir(parents=True, exist_ok=True)
+        written.write_text("secret", encoding="utf-8")
+    monkeypatch.setattr(backend.demo, "refresh_newsroom", lambda *_, **__: None)
+    monkeypatch.setattr(backend.demo, "prepare", lambda *_: None)
+    start_demo(plan, Recording(plan.data_dir / "logs"), SilentSteps())
+
+    def privacy_in(environment: dict[str, str]) -> PrivacySettings:
+        for name in [name for name in os.environ if name.startswith("OWNFEED_")]:
+            monkeypatch.delenv(name)
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        return DeviceSettings(data_dir=tmp_path).privacy
+
+    assert privacy_in(started["device"]) == PrivacySettings()
+    assert not PrivacySettings().training
+    fleet = privacy_in(started["fleet"])
+    assert (fleet.training, fleet.secure_sum) == (True, "exact"), "the simulated readers take part in everything"
 
 
 @pytest.mark.parametrize("name", ["demo", "demo/inner"])

@@ -1,4 +1,4 @@
-"""The law of PrivUnit, as far as the server needs it to decode: where its cap ends.
+"""The distribution of PrivUnit's reports, as far as the server needs it to decode: where its cap ends.
 
 The device has its own copy in privacy/mechanisms/direction.py, from which the server may not import; a test holds the
 two together. Both follow Bhowmick et al. 2018 with the split of Asi, Feldman and Talwar (ICML 2022).

@@ -37,7 +37,8 @@ class ScorePrior:
         """From what channels on one of these topics [B, D] would score on the keys [B, D], all topics alike.
 
         bounded is what the device does to scores before it adds Laplace noise of this scale. The mean given the report
-        is that of a normal law with the same mean and covariance: linear, and of least squared error among linear ones.
+        is that of a normal distribution with the same mean and covariance: linear, and of least squared error among
+        linear ones.
         """
         lengths = np.maximum(np.linalg.norm(topics, axis=1, keepdims=True), 1e-12)
         typical = bounded((CHANNEL_LENGTH * topics / lengths).astype(np.float64) @ keys.T)  # [B topics, B]

@@ -53,7 +53,7 @@ class PoolFacts:
 
 def mechanism_facts(settings: PrivacySettings, protocol: RecallProtocol | None) -> MechanismFacts | None:
     """The mechanism of the reader's mode under a release; None where nothing is reported."""
-    mechanism = None if protocol is None else _law(settings, protocol)
+    mechanism = None if protocol is None else _mechanism(settings, protocol)
     if mechanism is None or protocol is None:
         return None
     return MechanismFacts(
@@ -85,8 +85,8 @@ def mode_facts(
     )
 
 
-def _law(settings: PrivacySettings, protocol: RecallProtocol) -> Mechanism | None:
-    """The law alone: prototypes are not needed to say what a report costs."""
+def _mechanism(settings: PrivacySettings, protocol: RecallProtocol) -> Mechanism | None:
+    """The mechanism alone: prototypes are not needed to say what a report costs."""
     blank = np.empty((8, 0), dtype=np.float32)
     spaces = Spaces({book.size: blank for book in protocol.codebooks}, blank)
     reporter = reporter_of(settings, protocol, spaces)
@@ -110,7 +110,7 @@ def _unusable(mode: ReportMode, settings: PrivacySettings, protocol: RecallProto
         return None
     if mode.finds == "here":
         return None if protocol.pool_codes else "This release has no codes of the pool."
-    if _law(settings.model_copy(update={"mode": mode.name}), protocol) is not None:
+    if _mechanism(settings.model_copy(update={"mode": mode.name}), protocol) is not None:
         return None
     return f"This release has nothing to report with within {settings.epsilon_per_report:g} epsilon."
 
@@ -121,5 +121,5 @@ def _cost(mode: ReportMode, settings: PrivacySettings, protocol: RecallProtocol 
     if mode.finds == "here":
         size = f", {pool.pulled_bytes / 1e6:.1f} MB pulled for {pool.news:,} news" if pool else ""
         return f"0 epsilon{size}"
-    mechanism = None if protocol is None else _law(settings.model_copy(update={"mode": mode.name}), protocol)
+    mechanism = None if protocol is None else _mechanism(settings.model_copy(update={"mode": mode.name}), protocol)
     return "" if mechanism is None else f"{mechanism.epsilon_per_report:.3g} epsilon a fresh report"

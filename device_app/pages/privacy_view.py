@@ -156,7 +156,7 @@ def privacy_view(
         given=_as_started(settings) - set_by_reader,
         modes=mode_facts(settings, protocol, pool),
         mechanism=mechanism_facts(settings, protocol),
-        composed=composed(stores.ledger_entries.laws()),
+        composed=composed(stores.ledger_entries.grouped()),
         pool=pool,
         budgets=tuple(
             BudgetView(

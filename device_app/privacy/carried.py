@@ -22,9 +22,9 @@ class ReportMeaning:
     """Of two reports with one `name` and one number, both say the same.
 
     name: hash of everything that the server has a hand in and that the true value is computed from.
-    law: mechanism, size and epsilon. encoder: whose vectors the reader's are. directions: hash of what these are
-    compared with, prototypes or a projection; empty for reports by the basis, which are never carried over. gram: the
-    directions' inner products [n, n], which no turn of the space changes.
+    mechanism: by name, with size and epsilon. encoder: whose vectors the reader's are. directions: hash of what these
+    are compared with, prototypes or a projection; empty for reports by the basis, which are never carried over. gram:
+    the directions' inner products [n, n], which no turn of the space changes.
     """
 
     name: str
@@ -37,7 +37,7 @@ class ReportMeaning:
         """Whether a number said under this meaning may be said again, as it was drawn, under the one offered.
 
         It may under the same meaning; by the same directions in the space of the same encoder; and where the offered
-        directions are these under a turn of the space, in the space of another news encoder: same law, same inner
+        directions are these under a turn of the space, in the space of another news encoder: same mechanism, same inner
         products within GRAM_TOLERANCE. A turn that comes without another encoder has no reason to be.
         """
         if self.name == offered.name:

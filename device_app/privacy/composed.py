@@ -1,4 +1,4 @@
-"""What the charges of the ledger add up to, by sum and by the privacy loss distribution where the law is known."""
+"""What the charges of the ledger add up to, by sum and by the privacy loss distribution where it is known."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from device_app.wire.concentrated import epsilon_of
 DELTA = 1e-6
 BISECTIONS = 60
 KNOWN = ("code",)
-"""Mechanisms whose loss has a closed law here: randomised response."""
+"""Mechanisms whose loss has a closed form here: randomised response."""
 
-LawCount = tuple[str, str, dict[str, float], float, float, int]
-"""Channel, mechanism, parameters, epsilon, delta and number of equal charges, as `LedgerRepository.laws` gives them."""
+ChargeGroup = tuple[str, str, dict[str, float], float, float, int]
+"""Channel, mechanism, parameters, epsilon, delta and number of equal charges (`LedgerRepository.grouped`)."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Composed:
     sums: float = 0.0
 
 
-def composed(mechanisms: Iterable[LawCount]) -> Composed:
+def composed(mechanisms: Iterable[ChargeGroup]) -> Composed:
     """Compose every charge, of reports and of training.
 
     Formal guarantees: both figures are upper bounds for the same adaptive releases. by_loss convolves the loss of
@@ -93,10 +93,10 @@ def delta_at(losses: NDArray[np.float64], chances: NDArray[np.float64], epsilon:
 
 
 def _repeated(size: int, epsilon: float, count: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The loss of `count` responses in units of epsilon, -count .. count, and its law, for the worst two readers."""
+    """Losses of `count` responses, -count .. count in units of epsilon, and their chances for the worst two readers."""
     other = 1 / (math.exp(epsilon) + size - 1)
     single = np.array([other, (size - 2) * other, math.exp(epsilon) * other])  # losses -eps, 0, eps
-    mechanism = np.ones(1)
+    chances = np.ones(1)
     for _ in range(count):
-        mechanism = np.convolve(mechanism, single)
-    return np.arange(-count, count + 1, dtype=np.float64), mechanism
+        chances = np.convolve(chances, single)
+    return np.arange(-count, count + 1, dtype=np.float64), chances

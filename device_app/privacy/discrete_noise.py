@@ -96,7 +96,7 @@ def discrete_gaussian(sigma: int, size: int, source: NoiseSource) -> NDArray[np.
 
     Formal guarantees: exact. Every coin is an infinite uniform number compared with an exponential: 64 bits of it
     against a double decide unless they are within the double's error, and then as many digits of both as it takes. So
-    the law is the stated one, and no low bits tell anything. How long it takes depends on the draws.
+    the distribution is the stated one, and no low bits tell anything. How long it takes depends on the draws.
     """
     if not (isinstance(sigma, int) and 1 <= sigma <= SIGMA_LIMIT):
         raise ValueError(f"sigma: an integer from 1 to {SIGMA_LIMIT}, got {sigma!r}")

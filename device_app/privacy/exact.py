@@ -1,7 +1,7 @@
 """Exact sampling from uniform bits with integers alone: what randomised response and discrete Laplace are drawn with.
 
 After Canonne, Kamath and Steinke, "The Discrete Gaussian for Differential Privacy" (NeurIPS 2020), algorithms 1 and 2.
-No floating-point number decides anything here, so the laws hold to the last bit of the generator's output.
+No floating-point number decides anything here, so the distributions hold to the last bit of the generator's output.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def discrete_laplace(source: NoiseSource, scale: int, n: int) -> Integers:
     Raises ValueError unless scale is 1 to 2^30.
 
     Formal guarantees: added to integers of L1 sensitivity d, the sum is epsilon-differentially private with epsilon =
-    d / scale, exactly: law and arithmetic are of integers.
+    d / scale, exactly: distribution and arithmetic are of integers.
     """
     if not 1 <= scale <= 2**30:
         raise ValueError(f"scale must be 1 to 2^30; got {scale}")
@@ -119,7 +119,8 @@ def randomised_response(source: NoiseSource, true: Integers, size: int, epsilon:
     """For each of the codes `true` (0 .. size - 1) a code: itself e^eps times as likely as any other single one.
 
     By rejection: a uniform code is kept if it is the true one, else with chance e^-eps, else drawn again. The ratio is
-    therefore exactly e^eps for eps = `rational(epsilon)`, and the number of tries has the same law for every true code.
+    therefore exactly e^eps for eps = `rational(epsilon)`, and the number of tries has the same distribution for every
+    true code.
 
     Formal guarantees: eps-local differential privacy of one code, eps = rational(epsilon) <= epsilon, exactly; P(true)
     = e^eps / (e^eps + size - 1). Nothing is said of how often, or when, this is called.

@@ -1,4 +1,4 @@
-"""Where noise comes from, and the Laplace law drawn from it."""
+"""Where noise comes from, and the Laplace distribution drawn from it."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ def laplace(source: NoiseSource, scale: float, shape: int | tuple[int, ...]) -> 
     Inverse distribution function: |x| = -scale ln(u), u uniform on {1, ..., 2^53} / 2^53, and a sign bit of its own.
     Raises ValueError unless scale is positive and finite.
 
-    Formal guarantees: none by itself. The law is that of a Laplace variable rounded to doubles: |x| never passes
-    36.74 scale, which a true Laplace variable does with probability 2^-53, and only some doubles near 0 can occur
-    (Mironov, CCS 2012). See `mechanisms.basis_laplace` for what that means.
+    Formal guarantees: none by itself. The distribution is that of a Laplace variable rounded to doubles: |x| never
+    passes 36.74 scale, which a true Laplace variable does with probability 2^-53, and only some doubles near 0 can
+    occur (Mironov, CCS 2012). See `mechanisms.basis_laplace` for what that means.
     """
     if not (np.isfinite(scale) and scale > 0):
         raise ValueError(f"scale must be positive and finite; got {scale}")

@@ -85,7 +85,7 @@ def sum_prices(
     """Price a sum with noise in it.
 
     Args:
-        law: its protection; `protection.delta`, which the server chose, is not read.
+        protection: of the sum; `protection.delta`, which the server chose, is not read.
         survivors: the fewest with whom it may be opened.
         coordinates: numbers of a device's vector.
         delta: the device's own.

@@ -3,12 +3,12 @@
 Formal guarantees, against a server that chooses releases, codebooks, projections, encoders and vectors as it likes, in
 the light of all it has heard: take two readers who have clicked and set their settings at the same times and don't do
 so any more. The chances of any sequence of reports differ between them by at most the factor exp(sum of the ledger's
-charges on the channel `reports`). Proof. A number is drawn anew only under a meaning (`carried.Meaning.name`: law,
-prototypes, and the generation of vectors on this device) under which this value was never drawn, and then it is
-charged. Under one meaning the value can't change unless the reader does: the prototypes are named by their hash, and a
-clicked piece of news keeps the vector that it has in a generation (`NewsStore.put_vectors`), whatever the server sends
-later; no number is drawn before a generation is complete. So there is one draw a meaning, and by the law it has a
-likelihood ratio of at most exp(epsilon) given everything before it. Everything else in a request follows from the
+charges on the channel `reports`). Proof. A number is drawn anew only under a meaning (`carried.ReportMeaning`:
+mechanism, prototypes, and the generation of vectors on this device) under which this value was never drawn, and then it
+is charged. Under one meaning the value can't change unless the reader does: the prototypes are named by their hash, and
+a clicked piece of news keeps the vector that it has in a generation (`NewsStore.put_vectors`), whatever the server
+sends later; no number is drawn before a generation is complete. So there is one draw a meaning, and by its mechanism it
+has a likelihood ratio of at most exp(epsilon) given everything before it. Everything else in a request follows from the
 numbers drawn and from what does not depend on either reader: the release in use, the clock, how many clicks there are,
 the settings and the charges so far. An old number under a codebook that was carried over is the old number whatever
 that codebook is: the comparison of inner products decides whether it still says something, and never makes a new one
@@ -141,7 +141,7 @@ def memoised(
 
     Due: no report of the reader's mode under this release, enough new clicks since (`clicks_until_due`), the window
     over. A limit other than the first time's changes that field alone, never the noise; `under` names another release
-    under which the report says the same (`carried.Meaning.carried_to`). carried: by a codebook carried over to another
+    under which the report says the same (`ReportMeaning.carried_to`). carried: by a codebook carried over to another
     encoder; the end of the window has no report drawn by it then, since that would cost where nothing was read.
 
     Formal guarantees: sending the same noisy values again is post-processing: epsilon 0.
@@ -167,7 +167,7 @@ def clicks_until_due(kept: Memo, settings: PrivacySettings) -> int:
 
 
 def mode_of(kept: Memo, request: RecallRequest) -> str:
-    """The mode that made the report in use. Two modes may make reports of one kind, so its law is asked first."""
+    """The mode that made the report in use. Two modes may make reports of one kind, so its mechanism is asked first."""
     return kept.mechanism.partition("/")[0] or request.report.kind
 
 

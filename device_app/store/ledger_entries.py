@@ -117,7 +117,7 @@ class LedgerRepository:
         )
         return Page(tuple(_entry(row) for row in rows), page, self._database.number("SELECT count(*) FROM charge"))
 
-    def laws(self) -> list[tuple[str, str, dict[str, float], float, float, int]]:
+    def grouped(self) -> list[tuple[str, str, dict[str, float], float, float, int]]:
         """Charges of one channel, mechanism, parameters, epsilon and delta together, with how many there are."""
         found = self._database.rows(
             """SELECT channel, mechanism, parameters, epsilon, delta, count(*) FROM charge

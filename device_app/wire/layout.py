@@ -132,7 +132,7 @@ def mark_rows(
     for row in rows:
         if not 0 <= row < length:
             raise ValueError(f"rows: 0 to {length - 1}, got {row}")
-        # Centred, so that 64 bits fit an int64; the law mod 2^bits is the same.
+        # Centred, so that 64 bits fit an int64; the distribution mod 2^bits is the same.
         element = draw(2**bits - 1) + 1
         vector[row] = element - 2**bits if element >= 2 ** (bits - 1) else element
     return from_integers(vector, bits)

@@ -8,8 +8,8 @@ With a share gamma of the members colluding and a share delta dropping out, thre
     E3  every member has at least t surviving neighbours             else the sum can't be opened at all
 
 E1 and E2 each fail with probability at most 2^-sigma, E3 with at most 2^-eta. E1 and E3 are tails of hypergeometric
-laws and a union over the members, as in the paper. For E2 we bound pairs of gaps of k/2 removed members in a row, since
-to cut a circle takes two; one gap alone would give a weaker figure, and E1 is the harder one anyway.
+distributions and a union over the members, as in the paper. For E2 we bound pairs of gaps of k/2 removed members in a
+row, since to cut a circle takes two; one gap alone would give a weaker figure, and E1 is the harder one anyway.
 
 All in whole numbers, so that no rounding can make the two ends disagree.
 """

@@ -151,7 +151,7 @@ def pool_of(settings: BackendSettings, now: datetime, encoder: str) -> Pool:
 
 
 def served(url: str, device: Device, pool: Pool) -> tuple[str, ServedRanking]:
-    """The release that a device holds, as strangers would be served under it."""
+    """The release that a device holds, as held-out readers would be served under it."""
     release = device.release()
     assert release is not None
     manifest = release.manifest
@@ -173,7 +173,7 @@ def served(url: str, device: Device, pool: Pool) -> tuple[str, ServedRanking]:
 
 
 def _answer(url: str, release: str, code: int, row_of: Mapping[str, int]) -> np.ndarray:
-    """Rows of the server's answer to one report. News that came after the strangers were drawn are left out."""
+    """Rows of the server's answer to one report. News that came after the held-out readers were drawn are left out."""
     wish = RecallRequest(release=short_release(release), limit=LIMIT, report=CodeReport(codebook=CODEBOOK, code=code))
     answer = httpx.post(
         f"{url}/v1/recall", content=wish.model_dump_json(), headers={"content-type": "application/json"}, timeout=30.0
@@ -227,8 +227,8 @@ def _curves_table(found: tuple[Curve, ...]) -> Table:
             gain = f"{point.gain:+.4f} ({point.low:+.4f} .. {point.high:+.4f})"
             rows.append((each.name, point.rounds, point.release, f"{point.value:.4f}", gain))
     notes = (
-        f"{DEVICES} devices read and train over HTTP, {COHORT} in a round; {READERS} strangers with known interests "
-        "judge, and never take part. Gains are paired by reader, intervals of a bootstrap over readers.",
+        f"{DEVICES} devices read and train over HTTP, {COHORT} in a round; {READERS} held-out readers with known "
+        "interests judge, and never take part. Gains are paired by reader, intervals of a bootstrap over readers.",
         f"Rounds of {RANKER}; beside them " + ", ".join(f"{name} every {every}" for every, name in BESIDE.items()),
         f"The figure is {quality_file().stem}.svg in the user's cache.",
     )

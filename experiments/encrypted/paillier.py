@@ -87,8 +87,8 @@ class PrivateKey:
                 return cls(p, q)
 
     def encrypt(self, message: int) -> mpz:
-        """As `PublicKey.encrypt`, of the same law and several times faster: r^n mod p^2 is the p-th power of a random
-        number mod p, and the two halves are independent."""
+        """As `PublicKey.encrypt`, of the same distribution and several times faster: r^n mod p^2 is the p-th power of a
+        random number mod p, and the two halves are independent."""
         parts = []
         for prime in (self.p, self.q):
             drawn = secrets.randbelow(int(prime) - 1) + 1

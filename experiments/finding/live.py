@@ -126,7 +126,7 @@ class LiveRounds:
         return graph
 
     def releases(self, spec: SystemSpec, *, rounds: int, cohort: int, every: int, seed: int) -> Iterator[ServedModels]:
-        """The first release, and one after every so many rounds; noise from a seeded generator, by the live law.
+        """The first release, and one after every so many rounds; noise from a seeded generator, by the live mechanism.
 
         Raises ValueError for a system that steps neither one model nor groups by secure sums.
         """

@@ -98,9 +98,9 @@ def aggregate(
     """The mean over devices of local_secure_aggregate's mean over views.
 
     Every view of every device adds N(0, (sigma C)^2) of its own; of that only the sum matters here, so it is drawn at
-    once, with the law of the sum.
+    once, with the distribution of the sum.
 
-    Formal guarantees: none, as the generator is seeded; `device_app.privacy.local_aggregate` has those of the law.
+    Formal guarantees: none, as the generator is seeded; `device_app.privacy.local_aggregate` has the mechanism's.
     """
     count = len(views) * devices
     total = {name: np.sum([view.item[name] for view in views], axis=0) for name in views[0].item}

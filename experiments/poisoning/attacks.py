@@ -27,7 +27,7 @@ class Known:
         weights: the model [d], as an update is laid out.
         honest: the mean gradient [d] of the honest devices.
         features: which of the d are feature weights.
-        law: of the sum.
+        protection: of the sum.
         survivors: in the sum that the lie goes into.
         liars: how many of them lie together.
     """

@@ -27,7 +27,7 @@ from models.metrics import auc
 
 CLICKS = 12
 MET = 300
-"""News that a stranger is asked about for the AUC."""
+"""News that a held-out reader is asked about for the AUC."""
 MEETING_HALF_LIFE_HOURS = 24.0
 """How likely a reader is to meet a piece of news halves with so many hours of its age, as the first prior has it."""
 RECENCY_HALF_LIFE_HOURS = 48.0
@@ -106,13 +106,13 @@ def liking(interests: SimulatedInterests, card: NewsCard) -> float:
 
 @dataclass(frozen=True)
 class ServedRanking:
-    """What a release serves strangers with.
+    """What a release serves held-out readers with.
 
     Args:
         ranker: of the release.
         popularity: [n], by the private counts until then.
         prototypes: [K, D] of the codebook that reports are made by.
-        law: how a report is drawn.
+        mechanism: how a report is drawn.
         lists: the server's answer to each of the K reports, rows of the pool, best first.
     """
 
@@ -125,8 +125,8 @@ class ServedRanking:
 
 @dataclass(frozen=True)
 class Marks:
-    """Of every stranger, [readers]: AUC of the ranker; the share of its later clicks within the first `depth` of the
-    server's answer; and within the best `depth` of that answer by its own ranker."""
+    """Of every held-out reader, [readers]: AUC of the ranker; the share of its later clicks within the first `depth` of
+    the server's answer; and within the best `depth` of that answer by its own ranker."""
 
     auc: Floats
     answered: Floats

@@ -85,7 +85,7 @@ def popularity_table(mind: Mind, cosine: NDArray[np.float64], *, draws: int) -> 
 
 
 def mechanisms(draws: int, readers: int) -> Iterator[tuple[str, SecureSum, int]]:
-    """Protections of the sum to compare: name, law, how often to draw its noise."""
+    """Protections of the sum to compare: name, protection, how often to draw its noise."""
     live = secure_sum_of(PRIVATE_COUNTS.protection)
     yield "counts, no noise", replace_sigma(live, 0), 1
 
@@ -99,7 +99,7 @@ def mechanisms(draws: int, readers: int) -> Iterator[tuple[str, SecureSum, int]]
 
 
 def replace_sigma(protection: SecureSum, sigma: int) -> SecureSum:
-    """The law with other shares of noise."""
+    """The protection with other shares of noise."""
     return protection.model_copy(update={"sigma": sigma})
 
 

@@ -1,4 +1,4 @@
-"""What simulated devices do to an update before it leaves: the laws of the live protections, from a seeded generator.
+"""What simulated devices do to an update before it leaves: the live protections' mechanisms, from a seeded generator.
 
 Formal guarantees: none, as the noise can be drawn again from the seed. The figures say what the same noise from a
 cryptographic source would cost.

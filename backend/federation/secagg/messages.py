@@ -34,7 +34,7 @@ class Messages(Protocol):
     """The messages of one sum. What one message asks of it must not grow with the cohort."""
 
     def number(self, pseudonym: str) -> int | None:
-        """The member's number; None for a stranger."""
+        """The member's number; None for who is no member."""
 
     def last_number(self) -> int:
         """The highest number given; 0 before the first."""

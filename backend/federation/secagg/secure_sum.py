@@ -135,8 +135,8 @@ class SecureSumServer:
             return True
         self.check_due("complaints", pseudonym)
         accused = set(complaints.members)
-        strangers = accused - set(self.members.neighbours(member)) | accused & {member}
-        if accused and (strangers or len(self.messages.members("shares", accused)) < len(accused)):
+        outside = accused - set(self.members.neighbours(member)) | accused & {member}
+        if accused and (outside or len(self.messages.members("shares", accused)) < len(accused)):
             raise SumMessageRefused("Only members who sent boxes can be complained of.", field="members")
         self.messages.add(Entry("complaints", member, pseudonym, received, complaints.model_dump_json().encode()))
         return False

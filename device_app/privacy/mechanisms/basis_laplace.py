@@ -55,10 +55,10 @@ class BasisLaplace:
     - when reports change, the network address they come from, and what the server reads off several that it can link.
 
     What a floating-point Laplace lacks: adding doubles leaves traces of the exact score in the low bits (Mironov, CCS
-    2012), so the bounds hold for the ideal law, not for every bit of these doubles. `reports` rounds what it sends to a
-    grid of 2^-16, far coarser than those traces, which is post-processing and removes the known attack; the proof
-    needs a sampler that is exact on a grid (discrete Laplace) or the snapping mechanism. Draws also never pass 36.74
-    lambda_I, an extra delta below 2^-53 a score.
+    2012), so the bounds hold for the ideal distribution, not for every bit of these doubles. `reports` rounds what it
+    sends to a grid of 2^-16, far coarser than those traces, which is post-processing and removes the known attack; the
+    proof needs a sampler that is exact on a grid (discrete Laplace) or the snapping mechanism. Draws also never pass
+    36.74 lambda_I, an extra delta below 2^-53 a score.
     """
 
     clip: float

@@ -27,12 +27,12 @@ class PrivUnit:
     ICML 2022, for the choice).
 
     Formal guarantees, in pure local differential privacy, for any two readers whatsoever: the density of what is sent
-    is p / q inside the cap and (1 - p) / (1 - q) outside, so one report costs eps, for the ideal law.
+    is p / q inside the cap and (1 - p) / (1 - q) outside, so one report costs eps, for the ideal distribution.
 
-    What this one lacks, unlike `code`: the law is continuous and sampled with doubles. The coin with chance p is drawn
-    from 53 bits, the direction by inverse distribution functions of uniforms of 53 bits, and what is sent is rounded to
-    a grid of 2^-20, which is post-processing. No proof covers the low bits, so the guarantee is that of the ideal law.
-    S fresh reports cost S eps. Not covered: that and when a reader reports, and from which address.
+    What this one lacks, unlike `code`: the distribution is continuous and sampled with doubles. The coin with chance p
+    is drawn from 53 bits, the direction by inverse distribution functions of uniforms of 53 bits, and what is sent is
+    rounded to a grid of 2^-20, which is post-processing. No proof covers the low bits, so the guarantee is that of the
+    ideal distribution. S fresh reports cost S eps. Not covered: that and when a reader reports, and from which address.
     """
 
     epsilon: float
@@ -85,7 +85,7 @@ class PrivUnit:
         uniform = _uniform(source, n * (d + 2)).reshape(n, d + 2)
         inside, depth, normal = uniform[:, 0] < self.cap_chance, uniform[:, 1], ndtri(uniform[:, 2:])
         q = self.cap_share
-        # Quantile of <v, u> under the uniform law: the cap is its top q, the rest the bottom 1 - q.
+        # Quantile of <v, u> under the uniform distribution: the cap is its top q, the rest the bottom 1 - q.
         quantile = np.where(inside, 1 - q * depth, (1 - q) * depth)
         cosine = 2 * betaincinv((d - 1) / 2, (d - 1) / 2, quantile) - 1
         sideways = normal - (normal * unit).sum(axis=1, keepdims=True) * unit

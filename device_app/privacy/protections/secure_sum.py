@@ -100,15 +100,15 @@ def contribute(
 
     Args:
         clipped: the mean gradient g_u, at most at the round's clip.
-        samples: n_u; what is above the law's weight_limit counts as that.
-        law, terms: of the round, checked against each other before (`training.eligibility`).
+        samples: n_u; what is above the protection's weight_limit counts as that.
+        protection, terms: of the round, checked against each other before (`training.eligibility`).
         source: cryptographic on a device.
         delta: at which this device prices sums.
         channel: of the ledger, which pays.
         one_click: how far one click exchanged for another moves the update at most; None: as far as all of them.
 
-    Raises ValueError for a longer clip than the law's, for a negative value under a law that is priced for none, and
-    for noise that comes to no price.
+    Raises ValueError for a longer clip than the protection's, for a negative value under one that is priced for none,
+    and for noise that comes to no price.
 
     Formal guarantees: with sigma > 0, (epsilon, delta)-differential privacy of the opened sum for exchanging all of
     this reader's data, with the noise of `cohort_minimum` survivors, none of whom tells the server its share

@@ -53,7 +53,7 @@ def mark(
 
     Args:
         held: [n], 1 at this device's news and 0 elsewhere; at most `rows_limit` ones.
-        law, terms: of the round, checked against each other before (`training.eligibility`).
+        protection, terms: of the round, checked against each other before (`training.eligibility`).
         source: cryptographic on a device; used for noise only, marks and dummies are drawn by `secrets`.
         delta: at which this device prices sums.
 

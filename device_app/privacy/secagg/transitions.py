@@ -148,8 +148,8 @@ class SumTransitions:
         roster = state.roster
         assert roster is not None
         shared = {one.member for one in state.held}
-        if strangers := sorted(set(survivors.members) - shared):
-            raise self.abort(f"member {strangers[0]} is named a survivor and has not shared its keys")
+        if unknown := sorted(set(survivors.members) - shared):
+            raise self.abort(f"member {unknown[0]} is named a survivor and has not shared its keys")
         if roster.me not in survivors.members:
             raise self.abort("the server says that this device's vector is not in the sum")
         if len(survivors.members) < (least := self.rules.least(roster)):

@@ -141,7 +141,7 @@ def test_equal_charges_are_counted_together_for_the_account(ledger: Ledger) -> N
     ledger.spend(charge(4.0))
     ledger.spend(charge(4.0))
     ledger.spend(charge(2.0, "training", 1e-7))
-    assert ledger.book.laws() == [
+    assert ledger.book.grouped() == [
         ("reports", "basis_laplace", {"clip": 0.2}, 4.0, 0.0, 2),
         ("training", "basis_laplace", {"clip": 0.2}, 2.0, 1e-7, 1),
     ]

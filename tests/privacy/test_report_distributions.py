@@ -1,4 +1,4 @@
-"""The laws of the reports. Oracles: the closed laws, OpenDP's mechanisms, scipy's tests.
+"""The distributions of the reports. Oracles: the closed forms, OpenDP's mechanisms, scipy's tests.
 
 Every test of randomness is made so that a right implementation fails with probability below 10^-7 (FALSE_ALARM).
 """

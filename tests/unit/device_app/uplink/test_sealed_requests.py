@@ -1,4 +1,4 @@
-"""The door: what leaves is what the log says, and nothing else."""
+"""Sealed requests: what leaves is what the log says, and nothing else."""
 
 from __future__ import annotations
 

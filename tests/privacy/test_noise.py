@@ -1,4 +1,4 @@
-"""The noise has the law it claims, and the mechanism spends what it says: no less, and no more.
+"""The noise has the distribution it claims, and the mechanism spends what it says: no less, and no more.
 
 Error rates are chosen so that a right program fails a run with probability below one in a million a test.
 """

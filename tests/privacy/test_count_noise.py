@@ -1,4 +1,4 @@
-"""The noise in an opened count has the law its price is figured from.
+"""The noise in an opened count has the distribution its price is figured from.
 
 Error rates are chosen so that a right program fails a run with probability below one in a million a test.
 """

@@ -206,7 +206,7 @@ def test_a_kill_in_the_middle_charges_nothing_and_the_copy_stays_one(
 def test_clicks_that_a_lost_count_may_have_had_enter_none_again(attacker: Attacker, clock: StillClock) -> None:
     with attacker.database.transaction():
         attacker.database.write(
-            "INSERT INTO impression (feed_id, news_id, position, at) VALUES ('f', 'N1', 0, ?)",
+            "INSERT INTO impression (feed_id, news_id, position, at, viewed_at) VALUES ('f', 'N1', 0, ?1, ?1)",
             (int(clock().timestamp() * 1e6),),
         )
     clock.go_on(60)

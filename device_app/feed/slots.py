@@ -84,8 +84,8 @@ def placed(
     explore and developing leave over, and are filled first, so that those never take the reader's best; places those
     can't fill are personal.
     What the reader picked and reads has its share of the page (`feed.shares`), and developing stories make room for it;
-    what is neither has no more than its own. seen is [n], what was looked at before: its score has sunk for that, and
-    fresh and explore have others to draw from.
+    what is neither has no more than its own, unless a place would stay empty. seen is [n], what was looked at before:
+    its score has sunk for that, and fresh and explore have others to draw from.
     """
     shares = PageShares.of(candidates, user_preferences, settings, size)
     free = np.ones(len(candidates), dtype=bool)
@@ -96,6 +96,7 @@ def placed(
     grouped = [row for group in groups for row in group]
     free &= ~np.isin(candidates.stories, candidates.stories[grouped])
     free &= one_of_each(candidates, np.where(free, scores, -np.inf))
+    any_share = free.copy()
     free &= shares.room(grouped)
     rows = np.flatnonzero(free)
     places = max(1, size - len(grouped) - others)
@@ -119,6 +120,10 @@ def placed(
                 picked.append(row)
                 taken.append(row)
                 left -= 1
+    if left > 0:  # of a narrow pool: shares and caps give way before a place stays empty
+        any_share[taken + explore] = False
+        best = np.argsort(-scores, kind="stable")
+        picked += [int(row) for row in best[any_share[best]][:left]]
     page = [Placed(row, "lead" if place == 0 else "for_you") for place, row in enumerate(picked)]
     page += [Placed(row, "developing") for row in grouped]
     page += [Placed(row, "fresh") for row in fresh]

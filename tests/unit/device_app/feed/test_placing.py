@@ -268,6 +268,18 @@ def test_a_page_has_a_lead_every_slot_and_nothing_twice() -> None:
     assert len(told) == len(set(told))
 
 
+@pytest.mark.parametrize("sections", [1, 2, 4])
+def test_a_page_of_a_narrow_pool_is_full_though_no_section_has_its_share_left(sections: int) -> None:
+    names = {f"section{number}" for number in range(sections)}
+    few = CANDIDATES.only(np.array([card.section in names for card in CANDIDATES.cards]))
+    scores = np.random.default_rng(3).normal(size=len(few))
+    page = placed(
+        few, scores, NO_TASTES, NOW, SETTINGS, size=30, chance=random.Random(1), kinship=Kinship(few, few.kinship_floor)
+    )
+    rows = [place.row for place in page]
+    assert len(set(rows)) == len(rows) == 30
+
+
 def test_reasons_name_the_clicks_that_weighed_most() -> None:
     user_preferences = _reader_of("section0 topic0")
     scores = adjusted(_fit(user_preferences), CANDIDATES, user_preferences, NOW, SETTINGS)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from datetime import datetime
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 from device_app.errors import DeviceError
 from device_app.feed.candidates import Candidates
@@ -21,6 +22,7 @@ from device_app.store.timings import TimingStore
 from device_app.wire.http import Stopwatch
 
 _FEED = TypeAdapter(Feed)
+_log = logging.getLogger(__name__)
 DELETED = "It stood near something that you have deleted from this device."
 
 
@@ -77,7 +79,10 @@ class KeptFeeds:
         gone = set(news_ids)
         with self._database.transaction():
             for kept in self._feeds.naming(gone):
-                feed = _FEED.validate_json(kept.content)
+                feed = _read(kept)
+                if feed is None:
+                    self._feeds.drop(kept.feed_id)
+                    continue
                 items = tuple(replace(item, reason=_without(item.reason, gone)) for item in feed.items)
                 if items != feed.items:
                     content = _FEED.dump_json(replace(feed, items=items)).decode()
@@ -101,4 +106,11 @@ def _without(reason: Reason, gone: set[str]) -> Reason:
 
 
 def _read(kept: KeptFeed | None) -> Feed | None:
-    return None if kept is None else _FEED.validate_json(kept.content)
+    """The feed; None where none is kept, or one that can't be read: another is made then, which beats a page that fails
+    at every visit."""
+    try:
+        return None if kept is None else _FEED.validate_json(kept.content)
+    except ValidationError as broken:
+        assert kept is not None
+        _log.warning("The kept feed %s can't be read and counts as not kept: %s", kept.feed_id, broken.title)
+        return None

@@ -76,6 +76,11 @@ class FeedStore:
         with self._database.quick_transaction():
             self._database.write("UPDATE feed SET content = ? WHERE feed_id = ?", (feed.content, feed.feed_id))
 
+    def drop(self, feed_id: str) -> None:
+        """Keep a feed no longer."""
+        with self._database.quick_transaction():
+            self._database.write("DELETE FROM feed WHERE feed_id = ?", (feed_id,))
+
 
 def _feed(row: tuple[str, int, str] | tuple[object, ...] | None) -> KeptFeed | None:
     return KeptFeed(str(row[0]), from_us(int(str(row[1]))), str(row[2])) if row else None

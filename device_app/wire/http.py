@@ -30,6 +30,7 @@ class Problem(BaseModel):
 
 DEVICE_STAGES = ("store", "cluster", "decompose", "noise", "search", "encode", "network", "decode", "rank", "build")
 SERVER_STAGES = ("decode", "aggregate", "search", "merge", "encode")
+LONGEST_STAGE_MS = 86_400_000.0
 _ENTRY = re.compile(r"^\s*([a-z_]{1,32})\s*;\s*dur=([0-9]+(?:\.[0-9]+)?)\s*$")
 
 
@@ -56,5 +57,6 @@ def server_timing(stages_ms: Mapping[str, float]) -> str:
 
 
 def parse_server_timing(header: str) -> dict[str, float]:
-    """Stages in milliseconds; entries of another form are left out, since proxies may add their own."""
-    return {m[1]: float(m[2]) for part in header.split(",") if (m := _ENTRY.match(part))}
+    """Stages in milliseconds; entries of another form or of over a day are left out: proxies may add their own."""
+    entries = {m[1]: float(m[2]) for part in header.split(",") if (m := _ENTRY.match(part))}
+    return {stage: ms for stage, ms in entries.items() if ms <= LONGEST_STAGE_MS}

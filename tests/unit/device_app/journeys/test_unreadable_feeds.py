@@ -1,0 +1,52 @@
+"""A kept feed that can't be read counts as not kept. The attack: a server's timing of 400 digits, kept as null."""
+
+from __future__ import annotations
+
+import json
+
+from device_app.device import Device
+from device_app.wire.http import parse_server_timing
+from tests.doubles.clock import StillClock
+from tests.doubles.journey import Make
+
+
+def break_feeds(device: Device) -> None:
+    """As such a header was kept by the version that believed it."""
+    database = device.parts.stores.database
+    with database.transaction():
+        for feed_id, content in database.rows("SELECT feed_id, content FROM feed"):
+            broken = json.dumps(json.loads(content) | {"server_ms": {"decode": None}})
+            database.write("UPDATE feed SET content = ? WHERE feed_id = ?", (broken, feed_id))
+
+
+def test_a_timing_that_no_number_can_hold_is_left_out() -> None:
+    header = f"decode;dur={'9' * 400}, merge;dur=86400001, search;dur=1.5"
+    assert parse_server_timing(header) == {"search": 1.5}
+
+
+def test_a_page_that_cannot_be_read_is_made_anew(make: Make) -> None:
+    device = make()
+    before = device.feed()
+    break_feeds(device)
+    again = make()
+    page = again.feed()
+    assert page.feed_id != before.feed_id
+    assert page.items
+    assert again.page(before.feed_id) is None
+    assert make().feed().feed_id == page.feed_id, "the one made anew is kept"
+
+
+def test_a_deleted_click_leaves_feeds_that_cannot_be_read(make: Make, clock: StillClock) -> None:
+    device = make()
+    first = device.feed()
+    for item in first.items[:6]:
+        clock.go_on(30)
+        device.open(item.card.id, first.feed_id)
+    page = device.feed(refresh=True)
+    named = next(card.id for item in page.items for card in item.reason.clicks)
+    break_feeds(device)
+    again = make()
+    database = again.parts.stores.database
+    again.delete_click(database.number("SELECT id FROM click WHERE news_id = ?", (named,)))
+    assert database.number("SELECT count(*) FROM click WHERE news_id = ?", (named,)) == 0
+    assert not any(named in str(content) for (content,) in database.rows("SELECT content FROM feed"))

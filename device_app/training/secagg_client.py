@@ -26,6 +26,7 @@ from device_app.errors import (
     SumAborted,
 )
 from device_app.privacy.budget import Ledger
+from device_app.privacy.protections import resolve
 from device_app.privacy.requests import seal_poll
 from device_app.privacy.sealed import Charge
 from device_app.privacy.secagg.contribution import Contribution
@@ -47,7 +48,7 @@ PAID = ("masked", "agree", "unmask")
 LEFT_OUT = "The sum of its group has failed: the round goes on without its group."
 APPLIED_WITHOUT = "Applied without the sum of its group, which had failed: nothing that this device sent is in it."
 OVERDUE = "The round should have ended by now. Nothing of it was paid for."
-LEFT_AFTER = "Its reader paused or switched it off after its vector had arrived: from then on it sent nothing."
+LEFT_AFTER = "Its reader forbade such a sum after its vector had arrived: from then on it sent nothing."
 UNSIGNED = "an earlier version of Ownfeed kept it without its signature"
 COMPLETE = "The sum had all its members before this device's keys came. Nothing of it was paid for."
 WAITS = {
@@ -122,7 +123,9 @@ class SecAggClient:
         state = SumState.model_validate_json(part.state)
         try:
             self._check_wanted(offer.manifest.task)
-            if state.stage not in PAID:
+            if state.stage in PAID:
+                resolve(offer.manifest.protection).check_again(offer.manifest, self._ledger.settings)
+            else:
                 self._check_offer(signed)
                 if self._clock() > offer.manifest.closes_at + timedelta(seconds=GRACE_SEC):
                     return self._leave(part, offer, "failed", OVERDUE)
@@ -134,12 +137,12 @@ class SecAggClient:
             if answer is None:
                 return self._wait(offer, WAITS[state.stage])
             return self._advance(part, state, offer, signed, answer)
-        except NotEligible as unwanted:
+        except (NotEligible, ProtectionTooWeak) as unwanted:
             # Switched off means that nothing more leaves, whatever it has cost. The others' sum bears who vanishes.
             if state.stage in ("agree", "unmask") or (state.stage == "masked" and part.sent):
                 return self._leave(part, offer, "uploaded", LEFT_AFTER)
             return self._leave(part, offer, "declined", unwanted)
-        except (OfferRefused, ProtectionTooWeak, BudgetSpent, SumAborted) as refusal:
+        except (OfferRefused, BudgetSpent, SumAborted) as refusal:
             return self._leave(part, offer, "declined", refusal)
         except BackendRefused as refusal:
             if may_pass(refusal):

@@ -80,6 +80,9 @@ class NoisySignsProtection:
         if self.protection.epsilon > WEAKEST:
             raise ProtectionTooWeak(f"epsilon {self.protection.epsilon:g} a sign; at most {WEAKEST:g} is asked for.")
 
+    def check_again(self, manifest: RoundManifest, privacy: PrivacySettings) -> None:
+        self.check(privacy)
+
     def price(
         self,
         manifest: RoundManifest,

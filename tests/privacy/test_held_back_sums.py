@@ -188,3 +188,75 @@ def test_a_vector_that_is_paid_for_and_has_not_left_stays_when_counts_are_switch
     outcome = victim.device.trainer.step()
     assert (outcome.state, server.requests) == ("declined", before)
     assert victim.charges() == [charge], "it may have arrived unheard: what was spent stays spent"
+
+
+@dataclass
+class Deaf(Stalling):
+    """Hangs up on masked vectors until it is told to listen."""
+
+    held: str | None = None
+    deaf: bool = True
+
+    def _take(self, stage: str, body: bytes) -> httpx.Response:
+        if stage == "masked" and self.deaf:
+            raise httpx.ConnectError("nobody listens")
+        return super()._take(stage, body)
+
+
+TIGHTENED_AFTER_PAYMENT = pytest.mark.parametrize(
+    ("sigma", "joined_by", "tightened"),
+    [
+        (0, {"secure_sum": "exact"}, {"secure_sum": "noisy"}),
+        (0, {"secure_sum": "exact"}, {"secure_sum": "never"}),
+        (None, {}, {"secure_sum": "never"}),
+        (None, {}, {"epsilon_per_sum_alone": 1.0}),
+        (None, {}, {"smallest_sum": 20}),
+    ],
+)
+
+
+def protection_of(sigma: int | None) -> object:
+    return HONEST if sigma is None else HONEST.model_copy(update={"sigma": sigma})
+
+
+@TIGHTENED_AFTER_PAYMENT
+@pytest.mark.parametrize("restarted", [True, False])
+def test_a_vector_that_is_paid_for_stays_if_its_reader_has_forbidden_such_sums_since(
+    backend: BackendRig,
+    honest: InProcess,
+    meets: Meets,
+    sigma: int | None,
+    joined_by: dict[str, object],
+    tightened: dict[str, object],
+    restarted: bool,
+) -> None:
+    server = Deaf(honest, LIST, protection_of(sigma), backend.clock, key=backend.releases._key)  # type: ignore[arg-type]
+    victim = meets(server, **joined_by)
+    while not victim.charges():
+        assert victim.device.trainer.step().state == "waiting"
+    victim.choose(restarted=restarted, **tightened)
+    server.deaf = False
+    assert victim.step_through().state == "declined"
+    assert server.opened is None
+    assert "masked" not in server.stages
+
+
+@TIGHTENED_AFTER_PAYMENT
+@pytest.mark.parametrize("held", ["masked", "agree"])
+def test_no_share_is_revealed_once_its_reader_has_forbidden_such_sums(
+    stalls: Stalls,
+    meets: Meets,
+    sigma: int | None,
+    joined_by: dict[str, object],
+    tightened: dict[str, object],
+    held: str,
+) -> None:
+    server = stalls(protection_of(sigma), held=held)
+    victim = meets(server, **joined_by)
+    waiting(victim, server)
+    victim.choose(restarted=False, **tightened)
+    server.held = None
+    server.stages.clear()
+    victim.step_through()
+    assert "unmask" not in server.stages
+    # A server that holds all other members' keys has opened the vector by then; honest members' sum stays shut.

@@ -97,6 +97,10 @@ class LocalLaplaceProtection:
                 f"{privacy.weakest_scale_to_clip:g} is asked for."
             )
 
+    def check_again(self, manifest: RoundManifest, privacy: PrivacySettings) -> None:
+        """As `check`."""
+        self.check(privacy)
+
     def price(
         self,
         manifest: RoundManifest,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -47,9 +48,28 @@ class MaskedProtection(Generic[Masked]):
         The sum's terms must be those that follow from the protection, which is what the price is figured from. Raises
         ProtectionTooWeak if it hides among too few, or tells more than is allowed; BudgetSpent as `SumsAlone.check`.
         """
+        prices = self._allowed(manifest, coordinates, privacy, one_click)
+        if prices is None:
+            return 0.0
+        alone.check(prices.rho_alone, privacy)
+        return prices.epsilon
+
+    def check_again(self, manifest: RoundManifest, privacy: PrivacySettings) -> None:
+        """As `check` and `price`, for a sum that is paid for and has messages left to send: what a reader asks of one
+        sum may have changed since, while what all sums may cost together has been spent. Raises ProtectionTooWeak.
+
+        The task isn't asked how far one click moves its vector: that ceiling is held to when it is paid for.
+        """
+        self.check(privacy)
+        self._allowed(manifest, sum(math.prod(shape) for shape in manifest.shapes.values()), privacy, None)
+
+    def _allowed(
+        self, manifest: RoundManifest, coordinates: int, privacy: PrivacySettings, one_click: OneClick | None
+    ) -> SumPrices | None:
+        """The prices of a sum that the reader's settings allow, None for an exact one. Raises ProtectionTooWeak."""
         self._check_terms(manifest, coordinates, privacy)
         if not self.protection.sigma:
-            return 0.0
+            return None
         terms, delta = terms_of(manifest), privacy.delta_per_sum
         steps = None if one_click is None else one_click.steps(terms.fixed_point().step)
         prices = sum_prices(self.protection, terms.cohort_minimum, coordinates, delta, one_click_steps=steps)
@@ -63,8 +83,7 @@ class MaskedProtection(Generic[Masked]):
                 raise ProtectionTooWeak(
                     f"{what} costs epsilon {price:.3g} at delta {delta:g}; at most {ceiling:g} is allowed."
                 )
-        alone.check(prices.rho_alone, privacy)
-        return prices.epsilon
+        return prices
 
     def seal(
         self, update: ComputedUpdate, manifest: RoundManifest, *, ledger: Ledger, noise: NoiseSource

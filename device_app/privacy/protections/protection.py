@@ -62,6 +62,11 @@ class DeviceProtection(Protocol):
         reader doesn't accept."""
         ...
 
+    def check_again(self, manifest: RoundManifest, privacy: PrivacySettings) -> None:
+        """What the reader asks of one update, of one that is paid for and has messages left to send. Raises
+        ProtectionTooWeak."""
+        ...
+
     def seal(
         self, update: ComputedUpdate, manifest: RoundManifest, *, ledger: Ledger, noise: NoiseSource
     ) -> Sealed[Any]:

@@ -70,7 +70,7 @@ class LyingServer(httpx.BaseTransport):
     Args:
         honest: answers everything that isn't a round or a material of one.
         listed: the news whose displays and clicks are asked for.
-        law: the protection it offers.
+        protection: that it offers.
         cohort, cohort_minimum: of the terms it offers.
         claimed: the members that its roster claims; None: as many as it names.
         named: the members that its roster names, the device among them.

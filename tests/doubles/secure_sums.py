@@ -6,6 +6,7 @@ import copy
 import secrets
 from collections.abc import Collection, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -186,3 +187,15 @@ def plain_sum(devices: list[Device], places: Iterable[int]) -> RingVector:
     for vector in chosen:
         total += vector
     return total
+
+
+def until(stage: str, mode: str = "active", size: int = 4, **changes: Any) -> tuple[SecureSumServer, list[Device]]:
+    """Devices whose message of `stage` has arrived; the server has closed that stage."""
+    server, devices = cohort(terms(size, mode=mode, **changes))
+    stages = [one for one in STAGES if one != "agree" or mode == "active"]
+    for at in range(stages.index(stage) + 1):
+        for device in devices:
+            device.start() if at == 0 else device.hear(answer(server, device))
+            deliver(server, device)
+        server.close()
+    return server, devices

@@ -1,1 +1,0 @@
-"""What the device tells its pages: frozen values, one module a page."""

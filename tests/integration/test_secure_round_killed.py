@@ -1,0 +1,88 @@
+"""Secure rounds go on after kills of either side, and leave nothing behind. Oracle: the mean of clipped gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from backend.federation.secagg.stages import SumStages
+from backend.federation.secagg.store import SecureSumStore
+from tests.doubles.secure_cohort import (
+    DEVICES,
+    STAGES,
+    Cohort,
+    check_exact,
+    running_sums,
+    secure_cohort,
+)
+
+
+@pytest.fixture
+def cohort(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cohort]:
+    with secure_cohort(tmp_path, monkeypatch) as made:
+        yield made
+
+
+def test_a_running_sum_whose_server_was_killed_as_its_round_ended_goes_with_the_next_start(
+    cohort: Cohort, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Killed(BaseException):
+        pass
+
+    def killed(*_: object) -> None:
+        raise Killed
+
+    cohort.open()
+    for _ in range(4):
+        cohort.steps()
+    with monkeypatch.context() as patch:
+        patch.setattr(SecureSumStore, "clear", killed)  # the round is applied, the file is still there
+        with pytest.raises(Killed):
+            cohort.steps()
+    assert cohort.status().state == "applied"
+    assert len(running_sums(cohort)) == 1
+    cohort.restart_server()
+    assert running_sums(cohort) == []
+
+
+def test_a_running_sum_whose_round_was_ended_by_a_server_that_died_goes_with_the_next_start(
+    cohort: Cohort, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Killed(BaseException):
+        pass
+
+    def killed(*_: object) -> None:
+        raise Killed
+
+    cohort.open()
+    for _ in range(4):
+        cohort.steps()
+    assert len(running_sums(cohort)) == 1
+    with monkeypatch.context() as patch:
+        patch.setattr(SumStages, "fail", killed)  # the round has failed, and its sum doesn't know
+        with pytest.raises(Killed):
+            cohort.coordinator.cancel("round-1")
+    assert cohort.status().state == "failed"
+    cohort.restart_server()
+    assert running_sums(cohort) == []
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_server_and_a_device_killed_at_any_stage_go_on(cohort: Cohort, stage: str) -> None:
+    cohort.open(minimum=DEVICES)
+    for now in STAGES:
+        if now == stage:
+            cohort.restart_server()
+            cohort.devices[2].stop()
+            cohort.devices[2].start()
+        cohort.steps()
+        if now == stage:
+            cohort.restart_server()
+    status = cohort.status()
+    assert (status.state, status.survivors) == ("applied", DEVICES), status.reason
+    check_exact(cohort, range(DEVICES))
+    cohort.restart_server()
+    cohort.coordinator.step()
+    assert cohort.backend.releases.require_current().release == "r2", "nothing is applied twice"

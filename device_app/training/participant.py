@@ -92,7 +92,8 @@ class Outcome:
 
     idle: nothing to do, or not eligible; declined: an offer was refused by this device; waiting: the update is paid for
     and kept, and will be sent again, or the stage of a secure sum isn't closed; uploaded: it arrived; failed: the
-    server refused it. why is a sentence; again_sec: when to try again, where that isn't the usual time.
+    server refused it; not needed: the round was complete before. why is a sentence; again_sec: when to try again, where
+    that isn't the usual time.
     """
 
     state: Literal["idle", "declined", "waiting", "uploaded", "failed", "not needed"]

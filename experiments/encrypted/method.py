@@ -1,8 +1,8 @@
 """FINDING-HE as a method of the study: whole trainings in the fixed point of encryption, some rounds under real keys.
 
-Encryption changes no number (`plaintext.py`), so most rounds go in clear through the very encoding, packing and steps
-of `BlindServer`; the first few go through Paillier as well, and any difference ends the run. What they take is the
-cost.
+Encryption changes no number (`plaintext_key.py`), so most rounds go in clear through the very encoding, packing and
+steps of `BlindServer`; the first few go through Paillier as well, and any difference ends the run. What they take is
+the cost.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from datetime import UTC, datetime
 from html import escape
 from typing import TYPE_CHECKING, Annotated, Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 from fastapi import APIRouter, Path, Request
 from fastapi.exceptions import RequestValidationError
@@ -188,7 +188,7 @@ def answer_form(request: Request, back: str, said: str | None = None) -> Respons
 
 def art_path(card: NewsCard) -> str:
     """The address of a card's drawn picture."""
-    return f"/art/{quote(card.id)}.svg?section={quote(card.section)}"
+    return f"/art/{quote(card.id)}.svg?" + urlencode({"section": card.section, "topic": card.topic})
 
 
 def section_name(section: str) -> str:

@@ -56,8 +56,10 @@ def router(device: Device) -> APIRouter:
         return Response(asset.payload, media_type=asset.media_type, headers={"cache-control": KEEP_A_YEAR})
 
     @pictures.get("/art/{news_id}.svg", response_class=Response, responses=bytes_of(SVG))
-    def picture(news_id: NewsId, section: str = Query(max_length=80)) -> Response:
-        return Response(drawing.draw(section, news_id), media_type=SVG, headers={"cache-control": KEEP_A_YEAR})
+    def picture(
+        news_id: NewsId, section: str = Query(max_length=80), topic: str = Query("", max_length=80)
+    ) -> Response:
+        return Response(drawing.draw(section, news_id, topic), media_type=SVG, headers={"cache-control": KEEP_A_YEAR})
 
     routes.include_router(pictures)
     return routes

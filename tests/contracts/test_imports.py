@@ -42,6 +42,7 @@ CHANCE_FOR_PAGE_AND_PAUSES = {
     "pages/art/colours.py": "pictures, by the news id",
     "pages/art/motifs.py": "pictures, by the news id",
     "pages/art/motifs_arts.py": "pictures, by the news id",
+    "pages/art/motifs_play.py": "pictures, by the news id",
 }
 """Where Python's random may be used, and for what: never for anything that leaves the device."""
 SIMULATION_AND_DRAWS = {

@@ -16,6 +16,8 @@ SECTION_HUES = {
     "weather": 16, "culture": 22, "arts": 22, "books": 5, "music": 21, "film": 20, "movies": 20, "tv": 20,
     "entertainment": 22, "sport": 2, "sports": 2, "football": 8, "travel": 13, "food": 3, "foodanddrink": 3,
     "education": 17, "law": 0, "courts": 0, "transport": 14, "autos": 14, "housing": 3, "lifestyle": 23, "opinion": 6,
+   
+    "basketball": 2, "cycling": 7, "crime": 0, "markets": 10, "motoring": 14, "kids": 5,
     "labour": 5, "work": 5, "style": 23, "games": 7, "sea": 14, "ports": 14,
 }  # fmt: skip
 

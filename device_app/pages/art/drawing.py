@@ -1,7 +1,8 @@
 """Drawn art for news: no photograph is fetched from anywhere, each picture follows from the section and the id.
 
-The same news always gets the same picture. A section has its hue (`colours`) and its motif (`motifs`); the id decides
-the light, the composition and every measure in it.
+The same news always gets the same picture. A section has its hue (`colours`), section and topic have their motifs; the
+id decides the light, the composition and every measure in it. A picture of the wrong thing misleads, so what has no
+motif of its own gets a newspaper.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import hashlib
 from functools import lru_cache
 from random import Random
 
-from device_app.pages.art import motifs, motifs_arts
+from device_app.pages.art import motifs, motifs_arts, motifs_play
 from device_app.pages.art.colours import mix_inks
 from device_app.pages.art.shapes import HEIGHT, WIDTH
 
@@ -19,42 +20,87 @@ SHEETS_KEPT = 512
 
 MUSIC = (motifs.stage, motifs_arts.record, motifs_arts.keys, motifs_arts.sound)
 FILM = (motifs.stage, motifs_arts.reel)
+SEA = (motifs.waves,)
+CARS = (motifs.road, motifs_play.car)
+MONEY = (motifs.ledger, motifs_play.candles)
+NEWSPAPER = (motifs_play.paper,)
+"""Of a section that has no motif of its own, and of topics on which each of their section's would mislead."""
+
 MOTIFS: dict[str, tuple[motifs.Motif, ...]] = {
     "city": (motifs.skyline,), "local": (motifs.skyline,), "region": (motifs.hills, motifs.skyline),
     "housing": (motifs.skyline,), "politics": (motifs.columns,), "law": (motifs.columns, motifs.pages),
-    "courts": (motifs.columns, motifs.pages), "news": (motifs.globe, motifs.skyline), "world": (motifs.globe,),
-    "business": (motifs.ledger, motifs.skyline), "economy": (motifs.ledger,), "finance": (motifs.ledger,),
-    "technology": (motifs.circuit,), "science": (motifs.orbits,), "space": (motifs.orbits,), "health": (motifs.leaves,),
+    "courts": (motifs.columns, motifs.pages), "news": NEWSPAPER, "world": (motifs.globe,),
+    "business": (motifs.ledger, motifs.skyline), "economy": MONEY, "finance": MONEY, "markets": MONEY,
+    "technology": (motifs.circuit,), "science": (motifs.orbits, motifs_play.cells), "space": (motifs.orbits,),
+    "health": (motifs_play.cells, motifs.leaves),
     "environment": (motifs.hills, motifs.leaves), "climate": (motifs.sky, motifs.hills), "weather": (motifs.sky,),
     "culture": (motifs.stage,), "arts": (motifs.stage,), "music": MUSIC, "film": FILM,
     "movies": FILM, "tv": FILM, "entertainment": (motifs.stage,), "books": (motifs.pages,),
     "education": (motifs.pages,), "sport": (motifs.pitch,), "sports": (motifs.pitch,), "football": (motifs.pitch,),
-    "travel": (motifs.hills, motifs.waves), "food": (motifs.table,), "foodanddrink": (motifs.table,),
-    "transport": (motifs.road,), "autos": (motifs.road,), "sea": (motifs.waves,), "ports": (motifs.waves,),
-    "labour": (motifs.ledger, motifs.skyline), "work": (motifs.ledger, motifs.skyline),
+    "basketball": (motifs_play.basket,), "cycling": (motifs_play.wheels,), "games": (motifs_play.board,),
+    "crime": (motifs_play.prints,), "travel": (motifs.hills, motifs.waves), "food": (motifs.table,),
+    "foodanddrink": (motifs.table,), "transport": (motifs.road,), "autos": CARS, "motoring": CARS, "sea": SEA,
+    "ports": SEA, "labour": (motifs.ledger, motifs.skyline), "work": (motifs.ledger, motifs.skyline),
     "lifestyle": (motifs.leaves, motifs.table), "style": (motifs.leaves, motifs.stage), "opinion": (motifs.pages,),
 }  # fmt: skip
-EVERY_MOTIF: tuple[motifs.Motif, ...] = (
-    motifs.skyline, motifs.waves, motifs.hills, motifs.orbits, motifs.pitch, motifs.ledger, motifs.leaves, motifs.stage,
-    motifs.circuit, motifs.columns, motifs.globe, motifs.pages, motifs.sky, motifs.road, motifs.table,
-    motifs_arts.record, motifs_arts.keys, motifs_arts.sound, motifs_arts.reel,
-)  # fmt: skip
+TOPICS: dict[str, dict[str, tuple[motifs.Motif, ...]]] = {
+    "politics": {"local government": (motifs.skyline,), "budget": (motifs.ledger,)},
+    "business": {"strikes": (motifs.skyline,), "product recalls": NEWSPAPER, "company results": (motifs.ledger,)},
+    "music": {
+        "classical": (motifs_arts.keys,), "concerts": (motifs.stage,), "festivals": (motifs.stage,),
+        "album reviews": (motifs_arts.record, motifs_arts.sound),
+    },
+    "film": {"television": (motifs_arts.reel,), "film festivals": (motifs.stage,), "cinemas": (motifs.stage,)},
+    "health": {"diet": (motifs.table,), "mental health": (motifs.leaves,), "outbreaks": (motifs_play.cells,)},
+    "climate": {
+        "storms": (motifs.sky,), "heatwaves": (motifs.sky,), "floods": SEA, "wildlife": (motifs.leaves,),
+        "climate treaties": (motifs.globe,), "energy transition": (motifs.hills,),
+    },
+    "crime": {
+        "trials": (motifs.columns,), "appeals": (motifs.columns,), "district court": (motifs.columns,),
+        "inquests": (motifs.columns,), "fraud": (motifs.ledger, motifs_play.prints), "prisons": NEWSPAPER,
+        "policing": NEWSPAPER,
+    },
+    "science": {
+        "space missions": (motifs.orbits,), "astronomy": (motifs.orbits,), "physics": (motifs.orbits,),
+        "archaeology": (motifs.hills,), "animals": (motifs.leaves,), "oceans": SEA,
+        "medical research": (motifs_play.cells,), "research fraud": (motifs.pages,),
+    },
+    "motoring": {
+        "roads": (motifs.road,), "motorsport": (motifs.road,),
+        "electric cars": (motifs_play.car,), "road tests": (motifs_play.car,), "recalls": (motifs_play.car,),
+        "classic cars": (motifs_play.car,),
+    },
+    "travel": {
+        "city breaks": (motifs.skyline,), "hotels": (motifs.skyline,), "rail travel": (motifs.road,),
+        "airports": (motifs.sky,), "islands": SEA, "cruises": SEA, "overtourism": (motifs.skyline, motifs.waves),
+    },
+    "food": {"farming": (motifs.leaves,), "food prices": (motifs.ledger,)},
+    "sports": {
+        "basketball nba": (motifs_play.basket,), "basketball ncaa": (motifs_play.basket,),
+        "cycling": (motifs_play.wheels,),
+    },
+}  # fmt: skip
+"""Topics that ask for another motif than their section, or for one alone of those it has."""
 
 
-def _motifs_of(section: str) -> tuple[motifs.Motif, ...]:
-    name = section.strip().lower()
-    if name in MOTIFS:
-        return MOTIFS[name]
-    return (EVERY_MOTIF[hashlib.sha256(b"motif" + name.encode()).digest()[0] % len(EVERY_MOTIF)],)
+def motifs_of(section: str, topic: str = "") -> tuple[motifs.Motif, ...]:
+    """What may be drawn for news of a section and topic; hyphens, underscores and case are alike."""
+    name = _plain(section)
+    return TOPICS.get(name, {}).get(_plain(topic)) or MOTIFS.get(name, NEWSPAPER)
+
+
+def _plain(name: str) -> str:
+    return name.strip().lower().replace("-", " ").replace("_", " ")
 
 
 @lru_cache(maxsize=SHEETS_KEPT)
-def draw(section: str, news_id: str) -> str:
+def draw(section: str, news_id: str, topic: str = "") -> str:
     """The picture of a piece of news: an SVG document, 640 x 400, a few kB, without text, script or reference."""
     seed = hashlib.sha256(f"{section.strip().lower()}\0{news_id}".encode()).digest()
     chance = Random(seed)  # a picture, not a secret: it must be the same on every day
     inks = mix_inks(section, chance)
-    drawn = "".join(chance.choice(_motifs_of(section))(chance, inks))
+    drawn = "".join(chance.choice(motifs_of(section, topic))(chance, inks))
     mirrored = f' transform="matrix(-1 0 0 1 {WIDTH} 0)"' if chance.random() < 0.5 else ""
     tilt = chance.choice(("0 0 1 1", "0 0 0 1", "1 0 0 1"))
     x1, y1, x2, y2 = tilt.split()

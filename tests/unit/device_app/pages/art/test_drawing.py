@@ -6,8 +6,10 @@ from xml.etree import ElementTree
 
 import pytest
 
+from device_app.pages.art import motifs, motifs_arts, motifs_play
 from device_app.pages.art.colours import HUE_STEPS, oklch, section_hue
-from device_app.pages.art.drawing import EVERY_MOTIF, MOTIFS, draw
+from device_app.pages.art.drawing import MOTIFS, TOPICS, draw, motifs_of
+from newsroom.content import sections
 
 SECTIONS = [*MOTIFS, "quilting", "", "Ångström"]
 
@@ -39,8 +41,24 @@ def test_an_unknown_section_keeps_one_motif_and_one_hue() -> None:
 
 
 def test_every_motif_is_drawn_for_some_section() -> None:
-    used = {motif for motifs in MOTIFS.values() for motif in motifs}
-    assert used == set(EVERY_MOTIF)
+    used = {motif for table in (MOTIFS, *TOPICS.values()) for some in table.values() for motif in some}
+    written = {
+        each
+        for module in (motifs, motifs_arts, motifs_play)
+        for each in vars(module).values()
+        if getattr(each, "__module__", "") == module.__name__ and not isinstance(each, type)
+    }
+    assert used == written
+
+
+def test_each_section_and_topic_of_the_newspaper_has_a_motif_and_unknown_ones_a_newspaper() -> None:
+    kinds = {one.name: {kind.topic for kind in one.kinds} for one in sections()}
+    assert len(kinds) == 20
+    assert set(kinds) <= set(MOTIFS)
+    for section, topics in TOPICS.items():
+        assert set(topics) <= kinds.get(section, set(topics)), section
+    assert motifs_of("Acq") == motifs_of("") == (motifs_play.paper,)
+    assert motifs_of("science", "Medical-research") == (motifs_play.cells,)
 
 
 def test_oklch_agrees_with_the_published_example_of_white_black_and_red() -> None:

@@ -25,7 +25,7 @@ from device_app.settings import PerformanceSettings
 from device_app.store.byte_log import LoggedRequest
 from tests.browser.conftest import Serve
 from tests.doubles import small_world
-from tests.doubles.small_world import World
+from tests.doubles.small_world import SmallWorld
 
 pytestmark = pytest.mark.browser
 
@@ -34,7 +34,7 @@ WITHIN_SEC = 30.0
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallWorld]:
     first = small_world.first_folder(small_world.shared_cache(tmp_path_factory))
     with small_world.small_world(first, tmp_path_factory.mktemp("journey")) as made:
         yield made
@@ -43,7 +43,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 
 @pytest.fixture(scope="module")
-def backend_url(world: World, serve: Serve) -> str:
+def backend_url(world: SmallWorld, serve: Serve) -> str:
     world.services = build_services(world.settings)
     app = backend_app(services=world.services)
     world.url = serve(lambda _: app)
@@ -51,7 +51,7 @@ def backend_url(world: World, serve: Serve) -> str:
 
 
 @pytest.fixture(scope="module")
-def reader(world: World, backend_url: str, serve: Serve) -> tuple[Device, str]:
+def reader(world: SmallWorld, backend_url: str, serve: Serve) -> tuple[Device, str]:
     """The device with its background threads running, and the address of its pages."""
     made: list[Device] = []
 
@@ -117,7 +117,7 @@ def topic_of(news_id: str) -> str:
 
 
 def test_from_the_first_visit_to_a_release_the_reader_helped_to_make(
-    watched: tuple[Page, Watch], reader: tuple[Device, str], world: World, backend_url: str
+    watched: tuple[Page, Watch], reader: tuple[Device, str], world: SmallWorld, backend_url: str
 ) -> None:
     page, watch = watched
     device, home = reader

@@ -67,7 +67,7 @@ def enter(context: BrowserContext, home: str) -> None:
     assert context.request.get(page_key(port).link("127.0.0.1")).ok
 
 
-class Watched:
+class WatchedPage:
     """A page, and all that went wrong or elsewhere while it was open."""
 
     def __init__(self, page: Page, home: str) -> None:
@@ -80,12 +80,12 @@ class Watched:
 
 
 @pytest.fixture
-def feed_context(chromium: Browser, standing: Standing) -> Iterator[Watched]:
+def feed_context(chromium: Browser, standing: Standing) -> Iterator[WatchedPage]:
     """A typical device at a desk's width, in light."""
     context = chromium.new_context(viewport={"width": 1440, "height": 900}, color_scheme="light")
     home = standing.address("typical")
     enter(context, home)
-    yield Watched(context.new_page(), home)
+    yield WatchedPage(context.new_page(), home)
     context.close()
 
 
@@ -111,7 +111,7 @@ def test_no_page_breaks_an_axe_rule_calls_a_stranger_logs_an_error_or_scrolls_si
     )
     home = standing.address(kind)
     enter(context, home)
-    watched = Watched(context.new_page(), home)
+    watched = WatchedPage(context.new_page(), home)
     found: list[str] = []
     for path in PAGES if kind == "typical" else FEWER_PAGES:
         watched.page.goto(home + path)
@@ -128,7 +128,7 @@ def test_no_page_breaks_an_axe_rule_calls_a_stranger_logs_an_error_or_scrolls_si
 
 
 def test_the_keyboard_walks_the_feed_opens_a_story_and_finds_the_way_back(
-    feed_context: Watched, standing: Standing
+    feed_context: WatchedPage, standing: Standing
 ) -> None:
     page = feed_context.page
     page.goto(feed_context.home + "/")
@@ -151,7 +151,7 @@ def test_the_keyboard_walks_the_feed_opens_a_story_and_finds_the_way_back(
     assert abs(after - before) < 3
 
 
-def test_every_stop_of_the_tab_key_shows_a_focus_ring(feed_context: Watched) -> None:
+def test_every_stop_of_the_tab_key_shows_a_focus_ring(feed_context: WatchedPage) -> None:
     feed_context.page.goto(feed_context.home + "/privacy")
     bare: list[str] = []
     for _ in range(60):
@@ -168,7 +168,7 @@ def test_every_stop_of_the_tab_key_shows_a_focus_ring(feed_context: Watched) -> 
 
 
 def test_a_like_is_shown_at_once_and_reaches_the_device_without_a_new_page(
-    feed_context: Watched, standing: Standing
+    feed_context: WatchedPage, standing: Standing
 ) -> None:
     page = feed_context.page
     page.goto(feed_context.home + "/")
@@ -186,7 +186,7 @@ def test_a_like_is_shown_at_once_and_reaches_the_device_without_a_new_page(
     assert standing.devices["typical"].reacted["newsroom:0003"] == set()
 
 
-def test_a_refused_like_is_taken_back_and_says_so(feed_context: Watched) -> None:
+def test_a_refused_like_is_taken_back_and_says_so(feed_context: WatchedPage) -> None:
     page = feed_context.page
     page.goto(feed_context.home + "/")
     page.route("**/react", lambda route: route.abort())
@@ -216,7 +216,7 @@ def test_without_scripts_every_form_still_works(chromium: Browser, standing: Sta
     context.close()
 
 
-def test_no_style_sheet_or_script_is_stopped_by_the_content_policy_of_the_pages(feed_context: Watched) -> None:
+def test_no_style_sheet_or_script_is_stopped_by_the_content_policy_of_the_pages(feed_context: WatchedPage) -> None:
     feed_context.page.goto(feed_context.home + "/")
     asked = feed_context.page.locator("link[rel=stylesheet]").count()
     assert feed_context.page.evaluate("document.styleSheets.length") == asked > 1
@@ -224,7 +224,7 @@ def test_no_style_sheet_or_script_is_stopped_by_the_content_policy_of_the_pages(
 
 
 def test_a_reader_searches_by_keyboard_saves_opens_comes_back_and_deletes(
-    feed_context: Watched, standing: Standing
+    feed_context: WatchedPage, standing: Standing
 ) -> None:
     page, device = feed_context.page, standing.devices["typical"]
     page.goto(feed_context.home + "/")

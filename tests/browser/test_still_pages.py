@@ -33,7 +33,7 @@ NEVER_SYNCS = PerformanceSettings(sync_poll_sec=100_000, training_poll_sec=100_0
 
 
 @dataclass
-class Home:
+class ServedHome:
     """One reader's device, served."""
 
     device: Device
@@ -51,7 +51,7 @@ class Home:
 
 
 @pytest.fixture
-def home(serve: Serve, tmp_path: Path) -> Home:
+def home(serve: Serve, tmp_path: Path) -> ServedHome:
     made: list[Device] = []
 
     def make(port: int):  # type: ignore[no-untyped-def]
@@ -68,7 +68,7 @@ def home(serve: Serve, tmp_path: Path) -> Home:
         return create_app(device=device)
 
     address = serve(make)
-    return Home(made[0], address)
+    return ServedHome(made[0], address)
 
 
 def shown(page: Page) -> dict[str, str]:
@@ -82,7 +82,7 @@ def changed(before: dict[str, str], after: dict[str, str]) -> set[str]:
 
 
 def test_reading_and_reacting_leave_the_page_and_the_place_and_change_the_pressed_card_alone(
-    chromium: Browser, home: Home
+    chromium: Browser, home: ServedHome
 ) -> None:
     context = chromium.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
     page = home.enter(context)
@@ -140,7 +140,7 @@ def test_reading_and_reacting_leave_the_page_and_the_place_and_change_the_presse
     context.close()
 
 
-def test_what_is_hidden_leaves_its_place_and_can_be_shown_again(chromium: Browser, home: Home) -> None:
+def test_what_is_hidden_leaves_its_place_and_can_be_shown_again(chromium: Browser, home: ServedHome) -> None:
     context = chromium.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
     page = home.enter(context)
     before = shown(page)
@@ -168,7 +168,7 @@ def test_what_is_hidden_leaves_its_place_and_can_be_shown_again(chromium: Browse
     context.close()
 
 
-def test_seen_is_what_half_was_in_sight_of_for_a_second(chromium: Browser, home: Home) -> None:
+def test_seen_is_what_half_was_in_sight_of_for_a_second(chromium: Browser, home: ServedHome) -> None:
     context = chromium.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
     page = home.enter(context)
     in_sight = """() => [...document.querySelectorAll("main [data-story][id]")].filter(card => {
@@ -189,7 +189,7 @@ def test_seen_is_what_half_was_in_sight_of_for_a_second(chromium: Browser, home:
     context.close()
 
 
-def test_without_script_what_was_neither_opened_nor_passed_stays_unseen(chromium: Browser, home: Home) -> None:
+def test_without_script_what_was_neither_opened_nor_passed_stays_unseen(chromium: Browser, home: ServedHome) -> None:
     context = chromium.new_context(java_script_enabled=False, viewport={"width": 1280, "height": 800})
     page = home.enter(context)
     assert home.seen() == set()

@@ -172,7 +172,7 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @dataclass
-class World:
+class BackendAndDevices:
     backend: BackendRig
     devices: list[DeviceRig]
 
@@ -186,7 +186,7 @@ class World:
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
+def world(tmp_path: Path) -> Iterator[BackendAndDevices]:
     (tmp_path / "backend").mkdir()
     backend = BackendRig.make(tmp_path / "backend", StillClock(NOW + timedelta(days=1)))
     network, pool, rng = InProcess(backend.app), synthetic_pool(240, dim=DIM), np.random.default_rng(2)
@@ -196,7 +196,7 @@ def world(tmp_path: Path) -> Iterator[World]:
         device.sync()
         device.read(simulated_reader(pool, rng), pool)
         devices.append(device)
-    yield World(backend, devices)
+    yield BackendAndDevices(backend, devices)
     for device in devices:
         device.stop()
     network.close()
@@ -204,7 +204,7 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 @pytest.mark.usefixtures("registered")
 def test_a_toy_protection_of_the_registries_alone_is_offered_sealed_charged_and_summed(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    world: BackendAndDevices, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     signs = NoisySigns(clip=0.1, epsilon=0.5)
     world.run(signs, monkeypatch)
@@ -228,7 +228,7 @@ def test_a_toy_protection_of_the_registries_alone_is_offered_sealed_charged_and_
 
 @pytest.mark.usefixtures("registered")
 def test_a_device_declines_a_toy_weaker_than_its_reader_accepts_and_pays_nothing(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    world: BackendAndDevices, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     outcomes = world.run(NoisySigns(epsilon=3.0), monkeypatch)
     assert {each.state for each in outcomes} == {"declined"}

@@ -15,7 +15,7 @@ from backend.federation.aggregate import Aggregate, gradient_shapes
 from backend.federation.strategies.strategy import FederatedSystem, Plan, RoundContext, RoundResult, Strategy
 from backend.federation.systems import SYSTEMS
 from device_app.wire.rounds import RoundManifest
-from tests.doubles.plain_rounds import Rig, sent
+from tests.doubles.plain_rounds import PlainRoundRig, sent
 from tests.doubles.small_release import WEIGHTS, migrated_engine, small_store
 
 SHARE = 0.25
@@ -47,7 +47,7 @@ def test_a_toy_strategy_of_the_registry_alone_is_planned_summed_and_published(
     strategy: Strategy = ToyStrategy(SHARE)
     monkeypatch.setitem(SYSTEMS, "toy", replace(SYSTEMS["uni_fedrec"], name="toy", strategy=strategy, optimizer=None))
     engine = migrated_engine(tmp_path)
-    rig = Rig(tmp_path, engine, small_store(engine, tmp_path))
+    rig = PlainRoundRig(tmp_path, engine, small_store(engine, tmp_path))
     coordinator = rig.coordinator()
 
     coordinator.open_round("toy", cohort=3, cohort_minimum=2, seconds=60.0)

@@ -67,13 +67,13 @@ def test_a_server_refuses_a_device_of_another_version_whatever_it_asks(
     answers: list[httpx.Response] = []
     inside = InProcess(server.app)
 
-    class Overheard(httpx.BaseTransport):
+    class OverheardHeaders(httpx.BaseTransport):
         def handle_request(self, request: httpx.Request) -> httpx.Response:
             answers.append(inside.handle_request(request))
             answers[0].read()
             return httpx.Response(200, json={})  # not what the device sees: only what the server said counts here
 
-    ask(client_to(Overheard(), log))
+    ask(client_to(OverheardHeaders(), log))
     inside.close()
     problem = answers[0].json()
     assert answers[0].status_code == 400

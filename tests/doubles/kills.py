@@ -27,7 +27,7 @@ WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 
 
 class Killed(BaseException):
-    """The process is dead; nobody catches it but who starts it anew."""
+    """The process is dead: no Exception, so that no handler sees it; only who starts it anew catches it."""
 
 
 @dataclass

@@ -34,7 +34,7 @@ def small_pool() -> SyntheticPool:
 
 
 @dataclass
-class LyingServer(FakeBackend):
+class LyingPublisher(FakeBackend):
     """Holds one lineage all along. `vectors` are those it now says that its encoder makes of the pool's news.
 
     refuse_old: a report under another release than its newest is refused, so that a new one is drawn.
@@ -99,7 +99,11 @@ class LyingServer(FakeBackend):
 
 
 def default_device(
-    server: LyingServer, folder: Path, clock: Callable[[], object], noise: NoiseSource | None = None, **privacy: object
+    server: LyingPublisher,
+    folder: Path,
+    clock: Callable[[], object],
+    noise: NoiseSource | None = None,
+    **privacy: object,
 ) -> Device:
     """A device with default privacy settings, on a server of ours."""
     return build_device(
@@ -114,7 +118,7 @@ def default_device(
     )
 
 
-def read(device: Device, server: LyingServer, rows: range, clock: StillClock) -> None:
+def read(device: Device, server: LyingPublisher, rows: range, clock: StillClock) -> None:
     """Open news of the pool, one every half minute."""
     device.sync()
     for row in rows:
@@ -122,7 +126,7 @@ def read(device: Device, server: LyingServer, rows: range, clock: StillClock) ->
         device.open(server.pool.cards[row].id)
 
 
-def ask_twice(device: Device, server: LyingServer) -> None:
+def ask_twice(device: Device, server: LyingPublisher) -> None:
     """Sync and refresh; a second time, because the server may have refused the first report."""
     device.sync()
     for _ in range(2):

@@ -27,7 +27,7 @@ def enter(client: TestClient, key: PageKey) -> TestClient:
     return client
 
 
-class Reader:
+class PagesReader:
     """A browser without scripts in front of one stand-in device."""
 
     def __init__(self, kind: str = "typical") -> None:

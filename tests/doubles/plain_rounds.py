@@ -22,7 +22,7 @@ CHECK_IN = CheckIn(protocol=PROTOCOL_VERSION, release="r1", tasks=("recall",))
 
 
 @dataclass
-class Rig:
+class PlainRoundRig:
     folder: Path
     engine: Engine
     releases: ReleaseStore

@@ -46,7 +46,7 @@ from tests.doubles.clock import StillClock
 from tests.doubles.gradient_graph import ranker_gradient_graph, recall_gradient_graph
 from tests.doubles.graphs import context_graph, cosine_score_graph, decompose_graph, feature_score_graph
 from tests.doubles.news import NOW, SyntheticPool
-from tests.doubles.simulated_reader import SimulatedReader
+from tests.doubles.simulated_reader import PlantedReader
 from tests.doubles.small_release import migrated_engine, small_store
 
 DIM, BASIS = 8, 4
@@ -203,7 +203,7 @@ class DeviceRig:
     def release(self) -> str:
         return current_release(self.stores.releases).id
 
-    def read(self, reader: SimulatedReader, pool: SyntheticPool) -> None:
+    def read(self, reader: PlantedReader, pool: SyntheticPool) -> None:
         """Live the reader's past: feeds shown, news clicked."""
         named = {news_id for feed in reader.feeds for news_id in feed.shown}
         rows = [row for row, card in enumerate(pool.cards) if card.id in named]

@@ -75,7 +75,7 @@ class Wire(httpx.BaseTransport):
 
 
 @dataclass
-class Cohort:
+class SecureCohort:
     """A server over HTTP and six devices with readers of their own."""
 
     backend: BackendRig
@@ -142,12 +142,12 @@ def clipped_gradient(update: Update) -> Tensors:
 
 
 @contextmanager
-def secure_cohort(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cohort]:
+def secure_cohort(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SecureCohort]:
     """A cohort over HTTP until the block ends; what each device computed is kept in `clear`."""
     monkeypatch.setitem(SYSTEMS, SYSTEM.name, SYSTEM)
     monkeypatch.setitem(SYSTEMS, ACTIVE.name, ACTIVE)
     (tmp_path / "backend").mkdir()
-    cohort = Cohort(BackendRig.make(tmp_path / "backend", StillClock(NOW + timedelta(days=1))))
+    cohort = SecureCohort(BackendRig.make(tmp_path / "backend", StillClock(NOW + timedelta(days=1))))
     pool = synthetic_pool(240, dim=DIM)
     rng = np.random.default_rng(4)
     run = FullGradientTask.run
@@ -184,7 +184,7 @@ def secure_cohort(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[C
             device.stop()
 
 
-def check_exact(cohort: Cohort, which: range | list[int]) -> None:
+def check_exact(cohort: SecureCohort, which: range | list[int]) -> None:
     """The opened mean is that of these devices: to half a step of 2^-16, and the weights' float32 rounding."""
     assert isinstance(EXACT, SecureSum)
     before, moved = cohort.weights("r1"), cohort.moved()
@@ -198,13 +198,13 @@ def check_exact(cohort: Cohort, which: range | list[int]) -> None:
     assert noticed, "a device that were missing would show"
 
 
-def running_sums(cohort: Cohort) -> list[str]:
+def running_sums(cohort: SecureCohort) -> list[str]:
     return [path.name for path in (cohort.backend.folder / "sums").iterdir()]
 
 
-def wire_of(device: DeviceRig, cohort: Cohort) -> Wire:
+def wire_of(device: DeviceRig, cohort: SecureCohort) -> Wire:
     return cohort.wires[cohort.devices.index(device)]
 
 
-def sent_masked(device: DeviceRig, cohort: Cohort) -> bytes:
+def sent_masked(device: DeviceRig, cohort: SecureCohort) -> bytes:
     return next(body for method, path, body in wire_of(device, cohort).sent if method == "PUT" and "/masked/" in path)

@@ -73,7 +73,7 @@ def random_vector(length: int, bits: int = 32) -> RingVector:
 
 
 @dataclass
-class Device:
+class SumDevice:
     """One device: its generator, and the step it stands at."""
 
     pseudonym: str
@@ -86,7 +86,7 @@ class Device:
     part: Generator[Step, Reply, SumState] | None = None
 
     @classmethod
-    def new(cls, number: int, terms: SumTerms, vector: RingVector) -> Device:
+    def new(cls, number: int, terms: SumTerms, vector: RingVector) -> SumDevice:
         return cls(f"device-{number:04}-{'x' * 14}", begin_sum(terms), vector)
 
     def start(self) -> Step:
@@ -106,10 +106,10 @@ class Device:
         assert self.step is not None
         return self.step
 
-    def revived(self) -> Device:
+    def revived(self) -> SumDevice:
         """A new process on the same disk; it stands where the old one stood."""
         state = SumState.model_validate_json(self.state.model_dump_json())
-        again = Device(self.pseudonym, state, self.vector, directory=self.directory, payload=self.payload)
+        again = SumDevice(self.pseudonym, state, self.vector, directory=self.directory, payload=self.payload)
         again.start()
         return again
 
@@ -119,7 +119,7 @@ class Device:
             self.payload = step.sealed.payload
 
 
-def deliver(server: SecureSumServer, device: Device) -> bool:
+def deliver(server: SecureSumServer, device: SumDevice) -> bool:
     """Hand the device's present message to the server."""
     assert device.step is not None
     stage, payload = device.step.state.stage, device.step.sealed.payload
@@ -141,7 +141,7 @@ def chunks(payload: bytes) -> Iterable[bytes]:
     return (payload[at : at + CHUNK_BYTES] for at in range(0, len(payload), CHUNK_BYTES))
 
 
-def answer(server: SecureSumServer, device: Device) -> Reply:
+def answer(server: SecureSumServer, device: SumDevice) -> Reply:
     """What the server answers to the stage that the device is at, through JSON."""
     name = device.pseudonym
     if device.state.stage == "keys":
@@ -156,7 +156,7 @@ def answer(server: SecureSumServer, device: Device) -> Reply:
 
 
 def run_sum(
-    server: SecureSumServer, devices: list[Device], gone: Mapping[str, Collection[int]] | None = None
+    server: SecureSumServer, devices: list[SumDevice], gone: Mapping[str, Collection[int]] | None = None
 ) -> OpenedSum:
     """The whole protocol. gone: by stage, the places in `devices` that vanish before sending that stage's message."""
     gone = gone or {}
@@ -174,13 +174,13 @@ def run_sum(
     return server.open()
 
 
-def cohort(terms: SumTerms, *, threshold: int | None = None) -> tuple[SecureSumServer, list[Device]]:
+def cohort(terms: SumTerms, *, threshold: int | None = None) -> tuple[SecureSumServer, list[SumDevice]]:
     """A server, and as many devices as the terms allow, with random vectors."""
     server = SecureSumServer.begin(terms, threshold=threshold)
-    return server, [Device.new(n, terms, random_vector(terms.length, terms.bits)) for n in range(terms.cohort)]
+    return server, [SumDevice.new(n, terms, random_vector(terms.length, terms.bits)) for n in range(terms.cohort)]
 
 
-def plain_sum(devices: list[Device], places: Iterable[int]) -> RingVector:
+def plain_sum(devices: list[SumDevice], places: Iterable[int]) -> RingVector:
     """The oracle: numpy's sum, which wraps as the ring does."""
     chosen = [devices[place].vector for place in places]
     total = np.zeros_like(chosen[0])
@@ -189,7 +189,7 @@ def plain_sum(devices: list[Device], places: Iterable[int]) -> RingVector:
     return total
 
 
-def until(stage: str, mode: str = "active", size: int = 4, **changes: Any) -> tuple[SecureSumServer, list[Device]]:
+def until(stage: str, mode: str = "active", size: int = 4, **changes: Any) -> tuple[SecureSumServer, list[SumDevice]]:
     """Devices whose message of `stage` has arrived; the server has closed that stage."""
     server, devices = cohort(terms(size, mode=mode, **changes))
     stages = [one for one in STAGES if one != "agree" or mode == "active"]

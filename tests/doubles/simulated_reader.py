@@ -18,7 +18,7 @@ SHOWN_A_FEED = 12
 
 
 @dataclass(frozen=True)
-class SimulatedReader:
+class PlantedReader:
     """feeds oldest first; clicks oldest first."""
 
     feeds: tuple[Shown, ...]
@@ -29,7 +29,7 @@ class SimulatedReader:
         return ReaderSamples(feeds=self.feeds, clicks=self.clicks, vectors=vectors)
 
 
-def simulated_reader(pool: SyntheticPool, rng: np.random.Generator) -> SimulatedReader:
+def simulated_reader(pool: SyntheticPool, rng: np.random.Generator) -> PlantedReader:
     """A reader of 2 to 4 topics: in each feed two news of them are clicked, and ten random others are not."""
     topics = sorted({card.topic for card in pool.cards})
     mine = rng.choice(len(topics), size=rng.integers(2, 5), replace=False)
@@ -49,4 +49,4 @@ def simulated_reader(pool: SyntheticPool, rng: np.random.Generator) -> Simulated
             Click(len(clicks) + place, news_id, feed_id, at + timedelta(minutes=place + 1))
             for place, news_id in enumerate(clicked)
         ]
-    return SimulatedReader(tuple(feeds), tuple(clicks))
+    return PlantedReader(tuple(feeds), tuple(clicks))

@@ -252,7 +252,7 @@ def serving(app: ASGIApp, port: int = 0) -> Iterator[str]:
 
 
 @dataclass
-class World:
+class SmallWorld:
     """A backend under test and where its readers' devices live."""
 
     folder: Path
@@ -263,7 +263,7 @@ class World:
     ears: Overhearing | None = None
 
     @contextmanager
-    def backend(self, port: int = 0) -> Iterator[World]:
+    def backend(self, port: int = 0) -> Iterator[SmallWorld]:
         """Serve the backend while the block runs."""
         self.services = build_services(self.settings)
         self.ears = Overhearing(create_app(services=self.services))
@@ -326,8 +326,8 @@ def warm_up_to_train(member: Member) -> None:
 
 
 @contextmanager
-def small_world(first: Path, folder: Path) -> Iterator[World]:
-    """A copy of the first folder; serve it with `World.backend`."""
+def small_world(first: Path, folder: Path) -> Iterator[SmallWorld]:
+    """A copy of the first folder; serve it with `SmallWorld.backend`."""
     shutil.copytree(first, folder / "backend")
     # Rounds here are told one by one: what the release gate does after them has tests of its own.
     settings = BackendSettings(
@@ -337,7 +337,7 @@ def small_world(first: Path, folder: Path) -> Iterator[World]:
         gate=False,
         unbounded_addresses=("127.0.0.0/8",),
     )
-    world = World(folder, settings)
+    world = SmallWorld(folder, settings)
     try:
         yield world
     finally:

@@ -13,13 +13,16 @@ from models.recall.basis import BasisRecall
 INPUTS = ("clicks", "click_mask", "membership", "quotas", "candidates")
 
 
-class _Loss(torch.nn.Module):
-    def __init__(self, model: BasisRecall) -> None:
+class ModelLoss(torch.nn.Module):
+    """A model's loss as a module's output, so that `functional_call` can put other parameters into it."""
+
+    def __init__(self, model: torch.nn.Module) -> None:
         super().__init__()
         self.model = model
 
-    def forward(self, *inputs: torch.Tensor) -> torch.Tensor:
-        return self.model.loss(*inputs)
+    def forward(self, *args: torch.Tensor, **kwargs: torch.Tensor) -> torch.Tensor:
+        loss: torch.Tensor = self.model.loss(*args, **kwargs)  # type: ignore[operator]
+        return loss
 
 
 class _Contexts(torch.nn.Module):
@@ -35,7 +38,7 @@ class TorchGradients:
     """GradientFn by autograd, and contexts under any weights."""
 
     def __init__(self, model: BasisRecall) -> None:
-        self._loss, self._contexts = _Loss(model), _Contexts(model)
+        self._loss, self._contexts = ModelLoss(model), _Contexts(model)
 
     def __call__(self, params: Params, batch: Batch) -> Gradients:
         leaves = {name: torch.from_numpy(value).requires_grad_(True) for name, value in params.items()}

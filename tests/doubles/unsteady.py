@@ -6,6 +6,7 @@ import httpx
 import pytest
 
 from device_app.wire.protections import LocalLaplace
+from tests.doubles.kills import Killed
 from tests.doubles.round_rig import BASIS, DIM, FEATURES, BackendRig, DeviceRig
 
 EPSILON = LocalLaplace().epsilon_per_upload(2 * BASIS * DIM)
@@ -15,10 +16,6 @@ SYSTEMS_TRIED = {
 }
 """By name, with the price of an upload of the small release: the recall model's, and the ranker's with features."""
 each_system = pytest.mark.parametrize("system", SYSTEMS_TRIED)
-
-
-class Killed(BaseException):
-    """Stands for a kill: no handler may see it."""
 
 
 class Unsteady(httpx.BaseTransport):

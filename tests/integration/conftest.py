@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.doubles import small_world
-from tests.doubles.small_world import World
+from tests.doubles.small_world import SmallWorld
 
 
 @pytest.fixture(scope="session")
@@ -18,14 +18,14 @@ def first_backend(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def idle_world(first_backend: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def idle_world(first_backend: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallWorld]:
     """A world whose backend is not serving yet."""
     with small_world.small_world(first_backend, tmp_path_factory.mktemp("world")) as world:
         yield world
 
 
 @pytest.fixture(scope="module")
-def world(idle_world: World) -> Iterator[World]:
+def world(idle_world: SmallWorld) -> Iterator[SmallWorld]:
     """A world whose backend serves for the whole file."""
     with idle_world.backend():
         yield idle_world

@@ -10,7 +10,7 @@ from device_app.device import Device
 from device_app.feed.item import Feed
 from device_app.settings import PerformanceSettings
 from device_app.wire.news import BodiesRequest, NewsCard
-from tests.doubles.small_world import Received, World
+from tests.doubles.small_world import Received, SmallWorld
 
 TOPIC = "rowing"
 ALWAYS_ASKS = PerformanceSettings(recall_max_age_sec=0, default_list_limit=200, bodies_wait_sec=0.2)
@@ -41,7 +41,7 @@ def returned_lists(requests: Sequence[Received]) -> list[tuple[str, ...]]:
     return lists
 
 
-def test_clicks_on_a_topic_raise_its_share_and_no_request_names_them(world: World) -> None:
+def test_clicks_on_a_topic_raise_its_share_and_no_request_names_them(world: SmallWorld) -> None:
     device = world.device("clicker", performance=ALWAYS_ASKS)
     cold = device.feed(refresh=True)
     assert cold.mode == "cold"
@@ -92,7 +92,7 @@ def test_clicks_on_a_topic_raise_its_share_and_no_request_names_them(world: Worl
     assert not any(news_id in log for news_id in clicked)
 
 
-def test_the_byte_log_is_what_the_server_received(world: World) -> None:
+def test_the_byte_log_is_what_the_server_received(world: SmallWorld) -> None:
     before = len(world.requests())
     device = world.device("auditor")
     device.feed(refresh=True)
@@ -115,7 +115,7 @@ def test_the_byte_log_is_what_the_server_received(world: World) -> None:
         assert entry.words
 
 
-def test_a_report_is_drawn_once_and_sent_again_bit_for_bit_over_refreshes_and_restarts(world: World) -> None:
+def test_a_report_is_drawn_once_and_sent_again_bit_for_bit_over_refreshes_and_restarts(world: SmallWorld) -> None:
     device = world.device("refresher", performance=ALWAYS_ASKS)
     device.feed(refresh=True)
     for card in default_list_of(device, TOPIC)[:5]:
@@ -138,7 +138,7 @@ def test_a_report_is_drawn_once_and_sent_again_bit_for_bit_over_refreshes_and_re
     assert world.requests()[-1].body == reports[0], "one click is not enough for a new report"
 
 
-def test_with_reports_off_nothing_derived_from_reading_leaves(world: World) -> None:
+def test_with_reports_off_nothing_derived_from_reading_leaves(world: SmallWorld) -> None:
     device = world.device("silent")
     device.set_privacy(mode="none", training=False)
     device.sync()

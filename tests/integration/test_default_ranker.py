@@ -12,7 +12,7 @@ from device_app.feed.item import Feed
 from device_app.ranking.features import FeatureContext, feature_columns
 from device_app.ranking.ranker import Ranker
 from device_app.settings import FeedSettings, PerformanceSettings
-from tests.doubles.small_world import World
+from tests.doubles.small_world import SmallWorld
 
 ALWAYS_ASKS = PerformanceSettings(recall_max_age_sec=0, default_list_limit=200, bodies_wait_sec=0.2)
 CLICKED = 5
@@ -28,7 +28,7 @@ def read_rowing(device: Device) -> Feed:
 
 
 def test_a_device_ranks_by_the_releases_features_unless_its_reader_chooses_otherwise(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    world: SmallWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     heard: list[Heard] = []
     score = Ranker.score

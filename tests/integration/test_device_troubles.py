@@ -16,7 +16,7 @@ import pytest
 from backend.releases.publish import publish_changes
 from device_app.device import Device
 from device_app.errors import BackendUnreachable, ReleaseRefused
-from tests.doubles.small_world import World, free_port
+from tests.doubles.small_world import SmallWorld, free_port
 
 ROOT = Path(__file__).parents[2]
 KILLED_BEFORE_COMMIT = """
@@ -43,7 +43,7 @@ def news_of(device: Device, topic: str) -> list[str]:
     return [card.id for listed in device.explore() for card in listed.cards if card.topic == topic]
 
 
-def test_a_device_killed_between_click_and_commit_has_no_half_click_and_goes_on(world: World) -> None:
+def test_a_device_killed_between_click_and_commit_has_no_half_click_and_goes_on(world: SmallWorld) -> None:
     device = world.device("killed")
     feed = device.feed()
     first, second = feed.items[0].card.id, feed.items[1].card.id
@@ -70,7 +70,7 @@ def test_a_device_killed_between_click_and_commit_has_no_half_click_and_goes_on(
     assert [entry.news_id for entry in again.history().entries] == [second, first]
 
 
-def test_a_changed_graph_or_weight_is_refused_and_the_old_release_serves_on(world: World) -> None:
+def test_a_changed_graph_or_weight_is_refused_and_the_old_release_serves_on(world: SmallWorld) -> None:
     device = world.device("careful")
     device.sync()
     for news_id in news_of(device, "space")[:5]:
@@ -105,7 +105,7 @@ def test_a_changed_graph_or_weight_is_refused_and_the_old_release_serves_on(worl
     assert device.feed(refresh=True).release == published.release
 
 
-def test_while_the_backend_is_down_the_last_feed_serves_and_says_so(idle_world: World) -> None:
+def test_while_the_backend_is_down_the_last_feed_serves_and_says_so(idle_world: SmallWorld) -> None:
     assert idle_world.url, "the backend of this file has a known address by now"
     device = idle_world.device("offline")
     device.sync()

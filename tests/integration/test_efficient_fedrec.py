@@ -39,7 +39,7 @@ from device_app.wire.rounds import RoundManifest, RoundStatus
 from device_app.wire.union import UnionMarks
 from exporters.graphs import table_loss
 from models.builders.rankers import nrms_256
-from tests.doubles.small_world import WordEmbedder, World, warm_up_to_train
+from tests.doubles.small_world import SmallWorld, WordEmbedder, warm_up_to_train
 from tests.doubles.words_encoder import keep_words_encoder, token_states
 
 DEVICES = 6
@@ -51,7 +51,7 @@ FLOAT32 = 2e-8
 
 
 @pytest.fixture(scope="module")
-def learning_world(idle_world: World) -> Iterator[World]:
+def learning_world(idle_world: SmallWorld) -> Iterator[SmallWorld]:
     """The small world with an encoder that trains, NRMS in its release, and six readers who have read."""
     with idle_world.backend() as world:
         assert world.services is not None
@@ -65,7 +65,7 @@ def learning_world(idle_world: World) -> Iterator[World]:
 
 
 @pytest.fixture
-def devices(learning_world: World) -> list[Device]:
+def devices(learning_world: SmallWorld) -> list[Device]:
     return learning_world.devices[:DEVICES]
 
 
@@ -83,7 +83,7 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> list[RowSamples]:
     return found
 
 
-def set_up(world: World, monkeypatch: pytest.MonkeyPatch, *, owners_minimum: int, **protection: object) -> None:
+def set_up(world: SmallWorld, monkeypatch: pytest.MonkeyPatch, *, owners_minimum: int, **protection: object) -> None:
     """Systems for six devices."""
     assert world.services is not None
     systems: dict[str, SystemSpec] = world.services.coordinator._systems  # type: ignore[assignment]
@@ -93,7 +93,7 @@ def set_up(world: World, monkeypatch: pytest.MonkeyPatch, *, owners_minimum: int
     monkeypatch.setitem(systems, SPLIT, replace(split, protection=exact))
 
 
-def run(world: World, devices: list[Device]) -> tuple[RoundStatus, RoundStatus]:
+def run(world: SmallWorld, devices: list[Device]) -> tuple[RoundStatus, RoundStatus]:
     """Both rounds, as asked for by the operator."""
     assert world.services is not None
     coordinator = world.services.coordinator
@@ -136,7 +136,7 @@ def sync(device: Device) -> ReleaseId:
     return current.id
 
 
-def row_of(world: World, status: RoundStatus) -> RoundRow:
+def row_of(world: SmallWorld, status: RoundStatus) -> RoundRow:
     assert world.services is not None
     with reading_session(world.services.engine) as session:
         return session.scalars(select(RoundRow).where(RoundRow.number == int(status.round.split("-")[1]))).one()
@@ -154,7 +154,7 @@ def spent_on_reports(device: Device) -> float:
 
 
 def pooled(
-    world: World, release: str, drawn: list[RowSamples]
+    world: SmallWorld, release: str, drawn: list[RowSamples]
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], dict[str, np.ndarray]]:
     """End to end in float64: gradients for the news model, for the user model, and for the news vectors by id."""
     assert world.services is not None
@@ -199,7 +199,7 @@ def pooled(
 
 @pytest.mark.parametrize(("bits", "fraction_bits"), [(32, 10), (64, 24), (64, 40)])
 def test_the_live_round_computes_the_pooled_gradient_to_half_a_step(
-    learning_world: World,
+    learning_world: SmallWorld,
     devices: list[Device],
     drawn: list[RowSamples],
     monkeypatch: pytest.MonkeyPatch,
@@ -251,7 +251,7 @@ def test_the_live_round_computes_the_pooled_gradient_to_half_a_step(
 
 
 def test_a_round_brings_new_vectors_to_the_pool_and_to_the_devices(
-    learning_world: World, devices: list[Device], monkeypatch: pytest.MonkeyPatch
+    learning_world: SmallWorld, devices: list[Device], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = learning_world
     assert world.services is not None
@@ -314,7 +314,7 @@ def test_a_round_brings_new_vectors_to_the_pool_and_to_the_devices(
 
 
 def test_a_split_round_that_a_liar_spoils_is_opened_again_on_the_same_union(
-    learning_world: World, devices: list[Device], monkeypatch: pytest.MonkeyPatch
+    learning_world: SmallWorld, devices: list[Device], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One member adds far more than a clipped gradient; the union's list of news stays that of the round before."""
     world = learning_world

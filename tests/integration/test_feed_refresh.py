@@ -28,7 +28,7 @@ LONGEST_SEC = 60.0
 
 
 @dataclass
-class Answer:
+class ScriptedAnswer:
     """What the server says next: a status, headers, and the title of the one story that a 200 lists."""
 
     status: int = 200
@@ -47,11 +47,11 @@ class FeedServer:
     """One feed on a port of its own. With an etag set it answers a request that names it with 304."""
 
     def __init__(self) -> None:
-        self.answer, self.asked = Answer(title="The ferry sails again"), list[Message]()
+        self.answer, self.asked = ScriptedAnswer(title="The ferry sails again"), list[Message]()
         self.heard = threading.Event()
         outer = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class FeedHandler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 outer.asked.append(self.headers)
                 said = outer.answer
@@ -69,7 +69,7 @@ class FeedServer:
             def log_message(self, *_: object) -> None:
                 pass
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), FeedHandler)
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}/rss"
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
         self._thread.start()
@@ -81,7 +81,7 @@ class FeedServer:
 
 
 @dataclass
-class World:
+class RefreshedFeed:
     server: FeedServer
     clock: StillClock
     pool: NewsPool
@@ -104,19 +104,19 @@ class World:
 
 
 @pytest.fixture
-def world(engine: Engine) -> Iterator[World]:
+def world(engine: Engine) -> Iterator[RefreshedFeed]:
     server, clock = FeedServer(), StillClock()
     pool = NewsPool(engine, clock=clock)
     scheduler = FeedScheduler(
         engine, pool, every=EVERY, allowed=THIS_MACHINE, clock=clock, chance=lambda: 0.0
     )  # the network itself carries the requests
     scheduler.followed.add(server.url, clock())
-    yield World(server, clock, pool, scheduler)
+    yield RefreshedFeed(server, clock, pool, scheduler)
     scheduler.stop()
     server.close()
 
 
-def test_a_feed_is_read_once_and_asked_for_conditionally_until_it_changes(world: World) -> None:
+def test_a_feed_is_read_once_and_asked_for_conditionally_until_it_changes(world: RefreshedFeed) -> None:
     world.server.answer.headers = {"ETag": '"v1"', "Last-Modified": "Thu, 19 Nov 2026 10:00:00 GMT"}
     assert world.look() == EVERY
     assert world.titles() == {"The ferry sails again"}
@@ -126,7 +126,7 @@ def test_a_feed_is_read_once_and_asked_for_conditionally_until_it_changes(world:
     assert world.only().fetched_at == world.clock()
     assert world.pool.version() == version, "a 304 changes nothing"
 
-    world.server.answer = Answer(title="The ferry has stopped", headers={"ETag": '"v2"'})
+    world.server.answer = ScriptedAnswer(title="The ferry has stopped", headers={"ETag": '"v2"'})
     world.look()
     assert world.titles() == {"The ferry sails again", "The ferry has stopped"}
     world.look()
@@ -134,10 +134,12 @@ def test_a_feed_is_read_once_and_asked_for_conditionally_until_it_changes(world:
     assert [asked["If-Modified-Since"] for asked in world.server.asked][1] == "Thu, 19 Nov 2026 10:00:00 GMT"
 
 
-def test_a_feed_that_is_gone_is_asked_for_less_and_less_and_recovers_with_the_first_answer(world: World) -> None:
+def test_a_feed_that_is_gone_is_asked_for_less_and_less_and_recovers_with_the_first_answer(
+    world: RefreshedFeed,
+) -> None:
     world.server.answer.headers = {"ETag": '"v1"'}
     world.look()
-    before, world.server.answer = world.server.answer, Answer(404)
+    before, world.server.answer = world.server.answer, ScriptedAnswer(404)
     for failures, factor in ((1, 1), (2, 2), (3, 4)):
         assert world.look() == EVERY * factor
         assert (world.only().failures, world.only().error) == (
@@ -150,7 +152,7 @@ def test_a_feed_that_is_gone_is_asked_for_less_and_less_and_recovers_with_the_fi
     assert (world.only().failures, world.only().error) == (0, None), "a 304 is an answer too"
 
 
-def test_a_server_that_is_not_there_is_told_as_such(world: World) -> None:
+def test_a_server_that_is_not_there_is_told_as_such(world: RefreshedFeed) -> None:
     world.server.close()
     assert world.look() == EVERY
     assert world.only().failures == 1
@@ -160,24 +162,24 @@ def test_a_server_that_is_not_there_is_told_as_such(world: World) -> None:
 @pytest.mark.parametrize(
     ("answer", "wait"),
     [
-        (Answer(429, headers={"Retry-After": "7200"}), timedelta(hours=2)),
-        (Answer(429, headers={"Retry-After": "60"}), EVERY),
-        (Answer(503, headers={"Retry-After": "99999999"}), WAIT_LIMIT),
-        (Answer(title="a", headers={"Cache-Control": "public, max-age=7200"}), timedelta(hours=2)),
-        (Answer(title="a", headers={"Cache-Control": "max-age=7200", "Age": "1800"}), timedelta(hours=1.5)),
-        (Answer(title="a", headers={"Cache-Control": "max-age=60"}), EVERY),
-        (Answer(title="a", headers={"Cache-Control": "max-age=999999999"}), WAIT_LIMIT),
-        (Answer(title="a", headers={"Cache-Control": "max-age=soon", "Age": "-1"}), EVERY),
+        (ScriptedAnswer(429, headers={"Retry-After": "7200"}), timedelta(hours=2)),
+        (ScriptedAnswer(429, headers={"Retry-After": "60"}), EVERY),
+        (ScriptedAnswer(503, headers={"Retry-After": "99999999"}), WAIT_LIMIT),
+        (ScriptedAnswer(title="a", headers={"Cache-Control": "public, max-age=7200"}), timedelta(hours=2)),
+        (ScriptedAnswer(title="a", headers={"Cache-Control": "max-age=7200", "Age": "1800"}), timedelta(hours=1.5)),
+        (ScriptedAnswer(title="a", headers={"Cache-Control": "max-age=60"}), EVERY),
+        (ScriptedAnswer(title="a", headers={"Cache-Control": "max-age=999999999"}), WAIT_LIMIT),
+        (ScriptedAnswer(title="a", headers={"Cache-Control": "max-age=soon", "Age": "-1"}), EVERY),
     ],
 )
 def test_what_a_server_asks_for_puts_the_next_look_off_but_never_forward_and_at_most_a_day(
-    world: World, answer: Answer, wait: timedelta
+    world: RefreshedFeed, answer: ScriptedAnswer, wait: timedelta
 ) -> None:
     world.server.answer = answer
     assert world.look() == wait
 
 
-def test_a_304_says_how_long_to_wait_as_well(world: World) -> None:
+def test_a_304_says_how_long_to_wait_as_well(world: RefreshedFeed) -> None:
     world.server.answer.headers = {"ETag": '"v1"'}
     world.look()
     world.server.answer.headers["Cache-Control"] = "max-age=7200"
@@ -185,7 +187,7 @@ def test_a_304_says_how_long_to_wait_as_well(world: World) -> None:
     assert world.server.asked[-1]["If-None-Match"] == '"v1"'
 
 
-def test_a_feed_read_by_hand_is_left_alone_as_long_as_its_server_calls_it_fresh(world: World) -> None:
+def test_a_feed_read_by_hand_is_left_alone_as_long_as_its_server_calls_it_fresh(world: RefreshedFeed) -> None:
     world.server.answer.headers = {"ETag": '"v1"', "Cache-Control": "max-age=7200"}
     now, feeds = world.clock(), world.scheduler.followed
     for seconds in (7200, 999_999_999):  # the second time it's a 304
@@ -194,7 +196,7 @@ def test_a_feed_read_by_hand_is_left_alone_as_long_as_its_server_calls_it_fresh(
         assert world.only().due_at == now + min(timedelta(seconds=seconds), WAIT_LIMIT)
 
 
-def test_the_running_scheduler_reads_what_is_added_when_it_is_woken(world: World) -> None:
+def test_the_running_scheduler_reads_what_is_added_when_it_is_woken(world: RefreshedFeed) -> None:
     world.scheduler.followed.remove(world.server.url)
     world.scheduler.start()
     world.scheduler.followed.add(world.server.url, world.clock())

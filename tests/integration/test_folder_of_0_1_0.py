@@ -21,7 +21,7 @@ from device_app.composition import build_device
 from device_app.device import Device
 from device_app.settings import PrivacySettings
 from tests.doubles.clock import StillClock
-from tests.doubles.small_world import World
+from tests.doubles.small_world import SmallWorld
 
 DATA = Path(__file__).with_name("data")
 WRITTEN = datetime(2026, 11, 22, 17, tzinfo=UTC)
@@ -35,27 +35,27 @@ def expected() -> dict[str, Any]:
 
 
 @pytest.fixture
-def old(tmp_path: Path) -> Iterator[World]:
+def old(tmp_path: Path) -> Iterator[SmallWorld]:
     with tarfile.open(DATA / "ownfeed-0.1.0.tar.xz") as archive:
         archive.extractall(tmp_path, filter="data")
     settings = BackendSettings(
         data_dir=tmp_path / "backend", round_tick_sec=0.05, pool_poll_sec=0.2, news_lifetime_days=A_LIFETIME_DAYS
     )
-    world = World(tmp_path, settings)
+    world = SmallWorld(tmp_path, settings)
     with world.backend():
         yield world
     for device in world.devices:
         device.close()
 
 
-def reopened(world: World) -> Device:
+def reopened(world: SmallWorld) -> Device:
     settings = world.device_settings("reader-0", privacy=PrivacySettings(mode="code"))
     device = build_device(settings, clock=StillClock(WRITTEN))
     world.devices.append(device)
     return device
 
 
-def test_the_backend_keeps_its_news_releases_rounds_and_key(old: World, expected: dict[str, Any]) -> None:
+def test_the_backend_keeps_its_news_releases_rounds_and_key(old: SmallWorld, expected: dict[str, Any]) -> None:
     services = old.services
     assert services is not None
     with reading(services.engine) as connection:
@@ -68,7 +68,7 @@ def test_the_backend_keeps_its_news_releases_rounds_and_key(old: World, expected
 
 
 def test_the_device_keeps_clicks_ledger_reactions_and_log_and_reads_a_feed(
-    old: World, expected: dict[str, Any]
+    old: SmallWorld, expected: dict[str, Any]
 ) -> None:
     device = reopened(old)
     stores = device.parts.stores
@@ -90,7 +90,7 @@ def test_the_device_keeps_clicks_ledger_reactions_and_log_and_reads_a_feed(
     assert json.loads(sent[-1])["report"] == json.loads(bytes.fromhex(expected["report"]))["report"]
 
 
-def test_a_release_of_this_version_follows_those_of_0_1_0(old: World) -> None:
+def test_a_release_of_this_version_follows_those_of_0_1_0(old: SmallWorld) -> None:
     assert old.services is not None
     device = reopened(old)
     device.sync()

@@ -39,7 +39,7 @@ pytestmark = pytest.mark.timeout(900)  # whichever test comes first waits for al
 
 
 @dataclass(frozen=True)
-class Exported:
+class ModelInNode:
     """specs by purpose; trained: the parameters that have gradients."""
 
     model: ExportedModel
@@ -48,7 +48,7 @@ class Exported:
 
 
 @pytest.fixture(scope="module")
-def exports() -> dict[str, Exported]:
+def exports() -> dict[str, ModelInNode]:
     torch.manual_seed(11)
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -58,19 +58,19 @@ def exports() -> dict[str, Exported]:
             model = each.build()
             specs = each.graphs(model)
             exported = export_model(name, each.kind, model, specs)
-            made[name] = Exported(exported, {spec.purpose: spec for spec in specs}, trained(model))
+            made[name] = ModelInNode(exported, {spec.purpose: spec for spec in specs}, trained(model))
     finally:
         torch.set_num_threads(threads)
     return made
 
 
-def graphs(exports: dict[str, Exported]) -> Iterator[tuple[str, Exported, str, bytes]]:
+def graphs(exports: dict[str, ModelInNode]) -> Iterator[tuple[str, ModelInNode, str, bytes]]:
     for name, each in exports.items():
         for purpose, blob in each.model.graphs.items():
             yield name, each, purpose, blob
 
 
-def test_every_graph_agrees_with_torch(exports: dict[str, Exported]) -> None:
+def test_every_graph_agrees_with_torch(exports: dict[str, ModelInNode]) -> None:
     assert len(list(graphs(exports))) >= 60
     for name, each in exports.items():
         for report in each.model.reports:
@@ -78,7 +78,7 @@ def test_every_graph_agrees_with_torch(exports: dict[str, Exported]) -> None:
             assert report.relative <= limit, (name, report)
 
 
-def test_every_graph_is_small_valid_and_of_opset_18(exports: dict[str, Exported]) -> None:
+def test_every_graph_is_small_valid_and_of_opset_18(exports: dict[str, ModelInNode]) -> None:
     for name, _, purpose, blob in graphs(exports):
         assert len(blob) <= LIMIT_BYTES[ARCHITECTURES[name].recurrent], (name, purpose, len(blob))
         proto = onnx.load_from_string(blob)
@@ -86,7 +86,7 @@ def test_every_graph_is_small_valid_and_of_opset_18(exports: dict[str, Exported]
         assert [(opset.domain, opset.version) for opset in proto.opset_import] == [("", 18)], (name, purpose)
 
 
-def test_every_trained_parameter_has_a_gradient_and_no_frozen_one_has(exports: dict[str, Exported]) -> None:
+def test_every_trained_parameter_has_a_gradient_and_no_frozen_one_has(exports: dict[str, ModelInNode]) -> None:
     for name, each, purpose, blob in graphs(exports):
         spec = each.specs[purpose]
         given = [output.name for output in onnx.load_from_string(blob).graph.output]
@@ -95,7 +95,7 @@ def test_every_trained_parameter_has_a_gradient_and_no_frozen_one_has(exports: d
     assert "words.weight" not in exports["fednewsrec_news"].trained
 
 
-def test_every_batch_axis_is_free(exports: dict[str, Exported]) -> None:
+def test_every_batch_axis_is_free(exports: dict[str, ModelInNode]) -> None:
     for name, each, purpose, blob in graphs(exports):
         declared = {
             value.name: [axis.dim_param or axis.dim_value for axis in value.type.tensor_type.shape.dim]
@@ -147,7 +147,7 @@ class Folder:
 
 @pytest.mark.node
 def test_every_graph_gives_the_same_numbers_in_onnxruntime_web(
-    exports: dict[str, Exported], node: str, tmp_path: Path
+    exports: dict[str, ModelInNode], node: str, tmp_path: Path
 ) -> None:
     options = ort.SessionOptions()
     options.intra_op_num_threads = 1

@@ -53,7 +53,7 @@ LIVE = replace(
 )
 
 
-class World:
+class GroupedRounds:
     def __init__(self, folder: Path, stack: ExitStack) -> None:
         (folder / "backend").mkdir()
         self.backend = BackendRig.make(folder / "backend", StillClock(NOW + timedelta(days=1)))
@@ -128,14 +128,14 @@ class World:
 
 
 @pytest.fixture
-def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[GroupedRounds]:
     for spec in (VOTES, LIVE):
         monkeypatch.setitem(SYSTEMS, spec.name, spec)
     with ExitStack() as stack:
-        yield World(tmp_path, stack)
+        yield GroupedRounds(tmp_path, stack)
 
 
-def test_a_round_steps_each_groups_model_by_its_own_readers_and_the_global_one_by_all(world: World) -> None:
+def test_a_round_steps_each_groups_model_by_its_own_readers_and_the_global_one_by_all(world: GroupedRounds) -> None:
     choice, before = world.choice(), world.release().groups(MODEL)
     groups = [choice.in_force(clicks) for clicks in world.clicked()]
     assert set(groups) == {0, 1}, "the pool's readers are to fall into both groups, or this tests little"
@@ -157,7 +157,7 @@ def test_a_round_steps_each_groups_model_by_its_own_readers_and_the_global_one_b
     assert world.release().id == "r3"
 
 
-def test_after_so_many_rounds_the_groups_are_found_anew_from_sums(world: World) -> None:
+def test_after_so_many_rounds_the_groups_are_found_anew_from_sums(world: GroupedRounds) -> None:
     world.run("live")
     drafted = world.choice()
     votes = [drafted.drafted(clicks) for clicks in world.clicked()]
@@ -173,7 +173,7 @@ def test_after_so_many_rounds_the_groups_are_found_anew_from_sums(world: World) 
         np.testing.assert_allclose(groups.next_centroids[group], sums[group] / np.linalg.norm(sums[group]), atol=1e-3)
 
 
-def test_a_device_ranks_with_the_model_of_its_own_group(world: World) -> None:
+def test_a_device_ranks_with_the_model_of_its_own_group(world: GroupedRounds) -> None:
     world.run("live")
     release = world.release()
     ranker = ModelCache().models(release).ranker
@@ -184,13 +184,13 @@ def test_a_device_ranks_with_the_model_of_its_own_group(world: World) -> None:
     assert ranker.group(np.empty((0, DIM), np.float32)) == 0
 
 
-def test_a_device_tells_its_reader_which_group_it_chose(world: World) -> None:
+def test_a_device_tells_its_reader_which_group_it_chose(world: GroupedRounds) -> None:
     found = [device.trainer.own_groups() for device in world.devices]
     assert found == [(OwnGroup(MODEL, world.choice().in_force(clicks), K),) for clicks in world.clicked()]
     assert len({each[0].group for each in found}) == K
 
 
-def test_nothing_that_leaves_a_device_tells_its_group(world: World) -> None:
+def test_nothing_that_leaves_a_device_tells_its_group(world: GroupedRounds) -> None:
     """Of two devices in different groups everything in clear is of the same form and length."""
     groups = [world.choice().in_force(clicks) for clicks in world.clicked()]
     one, other = groups.index(0), groups.index(1)
@@ -204,7 +204,7 @@ def test_nothing_that_leaves_a_device_tells_its_group(world: World) -> None:
     assert lengths(world.devices[one]) == pytest.approx(lengths(world.devices[other]), abs=64)
 
 
-def test_a_release_whose_groups_do_not_fit_its_ranker_is_refused(world: World) -> None:
+def test_a_release_whose_groups_do_not_fit_its_ranker_is_refused(world: GroupedRounds) -> None:
     store = world.backend.releases
     release = store.require_current()
     entry = release.models[MODEL]

@@ -76,7 +76,7 @@ Tensors = dict[str, NDArray[np.float64]]
 class Network(httpx.BaseTransport):
     """One device's way to whatever server runs now, with everything that was sent and accepted."""
 
-    world: World
+    world: KilledWorld
     sent: dict[str, bytes] = field(default_factory=dict)
     accepted: dict[str, bytes] = field(default_factory=dict)
 
@@ -103,7 +103,7 @@ class Network(httpx.BaseTransport):
 
 
 @dataclass
-class World:
+class KilledWorld:
     """A server and its devices on their disks, and what kills them."""
 
     folder: Path
@@ -204,7 +204,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def play(template: Path, folder: Path, system: str, seed: int, patch: pytest.MonkeyPatch) -> World:
+def play(template: Path, folder: Path, system: str, seed: int, patch: pytest.MonkeyPatch) -> KilledWorld:
     """A whole round with kills at points that the seed draws."""
     shutil.copytree(template, folder)
     rng = random.Random(f"{system} {seed}")
@@ -219,7 +219,7 @@ def play(template: Path, folder: Path, system: str, seed: int, patch: pytest.Mon
     engine = migrated_engine(folder / "backend")
     key = Ed25519PrivateKey.from_private_bytes((folder / "key").read_bytes())
     store = ReleaseStore(engine, folder / "backend" / "blobs", key)
-    world = World(folder, kills, clock, BackendRig.over(engine, store, folder / "backend", clock))
+    world = KilledWorld(folder, kills, clock, BackendRig.over(engine, store, folder / "backend", clock))
     for number in range(DEVICES):
         network = Network(world)
         world.networks.append(network)
@@ -250,18 +250,18 @@ def play(template: Path, folder: Path, system: str, seed: int, patch: pytest.Mon
     return world
 
 
-def weights(world: World, release: str) -> Tensors:
+def weights(world: KilledWorld, release: str) -> Tensors:
     found = world.backend.releases.weights(world.backend.releases.manifest(release), MODEL)
     return {name: value.astype(np.float64) for name, value in found.items()}
 
 
-def moved(world: World) -> Tensors:
+def moved(world: KilledWorld) -> Tensors:
     """The mean that was applied, as the weights show it; a step of SGD is linear."""
     before, after = weights(world, "r1"), weights(world, "r2")
     return {f"g.{name}": (before[name] - after[name]) / LEARNING_RATE for name in before}
 
 
-def mean_of_clear(world: World, which: Iterable[int]) -> Tensors:
+def mean_of_clear(world: KilledWorld, which: Iterable[int]) -> Tensors:
     """(1/N) sum of n_u times the clipped g_u."""
     assert isinstance(EXACT.protection, SecureSum)
     total: Tensors = {}
@@ -282,7 +282,7 @@ def mean_of_sent(bodies: Iterable[bytes]) -> Tensors:
     return {name: np.mean([one[name].astype(np.float64) for one in updates], axis=0) for name in updates[0]}
 
 
-def fits(world: World, expected: Tensors, step: float) -> bool:
+def fits(world: KilledWorld, expected: Tensors, step: float) -> bool:
     """To half a step of the fixed point, and the weights' float32 rounding."""
     before, after, found = weights(world, "r1"), weights(world, "r2"), moved(world)
     coarse = {
@@ -295,13 +295,13 @@ def fits(world: World, expected: Tensors, step: float) -> bool:
     )
 
 
-def messages(world: World, which: Literal["sent", "accepted"], stage: str) -> dict[int, bytes]:
+def messages(world: KilledWorld, which: Literal["sent", "accepted"], stage: str) -> dict[int, bytes]:
     """By device, the last message of a stage that it sent, or that a server has acknowledged."""
     logs = [network.sent if which == "sent" else network.accepted for network in world.networks]
     return {number: body for number, log in enumerate(logs) for path, body in log.items() if f"/{stage}/" in path}
 
 
-def check_world(world: World, system: str) -> None:
+def check_world(world: KilledWorld, system: str) -> None:
     status = world.status()
     releases = [one.release for one in world.backend.releases.history()]
     assert status.state == "applied", status.reason

@@ -28,7 +28,7 @@ from tests.integration.test_poisoned_sums import (
     COORDINATES,
     DEVICES,
     RATE,
-    World,
+    PoisonedRound,
     made_world,
     protection_of,
     weight_lie,
@@ -40,7 +40,7 @@ TURNED = np.array([0.0, -1.0, 1.0])
 
 
 @pytest.fixture
-def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PoisonedRound]:
     spec = replace(SYSTEMS["small_ranker_secure"], name=SYSTEM, join=MedianOfSums(members=3))
     one_sum = replace(SYSTEMS["small_ranker_secure"], name="small_ranker_one_sum", join=None)
     monkeypatch.setitem(SYSTEMS, spec.name, spec)
@@ -49,23 +49,23 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
         yield world
 
 
-def facts(world: World, number: int = 1) -> dict[str, object]:
+def facts(world: PoisonedRound, number: int = 1) -> dict[str, object]:
     with reading_session(world.backend.engine) as session:
         return dict(session.get_one(RoundRow, number).facts or {})
 
 
-def sums(world: World) -> dict[str, tuple[str, str | None]]:
+def sums(world: PoisonedRound) -> dict[str, tuple[str, str | None]]:
     """Stage and running sum of every secure sum of the server."""
     with reading_session(world.backend.engine) as session:
         rows = session.scalars(select(SecureSumRow).order_by(SecureSumRow.name)).all()
         return {row.name: (row.stage, row.total) for row in rows}
 
 
-def files(world: World) -> list[str]:
+def files(world: PoisonedRound) -> list[str]:
     return sorted(path.name for path in (world.backend.folder / "sums").iterdir())
 
 
-def groups(world: World, number: int = 1) -> dict[int, str]:
+def groups(world: PoisonedRound, number: int = 1) -> dict[int, str]:
     """Which part each device is in, by what the server's messages say. Devices have asked for their places in order."""
     stored = StoredSums(world.backend.engine, world.backend.folder / "sums")
     with reading_session(world.backend.engine) as session:
@@ -77,21 +77,21 @@ def groups(world: World, number: int = 1) -> dict[int, str]:
     return dict(enumerate(names))
 
 
-def opened(world: World, seconds: float = 60.0) -> RoundStatus:
+def opened(world: PoisonedRound, seconds: float = 60.0) -> RoundStatus:
     return world.backend.coordinator.open_round(SYSTEM, cohort=DEVICES, cohort_minimum=3, seconds=seconds)
 
 
-def steps(world: World, which: list[int] | None = None) -> None:
+def steps(world: PoisonedRound, which: list[int] | None = None) -> None:
     for number in range(DEVICES) if which is None else which:
         world.devices[number].trainer.step()
     world.backend.coordinator.step()
 
 
-def moved(world: World) -> float:
+def moved(world: PoisonedRound) -> float:
     return float(np.linalg.norm(world.weights(world.backend.releases.require_current().release) - world.weights("r1")))
 
 
-def test_one_liar_that_fails_a_round_of_one_sum_costs_a_round_of_groups_its_own_group(world: World) -> None:
+def test_one_liar_that_fails_a_round_of_one_sum_costs_a_round_of_groups_its_own_group(world: PoisonedRound) -> None:
     """Red before: every round with this liar in it came to nothing."""
     lie = weight_lie(32_000.0, TURNED)
     assert world.run("small_ranker_one_sum", lie, minimum=3).state == "failed"
@@ -112,7 +112,7 @@ def test_one_liar_that_fails_a_round_of_one_sum_costs_a_round_of_groups_its_own_
         )
 
 
-def test_what_a_round_of_groups_has_cost_is_told_by_the_noise_of_the_smallest(world: World) -> None:
+def test_what_a_round_of_groups_has_cost_is_told_by_the_noise_of_the_smallest(world: PoisonedRound) -> None:
     status = world.run(SYSTEM, None, minimum=3)
     assert (status.state, status.survivors, status.uploaded) == ("applied", 4, DEVICES), status.reason
     assert status.epsilon == pytest.approx(protection_of(SYSTEM).epsilon(4, COORDINATES), rel=0.02)
@@ -126,14 +126,14 @@ def test_what_a_round_of_groups_has_cost_is_told_by_the_noise_of_the_smallest(wo
     assert files(world) == [], "running sums go with the round"
 
 
-def test_a_lie_within_a_groups_bounds_moves_the_mean_no_further_than_honest_groups_can(world: World) -> None:
+def test_a_lie_within_a_groups_bounds_moves_the_mean_no_further_than_honest_groups_can(world: PoisonedRound) -> None:
     """Of three groups the median lies between the two honest ones, whatever the third says."""
     status = world.run(SYSTEM, weight_lie(4.0, TURNED), minimum=3)
     assert status.state == "applied", status.reason
     assert moved(world) <= RATE * protection_of(SYSTEM).clip * (1 + 1e-5)
 
 
-def test_too_few_devices_for_three_groups_are_one_sum(world: World) -> None:
+def test_too_few_devices_for_three_groups_are_one_sum(world: PoisonedRound) -> None:
     opened(world)
     most = list(range(11))
     steps(world, most)
@@ -146,7 +146,7 @@ def test_too_few_devices_for_three_groups_are_one_sum(world: World) -> None:
     assert list(sums(world)) == ["round-1"]
 
 
-def test_members_that_vanish_cost_a_noisy_share_and_too_many_of_one_group_cost_that_group(world: World) -> None:
+def test_members_that_vanish_cost_a_noisy_share_and_too_many_of_one_group_cost_that_group(world: PoisonedRound) -> None:
     opened(world)
     steps(world)
     where = groups(world)
@@ -180,7 +180,7 @@ def test_members_that_vanish_cost_a_noisy_share_and_too_many_of_one_group_cost_t
     assert files(world) == []
 
 
-def test_a_round_of_groups_fails_when_fewer_are_left_than_it_needs(world: World) -> None:
+def test_a_round_of_groups_fails_when_fewer_are_left_than_it_needs(world: PoisonedRound) -> None:
     opened(world)
     steps(world)
     where = groups(world)
@@ -200,7 +200,7 @@ def test_a_round_of_groups_fails_when_fewer_are_left_than_it_needs(world: World)
 
 
 @pytest.mark.parametrize("stage", STAGES)
-def test_a_server_that_ends_at_any_stage_goes_on_with_the_same_groups(world: World, stage: str) -> None:
+def test_a_server_that_ends_at_any_stage_goes_on_with_the_same_groups(world: PoisonedRound, stage: str) -> None:
     opened(world)
     before: dict[int, str] | None = None
     for at in STAGES:
@@ -222,7 +222,7 @@ def test_a_server_that_ends_at_any_stage_goes_on_with_the_same_groups(world: Wor
     assert (status.state, status.published, status.survivors) == ("applied", "r2", 4), status.reason
 
 
-def test_the_groups_are_drawn_anew_for_every_round(world: World) -> None:
+def test_the_groups_are_drawn_anew_for_every_round(world: PoisonedRound) -> None:
     drawn = set()
     for number in range(1, 4):
         opened(world)

@@ -18,7 +18,7 @@ from device_app.training.multiview.job import VIEWS
 from device_app.training.multiview.lockdown import version
 from device_app.training.tasks.multi_view import MultiViewTask
 from device_app.training.tasks.task import Update
-from tests.doubles.small_world import World, warm_up_to_train
+from tests.doubles.small_world import SmallWorld, warm_up_to_train
 
 DEVICES = 2
 MODEL = "ranker.multi_view"
@@ -26,14 +26,14 @@ STEPS_SEC = 300.0
 pytestmark = pytest.mark.skipif(not version(), reason="this kernel has no Landlock, and so no views are kept apart")
 
 
-def fleet_of(world: World, ranker: str) -> Fleet:
+def fleet_of(world: SmallWorld, ranker: str) -> Fleet:
     privacy = PrivacySettings(training=True, epsilon_per_day_training=1e9, secure_sum="exact", smallest_sum=2)
     settings = world.device_settings(feed=FeedSettings(ranker=ranker)).model_copy(update={"privacy": privacy})
     return Fleet(settings, DEVICES, seed=3)
 
 
 @pytest.fixture
-def fleet(world: World) -> Iterator[Fleet]:
+def fleet(world: SmallWorld) -> Iterator[Fleet]:
     made = fleet_of(world, MODEL)
     yield made
     made.close()
@@ -54,7 +54,7 @@ def handed(monkeypatch: pytest.MonkeyPatch) -> list[Update]:
     return updates
 
 
-def round_of(world: World, fleet: Fleet, system: str) -> str:
+def round_of(world: SmallWorld, fleet: Fleet, system: str) -> str:
     """Opens a round, lets every member take its steps, and returns the release that it published."""
     assert world.services is not None
     operator = Operator(world.url, world.settings.admin_token_file)
@@ -82,7 +82,7 @@ def search(member: Member) -> None:
 
 
 def test_views_train_an_item_tower_together_and_keep_their_user_towers(
-    world: World, fleet: Fleet, handed: list[Update]
+    world: SmallWorld, fleet: Fleet, handed: list[Update]
 ) -> None:
     assert world.services is not None
     store = world.services.releases
@@ -136,7 +136,7 @@ def handed_over(member: Member) -> list[list[float]]:
     return [member.device.parts.stores.view_log.sigmas(view) for view in VIEWS]
 
 
-def test_fl_dssm_trains_both_towers_from_the_view_of_reading_alone(world: World, handed: list[Update]) -> None:
+def test_fl_dssm_trains_both_towers_from_the_view_of_reading_alone(world: SmallWorld, handed: list[Update]) -> None:
     """The other value of the same setting: no private tower, one view; readers search here too, and it isn't asked."""
     assert world.services is not None
     store = world.services.releases
@@ -170,7 +170,7 @@ def test_fl_dssm_trains_both_towers_from_the_view_of_reading_alone(world: World,
         fleet.close()
 
 
-def test_a_device_that_takes_part_in_noisy_sums_only_declines(world: World) -> None:
+def test_a_device_that_takes_part_in_noisy_sums_only_declines(world: SmallWorld) -> None:
     assert world.services is not None
     publish_rankers(world.services.releases, ("multi_view",))
     fleet = Fleet(world.device_settings(), 1, seed=3)

@@ -11,14 +11,14 @@ from backend.operator import Operator
 from backend.releases.publish import publish_rankers
 from device_app.fleet.fleet import Fleet, Member, catch_up, train
 from device_app.settings import FeedSettings
-from tests.doubles.small_world import World, warm_up_to_train
+from tests.doubles.small_world import SmallWorld, warm_up_to_train
 
 DEVICES = 2
 MODEL = "ranker.naml"
 
 
 @pytest.fixture
-def fleet(world: World) -> Iterator[Fleet]:
+def fleet(world: SmallWorld) -> Iterator[Fleet]:
     made = Fleet(world.device_settings(feed=FeedSettings(ranker=MODEL)), DEVICES, seed=3)
     yield made
     made.close()
@@ -30,7 +30,7 @@ def ranks_by(member: Member) -> tuple[str | None, str]:
     return feed.release, member.device.parts.serving.models().ranker.name
 
 
-def test_readers_choose_a_ranker_that_is_offered_and_train_it(world: World, fleet: Fleet) -> None:
+def test_readers_choose_a_ranker_that_is_offered_and_train_it(world: SmallWorld, fleet: Fleet) -> None:
     assert world.services is not None
     store = world.services.releases
     offered = publish_rankers(store, ("naml",))

@@ -46,7 +46,7 @@ def commands(heading: str) -> str:
 
 
 @dataclass
-class Operator:
+class GuidedOperator:
     """Follows the guide; `data` and `backup` are its $DATA and $BACKUP."""
 
     data: Path
@@ -90,13 +90,13 @@ def backend(tmp_path: Path) -> Iterator[Running]:
 
 
 @pytest.fixture
-def operator(backend: Running, tmp_path: Path) -> Operator:
+def operator(backend: Running, tmp_path: Path) -> GuidedOperator:
     (tmp_path / "backup").mkdir()
-    return Operator(backend.folder, tmp_path / "backup")
+    return GuidedOperator(backend.folder, tmp_path / "backup")
 
 
 @dataclass
-class Reader:
+class InstalledReader:
     """One reader's device, as far as releases go."""
 
     backend: Running
@@ -120,9 +120,9 @@ class Reader:
 
 
 @pytest.fixture
-def reader(backend: Running, tmp_path: Path) -> Iterator[Reader]:
+def reader(backend: Running, tmp_path: Path) -> Iterator[InstalledReader]:
     database = Database(tmp_path / "device.sqlite")
-    yield Reader(backend, InstalledReleases(database))
+    yield InstalledReader(backend, InstalledReleases(database))
     database.close()
 
 
@@ -135,7 +135,9 @@ def restarted(backend: Running) -> ReleaseStore:
     return ReleaseStore.open(backend.services.engine, backend.services.settings)
 
 
-def test_a_key_is_shown_backed_up_lost_and_put_back(backend: Running, operator: Operator, reader: Reader) -> None:
+def test_a_key_is_shown_backed_up_lost_and_put_back(
+    backend: Running, operator: GuidedOperator, reader: InstalledReader
+) -> None:
     assert reader.sync()
     key = shown_key(operator.does("The signing key"))
     assert bytes.fromhex(key) == reader.store.pinned_key()
@@ -154,7 +156,7 @@ def test_a_key_is_shown_backed_up_lost_and_put_back(backend: Running, operator: 
 
 
 def test_rotations_beside_a_running_backend_are_followed_by_a_device_that_slept(
-    backend: Running, operator: Operator, reader: Reader
+    backend: Running, operator: GuidedOperator, reader: InstalledReader
 ) -> None:
     assert reader.sync()
     first = reader.store.pinned_key()
@@ -170,7 +172,7 @@ def test_rotations_beside_a_running_backend_are_followed_by_a_device_that_slept(
 
 
 def test_without_a_backup_a_device_takes_the_new_key_from_its_reader_only(
-    backend: Running, operator: Operator, reader: Reader
+    backend: Running, operator: GuidedOperator, reader: InstalledReader
 ) -> None:
     assert reader.sync()
     (operator.data / "signing.key").unlink()

@@ -48,7 +48,7 @@ Lie = NDArray[np.int64]
 
 
 @dataclass
-class World:
+class PoisonedRound:
     """A server and thirteen devices; the first one's network is the attacker's."""
 
     backend: BackendRig
@@ -82,13 +82,13 @@ class World:
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
+def world(tmp_path: Path) -> Iterator[PoisonedRound]:
     with made_world(tmp_path) as world:
         yield world
 
 
 @contextmanager
-def made_world(folder: Path, allows: PrivacySettings = ALLOWS) -> Iterator[World]:
+def made_world(folder: Path, allows: PrivacySettings = ALLOWS) -> Iterator[PoisonedRound]:
     (folder / "backend").mkdir(parents=True)
     backend = BackendRig.make(folder / "backend", StillClock(NOW + timedelta(days=1)))
     news = [
@@ -112,7 +112,7 @@ def made_world(folder: Path, allows: PrivacySettings = ALLOWS) -> Iterator[World
     with ExitStack() as stack:
         network = InProcess(served)
         stack.callback(network.close)
-        made = World(backend, AddsToMasked(network))
+        made = PoisonedRound(backend, AddsToMasked(network))
         for number in range(DEVICES):
             path = folder / f"device-{number}.sqlite"
             if number:
@@ -166,7 +166,7 @@ LENGTHS: dict[str, Callable[[], float]] = {
 
 @pytest.mark.parametrize("length", list(LENGTHS))
 def test_a_forged_vector_moves_the_weights_no_further_than_a_round_of_honest_devices_can(
-    world: World, length: str
+    world: PoisonedRound, length: str
 ) -> None:
     """Red before: a lie of 4 in a sum of 13 passed, since ten times the noise's length was let through."""
     direction = np.array([0.0, -1.0, 1.0])
@@ -184,7 +184,7 @@ def test_a_forged_vector_moves_the_weights_no_further_than_a_round_of_honest_dev
         ), "what can't be noise is refused"
 
 
-def test_an_honest_sum_of_the_default_ranker_passes(world: World) -> None:
+def test_an_honest_sum_of_the_default_ranker_passes(world: PoisonedRound) -> None:
     status = world.run("small_ranker_secure", None)
     assert (status.state, status.survivors) == ("applied", DEVICES), status.reason
 
@@ -200,7 +200,7 @@ COUNT_LIES: dict[str, Callable[[float, float], tuple[int, float]]] = {
 
 
 @pytest.mark.parametrize("name", list(COUNT_LIES))
-def test_forged_clicks_are_at_most_one_devices_and_the_tail_of_the_noise(world: World, name: str) -> None:
+def test_forged_clicks_are_at_most_one_devices_and_the_tail_of_the_noise(world: PoisonedRound, name: str) -> None:
     """Red before: 300 clicks for one piece of news went into the rows, and 30 for each of 64: 1,920."""
     protection = protection_of("private_counts")
     deviation = noise_deviation(protection, DEVICES)

@@ -44,7 +44,7 @@ SHOWN, OPENED = 12, 3
 
 
 @dataclass
-class Cohort:
+class CountingCohort:
     """A server over HTTP, a pool of thirty news, and twelve devices whose readers have not switched training on."""
 
     backend: BackendRig
@@ -93,9 +93,9 @@ class Cohort:
 
 
 @pytest.fixture
-def cohort(tmp_path: Path) -> Iterator[Cohort]:
+def cohort(tmp_path: Path) -> Iterator[CountingCohort]:
     (tmp_path / "backend").mkdir()
-    cohort = Cohort(BackendRig.make(tmp_path / "backend", StillClock(NOW + timedelta(days=1))))
+    cohort = CountingCohort(BackendRig.make(tmp_path / "backend", StillClock(NOW + timedelta(days=1))))
     news = [
         NewsItem(
             id=f"n{row}",
@@ -149,7 +149,7 @@ def protection_of(system: str) -> SecureSum:
     return protection
 
 
-def test_without_noise_the_opened_counts_are_the_true_ones(cohort: Cohort) -> None:
+def test_without_noise_the_opened_counts_are_the_true_ones(cohort: CountingCohort) -> None:
     cohort.open()
     cohort.all_work()
     status = cohort.status()
@@ -160,7 +160,7 @@ def test_without_noise_the_opened_counts_are_the_true_ones(cohort: Cohort) -> No
     assert sum(clicks.values()) > 20
 
 
-def test_with_noise_they_are_true_within_its_reach_and_both_ends_agree_on_the_price(cohort: Cohort) -> None:
+def test_with_noise_they_are_true_within_its_reach_and_both_ends_agree_on_the_price(cohort: CountingCohort) -> None:
     cohort.open("private_counts", minimum=10)
     for device in cohort.devices:
         device.ledger.settings = PrivacySettings(epsilon_per_day_counts=6)  # but for the budget as a device comes
@@ -191,7 +191,7 @@ def test_with_noise_they_are_true_within_its_reach_and_both_ends_agree_on_the_pr
     assert made.displays_variance == pytest.approx((16 / 3 * click_sd) ** 2)
 
 
-def test_a_second_count_is_about_what_came_since(cohort: Cohort) -> None:
+def test_a_second_count_is_about_what_came_since(cohort: CountingCohort) -> None:
     cohort.open()
     cohort.all_work()
     cohort.displays.clear()
@@ -208,7 +208,7 @@ def test_a_second_count_is_about_what_came_since(cohort: Cohort) -> None:
 
 @pytest.mark.parametrize("lost", ["uplink", "process"])
 def test_what_was_paid_for_is_never_contributed_again_though_its_round_fails(
-    cohort: Cohort, monkeypatch: pytest.MonkeyPatch, lost: str
+    cohort: CountingCohort, monkeypatch: pytest.MonkeyPatch, lost: str
 ) -> None:
     cohort.open()
     cohort.all_work(steps=3)  # keys, shares and complaints are with the server
@@ -243,7 +243,7 @@ def test_what_was_paid_for_is_never_contributed_again_though_its_round_fails(
 
 
 def test_a_device_whose_keys_come_too_late_was_not_needed_and_has_paid_nothing(
-    cohort: Cohort, monkeypatch: pytest.MonkeyPatch
+    cohort: CountingCohort, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cohort.open()
     closed = SumStageClosed("keys", "shares")
@@ -264,7 +264,9 @@ def test_a_device_whose_keys_come_too_late_was_not_needed_and_has_paid_nothing(
     assert "had all its members" in str(mine.detail)
 
 
-def test_a_device_killed_before_it_has_paid_contributes_later(cohort: Cohort, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_device_killed_before_it_has_paid_contributes_later(
+    cohort: CountingCohort, monkeypatch: pytest.MonkeyPatch
+) -> None:
     cohort.open()
     cohort.all_work(steps=3)
     device = cohort.devices[0]
@@ -287,7 +289,7 @@ def test_a_device_killed_before_it_has_paid_contributes_later(cohort: Cohort, mo
     assert sum(cohort.counted(1)[0].values()) == sum(cohort.displays.values())
 
 
-def test_a_reader_who_switched_counts_off_is_in_none(cohort: Cohort) -> None:
+def test_a_reader_who_switched_counts_off_is_in_none(cohort: CountingCohort) -> None:
     cohort.devices[0].ledger.settings = ALLOWS.model_copy(update={"counting": False})
     cohort.open()
     cohort.all_work(steps=2)
@@ -298,7 +300,7 @@ def test_a_reader_who_switched_counts_off_is_in_none(cohort: Cohort) -> None:
     assert cohort.devices[0].stores.participations.list() == []
 
 
-def test_a_count_without_noise_is_declined_by_a_device_as_it_comes(cohort: Cohort) -> None:
+def test_a_count_without_noise_is_declined_by_a_device_as_it_comes(cohort: CountingCohort) -> None:
     cohort.devices[0].ledger.settings = PrivacySettings(smallest_sum=3)
     cohort.open()
     outcome = cohort.devices[0].trainer.step()
@@ -306,7 +308,7 @@ def test_a_count_without_noise_is_declined_by_a_device_as_it_comes(cohort: Cohor
     assert "no noise in it" in str(outcome.why)
 
 
-def test_a_device_that_allows_counts_alone_looks_on_while_others_train(cohort: Cohort) -> None:
+def test_a_device_that_allows_counts_alone_looks_on_while_others_train(cohort: CountingCohort) -> None:
     cohort.backend.coordinator.open_round("small_ranker", cohort=3, cohort_minimum=1, seconds=60)
     outcome = cohort.devices[0].trainer.step()
     assert outcome.state == "idle"

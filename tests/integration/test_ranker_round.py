@@ -15,7 +15,7 @@ from device_app.ranking.ranker import Ranker
 from device_app.training.samples import ReaderSamples
 from device_app.training.tasks.full_gradient import FullGradientTask
 from device_app.training.tasks.task import Update
-from tests.doubles.small_world import World, warm_up_to_train
+from tests.doubles.small_world import SmallWorld, warm_up_to_train
 
 DEVICES = 6
 MODEL = "ranker.features"
@@ -23,20 +23,20 @@ Weights = Mapping[str, NDArray[np.float32]]
 
 
 @pytest.fixture
-def fleet(world: World) -> Iterator[Fleet]:
+def fleet(world: SmallWorld) -> Iterator[Fleet]:
     made = Fleet(world.device_settings(), DEVICES, seed=7)
     yield made
     made.close()
 
 
-def weights(world: World, release: str, model: str) -> Weights:
+def weights(world: SmallWorld, release: str, model: str) -> Weights:
     assert world.services is not None
     store = world.services.releases
     return store.weights(store.manifest(release), model)
 
 
 def test_a_round_of_the_small_ranker_moves_its_weights_and_no_others(
-    world: World, fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+    world: SmallWorld, fleet: Fleet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     served: dict[bytes, NDArray[np.float32]] = {}
     score = Ranker.score
@@ -110,7 +110,7 @@ def test_a_round_of_the_small_ranker_moves_its_weights_and_no_others(
 
 @pytest.mark.parametrize(("system", "words"), [("poetry", "fednewsrec, nrms"), ("nrms", "uni_fedrec, small_ranker")])
 def test_a_system_that_can_not_be_run_is_one_line_that_names_those_that_can(
-    world: World, system: str, words: str
+    world: SmallWorld, system: str, words: str
 ) -> None:
     operator = Operator(world.url, world.settings.admin_token_file)
     with pytest.raises(OperatorRefused, match=words) as refused:

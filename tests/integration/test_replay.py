@@ -16,7 +16,7 @@ from backend.operator import Operator
 from device_app.composition import build_device
 from device_app.fleet.replay import real_readers
 from device_app.fleet.run import run_fleet
-from tests.doubles.small_world import World, embed_all
+from tests.doubles.small_world import SmallWorld, embed_all
 
 READERS = 6
 
@@ -38,7 +38,7 @@ def cut_to(mind: Path, folder: Path, readers: int) -> Path:
 
 
 def test_real_readers_replayed_hold_their_own_histories_and_train(
-    idle_world: World, shared_data: Path, tmp_path: Path
+    idle_world: SmallWorld, shared_data: Path, tmp_path: Path
 ) -> None:
     world = idle_world
     mind = cut_to(shared_data / "mind-subset" / "train", tmp_path / "mind", READERS)

@@ -8,14 +8,14 @@ import pytest
 
 from device_app.privacy.modes import MODES
 from device_app.settings import Mode, PerformanceSettings, PrivacySettings
-from tests.doubles.small_world import World
+from tests.doubles.small_world import SmallWorld
 
 ALWAYS_ASKS = PerformanceSettings(recall_max_age_sec=0, default_list_limit=200, bodies_wait_sec=0.2)
 SILENT = [mode.name for mode in MODES.values() if mode.report is None]
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_reader_of_one_topic_is_recalled_for_by_every_kind_of_report(world: World, mode: Mode) -> None:
+def test_a_reader_of_one_topic_is_recalled_for_by_every_kind_of_report(world: SmallWorld, mode: Mode) -> None:
     privacy = PrivacySettings(mode=mode, epsilon_per_day_reports=100.0, epsilon_lifetime_reports=None)
     device = world.device(f"reader-{mode.replace('_', '-')}", performance=ALWAYS_ASKS, privacy=privacy)
     cold = device.feed(refresh=True)
@@ -34,7 +34,7 @@ def test_a_reader_of_one_topic_is_recalled_for_by_every_kind_of_report(world: Wo
     assert warm.mode == ("front" if mode == "none" else "personal"), warm.notice
 
 
-def test_the_pool_pulled_for_broadcast_is_asked_for_by_the_same_requests_whoever_reads(world: World) -> None:
+def test_the_pool_pulled_for_broadcast_is_asked_for_by_the_same_requests_whoever_reads(world: SmallWorld) -> None:
     traces = []
     for topic in ("rowing", "vaccines"):
         privacy = PrivacySettings(mode="broadcast")

@@ -7,10 +7,10 @@ import signal
 
 from backend.operator import Operator
 from device_app.fleet.fleet import Fleet, catch_up, train, warm_up
-from tests.doubles.small_world import World, backend_process, free_port
+from tests.doubles.small_world import SmallWorld, backend_process, free_port
 
 
-def test_a_backend_killed_in_the_middle_of_a_round_goes_on_with_it(idle_world: World) -> None:
+def test_a_backend_killed_in_the_middle_of_a_round_goes_on_with_it(idle_world: SmallWorld) -> None:
     world = idle_world
     port = free_port()
     world.url = f"http://127.0.0.1:{port}"

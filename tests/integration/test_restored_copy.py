@@ -56,7 +56,7 @@ WAYS: dict[str, tuple[Callable[[Path], None], str]] = {
 }
 
 
-class Profile:
+class KeptProfile:
     """One reader's profile, opened and closed as often as it takes."""
 
     def __init__(self, folder: Path, backend: FakeBackend) -> None:
@@ -85,12 +85,12 @@ class Profile:
 
 
 @pytest.fixture
-def profile(tmp_path: Path) -> Profile:
-    return Profile(tmp_path, FakeBackend())
+def profile(tmp_path: Path) -> KeptProfile:
+    return KeptProfile(tmp_path, FakeBackend())
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_lost_or_damaged_database_is_refused_and_the_copy_puts_it_right(profile: Profile, way: str) -> None:
+def test_a_lost_or_damaged_database_is_refused_and_the_copy_puts_it_right(profile: KeptProfile, way: str) -> None:
     profile.read_and_copy()
     destroy, words = WAYS[way]
     destroy(profile.settings.database)
@@ -127,7 +127,7 @@ def test_a_lost_or_damaged_database_is_refused_and_the_copy_puts_it_right(profil
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_without_a_copy_only_the_readers_word_begins_anew(profile: Profile, way: str) -> None:
+def test_without_a_copy_only_the_readers_word_begins_anew(profile: KeptProfile, way: str) -> None:
     device = profile.open()
     device.close()
     destroy, _ = WAYS[way]
@@ -143,7 +143,7 @@ def test_without_a_copy_only_the_readers_word_begins_anew(profile: Profile, way:
     assert start_anew(profile.settings, NOW) == ()
 
 
-def test_searches_are_put_right_by_themselves_and_charge_nothing(profile: Profile) -> None:
+def test_searches_are_put_right_by_themselves_and_charge_nothing(profile: KeptProfile) -> None:
     profile.read_and_copy()
     searches = profile.home / "views" / "searches.sqlite"
     for destroy in (emptied, damaged, Path.unlink):
@@ -159,7 +159,7 @@ def test_searches_are_put_right_by_themselves_and_charge_nothing(profile: Profil
         device.close()
 
 
-def test_nothing_is_replaced_where_nothing_is_damaged(profile: Profile) -> None:
+def test_nothing_is_replaced_where_nothing_is_damaged(profile: KeptProfile) -> None:
     profile.read_and_copy()
     before = profile.settings.database.read_bytes()
     with pytest.raises(NothingDamaged, match="no copy was restored"):
@@ -171,7 +171,7 @@ def test_nothing_is_replaced_where_nothing_is_damaged(profile: Profile) -> None:
     build_device(DeviceSettings(profile="new", data_dir=profile.settings.data_dir)).close()
 
 
-def test_a_clock_before_the_copy_restores_nothing(profile: Profile) -> None:
+def test_a_clock_before_the_copy_restores_nothing(profile: KeptProfile) -> None:
     profile.read_and_copy()
     emptied(profile.settings.database)
     with pytest.raises(StoreBroken, match="set the clock first"):
@@ -179,7 +179,7 @@ def test_a_clock_before_the_copy_restores_nothing(profile: Profile) -> None:
     assert profile.settings.database.stat().st_size == 0
 
 
-def test_a_log_of_the_damaged_database_is_not_read_into_the_copy(profile: Profile) -> None:
+def test_a_log_of_the_damaged_database_is_not_read_into_the_copy(profile: KeptProfile) -> None:
     profile.read_and_copy()
     device = profile.open()
     device.choose_sections(("section6",))
@@ -197,7 +197,7 @@ def test_a_log_of_the_damaged_database_is_not_read_into_the_copy(profile: Profil
     device.close()
 
 
-def test_a_copy_put_in_place_by_hand_is_charged_for_all_the_same(profile: Profile) -> None:
+def test_a_copy_put_in_place_by_hand_is_charged_for_all_the_same(profile: KeptProfile) -> None:
     profile.read_and_copy()
     (profile.home / "device.copy.sqlite").replace(profile.settings.database)
     device = profile.open()
@@ -205,7 +205,7 @@ def test_a_copy_put_in_place_by_hand_is_charged_for_all_the_same(profile: Profil
     device.close()
 
 
-def test_after_erasing_no_file_of_the_profile_knows_what_was_read(profile: Profile) -> None:
+def test_after_erasing_no_file_of_the_profile_knows_what_was_read(profile: KeptProfile) -> None:
     profile.read_and_copy()
     damaged(profile.settings.database)
     restore_copies(profile.settings, profile.clock())
@@ -225,7 +225,7 @@ def test_after_erasing_no_file_of_the_profile_knows_what_was_read(profile: Profi
     profile.open().close()  # erasing leaves a profile that starts without questions
 
 
-def knows(profile: Profile) -> dict[str, list[str]]:
+def knows(profile: KeptProfile) -> dict[str, list[str]]:
     """What of the reader's each file of the profile holds."""
     files = [path for path in profile.home.rglob("*") if path.is_file() and path.parent.name != "blobs"]
     words = [*profile.read, "axolotl"]
@@ -233,7 +233,7 @@ def knows(profile: Profile) -> dict[str, list[str]]:
     return {name: words for name, words in found.items() if words}
 
 
-def killed_while_restoring(profile: Profile, monkeypatch: pytest.MonkeyPatch) -> set[str]:
+def killed_while_restoring(profile: KeptProfile, monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """Both databases are damaged and put back, and the process dies before each takes its place; then they are mended.
 
     Returns the names of what is left of it.
@@ -255,7 +255,7 @@ def killed_while_restoring(profile: Profile, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_what_a_kill_leaves_of_a_copy_being_put_back_is_gone_after_the_next_start(
-    profile: Profile, monkeypatch: pytest.MonkeyPatch
+    profile: KeptProfile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     profile.read_and_copy()
     left = killed_while_restoring(profile, monkeypatch)
@@ -266,7 +266,7 @@ def test_what_a_kill_leaves_of_a_copy_being_put_back_is_gone_after_the_next_star
 
 
 def test_what_a_kill_leaves_of_a_copy_being_put_back_does_not_outlive_the_next_deletion(
-    profile: Profile, monkeypatch: pytest.MonkeyPatch
+    profile: KeptProfile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     profile.read_and_copy()
     killed_while_restoring(profile, monkeypatch)
@@ -293,7 +293,7 @@ def test_a_fleet_makes_no_fresh_ledger_of_a_reader_whose_database_is_gone(tmp_pa
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_pages_damaged_under_a_running_device_are_named_by_every_page(profile: Profile, seed: int) -> None:
+def test_pages_damaged_under_a_running_device_are_named_by_every_page(profile: KeptProfile, seed: int) -> None:
     """Oracle: no traceback, and nothing but StoreDamaged or an answer; the sentence says how to go back."""
     profile.read_and_copy()
     device = profile.open()
@@ -329,7 +329,7 @@ def command(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(words, capture_output=True, text=True, check=False)
 
 
-def test_the_command_says_in_one_line_what_is_broken_and_what_restores_it(profile: Profile) -> None:
+def test_the_command_says_in_one_line_what_is_broken_and_what_restores_it(profile: KeptProfile) -> None:
     profile.clock.now = datetime.now(UTC)
     profile.read_and_copy()
     damaged(profile.settings.database)

@@ -10,7 +10,7 @@ import pytest
 from backend.operator import Operator
 from device_app.fleet.fleet import Fleet, catch_up, train, warm_up
 from device_app.wire.rounds import RoundStatus
-from tests.doubles.small_world import World
+from tests.doubles.small_world import SmallWorld
 
 DEVICES = 20
 COHORT = 15
@@ -22,13 +22,13 @@ def followed(operator: Operator, status: RoundStatus) -> RoundStatus:
 
 
 @pytest.fixture
-def fleet(world: World) -> Iterator[Fleet]:
+def fleet(world: SmallWorld) -> Iterator[Fleet]:
     made = Fleet(world.device_settings(), DEVICES, seed=7)
     yield made
     made.close()
 
 
-def test_twenty_devices_read_train_and_swap_and_go_on_reading(world: World, fleet: Fleet) -> None:
+def test_twenty_devices_read_train_and_swap_and_go_on_reading(world: SmallWorld, fleet: Fleet) -> None:
     fleet.run(warm_up)
     assert fleet.failures == []
     clicks = [member.device.parts.stores.clicks.count() for member in fleet.members]

@@ -37,7 +37,7 @@ from tests.doubles.lying_members import (
 )
 from tests.doubles.small_world import serving
 from tests.integration.test_secure_clients import numbers
-from tests.integration.test_sybils import BEHIND_A_PROXY, Server, coordinator_of
+from tests.integration.test_sybils import BEHIND_A_PROXY, ProxiedServer, coordinator_of
 
 COHORT, MINIMUM = 12, 10
 LIAR = "203.0.113.9"
@@ -46,20 +46,20 @@ STAGE_SEC = 300.0
 
 
 @pytest.fixture
-def server(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Server]:
+def server(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[ProxiedServer]:
     clock = StillClock()
     services = build_services(BackendSettings(data_dir=tmp_path, **BEHIND_A_PROXY, **getattr(request, "param", {})))
     publish_nothing_much(services.releases)
     services.coordinator = coordinator_of(services, clock)
     services.settings = services.settings.model_copy(update={"round_tick_sec": 3_600.0})
     with serving(create_app(services=services)) as url, httpx.Client(base_url=url, timeout=60.0) as http:
-        server = Server(services, url, http, clock)
+        server = ProxiedServer(services, url, http, clock)
         services.coordinator.open_round(SUMMING, cohort=COHORT, cohort_minimum=MINIMUM, seconds=600)
         yield server
     services.close()
 
 
-def joining(server: Server, kind: type[WireClient], place: int, address: str) -> WireClient | None:
+def joining(server: ProxiedServer, kind: type[WireClient], place: int, address: str) -> WireClient | None:
     with httpx.Client(base_url=server.url, headers={"X-Forwarded-For": address}, timeout=60.0) as http:
         found = kind.joining(http, "r1", SUMMING, partial(numbers, place))
     if found is not None:
@@ -67,13 +67,13 @@ def joining(server: Server, kind: type[WireClient], place: int, address: str) ->
     return found
 
 
-def everybody(server: Server, liar: type[WireClient]) -> list[WireClient]:
+def everybody(server: ProxiedServer, liar: type[WireClient]) -> list[WireClient]:
     """The liar first, then honest members, as far as there are places."""
     honest = [joining(server, WireClient, at, f"198.51.100.{at}") for at in range(1, COHORT)]
     return [one for one in (joining(server, liar, 0, LIAR), *honest) if one is not None]
 
 
-def play(server: Server, members: Sequence[WireClient], steps: int = 6) -> RoundStatus:
+def play(server: ProxiedServer, members: Sequence[WireClient], steps: int = 6) -> RoundStatus:
     """Everybody goes as far as it can, and the server's time goes on; how the members' round ends."""
     name = members[0].offer.manifest.round
     for _ in range(steps):
@@ -88,7 +88,7 @@ def play(server: Server, members: Sequence[WireClient], steps: int = 6) -> Round
     return status
 
 
-def test_who_shared_a_false_seed_is_kept_from_the_round_that_is_opened_in_its_place(server: Server) -> None:
+def test_who_shared_a_false_seed_is_kept_from_the_round_that_is_opened_in_its_place(server: ProxiedServer) -> None:
     members = everybody(server, FalseSeed)
     failed = play(server, members)
     assert (failed.state, failed.followed_by) == ("failed", "round-2"), failed.reason
@@ -102,7 +102,7 @@ def test_who_shared_a_false_seed_is_kept_from_the_round_that_is_opened_in_its_pl
     assert (applied.state, applied.survivors, applied.follows) == ("applied", COHORT - 1, "round-1"), applied.reason
 
 
-def test_the_liars_source_is_erased_when_the_retry_has_ended(server: Server) -> None:
+def test_the_liars_source_is_erased_when_the_retry_has_ended(server: ProxiedServer) -> None:
     play(server, everybody(server, FalseSeed))
     with reading_session(server.services.engine) as session:
         refused = session.get_one(FollowUpRow, 1).refused_sources
@@ -115,7 +115,7 @@ def test_the_liars_source_is_erased_when_the_retry_has_ended(server: Server) -> 
 
 
 def test_a_server_killed_after_the_failure_opens_the_retry_once_and_still_refuses_the_liar(
-    server: Server, monkeypatch: pytest.MonkeyPatch
+    server: ProxiedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     members = everybody(server, FalseSeed)
     with monkeypatch.context() as patch:
@@ -131,7 +131,7 @@ def test_a_server_killed_after_the_failure_opens_the_retry_once_and_still_refuse
     assert joining(server, FalseSeed, 0, LIAR) is None
 
 
-def test_one_answer_of_false_shares_does_not_end_the_round(server: Server) -> None:
+def test_one_answer_of_false_shares_does_not_end_the_round(server: ProxiedServer) -> None:
     """Red before: the sum was opened with the first seven answers, the false one among them, and failed."""
     members = everybody(server, FalseShares)
     for _ in ("keys", "shares", "complaints", "masked"):
@@ -151,7 +151,7 @@ def test_one_answer_of_false_shares_does_not_end_the_round(server: Server) -> No
 
 @pytest.mark.parametrize(("liar", "survivors"), [(BadBoxes, 11), (AccusesEverybody, 11), (OneBadBox, 10)])
 def test_who_is_at_odds_over_boxes_is_left_out_and_the_round_goes_on(
-    server: Server, liar: type[WireClient], survivors: int
+    server: ProxiedServer, liar: type[WireClient], survivors: int
 ) -> None:
     """Red before: receivers of bad boxes left, and the round failed with nobody named."""
     status = play(server, everybody(server, liar))
@@ -160,7 +160,7 @@ def test_who_is_at_odds_over_boxes_is_left_out_and_the_round_goes_on(
 
 @pytest.mark.parametrize("liar", [BadBoxes, AccusesEverybody])
 def test_a_round_that_has_too_few_members_after_complaints_fails_before_anybody_pays(
-    server: Server, liar: type[WireClient]
+    server: ProxiedServer, liar: type[WireClient]
 ) -> None:
     server.services.coordinator.cancel("round-1")
     server.services.coordinator.open_round(SUMMING, cohort=COHORT, cohort_minimum=COHORT, seconds=600)
@@ -174,7 +174,7 @@ def test_a_round_that_has_too_few_members_after_complaints_fails_before_anybody_
     assert joining(server, liar, 0, LIAR) is None
 
 
-def test_more_senders_of_bad_boxes_than_can_be_told_apart_are_left_out_and_not_named(server: Server) -> None:
+def test_more_senders_of_bad_boxes_than_can_be_told_apart_are_left_out_and_not_named(server: ProxiedServer) -> None:
     liars = [joining(server, BadBoxes, at, f"203.0.113.{at}") for at in range(3)]
     honest = [joining(server, WireClient, at, f"198.51.100.{at}") for at in range(3, COHORT)]
     members = [one for one in (*liars, *honest) if one is not None]
@@ -187,7 +187,7 @@ def test_more_senders_of_bad_boxes_than_can_be_told_apart_are_left_out_and_not_n
     assert failed.uploaded == 0
 
 
-def one_machine(server: Server, kind: type[WireClient], cohort: int) -> list[WireClient]:
+def one_machine(server: ProxiedServer, kind: type[WireClient], cohort: int) -> list[WireClient]:
     """Three liars from one address, as many as it gets places; then honest members."""
     liars = [joining(server, kind, at, LIAR) for at in range(4)]
     assert liars[-1] is None, "places_per_address"
@@ -197,7 +197,7 @@ def one_machine(server: Server, kind: type[WireClient], cohort: int) -> list[Wir
 
 @pytest.mark.parametrize(("kind", "survivors"), [(FalseSharesOfTwo, 15), (AccusesTwo, 11)])
 def test_three_places_of_one_machine_have_no_honest_member_named(
-    server: Server, kind: type[WireClient], survivors: int
+    server: ProxiedServer, kind: type[WireClient], survivors: int
 ) -> None:
     """Red before: three liars of fifteen are more than k, so the two honest members that they lied about were named,
     left out, or kept from the next round, and the liars stayed."""
@@ -207,7 +207,7 @@ def test_three_places_of_one_machine_have_no_honest_member_named(
     assert (status.state, status.survivors, status.followed_by) == ("applied", survivors, None), status.reason
 
 
-def test_three_places_of_one_machine_that_accuse_everybody_are_known_by_their_address(server: Server) -> None:
+def test_three_places_of_one_machine_that_accuse_everybody_are_known_by_their_address(server: ProxiedServer) -> None:
     server.services.coordinator.cancel("round-1")
     server.services.coordinator.open_round(SUMMING, cohort=COHORT, cohort_minimum=MINIMUM, seconds=600)
     failed = play(server, one_machine(server, AccusesEverybody, COHORT))
@@ -216,7 +216,7 @@ def test_three_places_of_one_machine_that_accuse_everybody_are_known_by_their_ad
     assert joining(server, AccusesEverybody, 0, LIAR) is None
 
 
-def test_a_round_whose_liar_nobody_knows_is_opened_again_once(server: Server) -> None:
+def test_a_round_whose_liar_nobody_knows_is_opened_again_once(server: ProxiedServer) -> None:
     liar = Garbage
     first = play(server, everybody(server, liar))
     assert (first.state, first.followed_by) == ("failed", "round-2"), first.reason
@@ -231,7 +231,7 @@ def test_a_round_whose_liar_nobody_knows_is_opened_again_once(server: Server) ->
     assert server.services.coordinator.current() is None
 
 
-def test_new_liars_are_kept_out_until_the_retries_are_used_up(server: Server) -> None:
+def test_new_liars_are_kept_out_until_the_retries_are_used_up(server: ProxiedServer) -> None:
     for number in (1, 2, 3):
         members = [joining(server, FalseSeed, 0, f"203.0.113.{number}"), *everybody(server, WireClient)[1:]]
         status = play(server, [one for one in members if one is not None])
@@ -242,7 +242,7 @@ def test_new_liars_are_kept_out_until_the_retries_are_used_up(server: Server) ->
 
 
 @pytest.mark.parametrize("server", [{"round_retries": 10}], indirect=True)
-def test_no_more_than_a_third_of_a_cohort_is_ever_refused_and_the_last_named_are(server: Server) -> None:
+def test_no_more_than_a_third_of_a_cohort_is_ever_refused_and_the_last_named_are(server: ProxiedServer) -> None:
     """Red before: every retry added to those refused, so that liars with many addresses, or whom they had named, could
     be all of the readers there are."""
     for number in range(1, 7):
@@ -255,7 +255,7 @@ def test_no_more_than_a_third_of_a_cohort_is_ever_refused_and_the_last_named_are
     assert places == {1: True, 2: True, 3: False, 4: False, 5: False, 6: False}
 
 
-def test_nobody_coming_and_the_operators_hand_are_no_reasons_to_open_again(server: Server) -> None:
+def test_nobody_coming_and_the_operators_hand_are_no_reasons_to_open_again(server: ProxiedServer) -> None:
     server.clock.go_on(STAGE_SEC)
     server.step()
     nobody = server.services.coordinator.status("round-1")
@@ -270,6 +270,6 @@ def test_nobody_coming_and_the_operators_hand_are_no_reasons_to_open_again(serve
 
 
 @pytest.mark.parametrize("server", [{"round_retries": 0}], indirect=True)
-def test_an_operator_who_wants_no_retries_gets_none(server: Server) -> None:
+def test_an_operator_who_wants_no_retries_gets_none(server: ProxiedServer) -> None:
     failed = play(server, everybody(server, FalseSeed))
     assert (failed.state, failed.orders, failed.says) == ("failed", None, None)

@@ -44,7 +44,7 @@ def numbers(place: int, size: int) -> NDArray[np.float64]:
 
 
 @dataclass
-class Rounds:
+class WireRounds:
     services: Services
     http: httpx.Client
     clock: StillClock
@@ -80,7 +80,7 @@ class Rounds:
 
 
 @pytest.fixture
-def rounds(tmp_path: Path) -> Iterator[Rounds]:
+def rounds(tmp_path: Path) -> Iterator[WireRounds]:
     clock = StillClock()
     services = summing_services(BackendSettings(data_dir=tmp_path), LENGTH)
     services.coordinator = Coordinator(services.engine, services.releases, summing_systems(LENGTH), tmp_path, clock)
@@ -88,7 +88,7 @@ def rounds(tmp_path: Path) -> Iterator[Rounds]:
     services.settings = services.settings.model_copy(update={"round_tick_sec": 3_600.0})
     app = create_app(services=services)
     with serving(app) as url, httpx.Client(base_url=url, timeout=30.0) as http:
-        yield Rounds(services, http, clock)
+        yield WireRounds(services, http, clock)
     services.close()
 
 
@@ -96,7 +96,7 @@ def go_on(clients: Collection[WireClient]) -> list[bool]:
     return [client.go_on() for client in clients]
 
 
-def test_a_hundred_and_twenty_clients_sum_in_the_sparse_form_with_dropouts_at_every_stage(rounds: Rounds) -> None:
+def test_a_hundred_and_twenty_clients_sum_in_the_sparse_form_with_dropouts_at_every_stage(rounds: WireRounds) -> None:
     rounds.open(SUMMING, 120, 60)
     clients = rounds.joined(120)
     go_on(clients)
@@ -124,7 +124,7 @@ def signatures_of(answer: httpx.Response) -> Agreements:
     return Agreements.model_validate_json(answer.content)
 
 
-def test_the_active_mode_holds_a_consistency_round_and_survives_dropouts(rounds: Rounds) -> None:
+def test_the_active_mode_holds_a_consistency_round_and_survives_dropouts(rounds: WireRounds) -> None:
     rounds.open(ACTIVE, 7, 5)
     clients = rounds.joined(7)
     for _ in ("keys", "shares", "complaints"):
@@ -145,7 +145,7 @@ def test_the_active_mode_holds_a_consistency_round_and_survives_dropouts(rounds:
     rounds.check_sum(range(1, 7))
 
 
-def test_a_device_that_is_told_of_other_survivors_than_the_others_is_found_out(rounds: Rounds) -> None:
+def test_a_device_that_is_told_of_other_survivors_than_the_others_is_found_out(rounds: WireRounds) -> None:
     rounds.open(ACTIVE, 7, 5)
     clients = rounds.joined(7)
     for _ in ("keys", "shares", "complaints", "masked"):
@@ -168,7 +168,7 @@ def test_a_device_that_is_told_of_other_survivors_than_the_others_is_found_out(r
     rounds.check_sum(range(7))
 
 
-def test_who_signs_falsely_is_refused_at_once_and_nobody_else_notices(rounds: Rounds) -> None:
+def test_who_signs_falsely_is_refused_at_once_and_nobody_else_notices(rounds: WireRounds) -> None:
     rounds.open(ACTIVE, 7, 5)
     liar = FalseSignature.joining(rounds.http, "r1", SUMMING, partial(numbers, 0))
     assert liar is not None
@@ -192,7 +192,7 @@ def test_who_signs_falsely_is_refused_at_once_and_nobody_else_notices(rounds: Ro
     rounds.check_sum(range(7))
 
 
-def test_too_few_signatures_end_an_active_round_with_its_reason(rounds: Rounds) -> None:
+def test_too_few_signatures_end_an_active_round_with_its_reason(rounds: WireRounds) -> None:
     rounds.open(ACTIVE, 7, 5)
     clients = rounds.joined(7)
     for _ in ("keys", "shares", "complaints", "masked"):
@@ -207,7 +207,7 @@ def test_too_few_signatures_end_an_active_round_with_its_reason(rounds: Rounds) 
     assert (answer.status_code, answer.json()["type"]) == (409, "urn:ownfeed:problem:round-closed")
 
 
-def test_clients_that_come_and_go_in_parallel_are_each_counted_once(rounds: Rounds) -> None:
+def test_clients_that_come_and_go_in_parallel_are_each_counted_once(rounds: WireRounds) -> None:
     rounds.open(SUMMING, 16, 9)
     clients = rounds.joined(16)
     failures: list[BaseException] = []
@@ -236,7 +236,7 @@ def test_clients_that_come_and_go_in_parallel_are_each_counted_once(rounds: Roun
 
 
 def test_a_client_whose_shares_come_as_the_round_ends_is_told_that_it_has_ended(
-    rounds: Rounds, monkeypatch: pytest.MonkeyPatch
+    rounds: WireRounds, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rounds.open(SUMMING, 5, 3)
     clients = rounds.joined(5)

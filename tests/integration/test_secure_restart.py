@@ -17,7 +17,7 @@ from device_app.settings import PrivacySettings
 from device_app.store.sum_parts import SumParts
 from device_app.wire.protections import SecureSum
 from device_app.wire.rounds import RoundStatus
-from tests.doubles.small_world import World, backend_process, free_port
+from tests.doubles.small_world import SmallWorld, backend_process, free_port
 
 DEVICES = 4
 WITHIN_SEC = 60.0
@@ -47,7 +47,7 @@ def hear_shares(member: Member) -> None:
         time.sleep(0.02)
 
 
-def test_a_backend_killed_at_every_stage_of_a_secure_round_still_applies_it_once(idle_world: World) -> None:
+def test_a_backend_killed_at_every_stage_of_a_secure_round_still_applies_it_once(idle_world: SmallWorld) -> None:
     world = idle_world
     port = free_port()
     world.url = f"http://127.0.0.1:{port}"

@@ -26,7 +26,7 @@ from tests.doubles.secure_cohort import (
     DEVICES,
     EXACT,
     STAGES,
-    Cohort,
+    SecureCohort,
     check_exact,
     clipped_gradient,
     running_sums,
@@ -37,12 +37,12 @@ from tests.doubles.secure_cohort import (
 
 
 @pytest.fixture
-def cohort(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cohort]:
+def cohort(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SecureCohort]:
     with secure_cohort(tmp_path, monkeypatch) as made:
         yield made
 
 
-def test_the_opened_mean_is_the_plain_weighted_mean_of_the_devices_clipped_gradients(cohort: Cohort) -> None:
+def test_the_opened_mean_is_the_plain_weighted_mean_of_the_devices_clipped_gradients(cohort: SecureCohort) -> None:
     assert cohort.open().state == "open"
     for stage in ("shares", "shares", "masked", "unmask"):  # the second time they may complain
         assert {outcome.state for outcome in cohort.steps()} == {"waiting"}
@@ -66,7 +66,7 @@ def test_the_opened_mean_is_the_plain_weighted_mean_of_the_devices_clipped_gradi
         assert mine.sent_bytes == sum(len(body) for _, path, body in wire_of(device, cohort).sent if "round-1/" in path)
 
 
-def test_the_sum_of_the_survivors_is_exact_when_devices_die_after_shares_and_after_masked(cohort: Cohort) -> None:
+def test_the_sum_of_the_survivors_is_exact_when_devices_die_after_shares_and_after_masked(cohort: SecureCohort) -> None:
     cohort.open(minimum=4)
     cohort.steps()
     cohort.steps()
@@ -89,7 +89,7 @@ def test_the_sum_of_the_survivors_is_exact_when_devices_die_after_shares_and_aft
     assert cohort.devices[4].trainer.step().state == "uploaded", "its vector is in the sum"
 
 
-def test_where_devices_agree_on_the_survivors_one_of_six_may_die_before_its_masked_vector(cohort: Cohort) -> None:
+def test_where_devices_agree_on_the_survivors_one_of_six_may_die_before_its_masked_vector(cohort: SecureCohort) -> None:
     cohort.open("small_ranker_active", minimum=4)
     cohort.steps()
     cohort.steps()
@@ -105,7 +105,7 @@ def test_where_devices_agree_on_the_survivors_one_of_six_may_die_before_its_mask
     check_exact(cohort, alive)
 
 
-def test_below_the_threshold_the_round_fails_with_its_reason_and_nothing_is_published(cohort: Cohort) -> None:
+def test_below_the_threshold_the_round_fails_with_its_reason_and_nothing_is_published(cohort: SecureCohort) -> None:
     cohort.open(minimum=5)
     cohort.steps()
     cohort.steps()
@@ -126,7 +126,7 @@ def test_below_the_threshold_the_round_fails_with_its_reason_and_nothing_is_publ
     assert list((cohort.backend.folder / "rounds").iterdir()) == [], "no single update was ever kept"
 
 
-def test_a_repeated_masked_upload_changes_nothing_and_an_altered_one_is_refused(cohort: Cohort) -> None:
+def test_a_repeated_masked_upload_changes_nothing_and_an_altered_one_is_refused(cohort: SecureCohort) -> None:
     cohort.open(minimum=DEVICES)
     cohort.steps()
     cohort.steps()
@@ -155,7 +155,7 @@ def test_a_repeated_masked_upload_changes_nothing_and_an_altered_one_is_refused(
     check_exact(cohort, range(DEVICES))
 
 
-def test_only_sealed_messages_leave_and_no_clear_vector_is_in_any_of_them(cohort: Cohort) -> None:
+def test_only_sealed_messages_leave_and_no_clear_vector_is_in_any_of_them(cohort: SecureCohort) -> None:
     cohort.open(minimum=DEVICES)
     for _ in STAGES:
         cohort.steps()
@@ -190,7 +190,7 @@ def test_only_sealed_messages_leave_and_no_clear_vector_is_in_any_of_them(cohort
                 assert tensor.tobytes() not in kept
 
 
-def test_a_noisy_sum_costs_what_the_survivors_make_of_it_and_a_device_pays_for_the_fewest(cohort: Cohort) -> None:
+def test_a_noisy_sum_costs_what_the_survivors_make_of_it_and_a_device_pays_for_the_fewest(cohort: SecureCohort) -> None:
     for device in cohort.devices:
         device.privacy = PrivacySettings(
             training=True, epsilon_per_day_training=100, smallest_sum=3, epsilon_per_sum=20
@@ -231,7 +231,7 @@ def test_a_noisy_sum_costs_what_the_survivors_make_of_it_and_a_device_pays_for_t
     ],
 )
 def test_a_round_below_what_the_reader_accepts_is_declined_with_its_reason(
-    cohort: Cohort, privacy: dict[str, object], words: str
+    cohort: SecureCohort, privacy: dict[str, object], words: str
 ) -> None:
     cohort.open(minimum=3)
     device = cohort.devices[0]
@@ -246,7 +246,7 @@ def test_a_round_below_what_the_reader_accepts_is_declined_with_its_reason(
     assert not [path for method, path, _ in cohort.wires[0].sent if method == "PUT"]
 
 
-def test_a_reader_who_pauses_before_the_masked_vector_has_paid_and_sent_nothing(cohort: Cohort) -> None:
+def test_a_reader_who_pauses_before_the_masked_vector_has_paid_and_sent_nothing(cohort: SecureCohort) -> None:
     cohort.open(minimum=3)
     cohort.steps()
     cohort.steps()
@@ -266,7 +266,7 @@ def test_a_reader_who_pauses_before_the_masked_vector_has_paid_and_sent_nothing(
     check_exact(cohort, others)
 
 
-def test_a_cancelled_secure_round_opens_nothing(cohort: Cohort) -> None:
+def test_a_cancelled_secure_round_opens_nothing(cohort: SecureCohort) -> None:
     cohort.open(minimum=3)
     cohort.steps()
     cohort.steps()
@@ -282,7 +282,7 @@ def test_a_cancelled_secure_round_opens_nothing(cohort: Cohort) -> None:
 
 
 def test_a_device_that_adds_more_than_a_clipped_update_costs_the_round_and_the_release_stays(
-    cohort: Cohort, monkeypatch: pytest.MonkeyPatch
+    cohort: SecureCohort, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def lie(*args: object, **rest: object) -> Contribution:
         honest = contribute(*args, **rest)  # type: ignore[arg-type]

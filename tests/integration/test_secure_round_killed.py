@@ -9,10 +9,11 @@ import pytest
 
 from backend.federation.secagg.stages import SumStages
 from backend.federation.secagg.store import SecureSumStore
+from tests.doubles.kills import Killed
 from tests.doubles.secure_cohort import (
     DEVICES,
     STAGES,
-    Cohort,
+    SecureCohort,
     check_exact,
     running_sums,
     secure_cohort,
@@ -20,17 +21,14 @@ from tests.doubles.secure_cohort import (
 
 
 @pytest.fixture
-def cohort(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cohort]:
+def cohort(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SecureCohort]:
     with secure_cohort(tmp_path, monkeypatch) as made:
         yield made
 
 
 def test_a_running_sum_whose_server_was_killed_as_its_round_ended_goes_with_the_next_start(
-    cohort: Cohort, monkeypatch: pytest.MonkeyPatch
+    cohort: SecureCohort, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Killed(BaseException):
-        pass
-
     def killed(*_: object) -> None:
         raise Killed
 
@@ -48,11 +46,8 @@ def test_a_running_sum_whose_server_was_killed_as_its_round_ended_goes_with_the_
 
 
 def test_a_running_sum_whose_round_was_ended_by_a_server_that_died_goes_with_the_next_start(
-    cohort: Cohort, monkeypatch: pytest.MonkeyPatch
+    cohort: SecureCohort, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Killed(BaseException):
-        pass
-
     def killed(*_: object) -> None:
         raise Killed
 
@@ -70,7 +65,7 @@ def test_a_running_sum_whose_round_was_ended_by_a_server_that_died_goes_with_the
 
 
 @pytest.mark.parametrize("stage", STAGES)
-def test_a_server_and_a_device_killed_at_any_stage_go_on(cohort: Cohort, stage: str) -> None:
+def test_a_server_and_a_device_killed_at_any_stage_go_on(cohort: SecureCohort, stage: str) -> None:
     cohort.open(minimum=DEVICES)
     for now in STAGES:
         if now == stage:

@@ -26,7 +26,7 @@ from device_app.wire.rounds import CheckIn, RoundOffer, SumStage
 from device_app.wire.secagg import Sharers, SumTerms
 from device_app.wire.tensors import pack
 from tests.doubles.recall_world import fill, publish, report, settings_in
-from tests.doubles.secure_sums import Device, random_vector
+from tests.doubles.secure_sums import SumDevice, random_vector
 from tests.doubles.slow_clients import PATIENCE_SEC, answer_of, begun, connected, is_closed_by_the_server
 
 TENSORS, RING, JSON = "application/vnd.safetensors", "application/octet-stream", "application/json"
@@ -116,7 +116,7 @@ def test_slow_uploads_of_masked_vectors_stop_nobody_and_count_once_whole(tmp_pat
     with serving(tmp_path, worker_threads=2, round_threads=1) as served, ExitStack() as held:
         offers = served.offers("private_counts", 10)
         devices = [
-            Device(offer.pseudonym, begin_sum(terms_of(offer)), random_vector(terms_of(offer).length))
+            SumDevice(offer.pseudonym, begin_sum(terms_of(offer)), random_vector(terms_of(offer).length))
             for offer in offers
         ]
         send_stage(served, offers, devices, "keys")
@@ -288,7 +288,7 @@ def test_files_stay_reserved_below_the_systems_limit() -> None:
 def send_stage(
     served: Served,
     offers: Sequence[RoundOffer],
-    devices: Sequence[Device],
+    devices: Sequence[SumDevice],
     stage: SumStage,
     after: SumStage | None = None,
 ) -> None:

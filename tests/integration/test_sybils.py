@@ -36,7 +36,7 @@ SYBIL = "203.0.113.9"
 
 
 @dataclass
-class Server:
+class ProxiedServer:
     services: Services
     url: str
     http: httpx.Client
@@ -59,7 +59,7 @@ class Server:
 
 
 @pytest.fixture
-def server(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Server]:
+def server(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[ProxiedServer]:
     """Default settings, but for what the test asks for."""
     clock = StillClock()
     settings = BackendSettings(data_dir=tmp_path, **getattr(request, "param", {}))
@@ -69,7 +69,7 @@ def server(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Server]:
     # Nobody ticks: the test says when the server looks at its clock.
     services.settings = services.settings.model_copy(update={"round_tick_sec": 3_600.0})
     with serving(create_app(services=services)) as url, httpx.Client(base_url=url, timeout=60.0) as http:
-        yield Server(services, url, http, clock)
+        yield ProxiedServer(services, url, http, clock)
     services.close()
 
 
@@ -89,7 +89,7 @@ def coordinator_of(services: Services, clock: StillClock) -> Coordinator:
 BEHIND_A_PROXY: dict[str, Any] = {"trusted_proxies": ("127.0.0.0/8",)}
 
 
-def test_one_address_gets_three_places_of_nineteen_by_default_and_not_all(server: Server) -> None:
+def test_one_address_gets_three_places_of_nineteen_by_default_and_not_all(server: ProxiedServer) -> None:
     server.open()
     mine = [server.client(place) for place in range(40)]
     taken = [one for one in mine if one is not None]
@@ -98,7 +98,7 @@ def test_one_address_gets_three_places_of_nineteen_by_default_and_not_all(server
 
 
 @pytest.mark.parametrize("server", [BEHIND_A_PROXY], indirect=True)
-def test_a_round_that_one_address_wanted_to_fill_is_summed_by_the_others(server: Server) -> None:
+def test_a_round_that_one_address_wanted_to_fill_is_summed_by_the_others(server: ProxiedServer) -> None:
     server.open()
     sybils = [one for place in range(19) if (one := server.client(place, SYBIL)) is not None]
     honest = [one for at in range(16) if (one := server.client(at, f"198.51.100.{at}")) is not None]
@@ -116,7 +116,7 @@ def test_a_round_that_one_address_wanted_to_fill_is_summed_by_the_others(server:
 
 @pytest.mark.parametrize("server", [BEHIND_A_PROXY], indirect=True)
 @pytest.mark.parametrize("bad", ["encryption_key", "mask_key"])
-def test_a_key_of_low_order_is_refused_before_others_meet_it(server: Server, bad: str) -> None:
+def test_a_key_of_low_order_is_refused_before_others_meet_it(server: ProxiedServer, bad: str) -> None:
     server.open()
     clients = [one for at in range(11) if (one := server.client(at, f"198.51.100.{at}")) is not None]
     liar, honest = clients[0], clients[1:]
@@ -138,27 +138,27 @@ def test_a_key_of_low_order_is_refused_before_others_meet_it(server: Server, bad
 
 
 @pytest.mark.parametrize("server", [BEHIND_A_PROXY], indirect=True)
-def test_the_network_of_an_ipv6_subscriber_is_one_address(server: Server) -> None:
+def test_the_network_of_an_ipv6_subscriber_is_one_address(server: ProxiedServer) -> None:
     server.open()
     mine = [server.client(at, f"2001:db8:1:2::{at:x}") for at in range(1, 12)]
     assert sum(one is not None for one in mine) == 3
     assert server.client(1, "2001:db8:1:3::1") is not None
 
 
-def test_a_forwarded_address_is_worth_nothing_from_who_is_no_trusted_proxy(server: Server) -> None:
+def test_a_forwarded_address_is_worth_nothing_from_who_is_no_trusted_proxy(server: ProxiedServer) -> None:
     server.open()
     mine = [server.client(at, f"198.51.100.{at}") for at in range(12)]
     assert sum(one is not None for one in mine) == 3
 
 
 @pytest.mark.parametrize("server", [{"unbounded_addresses": ("127.0.0.0/8",)}], indirect=True)
-def test_a_fleet_on_one_machine_has_to_be_allowed_by_name(server: Server) -> None:
+def test_a_fleet_on_one_machine_has_to_be_allowed_by_name(server: ProxiedServer) -> None:
     server.open()
     assert all(server.client(place) is not None for place in range(19))
 
 
 @pytest.mark.parametrize("server", [{"check_ins_per_minute": 5}], indirect=True)
-def test_who_asks_too_often_is_told_how_long_to_wait(server: Server) -> None:
+def test_who_asks_too_often_is_told_how_long_to_wait(server: ProxiedServer) -> None:
     server.open()
     wish = {"protocol": PROTOCOL_VERSION, "release": "r1", "tasks": [SUMMING]}
     with httpx.Client(base_url=server.url) as http:
@@ -168,7 +168,9 @@ def test_who_asks_too_often_is_told_how_long_to_wait(server: Server) -> None:
     assert answers[-1].json()["limit"] == "5 check-ins a minute"
 
 
-def test_no_address_is_written_down_and_its_hash_is_forgotten_with_the_round(server: Server, tmp_path: Path) -> None:
+def test_no_address_is_written_down_and_its_hash_is_forgotten_with_the_round(
+    server: ProxiedServer, tmp_path: Path
+) -> None:
     server.open()
     assert server.client(0) is not None
     with reading_session(server.services.engine) as session:

@@ -13,7 +13,7 @@ from device_app.privacy.noise import SeededNoise
 from tests.doubles.clock import StillClock
 from tests.doubles.lying_codebooks import (
     DIM,
-    LyingServer,
+    LyingPublisher,
     ask_twice,
     default_device,
     read,
@@ -48,7 +48,7 @@ def scripted_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RandomisedCode, "release", release)
 
 
-def tactics(server: LyingServer) -> Iterator[str]:
+def tactics(server: LyingPublisher) -> Iterator[str]:
     """Publish the next lie, and say which it was; every one of them asks about something else than the one before."""
     draw = np.random.default_rng(17)
     first = server.prototypes
@@ -75,9 +75,9 @@ def tactics(server: LyingServer) -> Iterator[str]:
                 yield server.lie(first, encoder="e" * 64)
 
 
-def played(folder: Path, rows: range, script: list[int]) -> tuple[LyingServer, float, int]:
+def played(folder: Path, rows: range, script: list[int]) -> tuple[LyingPublisher, float, int]:
     """The whole play against a reader of these news: what was sent, what was charged, and by how many charges."""
-    server, clock, noise = LyingServer(), StillClock(NOW), Scripted(script)
+    server, clock, noise = LyingPublisher(), StillClock(NOW), Scripted(script)
     device = default_device(server, folder, clock, noise)
     server.lie(server.prototypes)
     read(device, server, rows, clock)
@@ -107,7 +107,7 @@ def test_what_many_releases_get_is_a_function_of_the_numbers_that_were_charged(
 def test_chosen_prototypes_get_no_more_bits_than_the_ledger_says(tmp_path: Path) -> None:
     # Random signs of one reader's vector. A number is drawn for each side once; after that, which of the two comes back
     # would tell each sign exactly.
-    server, clock = LyingServer(), StillClock(NOW)
+    server, clock = LyingPublisher(), StillClock(NOW)
     device = default_device(server, tmp_path, clock)
     server.lie(server.prototypes)
     read(device, server, range(CLICKS), clock)

@@ -171,14 +171,14 @@ def test_a_reader_who_switches_counts_off_or_pauses_has_ended_every_message_of_a
 def test_a_vector_that_is_paid_for_and_has_not_left_stays_when_counts_are_switched_off(
     stalls: Stalls, meets: Meets
 ) -> None:
-    class Deaf(Stalling):
+    class DeafToVectors(Stalling):
         def _take(self, stage: str, body: bytes) -> httpx.Response:
             if stage == "masked":
                 raise httpx.ConnectError("nobody listens")
             return super()._take(stage, body)
 
     honest = stalls(held=None)
-    server = Deaf(honest.honest, LIST, HONEST, honest.clock, key=honest.key, held=None)
+    server = DeafToVectors(honest.honest, LIST, HONEST, honest.clock, key=honest.key, held=None)
     victim = meets(server)
     assert victim.device.trainer.step().state == "waiting"
     assert victim.device.trainer.step().state == "waiting"

@@ -12,13 +12,13 @@ from device_app.device import Device
 from device_app.errors import ReleaseForked, ReleaseRefused
 from device_app.wire.rotations import fingerprint
 from tests.doubles.clock import StillClock
-from tests.doubles.lying_codebooks import LyingServer, default_device, read
+from tests.doubles.lying_codebooks import LyingPublisher, default_device, read
 from tests.doubles.news import NOW
 
 
 @pytest.fixture
-def server() -> LyingServer:
-    return LyingServer(refuse_old=False)
+def server() -> LyingPublisher:
+    return LyingPublisher(refuse_old=False)
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def clock() -> StillClock:
 
 
 @pytest.fixture
-def device(server: LyingServer, clock: StillClock, tmp_path: Path) -> Iterator[Device]:
+def device(server: LyingPublisher, clock: StillClock, tmp_path: Path) -> Iterator[Device]:
     opened = default_device(server, tmp_path, clock)
     yield opened
     opened.close()
@@ -39,7 +39,7 @@ def in_use(device: Device) -> str:
     return release.id
 
 
-def test_a_replayed_older_release_is_not_used_again(server: LyingServer, device: Device, clock: StillClock) -> None:
+def test_a_replayed_older_release_is_not_used_again(server: LyingPublisher, device: Device, clock: StillClock) -> None:
     first = server.signed
     device.sync()
     server.publish()
@@ -59,7 +59,7 @@ def test_a_replayed_older_release_is_not_used_again(server: LyingServer, device:
 
 
 def test_other_content_under_one_number_is_refused_and_said(
-    server: LyingServer, device: Device, clock: StillClock
+    server: LyingPublisher, device: Device, clock: StillClock
 ) -> None:
     device.sync()
     server.releases.clear()
@@ -74,7 +74,9 @@ def test_other_content_under_one_number_is_refused_and_said(
     assert any("other content" in trouble.words for trouble in device.status().alerts)
 
 
-def test_a_release_of_2020_or_of_next_year_is_refused(server: LyingServer, device: Device, clock: StillClock) -> None:
+def test_a_release_of_2020_or_of_next_year_is_refused(
+    server: LyingPublisher, device: Device, clock: StillClock
+) -> None:
     device.sync()
     before, head, chain = server.created_at, server.head, list(server.chain)
     for wrong, why in ((NOW.replace(year=2020), "before that of r1"), (NOW.replace(year=2027), "ahead of this device")):
@@ -90,7 +92,7 @@ def test_a_release_of_2020_or_of_next_year_is_refused(server: LyingServer, devic
 
 
 def test_a_device_whose_clock_was_wrong_goes_on_once_it_is_right(
-    server: LyingServer, device: Device, clock: StillClock
+    server: LyingPublisher, device: Device, clock: StillClock
 ) -> None:
     right = clock.now
     clock.now = right.replace(year=2001)
@@ -104,14 +106,14 @@ def test_a_device_whose_clock_was_wrong_goes_on_once_it_is_right(
 
 
 def test_a_history_rewritten_for_one_device_is_a_fork_and_its_release_stays(
-    server: LyingServer, device: Device, clock: StillClock
+    server: LyingPublisher, device: Device, clock: StillClock
 ) -> None:
     device.sync()
     server.publish()
     assert device.sync()
     shown = device.privacy().chain
     assert shown is not None
-    other = LyingServer(refuse_old=False, key=server.key, created_at=NOW + timedelta(seconds=1), blobs=server.blobs)
+    other = LyingPublisher(refuse_old=False, key=server.key, created_at=NOW + timedelta(seconds=1), blobs=server.blobs)
     for _ in range(4):
         other.publish()
     server.signed, server.releases, server.chain = other.signed, other.releases, other.chain
@@ -123,7 +125,7 @@ def test_a_history_rewritten_for_one_device_is_a_fork_and_its_release_stays(
 
 
 def test_a_list_that_fits_the_device_but_not_the_release_is_a_fork_too(
-    server: LyingServer, device: Device, clock: StillClock
+    server: LyingPublisher, device: Device, clock: StillClock
 ) -> None:
     device.sync()
     server.publish()
@@ -138,7 +140,7 @@ def test_a_list_that_fits_the_device_but_not_the_release_is_a_fork_too(
 
 
 def test_two_readers_see_the_same_head_whenever_they_came(
-    server: LyingServer, device: Device, clock: StillClock, tmp_path: Path
+    server: LyingPublisher, device: Device, clock: StillClock, tmp_path: Path
 ) -> None:
     device.sync()
     for _ in range(20):  # more than one look at the list shows
@@ -160,7 +162,7 @@ def test_a_release_for_each_of_64_devices_is_a_mark_of_four_bits_at_most(tmp_pat
     asked: dict[bytes, int] = {}
     rest: set[bytes] = set()
     for at in range(DEVICES):
-        server, clock = LyingServer(refuse_old=False), StillClock(NOW)
+        server, clock = LyingPublisher(refuse_old=False), StillClock(NOW)
         server.releases.clear()
         server.head = None
         server.chain.clear()
@@ -181,10 +183,10 @@ def test_a_release_for_each_of_64_devices_is_a_mark_of_four_bits_at_most(tmp_pat
 
 
 def test_two_readers_who_trust_different_keys_see_different_fingerprints(
-    server: LyingServer, device: Device, clock: StillClock, tmp_path: Path
+    server: LyingPublisher, device: Device, clock: StillClock, tmp_path: Path
 ) -> None:
     device.sync()
-    impostor = LyingServer(refuse_old=False)
+    impostor = LyingPublisher(refuse_old=False)
     other = default_device(impostor, tmp_path / "other", clock)
     other.sync()
     shown = []

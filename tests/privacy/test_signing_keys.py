@@ -51,7 +51,7 @@ def forged(said: KeyRotation, by_old: Ed25519PrivateKey, by_new: Ed25519PrivateK
 
 
 @dataclass
-class Server:
+class AnyServer:
     """Any server at all: releases under any key, and any history of keys."""
 
     backend: FakeBackend = field(default_factory=FakeBackend)
@@ -73,8 +73,8 @@ class Server:
 
 
 @pytest.fixture
-def server() -> Server:
-    made = Server()
+def server() -> AnyServer:
+    made = AnyServer()
     made.sign_with(FIRST)
     return made
 
@@ -88,7 +88,7 @@ Sync = Callable[..., bool]
 
 
 @pytest.fixture
-def sync(server: Server, store: InstalledReleases) -> Sync:
+def sync(server: AnyServer, store: InstalledReleases) -> Sync:
     log = ByteLog(store._database)
 
     def once(key: Ed25519PrivateKey | None = None) -> bool:
@@ -108,7 +108,7 @@ def in_use(store: InstalledReleases) -> str:
 
 
 def test_a_device_that_slept_through_two_rotations_follows_both(
-    server: Server, store: InstalledReleases, sync: Sync
+    server: AnyServer, store: InstalledReleases, sync: Sync
 ) -> None:
     assert sync()
     server.sign_with(THIRD, rotation(1, FIRST, SECOND), rotation(2, SECOND, THIRD))
@@ -143,7 +143,7 @@ def test_a_device_that_slept_through_two_rotations_follows_both(
     ],
 )
 def test_a_key_of_the_attackers_is_never_trusted(
-    server: Server, store: InstalledReleases, sync: Sync, history: list[SignedRotation]
+    server: AnyServer, store: InstalledReleases, sync: Sync, history: list[SignedRotation]
 ) -> None:
     assert sync()
     before = in_use(store)
@@ -154,7 +154,7 @@ def test_a_key_of_the_attackers_is_never_trusted(
 
 
 def test_a_new_key_that_did_not_sign_for_itself_is_refused(
-    server: Server, store: InstalledReleases, sync: Sync
+    server: AnyServer, store: InstalledReleases, sync: Sync
 ) -> None:
     assert sync()
     server.sign_with(SECOND, forged(statement(1, FIRST, SECOND), FIRST, FIRST))
@@ -164,7 +164,7 @@ def test_a_new_key_that_did_not_sign_for_itself_is_refused(
 
 
 def test_whoever_holds_the_old_key_gets_nothing_from_a_device_that_has_followed(
-    server: Server, store: InstalledReleases, sync: Sync
+    server: AnyServer, store: InstalledReleases, sync: Sync
 ) -> None:
     assert sync()
     server.sign_with(SECOND, rotation(1, FIRST, SECOND))
@@ -181,7 +181,9 @@ def test_whoever_holds_the_old_key_gets_nothing_from_a_device_that_has_followed(
         assert (in_use(store), store.pinned_key()) == (before, public(SECOND))
 
 
-def test_a_replayed_older_rotation_leads_no_device_back(server: Server, store: InstalledReleases, sync: Sync) -> None:
+def test_a_replayed_older_rotation_leads_no_device_back(
+    server: AnyServer, store: InstalledReleases, sync: Sync
+) -> None:
     """An operator went back to an earlier key; the thief of the one between replays how it was reached."""
     assert sync()
     there, back = rotation(1, FIRST, SECOND), rotation(2, SECOND, FIRST)
@@ -196,7 +198,7 @@ def test_a_replayed_older_rotation_leads_no_device_back(server: Server, store: I
     assert store.pinned_key() == public(FIRST)
 
 
-def test_a_rotation_with_a_forged_release_pins_nothing(server: Server, store: InstalledReleases, sync: Sync) -> None:
+def test_a_rotation_with_a_forged_release_pins_nothing(server: AnyServer, store: InstalledReleases, sync: Sync) -> None:
     assert sync()
     server.sign_with(SECOND, rotation(1, FIRST, SECOND))
     server.backend.signed = server.backend.signed.model_copy(update={"signature": bytes(64)})
@@ -206,7 +208,7 @@ def test_a_rotation_with_a_forged_release_pins_nothing(server: Server, store: In
 
 
 def test_a_key_of_the_settings_is_followed_by_the_rotations_that_it_signed(
-    server: Server, store: InstalledReleases, sync: Sync
+    server: AnyServer, store: InstalledReleases, sync: Sync
 ) -> None:
     server.sign_with(SECOND, rotation(1, FIRST, SECOND))
     assert sync(FIRST)
@@ -220,7 +222,7 @@ def test_a_key_of_the_settings_is_followed_by_the_rotations_that_it_signed(
 
 
 def test_a_reader_gets_a_captured_device_back_by_the_settings(
-    server: Server, store: InstalledReleases, sync: Sync
+    server: AnyServer, store: InstalledReleases, sync: Sync
 ) -> None:
     """The thief of the trusted key was faster than the operator's rotation: until then nothing tells them apart."""
     assert sync()

@@ -78,7 +78,7 @@ class Stopped(httpx.BaseTransport):
 
 
 @dataclass
-class World:
+class TwoProcesses:
     """A server, two processes of one reader, and other readers."""
 
     backend: BackendRig
@@ -122,7 +122,7 @@ class World:
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
+def world(tmp_path: Path) -> Iterator[TwoProcesses]:
     (tmp_path / "backend").mkdir()
     clock = StillClock(NOW + timedelta(days=1))
     backend = BackendRig.make(tmp_path / "backend", clock)
@@ -138,7 +138,7 @@ def world(tmp_path: Path) -> Iterator[World]:
     for device in (devices[0], *devices[2:]):
         device.sync()
         device.read(simulated_reader(pool, rng), pool)
-    yield World(backend, devices[0], devices[1], devices[2:], ways[0], sent)
+    yield TwoProcesses(backend, devices[0], devices[1], devices[2:], ways[0], sent)
     for device in devices:
         device.stop()
     wire.close()
@@ -147,7 +147,7 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 @pytest.mark.parametrize(("system", "steps"), [("small_ranker_active", 1), ("small_ranker", 2)])
 def test_whatever_two_processes_do_one_upload_leaves_in_a_round_and_is_paid_for_once(
-    world: World, system: str, steps: int, monkeypatch: pytest.MonkeyPatch
+    world: TwoProcesses, system: str, steps: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(SYSTEMS, ACTIVE.name, ACTIVE)
     stop_at = 1
@@ -166,7 +166,7 @@ def test_whatever_two_processes_do_one_upload_leaves_in_a_round_and_is_paid_for_
     assert stop_at > 12, "a round has more points than that"
 
 
-def charged(world: World) -> int:
+def charged(world: TwoProcesses) -> int:
     return world.first.stores.database.number("SELECT count(*) FROM charge")
 
 

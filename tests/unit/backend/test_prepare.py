@@ -40,7 +40,7 @@ ROOT = Path(__file__).parents[3]
 NOW = datetime.now(UTC)
 
 
-class Steps(SilentSteps):
+class StepTitles(SilentSteps):
     """Keeps the titles of the steps that ran."""
 
     def __init__(self) -> None:
@@ -107,7 +107,7 @@ def test_a_first_start_makes_everything_and_a_second_nothing(settings: BackendSe
     pool = pool_of(settings)
     items = hand_made_news(NOW)
     ingest(pool, items, source="test")
-    steps = Steps()
+    steps = StepTitles()
     prepare(settings, steps)
     assert steps.titles == [
         "Preparing the news encoder",
@@ -117,7 +117,7 @@ def test_a_first_start_makes_everything_and_a_second_nothing(settings: BackendSe
     assert stand_ins == [f"encoder of {len(items)} titles", f"release over ({len(items)}, 256)"]
     assert pool.missing_vectors(WordEmbedder.digest) == []
 
-    again = Steps()
+    again = StepTitles()
     prepare(settings, again)
     assert again.titles == []
     assert len(stand_ins) == 2
@@ -132,7 +132,7 @@ def test_rankers_chosen_after_the_first_start_are_exported_at_the_next(
     monkeypatch.setattr(
         backend.releases.publish, "publish_rankers", lambda store, rankers, *, progress: asked.append(rankers)
     )
-    steps = Steps()
+    steps = StepTitles()
     prepare(settings.model_copy(update={"rankers": ("naml", "lstur")}), steps)
 
     assert (steps.titles, asked) == (["Exporting rankers"], [("naml", "lstur")])
@@ -160,7 +160,7 @@ def test_a_start_that_broke_while_embedding_goes_on_where_it_was(
     assert len(pool.missing_vectors(WordEmbedder.digest)) == 232, "whole chunks stay"
 
     monkeypatch.setattr(backend.prepare, "load_embedder", lambda *_: WordEmbedder())
-    steps = Steps()
+    steps = StepTitles()
     prepare(settings, steps)
     assert steps.titles == ["Reading the headlines with BERT", "Exporting the first release"]
     assert CHUNK_ROWS <= 1_000
@@ -198,7 +198,7 @@ def test_a_first_run_killed_after_ingest_completes_the_next_time(
     before = {row.id for row in pool.live(NOW + timedelta(minutes=5))}
     assert 500 <= len(before) <= 560
 
-    steps = Steps()
+    steps = StepTitles()
     refresh_newsroom(settings, articles=560, seed=7, steps=steps)
     prepare(settings, steps)
     assert steps.titles == ["Reading the headlines with BERT", "Exporting the first release"]

@@ -38,7 +38,7 @@ WORDS = "axolotl quagga"
 Make = Callable[..., Device]
 
 
-class Overheard(FakeBackend):
+class OverheardBackend(FakeBackend):
     """The backend, with every request kept to the byte: method, address, headers and body."""
 
     def answer(self, request: httpx.Request) -> httpx.Response:
@@ -48,14 +48,14 @@ class Overheard(FakeBackend):
 
 
 @pytest.fixture
-def backend() -> Overheard:
+def backend() -> OverheardBackend:
     pool = synthetic_pool()
     named = set(pool.of_topic(WANTED)[:6])
     cards = tuple(
         card.model_copy(update={"title": f"Axolotl and quagga: {card.title}"}) if row in named else card
         for row, card in enumerate(pool.cards)
     )
-    return Overheard(pool=replace(pool, cards=cards))
+    return OverheardBackend(pool=replace(pool, cards=cards))
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def clock() -> StillClock:
 
 
 @pytest.fixture
-def make(tmp_path: Path, backend: Overheard, clock: StillClock) -> Iterator[Make]:
+def make(tmp_path: Path, backend: OverheardBackend, clock: StillClock) -> Iterator[Make]:
     made: list[Device] = []
 
     def build(**privacy: object) -> Device:
@@ -107,7 +107,7 @@ def clear_code(device: Device) -> int:
 
 
 def test_a_search_is_answered_here_saved_followed_and_deleted(
-    make: Make, backend: Overheard, clock: StillClock
+    make: Make, backend: OverheardBackend, clock: StillClock
 ) -> None:
     device = make()
     asked = len(backend.requests)
@@ -128,7 +128,7 @@ def test_a_search_is_answered_here_saved_followed_and_deleted(
 
 
 def test_saved_searches_weigh_in_the_report_as_much_as_reading_and_the_page_says_so(
-    make: Make, backend: Overheard, clock: StillClock
+    make: Make, backend: OverheardBackend, clock: StillClock
 ) -> None:
     device = make()
     found = device.search(WORDS)
@@ -152,7 +152,7 @@ def test_saved_searches_weigh_in_the_report_as_much_as_reading_and_the_page_says
 
 
 def test_a_report_of_both_views_tells_another_number_than_one_of_either_alone(
-    make: Make, backend: Overheard, clock: StillClock
+    make: Make, backend: OverheardBackend, clock: StillClock
 ) -> None:
     device = make()
     click_on(device, backend, TOPIC, 5, clock)
@@ -168,7 +168,9 @@ def test_a_report_of_both_views_tells_another_number_than_one_of_either_alone(
     assert told == [0, 1, 2]
 
 
-def test_a_reader_can_keep_searches_out_of_reports_at_once(make: Make, backend: Overheard, clock: StillClock) -> None:
+def test_a_reader_can_keep_searches_out_of_reports_at_once(
+    make: Make, backend: OverheardBackend, clock: StillClock
+) -> None:
     device = make()
     device.save_search(WORDS)
     click_on(device, backend, TOPIC, 5, clock)
@@ -194,7 +196,7 @@ def test_a_reader_can_keep_searches_out_of_reports_at_once(make: Make, backend: 
 
 
 def test_deleted_searches_and_blocked_topics_weigh_nothing_any_more(
-    make: Make, backend: Overheard, clock: StillClock
+    make: Make, backend: OverheardBackend, clock: StillClock
 ) -> None:
     device = make()
     saved = device.save_search(WORDS)
@@ -215,7 +217,7 @@ def test_deleted_searches_and_blocked_topics_weigh_nothing_any_more(
 
 
 def test_a_search_means_what_it_finds_and_is_looked_at_anew_after_a_day(
-    make: Make, backend: Overheard, clock: StillClock
+    make: Make, backend: OverheardBackend, clock: StillClock
 ) -> None:
     device = make()
     device.save_search(WORDS)
@@ -237,7 +239,7 @@ def test_a_search_means_what_it_finds_and_is_looked_at_anew_after_a_day(
 
 
 def test_opening_a_result_is_remembered_by_that_view_until_its_click_is_deleted(
-    make: Make, backend: Overheard, clock: StillClock
+    make: Make, backend: OverheardBackend, clock: StillClock
 ) -> None:
     device = make()
     found = device.search(WORDS)
@@ -255,7 +257,7 @@ def test_opening_a_result_is_remembered_by_that_view_until_its_click_is_deleted(
 
 
 def test_no_word_of_a_search_or_a_followed_topic_is_in_any_byte_that_left(
-    make: Make, backend: Overheard, clock: StillClock
+    make: Make, backend: OverheardBackend, clock: StillClock
 ) -> None:
     for mode in ("code", "basis_laplace", "none"):
         device = make(mode=mode, epsilon_per_day_reports=1e6, epsilon_lifetime_reports=None)
@@ -295,7 +297,9 @@ def test_what_is_kept_of_searches_is_exported_and_erased(make: Make, tmp_path: P
         assert b"axolotl" not in file.read_bytes().lower(), file.name
 
 
-def test_recall_on_this_device_looks_where_both_views_point(make: Make, backend: Overheard, clock: StillClock) -> None:
+def test_recall_on_this_device_looks_where_both_views_point(
+    make: Make, backend: OverheardBackend, clock: StillClock
+) -> None:
     backend.pool_codes = True
     backend.publish()
     device = make(mode="broadcast")
@@ -318,7 +322,7 @@ def test_recall_on_this_device_looks_where_both_views_point(make: Make, backend:
     assert device.searches().use == "here"
 
 
-def test_the_report_of_a_code_is_still_one_number(make: Make, backend: Overheard, clock: StillClock) -> None:
+def test_the_report_of_a_code_is_still_one_number(make: Make, backend: OverheardBackend, clock: StillClock) -> None:
     device = make()
     device.save_search(WORDS)
     click_on(device, backend, TOPIC, 5, clock)
@@ -329,7 +333,7 @@ def test_the_report_of_a_code_is_still_one_number(make: Make, backend: Overheard
     assert set(request.report.model_dump()) == {"kind", "codebook", "code"}
 
 
-def test_the_pages_search_save_open_and_list_on_a_whole_device(make: Make, backend: Overheard) -> None:
+def test_the_pages_search_save_open_and_list_on_a_whole_device(make: Make, backend: OverheardBackend) -> None:
     device = make()
     home = f"http://127.0.0.1:{device.settings.port}"
     ours = {"origin": home, "sec-fetch-site": "same-origin"}

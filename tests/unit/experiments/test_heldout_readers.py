@@ -100,14 +100,14 @@ def test_an_answer_read_to_its_end_holds_the_same_whoever_orders_it(pool: Pool, 
 
 
 def test_counts_reach_the_ranker_as_of_the_moment(pool: Pool, readers: list[HeldoutReader]) -> None:
-    class Popular:
+    class PopularityPages:
         def score(self, clicks: object, candidates: object, context_features: FeatureContext) -> NDArray[np.float32]:
             return context_features.popularity.astype(np.float32)
 
     reader = readers[0]
     told = np.zeros(len(pool.cards))
     told[reader.met[reader.opened == 1]] = 0.5
-    found = judge([reader], pool, replace(served(pool, 1.0), ranker=Popular(), popularity=told))  # type: ignore[arg-type]
+    found = judge([reader], pool, replace(served(pool, 1.0), ranker=PopularityPages(), popularity=told))  # type: ignore[arg-type]
     assert found.auc[0] == 1.0
 
 

@@ -15,7 +15,7 @@ from experiments.study import Study
 from experiments.table import Table
 
 
-class Nothing(Study[int, int]):
+class NothingMeasured(Study[int, int]):
     @property
     def jobs(self) -> Sequence[int]:
         return ()
@@ -48,7 +48,7 @@ def toy(
     record: Recorded = False,
     as_json: AsJson = False,
 ) -> None:
-    evaluate(context, Nothing, as_json=as_json, record=record)
+    evaluate(context, NothingMeasured, as_json=as_json, record=record)
 
 
 def test_a_record_names_the_command_with_its_options_and_nothing_of_the_machine(

@@ -21,7 +21,7 @@ OTHER = GraphInput("other", ("news", 6))
 SIZES = (2, 1, 5)
 
 
-class Nothing(nn.Module):
+class Parameterless(nn.Module):
     """A model without parameters: the functions are given."""
 
 
@@ -92,7 +92,7 @@ class Recurrence(nn.Module):
 
 def exported(inputs: tuple[GraphInput, ...], function: Callable[..., Tensor]) -> ort.InferenceSession:
     spec = GraphSpec("score", lambda _, *tensors: function(*tensors), inputs, "result")
-    graph = export_inference_graph(Nothing(), spec).SerializeToString()
+    graph = export_inference_graph(Parameterless(), spec).SerializeToString()
     return one_thread(graph)
 
 
@@ -160,7 +160,7 @@ def test_two_free_axes_keep_their_sizes() -> None:
     ["arithmetic", "views", "slices", "selection", "padding", "layer norm", "products", "gelu", "where", "means"],
 )
 def test_gradients_are_those_of_autograd(name: str) -> None:
-    graph = export_gradient_graph(Nothing(), squared(name)).SerializeToString()
+    graph = export_gradient_graph(Parameterless(), squared(name)).SerializeToString()
     session = one_thread(graph)
     for batch in SIZES:
         x = drawn((X,), batch)["x"].requires_grad_(True)
@@ -173,7 +173,7 @@ def test_gradients_are_those_of_autograd(name: str) -> None:
 @pytest.mark.parametrize(("name", "said"), [("clamps", "logical_and_"), ("norm", "copy_"), ("pieces", "with a step")])
 def test_a_gradient_that_has_no_translation_is_refused_by_name(name: str, said: str) -> None:
     with pytest.raises(NotImplementedError, match=said):
-        export_gradient_graph(Nothing(), squared(name))
+        export_gradient_graph(Parameterless(), squared(name))
 
 
 def test_a_function_that_asks_for_the_size_of_the_batch_is_refused() -> None:

@@ -11,6 +11,7 @@ from torch.testing import assert_close
 
 from models.builders import basis_recall, uni_fedrec_recall
 from models.recall.basis import BasisRecall
+from tests.doubles.torch_gradients import ModelLoss
 
 seeds = st.integers(0, 2**31)
 
@@ -137,16 +138,13 @@ def test_gradients_agree_with_finite_differences_inside_the_clip_and_keys_stand_
     model, told, news = small(3, score_clip=score_clip), history(1, 4, 2), drawn(4, 1, 5, 8)
     names = [name for name, _ in model.named_parameters()]
 
-    class Loss(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.model = model
-
-        def forward(self) -> torch.Tensor:
-            return self.model.loss(**told, candidates=news)
-
     def compute(*values: torch.Tensor) -> torch.Tensor:
-        return functional_call(Loss(), {f"model.{n}": v for n, v in zip(names, values, strict=True)}, ())
+        return functional_call(
+            ModelLoss(model),
+            {f"model.{n}": v for n, v in zip(names, values, strict=True)},
+            (),
+            {**told, "candidates": news},
+        )
 
     leaves = [each.detach().clone().requires_grad_(True) for each in model.parameters()]
     if score_clip > 1:

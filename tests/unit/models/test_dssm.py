@@ -14,6 +14,7 @@ from models.builders.dssm import dssm_item, dssm_strict, dssm_user, fl_dssm, fl_
 from models.dssm import Dssm, MultiViewDssm, SemiDssm, Tower
 from models.scopes import private_names, scopes
 from models.scoring import cosines, unit
+from tests.doubles.torch_gradients import ModelLoss
 
 
 def drawn(seed: int, *shape: int) -> Tensor:
@@ -113,16 +114,10 @@ def test_gradients_agree_with_finite_differences() -> None:
     names = [name for name, _ in model.named_parameters()]
     users, items = drawn(1, 2, 3), drawn(2, 2, 4, 5)
 
-    class Loss(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.model = model
-
-        def forward(self) -> Tensor:
-            return self.model.loss(users, items)
-
     def compute(*values: Tensor) -> Tensor:
-        return functional_call(Loss(), {f"model.{n}": v for n, v in zip(names, values, strict=True)}, ())
+        return functional_call(
+            ModelLoss(model), {f"model.{n}": v for n, v in zip(names, values, strict=True)}, (users, items)
+        )
 
     assert torch.autograd.gradcheck(compute, tuple(p.detach().clone().requires_grad_(True) for p in model.parameters()))
 

@@ -15,6 +15,7 @@ from models.builders.rankers import nrms
 from models.builders.user import fednewsrec_user
 from models.end_to_end import EndToEnd
 from models.one_vector import UserModel
+from tests.doubles.torch_gradients import ModelLoss
 
 VOCABULARY, NEWS, CLICKS = 15, 6, 4
 
@@ -101,16 +102,10 @@ def test_gradients_agree_with_finite_differences() -> None:
     model, told = small(), inputs()
     names = [name for name, _ in model.named_parameters()]
 
-    class Loss(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.model = model
-
-        def forward(self) -> Tensor:
-            return self.model.loss(*told)
-
     def compute(*values: Tensor) -> Tensor:
-        return functional_call(Loss(), {f"model.{n}": v for n, v in zip(names, values, strict=True)}, ())
+        return functional_call(
+            ModelLoss(model), {f"model.{n}": v for n, v in zip(names, values, strict=True)}, tuple(told)
+        )
 
     leaves = [each.detach().clone().requires_grad_(True) for each in model.parameters()]
     assert torch.autograd.gradcheck(compute, tuple(leaves))

@@ -18,6 +18,7 @@ from models.layers.gru import MaskedGru
 from models.one_vector import CosineResidual, OneVectorModel
 from models.recall.ebnr_huita_youtubenet import Ebnr, Huita
 from models.recall.octopus import Octopus
+from tests.doubles.torch_gradients import ModelLoss
 
 seeds = st.integers(0, 2**31)
 lengths = st.integers(1, 7)
@@ -103,17 +104,9 @@ def test_gradients_of_the_loss_agree_with_finite_differences(name: str) -> None:
     clicks, news = drawn(6, 3, 4, DIM), drawn(7, 3, 5, DIM)
     mask = torch.tensor([[0, 0, 1, 1], [0, 0, 0, 0], [1, 1, 1, 1]]).double()
 
-    class Loss(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.model = model
-
-        def forward(self, clicks: Tensor, news: Tensor) -> Tensor:
-            return self.model.loss(clicks, mask, news)  # type: ignore[operator]
-
     def compute(clicks: Tensor, news: Tensor, *values: Tensor) -> Tensor:
         named = {f"model.{each}": value for each, value in zip(names, values, strict=True)}
-        return functional_call(Loss(), named, (clicks, news))
+        return functional_call(ModelLoss(model), named, (clicks, mask, news))
 
     leaves = [each.detach().clone().requires_grad_(True) for each in (clicks, news, *model.parameters())]
     assert torch.autograd.gradcheck(compute, tuple(leaves), fast_mode=name == "sasrec")  # 500 numbers, two blocks deep

@@ -16,7 +16,7 @@ from models.builders.user import fednewsrec, lstur, naml
 from models.scopes import Scope, private_names, scopes
 
 
-class Grouped(nn.Module):
+class GroupHeads(nn.Module):
     """A reader's model with a head for its group; its inner vector is private by its own class."""
 
     SCOPES: ClassVar[Mapping[str, Scope]] = {"head": "group", "user": "group"}
@@ -47,11 +47,11 @@ def test_lsturs_reader_vector_is_private_and_all_else_shared(form: typing.Litera
 
 
 def test_a_declaration_about_a_child_holds_below_it_and_the_narrower_one_wins() -> None:
-    found = scopes(Grouped())
+    found = scopes(GroupHeads())
     assert found["base.weight"] == "shared"
     assert found["head.weight"] == found["head.bias"] == found["user.gru.input.weight"] == "group"
     assert found["user.user_embedding"] == "private"
-    assert private_names(Grouped()) == ("user.user_embedding",)
+    assert private_names(GroupHeads()) == ("user.user_embedding",)
 
 
 def test_a_declaration_that_fits_nothing_is_an_error() -> None:
@@ -71,6 +71,6 @@ def test_the_device_knows_the_name_of_the_reader_vector_without_the_models() -> 
     """The device has no torch and so no scopes; it keeps that name back whatever a release says."""
     from device_app.privacy.shared import ALWAYS_PRIVATE
 
-    assert {name.rsplit(".", 1)[-1] for name in private_names(Grouped())} == ALWAYS_PRIVATE
+    assert {name.rsplit(".", 1)[-1] for name in private_names(GroupHeads())} == ALWAYS_PRIVATE
     check = "import sys; import device_app.privacy.shared; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", check], check=True)

@@ -9,7 +9,7 @@ import pytest
 from newsroom.expressions import Expression, ExpressionError
 
 
-class Person:
+class NamedPerson:
     name = "Ada"
     _secret = "hidden"
 
@@ -32,7 +32,7 @@ VERBS = {"draw": lambda scene, *values: scene.append(values) or values[0], "twic
     ],
 )
 def test_an_expression_has_its_value(source: str, value: object) -> None:
-    assert Expression(source, VERBS).evaluated({"ada": Person()}, []) == value
+    assert Expression(source, VERBS).evaluated({"ada": NamedPerson()}, []) == value
 
 
 def test_verbs_are_called_in_the_order_of_writing_and_only_where_the_condition_leads() -> None:

@@ -177,12 +177,12 @@ def test_no_more_requests_than_a_few_wait_for_codes_that_are_being_made(
     monkeypatch.setattr(pool_codes, "MADE_WITHIN_SEC", 3_600)  # whoever waits, waits for the codes
     monkeypatch.setattr(pool_codes, "train_book", lambda *about: (may_end.wait(), train_book(*about))[1])
 
-    class Watched(Future[None]):
+    class WatchedFuture(Future[None]):
         def result(self, timeout: float | None = None) -> None:
             begun.release()
             super().result(timeout)
 
-    monkeypatch.setattr(pool_codes, "Future", Watched)
+    monkeypatch.setattr(pool_codes, "Future", WatchedFuture)
     store = pool_codes.PoolCodeStore(LiveCatalogue(server.services.live.current), tmp_path)
     with ThreadPoolExecutor(pool_codes.WAITING_LIMIT) as threads:
         waiting = [threads.submit(store.listing, "r1") for _ in range(pool_codes.WAITING_LIMIT)]

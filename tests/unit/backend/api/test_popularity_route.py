@@ -29,7 +29,7 @@ from tests.doubles.recall_world import ENCODER, fill, publish, settings_in
 NEWS = 260
 
 
-class Counts:
+class OneCount:
     """One count: the hundredth and later news were asked about, and every third of them is opened often."""
 
     def __init__(self) -> None:
@@ -49,13 +49,13 @@ class Counts:
         return made if self.now else []
 
 
-class Server:
+class ReleaseRoutes:
     """The release routes over a real pool, release and catalogue, and made-up counts."""
 
     def __init__(self, settings: BackendSettings) -> None:
         fill(settings, NEWS)
         publish(settings)
-        self.settings, self.counts = settings, Counts()
+        self.settings, self.counts = settings, OneCount()
         engine = open_engine(settings.database_url)
         self.pool = NewsPool(engine)
         self.live = LiveCatalogue(self.built())
@@ -76,11 +76,11 @@ class Server:
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Server:
-    return Server(settings_in(tmp_path))
+def server(tmp_path: Path) -> ReleaseRoutes:
+    return ReleaseRoutes(settings_in(tmp_path))
 
 
-def test_before_any_count_it_is_recency_and_editorial_weight(server: Server) -> None:
+def test_before_any_count_it_is_recency_and_editorial_weight(server: ReleaseRoutes) -> None:
     told = server.told()
     assert (told.rounds, told.devices, told.counted_at, told.news, told.lifts) == (0, 0, None, (), ())
     catalogue = server.live.current
@@ -88,7 +88,7 @@ def test_before_any_count_it_is_recency_and_editorial_weight(server: Server) -> 
     assert list(told.popular) == [catalogue.ids[row] for row in order]
 
 
-def test_after_a_count_it_names_what_is_lifted_and_by_how_much(server: Server) -> None:
+def test_after_a_count_it_names_what_is_lifted_and_by_how_much(server: ReleaseRoutes) -> None:
     server.counts.now = 4
     server.live.swap(server.built())
     told, catalogue = server.told(), server.live.current
@@ -103,7 +103,7 @@ def test_after_a_count_it_names_what_is_lifted_and_by_how_much(server: Server) -
     assert len(default_list & often) > 20, "a third of the pool, and most of the default list"
 
 
-def test_everybody_gets_the_same_bytes_and_nobody_who_has_them_gets_them_again(server: Server) -> None:
+def test_everybody_gets_the_same_bytes_and_nobody_who_has_them_gets_them_again(server: ReleaseRoutes) -> None:
     first = server.client.get("/v1/releases/1/popularity", headers={"user-agent": "one"})
     second = server.client.get("/v1/releases/1/popularity", headers={"user-agent": "two"})
     assert first.content == second.content
@@ -117,7 +117,7 @@ def test_everybody_gets_the_same_bytes_and_nobody_who_has_them_gets_them_again(s
     assert server.client.get("/v1/releases/1/popularity").headers["etag"] != first.headers["etag"]
 
 
-def test_a_new_count_moves_log_popularity_by_its_lifts(server: Server) -> None:
+def test_a_new_count_moves_log_popularity_by_its_lifts(server: ReleaseRoutes) -> None:
     before = server.live.current
     server.counts.now = 4
     after = server.built()

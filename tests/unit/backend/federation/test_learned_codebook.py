@@ -43,7 +43,7 @@ def unit_rows(rows: np.ndarray) -> np.ndarray:
     return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
 
 
-class World:
+class CodebookRounds:
     def __init__(self, folder: Path, stack: ExitStack) -> None:
         (folder / "backend").mkdir()
         self.backend = BackendRig.make(folder / "backend", StillClock(NOW + timedelta(days=1)))
@@ -93,13 +93,15 @@ class World:
 
 
 @pytest.fixture
-def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[CodebookRounds]:
     monkeypatch.setitem(SYSTEMS, QUICK.name, QUICK)
     with ExitStack() as stack:
-        yield World(tmp_path, stack)
+        yield CodebookRounds(tmp_path, stack)
 
 
-def test_rounds_move_the_draft_as_the_filter_on_true_sums_would_and_the_codebook_after_so_many(world: World) -> None:
+def test_rounds_move_the_draft_as_the_filter_on_true_sums_would_and_the_codebook_after_so_many(
+    world: CodebookRounds,
+) -> None:
     readers, belief = world.readers(), Drift.begin(world.first)
     for _ in range(2):
         rows = np.argmax(readers @ belief.prototypes.T, axis=1)
@@ -120,7 +122,7 @@ def test_rounds_move_the_draft_as_the_filter_on_true_sums_would_and_the_codebook
     assert world.backend.releases.require_current().recall.codebooks[0].epsilon == 4.0
 
 
-def test_a_codebook_published_meanwhile_starts_the_draft_anew(world: World) -> None:
+def test_a_codebook_published_meanwhile_starts_the_draft_anew(world: CodebookRounds) -> None:
     world.run(QUICK)
     store = world.backend.releases
     other = unit_rows(np.random.default_rng(9).normal(size=(K, DIM)))
@@ -134,12 +136,14 @@ def test_a_codebook_published_meanwhile_starts_the_draft_anew(world: World) -> N
     np.testing.assert_array_equal(world.prototypes(), other)
 
 
-def test_a_release_without_such_a_codebook_refuses_the_round(world: World) -> None:
+def test_a_release_without_such_a_codebook_refuses_the_round(world: CodebookRounds) -> None:
     with pytest.raises(RoundImpossible, match="no codebook of 16"):
         world.backend.coordinator.open_round(CODEBOOK.name, cohort=DEVICES, cohort_minimum=2, seconds=60.0)
 
 
-def test_a_reader_without_clicks_and_one_whose_clicks_are_muted_give_nothing(world: World, tmp_path: Path) -> None:
+def test_a_reader_without_clicks_and_one_whose_clicks_are_muted_give_nothing(
+    world: CodebookRounds, tmp_path: Path
+) -> None:
     muted = world.devices[0]
     clicked = frozenset(click.news_id for click in muted.stores.clicks.recent(1_000))
     muted.trainer._reading._muted = lambda: clicked

@@ -152,7 +152,7 @@ class Times(FedAvg):
 
 
 @dataclass
-class World:
+class GatedRounds:
     backend: BackendRig
     devices: list[DeviceRig]
 
@@ -171,7 +171,7 @@ class World:
 
 
 @pytest.fixture
-def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[GatedRounds]:
     small = SYSTEMS["small_ranker_exact"]
     for name, factor in (("turned", -1.0), ("sharper", 1.25)):
         monkeypatch.setitem(SYSTEMS, name, replace(small, name=name, strategy=Times(factor)))
@@ -179,7 +179,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     backend = BackendRig.make(tmp_path / "backend", StillClock(NOW + timedelta(days=1)))
     backend.coordinator._loader.held_out = SHARE
     pool = synthetic_pool(240, dim=DIM)
-    world = World(backend, [])
+    world = GatedRounds(backend, [])
     with ExitStack() as stack:
         network = InProcess(backend.app)
         stack.callback(network.close)
@@ -194,7 +194,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
 
 
 def test_a_release_that_turns_every_list_around_is_rolled_back_under_noise_and_the_status_says_so(
-    world: World,
+    world: GatedRounds,
 ) -> None:
     trained, gate = world.run("turned")
     store = world.backend.releases
@@ -233,7 +233,7 @@ class LiesInRoundTwo(AddsToMasked):
         return super().handle_request(request)
 
 
-def test_a_gate_that_a_liar_spoils_is_opened_again_and_scores_the_same_release(world: World) -> None:
+def test_a_gate_that_a_liar_spoils_is_opened_again_and_scores_the_same_release(world: GatedRounds) -> None:
     attacker = world.devices[0]
     attacker.stop()
     attacker.transport = liar = LiesInRoundTwo(attacker.transport)
@@ -260,7 +260,7 @@ def test_a_gate_that_a_liar_spoils_is_opened_again_and_scores_the_same_release(w
     assert store.manifest("r3").models == store.manifest("r1").models
 
 
-def test_a_release_that_ranks_alike_stays(world: World) -> None:
+def test_a_release_that_ranks_alike_stays(world: GatedRounds) -> None:
     trained, gate = world.run("sharper")
 
     assert (trained.published, gate.state, gate.published) == ("r2", "applied", None)
@@ -275,7 +275,9 @@ def test_a_release_that_ranks_alike_stays(world: World) -> None:
     assert facts["gate"]["devices"] == gate.survivors
 
 
-def test_without_noise_the_gate_sees_what_the_devices_computed(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_noise_the_gate_sees_what_the_devices_computed(
+    world: GatedRounds, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(SYSTEMS, "release_gate", replace(RELEASE_GATE, protection=SecureSum(clip=BOUND)))
     aucs: list[float] = []
 
@@ -298,7 +300,7 @@ def test_without_noise_the_gate_sees_what_the_devices_computed(world: World, mon
     assert gate.epsilon is None
 
 
-def test_a_release_that_nobody_scores_is_taken_back_with_the_round_that_failed(world: World) -> None:
+def test_a_release_that_nobody_scores_is_taken_back_with_the_round_that_failed(world: GatedRounds) -> None:
     coordinator, store = world.backend.coordinator, world.backend.releases
     trained = coordinator.open_round("sharper", cohort=DEVICES, cohort_minimum=10, seconds=60.0)
     while coordinator.status(trained.round).state != "applied":
@@ -320,7 +322,7 @@ def test_a_release_that_nobody_scores_is_taken_back_with_the_round_that_failed(w
     assert coordinator.current() is None
 
 
-def test_a_release_whose_gate_is_cancelled_is_taken_back(world: World) -> None:
+def test_a_release_whose_gate_is_cancelled_is_taken_back(world: GatedRounds) -> None:
     coordinator, store = world.backend.coordinator, world.backend.releases
     before = store.require_current()
     changed = store.weights(before, MODEL)
@@ -330,7 +332,7 @@ def test_a_release_whose_gate_is_cancelled_is_taken_back(world: World) -> None:
     assert store.require_current().models == before.models
 
 
-def test_a_gate_that_is_off_orders_nothing_and_cannot_be_opened(world: World) -> None:
+def test_a_gate_that_is_off_orders_nothing_and_cannot_be_opened(world: GatedRounds) -> None:
     world.backend.coordinator._loader.held_out = 0.0
     (trained,) = world.run("turned")
 
@@ -340,7 +342,7 @@ def test_a_gate_that_is_off_orders_nothing_and_cannot_be_opened(world: World) ->
 
 
 def test_a_ranker_of_a_system_without_a_gate_is_not_published_while_the_gate_is_on(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    world: GatedRounds, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(SYSTEMS, "turned", replace(SYSTEMS["turned"], gate=None))
     (trained,) = world.run("turned")
@@ -350,7 +352,7 @@ def test_a_ranker_of_a_system_without_a_gate_is_not_published_while_the_gate_is_
     assert "System 'turned' names no gate" in trained.reason
 
 
-def test_a_first_release_and_one_that_changed_no_ranker_cannot_be_scored(world: World) -> None:
+def test_a_first_release_and_one_that_changed_no_ranker_cannot_be_scored(world: GatedRounds) -> None:
     coordinator: Coordinator = world.backend.coordinator
     with pytest.raises(RoundImpossible, match="r1 has no predecessor"):
         coordinator.open_round("release_gate", cohort=12, cohort_minimum=10, seconds=60.0)

@@ -38,6 +38,7 @@ from device_app.wire.protections import LocalLaplace, Protection, SecureSum
 from device_app.wire.releases import BlobRef
 from device_app.wire.rounds import RoundManifest, RoundStatus
 from tests.doubles.clock import StillClock
+from tests.doubles.kills import Killed
 from tests.doubles.news import NOW, synthetic_pool
 from tests.doubles.round_rig import DIM, BackendRig, DeviceRig
 from tests.doubles.simulated_reader import simulated_reader
@@ -93,7 +94,7 @@ EXACT = SecureSum(clip=100_000.0, bits=64, fraction_bits=16)
 
 
 @dataclass
-class World:
+class SeamRounds:
     backend: BackendRig
     devices: list[DeviceRig] = field(default_factory=list)
 
@@ -116,7 +117,7 @@ class World:
 
 
 @pytest.fixture
-def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SeamRounds]:
     """Three devices: one with a reader's past, two without a single click."""
     for spec in (
         system("adding", EXACT),
@@ -128,7 +129,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     monkeypatch.setitem(TASKS, "hold", TaskKind(holding, needs_samples=False))
     (tmp_path / "backend").mkdir()
     backend = BackendRig.make(tmp_path / "backend", StillClock(NOW + timedelta(days=1)))
-    world, pool = World(backend), synthetic_pool(240, dim=DIM)
+    world, pool = SeamRounds(backend), synthetic_pool(240, dim=DIM)
     with ExitStack() as stack:
         network = InProcess(backend.app)
         stack.callback(network.close)
@@ -142,15 +143,15 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
         yield world
 
 
-def opened(world: World, name: str) -> RoundStatus:
+def opened(world: SeamRounds, name: str) -> RoundStatus:
     return world.backend.coordinator.open_round(name, cohort=DEVICES, cohort_minimum=2, seconds=60.0)
 
 
-def expected(world: World, marks: list[float]) -> list[float]:
+def expected(world: SeamRounds, marks: list[float]) -> list[float]:
     return [mark * sum(1 + device.stores.clicks.count() for device in world.devices) for mark in marks]
 
 
-def test_a_sum_is_opened_and_concluded_and_nothing_is_published(world: World) -> None:
+def test_a_sum_is_opened_and_concluded_and_nothing_is_published(world: SeamRounds) -> None:
     status = opened(world, "adding")
     world.let_all_work()
 
@@ -165,7 +166,7 @@ def test_a_sum_is_opened_and_concluded_and_nothing_is_published(world: World) ->
     assert {each.state for each in kept if each is not None} <= {"uploaded", "applied"}
 
 
-def test_local_noise_goes_the_same_way_and_costs_by_the_tasks_coordinates(world: World) -> None:
+def test_local_noise_goes_the_same_way_and_costs_by_the_tasks_coordinates(world: SeamRounds) -> None:
     opened(world, "adding_clear")
     world.let_all_work(2)
 
@@ -175,7 +176,7 @@ def test_local_noise_goes_the_same_way_and_costs_by_the_tasks_coordinates(world:
     assert [device.ledger.spent_today("training") for device in world.devices] == [2.0 * 4] * DEVICES
 
 
-def test_a_conclusion_orders_the_next_round_which_reads_what_the_first_came_to(world: World) -> None:
+def test_a_conclusion_orders_the_next_round_which_reads_what_the_first_came_to(world: SeamRounds) -> None:
     opened(world, "adding_twice")
     world.let_all_work(30)
 
@@ -185,12 +186,8 @@ def test_a_conclusion_orders_the_next_round_which_reads_what_the_first_came_to(w
     assert world.backend.coordinator.current() is None
 
 
-class Killed(BaseException):
-    """Stands for a kill: no handler may see it."""
-
-
 def test_a_kill_between_conclusion_and_follow_up_neither_loses_it_nor_opens_it_twice(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    world: SeamRounds, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened(world, "adding_twice")
 
@@ -214,7 +211,7 @@ def test_a_kill_between_conclusion_and_follow_up_neither_loses_it_nor_opens_it_t
 
 
 def test_a_kill_within_the_conclusion_leaves_neither_facts_nor_an_order(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    world: SeamRounds, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened(world, "adding_twice")
     with monkeypatch.context() as patch:
@@ -233,7 +230,7 @@ def test_a_kill_within_the_conclusion_leaves_neither_facts_nor_an_order(
     assert world.facts(1)["opened"] == expected(world, MARKED["marks"])
 
 
-def test_a_follow_up_that_cannot_be_opened_is_given_up_with_its_reason(world: World) -> None:
+def test_a_follow_up_that_cannot_be_opened_is_given_up_with_its_reason(world: SeamRounds) -> None:
     opened(world, "adding_nonsense")
     world.let_all_work()
 
@@ -246,7 +243,7 @@ def test_a_follow_up_that_cannot_be_opened_is_given_up_with_its_reason(world: Wo
 
 
 def test_a_device_declines_materials_it_cannot_get_or_that_are_too_large(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    world: SeamRounds, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     @dataclass(frozen=True)
     class Lost(Adding):
@@ -265,7 +262,7 @@ def test_a_device_declines_materials_it_cannot_get_or_that_are_too_large(
 
 
 def test_a_device_declines_a_round_whose_update_is_not_what_its_task_computes(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    world: SeamRounds, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     @dataclass(frozen=True)
     class Wider(Adding):
@@ -282,7 +279,7 @@ def test_a_device_declines_a_round_whose_update_is_not_what_its_task_computes(
 
 @pytest.mark.parametrize("shapes", [{}, {"held": (0,)}, {"held": (20_000_000,)}])
 def test_a_plan_of_no_numbers_or_too_many_is_refused(
-    world: World, monkeypatch: pytest.MonkeyPatch, shapes: dict[str, tuple[int, ...]]
+    world: SeamRounds, monkeypatch: pytest.MonkeyPatch, shapes: dict[str, tuple[int, ...]]
 ) -> None:
     @dataclass(frozen=True)
     class Odd(Adding):
@@ -295,7 +292,7 @@ def test_a_plan_of_no_numbers_or_too_many_is_refused(
 
 
 def test_a_round_publishes_weights_of_several_models_and_other_changes_and_rows_at_once(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    world: SeamRounds, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     @dataclass(frozen=True)
     class Rewriting(Adding):
@@ -333,7 +330,7 @@ def test_a_round_publishes_weights_of_several_models_and_other_changes_and_rows_
 
 
 def test_an_optimizers_memory_goes_on_with_the_next_round_of_its_system(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    world: SeamRounds, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spec = SystemSpec(
         name="adaptive",

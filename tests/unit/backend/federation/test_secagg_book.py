@@ -26,13 +26,14 @@ from backend.releases.blobs import write_durably
 from device_app.privacy.secagg.messages import Reply
 from device_app.wire.secagg import AdvertisedKeys, Agreement, Complaints, RevealedShares, SharedKeys, SumTerms
 from tests.doubles.clock import StillClock
-from tests.doubles.secure_sums import STAGES, Device, chunks, plain_sum, random_vector, terms
+from tests.doubles.kills import Killed
+from tests.doubles.secure_sums import STAGES, SumDevice, chunks, plain_sum, random_vector, terms
 
 NAME = "round-1"
 
 
 @dataclass
-class Rig:
+class SumStoreRig:
     engine: Engine
     folder: Path
     clock: StillClock = field(default_factory=StillClock)
@@ -41,11 +42,11 @@ class Rig:
         """A server process that has just started."""
         return SecureSumStore(self.engine, self.folder / "sums", self.clock)
 
-    def begun(self, cohort: int, **changes: Any) -> tuple[SecureSumStore, list[Device]]:
+    def begun(self, cohort: int, **changes: Any) -> tuple[SecureSumStore, list[SumDevice]]:
         agreed: SumTerms = terms(cohort, length=40, **changes)
         book = self.book()
         book.begin(agreed, stage_sec=60.0)
-        devices = [Device.new(n, agreed, random_vector(40)) for n in range(cohort)]
+        devices = [SumDevice.new(n, agreed, random_vector(40)) for n in range(cohort)]
         for device in devices:
             device.start()
         return book, devices
@@ -55,11 +56,11 @@ class Rig:
 
 
 @pytest.fixture
-def rig(engine: Engine, tmp_path: Path) -> Rig:
-    return Rig(engine, tmp_path)
+def rig(engine: Engine, tmp_path: Path) -> SumStoreRig:
+    return SumStoreRig(engine, tmp_path)
 
 
-def deliver(book: SecureSumStore, device: Device, round_name: str = NAME) -> bool:
+def deliver(book: SecureSumStore, device: SumDevice, round_name: str = NAME) -> bool:
     assert device.step is not None
     stage, payload, name = device.step.state.stage, device.step.sealed.payload, device.pseudonym
     if stage == "keys":
@@ -75,7 +76,7 @@ def deliver(book: SecureSumStore, device: Device, round_name: str = NAME) -> boo
     return book.exchange.reveal(round_name, name, RevealedShares.model_validate_json(payload))
 
 
-def answer(book: SecureSumStore, device: Device, round_name: str = NAME) -> Reply:
+def answer(book: SecureSumStore, device: SumDevice, round_name: str = NAME) -> Reply:
     ask: dict[str, Callable[[str, str], Reply]] = {
         "keys": book.exchange.roster, "shares": book.exchange.shares, "complaints": book.exchange.sharers,
         "masked": book.exchange.survivors, "agree": book.exchange.agreements,
@@ -83,7 +84,7 @@ def answer(book: SecureSumStore, device: Device, round_name: str = NAME) -> Repl
     return ask[device.state.stage](round_name, device.pseudonym)
 
 
-def brought_to(rig: Rig, stage: str, cohort: int = 4) -> tuple[SecureSumStore, list[Device]]:
+def brought_to(rig: SumStoreRig, stage: str, cohort: int = 4) -> tuple[SecureSumStore, list[SumDevice]]:
     book, devices = rig.begun(cohort)
     stages = ("keys", "shares", "complaints", "masked", "unmask")
     for _ in stages[: stages.index(stage)]:
@@ -96,7 +97,7 @@ def brought_to(rig: Rig, stage: str, cohort: int = 4) -> tuple[SecureSumStore, l
 
 
 @pytest.mark.parametrize("mode", ["semi_honest", "active"])
-def test_a_server_killed_after_every_message_opens_the_exact_sum_once(rig: Rig, mode: str) -> None:
+def test_a_server_killed_after_every_message_opens_the_exact_sum_once(rig: SumStoreRig, mode: str) -> None:
     _, devices = rig.begun(4, mode=mode)
     for stage in STAGES:
         if stage == "agree" and mode != "active":
@@ -122,13 +123,10 @@ def test_a_server_killed_after_every_message_opens_the_exact_sum_once(rig: Rig, 
         rig.book().finish(session, NAME)
 
 
-def test_a_finish_that_is_rolled_back_leaves_the_sum_to_be_opened(rig: Rig) -> None:
+def test_a_finish_that_is_rolled_back_leaves_the_sum_to_be_opened(rig: SumStoreRig) -> None:
     book, devices = brought_to(rig, "unmask")
     for device in devices:
         deliver(book, device)
-
-    class Killed(BaseException):
-        pass
 
     def killed_before_the_commit() -> None:
         with writing_session(rig.engine) as session:
@@ -141,13 +139,10 @@ def test_a_finish_that_is_rolled_back_leaves_the_sum_to_be_opened(rig: Rig) -> N
 
 
 def test_a_kill_between_the_sums_file_and_its_commit_counts_the_vector_once(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch
+    rig: SumStoreRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     book, devices = brought_to(rig, "masked")
     deliver(book, devices[0])
-
-    class Killed(BaseException):
-        pass
 
     def killed(path: Path, content: bytes) -> None:
         write_durably(path, content)
@@ -167,7 +162,7 @@ def test_a_kill_between_the_sums_file_and_its_commit_counts_the_vector_once(
     assert (rig.book().stages.opened(NAME).vector == plain_sum(devices, range(4))).all()
 
 
-def test_what_a_kill_left_is_swept_after_an_hour_and_what_is_named_stays(rig: Rig) -> None:
+def test_what_a_kill_left_is_swept_after_an_hour_and_what_is_named_stays(rig: SumStoreRig) -> None:
     book, devices = brought_to(rig, "masked")
     deliver(book, devices[0])
     for name in ("old.coming", "young.coming", "old.sum"):
@@ -181,7 +176,7 @@ def test_what_a_kill_left_is_swept_after_an_hour_and_what_is_named_stays(rig: Ri
     assert deliver(rig.book(), devices[1]) is False
 
 
-def test_a_stage_ends_when_everybody_has_come_or_at_its_deadline(rig: Rig) -> None:
+def test_a_stage_ends_when_everybody_has_come_or_at_its_deadline(rig: SumStoreRig) -> None:
     book, devices = brought_to(rig, "masked", cohort=5)
     for device in devices[1:]:
         deliver(book, device)
@@ -199,7 +194,7 @@ def test_a_stage_ends_when_everybody_has_come_or_at_its_deadline(rig: Rig) -> No
     assert (book.stages.opened(NAME).vector == plain_sum(devices, range(1, 5))).all()
 
 
-def test_too_few_at_a_deadline_fail_the_sum_with_a_reason_and_nothing_is_kept(rig: Rig) -> None:
+def test_too_few_at_a_deadline_fail_the_sum_with_a_reason_and_nothing_is_kept(rig: SumStoreRig) -> None:
     book, devices = brought_to(rig, "masked", cohort=5)
     for device in devices[:2]:
         deliver(book, device)
@@ -214,7 +209,7 @@ def test_too_few_at_a_deadline_fail_the_sum_with_a_reason_and_nothing_is_kept(ri
         deliver(book, devices[3])
 
 
-def test_too_few_shares_at_the_deadline_open_nothing(rig: Rig) -> None:
+def test_too_few_shares_at_the_deadline_open_nothing(rig: SumStoreRig) -> None:
     book, devices = brought_to(rig, "unmask", cohort=5)
     for device in devices[:2]:
         deliver(book, device)
@@ -226,7 +221,7 @@ def test_too_few_shares_at_the_deadline_open_nothing(rig: Rig) -> None:
 
 
 @pytest.mark.parametrize("harm", ["missing", "damaged"])
-def test_a_running_sum_that_is_lost_on_disk_fails_the_sum(rig: Rig, harm: str) -> None:
+def test_a_running_sum_that_is_lost_on_disk_fails_the_sum(rig: SumStoreRig, harm: str) -> None:
     book, devices = brought_to(rig, "unmask")
     for device in devices:
         deliver(book, device)
@@ -237,7 +232,7 @@ def test_a_running_sum_that_is_lost_on_disk_fails_the_sum(rig: Rig, harm: str) -
     assert book.stage(NAME)[0] == "failed"
 
 
-def test_a_refused_vector_leaves_neither_file_nor_trace(rig: Rig) -> None:
+def test_a_refused_vector_leaves_neither_file_nor_trace(rig: SumStoreRig) -> None:
     book, devices = brought_to(rig, "masked")
     payload = devices[0].payload or b""
     for wrong in (payload + b"x", payload[:-1]):
@@ -248,11 +243,11 @@ def test_a_refused_vector_leaves_neither_file_nor_trace(rig: Rig) -> None:
     assert rig.files() == [".sum"]
 
 
-def test_many_devices_at_once_are_each_counted_once(rig: Rig) -> None:
+def test_many_devices_at_once_are_each_counted_once(rig: SumStoreRig) -> None:
     book, devices = brought_to(rig, "masked", cohort=8)
     failures: list[BaseException] = []
 
-    def upload(device: Device) -> None:
+    def upload(device: SumDevice) -> None:
         try:
             deliver(book, device)
             assert deliver(rig.book(), device) is True
@@ -273,7 +268,7 @@ def test_many_devices_at_once_are_each_counted_once(rig: Rig) -> None:
     assert rig.files() == [".sum"]
 
 
-def test_no_row_and_no_file_ever_holds_a_vector_of_one_device(rig: Rig) -> None:
+def test_no_row_and_no_file_ever_holds_a_vector_of_one_device(rig: SumStoreRig) -> None:
     book, devices = brought_to(rig, "masked")
     for device in devices:
         deliver(book, device)
@@ -290,7 +285,7 @@ def test_no_row_and_no_file_ever_holds_a_vector_of_one_device(rig: Rig) -> None:
     assert np.frombuffer((rig.folder / "sums").glob("*.sum").__next__().read_bytes(), "<u4").size == 40
 
 
-def test_names_that_are_unknown_or_taken_are_refused(rig: Rig) -> None:
+def test_names_that_are_unknown_or_taken_are_refused(rig: SumStoreRig) -> None:
     book, _ = rig.begun(4)
     with pytest.raises(ValueError, match=r"terms\.round: there is a secure sum round-1"):
         book.begin(terms(4), stage_sec=60.0)
@@ -302,7 +297,7 @@ def test_names_that_are_unknown_or_taken_are_refused(rig: Rig) -> None:
         book.stages.step("round-2")
 
 
-def test_a_message_reads_and_writes_as_many_rows_in_a_large_cohort_as_in_a_small_one(rig: Rig) -> None:
+def test_a_message_reads_and_writes_as_many_rows_in_a_large_cohort_as_in_a_small_one(rig: SumStoreRig) -> None:
     statements: list[str] = []
 
     def heard(*arguments: Any) -> None:
@@ -312,7 +307,7 @@ def test_a_message_reads_and_writes_as_many_rows_in_a_large_cohort_as_in_a_small
         agreed = terms(cohort, length=40, round=name)
         book = rig.book()
         book.begin(agreed, stage_sec=60.0)
-        devices = [Device.new(n, agreed, random_vector(40)) for n in range(cohort)]
+        devices = [SumDevice.new(n, agreed, random_vector(40)) for n in range(cohort)]
         for device in devices:
             device.start()
         counted = []

@@ -15,7 +15,7 @@ from backend.federation.secagg.secure_sum import SecureSumServer
 from backend.federation.secagg.sources import Sources
 from device_app.errors import SumAborted
 from device_app.wire.secagg import Complaints, SharedKeys
-from tests.doubles.secure_sums import Device, answer, cohort, deliver, plain_sum, restored, terms
+from tests.doubles.secure_sums import SumDevice, answer, cohort, deliver, plain_sum, restored, terms
 
 
 def heard(members: int, **accused: Collection[int]) -> dict[int, tuple[int, ...]]:
@@ -145,7 +145,7 @@ def test_a_limit_of_nought_is_refused() -> None:
 
 def brought_to_complaints(
     size: int = 10, spoilt: Mapping[int, Collection[int]] | None = None, mode: str = "active"
-) -> tuple[SecureSumServer, list[Device]]:
+) -> tuple[SecureSumServer, list[SumDevice]]:
     """Devices with their complaints made and not delivered. spoilt: by sender, whose boxes it fills with noughts."""
     server, devices = cohort(terms(size, mode=mode))
     for device in devices:
@@ -164,7 +164,7 @@ def brought_to_complaints(
     return server, devices
 
 
-def with_bad_boxes(device: Device, receivers: Collection[int]) -> SharedKeys:
+def with_bad_boxes(device: SumDevice, receivers: Collection[int]) -> SharedKeys:
     assert device.state.shared is not None
     boxes = tuple(
         one.model_copy(update={"box": bytes(len(one.box))}) if one.member in receivers else one
@@ -174,7 +174,7 @@ def with_bad_boxes(device: Device, receivers: Collection[int]) -> SharedKeys:
     return shared
 
 
-def goes_on(server: SecureSumServer, devices: list[Device]) -> list[int]:
+def goes_on(server: SecureSumServer, devices: list[SumDevice]) -> list[int]:
     """To the opened sum; the numbers of those who left over complaints."""
     for device in devices:
         deliver(server, device)

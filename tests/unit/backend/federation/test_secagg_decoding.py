@@ -12,7 +12,7 @@ from backend.federation.secagg.messages import HeldMessages
 from backend.federation.secagg.secure_sum import SecureSumServer
 from device_app.wire.secagg import RevealedShare, RevealedShares, SharedKeys
 from device_app.wire.shamir import PRIME, split
-from tests.doubles.secure_sums import Device, answer, cohort, deliver, restored, terms
+from tests.doubles.secure_sums import SumDevice, answer, cohort, deliver, restored, terms
 
 THRESHOLD = 7
 
@@ -62,13 +62,13 @@ def answered(
     return restored(server)
 
 
-def lie_about_seed(server: SecureSumServer, device: Device) -> None:
+def lie_about_seed(server: SecureSumServer, device: SumDevice) -> None:
     assert device.state.shared is not None
     lie: SharedKeys = device.state.shared.model_copy(update={"seed_commitment": bytes(32)})
     server.share(device.pseudonym, lie)
 
 
-def lie_about(server: SecureSumServer, device: Device, about: frozenset[int]) -> None:
+def lie_about(server: SecureSumServer, device: SumDevice, about: frozenset[int]) -> None:
     revealed = device.state.revealed
     assert revealed is not None
     seeds = tuple(

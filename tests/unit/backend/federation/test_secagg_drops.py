@@ -11,7 +11,7 @@ import pytest
 
 from backend.federation.secagg.errors import SumFailed
 from backend.federation.secagg.secure_sum import SecureSumServer
-from tests.doubles.secure_sums import STAGES, Device, answer, cohort, deliver, plain_sum, restored, run_sum, terms
+from tests.doubles.secure_sums import STAGES, SumDevice, answer, cohort, deliver, plain_sum, restored, run_sum, terms
 
 
 def subsets(places: Collection[int]) -> Iterator[tuple[int, ...]]:
@@ -31,7 +31,9 @@ class Patterns:
             device.start()
         self.explore(server, dict(enumerate(devices)), 0, [])
 
-    def explore(self, server: SecureSumServer, devices: dict[int, Device], depth: int, summed: list[Device]) -> None:
+    def explore(
+        self, server: SecureSumServer, devices: dict[int, SumDevice], depth: int, summed: list[SumDevice]
+    ) -> None:
         stage = self.stages[depth]
         for alive in subsets(devices):
             fork = restored(server)

@@ -25,7 +25,7 @@ from device_app.wire.masks import apply_masks
 from device_app.wire.secagg import Complaints, RevealedShare, RevealedShares
 from tests.doubles.secure_sums import (
     STAGES,
-    Device,
+    SumDevice,
     answer,
     chunks,
     cohort,
@@ -66,7 +66,7 @@ def worked_masks(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "apply_masks", partial(apply_masks, open_stream=TableStream))
 
 
-def worked_devices() -> tuple[SecureSumServer, list[Device]]:
+def worked_devices() -> tuple[SecureSumServer, list[SumDevice]]:
     server, devices = cohort(terms(3, length=2, bits=8, bound=1.0), threshold=2)
     for device, values in zip(devices, ((10, 250), (5, 3), (7, 9)), strict=True):
         device.vector = np.array(values, dtype=np.uint8)
@@ -90,7 +90,7 @@ def test_the_worked_example_when_the_third_drops_after_sharing() -> None:
 
 def brought_to(
     stage: str, mode: str = "semi_honest", size: int = 5, length: int = 50
-) -> tuple[SecureSumServer, list[Device]]:
+) -> tuple[SecureSumServer, list[SumDevice]]:
     """Devices that stand at a stage, with all before it closed and nothing of it delivered."""
     server, devices = cohort(terms(size, length=length, mode=mode))
     stages = [one for one in STAGES if one != "agree" or mode == "active"]
@@ -137,7 +137,7 @@ def test_the_same_message_again_changes_nothing_and_another_one_is_refused(stage
     assert deliver(server, first) is False
     before = stored(server)
     assert deliver(server, first) is True
-    impostor = Device(first.pseudonym, other.state, other.vector, payload=other.payload)
+    impostor = SumDevice(first.pseudonym, other.state, other.vector, payload=other.payload)
     impostor.start()
     with pytest.raises((SumMessageConflict, SumMessageRefused)):
         deliver(server, impostor)
@@ -151,7 +151,7 @@ def test_a_stranger_is_refused(stage: str) -> None:
     if stage == "keys":
         for device in devices[1:]:
             deliver(server, device)
-        server.advertise("t" * 22, Device.new(9, server.record.terms, devices[0].vector).start().state.keys)
+        server.advertise("t" * 22, SumDevice.new(9, server.record.terms, devices[0].vector).start().state.keys)
         with pytest.raises(SumMessageRefused, match="complete"):
             deliver(server, devices[0])
     else:
@@ -259,7 +259,7 @@ def test_shares_of_both_secrets_of_a_member_are_neither_asked_for_nor_taken() ->
         server.reveal(helper.pseudonym, RevealedShares(seeds=revealed.seeds[1:], keys=revealed.keys))
 
 
-def with_false_shares(liars: int, answering: int) -> tuple[SecureSumServer, list[Device]]:
+def with_false_shares(liars: int, answering: int) -> tuple[SecureSumServer, list[SumDevice]]:
     """A sum at its end to which some answered with shares of noughts."""
     server, devices = brought_to("unmask", size=7)
     for place, device in enumerate(devices[:answering]):

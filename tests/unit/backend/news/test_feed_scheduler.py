@@ -36,7 +36,7 @@ def feed(name: str = "a", **headers: str) -> httpx.Response:
     return httpx.Response(200, headers=named, stream=httpx.ByteStream(words.encode()))
 
 
-class Rig:
+class SteppedScheduler:
     """A scheduler over an empty pool, its clock and what its feeds' servers were asked."""
 
     def __init__(self, engine: Engine, handler: Handler, chance: float = 0.0) -> None:
@@ -66,7 +66,7 @@ def test_a_feed_is_read_when_it_is_due_and_conditionally_from_then_on(engine: En
     def handler(request: httpx.Request) -> httpx.Response:
         return httpx.Response(304) if "if-none-match" in request.headers else feed(etag='"v1"')
 
-    rig = Rig(engine, handler, chance=0.5)
+    rig = SteppedScheduler(engine, handler, chance=0.5)
     rig.feeds.add(URL, rig.clock())
     assert rig.only().fetched_at is None
     assert rig.scheduler.step() == 1
@@ -82,7 +82,7 @@ def test_a_feed_is_read_when_it_is_due_and_conditionally_from_then_on(engine: En
 
 
 def test_errors_double_the_wait_are_kept_in_words_and_end_with_an_answer(engine: Engine) -> None:
-    rig = Rig(engine, lambda _: httpx.Response(500))
+    rig = SteppedScheduler(engine, lambda _: httpx.Response(500))
     rig.feeds.add(URL, rig.clock())
     for failures, factor in ((1, 1), (2, 2), (3, 4)):
         assert rig.scheduler.step() == 1
@@ -121,7 +121,7 @@ def test_retry_after_is_read_as_seconds_or_a_date(said: str, seconds: float) -> 
     ],
 )
 def test_retry_after_and_a_cache_lifetime_put_the_next_time_off(engine: Engine, answer: Handler, failures: int) -> None:
-    rig = Rig(engine, answer)
+    rig = SteppedScheduler(engine, answer)
     rig.feeds.add(URL, rig.clock())
     rig.scheduler.step()
     assert (rig.only().failures, rig.only().due_at) == (failures, rig.clock() + timedelta(hours=2))
@@ -137,7 +137,7 @@ def test_one_feed_that_fails_never_stops_the_others(engine: Engine) -> None:
             else feed(request.url.path[1:])
         )
 
-    rig = Rig(engine, handler)
+    rig = SteppedScheduler(engine, handler)
     for number in range(7):
         rig.feeds.add(f"https://courant.example/{number}", rig.clock())
     assert rig.scheduler.step() == 7
@@ -161,7 +161,7 @@ def test_no_more_feeds_are_read_at_once_than_the_bound(engine: Engine) -> None:
             running -= 1
         return feed(request.url.path[1:])
 
-    rig = Rig(engine, handler)
+    rig = SteppedScheduler(engine, handler)
     for number in range(2 * FEEDS_AT_ONCE):
         rig.feeds.add(f"https://courant.example/{number}", rig.clock())
     rig.scheduler.step()
@@ -170,7 +170,7 @@ def test_no_more_feeds_are_read_at_once_than_the_bound(engine: Engine) -> None:
 
 
 def test_only_one_process_refreshes_at_a_time(engine: Engine) -> None:
-    rig = Rig(engine, lambda _: feed())
+    rig = SteppedScheduler(engine, lambda _: feed())
     rig.feeds.add(URL, rig.clock())
     with advisory_lock(engine, WORK) as mine:
         assert mine
@@ -180,7 +180,7 @@ def test_only_one_process_refreshes_at_a_time(engine: Engine) -> None:
 
 
 def test_a_paused_feed_waits_and_a_resumed_one_is_due_at_once(engine: Engine) -> None:
-    rig = Rig(engine, lambda _: httpx.Response(500))
+    rig = SteppedScheduler(engine, lambda _: httpx.Response(500))
     rig.feeds.add(URL, rig.clock())
     rig.scheduler.step()
     rig.feeds.pause(URL)
@@ -196,7 +196,7 @@ def test_a_feed_removed_while_it_is_read_does_not_come_back(engine: Engine) -> N
         rig.feeds.remove(URL)
         return feed()
 
-    rig = Rig(engine, handler)
+    rig = SteppedScheduler(engine, handler)
     rig.feeds.add(URL, rig.clock())
     assert rig.scheduler.step() == 1
     assert rig.feeds.all() == []
@@ -210,7 +210,7 @@ def test_stopping_gives_a_download_up_counts_no_failure_and_begins_no_other(engi
         assert stopped.wait(60)
         return feed()
 
-    rig = Rig(engine, handler)
+    rig = SteppedScheduler(engine, handler)
     for number in range(2 * FEEDS_AT_ONCE):
         rig.feeds.add(f"https://courant.example/{number}", rig.clock())
     before = rig.feeds.all()
@@ -233,7 +233,7 @@ def test_an_interval_of_zero_refreshes_nothing_by_itself(engine: Engine) -> None
 
 
 def test_reading_a_url_by_hand_follows_it(engine: Engine) -> None:
-    rig = Rig(engine, lambda _: feed())
+    rig = SteppedScheduler(engine, lambda _: feed())
     later = rig.clock() + EVERY
     transport = httpx.MockTransport(rig.handler)
     follow(rig.pool, rig.feeds, URL, now=rig.clock(), due_at=later, transport=transport)

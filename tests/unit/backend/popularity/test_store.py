@@ -23,7 +23,7 @@ HALF_LIFE = 24.0
 KEPT = timedelta(days=14)
 
 
-class Counting:
+class CountedPool:
     """A backend with news a, b, c in its pool, and rounds to hang counts on."""
 
     def __init__(self, folder: Path) -> None:
@@ -55,11 +55,11 @@ class Counting:
 
 
 @pytest.fixture
-def counting(tmp_path: Path) -> Counting:
-    return Counting(tmp_path)
+def counting(tmp_path: Path) -> CountedPool:
+    return CountedPool(tmp_path)
 
 
-def test_before_the_first_count_there_is_nothing(counting: Counting) -> None:
+def test_before_the_first_count_there_is_nothing(counting: CountedPool) -> None:
     counted, asked = counting.book.counted(counting.numbers(), NOW)
     assert counting.book.version() == 0
     assert not asked.any()
@@ -67,7 +67,7 @@ def test_before_the_first_count_there_is_nothing(counting: Counting) -> None:
     assert lifts(counting.book, counting.numbers(), ["t"] * 3, NOW).values.tolist() == [0, 0, 0]
 
 
-def test_older_counts_weigh_less_and_their_noise_by_the_square(counting: Counting) -> None:
+def test_older_counts_weigh_less_and_their_noise_by_the_square(counting: CountedPool) -> None:
     counting.count(NOW - timedelta(hours=48), {"a": 8.0, "b": -4.0})
     last = counting.count(NOW - timedelta(hours=24), {"a": 2.0, "c": 6.0})
     counted, asked = counting.book.counted(counting.numbers(), NOW)
@@ -79,7 +79,7 @@ def test_older_counts_weigh_less_and_their_noise_by_the_square(counting: Countin
     np.testing.assert_allclose(counted.displays_variance, 16 * counted.clicks_variance)
 
 
-def test_news_that_have_left_the_pool_leave_the_counts(counting: Counting) -> None:
+def test_news_that_have_left_the_pool_leave_the_counts(counting: CountedPool) -> None:
     counting.pool.take_down("b")
     number = counting.count(NOW, {"a": 1.0, "b": 1.0, "z": 1.0})
     with reading_session(counting.backend.engine) as session:
@@ -91,20 +91,20 @@ def test_news_that_have_left_the_pool_leave_the_counts(counting: Counting) -> No
     assert counting.book.version() == number
 
 
-def test_counts_that_weigh_nothing_any_more_go(counting: Counting) -> None:
+def test_counts_that_weigh_nothing_any_more_go(counting: CountedPool) -> None:
     counting.count(NOW - KEPT - timedelta(seconds=1), {"a": 1.0})
     kept = counting.count(NOW, {"a": 2.0})
     assert [made.round for made in counting.book.made()] == [kept]
 
 
-def test_a_count_that_fails_to_be_written_leaves_nothing(counting: Counting) -> None:
+def test_a_count_that_fails_to_be_written_leaves_nothing(counting: CountedPool) -> None:
     counting.count(NOW, {"a": 1.0})
     with pytest.raises(ValueError, match="same news"), writing_session(counting.backend.engine) as session:
         write_count(session, OpenedCount(9, NOW, 2, {"a": 1.0}, {"b": 1.0}, 1.0, 1.0), kept=KEPT)
     assert len(counting.book.made()) == 1
 
 
-def test_what_is_clicked_more_often_than_usual_is_lifted(counting: Counting) -> None:
+def test_what_is_clicked_more_often_than_usual_is_lifted(counting: CountedPool) -> None:
     status = counting.backend.coordinator.open_round("private_counts", cohort=9, cohort_minimum=2, seconds=60)
     counting.backend.coordinator.cancel(status.round)
     shown = {"a": 1_000.0, "b": 1_000.0, "c": 1_000.0}

@@ -37,7 +37,7 @@ class RandomTitles:
         return clustered_vectors(len(titles), seed=len(self.encoded))
 
 
-class World:
+class UpdatedCatalogue:
     """A pool of 50 news with vectors, one release, and a keeper that is stepped by hand."""
 
     def __init__(self, folder: Path, open_encoder: Callable[[], Any], *, release: bool = True) -> None:
@@ -64,7 +64,7 @@ class World:
 
 
 def test_an_unchanged_pool_keeps_its_catalogue(tmp_path: Path) -> None:
-    world = World(tmp_path, RandomTitles)
+    world = UpdatedCatalogue(tmp_path, RandomTitles)
     before = world.live.current
     assert world.updater.step() is False
     assert world.live.current is before
@@ -73,7 +73,7 @@ def test_an_unchanged_pool_keeps_its_catalogue(tmp_path: Path) -> None:
 def test_new_news_are_embedded_in_parts_and_appear(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(updater_module, "TITLES_AT_ONCE", 10)
     encoder = RandomTitles()
-    world = World(tmp_path, lambda: encoder)
+    world = UpdatedCatalogue(tmp_path, lambda: encoder)
     world.pool.add(items(25, first=100), source="test")
     assert [world.updater.step() for _ in range(4)] == [True, True, False, False]
     assert len(world.live.current) == 75
@@ -81,7 +81,7 @@ def test_new_news_are_embedded_in_parts_and_appear(tmp_path: Path, monkeypatch: 
 
 
 def test_titles_left_over_from_a_killed_run_are_embedded_without_any_change(tmp_path: Path) -> None:
-    world = World(tmp_path, RandomTitles)
+    world = UpdatedCatalogue(tmp_path, RandomTitles)
     world.pool.add(items(3, first=100), source="test")
     world.live.swap(build_catalogue(world.pool, ENCODER, world.now, tmp_path / "index"))
     assert world.live.current.without_vector == 3
@@ -90,7 +90,7 @@ def test_titles_left_over_from_a_killed_run_are_embedded_without_any_change(tmp_
 
 
 def test_expired_news_leave(tmp_path: Path) -> None:
-    world = World(tmp_path, RandomTitles)
+    world = UpdatedCatalogue(tmp_path, RandomTitles)
     world.now += timedelta(days=40)
     world.updater.step()
     assert len(world.live.current) == 0
@@ -102,7 +102,7 @@ def test_a_missing_encoder_is_said_once_and_other_changes_still_show(
     def missing() -> RandomTitles:
         raise BackendSettingsRefused("There is no encoder.")
 
-    world = World(tmp_path, missing)
+    world = UpdatedCatalogue(tmp_path, missing)
     world.pool.add(items(3, first=100), source="test")
     world.pool.take_down("n0")
     world.updater.step()
@@ -113,7 +113,7 @@ def test_a_missing_encoder_is_said_once_and_other_changes_still_show(
 
 def test_an_encoder_of_another_digest_embeds_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     other = RandomTitles("another")
-    world = World(tmp_path, lambda: other)
+    world = UpdatedCatalogue(tmp_path, lambda: other)
     world.pool.add(items(3, first=100), source="test")
     world.updater.step()
     assert other.encoded == []
@@ -121,14 +121,14 @@ def test_an_encoder_of_another_digest_embeds_nothing(tmp_path: Path, caplog: pyt
 
 
 def test_before_the_first_release_there_is_nothing_to_do(tmp_path: Path) -> None:
-    world = World(tmp_path, RandomTitles, release=False)
+    world = UpdatedCatalogue(tmp_path, RandomTitles, release=False)
     assert world.updater.step() is False
 
 
 def test_the_thread_survives_a_failure_and_stops_promptly(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    world = World(tmp_path, RandomTitles)
+    world = UpdatedCatalogue(tmp_path, RandomTitles)
     version, calls = world.pool.version, []
 
     def failing_first() -> int:
@@ -151,9 +151,9 @@ def test_the_thread_survives_a_failure_and_stops_promptly(
 
 
 def test_a_new_count_rebuilds_the_catalogue_once(tmp_path: Path) -> None:
-    world = World(tmp_path, RandomTitles)
+    world = UpdatedCatalogue(tmp_path, RandomTitles)
 
-    class Counts:
+    class StoredCounts:
         number = 0
 
         def version(self) -> int:
@@ -165,7 +165,7 @@ def test_a_new_count_rebuilds_the_catalogue_once(tmp_path: Path) -> None:
                 numbers >= 0
             )
 
-    world.updater._counts = counts = Counts()
+    world.updater._counts = counts = StoredCounts()
     before = world.live.current
     world.updater.step()
     assert world.live.current is before

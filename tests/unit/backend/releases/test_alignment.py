@@ -43,7 +43,7 @@ def some_alignment(angle: float, seed: int = 1) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Pool:
+class TopicPool:
     """News of topics, and readers of two topics each: rows of clicks, and of what they click next."""
 
     vectors: np.ndarray
@@ -52,7 +52,7 @@ class Pool:
 
 
 @pytest.fixture(scope="module")
-def pool() -> Pool:
+def pool() -> TopicPool:
     rng = np.random.default_rng(0)
     centres = unit(rng.normal(size=(TOPICS, D)))
     topic = rng.integers(TOPICS, size=NEWS)
@@ -63,7 +63,7 @@ def pool() -> Pool:
         drawn = rng.permutation(mine)
         clicks.append(drawn[:12])
         later.append(drawn[12:])
-    return Pool(vectors, tuple(clicks), tuple(later))
+    return TopicPool(vectors, tuple(clicks), tuple(later))
 
 
 @pytest.fixture
@@ -122,11 +122,11 @@ def projection_of(store: ReleaseStore, release: ReleaseDraft) -> np.ndarray:
     return unpack(blob, {"projection": TensorSpec("float32", (8, D))}, limit_bytes=len(blob))["projection"]
 
 
-def codes(pool: Pool, vectors: np.ndarray, prototypes: np.ndarray) -> list[int]:
+def codes(pool: TopicPool, vectors: np.ndarray, prototypes: np.ndarray) -> list[int]:
     return [nearest(prototypes, user_vector(vectors[rows])) for rows in pool.clicks]
 
 
-def recall_by_code(pool: Pool, vectors: np.ndarray, prototypes: np.ndarray, depth: int = 100) -> np.ndarray:
+def recall_by_code(pool: TopicPool, vectors: np.ndarray, prototypes: np.ndarray, depth: int = 100) -> np.ndarray:
     """[readers]: share of what they click next in the list that `code` fetches, in expectation over its noise."""
     protection = RandomisedCode(K, 4.0)
     likely = np.exp(log_probabilities(prototypes, vectors, np.zeros(len(vectors), np.float32), SHARPNESS))
@@ -140,7 +140,7 @@ def recall_by_code(pool: Pool, vectors: np.ndarray, prototypes: np.ndarray, dept
     return np.array(found)
 
 
-def test_a_turned_pool_gives_back_its_turn_and_leaves_nothing_beside_it(pool: Pool) -> None:
+def test_a_turned_pool_gives_back_its_turn_and_leaves_nothing_beside_it(pool: TopicPool) -> None:
     wanted = some_alignment(1.0)
     alignment = ProcrustesAlignment.between(pool.vectors, (pool.vectors @ wanted).astype(np.float32))
     assert alignment.matrix == pytest.approx(wanted, abs=1e-3), "but for the pull"
@@ -160,12 +160,14 @@ def test_directions_that_the_pool_does_not_have_stay_where_they_are() -> None:
 
 
 @pytest.mark.parametrize("broken", [np.zeros((3, D)), np.full((NEWS, D), np.nan), np.zeros((0, D))])
-def test_vectors_that_do_not_belong_together_are_refused(pool: Pool, broken: np.ndarray) -> None:
+def test_vectors_that_do_not_belong_together_are_refused(pool: TopicPool, broken: np.ndarray) -> None:
     with pytest.raises(ValueError, match="old, new"):
         ProcrustesAlignment.between(pool.vectors if len(broken) else broken, broken)
 
 
-def test_after_a_turn_of_the_encoder_every_report_list_and_group_is_the_same(pool: Pool, store: ReleaseStore) -> None:
+def test_after_a_turn_of_the_encoder_every_report_list_and_group_is_the_same(
+    pool: TopicPool, store: ReleaseStore
+) -> None:
     first = draft(store, pool.vectors)
     vectors = (pool.vectors @ some_alignment(0.8)).astype(np.float32)
     alignment = ProcrustesAlignment.between(pool.vectors, vectors)
@@ -189,7 +191,7 @@ def test_after_a_turn_of_the_encoder_every_report_list_and_group_is_the_same(poo
     assert vectors @ centroids[1].T == pytest.approx(pool.vectors @ centroids[0].T, abs=3e-3)
 
 
-def test_the_recall_model_scores_as_before_and_asks_for_the_same_news(pool: Pool, store: ReleaseStore) -> None:
+def test_the_recall_model_scores_as_before_and_asks_for_the_same_news(pool: TopicPool, store: ReleaseStore) -> None:
     first = draft(store, pool.vectors)
     vectors = (pool.vectors @ some_alignment(0.8)).astype(np.float32)
     after = aligned(first, ProcrustesAlignment.between(pool.vectors, vectors), store)
@@ -209,7 +211,7 @@ def test_the_recall_model_scores_as_before_and_asks_for_the_same_news(pool: Pool
         assert now == pytest.approx(before, abs=5e-3 * float(np.abs(before).max()))
 
 
-def test_recall_by_code_does_not_fall_when_the_encoder_turns_and_learns(pool: Pool, store: ReleaseStore) -> None:
+def test_recall_by_code_does_not_fall_when_the_encoder_turns_and_learns(pool: TopicPool, store: ReleaseStore) -> None:
     first = draft(store, pool.vectors)
     learned = 0.1 * np.random.default_rng(8).normal(size=pool.vectors.shape) / np.sqrt(D)
     vectors = unit(pool.vectors @ some_alignment(1.2) + learned)
@@ -222,7 +224,7 @@ def test_recall_by_code_does_not_fall_when_the_encoder_turns_and_learns(pool: Po
 
 
 def test_what_was_carried_keeps_its_origin_and_what_was_made_anew_has_one_of_its_own(
-    pool: Pool, store: ReleaseStore
+    pool: TopicPool, store: ReleaseStore
 ) -> None:
     first = draft(store, pool.vectors)
     alignment = ProcrustesAlignment.between(pool.vectors, (pool.vectors @ some_alignment(0.1)).astype(np.float32))

@@ -33,7 +33,7 @@ ROUNDS, KEPT = 30, 5
 WEIGHTS_BYTES = 8_000
 
 
-class World:
+class RetainedReleases:
     """A data folder whose releases tidy up after themselves, whatever their files' age."""
 
     def __init__(self, folder: Path) -> None:
@@ -93,13 +93,13 @@ class World:
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    made = World(tmp_path / "backend")
+def world(tmp_path: Path) -> Iterator[RetainedReleases]:
+    made = RetainedReleases(tmp_path / "backend")
     yield made
     made.engine.dispose()
 
 
-def test_disk_use_stays_bounded_over_thirty_rounds_and_a_rollback_still_works(world: World) -> None:
+def test_disk_use_stays_bounded_over_thirty_rounds_and_a_rollback_still_works(world: RetainedReleases) -> None:
     sizes = []
     for number in range(1, ROUNDS + 1):
         world.round(number)
@@ -120,7 +120,7 @@ def test_disk_use_stays_bounded_over_thirty_rounds_and_a_rollback_still_works(wo
 
 
 def test_a_release_says_how_many_are_answered_and_one_from_before_it_could_says_what_devices_took_for_granted(
-    world: World,
+    world: RetainedReleases,
 ) -> None:
     manifest = world.store.require_current()
     assert manifest.releases_answered == world.settings.releases_answered == 2
@@ -132,7 +132,7 @@ def test_a_release_says_how_many_are_answered_and_one_from_before_it_could_says_
         assert verify(sign(each, key), key.public_key().public_bytes_raw()) == each
 
 
-def test_a_release_whose_parts_are_gone_says_so_and_offers_no_way_back(world: World) -> None:
+def test_a_release_whose_parts_are_gone_says_so_and_offers_no_way_back(world: RetainedReleases) -> None:
     for number in range(1, KEPT + 2):
         world.round(number)
     with pytest.raises(ReleaseNotKept, match="r3 is the oldest") as refused:
@@ -142,7 +142,7 @@ def test_a_release_whose_parts_are_gone_says_so_and_offers_no_way_back(world: Wo
     assert world.store.manifest("r1").release == "r1", "its row is history and stays"
 
 
-def test_what_a_round_left_for_the_one_it_ordered_is_kept_until_that_is_open(world: World) -> None:
+def test_what_a_round_left_for_the_one_it_ordered_is_kept_until_that_is_open(world: RetainedReleases) -> None:
     opened, other = world.store.add_blob(b"opened ids"), world.store.add_blob(b"of nobody")
     world.round(1)
     with pytest.raises(UnknownBlob):
@@ -161,7 +161,7 @@ def test_what_a_round_left_for_the_one_it_ordered_is_kept_until_that_is_open(wor
     assert world.retention.apply().blobs == 1
 
 
-def test_young_files_stay_as_they_may_belong_to_a_release_that_is_being_made(world: World) -> None:
+def test_young_files_stay_as_they_may_belong_to_a_release_that_is_being_made(world: RetainedReleases) -> None:
     patient = Retention(world.engine, world.store, NewsPool(world.engine), world.settings, lambda: NOW)
     step = world.settings.data_dir / "news-step-killed"
     step.mkdir()
@@ -178,7 +178,9 @@ def test_young_files_stay_as_they_may_belong_to_a_release_that_is_being_made(wor
     assert not step.exists()
 
 
-def test_tidying_that_fails_is_logged_and_the_release_is_out(world: World, caplog: pytest.LogCaptureFixture) -> None:
+def test_tidying_that_fails_is_logged_and_the_release_is_out(
+    world: RetainedReleases, caplog: pytest.LogCaptureFixture
+) -> None:
     def broken() -> None:
         raise OwnfeedError("the disk is busy")
 

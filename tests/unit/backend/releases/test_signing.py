@@ -27,7 +27,7 @@ from tests.doubles.small_release import migrated_engine, small_draft
 from tests.doubles.wire_messages import ROUND
 
 
-class Server:
+class SigningServer:
     """A data folder, and a process that works on it: `restart` is the next process."""
 
     def __init__(self, folder: Path) -> None:
@@ -55,13 +55,13 @@ def newest(store: ReleaseStore) -> SignedManifest:
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Server:
-    made = Server(tmp_path / "data")
+def server(tmp_path: Path) -> SigningServer:
+    made = SigningServer(tmp_path / "data")
     made.publish()
     return made
 
 
-def test_a_lost_key_is_refused_by_its_path_where_releases_exist_and_no_other_is_made(server: Server) -> None:
+def test_a_lost_key_is_refused_by_its_path_where_releases_exist_and_no_other_is_made(server: SigningServer) -> None:
     server.key_path.unlink()
     with pytest.raises(SigningKeyRefused, match=r"signing\.key is missing.*backup.*docs/operate\.md") as refused:
         server.restart()
@@ -69,7 +69,9 @@ def test_a_lost_key_is_refused_by_its_path_where_releases_exist_and_no_other_is_
     assert not list(server.folder.glob("signing.key*"))
 
 
-def test_a_key_that_signed_nothing_here_is_refused_and_the_right_one_is_named(server: Server, tmp_path: Path) -> None:
+def test_a_key_that_signed_nothing_here_is_refused_and_the_right_one_is_named(
+    server: SigningServer, tmp_path: Path
+) -> None:
     right = server.key_path.read_bytes()
     wanted = newest(server.restart()).public_key.hex()
     server.key_path.unlink()
@@ -80,7 +82,7 @@ def test_a_key_that_signed_nothing_here_is_refused_and_the_right_one_is_named(se
     assert newest(server.restart()).public_key.hex() == wanted
 
 
-def test_a_server_that_runs_goes_on_with_the_key_in_its_memory_when_the_file_is_lost(server: Server) -> None:
+def test_a_server_that_runs_goes_on_with_the_key_in_its_memory_when_the_file_is_lost(server: SigningServer) -> None:
     store = server.restart()
     signed = newest(store)
     server.key_path.unlink()
@@ -107,7 +109,7 @@ def test_a_file_that_is_no_key_is_refused_and_not_replaced(tmp_path: Path) -> No
     assert path.read_text() == "not a key"
 
 
-def test_a_rotation_is_a_release_of_the_same_content_and_leaves_one_key_file(server: Server) -> None:
+def test_a_rotation_is_a_release_of_the_same_content_and_leaves_one_key_file(server: SigningServer) -> None:
     store = server.restart()
     before = newest(store)
     manifest = rotate_key(store)
@@ -123,7 +125,7 @@ def test_a_rotation_is_a_release_of_the_same_content_and_leaves_one_key_file(ser
     assert public_half(server.restart().signing_key()) == after.public_key
 
 
-def test_rotations_are_one_chain_that_can_be_entered_anywhere(server: Server) -> None:
+def test_rotations_are_one_chain_that_can_be_entered_anywhere(server: SigningServer) -> None:
     store = server.restart()
     keys = [newest(store).public_key]
     for _ in range(3):
@@ -135,7 +137,7 @@ def test_rotations_are_one_chain_that_can_be_entered_anywhere(server: Server) ->
         assert follow(history, key, after=number) == (keys[-1], 3)
 
 
-def test_a_server_that_runs_on_signs_with_the_key_that_another_process_has_rotated_to(server: Server) -> None:
+def test_a_server_that_runs_on_signs_with_the_key_that_another_process_has_rotated_to(server: SigningServer) -> None:
     running = server.restart()
     running.signing_key()
     other = ReleaseStore.open(migrated_engine(server.folder), server.settings)
@@ -148,7 +150,9 @@ def test_a_server_that_runs_on_signs_with_the_key_that_another_process_has_rotat
     assert verify_offer(running.sign_offer(offer), key_history(other).public_key) == offer
 
 
-def test_a_rotation_killed_at_any_point_leaves_the_old_key_or_the_new_one(server: Server, tmp_path: Path) -> None:
+def test_a_rotation_killed_at_any_point_leaves_the_old_key_or_the_new_one(
+    server: SigningServer, tmp_path: Path
+) -> None:
     server.engine.dispose()
     old = newest(server.restart()).public_key
     server.engine.dispose()
@@ -156,7 +160,7 @@ def test_a_rotation_killed_at_any_point_leaves_the_old_key_or_the_new_one(server
     for point in count(1):
         folder = tmp_path / f"kill{point}"
         shutil.copytree(server.folder, folder)
-        victim = Server(folder)
+        victim = SigningServer(folder)
         store = victim.restart()
         kills = Kills(folder, [("server", "", point)])
         kills.watch_server(victim.engine)
@@ -170,7 +174,7 @@ def test_a_rotation_killed_at_any_point_leaves_the_old_key_or_the_new_one(server
             listen(None)
         if not kills.done:
             break
-        victim = Server(folder)
+        victim = SigningServer(folder)
         after = victim.restart()  # raises if neither key is there
         signed = newest(after)
         verify(signed, signed.public_key)
@@ -189,12 +193,12 @@ def test_a_rotation_killed_at_any_point_leaves_the_old_key_or_the_new_one(server
 
 
 def test_a_rotation_before_the_first_release_is_refused(tmp_path: Path) -> None:
-    store = Server(tmp_path / "data").restart()
+    store = SigningServer(tmp_path / "data").restart()
     with pytest.raises(NothingPublished):
         rotate_key(store)
 
 
-def test_a_lost_key_is_replaced_only_when_it_is_lost_and_nothing_vouches_for_the_new_one(server: Server) -> None:
+def test_a_lost_key_is_replaced_only_when_it_is_lost_and_nothing_vouches_for_the_new_one(server: SigningServer) -> None:
     store = server.restart()
     before = newest(store).public_key
     with pytest.raises(SigningKeyRefused, match="rotate it instead"):
@@ -210,7 +214,7 @@ def test_a_lost_key_is_replaced_only_when_it_is_lost_and_nothing_vouches_for_the
     rotate_key(store)
 
 
-def test_a_key_that_does_not_fit_is_set_aside_not_thrown_away(server: Server) -> None:
+def test_a_key_that_does_not_fit_is_set_aside_not_thrown_away(server: SigningServer) -> None:
     server.key_path.unlink()
     foreign = KeyFile(server.key_path).load(None)
     replace_lost_key(ReleaseStore.unchecked(server.engine, server.settings))

@@ -65,7 +65,7 @@ def test_rates_are_read_from_words() -> None:
     assert FaultRates.parse(["dropout=0.1", "liar=0.02"]) == FaultRates(dropout=0.1, liar=0.02)
 
 
-class World:
+class FaultyRounds:
     def __init__(self, folder: Path, stack: ExitStack) -> None:
         (folder / "backend").mkdir()
         self.backend = BackendRig.make(folder / "backend", StillClock(NOW + timedelta(days=1)))
@@ -107,14 +107,14 @@ class World:
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
+def world(tmp_path: Path) -> Iterator[FaultyRounds]:
     with ExitStack() as stack:
-        yield World(tmp_path, stack)
+        yield FaultyRounds(tmp_path, stack)
 
 
 @pytest.mark.parametrize("message", range(5))
 def test_a_secure_round_survives_a_device_that_vanishes_one_that_dawdles_and_one_that_dies(
-    world: World, message: int
+    world: FaultyRounds, message: int
 ) -> None:
     status = world.run(
         "small_ranker_exact", {0: ("dropout", message), 1: ("straggler", message), 2: ("crash", message)}
@@ -127,7 +127,7 @@ def test_a_secure_round_survives_a_device_that_vanishes_one_that_dawdles_and_one
     assert status.survivors == (DEVICES if message > 3 else DEVICES - 1)
 
 
-def test_liars_are_refused_in_a_round_of_single_updates_which_goes_on_without_them(world: World) -> None:
+def test_liars_are_refused_in_a_round_of_single_updates_which_goes_on_without_them(world: FaultyRounds) -> None:
     status = world.run("small_ranker", {0: ("liar", 0), 1: ("liar", 0), 2: ("crash", 0)})
 
     assert (status.state, status.uploaded) == ("applied", DEVICES - 2)
@@ -137,7 +137,7 @@ def test_liars_are_refused_in_a_round_of_single_updates_which_goes_on_without_th
         assert (mine.state, mine.detail is not None) == ("failed", True)
 
 
-def test_a_masked_lie_costs_a_secure_round_and_publishes_nothing(world: World) -> None:
+def test_a_masked_lie_costs_a_secure_round_and_publishes_nothing(world: FaultyRounds) -> None:
     status = world.run("small_ranker_exact", {0: ("liar", 3)})
 
     assert status.state == "failed"
@@ -147,7 +147,9 @@ def test_a_masked_lie_costs_a_secure_round_and_publishes_nothing(world: World) -
     assert world.run("small_ranker_exact", {}).state == "applied"
 
 
-def test_a_lie_that_passes_for_an_honest_vector_is_summed_and_the_liar_goes_on_as_if_it_were_one(world: World) -> None:
+def test_a_lie_that_passes_for_an_honest_vector_is_summed_and_the_liar_goes_on_as_if_it_were_one(
+    world: FaultyRounds,
+) -> None:
     status = world.run("small_ranker_exact", {0: ("liar", 3, 3)})
 
     assert (status.state, status.survivors) == ("applied", DEVICES), status.reason

@@ -10,6 +10,7 @@ import pytest
 from device_app.errors import BackendUnreachable, NewsNotHere
 from tests.doubles.backend import FakeBackend
 from tests.doubles.journey import Make
+from tests.doubles.kills import Killed
 
 
 def test_an_unknown_story_leaves_no_click(make: Make) -> None:
@@ -37,9 +38,6 @@ def test_a_click_survives_a_kill_and_a_feed_is_recorded_before_it_is_seen(
 ) -> None:
     device = make()
     feed = device.feed(refresh=True)
-
-    class Killed(BaseException):
-        pass
 
     def kill(*_: object) -> None:
         raise Killed

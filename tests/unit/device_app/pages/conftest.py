@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.doubles.pages_reader import Reader
+from tests.doubles.pages_reader import PagesReader
 
 
 @pytest.fixture(scope="module")
-def reader() -> Reader:
-    return Reader()
+def reader() -> PagesReader:
+    return PagesReader()

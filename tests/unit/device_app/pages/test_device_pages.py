@@ -9,10 +9,10 @@ import pytest
 from device_app.errors import GraphMismatch
 from device_app.pages.latency_view import stage_words
 from device_app.pages.renderer import local_path
-from tests.doubles.pages_reader import OURS, Reader
+from tests.doubles.pages_reader import OURS, PagesReader
 
 
-def test_no_page_names_a_resource_of_another_site(reader: Reader) -> None:
+def test_no_page_names_a_resource_of_another_site(reader: PagesReader) -> None:
     for path in ("/", "/fresh", "/explore", "/story/newsroom:0003", "/privacy", "/interests", "/training", "/latency"):
         for tag in re.findall(r"<(?:img|script|link|iframe|source|form|use)\b[^>]*>", reader.get(path)):
             for address in re.findall(r'(?:src|href|action)="([^"]*)"', tag):
@@ -20,14 +20,14 @@ def test_no_page_names_a_resource_of_another_site(reader: Reader) -> None:
                 assert not address.startswith("//")
 
 
-def test_no_page_has_inline_script_or_style(reader: Reader) -> None:
+def test_no_page_has_inline_script_or_style(reader: PagesReader) -> None:
     for path in ("/", "/story/newsroom:0003", "/privacy", "/training", "/latency", "/interests"):
         text = reader.get(path)
         assert not re.search(r"<script(?![^>]*\ssrc=)", text)
         assert not re.search(r"<style|\sstyle=|\son[a-z]+=", text)
 
 
-def test_a_wrong_form_is_answered_by_a_page_that_names_the_field(reader: Reader) -> None:
+def test_a_wrong_form_is_answered_by_a_page_that_names_the_field(reader: PagesReader) -> None:
     answer = reader.client.post("/story/newsroom:0002/react", data={"kind": "love"}, headers=OURS)
     assert answer.status_code == 422
     assert "kind" in answer.text
@@ -44,7 +44,7 @@ def test_a_local_way_back_is_kept() -> None:
     assert local_path("/search?q=a%20b#n-1") == "/search?q=a%20b#n-1"
 
 
-def test_stances_are_set_and_taken_back(reader: Reader) -> None:
+def test_stances_are_set_and_taken_back(reader: PagesReader) -> None:
     reader.post("/stance", kind="topic", name="rivers", stance="block", back="/")
     assert reader.device.held["topic", "rivers"] == "block"
     assert "Show again" in reader.get("/story/newsroom:0010")
@@ -52,7 +52,7 @@ def test_stances_are_set_and_taken_back(reader: Reader) -> None:
     assert ("topic", "rivers") not in reader.device.held
 
 
-def test_interests_can_be_named_muted_and_forgotten(reader: Reader) -> None:
+def test_interests_can_be_named_muted_and_forgotten(reader: PagesReader) -> None:
     assert reader.post("/interests/1/name", name="Boats & tides").startswith("/interests?said=renamed")
     assert "Boats &amp; tides" in reader.get("/interests")
     reader.post("/interests/1/mute", muted="yes")
@@ -61,28 +61,28 @@ def test_interests_can_be_named_muted_and_forgotten(reader: Reader) -> None:
     assert "Boats" not in reader.get("/interests")
 
 
-def test_history_is_searched_and_a_click_deleted(reader: Reader) -> None:
+def test_history_is_searched_and_a_click_deleted(reader: PagesReader) -> None:
     assert "Ferrymen" in reader.get("/interests/history?q=ferrymen")
     reader.post("/interests/history/1/delete", back="/interests/history?q=ferrymen&page=1")
     assert reader.device.deleted == {1}
 
 
-def test_the_training_page_says_which_group_the_device_chose_and_that_nobody_else_knows(reader: Reader) -> None:
+def test_the_training_page_says_which_group_the_device_chose_and_that_nobody_else_knows(reader: PagesReader) -> None:
     text = " ".join(reader.get("/training").split())
     assert "ranker.finding has a model for each of 4 groups of readers" in text
     assert "This device has put you in group 3, by your clicks, and tells nobody" in text
-    assert "groups of readers" not in Reader("empty").get("/training")
+    assert "groups of readers" not in PagesReader("empty").get("/training")
 
 
 def test_stages_have_plain_words() -> None:
-    text = Reader().get("/latency")
+    text = PagesReader().get("/latency")
     assert "Wait for the newsroom" in text
     assert "Rebuild directions" in text
     assert stage_words("new_stage", "server").name == "New stage"
 
 
 def test_the_first_visit_asks_for_sections_and_keeps_them() -> None:
-    reader = Reader("empty")
+    reader = PagesReader("empty")
     assert reader.client.get("/").headers["location"] == "/welcome"
     assert "stays on this device" in reader.get("/welcome")
     assert reader.post("/welcome", section="sea") == "/"
@@ -90,7 +90,7 @@ def test_the_first_visit_asks_for_sections_and_keeps_them() -> None:
     assert "No news on this device yet" in reader.get("/")
 
 
-def test_the_training_page_says_what_sums_cost_if_nobody_else_in_them_is_real(reader: Reader) -> None:
+def test_the_training_page_says_what_sums_cost_if_nobody_else_in_them_is_real(reader: PagesReader) -> None:
     text = " ".join(reader.get("/training").split())
     assert "If nobody else is real</th>" in text
     assert "come to 16.7 epsilon today, of 48 at most, and to 33.2 in all, at a delta of 1e-06" in text
@@ -99,21 +99,21 @@ def test_the_training_page_says_what_sums_cost_if_nobody_else_in_them_is_real(re
 
 
 def test_training_is_paused_switched_and_told_as_it_happens() -> None:
-    reader = Reader()
+    reader = PagesReader()
     assert reader.client.get("/training/live").json()["figures"]["uploaded"] == "23"
     reader.post("/training/pause", paused="yes")
     assert "Paused" in reader.get("/training")
     reader.post("/training/switch", training="off")
     assert reader.device.settings.training is False
-    assert Reader("empty").client.get("/training/live").json() == {"round": None, "live": False}
+    assert PagesReader("empty").client.get("/training/live").json() == {"round": None, "live": False}
 
 
-def test_what_a_page_says_after_a_form_can_not_be_made_up(reader: Reader) -> None:
+def test_what_a_page_says_after_a_form_can_not_be_made_up(reader: PagesReader) -> None:
     assert 'role="status"' not in reader.get("/search?said=<script>")
     assert "Your switches are set." in reader.get("/privacy?said=settings")
 
 
-def test_static_files_are_kept_only_under_their_own_version(reader: Reader) -> None:
+def test_static_files_are_kept_only_under_their_own_version(reader: PagesReader) -> None:
     address = re.search(r'href="(/static/[^"]*tokens\.css)"', reader.get("/"))
     assert address is not None
     kept = reader.client.get(address[1])
@@ -124,7 +124,7 @@ def test_static_files_are_kept_only_under_their_own_version(reader: Reader) -> N
 
 
 def test_a_graph_that_does_not_fit_is_told_by_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
-    reader = Reader()
+    reader = PagesReader()
 
     def mismatched(**_: object) -> None:
         raise GraphMismatch("parameter w: declared by the graph, missing from the weights")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from device_app.pages.privacy_pages import hexdump, readable
-from tests.doubles.pages_reader import OURS, Reader
+from tests.doubles.pages_reader import OURS, PagesReader
 
 
-def test_the_privacy_page_shows_what_concerned_the_reader_and_one_step_on_everything(reader: Reader) -> None:
+def test_the_privacy_page_shows_what_concerned_the_reader_and_one_step_on_everything(reader: PagesReader) -> None:
     text = reader.get("/privacy")
     everything = reader.get("/privacy?show=all")
     assert "Sends the noisy report" in text
@@ -22,20 +22,22 @@ def test_the_privacy_page_shows_what_concerned_the_reader_and_one_step_on_everyt
     assert reader.client.get("/privacy?show=nothing").status_code == 422
 
 
-def test_the_privacy_page_is_honest_about_sums_days_and_who_switched_training_on(reader: Reader) -> None:
+def test_the_privacy_page_is_honest_about_sums_days_and_who_switched_training_on(reader: PagesReader) -> None:
     text = reader.get("/privacy")
     assert "Today is the UTC day" in text
     assert "You did not switch training on here" in text
     assert 'name="epsilon_per_day_reports" value="8"' in text
     assert 'name="epsilon_lifetime_reports" value="40"' in text
     assert "no strong promise" not in text
-    paper = Reader("overfull").get("/privacy")
+    paper = PagesReader("overfull").get("/privacy")
     assert 'name="epsilon_per_day_reports" value="150"' in paper
     assert "no strong promise" in paper
     assert text.index("What left this device</h1>") < text.index("What it could reveal") < text.index("Switches</h2>")
 
 
-def test_the_privacy_page_explains_every_mode_says_what_it_costs_and_recommends_the_stricter(reader: Reader) -> None:
+def test_the_privacy_page_explains_every_mode_says_what_it_costs_and_recommends_the_stricter(
+    reader: PagesReader,
+) -> None:
     text = reader.get("/privacy")
     for mode in ("code", "broadcast", "none", "topics", "subset", "direction", "basis_l1", "basis_laplace"):
         assert f'name="mode" value="{mode}"' in text
@@ -49,13 +51,13 @@ def test_the_privacy_page_explains_every_mode_says_what_it_costs_and_recommends_
     assert "24 epsilon by sum; the sharper account of how losses add up gains nothing yet" in text
 
 
-def test_the_privacy_page_shows_the_true_number_beside_the_one_that_was_sent(reader: Reader) -> None:
+def test_the_privacy_page_shows_the_true_number_beside_the_one_that_was_sent(reader: PagesReader) -> None:
     text = " ".join(reader.get("/privacy").replace("<strong>", "").replace("</strong>", "").split())
     assert "Computed here: number 5. Sent: 11, which is not true; the newsroom can't tell." in text
 
 
 def test_the_privacy_page_says_what_each_count_took_and_cost_and_lets_counts_be_switched_off() -> None:
-    reader = Reader()
+    reader = PagesReader()
     text = " ".join(reader.get("/privacy").split())
     assert '<th scope="row" class="nowrap">round-9</th>' in text
     prices = "".join(f'<td class="num">{one}</td>' for one in ("28", "3", "3.62", "1.4", "21.1", "8"))
@@ -65,7 +67,7 @@ def test_the_privacy_page_says_what_each_count_took_and_cost_and_lets_counts_be_
     assert "come to 21.1 epsilon today, of 48 at most, and to 33.2 in all, at a delta of 1e-06" in text
     assert '<th scope="row">Counts</th><td class="num">3.62</td>' in text
     assert 'name="epsilon_per_click_alone" value="8"' in text
-    assert "Nothing of you is in any count yet" in Reader("empty").get("/privacy")
+    assert "Nothing of you is in any count yet" in PagesReader("empty").get("/privacy")
     form = {
         "mode": "code", "epsilon_per_day_reports": "8", "epsilon_per_day_training": "0", "clicks_per_report": "20",
     }  # fmt: skip
@@ -81,7 +83,7 @@ def test_the_privacy_page_says_what_each_count_took_and_cost_and_lets_counts_be_
 
 
 def test_a_limit_that_is_left_blank_stays_as_it_was() -> None:
-    reader = Reader()
+    reader = PagesReader()
     form = {
         "mode": "code", "epsilon_per_day_reports": "8", "epsilon_per_day_training": "0", "clicks_per_report": "20",
         "epsilon_per_report": "8", "epsilon_lifetime_reports": "",
@@ -94,7 +96,7 @@ def test_a_limit_that_is_left_blank_stays_as_it_was() -> None:
     assert answer.status_code == 422
 
 
-def test_a_request_is_shown_and_downloaded_to_the_byte(reader: Reader) -> None:
+def test_a_request_is_shown_and_downloaded_to_the_byte(reader: PagesReader) -> None:
     traffic = reader.device.traffic(3)
     assert traffic is not None
     text = reader.get("/privacy/requests/3")
@@ -107,28 +109,28 @@ def test_a_request_is_shown_and_downloaded_to_the_byte(reader: Reader) -> None:
     assert reader.client.get("/privacy/requests/99/body").status_code == 404
 
 
-def test_bytes_that_are_not_json_are_shown_as_bytes(reader: Reader) -> None:
+def test_bytes_that_are_not_json_are_shown_as_bytes(reader: PagesReader) -> None:
     assert readable(bytes(range(256))) is None
     assert hexdump(b"feed\x00") == "000000  66 65 65 64 00" + " " * 33 + "  feed."
     assert "Read as JSON" not in reader.get("/privacy/requests/6")
 
 
-def test_a_body_that_is_no_longer_kept_is_not_called_empty(reader: Reader) -> None:
+def test_a_body_that_is_no_longer_kept_is_not_called_empty(reader: PagesReader) -> None:
     text = reader.get("/privacy/requests/4")
     assert "They are no longer kept" in text
     assert "had no body" not in text
     assert "No answer: no answer within 10 s" in reader.get("/privacy/requests/6")
 
 
-def test_the_shield_counts_reports_alone_and_says_that_training_is_on(reader: Reader) -> None:
+def test_the_shield_counts_reports_alone_and_says_that_training_is_on(reader: PagesReader) -> None:
     text = reader.get("/")
     assert "Training has its own budget and is on" in text
     assert '<a href="/training">Training on</a>' in text
-    assert "Training on" not in Reader("empty").get("/fresh")
+    assert "Training on" not in PagesReader("empty").get("/fresh")
 
 
 def test_switches_are_set_and_a_value_out_of_range_changes_nothing() -> None:
-    reader = Reader()
+    reader = PagesReader()
     form = {
         "mode": "none", "epsilon_per_day_reports": "50", "epsilon_per_day_training": "0", "clicks_per_report": "7"
     }  # fmt: skip
@@ -142,7 +144,7 @@ def test_switches_are_set_and_a_value_out_of_range_changes_nothing() -> None:
 
 
 def test_erasing_needs_the_word() -> None:
-    reader = Reader()
+    reader = PagesReader()
     answer = reader.client.post("/privacy/erase", data={"confirm": "yes"}, headers=OURS)
     assert answer.status_code == 422
     before = reader.device.kind
@@ -151,7 +153,7 @@ def test_erasing_needs_the_word() -> None:
     assert reader.device.kind == "empty"
 
 
-def test_everything_can_be_exported(reader: Reader) -> None:
+def test_everything_can_be_exported(reader: PagesReader) -> None:
     answer = reader.client.get("/privacy/export")
     assert answer.json()["clicks"][0]["news_id"] == "newsroom:0000"
     assert "attachment" in answer.headers["content-disposition"]
@@ -159,7 +161,7 @@ def test_everything_can_be_exported(reader: Reader) -> None:
 
 
 def test_the_privacy_page_names_both_views_what_they_hold_and_what_they_told_each_other() -> None:
-    text = Reader().get("/privacy")
+    text = PagesReader().get("/privacy")
     for words in (
         "What a report is made from",
         "Saved searches and topics",
@@ -168,12 +170,12 @@ def test_the_privacy_page_names_both_views_what_they_hold_and_what_they_told_eac
         "no file but their own",
     ):
         assert words in text, words
-    assert "takes no part in such rounds" in Reader("offline").get("/privacy")
+    assert "takes no part in such rounds" in PagesReader("offline").get("/privacy")
 
 
-def test_the_privacy_page_shows_what_two_readers_can_compare(reader: Reader) -> None:
+def test_the_privacy_page_shows_what_two_readers_can_compare(reader: PagesReader) -> None:
     text = reader.get("/privacy")
     assert "<code>1f0a 77c2 9be4 03d8 5a61</code>" in text, "the head of the chain of releases"
     assert "<code>0d4e 9a13 c7b2 58f6</code>, for which an earlier key has signed." in text
     assert "ownfeed keys show" in text
-    assert 'id="key"' not in Reader("empty").get("/privacy")
+    assert 'id="key"' not in PagesReader("empty").get("/privacy")

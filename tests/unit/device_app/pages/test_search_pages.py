@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from tests.doubles.pages_reader import OURS, Reader
+from tests.doubles.pages_reader import OURS, PagesReader
 
 
 def test_a_search_is_saved_listed_and_deleted_by_forms() -> None:
-    reader = Reader()
+    reader = PagesReader()
     assert "Nothing is saved yet" in reader.get("/searches")
     assert reader.post("/searches", words="the harbour", back="/search?q=the+harbour").startswith(
         "/search?q=the+harbour&"
@@ -28,7 +28,7 @@ def test_a_search_is_saved_listed_and_deleted_by_forms() -> None:
 
 
 def test_a_story_opened_from_results_is_told_to_that_view_and_leads_back_to_them() -> None:
-    reader = Reader()
+    reader = PagesReader()
     text = reader.get("/search?q=the")
     address = re.search(r'href="(/story/[^"]+)"', text)
     assert address is not None
@@ -42,7 +42,7 @@ def test_a_story_opened_from_results_is_told_to_that_view_and_leads_back_to_them
 
 
 def test_results_offer_to_follow_their_topics_and_the_page_says_where_that_weighs() -> None:
-    reader = Reader()
+    reader = PagesReader()
     text = reader.get("/search?q=the")
     offered = re.findall(r'name="kind" value="topic"><input type="hidden" name="name" value="([^"]+)"', text)
     assert 1 <= len(offered) <= 3

@@ -12,46 +12,46 @@ from device_app.pages.feed_pages import with_shapes
 from device_app.pages.routes import router
 from device_app.wire.news import NewsCard
 from tests.doubles.pages_device import PagesDevice
-from tests.doubles.pages_reader import HOME, OURS, Reader
+from tests.doubles.pages_reader import HOME, OURS, PagesReader
 
 
-def test_a_link_out_takes_no_referrer_and_no_opener_along(reader: Reader) -> None:
+def test_a_link_out_takes_no_referrer_and_no_opener_along(reader: PagesReader) -> None:
     links = re.findall(r'<a [^>]*href="https?://[^>]*>', reader.get("/story/newsroom:0003"))
     assert len(links) == 1
     assert 'rel="noreferrer noopener external"' in links[0]
 
 
-def test_opening_a_story_records_the_click_with_its_feed(reader: Reader) -> None:
+def test_opening_a_story_records_the_click_with_its_feed(reader: PagesReader) -> None:
     reader.get("/story/newsroom:0005?feed=feed-1")
     assert reader.device.opened[-1] == ("newsroom:0005", "feed-1")
 
 
-def test_a_forged_link_to_a_story_records_nothing(reader: Reader) -> None:
+def test_a_forged_link_to_a_story_records_nothing(reader: PagesReader) -> None:
     before = list(reader.device.opened)
     assert reader.client.get("/story/newsroom:0005", headers={"sec-fetch-site": "cross-site"}).status_code == 403
     assert reader.client.head("/story/newsroom:0005").status_code == 405
     assert reader.device.opened == before
 
 
-def test_a_story_that_is_not_here_says_so(reader: Reader) -> None:
+def test_a_story_that_is_not_here_says_so(reader: PagesReader) -> None:
     answer = reader.client.get("/story/nothing")
     assert answer.status_code == 404
     assert "nothing" in answer.text
     assert "Back to your feed" in answer.text
 
 
-def test_a_story_without_its_text_says_why_it_is_not_fetched_alone(reader: Reader) -> None:
+def test_a_story_without_its_text_says_why_it_is_not_fetched_alone(reader: PagesReader) -> None:
     assert "would tell it what you read" in reader.get("/story/newsroom:0014")
 
 
-def test_reader_text_is_escaped_and_marked_for_its_own_direction(reader: Reader) -> None:
+def test_reader_text_is_escaped_and_marked_for_its_own_direction(reader: PagesReader) -> None:
     text = reader.get('/search?q=<b>"x"</b>')
     assert "<b>" not in text
     assert 'dir="auto"' in reader.get("/")
-    assert "الميناء" in Reader("overfull").get("/")
+    assert "الميناء" in PagesReader("overfull").get("/")
 
 
-def test_a_reaction_goes_back_to_its_card_and_a_script_gets_no_page(reader: Reader) -> None:
+def test_a_reaction_goes_back_to_its_card_and_a_script_gets_no_page(reader: PagesReader) -> None:
     assert reader.post("/story/newsroom:0002/react", kind="save", back="/#n-newsroom:0002") == "/#n-newsroom:0002"
     assert reader.device.reacted["newsroom:0002"] == {"save"}
     quick = reader.client.post(
@@ -62,12 +62,12 @@ def test_a_reaction_goes_back_to_its_card_and_a_script_gets_no_page(reader: Read
 
 
 def test_popular_now_says_when_it_was_counted_or_that_it_was_not() -> None:
-    assert "Devices counted it together" in Reader().get("/popular")
-    assert "Nothing was counted yet" in Reader("empty").get("/popular")
+    assert "Devices counted it together" in PagesReader().get("/popular")
+    assert "Nothing was counted yet" in PagesReader("empty").get("/popular")
 
 
 def test_a_saved_story_waits_on_its_own_page_and_is_shown_as_saved_everywhere() -> None:
-    reader = Reader()
+    reader = PagesReader()
     assert "Nothing is saved yet" in reader.get("/saved")
     reader.post("/story/newsroom:0002/react", kind="save")
     assert "1 story, last saved first" in reader.get("/saved")
@@ -79,15 +79,15 @@ def test_a_saved_story_waits_on_its_own_page_and_is_shown_as_saved_everywhere() 
 
 
 def test_offline_the_last_feed_is_shown_and_dated() -> None:
-    text = Reader("offline").get("/")
+    text = PagesReader("offline").get("/")
     assert "This is the feed of 07:42" in text
     assert "Offline: the newsroom does not answer" in text
     assert "Dredging" in text
-    assert Reader("offline").post("/feed/refresh") == "/"
-    assert Reader().post("/feed/refresh") == "/?said=refreshed"
+    assert PagesReader("offline").post("/feed/refresh") == "/"
+    assert PagesReader().post("/feed/refresh") == "/?said=refreshed"
 
 
-def test_pictures_are_served_as_svg_and_kept(reader: Reader) -> None:
+def test_pictures_are_served_as_svg_and_kept(reader: PagesReader) -> None:
     picture = reader.client.get("/art/newsroom:0001.svg?section=sea")
     assert picture.headers["content-type"].startswith("image/svg+xml")
     assert picture.text.startswith("<svg")
@@ -101,7 +101,7 @@ def test_the_cards_of_a_feed_leave_no_hole_in_the_last_row(count: int) -> None:
     assert sixths % 6 == 0 or count == 0
 
 
-def test_a_card_of_the_longest_fields_is_set_whole(reader: Reader) -> None:
+def test_a_card_of_the_longest_fields_is_set_whole(reader: PagesReader) -> None:
     device = PagesDevice()
     long = NewsCard.model_validate(device.cards[0].model_dump() | {"title": "w" * 1_000, "abstract": "a" * 5_000})
     device.cards = (long, *device.cards[1:])

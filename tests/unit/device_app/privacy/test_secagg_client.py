@@ -27,7 +27,7 @@ from device_app.wire.secagg import (
 )
 from device_app.wire.shamir import PRIME, SHARE_BYTES
 from tests.doubles.secure_sums import (
-    Device,
+    SumDevice,
     answer,
     cohort,
     deliver,
@@ -37,7 +37,7 @@ from tests.doubles.secure_sums import (
 )
 
 
-def roster_of(server: SecureSumServer, device: Device) -> Roster:
+def roster_of(server: SecureSumServer, device: SumDevice) -> Roster:
     found = answer(server, device)
     assert isinstance(found, Roster)
     return found
@@ -101,7 +101,7 @@ def test_a_member_that_is_not_in_the_directory_makes_the_device_leave() -> None:
 
 
 def test_keys_of_one_round_are_worth_nothing_in_another() -> None:
-    earlier = Device.new(0, terms(4, round="round-1"), random_vector(4)).start().state.keys
+    earlier = SumDevice.new(0, terms(4, round="round-1"), random_vector(4)).start().state.keys
     server = SecureSumServer.begin(terms(4, round="round-2"))
     with pytest.raises(SumMessageRefused, match="not signed for this round"):
         server.advertise("a" * 22, earlier)
@@ -117,7 +117,7 @@ def test_a_member_that_repeats_anothers_key_is_refused_by_the_server() -> None:
         server.advertise(devices[1].pseudonym, stolen)
 
 
-def boxes_of(server: SecureSumServer, device: Device) -> Shares:
+def boxes_of(server: SecureSumServer, device: SumDevice) -> Shares:
     found = answer(server, device)
     assert isinstance(found, Shares)
     return found

@@ -63,7 +63,7 @@ def card(news_id: str) -> NewsCard:
 
 
 @dataclass
-class FakeBackend:
+class FakeReleases:
     """Answers like the real one; `asked` holds every request's path, `spoiled` replaces the body of a path."""
 
     key: Ed25519PrivateKey = field(default_factory=Ed25519PrivateKey.generate)
@@ -179,12 +179,12 @@ class FakeBackend:
 
 
 @pytest.fixture
-def backend() -> FakeBackend:
-    return FakeBackend()
+def backend() -> FakeReleases:
+    return FakeReleases()
 
 
 @pytest.fixture
-def client(database: Database, backend: FakeBackend) -> Iterator[HttpClient]:
+def client(database: Database, backend: FakeReleases) -> Iterator[HttpClient]:
     opened = HttpClient("http://backend.example", ByteLog(database), lambda: NOW, httpx.MockTransport(backend))
     yield opened
     opened.close()

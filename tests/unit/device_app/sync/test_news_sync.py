@@ -21,7 +21,7 @@ from device_app.sync.releases import ReleaseSync
 from device_app.sync.vectors import VectorSync
 from device_app.uplink.http import HttpClient
 from device_app.wire.news import NewsCard
-from tests.unit.device_app.sync.conftest import FakeBackend
+from tests.unit.device_app.sync.conftest import FakeReleases
 
 D = 8
 
@@ -45,7 +45,7 @@ def test_the_list_is_kept_with_cards_and_vectors_and_asked_for_by_etag(
     default_list_sync: DefaultListSync,
     client: HttpClient,
     database: Database,
-    backend: FakeBackend,
+    backend: FakeReleases,
     now: datetime,
 ) -> None:
     with pytest.raises(NoRelease):
@@ -72,7 +72,7 @@ def test_a_list_whose_cards_are_gone_is_pulled_whole_again(
     default_list_sync: DefaultListSync,
     client: HttpClient,
     database: Database,
-    backend: FakeBackend,
+    backend: FakeReleases,
     now: datetime,
 ) -> None:
     backend.publish("r1")
@@ -88,7 +88,7 @@ def test_a_malformed_list_leaves_the_old_one(
     default_list_sync: DefaultListSync,
     client: HttpClient,
     database: Database,
-    backend: FakeBackend,
+    backend: FakeReleases,
     now: datetime,
 ) -> None:
     backend.publish("r1")
@@ -105,7 +105,7 @@ def test_a_malformed_list_leaves_the_old_one(
     assert kept.news_ids == ("A", "B")
 
 
-def to_new_encoder(client: HttpClient, database: Database, backend: FakeBackend, now: datetime) -> np.ndarray:
+def to_new_encoder(client: HttpClient, database: Database, backend: FakeReleases, now: datetime) -> np.ndarray:
     """A device that met enc-1, then a release with enc-2 and two shards of four news."""
     backend.publish("r1")
     install(client, database, now)
@@ -142,7 +142,7 @@ def shelve(database: Database, ids: list[str], now: datetime) -> None:
 def test_a_new_encoder_pulls_every_shard_once_and_keeps_what_the_shelf_has(
     client: HttpClient,
     database: Database,
-    backend: FakeBackend,
+    backend: FakeReleases,
     now: datetime,
 ) -> None:
     shelve(database, ["A", "C"], now)
@@ -160,7 +160,7 @@ def test_a_new_encoder_pulls_every_shard_once_and_keeps_what_the_shelf_has(
 def test_the_requests_for_vectors_are_the_same_whatever_was_clicked(
     tmp_path: Path,
     migrated: Path,
-    backend: FakeBackend,
+    backend: FakeReleases,
     now: datetime,
 ) -> None:
     import shutil
@@ -186,7 +186,7 @@ def test_the_requests_for_vectors_are_the_same_whatever_was_clicked(
 def test_a_pull_that_was_cut_off_goes_on_where_it_was(
     client: HttpClient,
     database: Database,
-    backend: FakeBackend,
+    backend: FakeReleases,
     now: datetime,
 ) -> None:
     shelve(database, ["A", "C"], now)
@@ -202,7 +202,7 @@ def test_a_pull_that_was_cut_off_goes_on_where_it_was(
 def test_a_shard_that_is_not_what_was_declared_is_refused(
     client: HttpClient,
     database: Database,
-    backend: FakeBackend,
+    backend: FakeReleases,
     now: datetime,
 ) -> None:
     shelve(database, ["A", "C"], now)

@@ -22,7 +22,7 @@ from device_app.wire.broadcast import CodeShard, PoolCodes, pack_book, pack_card
 from device_app.wire.http import Problem
 from device_app.wire.news import NewsCard
 from device_app.wire.releases import RecallProtocol
-from tests.unit.device_app.sync.conftest import FakeBackend
+from tests.unit.device_app.sync.conftest import FakeReleases
 
 D, M = 8, 4
 PROTOCOL = RecallProtocol(
@@ -37,10 +37,10 @@ def card(news_id: str, now: datetime) -> NewsCard:
     )
 
 
-class Pool:
+class PoolOfDays:
     """A pool of days, served by the fake backend."""
 
-    def __init__(self, backend: FakeBackend, now: datetime) -> None:
+    def __init__(self, backend: FakeReleases, now: datetime) -> None:
         self.backend, self.now = backend, now
         self.days: dict[str, list[str]] = {}
         backend.publish("r1", recall=PROTOCOL)
@@ -67,8 +67,8 @@ class Pool:
 
 
 @pytest.fixture
-def pool(backend: FakeBackend, now: datetime, client: HttpClient, database: Database) -> Pool:
-    made = Pool(backend, now)
+def pool(backend: FakeReleases, now: datetime, client: HttpClient, database: Database) -> PoolOfDays:
+    made = PoolOfDays(backend, now)
     made.days = {"2026-11-19.0": ["A", "B"], "2026-11-20.0": ["C"]}
     ReleaseSync(client, InstalledReleases(database), lambda: now).refresh()
     return made
@@ -80,7 +80,7 @@ def sync(
     return PoolSync(client, PoolStore(database), InstalledReleases(database), lambda: now, wanted)
 
 
-def of_release(pool: Pool) -> int:
+def of_release(pool: PoolOfDays) -> int:
     """Bytes of the release's own blobs: its one graph and its one set of weights."""
     assert pool.backend.signed is not None
     manifest = json.loads(pool.backend.signed.manifest)
@@ -94,7 +94,7 @@ def test_without_a_release_there_is_nothing_to_pull(client: HttpClient, database
 
 
 def test_a_pool_is_pulled_whole_and_later_only_the_days_that_changed(
-    pool: Pool, client: HttpClient, database: Database, now: datetime
+    pool: PoolOfDays, client: HttpClient, database: Database, now: datetime
 ) -> None:
     pool.serve()
     puller, store = sync(client, database, now), PoolStore(database)
@@ -121,7 +121,7 @@ def test_a_pool_is_pulled_whole_and_later_only_the_days_that_changed(
 
 
 def test_news_that_another_encoder_codes_anew_come_without_their_cards(
-    pool: Pool, client: HttpClient, database: Database, now: datetime
+    pool: PoolOfDays, client: HttpClient, database: Database, now: datetime
 ) -> None:
     listed = pool.serve()
     puller, store = sync(client, database, now), PoolStore(database)
@@ -142,7 +142,7 @@ def test_news_that_another_encoder_codes_anew_come_without_their_cards(
 
 
 def test_the_etag_is_computed_from_the_bytes_and_saves_the_listing(
-    pool: Pool, client: HttpClient, database: Database, now: datetime
+    pool: PoolOfDays, client: HttpClient, database: Database, now: datetime
 ) -> None:
     from hashlib import sha256
 
@@ -158,7 +158,7 @@ def test_the_etag_is_computed_from_the_bytes_and_saves_the_listing(
 
 
 def test_what_is_asked_for_does_not_depend_on_what_was_clicked(
-    pool: Pool, client: HttpClient, database: Database, now: datetime
+    pool: PoolOfDays, client: HttpClient, database: Database, now: datetime
 ) -> None:
     from device_app.store.clicks import Clicks
 
@@ -171,7 +171,7 @@ def test_what_is_asked_for_does_not_depend_on_what_was_clicked(
 
 
 def test_a_pull_that_is_cut_off_goes_on_where_it_was_and_the_old_pool_stays_until_then(
-    pool: Pool, client: HttpClient, database: Database, now: datetime
+    pool: PoolOfDays, client: HttpClient, database: Database, now: datetime
 ) -> None:
     pool.serve()
     puller, store = sync(client, database, now), PoolStore(database)
@@ -192,7 +192,7 @@ def test_a_pull_that_is_cut_off_goes_on_where_it_was_and_the_old_pool_stays_unti
 
 
 def test_a_blob_that_is_not_as_declared_is_refused_and_nothing_of_it_kept(
-    pool: Pool, client: HttpClient, database: Database, now: datetime
+    pool: PoolOfDays, client: HttpClient, database: Database, now: datetime
 ) -> None:
     listing = pool.serve()
     shard = listing.shards[0]
@@ -211,7 +211,7 @@ def test_a_blob_that_is_not_as_declared_is_refused_and_nothing_of_it_kept(
 
 
 def test_a_pool_that_settings_do_not_want_is_not_pulled_and_leaves_the_disk(
-    pool: Pool, client: HttpClient, database: Database, now: datetime
+    pool: PoolOfDays, client: HttpClient, database: Database, now: datetime
 ) -> None:
     pool.serve()
     sync(client, database, now).refresh()
@@ -238,7 +238,7 @@ def test_which_devices_keep_a_pool_is_a_matter_of_settings_alone() -> None:
 
 
 def test_a_block_is_cut_at_the_same_places_on_every_device(
-    pool: Pool, client: HttpClient, database: Database, now: datetime
+    pool: PoolOfDays, client: HttpClient, database: Database, now: datetime
 ) -> None:
     pool.days = {"2026-11-20.0": [f"N{at}" for at in range(250)]}
     pool.serve()
@@ -255,7 +255,7 @@ def test_a_block_is_cut_at_the_same_places_on_every_device(
 
 
 def test_codes_that_are_still_being_made_are_no_trouble_and_any_other_refusal_is(
-    pool: Pool, client: HttpClient, database: Database, now: datetime, monkeypatch: pytest.MonkeyPatch
+    pool: PoolOfDays, client: HttpClient, database: Database, now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pool.serve()
     puller, answered, status = sync(client, database, now), client.get, 503

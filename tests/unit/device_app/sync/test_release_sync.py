@@ -19,7 +19,7 @@ from device_app.sync.releases import ReleaseSync
 from device_app.uplink.http import HttpClient
 from device_app.wire.releases import BlobRef
 from device_app.wire.tensors import pack
-from tests.unit.device_app.sync.conftest import FakeBackend
+from tests.unit.device_app.sync.conftest import FakeReleases
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def sync(client: HttpClient, store: InstalledReleases, now: datetime) -> Release
 
 
 def test_a_first_release_is_checked_pinned_installed_and_runs(
-    sync: ReleaseSync, store: InstalledReleases, backend: FakeBackend
+    sync: ReleaseSync, store: InstalledReleases, backend: FakeReleases
 ) -> None:
     with pytest.raises(NoRelease):
         current_release(store)
@@ -54,7 +54,7 @@ def test_a_first_release_is_checked_pinned_installed_and_runs(
 
 def test_an_unchanged_release_costs_one_request_that_carries_no_mark(
     sync: ReleaseSync,
-    backend: FakeBackend,
+    backend: FakeReleases,
     database: Database,
 ) -> None:
     backend.publish("r1")
@@ -70,7 +70,7 @@ def test_an_unchanged_release_costs_one_request_that_carries_no_mark(
 def test_a_new_release_brings_only_what_changed_and_every_request_is_logged(
     sync: ReleaseSync,
     store: InstalledReleases,
-    backend: FakeBackend,
+    backend: FakeReleases,
     database: Database,
 ) -> None:
     backend.publish("r1")
@@ -86,7 +86,7 @@ def test_a_new_release_brings_only_what_changed_and_every_request_is_logged(
 
 
 def test_another_key_than_the_pinned_one_is_refused(
-    sync: ReleaseSync, store: InstalledReleases, backend: FakeBackend
+    sync: ReleaseSync, store: InstalledReleases, backend: FakeReleases
 ) -> None:
     backend.publish("r1")
     sync.refresh()
@@ -98,7 +98,7 @@ def test_another_key_than_the_pinned_one_is_refused(
 
 
 def test_a_key_of_the_settings_wins_over_first_use(
-    client: HttpClient, store: InstalledReleases, backend: FakeBackend, now: datetime
+    client: HttpClient, store: InstalledReleases, backend: FakeReleases, now: datetime
 ) -> None:
     backend.publish("r1")
     other = Ed25519PrivateKey.generate().public_key().public_bytes_raw()
@@ -112,7 +112,7 @@ def test_a_key_of_the_settings_wins_over_first_use(
 def test_a_manifest_changed_on_the_way_is_refused_and_pins_nothing(
     sync: ReleaseSync,
     store: InstalledReleases,
-    backend: FakeBackend,
+    backend: FakeReleases,
 ) -> None:
     backend.publish("r1")
     signed = backend.signed
@@ -127,7 +127,7 @@ def test_a_manifest_changed_on_the_way_is_refused_and_pins_nothing(
 def test_a_graph_whose_hash_does_not_match_is_refused_and_the_old_release_stays(
     sync: ReleaseSync,
     store: InstalledReleases,
-    backend: FakeBackend,
+    backend: FakeReleases,
 ) -> None:
     backend.publish("r1")
     sync.refresh()
@@ -153,7 +153,7 @@ def test_a_graph_whose_hash_does_not_match_is_refused_and_the_old_release_stays(
 def test_a_connection_lost_half_way_leaves_the_old_release_and_goes_on_later(
     sync: ReleaseSync,
     store: InstalledReleases,
-    backend: FakeBackend,
+    backend: FakeReleases,
 ) -> None:
     manifest = backend.publish("r1")
     weights = manifest.models["recall"].weights
@@ -184,7 +184,7 @@ def test_a_connection_lost_half_way_leaves_the_old_release_and_goes_on_later(
 def test_a_signed_release_that_cannot_serve_is_refused(
     sync: ReleaseSync,
     store: InstalledReleases,
-    backend: FakeBackend,
+    backend: FakeReleases,
     changes: dict[str, Any],
     why: str,
 ) -> None:
@@ -197,7 +197,7 @@ def test_a_signed_release_that_cannot_serve_is_refused(
 
 
 def test_a_release_too_large_for_a_device_is_refused_before_it_is_fetched(
-    sync: ReleaseSync, backend: FakeBackend
+    sync: ReleaseSync, backend: FakeReleases
 ) -> None:
     manifest = backend.publish("r1")
     huge = {
@@ -211,7 +211,7 @@ def test_a_release_too_large_for_a_device_is_refused_before_it_is_fetched(
 
 
 def test_a_damaged_file_is_noticed_and_fetched_again(
-    sync: ReleaseSync, store: InstalledReleases, backend: FakeBackend
+    sync: ReleaseSync, store: InstalledReleases, backend: FakeReleases
 ) -> None:
     manifest = backend.publish("r1")
     sync.refresh()
@@ -226,7 +226,7 @@ def test_a_damaged_file_is_noticed_and_fetched_again(
 
 
 def test_a_release_survives_a_restart(
-    sync: ReleaseSync, store: InstalledReleases, backend: FakeBackend, database: Database
+    sync: ReleaseSync, store: InstalledReleases, backend: FakeReleases, database: Database
 ) -> None:
     backend.publish("r1")
     sync.refresh()
@@ -235,7 +235,7 @@ def test_a_release_survives_a_restart(
     again.close()
 
 
-def test_a_default_ranker_that_needs_an_unknown_feature_is_refused(sync: ReleaseSync, backend: FakeBackend) -> None:
+def test_a_default_ranker_that_needs_an_unknown_feature_is_refused(sync: ReleaseSync, backend: FakeReleases) -> None:
     manifest = backend.publish("r1")
     weather = manifest.models["ranker.cosine"].model_copy(update={"features": ("recency", "weather")})
     backend.publish("r1", models=manifest.models | {"ranker.cosine": weather})

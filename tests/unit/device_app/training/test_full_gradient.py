@@ -30,6 +30,7 @@ from models.scopes import private_names
 from tests.doubles.engines import TorchEngine, onnx_engine
 from tests.doubles.news import SyntheticPool, synthetic_pool
 from tests.doubles.simulated_reader import simulated_reader
+from tests.doubles.torch_gradients import ModelLoss
 
 DIM, READERS, LIMIT = 16, 5, 2 * BATCH + 3
 FEATURES = ("section_affinity", "topic_affinity", "popularity", "recency")
@@ -42,7 +43,7 @@ def _one_thread() -> None:
 
 
 @dataclass(frozen=True)
-class Case:
+class RankerCase:
     """A ranker with its weights and the task that trains it."""
 
     model: nn.Module
@@ -77,10 +78,10 @@ BUILDERS: dict[str, Callable[[], nn.Module]] = {
 
 
 @lru_cache
-def case(name: str) -> Case:
+def case(name: str) -> RankerCase:
     torch.manual_seed(0)
     features = FEATURES if name == "feature_ranker" else ()
-    return Case(BUILDERS[name](), FullGradientTask(negatives=4, samples_limit=LIMIT, features=features))
+    return RankerCase(BUILDERS[name](), FullGradientTask(negatives=4, samples_limit=LIMIT, features=features))
 
 
 @lru_cache
@@ -117,23 +118,13 @@ def test_the_mean_of_the_readers_updates_is_torchs_gradient_of_their_mean_loss(n
         drawn = reader.draw(negatives=4, limit=LIMIT, rng=rng, features=task.features)
         batch = ranker_batch(drawn, slice(None))
         inputs = tuple(torch.from_numpy(value).double() for value in batch.values())
-        losses.append(torch.func.functional_call(_Loss(ranker.model), _prefixed(leaves), inputs))
+        losses.append(torch.func.functional_call(ModelLoss(ranker.model), _prefixed(leaves), inputs))
     pooled = torch.autograd.grad(torch.stack(losses).mean(), list(leaves.values()))
 
     largest = max(float(each.abs().max()) for each in pooled)
     assert largest > 1e-3, "a gradient of zeros would agree with anything"
     for (each, mean), expected in zip(total.mean().items(), pooled, strict=True):
         np.testing.assert_allclose(mean, expected.numpy(), rtol=0, atol=1e-6 * max(1.0, largest), err_msg=each)
-
-
-class _Loss(nn.Module):
-    def __init__(self, model: nn.Module) -> None:
-        super().__init__()
-        self.model = model
-
-    def forward(self, *inputs: torch.Tensor) -> torch.Tensor:
-        loss: torch.Tensor = self.model.loss(*inputs)  # type: ignore[operator]
-        return loss
 
 
 def _prefixed(leaves: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:

@@ -45,7 +45,7 @@ class NoNoise:
 
 
 @dataclass
-class Home:
+class TwoViewDevice:
     """A reader's device without its network: two views with data."""
 
     stores: DeviceStores
@@ -53,7 +53,7 @@ class Home:
     model: ViewModel
 
     @classmethod
-    def make(cls, folder: Path, *, searches: bool = True, semi: bool = True) -> Home:
+    def make(cls, folder: Path, *, searches: bool = True, semi: bool = True) -> TwoViewDevice:
         pool = synthetic_pool(120, dim=DIM)
         home = cls(DeviceStores(folder / "device.sqlite"), pool, view_model(DIM, semi=semi))
         reader = simulated_reader(pool, np.random.default_rng(1))
@@ -118,13 +118,13 @@ def _one_thread() -> None:
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Iterator[Home]:
-    made = Home.make(tmp_path)
+def home(tmp_path: Path) -> Iterator[TwoViewDevice]:
+    made = TwoViewDevice.make(tmp_path)
     yield made
     made.stores.close()
 
 
-def by_hand(home: Home, seed: int, rng_draws: int = 0) -> Mapping[str, NDArray[np.float32]]:
+def by_hand(home: TwoViewDevice, seed: int, rng_draws: int = 0) -> Mapping[str, NDArray[np.float32]]:
     """FL-DSSM: the full gradient on the reading view alone, with the generator that the task hands to that view."""
     reading = StoredSamples(
         home.stores.clicks, home.stores.impressions, home.stores.news, half_life_hours=48.0
@@ -138,7 +138,7 @@ def by_hand(home: Home, seed: int, rng_draws: int = 0) -> Mapping[str, NDArray[n
     return update.tensors
 
 
-def test_a_round_of_one_view_asks_no_other_and_counts_no_other(home: Home) -> None:
+def test_a_round_of_one_view_asks_no_other_and_counts_no_other(home: TwoViewDevice) -> None:
     """FL-DSSM: of two views with data, the terms name one, once or twice."""
     once: tuple[View, ...] = ("reading",)
     for number, views in enumerate((once, once * 2)):
@@ -155,7 +155,7 @@ def test_a_round_of_one_view_asks_no_other_and_counts_no_other(home: Home) -> No
 
 @pytest.mark.parametrize("semi", [True, False])
 def test_one_view_without_noise_or_clip_is_fl_dssm_bit_for_bit(tmp_path: Path, semi: bool) -> None:
-    home = Home.make(tmp_path, searches=False, semi=semi)
+    home = TwoViewDevice.make(tmp_path, searches=False, semi=semi)
     terms = ViewTerms(clip=NO_CLIP, sigma=1.0)
     found = home.run(NoNoise(), terms)
     wanted = by_hand(home, seed=7)
@@ -171,7 +171,7 @@ def test_shared_towers_are_in_an_update_and_private_ones_are_not(tmp_path: Path)
     assert {name.split(".")[0] for name in semi.shared} == {"item_tower"}
     assert {name.split(".")[0] for name in shared.shared} == {"item_tower", "user_tower"}
     assert semi.private == tuple(sorted(name for name in shared.shared if name.startswith("user_tower")))
-    home = Home.make(tmp_path)
+    home = TwoViewDevice.make(tmp_path)
     found = home.run(SeededNoise(1), ViewTerms())
     assert set(found) == {f"g.{name}" for name in semi.shared}
     assert dict(home.task(SeededNoise(1), ViewTerms()).shapes(semi.shared)) == {
@@ -180,12 +180,12 @@ def test_shared_towers_are_in_an_update_and_private_ones_are_not(tmp_path: Path)
     home.stores.close()
 
 
-def test_the_mean_of_two_clipped_views_is_what_leaves_the_mixing(home: Home) -> None:
+def test_the_mean_of_two_clipped_views_is_what_leaves_the_mixing(home: TwoViewDevice) -> None:
     alone: dict[View, Mapping[str, NDArray[np.float64]]] = {}
     views = home.views(NoNoise())
     inner = views.processes.gradient
 
-    class Overheard:
+    class OverheardViews:
         def why_not(self) -> None: ...
 
         def gradient(self, job: ViewJob) -> Mapping[str, NDArray[np.float64]] | None:
@@ -194,7 +194,9 @@ def test_the_mean_of_two_clipped_views_is_what_leaves_the_mixing(home: Home) -> 
             alone[job.view] = found
             return found
 
-    task = replace(home.task(NoNoise(), ViewTerms(clip=0.05, sigma=1.0)), views=replace(views, processes=Overheard()))
+    task = replace(
+        home.task(NoNoise(), ViewTerms(clip=0.05, sigma=1.0)), views=replace(views, processes=OverheardViews())
+    )
     update = task.run(home.model.shared, None, None, np.random.default_rng(7))  # type: ignore[arg-type]
     assert set(alone) == {"reading", "searches"}
     for each in alone.values():
@@ -209,7 +211,7 @@ def test_the_mean_of_two_clipped_views_is_what_leaves_the_mixing(home: Home) -> 
         np.testing.assert_array_equal(update.tensors[name], mean.astype(np.float32))
 
 
-def test_every_view_adds_noise_of_its_own_so_the_mean_has_sigma_c_over_root_two(home: Home) -> None:
+def test_every_view_adds_noise_of_its_own_so_the_mean_has_sigma_c_over_root_two(home: TwoViewDevice) -> None:
     terms = ViewTerms(clip=0.5, sigma=2.0, tower_rate=0.0)
     clear, noise = home.run(NoNoise(), terms), SeededNoise(5)
     drawn = np.concatenate(
@@ -221,7 +223,7 @@ def test_every_view_adds_noise_of_its_own_so_the_mean_has_sigma_c_over_root_two(
     assert abs(drawn.mean()) < 5 * expected / np.sqrt(len(drawn))
 
 
-def test_each_view_steps_its_own_tower_and_neither_leaves(home: Home) -> None:
+def test_each_view_steps_its_own_tower_and_neither_leaves(home: TwoViewDevice) -> None:
     terms = ViewTerms(clip=NO_CLIP, sigma=1.0, tower_rate=0.5)
     found = home.run(NoNoise(), terms)
     assert not any("user_tower" in name for name in found)
@@ -256,20 +258,20 @@ def test_a_tower_of_other_shapes_than_the_releases_begins_anew() -> None:
 
 
 def test_a_view_without_anything_to_learn_from_is_left_out_and_a_device_without_any_declines(tmp_path: Path) -> None:
-    home = Home.make(tmp_path / "a", searches=False)
+    home = TwoViewDevice.make(tmp_path / "a", searches=False)
     home.stores.searches.save("ships", NOW)  # a store, but nothing was opened from results
     alone, both = home.run(NoNoise(), ViewTerms(clip=NO_CLIP)), by_hand(home, 7)
     for name, each in alone.items():
         np.testing.assert_array_equal(each, both[name])
     home.stores.close()
-    empty = Home(DeviceStores(tmp_path / "b" / "device.sqlite"), synthetic_pool(40, dim=DIM), view_model(DIM))
+    empty = TwoViewDevice(DeviceStores(tmp_path / "b" / "device.sqlite"), synthetic_pool(40, dim=DIM), view_model(DIM))
     with pytest.raises(NotEligible, match="none of its views"):
         empty.run(NoNoise(), ViewTerms())
     empty.stores.close()
 
 
 def test_a_search_deleted_or_saved_later_teaches_nothing(tmp_path: Path) -> None:
-    home = Home.make(tmp_path, searches=True)
+    home = TwoViewDevice.make(tmp_path, searches=True)
     both = home.run(NoNoise(), ViewTerms(clip=NO_CLIP, tower_rate=0.0))
     (kept,) = home.stores.searches.saved()
     home.stores.searches.delete(kept.id)
@@ -283,7 +285,7 @@ def test_a_search_deleted_or_saved_later_teaches_nothing(tmp_path: Path) -> None
     home.stores.close()
 
 
-def test_what_each_view_handed_over_is_counted_before_it_computes(home: Home) -> None:
+def test_what_each_view_handed_over_is_counted_before_it_computes(home: TwoViewDevice) -> None:
     for number in range(3):
         task = replace(home.task(SeededNoise(number), ViewTerms(sigma=4.0)), round_id=f"round-{number}")
         task.run(home.model.shared, None, None, np.random.default_rng(number))  # type: ignore[arg-type]
@@ -295,7 +297,7 @@ def test_what_each_view_handed_over_is_counted_before_it_computes(home: Home) ->
     assert home.stores.view_log.sigmas("reading") == [4.0, 4.0, 4.0], "erasing buys no new budget"
 
 
-def test_a_round_counted_twice_has_the_noise_that_both_leave(home: Home) -> None:
+def test_a_round_counted_twice_has_the_noise_that_both_leave(home: TwoViewDevice) -> None:
     log = home.stores.view_log
     for _ in range(4):
         log.record("round-9", ["reading"], clip=0.5, sigma=4.0, at=NOW)
@@ -311,7 +313,7 @@ def test_the_account_of_a_view_has_the_corrected_figures_of_the_paper(
     assert composed_epsilon([], 1e-3) == 0
 
 
-def test_less_noise_than_the_reader_allows_is_declined_with_both_figures(home: Home) -> None:
+def test_less_noise_than_the_reader_allows_is_declined_with_both_figures(home: TwoViewDevice) -> None:
     views = home.views(NoNoise(), weakest=1.0)
     views.check(ViewTerms(sigma=1.0))
     with pytest.raises(ProtectionTooWeak, match=r"noise of 0\.5 .* at least 1 is asked for"):
@@ -333,7 +335,7 @@ def test_a_job_reads_back_as_it_was_written(tmp_path: Path) -> None:
         np.testing.assert_array_equal(again.parameters[name], each)
 
 
-def test_the_time_of_saving_decides_what_a_sample_may_know(home: Home) -> None:
+def test_the_time_of_saving_decides_what_a_sample_may_know(home: TwoViewDevice) -> None:
     stores, pool = home.stores, home.pool
     stores.stances.set("topic", "rivers", "follow", NOW + timedelta(minutes=2))
     stores.searches.keep_meaning(SearchVector("topic", "rivers", ENCODER, pool.vectors[20], NOW))

@@ -33,7 +33,7 @@ from tests.doubles.round_rig import BASIS, DIM, ENCODER, BackendRig, DeviceRig, 
 from tests.doubles.simulated_reader import simulated_reader
 
 
-class Overheard(httpx.BaseTransport):
+class OverheardUpdates(httpx.BaseTransport):
     """The backend, with every update that reaches it kept."""
 
     def __init__(self, inner: httpx.BaseTransport) -> None:
@@ -58,7 +58,7 @@ def test_a_private_parameter_is_trained_with_and_never_sent(tmp_path: Path) -> N
     )
     backend.releases.commit(replace(draft, models=draft.models | {"recall": own_keys}), note="own keys")
     inner = InProcess(backend.app)
-    network, pool = Overheard(inner), synthetic_pool(240, dim=DIM)
+    network, pool = OverheardUpdates(inner), synthetic_pool(240, dim=DIM)
     device = DeviceRig(tmp_path / "device" / "device.sqlite", backend.clock, network)
     device.sync()
     device.read(simulated_reader(pool, np.random.default_rng(1)), pool)
@@ -109,7 +109,7 @@ def test_a_readers_vector_is_learnt_at_home_changes_its_ranking_and_outlives_the
     draft = hand_made_draft(backend.releases)
     backend.releases.commit(replace(draft, models=draft.models | {LSTUR: lstur_entry(backend)}), note="with LSTUR")
     inner = InProcess(backend.app)
-    network, pool = Overheard(inner), synthetic_pool(240, dim=DIM)
+    network, pool = OverheardUpdates(inner), synthetic_pool(240, dim=DIM)
     device = DeviceRig(tmp_path / "device" / "device.sqlite", backend.clock, network)
     device.sync()
     device.read(simulated_reader(pool, np.random.default_rng(1)), pool)

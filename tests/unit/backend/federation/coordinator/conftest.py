@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.doubles.plain_rounds import Rig
+from tests.doubles.plain_rounds import PlainRoundRig
 from tests.doubles.small_release import migrated_engine, small_store
 
 
 @pytest.fixture
-def rig(tmp_path: Path) -> Rig:
+def rig(tmp_path: Path) -> PlainRoundRig:
     engine = migrated_engine(tmp_path)
-    return Rig(tmp_path, engine, small_store(engine, tmp_path))
+    return PlainRoundRig(tmp_path, engine, small_store(engine, tmp_path))

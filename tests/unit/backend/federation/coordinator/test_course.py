@@ -26,11 +26,11 @@ from backend.federation.systems import SYSTEMS
 from backend.releases.errors import NothingPublished
 from backend.releases.publish import publish_changes
 from device_app.wire.tensors import pack
-from tests.doubles.plain_rounds import Rig, joined, opened, sent, update
+from tests.doubles.plain_rounds import PlainRoundRig, joined, opened, sent, update
 from tests.doubles.small_release import WEIGHTS, migrated_engine, small_store
 
 
-def test_a_complete_cohort_is_applied_and_its_release_is_the_mean_step(rig: Rig) -> None:
+def test_a_complete_cohort_is_applied_and_its_release_is_the_mean_step(rig: PlainRoundRig) -> None:
     coordinator = rig.coordinator()
     opened(coordinator)
     for value in (0.01, 0.02, 0.06):
@@ -49,7 +49,7 @@ def test_a_complete_cohort_is_applied_and_its_release_is_the_mean_step(rig: Rig)
     assert coordinator.step() is None
 
 
-def test_the_states_are_passed_in_order(rig: Rig) -> None:
+def test_the_states_are_passed_in_order(rig: PlainRoundRig) -> None:
     coordinator = rig.coordinator()
     opened(coordinator)
     states = [coordinator.status("round-1").state]
@@ -62,7 +62,7 @@ def test_the_states_are_passed_in_order(rig: Rig) -> None:
     assert states == ["open", "updates", "failed"]
 
 
-def test_the_deadline_applies_what_came_if_it_is_enough(rig: Rig) -> None:
+def test_the_deadline_applies_what_came_if_it_is_enough(rig: PlainRoundRig) -> None:
     coordinator = rig.coordinator()
     opened(coordinator, cohort=5, minimum=2)
     sent(coordinator, 0.02)
@@ -76,7 +76,7 @@ def test_the_deadline_applies_what_came_if_it_is_enough(rig: Rig) -> None:
 
 
 @pytest.mark.parametrize("updates", [0, 1])
-def test_too_few_updates_at_the_deadline_fail_the_round_with_the_reason(rig: Rig, updates: int) -> None:
+def test_too_few_updates_at_the_deadline_fail_the_round_with_the_reason(rig: PlainRoundRig, updates: int) -> None:
     coordinator = rig.coordinator()
     opened(coordinator)
     for _ in range(updates):
@@ -90,7 +90,7 @@ def test_too_few_updates_at_the_deadline_fail_the_round_with_the_reason(rig: Rig
     assert rig.releases.require_current().release == "r1"
 
 
-def test_only_one_round_is_under_way(rig: Rig) -> None:
+def test_only_one_round_is_under_way(rig: PlainRoundRig) -> None:
     coordinator = rig.coordinator()
     opened(coordinator)
     with pytest.raises(RoundUnderWay, match="round-1"):
@@ -116,14 +116,18 @@ def test_only_one_round_is_under_way(rig: Rig) -> None:
         ({"admission": 1.1}, "admission"),
     ],
 )
-def test_a_round_that_makes_no_sense_is_refused_by_field(rig: Rig, change: dict[str, float], named: str) -> None:
+def test_a_round_that_makes_no_sense_is_refused_by_field(
+    rig: PlainRoundRig, change: dict[str, float], named: str
+) -> None:
     asked = {"cohort": 3, "cohort_minimum": 2, "seconds": 60.0, "admission": 1.0} | change
     with pytest.raises(RoundImpossible) as refused:
         rig.coordinator().open_round("uni_fedrec", **asked)  # type: ignore[arg-type]
     assert refused.value.field == named
 
 
-def test_a_round_needs_a_known_system_and_a_release(rig: Rig, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_a_round_needs_a_known_system_and_a_release(
+    rig: PlainRoundRig, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     with pytest.raises(UnknownSystem) as refused:
         rig.coordinator().open_round("oracle", cohort=1, cohort_minimum=1, seconds=1)
     assert refused.value.limit == ", ".join(SYSTEMS)
@@ -135,20 +139,20 @@ def test_a_round_needs_a_known_system_and_a_release(rig: Rig, tmp_path_factory: 
         empty.open_round("uni_fedrec", cohort=1, cohort_minimum=1, seconds=1)
 
 
-def test_a_release_without_the_model_can_not_be_trained(rig: Rig) -> None:
+def test_a_release_without_the_model_can_not_be_trained(rig: PlainRoundRig) -> None:
     other = {"uni_fedrec": replace(SYSTEMS["uni_fedrec"], architecture="two_tower")}
     coordinator = Coordinator(rig.engine, rig.releases, other, rig.folder, rig.clock)
     with pytest.raises(RoundImpossible, match="two_tower"):
         opened(coordinator)
 
 
-def test_a_refusal_names_the_systems_that_the_release_can_train(rig: Rig) -> None:
+def test_a_refusal_names_the_systems_that_the_release_can_train(rig: PlainRoundRig) -> None:
     with pytest.raises(RoundImpossible, match=r"no trainable model 'ranker\.nrms'") as refused:
         rig.coordinator().open_round("nrms", cohort=1, cohort_minimum=1, seconds=1)
     assert refused.value.limit == "uni_fedrec", "the small release has no other trainable model"
 
 
-def test_a_cancelled_round_fails_and_its_updates_are_gone(rig: Rig) -> None:
+def test_a_cancelled_round_fails_and_its_updates_are_gone(rig: PlainRoundRig) -> None:
     coordinator = rig.coordinator()
     opened(coordinator)
     sent(coordinator, 0.01)
@@ -162,7 +166,7 @@ def test_a_cancelled_round_fails_and_its_updates_are_gone(rig: Rig) -> None:
         coordinator.cancel("round-7")
 
 
-def test_a_round_whose_release_is_no_longer_current_fails(rig: Rig) -> None:
+def test_a_round_whose_release_is_no_longer_current_fails(rig: PlainRoundRig) -> None:
     coordinator = rig.coordinator()
     opened(coordinator, cohort=1, minimum=1)
     sent(coordinator, 0.01)
@@ -174,7 +178,7 @@ def test_a_round_whose_release_is_no_longer_current_fails(rig: Rig) -> None:
     assert ended.reason == "The round was for r1; r2 was published meanwhile."
 
 
-def test_a_tick_leaves_the_event_loop_free(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tick_leaves_the_event_loop_free(rig: PlainRoundRig, monkeypatch: pytest.MonkeyPatch) -> None:
     coordinator = rig.coordinator()
     opened(coordinator, cohort=1, minimum=1)
     sent(coordinator, 0.02)
@@ -201,7 +205,7 @@ def test_a_tick_leaves_the_event_loop_free(rig: Rig, monkeypatch: pytest.MonkeyP
     assert [each.release for each in rig.releases.history()] == ["r2", "r1"]
 
 
-def test_many_threads_join_and_upload_at_once(rig: Rig) -> None:
+def test_many_threads_join_and_upload_at_once(rig: PlainRoundRig) -> None:
     coordinator = rig.coordinator()
     opened(coordinator, cohort=24, minimum=24)
     failures: list[BaseException] = []
@@ -228,7 +232,7 @@ def test_many_threads_join_and_upload_at_once(rig: Rig) -> None:
 
 
 def test_a_follow_up_that_is_ordered_while_a_round_is_planned_goes_first(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch
+    rig: PlainRoundRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     coordinator = rig.coordinator()
     opened(coordinator)
@@ -250,7 +254,7 @@ def test_a_follow_up_that_is_ordered_while_a_round_is_planned_goes_first(
     assert (waiting.round, waiting.state) == ("round-2", "open")
 
 
-def test_words_that_are_longer_than_their_column_are_cut(rig: Rig) -> None:
+def test_words_that_are_longer_than_their_column_are_cut(rig: PlainRoundRig) -> None:
     coordinator = rig.coordinator()
     opened(coordinator)
     with writing_session(rig.engine) as session:

@@ -13,10 +13,10 @@ from backend.federation.rounds.coordinator import Coordinator
 from backend.federation.systems import SYSTEMS
 from device_app.wire.ids import PROTOCOL_VERSION
 from device_app.wire.tensors import pack
-from tests.doubles.plain_rounds import CHECK_IN, Rig, joined, opened, update
+from tests.doubles.plain_rounds import CHECK_IN, PlainRoundRig, joined, opened, update
 
 
-def test_a_place_is_offered_only_to_devices_that_fit_and_only_while_there_are_places(rig: Rig) -> None:
+def test_a_place_is_offered_only_to_devices_that_fit_and_only_while_there_are_places(rig: PlainRoundRig) -> None:
     coordinator = rig.coordinator()
     assert coordinator.check_in(CHECK_IN) is None, "no round"
     opened(coordinator, cohort=2)
@@ -30,7 +30,7 @@ def test_a_place_is_offered_only_to_devices_that_fit_and_only_while_there_are_pl
     assert coordinator.check_in(CHECK_IN) is None, "full"
 
 
-def test_over_selection_gives_more_places_than_updates_are_wanted(rig: Rig) -> None:
+def test_over_selection_gives_more_places_than_updates_are_wanted(rig: PlainRoundRig) -> None:
     spec = replace(SYSTEMS["uni_fedrec"], over_selection=1.5)
     coordinator = Coordinator(rig.engine, rig.releases, {"uni_fedrec": spec}, rig.folder, rig.clock)
     opened(coordinator, cohort=2, minimum=1)
@@ -43,7 +43,7 @@ def test_over_selection_gives_more_places_than_updates_are_wanted(rig: Rig) -> N
         coordinator.plain.accept("round-1", offers[2].pseudonym, pack(update(0.01)))
 
 
-def test_nobody_joins_after_the_deadline(rig: Rig) -> None:
+def test_nobody_joins_after_the_deadline(rig: PlainRoundRig) -> None:
     coordinator = rig.coordinator()
     opened(coordinator)
     rig.clock.go_on(60)
@@ -51,7 +51,7 @@ def test_nobody_joins_after_the_deadline(rig: Rig) -> None:
     assert coordinator.check_in(CHECK_IN) is None
 
 
-def test_a_low_admission_takes_some_check_ins_and_not_others(rig: Rig) -> None:
+def test_a_low_admission_takes_some_check_ins_and_not_others(rig: PlainRoundRig) -> None:
     coordinator = rig.coordinator()
     coordinator.open_round("uni_fedrec", cohort=300, cohort_minimum=1, seconds=60, admission=0.5)
     taken = sum(coordinator.check_in(CHECK_IN) is not None for _ in range(200))

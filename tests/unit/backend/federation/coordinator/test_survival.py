@@ -12,10 +12,11 @@ import pytest
 import backend.federation.rounds.finalising as settlement
 from backend.federation.rounds.update_store import UpdateStore
 from device_app.wire.tensors import pack
-from tests.doubles.plain_rounds import Rig, joined, opened, sent, update
+from tests.doubles.kills import Killed
+from tests.doubles.plain_rounds import PlainRoundRig, joined, opened, sent, update
 
 
-def test_a_restart_while_open_keeps_the_offers(rig: Rig) -> None:
+def test_a_restart_while_open_keeps_the_offers(rig: PlainRoundRig) -> None:
     opened(rig.coordinator(), cohort=1, minimum=1)
     offer = joined(rig.coordinator())
     rig.coordinator().plain.accept("round-1", offer.pseudonym, pack(update(0.01)))
@@ -25,7 +26,7 @@ def test_a_restart_while_open_keeps_the_offers(rig: Rig) -> None:
     assert ended.state == "applied"
 
 
-def test_a_restart_among_updates_keeps_them(rig: Rig) -> None:
+def test_a_restart_among_updates_keeps_them(rig: PlainRoundRig) -> None:
     before = rig.coordinator()
     opened(before, cohort=3, minimum=2)
     sent(before, 0.02)
@@ -42,14 +43,11 @@ def test_a_restart_among_updates_keeps_them(rig: Rig) -> None:
 
 
 def test_a_kill_before_the_release_is_committed_applies_nothing_and_the_restart_applies_it_once(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch
+    rig: PlainRoundRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = rig.coordinator()
     opened(before, cohort=1, minimum=1)
     sent(before, 0.02)
-
-    class Killed(BaseException):
-        """Not an Exception: no handler of the coordinator may see it, as none sees a kill."""
 
     def killed(*_: object, **__: object) -> None:
         raise Killed
@@ -69,7 +67,9 @@ def test_a_kill_before_the_release_is_committed_applies_nothing_and_the_restart_
     assert [each.release for each in rig.releases.history()] == ["r2", "r1"]
 
 
-def test_a_kill_after_the_commit_leaves_only_files_to_sweep(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kill_after_the_commit_leaves_only_files_to_sweep(
+    rig: PlainRoundRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
     before = rig.coordinator()
     opened(before, cohort=1, minimum=1)
     sent(before, 0.02)
@@ -84,7 +84,7 @@ def test_a_kill_after_the_commit_leaves_only_files_to_sweep(rig: Rig, monkeypatc
     assert after.status("round-1").state == "applied"
 
 
-def test_a_restart_after_an_end_changes_nothing(rig: Rig) -> None:
+def test_a_restart_after_an_end_changes_nothing(rig: PlainRoundRig) -> None:
     before = rig.coordinator()
     opened(before)
     before.cancel("round-1")
@@ -95,7 +95,7 @@ def test_a_restart_after_an_end_changes_nothing(rig: Rig) -> None:
     assert after.status("round-1") == before.status("round-1")
 
 
-def test_an_update_damaged_on_disk_is_left_out_and_the_rest_applied(rig: Rig) -> None:
+def test_an_update_damaged_on_disk_is_left_out_and_the_rest_applied(rig: PlainRoundRig) -> None:
     coordinator = rig.coordinator()
     opened(coordinator, cohort=3, minimum=2)
     first = sent(coordinator, 0.1)
@@ -112,7 +112,7 @@ def test_an_update_damaged_on_disk_is_left_out_and_the_rest_applied(rig: Rig) ->
     assert rig.releases.history()[0].facts["damaged"] == 1
 
 
-def test_updates_lost_from_disk_below_the_minimum_fail_the_round(rig: Rig) -> None:
+def test_updates_lost_from_disk_below_the_minimum_fail_the_round(rig: PlainRoundRig) -> None:
     coordinator = rig.coordinator()
     opened(coordinator, cohort=2, minimum=2)
     sent(coordinator, 0.1)
@@ -125,7 +125,7 @@ def test_updates_lost_from_disk_below_the_minimum_fail_the_round(rig: Rig) -> No
     assert "2 accepted updates are damaged" in str(ended.reason)
 
 
-def test_a_full_disk_at_publishing_fails_the_round_cleanly(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_at_publishing_fails_the_round_cleanly(rig: PlainRoundRig, monkeypatch: pytest.MonkeyPatch) -> None:
     coordinator = rig.coordinator()
     opened(coordinator, cohort=1, minimum=1)
     sent(coordinator, 0.02)
@@ -141,7 +141,7 @@ def test_a_full_disk_at_publishing_fails_the_round_cleanly(rig: Rig, monkeypatch
     assert "No space left" in str(ended.reason)
 
 
-def test_an_unforeseen_error_fails_the_round_and_is_raised(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unforeseen_error_fails_the_round_and_is_raised(rig: PlainRoundRig, monkeypatch: pytest.MonkeyPatch) -> None:
     coordinator = rig.coordinator()
     opened(coordinator, cohort=1, minimum=1)
     sent(coordinator, 0.02)

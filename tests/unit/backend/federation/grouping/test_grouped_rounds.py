@@ -55,7 +55,7 @@ CLUSTERING = replace(PROTOTYPES, protection=SecureSum(clip=1.0))
 
 
 @dataclass
-class World:
+class GroupedReaders:
     """A server's store, and readers whose gradients and vectors are known."""
 
     engine: Engine
@@ -162,7 +162,7 @@ class World:
         return done
 
 
-def make_world(folder: Path, optimizer: MemoryOptimizer, spec: SystemSpec = SPEC) -> World:
+def make_world(folder: Path, optimizer: MemoryOptimizer, spec: SystemSpec = SPEC) -> GroupedReaders:
     engine = migrated_engine(folder)
     store = small_store(engine, folder, publish=False)
     draft = small_draft(store)
@@ -173,7 +173,7 @@ def make_world(folder: Path, optimizer: MemoryOptimizer, spec: SystemSpec = SPEC
     models = {**draft.models, "recall": recall, "ranker.finding": grouped}
     store.commit(replace(draft, models=models, dimensions=DIM), note="with groups")
     bowls = Bowls.some(READERS)
-    return World(engine, store, folder, bowls, replace(spec, optimizer=optimizer))
+    return GroupedReaders(engine, store, folder, bowls, replace(spec, optimizer=optimizer))
 
 
 def cohort(number: int) -> list[int]:

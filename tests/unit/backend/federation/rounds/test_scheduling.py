@@ -29,7 +29,7 @@ ORDER = RoundRequest("uni_fedrec", cohort=2, cohort_minimum=1, seconds=30.0)
 CHECK_IN = CheckIn(protocol=PROTOCOL_VERSION, release="r1", tasks=("recall",))
 
 
-class Server:
+class RestartedCoordinator:
     """A coordinator that can be started again on what is stored."""
 
     def __init__(self, folder: Path) -> None:
@@ -46,11 +46,11 @@ class Server:
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Server:
-    return Server(tmp_path)
+def server(tmp_path: Path) -> RestartedCoordinator:
+    return RestartedCoordinator(tmp_path)
 
 
-def test_a_round_opens_every_so_many_minutes_also_after_a_restart(server: Server) -> None:
+def test_a_round_opens_every_so_many_minutes_also_after_a_restart(server: RestartedCoordinator) -> None:
     server.coordinator.scheduler.set(Schedule(ORDER, every_minutes=10))
     server.coordinator.step()
     assert server.opened() == ["round-1"]
@@ -67,7 +67,7 @@ def test_a_round_opens_every_so_many_minutes_also_after_a_restart(server: Server
     assert server.opened() == ["round-1", "round-2"]
 
 
-def test_a_round_opens_when_enough_devices_wait_and_draws_among_them(server: Server) -> None:
+def test_a_round_opens_when_enough_devices_wait_and_draws_among_them(server: RestartedCoordinator) -> None:
     server.coordinator.scheduler.set(Schedule(ORDER, waiting=8))
     for _ in range(7):
         server.coordinator.polls.note()
@@ -92,7 +92,9 @@ def test_with_both_a_time_and_a_number_both_must_be_true() -> None:
     assert Schedule.from_json(both.to_json()) == both
 
 
-def test_while_paused_nothing_opens_and_nobody_gets_a_place_and_who_has_one_goes_on(server: Server) -> None:
+def test_while_paused_nothing_opens_and_nobody_gets_a_place_and_who_has_one_goes_on(
+    server: RestartedCoordinator,
+) -> None:
     coordinator = server.coordinator
     coordinator.open_round("uni_fedrec", cohort=2, cohort_minimum=1, seconds=30.0)
     offer = coordinator.check_in(CHECK_IN)
@@ -129,7 +131,7 @@ def test_while_paused_nothing_opens_and_nobody_gets_a_place_and_who_has_one_goes
     ],
 )
 def test_a_schedule_of_rounds_that_cannot_be_is_refused(
-    server: Server, order: RoundRequest, error: type[Exception]
+    server: RestartedCoordinator, order: RoundRequest, error: type[Exception]
 ) -> None:
     with pytest.raises(error):
         server.coordinator.scheduler.set(Schedule(order, every_minutes=5))
@@ -143,7 +145,7 @@ def test_a_schedule_needs_a_time_or_a_number_within_limits() -> None:
 
 
 def test_a_scheduled_round_that_cannot_be_opened_says_why_and_is_tried_again_at_its_time(
-    server: Server, monkeypatch: pytest.MonkeyPatch
+    server: RestartedCoordinator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = server.coordinator.scheduler
     table.set(Schedule(ORDER, every_minutes=10))
@@ -202,7 +204,7 @@ def test_processes_that_serve_devices_together_count_together(tmp_path: Path) ->
     assert other.waiting() == 0, "a process that has ended counts for half a minute more"
 
 
-def test_two_workers_open_a_round_for_the_devices_that_wait_at_both(server: Server) -> None:
+def test_two_workers_open_a_round_for_the_devices_that_wait_at_both(server: RestartedCoordinator) -> None:
     other = Coordinator(server.engine, server.releases, SYSTEMS, server.folder, server.clock)
     server.coordinator.scheduler.set(Schedule(ORDER, waiting=8))
     for worker in (server.coordinator, other):

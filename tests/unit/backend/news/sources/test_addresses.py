@@ -31,7 +31,7 @@ class Listening:
         self.answer: Callable[[str], bytes | str] = lambda _: FEED
         outer = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class AnyPageHandler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 outer.asked.append((self.headers["Host"], self.path))
                 said = outer.answer(self.path)
@@ -46,7 +46,7 @@ class Listening:
             def log_message(self, *_: object) -> None:
                 pass
 
-        self._server = ThreadingHTTPServer((host, 0), Handler)
+        self._server = ThreadingHTTPServer((host, 0), AnyPageHandler)
         self.port = self._server.server_address[1]
         self.url = f"http://{host}:{self.port}/"
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)

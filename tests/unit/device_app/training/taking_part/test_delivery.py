@@ -6,8 +6,9 @@ import pytest
 
 from device_app.training.computation import Computation
 from device_app.training.delivery import RETRY_SEC
+from tests.doubles.kills import Killed
 from tests.doubles.round_rig import BackendRig, DeviceRig
-from tests.doubles.unsteady import SYSTEMS_TRIED, Killed, Unsteady, each_system, opened, state_of
+from tests.doubles.unsteady import SYSTEMS_TRIED, Unsteady, each_system, opened, state_of
 
 
 @each_system

@@ -1,4 +1,4 @@
-"""FL-MV-DSSM: towers for users and items, one model a view, one item tower for all views (ALGORITHMS 6.1-6.2)."""
+"""FL-MV-DSSM: towers for users and items, one model a view, one item tower for all views (eqs. 3 to 6)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A news encoder and a user model as one: for training in which devices train the news model too (ALGORITHMS 4.2)."""
+"""A news encoder and a user model as one: for devices that train the news model too (FedNewsRec, section 3.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ranking and recall metrics (ALGORITHMS 1.8-1.9). Ranking is per impression, then averaged.
+"""Ranking and recall metrics. Ranking is per impression, then averaged.
 
 Ties: AUC counts a tied pair as 1/2. MRR and nDCG need one order and keep the input order among equal scores, so give
 candidates in an order that does not depend on their labels.

@@ -1,6 +1,4 @@
-"""Readers of one vector, for ranking and for recall: score, loss, shapes, and the start at the cosine (ALGORITHMS 1.4,
-1.5, 8).
-"""
+"""Readers of one vector, for ranking and for recall: score, loss, shapes, and the start at the cosine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a user vector meets candidates, inner product (ALGORITHMS 1.4) or cosine (6.1), and the loss of their scores."""
+"""Scores of a user vector and candidates, inner product or cosine (FL-MV-DSSM, eq. 4), and the loss of scores."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def cosines(user: Tensor, candidates: Tensor) -> Tensor:
 
 
 def info_nce(scores: Tensor) -> Tensor:
-    """(K+1)-way cross entropy with the positive in column 0, mean over rows (ALGORITHMS 1.5).
+    """(K+1)-way cross entropy with the positive in column 0, mean over rows (Efficient-FedRec, eqs. 1 and 2).
 
     scores: [b, 1 + K] -> []. Written with log_softmax: `cross_entropy` exports gradients b times too large.
     """

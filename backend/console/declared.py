@@ -22,7 +22,7 @@ COORDINATES = 1_000_000
 
 @dataclass(frozen=True)
 class ReportCost:
-    """Pure epsilon of the paper's report (ALGORITHMS 2.6): 2 delta / lambda a score, times B a channel, times C_max."""
+    """Pure epsilon of Uni-FedRec's report, by the Laplace mechanism: 2 delta / lambda a score, times B, times C_max."""
 
     score: float
     channel: float

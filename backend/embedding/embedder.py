@@ -115,7 +115,7 @@ def encoder_digest(bert_sha256: str, packed: bytes) -> str:
 
 
 class OnnxEmbedder:
-    """BERT, attention pooling and the 256-d head as one ONNX graph (ALGORITHMS 3.1).
+    """BERT, attention pooling and the 256-d head as one ONNX graph (Efficient-FedRec, section 3.2).
 
     Pooling and head are inputs of the graph, so that training them later changes weights and not graphs. Token states
     that BERT gives on the way are kept in the store of states, if there is one: a trained head then needs no BERT.

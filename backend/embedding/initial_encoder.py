@@ -2,7 +2,7 @@
 
 With uniform attention the pooled vector is the mean of the token states, which all-MiniLM-L6-v2 was trained to make
 good. The PCA head keeps the 256 directions in which the pool's headlines differ most; a fixed rotation then spreads
-them evenly over the attention heads of the models. So cosines are sensible before any training (ALGORITHMS 3.1).
+them evenly over the attention heads of the models. So cosines are sensible before any training.
 Brings torch and transformers; needed once for a data folder.
 """
 

@@ -1,4 +1,4 @@
-"""Token states of titles on disk, so that vectors under a new head need no pass through BERT (ALGORITHMS 3.2).
+"""Token states of titles on disk, so that vectors under a new head need no pass through BERT (docs/decisions/011).
 
 float16, real word pieces only: about 14 KB a title with all-MiniLM-L6-v2. Rounding moves a title's vector by less than
 a thousandth of its length. A piece is two files that are written once; the JSON one makes it complete.

@@ -1,4 +1,6 @@
-"""What the server does with an averaged gradient, and what it remembers of it from round to round (ALGORITHMS 3.2).
+"""What the server does with an averaged gradient, and what it remembers of it from round to round.
+
+Adam and FedAdam are eqs. 5 and 7 of Efficient-FedRec (EMNLP 2021), with what each class says otherwise.
 
 An optimizer is a frozen value; its memory is another value, stored with the round that made it, so that a server that
 is restarted goes on exactly. `Carried` joins the two where rounds follow each other.
@@ -69,7 +71,7 @@ class Carried:
 
 @dataclass(frozen=True)
 class Sgd:
-    """w <- w - omega G (ALGORITHMS 2.5). With omega = 1 and G the mean of w - w_u it is FedAvg over weights."""
+    """w <- w - omega G, Uni-FedRec, section 3.5. With omega = 1 and G the mean of w - w_u it is FedAvg over weights."""
 
     learning_rate: float
 
@@ -118,7 +120,7 @@ class FedAdam:
     m <- b1 m + (1 - b1) g, v <- b2 v + (1 - b2) g^2, w <- w - eta m / (sqrt v + tau)
 
     Deviation from Efficient-FedRec: v takes the gradient squared, where the paper prints the momentum squared,
-    and the step descends, where the paper prints a plus (ALGORITHMS 3.2).
+    and the step descends, where the paper prints a plus (Efficient-FedRec, eqs. 5 and 7).
     """
 
     learning_rate: float

@@ -1,4 +1,4 @@
-"""What a report says of its reader, as weights of prototypes (RECALL, section 7).
+"""What a report says of its reader, as weights of prototypes (docs/decisions/018).
 
 Every decoder here is Bayes' rule over K prototypes: w_k ~ pi_k P(report | a reader of prototype k). The list is that of
 the mixture, score(i) = log sum_k w_k P(i | k) with P(i | k) ~ pop(i) exp(s <v_k, d_i>), so a report that says little

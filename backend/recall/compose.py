@@ -1,8 +1,8 @@
 """What a report says becomes something to search with: interest vectors, or weights of a codebook's prototypes.
 
 Each kind of report has its decoder in `DECODERS`; a new kind is a new entry there, a mechanism on the device and a
-member of the wire's union. Interest vectors are ALGORITHMS 2.3, steps 6 and 7, of scores without what the noise
-probably put there (`score_prior.py`); weights are RECALL, section 7.
+member of the wire's union. Interest vectors are Uni-FedRec's, of scores without what the noise
+probably put there (`score_prior.py`); weights are those of docs/decisions/018.
 
 Symbols: C channels, B basis size, K prototypes, D dimensions.
 """

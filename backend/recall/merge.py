@@ -1,4 +1,4 @@
-"""From one ranked list an interest channel to one list of candidates (ALGORITHMS 2.4), with places for fresh news."""
+"""From one ranked list an interest channel to one list of candidates (Uni-FedRec, "News Recall"), with fresh news."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ from device_app.wire.tensors import TensorError, TensorSpec, pack, unpack
 
 SUBSPACES = (32, 16, 8, 4, 2, 1)
 """Bytes a piece of news: the first that divides the vectors' dimensions. 32 make 394 KB of 12,312 news; half of that
-costs up to a point of recall (RECALL, section 6)."""
+costs up to a point of recall (docs/decisions/020)."""
 RETRAIN_FACTOR = 2.0
 """A pool so many times larger or smaller than the one the book was trained on gets a new book."""
 LOOSER_FACTOR = 1.05

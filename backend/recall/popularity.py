@@ -1,6 +1,6 @@
 """How likely a piece of news is to be read by anybody: what personal lists are measured against and lean on.
 
-Popularity dominates recall (RECALL, section 0). Recency and editorial weight are what is known before anything is
+Popularity dominates recall (docs/results/recall.md). Recency and editorial weight are what is known before anything is
 counted; private counts (`backend.popularity`) lift news that are clicked more often than usual when displayed.
 
 `PopularNews` makes lists by interest vectors in which popularity counts as it does everywhere else: s <v, d> + log

@@ -1,4 +1,4 @@
-"""The words and categories of a release, from the pool's own news (ALGORITHMS 5.7: words that occur twice or more)."""
+"""The words and categories of a release, from the pool's own news: words that occur twice or more (FINDING, 5.1)."""
 
 from __future__ import annotations
 

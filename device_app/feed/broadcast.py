@@ -1,4 +1,4 @@
-"""Recall on the device: the whole pool's product-quantised codes, scored by asymmetric distance (RECALL 6)."""
+"""Recall on the device: the pool's product-quantised codes, scored by asymmetric distance (docs/decisions/020)."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def build_feed(feed_context: FeedContext, models: ServingModels) -> Feed:
         user_preferences = feed_context.user_preferences.user_preferences(reading, models.encoder, models.dimensions)
         default_list = feed_context.default_list.candidates(models.encoder, models.dimensions)
 
-    with watch.stage("cluster"):  # ALGORITHMS 2.3, steps 1 and 2
+    with watch.stage("cluster"):  # Uni-FedRec, "Interest Modeling"
         contexts = models.recall.contexts(user_preferences.click_vectors)
         labels = models.recall.clusters(contexts)
         profile = named_profile(reading.active, reading.muted, labels, reading.kept)

@@ -1,4 +1,4 @@
-"""Interest clusters of the reader's clicks, and each one's share of them (ALGORITHMS 2.3, steps 2 and 7)."""
+"""Interest clusters of the reader's clicks, and each one's share of them (Uni-FedRec, "Interest Modeling")."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def counts(labels: NDArray[np.int64]) -> tuple[int, ...]:
 
 
 def quotas(labels: NDArray[np.int64], channels_limit: int) -> NDArray[np.float32]:
-    """q_c = |H_c| / H for every channel up to C_max (ALGORITHMS 2.3, step 7); 0 for channels without clicks.
+    """q_c = |H_c| / H for every channel up to C_max (Uni-FedRec, "News Recall"); 0 for channels without clicks.
 
     They sum to 1, or to 0 without clicks.
     """

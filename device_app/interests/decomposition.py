@@ -1,4 +1,4 @@
-"""From clicks to scores on the basic interests, before any protection (ALGORITHMS 2.3, steps 1 to 4)."""
+"""From clicks to scores on the basic interests, before any protection (Uni-FedRec, "Privacy Protection")."""
 
 from __future__ import annotations
 

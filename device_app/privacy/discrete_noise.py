@@ -1,4 +1,4 @@
-"""A device's share of discrete Gaussian noise, drawn exactly and added before masking (ALGORITHMS 3.6, 3.3).
+"""A device's share of discrete Gaussian noise, drawn exactly and added before masking (docs/decisions/016).
 
 The sum of the survivors' shares is the noise on the opened sum: no device and no server has to be trusted with all of
 it. Canonne, Kamath and Steinke 2020 for the sampler, Kairouz, Liu and Steinke 2021 for sums of such shares.

@@ -1,4 +1,4 @@
-"""FL-MV-DSSM's local_secure_aggregate: views of one device mix their gradients of the item tower (ALGORITHMS 6.3)."""
+"""FL-MV-DSSM's local_secure_aggregate (eq. 7): views of one device mix their gradients of the item tower."""
 
 from __future__ import annotations
 

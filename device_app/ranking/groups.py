@@ -1,4 +1,4 @@
-"""FINDING's groups on the device: which of a ranker's group models is this reader's (CIKM 2023; ALGORITHMS 5).
+"""FINDING's groups on the device: which of a ranker's group models is this reader's (CIKM 2023, section 4.2).
 
 The device finds its group by itself and tells nobody. All devices fetch all groups.
 """

@@ -1,4 +1,4 @@
-"""The ranker of several views: each view's probabilities, and their mean (FL-MV-DSSM, Algorithm 2; ALGORITHMS 6.2)."""
+"""The ranker of several views: each view's probabilities, and their mean (FL-MV-DSSM, Algorithm 2)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ViewsRanker:
     """Scores candidates by the mean over views of P(d | u), without noise.
 
     Whoever runs it sees every view: on a device that is the part that makes the page, which its reader has to trust
-    anyway. The paper's noise at its own C and sigma would make the order random (ALGORITHMS 6.3).
+    anyway. The paper's noise at its own C and sigma would make the order random (docs/results/movielens.md).
 
     Args:
         graph: the `score` graph of one view, in which the softmax of the scores is P.

@@ -86,7 +86,7 @@ class OnnxGradients:
 
 
 def stepped(values: Params, gradients: Params, rate: float = PRIVATE_RATE) -> Params:
-    """A device's own step on its private parameters (LSTUR's reader vector, ALGORITHMS 7): values - rate * gradients.
+    """A device's own step on its private parameters (LSTUR's reader vector, An et al. 2019): values - rate * gradients.
 
     What is missing among the values, or has another shape, starts at zero.
     """

@@ -91,7 +91,7 @@ class _Positive:
 
 @dataclass(frozen=True)
 class ReaderSamples:
-    """A reader's feeds and clicks as a source of samples (ALGORITHMS 1.6, 1.7).
+    """A reader's feeds and clicks as a source of samples.
 
     Args:
         feeds: feeds with at least one click.

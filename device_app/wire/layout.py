@@ -1,4 +1,4 @@
-"""A weighted update as one ring vector, and a sum of such vectors as a weighted mean (ALGORITHMS 3.2, 3.3, 3.4)."""
+"""A weighted update as one ring vector, and a sum of such vectors as a weighted mean (Efficient-FedRec, 3.4)."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ class UpdateLayout:
 def mark_rows(
     rows: Iterable[int], length: int, bits: int, draw: Callable[[int], int] = secrets.randbelow
 ) -> RingVector:
-    """h_u: a random ring element other than nought at each of these rows, noughts elsewhere (ALGORITHMS 3.4).
+    """h_u: a random ring element other than nought at each of these rows, noughts elsewhere (Efficient-FedRec, eq. 8).
 
     For one round only: two sums of the same marks would show who came or went by their difference.
 

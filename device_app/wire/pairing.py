@@ -1,4 +1,4 @@
-"""Keys between members of a secure sum: signed for one round, agreed in pairs, boxes closed with them (ALGORITHMS 3.5).
+"""Keys between members of a secure sum: signed for one round, agreed in pairs, boxes closed with them (Bonawitz 2017).
 
 `context` is everywhere the digest of the round's terms: keys, boxes and signatures of one round are worth nothing in
 another, or under other terms.

@@ -28,12 +28,12 @@ class LocalLaplace(Message):
         return 2 * self.clip / self.scale
 
     def epsilon_per_upload(self, coordinates: int) -> float:
-        """The honest pure epsilon of a whole upload of that many coordinates (ALGORITHMS 2.6)."""
+        """The honest pure epsilon of a whole upload of that many coordinates."""
         return self.epsilon_per_coordinate() * coordinates
 
 
 class SecureSum(Message):
-    """Efficient-FedRec (ALGORITHMS 3.2, 3.3, 3.5): scale the mean gradient into the L2 ball of radius clip, weigh it by
+    """Efficient-FedRec (eq. 4, section 3.4): scale the mean gradient into the L2 ball of radius clip, weigh it by
     n_u, write it in fixed point, and send it under masks that only the sum of the cohort comes out of.
 
     sigma is each device's share of discrete Gaussian noise, in steps of 2^-fraction_bits, so that the opened sum of n

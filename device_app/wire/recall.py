@@ -33,7 +33,7 @@ Score = Annotated[float, Field(ge=-1e4, le=1e4)]
 class BasisLaplaceReport(Message):
     """Uni-FedRec's report: per interest channel B noisy scores, and how many clicks each channel holds.
 
-    scores is C x B (C at most 5); counts are the |H_c| of ALGORITHMS 2.3 step 7, from which the server makes quotas.
+    scores is C x B (C at most 5); counts are |H_c|, from which the server makes quotas (Uni-FedRec, "News Recall").
     The counts and C carry no noise: see `privacy.mechanisms.basis_laplace`.
     """
 
@@ -72,7 +72,7 @@ class BasisL1Report(Message):
 
 
 class CodeReport(Message):
-    """One number: the reader's nearest of K prototypes, or another one by randomised response (RECALL 3, (g)).
+    """One number: the reader's nearest of K prototypes, or another one by randomised response (docs/decisions/021).
 
     codebook is K and names the release's codebook of that size; code is 0 .. K - 1.
     """

@@ -33,7 +33,7 @@ class BlobRef(Message):
 
 
 class Groups(Message):
-    """K personal models of one architecture, and how a device finds its own (FINDING, ALGORITHMS 5).
+    """K personal models of one architecture, and how a device finds its own (FINDING, section 4.2).
 
     Every device fetches all of them, and tells nobody which is its own. centroids and next_centroids are safetensors
     blobs with `centroids`, float32 [K, D], rows of length 1; a device's group is the row of greatest inner product with
@@ -118,7 +118,7 @@ class Projection(Message):
 
 
 class RecallProtocol(Message):
-    """How interests are found and reported under this release (ALGORITHMS 2.2-2.3, RECALL 7)."""
+    """How interests are found and reported under this release (Uni-FedRec, section 3; docs/decisions/021)."""
 
     basis_size: int = Field(ge=1, le=512, description="B")
     channels_limit: int = Field(ge=1, le=5, description="C_max")

@@ -1,4 +1,4 @@
-"""Fixed point in the ring of integers mod 2^k, in which vectors are summed without being seen (ALGORITHMS 3.3)."""
+"""Fixed point in the ring of integers mod 2^k, in which vectors are summed without being seen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Secure summation as the two ends speak of it (Bonawitz et al. 2017; ALGORITHMS 3.5).
+"""Secure summation as the two ends speak of it (Bonawitz et al. 2017).
 
     stage      device sends          server answers, when the stage is closed
     keys       AdvertisedKeys        Roster       the members this device works with
@@ -257,7 +257,7 @@ def _ascending(field: str, numbers: tuple[int, ...]) -> None:
 
 
 def required_threshold(terms: SumTerms, holders: int) -> int:
-    """The least threshold a device accepts when so many members hold shares of a secret (ALGORITHMS 3.5).
+    """The least threshold a device accepts when so many members hold a secret's shares (Bonawitz 2017, section 6).
 
     Where everybody masks with everybody. Active server: floor(2n/3) + 1, which with fewer than n/3 colluding members
     keeps 2t > n + n_C: no set of answers gives both secrets of anybody. Server that follows the protocol: a majority.

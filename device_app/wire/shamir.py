@@ -1,4 +1,4 @@
-"""Shamir's secret sharing over a prime field a little larger than 32 bytes (ALGORITHMS 3.5)."""
+"""Shamir's secret sharing over a prime field a little larger than 32 bytes (Shamir 1979)."""
 
 from __future__ import annotations
 

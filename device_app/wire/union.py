@@ -1,4 +1,4 @@
-"""Which news a cohort holds, as a secure sum: Efficient-FedRec's first step (ALGORITHMS 3.4, 3.6)."""
+"""Which news a cohort holds, as a secure sum: Efficient-FedRec's first step (section 3.4, eq. 8)."""
 
 from __future__ import annotations
 

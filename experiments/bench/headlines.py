@@ -60,7 +60,7 @@ def headline_vectors(data: Path) -> Floats:
 
 
 def clustered_vectors(count: int, *, dimensions: int = 256, clusters: int = 400, seed: int = 3) -> Floats:
-    """Synthetic unit vectors round random middles, as TARGETS section 4 measured."""
+    """Synthetic unit vectors round random middles."""
     draw = np.random.default_rng(seed)
     middles = draw.standard_normal((clusters, dimensions), dtype=np.float32)
     vectors = middles[draw.integers(clusters, size=count)]

@@ -29,7 +29,7 @@ class MovieLens:
     """n users, m films, who has rated what.
 
     ages, genders ("F" or "M") and occupations (a row of `occupation_names`) have a value a user; titles one a film;
-    genres are 0 or 1, [m, 19]; seen [n, m] is 1 where a user has given any rating (ALGORITHMS 6.4). places: where in
+    genres are 0 or 1, [m, 19]; seen [n, m] is 1 where a user has given any rating. places: where in
     u.data, from 0, each of them stands, in `seen`'s own order, by user and film: the dataset's folds are parts of it.
     """
 

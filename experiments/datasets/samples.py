@@ -60,8 +60,8 @@ class TrainingSamples:
         return np.arange(first, after)
 
     def candidates(self, rows: NDArray[np.int64], negatives: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        """[b, 1 + K] rows of the catalogue, positive first; negatives are drawn with replacement, another draw gives
-        others (ALGORITHMS 1.6)."""
+        """[b, 1 + K] rows of the catalogue, positive first; negatives are drawn with replacement, another draw
+        gives others."""
         drawn = np.empty((len(rows), 1 + negatives), dtype=np.int64)
         for place, row in enumerate(rows):
             drawn[place, 0] = self.positive[row]

@@ -1,4 +1,4 @@
-"""FINDING-HE: a server that holds models and gradients under encryption and never reads one (ALGORITHMS 5.6).
+"""FINDING-HE: a server that holds models and gradients under encryption and never reads one (FINDING, appendix A).
 
 Clients share one private key. The server does the linear steps of FINDING on ciphertexts: interpolation (5.2, step 1),
 the SGD steps (step 4) and formula 8 (5.3). Clients do the rest: they read their group's model, compute gradients, find

@@ -64,7 +64,7 @@ def passes(films: Films, negatives: int, batches: int) -> Draw:
 
     Negatives are drawn by their chances, with replacement, and weighted by 1 / (N chance): the sum over them is an
     unbiased estimate of the sum over all unseen films, eq. 5 with D the whole catalogue, of less variance than a
-    uniform draw has, as popular films make up most of the sum. Deviation from DSSM (ALGORITHMS 6.1), which draws N for
+    uniform draw has, as popular films make up most of the sum. Deviation from DSSM (eq. 6), which draws N for
     each positive, uniformly: on a device all positives have the same user and can share one draw.
     """
     pools: dict[int, tuple[NDArray[np.int64], NDArray[np.float64]]] = {}

@@ -1,4 +1,4 @@
-"""Precision, recall, nDCG at 10 and AUC of ranked films, mean over users (ALGORITHMS 6.4)."""
+"""Precision, recall, nDCG at 10 and AUC of ranked films, mean over users (FL-MV-DSSM, section V)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""FCF and FED-MVMF: federated factorisation, what the paper compares itself with (ALGORITHMS 6.4).
+"""FCF and FED-MVMF: federated factorisation, what the paper compares itself with (section V).
 
 The formulas are those of Ammad-ud-din et al. 2019 (FCF) and Flanagan et al. 2020 (FED-MVMF). A device solves for its
 own p and keeps it; it sends gradients of what is shared, and the server makes an Adam step of their sum.

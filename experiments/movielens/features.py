@@ -1,4 +1,4 @@
-"""What the towers see: two views of a user, and films as title trigrams and genres (ALGORITHMS 6.4)."""
+"""What the towers see: two views of a user, and films as title trigrams and genres (FL-MV-DSSM, section V-A)."""
 
 from __future__ import annotations
 

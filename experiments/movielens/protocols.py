@@ -1,4 +1,4 @@
-"""What is trained on and what is asked: two warm protocols, and three cold starts (ALGORITHMS 6.4)."""
+"""What is trained on and what is asked: two warm protocols, and three cold starts (FL-MV-DSSM, section V)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The paper's Tables II and III: mean and standard deviation of 3 builds (ALGORITHMS 6.5)."""
+"""The paper's Tables II and III: mean and standard deviation of 3 builds."""
 
 from __future__ import annotations
 

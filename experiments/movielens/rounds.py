@@ -1,4 +1,4 @@
-"""Rounds of FL-MV-DSSM: Algorithm 1 of the paper in FedAvg's form, and Algorithm 2 (ALGORITHMS 6.2, 6.3).
+"""Rounds of FL-MV-DSSM: Algorithm 1 of the paper in FedAvg's form, and Algorithm 2.
 
 A round: each device of the cohort makes a pass of SGD in every view, on its own copy of the towers; its update of the
 item tower is w - w_u, clipped and made noisy view by view, and the mean of its views; the server takes the mean of the

@@ -1,4 +1,4 @@
-"""FL-MV-DSSM, SEMI-FL-MV-DSSM and FL-DSSM as values of one setting, and what the paper leaves open (ALGORITHMS 6.2)."""
+"""FL-MV-DSSM, SEMI-FL-MV-DSSM and FL-DSSM as values of one setting, and what the paper leaves open (section IV)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scores of impressions, and their metrics grouped by impression (ALGORITHMS 1.8)."""
+"""Scores of impressions, and their metrics grouped by impression (as for MIND, Wu et al. 2020)."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ from models.user.feature_ranker import KNOWN_WEIGHTS
 BAR = 0.67
 SHARPNESS = 3.0
 COUNT_NOISE_SD = math.sqrt(2) / 0.5
-"""Of Laplace noise at epsilon .5 on a count: what the design study added (TARGETS, section 1)."""
+"""Of Laplace noise at epsilon .5 on a count: what the study before the first line of code added."""
 LOCAL_EPSILON = 8.0
 AT = datetime(2019, 11, 15, tzinfo=UTC)
 COLUMNS = ("popularity by", "AUC", "sd", "nDCG@10", "noise sd", "epsilon of a count", "of a reader", "draws")

@@ -1,4 +1,4 @@
-"""The design study's figures on this data, AUC and nDCG@10 on dev and AUC on its natural sample (TARGETS section 1).
+"""What was measured on this data before the first line of code: AUC and nDCG@10 on dev, AUC on its natural sample.
 
 Standard error of an AUC: .011 on dev, .009 on the natural sample. None is comparable with leaderboards of the
 full MIND.

@@ -41,7 +41,7 @@ LOSSES_AVERAGED = 20
 
 @dataclass(frozen=True)
 class RankingSettings:
-    """The study's sizes; TARGETS section 1."""
+    """Sizes of the study before the first line of code (docs/decisions/039)."""
 
     steps: int = 400
     batch: int = 64

@@ -1,4 +1,4 @@
-"""The bars that the frontier must clear (RECALL, section 7), each with what was measured."""
+"""The bars that the frontier must clear, each with what was measured."""
 
 from __future__ import annotations
 

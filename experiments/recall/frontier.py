@@ -1,4 +1,4 @@
-"""The frontier of RECALL, section 3: what each way of reporting finds, against popularity and against the attack.
+"""The frontier of privacy and recall: what each way of reporting finds, against popularity and against the attack.
 
 Figures are chosen on the validation split and then used on the test readers once: the epoch of the tower, and for each
 kind of list the sharpness s with the greatest mean gain over popularity.
@@ -168,7 +168,7 @@ def _coded(study: EmbeddedSplit, books: Sequence[Book], sharpness: float, epsilo
 
 
 def _paper(found: Channels, basis: Vectors, epsilon: float) -> Channels:
-    """Noise whose honest price over all channels is epsilon: 2 delta B C / lambda (ALGORITHMS 2.6)."""
+    """Noise whose honest price over all channels is epsilon: 2 delta B C / lambda."""
     scale = 2 * PAPER_CLIP * PAPER_BASIS * PAPER_CHANNELS / epsilon
     return noisy(found, basis, clip=PAPER_CLIP, scale=scale, source=SeededNoise(1))
 

@@ -1,7 +1,7 @@
 """Uni-FedRec's many vectors a reader: interest channels whole, through a basis of topics, and with the paper's noise.
 
-Deviation from the paper, as in RECALL section 1: clusters are made on raw title vectors, and every list has log
-popularity added, since without it none comes near.
+Deviation from the paper, found before the first line of code: clusters are made on raw title vectors, and every list
+has log popularity added, since without it none comes near.
 """
 
 from __future__ import annotations

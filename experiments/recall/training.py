@@ -1,4 +1,4 @@
-"""Training Uni-FedRec's recall model by its unified score, in one place and in rounds without HTTP (ALGORITHMS 2.5)."""
+"""Training Uni-FedRec's recall model by its unified score, in one place and in rounds without HTTP (section 3.5)."""
 
 from __future__ import annotations
 

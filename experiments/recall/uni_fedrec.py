@@ -127,7 +127,7 @@ class Decomposed:
 
 
 def scale_of(kind: str, epsilon: float, clip: float) -> float:
-    """lambda at which a report of C_max channels honestly costs epsilon (ALGORITHMS 2.6)."""
+    """lambda at which a report of C_max channels honestly costs epsilon."""
     sensitivity = 2 * clip * (BASIS_SIZE if kind == "basis_laplace" else 1)
     return sensitivity * CHANNELS_LIMIT / epsilon
 

@@ -1,4 +1,4 @@
-"""The warm protocol of RECALL, section 1: readers with 6 clicks or more, their last clicks held out.
+"""The warm protocol: readers with 6 clicks or more, their last clicks held out.
 
 A fifth of the readers is tested (seed 7). Everything that can be chosen is chosen on a validation split, a fifth of the
 training readers, apart from the tested ones; then all training readers are used.

@@ -37,7 +37,7 @@ class GeneratorNoise:
 
 
 def local_laplace(protection: LocalLaplace) -> Protect:
-    """Elementwise clip and Laplace noise on the device (ALGORITHMS 2.5, 4.2)."""
+    """Elementwise clip and Laplace noise on the device (Uni-FedRec, eq. 8; FedNewsRec, eqs. 4 and 5)."""
 
     def protect(update: Update, rng: np.random.Generator) -> Mapping[str, NDArray[np.float32]]:
         clipped = clip_elementwise(SharedUpdate(update.tensors, LABORATORY), protection.clip)

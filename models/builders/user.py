@@ -71,7 +71,7 @@ def fednewsrec_user() -> FedNewsRecUser:
 
 
 def fednewsrec_user_256() -> FedNewsRecUser:
-    """FedNewsRec for news vectors of 256, 16 x 16 heads ("FedRec" of ALGORITHMS 7): 693,794 parameters."""
+    """FedNewsRec for news vectors of 256, 16 x 16 heads ("FedRec" in Uni-FedRec): 693,794 parameters."""
     model = fednewsrec(heads=HEADS, head_dim=HEAD_DIM, attention_dim=ATTENTION_DIM)
     model.cosine_start()
     return model

@@ -1,4 +1,4 @@
-"""Masked softmax, additive attention (ALGORITHMS 1.1) and multi-head self-attention (1.2): none of them sees padding.
+"""Masked softmax, additive attention and multi-head self-attention (NRMS, Wu et al. 2019): none of them sees padding.
 
 Self-attention is without output projection, residual, norm or positions, and hand-written: the fused kernels have no
 backward that exports (ONNX notes, traps).
@@ -21,7 +21,7 @@ def masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
     """Softmax over the last axis of `scores`, over the entries where `mask` is not 0.
 
     `mask` broadcasts to the shape of `scores`. Weights of a row sum to 1; a row that is masked entirely gives zeros
-    (ALGORITHMS 1.1), and zero gradients. Stable for scores of any finite size.
+    (docs/decisions/036), and zero gradients. Stable for scores of any finite size.
     """
     kept = mask != 0
     lowest = torch.finfo(scores.dtype).min  # finite on purpose: a row of -inf would be NaN

@@ -1,4 +1,4 @@
-"""A gated recurrent unit over masked rows that exports together with its gradients (ALGORITHMS 4.1, 7)."""
+"""A gated recurrent unit over masked rows that exports together with its gradients (FedNewsRec, section 3.1)."""
 
 from __future__ import annotations
 

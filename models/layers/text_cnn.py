@@ -1,4 +1,4 @@
-"""A convolution over words (ALGORITHMS 1.3), as one linear map of shifted copies: `nn.Conv1d` exports no backward."""
+"""A convolution over words (FedNewsRec), as one linear map of shifted copies: `nn.Conv1d` exports no backward."""
 
 from __future__ import annotations
 

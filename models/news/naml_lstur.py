@@ -1,4 +1,4 @@
-"""News vectors of NAML (four views of a piece of news) and of LSTUR with topics (ALGORITHMS 7)."""
+"""News vectors of NAML (four views of a piece of news) and of LSTUR with topics."""
 
 from __future__ import annotations
 

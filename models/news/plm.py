@@ -1,4 +1,4 @@
-"""News vectors from a pretrained language model: token states, attention pooling, a linear head (ALGORITHMS 3.1)."""
+"""News vectors from a pretrained language model: token states, attention pooling, a linear head (Efficient-FedRec)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """News vectors from words: layers over word vectors, then attention pooling.
 
-FedNewsRec (ALGORITHMS 4.1), NRMS and LSTUR's title (ALGORITHMS 7) and the text views of NAML are all this, with other
+FedNewsRec (section 3.1), NRMS and LSTUR's title and the text views of NAML are all this, with other
 layers: a text CNN, self-attention, or both. Builders say which.
 """
 

@@ -1,4 +1,4 @@
-"""The part of a PLM news encoder that trains: the top layers of the language model, pooling and head (ALGORITHMS 3.1).
+"""The part of a PLM news encoder that trains: the language model's top layers, pooling and head (Efficient-FedRec).
 
 What lies below stands still, so its token states can be kept and need not be computed again.
 """

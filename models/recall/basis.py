@@ -1,4 +1,4 @@
-"""Uni-FedRec's recall model: a reader's interests told in a few basic interests (ALGORITHMS 2.2-2.3).
+"""Uni-FedRec's recall model: a reader's interests told in a few basic interests (section 3).
 
 Symbols as in models/shapes.py; r is a channel vector, a its scores on the basis, r^ what the server rebuilds, q quotas.
 """

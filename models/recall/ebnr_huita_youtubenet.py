@@ -1,4 +1,4 @@
-"""Recall baselines of one layer: EBNR's recurrent unit, HUITA's attention, YoutubeNet's dense tower (ALGORITHMS 8)."""
+"""Recall baselines of one layer: EBNR's recurrent unit, HUITA's attention, YoutubeNet's dense tower (decision 037)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Huita(OneVectorModel):
 
     The original is made for reviews, in three tiers: words, sentences, reviews, each with its CNN and attention, and
     id embeddings beside them. Here the word tier is the news model's, a title has one sentence, and there are no ids
-    (ALGORITHMS 8). Uncertain: Uni-FedRec reports no sizes.
+    (Wu et al. 2019, HUITA). Uncertain: Uni-FedRec reports no sizes.
     """
 
     def __init__(self, pooling: AdditiveAttention) -> None:
@@ -55,7 +55,7 @@ class Huita(OneVectorModel):
 class YoutubeNet(OneVectorModel):
     """u = tower(mean_j x_j); the order of the clicks is irrelevant; no clicks -> zeros, whatever the tower's biases.
 
-    Sizes (ALGORITHMS 8): dense ReLU 256-256, or no tower, which has nothing to train. Uncertain: Uni-FedRec names the
+    Sizes: dense ReLU 256-256, or no tower, which has nothing to train. Uncertain: Uni-FedRec names the
     baseline and reports no sizes; the original has three layers from 1,024 down, and features other than the watched
     videos (search words, age, sex, country), which readers here do not tell. As there, the last layer has a ReLU, so u
     has no negative coordinate.

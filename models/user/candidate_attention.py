@@ -1,4 +1,4 @@
-"""The small rankers: clicks weighed by how well they match each candidate, learnt (TARGETS section 1) or by cosine."""
+"""The small rankers: clicks weighed by how well they match each candidate, learnt (docs/decisions/038) or by cosine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""FedNewsRec's user model: long-term interest, short-term interest, and attention over the two (ALGORITHMS 4.1)."""
+"""FedNewsRec's user model: long-term interest, short-term interest, and attention over the two (section 3.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""User models of NRMS, NAML and LSTUR (ALGORITHMS 3.1, 7).
+"""User models of NRMS, NAML and LSTUR (EMNLP 2019, IJCAI 2019, ACL 2019).
 
 NRMS: self-attention over clicked news, then additive attention. NAML: additive attention over the clicks. LSTUR: a
 reader's own vector for the long term, a GRU over clicks for the short term.
@@ -107,7 +107,7 @@ class LsturIniUser(LsturUser):
 class LsturConUser(LsturUser):
     """`con`: u = W (GRU state, reader's own vector).
 
-    The paper halves both sizes; this is the other form that ALGORITHMS 7 allows, with whole sizes and a dense layer
+    The paper halves both sizes; this is another form, with whole sizes and a dense layer
     2 D -> D back, because the cosine start needs a state as wide as the news vectors.
     """
 

@@ -23,6 +23,10 @@ MACHINE_PATHS = re.compile(
 )
 PACKAGE_HOSTS = re.compile(r"https?://([\w.-]*(?:pypi|registry|artifactor|nexus|jfrog|mirror|proxy)[\w.-]*)", re.I)
 PUBLIC_HOSTS = {"pypi.org", "registry.npmjs.org"}
+DESIGN_NOTES = re.compile(
+    r"\b(?:ALGORI[T]HMS|TARGET[S])\b|\b(?:RECALL|PAGES|STYLE|ONNX|BROWSER|ARCHITECTURE)(?:\.md|,? (?:section )?\d)"
+)
+"""Notes that were written before the first line of code and aren't in the repository: nobody could open them."""
 FENCE = "`" * 3
 FOLDER_OF_0_1_0 = "tests/integration/data/ownfeed-0.1.0.tar.xz"
 """Data folders as version 0.1.0 wrote them: generated news, made-up readers."""
@@ -46,7 +50,27 @@ def test_no_tracked_file_names_a_path_of_a_machine_or_a_private_package_host() -
     assert seen > 300
 
 
+def test_no_tracked_file_cites_a_note_that_a_reader_cannot_open() -> None:
+    for file in tracked():
+        if file.suffix in (".py", ".md", ".html", ".js", ".ts", ".toml"):
+            found = DESIGN_NOTES.search(file.read_text(encoding="utf-8", errors="replace"))
+            assert not found, f"{file.relative_to(ROOT)}: {found}: cite the paper, or a file of docs"
+
+
+def test_every_decision_that_is_cited_stands_in_docs() -> None:
+    numbers = {file.name[:3] for file in (ROOT / "docs" / "decisions").glob("[0-9]*.md")}
+    cited = 0
+    for file in (path for path in tracked() if path.suffix in (".py", ".md")):
+        for named in re.findall(r"docs/decisions/(\d{3})", file.read_text(encoding="utf-8", errors="replace")):
+            assert named in numbers, f"{file.relative_to(ROOT)}: decision {named}"
+            cited += 1
+    assert cited > 50
+
+
 def test_the_searches_find_what_they_are_for() -> None:
+    assert DESIGN_NOTES.search("(ALGORITHMS" + " 3.2)")
+    assert DESIGN_NOTES.search("(RECALL," + " section 7)")
+    assert not DESIGN_NOTES.search('entries[RECALL] and RECALL = "/v1/recall"')
     assert MACHINE_PATHS.search("in /" + "work/main")
     assert MACHINE_PATHS.search('"/' + 'root/.cache"')
     assert not MACHINE_PATHS.search("backend/work/x and https://example.org/home")

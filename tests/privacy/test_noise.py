@@ -77,7 +77,7 @@ def test_a_scale_that_gives_no_noise_is_refused(scale: float) -> None:
 
 
 def test_the_papers_figures_are_a_third_ten_and_fifty() -> None:
-    # ALGORITHMS 2.6.
+    # 2 delta / lambda a score.
     assert PAPER.epsilon_per_score == pytest.approx(1 / 3)
     assert PAPER.epsilon_per_channel == pytest.approx(10)
     assert PAPER.epsilon_per_report == pytest.approx(50)

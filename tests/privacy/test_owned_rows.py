@@ -1,4 +1,4 @@
-"""What rows of news vectors tell when one device owns them (ALGORITHMS 3.6 b), and what the remedies leave of it.
+"""What rows of news vectors tell when one device owns them (docs/decisions/011), and what the remedies leave of it.
 
 The server follows the protocol and sees the opened sum of five devices, nothing else.
 """

@@ -63,7 +63,7 @@ def test_a_million_codes_follow_randomised_response(codes: np.ndarray) -> None:
     counts = np.bincount(codes, minlength=16)
     assert fits(counts, law_of_codes(3, 16, 4.0))
     assert not fits(counts, law_of_codes(3, 16, 4.05)), "the test would notice a slightly other epsilon"
-    assert counts[3] / DRAWS == pytest.approx(0.7845, abs=0.003)  # RECALL 7
+    assert counts[3] / DRAWS == pytest.approx(0.7845, abs=0.003)  # e^4 / (e^4 + 15)
     assert RandomisedCode(16, 4.0).truth == pytest.approx(0.7845, abs=5e-5)
 
 

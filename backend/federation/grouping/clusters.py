@@ -1,4 +1,4 @@
-"""Groups of readers by the vectors that the global model gives them (ALGORITHMS 5.2, 5.3, 5.4)."""
+"""Groups of readers by the vectors that the global model gives them (FINDING, section 4.2)."""
 
 from __future__ import annotations
 

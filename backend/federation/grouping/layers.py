@@ -1,4 +1,4 @@
-"""A model's parameters as layers, bottom first (ALGORITHMS 5.1)."""
+"""A model's parameters as layers, bottom first (FINDING, section 4.1.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Group models beside a global one: interpolation, steps and re-initialisation (ALGORITHMS 5.2, 5.3).
+"""Group models beside a global one: interpolation, steps and re-initialisation (FINDING, Algorithm 1 and eq. 8).
 
 Weights and optimiser moments go the same ways with the same coefficients: moments that stayed behind would belong to
 other weights. The paper says nothing of them; its code does this.

@@ -1,4 +1,4 @@
-"""How much of its own a group keeps: lambda(t, i) by round and layer (ALGORITHMS 5.1)."""
+"""How much of its own a group keeps: lambda(t, i) by round and layer (FINDING, eqs. 4 to 7)."""
 
 from __future__ import annotations
 

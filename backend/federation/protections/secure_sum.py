@@ -1,4 +1,4 @@
-"""Vectors scaled into a ball and summed under masks (Efficient-FedRec, ALGORITHMS 3.2, 3.3, 3.5)."""
+"""Vectors scaled into a ball and summed under masks (Efficient-FedRec, eq. 4 and section 3.4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Marks of news, or counts of their owners, summed under masks (Efficient-FedRec, ALGORITHMS 3.4, 3.6)."""
+"""Marks of news, or counts of their owners, summed under masks (Efficient-FedRec, eq. 8)."""
 
 from __future__ import annotations
 

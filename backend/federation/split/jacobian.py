@@ -1,4 +1,4 @@
-"""The gradient of a news encoder from the gradients of its vectors (Efficient-FedRec's step 4, ALGORITHMS 3.2)."""
+"""The gradient of a news encoder from the gradients of its vectors (Efficient-FedRec, eq. 6)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A news encoder's trainable part off the disk and back onto it (ALGORITHMS 3.1, 3.2). Brings torch."""
+"""A news encoder's trainable part off the disk and back onto it (Efficient-FedRec, section 3.2). Brings torch."""
 
 from __future__ import annotations
 

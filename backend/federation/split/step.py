@@ -1,8 +1,8 @@
 """The server's half of an Efficient-FedRec step: `python -m backend.federation.split.step DIR`.
 
 Gradient of the news encoder by vector-Jacobian product, one step of Adam, the whole pool under the new encoder
-(ALGORITHMS 3.2, step 4). A process, because it brings torch, which the server does without, and because it can be nicer
-to the feed than any thread: it runs at the lowest priority on as many cores as it is told.
+(Efficient-FedRec, eqs. 6 and 7). A process, because it brings torch, which the server does without, and because it can
+be nicer to the feed than any thread: it runs at the lowest priority on as many cores as it is told.
 
 DIR holds an order (`Order` as order.json), the titles (titles.json), the gradients G and the optimizer's memory. What
 comes back lies there too: vectors of the new encoder, memory, and done.json, which is written last.

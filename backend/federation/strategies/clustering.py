@@ -1,4 +1,4 @@
-"""Finding readers' groups anew from sums alone: a vote on drafted centroids, and a Lloyd step (ALGORITHMS 5.3, 5.6).
+"""Finding readers' groups anew from sums alone: a vote on drafted centroids, and a Lloyd step (FINDING, section 4.2).
 
 FINDING as printed uploads every reader's vector. Here a device finds its own group, and writes its vector into that
 group's row: inside a secure sum the server learns the groups' sums and how many went from which group to which.

@@ -1,9 +1,9 @@
 """FedAvg with one gradient a device (FedSGD): G = mean_u G_u, then one step of the server's optimizer.
 
-ALGORITHMS 2.5. Every device counts the same, whatever it has read, so the mean is over devices and not over samples.
+Uni-FedRec, section 3.5. Every device counts the same, whatever it has read, so the mean is over devices, not samples.
 The server adds no noise: the devices did.
 
-Deviation from FedNewsRec and Efficient-FedRec (ALGORITHMS 3.2, 4.2), which weigh devices by n_u: under local noise the
+Deviation from FedNewsRec and Efficient-FedRec (eqs. 6 and 4), which weigh devices by n_u: under local noise the
 server would have to see n_u, how much a reader has read, in clear beside an update whose noise hides less. A plain mean
 asks for nothing, bounds everybody's pull alike, and has the least noise for a cohort: the weighted mean's standard
 deviation is sqrt(n sum p_u^2) times as large. Weights belong into a secure sum, where n_u is one more summed item.

@@ -1,4 +1,4 @@
-"""FINDING's round: gradients at the models of groups, summed group by group (CIKM 2023, ALGORITHMS 5.2).
+"""FINDING's round: gradients at the models of groups, summed group by group (CIKM 2023, Algorithm 1).
 
 A device fills the block of its own group and leaves noughts in the others, so inside a secure sum the server learns
 what each group's devices sum up to and how many they are, and no device's group.

@@ -1,8 +1,8 @@
 """The codebook of reports, learned from secure sums: each round is one step of Lloyd's algorithm over its cohort.
 
-RECALL section 7: prototypes that follow readers beat topic centroids. The draft moves with every round; the codebook of
-the release is replaced by it only every `adopt_every` rounds, since a reader whose codebook changes has to pay for one
-fresh report under the new one.
+Prototypes that follow readers beat topic centroids (docs/decisions/009). The draft moves with every round; the
+codebook of the release is replaced by it only every `adopt_every` rounds, since a reader whose codebook changes has to
+pay for one fresh report under the new one.
 """
 
 from __future__ import annotations

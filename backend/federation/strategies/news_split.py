@@ -1,8 +1,8 @@
-"""Efficient-FedRec: devices train the user model, the server trains the news model (EMNLP 2021, ALGORITHMS 3).
+"""Efficient-FedRec: devices train the user model, the server trains the news model (EMNLP 2021, section 3.3).
 
 Devices send gradients of the user model and of news vectors, not of the news model: that is the server's, which turns
 the vectors' gradients into its own by a vector-Jacobian product. The sum is the one that end-to-end training on all
-samples in one place would give (ALGORITHMS 3.2).
+samples in one place would give (docs/decisions/011).
 """
 
 from __future__ import annotations

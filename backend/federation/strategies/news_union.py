@@ -1,4 +1,4 @@
-"""Efficient-FedRec's first step: which news the cohort's samples name (ALGORITHMS 3.2, 3.4, 3.6)."""
+"""Efficient-FedRec's first step: which news the cohort's samples name (section 3.4, eq. 8)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class NewsUnion:
 
     What a server learns: with marks which news of the pool somebody in the cohort holds; with owner counts how many of
     the survivors hold each, and a news with fewer than `owners_minimum` of them gets no row in what follows. With
-    cohorts of few devices, or the same devices again and again, differences between unions tell more (ALGORITHMS 3.6).
+    cohorts of few devices, or the same devices again and again, differences between unions tell more (decision 011).
 
     Args:
         follow: the system whose round takes gradients of the opened news.

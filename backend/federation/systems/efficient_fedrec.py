@@ -1,4 +1,4 @@
-"""Efficient-FedRec (EMNLP 2021; ALGORITHMS 3): Adam with 5e-5 on both models, K = 4, a cohort of 50 in the paper.
+"""Efficient-FedRec (EMNLP 2021, section 3.3): Adam with 5e-5 on both models, K = 4, a cohort of 50 in the paper.
 
 NRMS of 256-d as the user model, 248,977 parameters, on the devices; pooling and head of the news model, 172,673, on the
 server. The paper's sizes are 561,601 and BERT's layers 6 to 11 besides; `NewsSplit.layers` lets top layers train too.
@@ -11,7 +11,7 @@ trains.
 
 Fixed point: 18 fraction bits in a ring of 32; n C n_u 2^18 < 2^31 for 250 devices at C = 1 and n_u = 32.
 
-`news_union` is its first round, the union of a cohort's news (ALGORITHMS 3.4, 3.6).
+`news_union` is its first round, the union of a cohort's news (section 3.4).
 
 Owner counts in the open sum: for every news of the pool the server learns how many of the survivors can train on it.
 That is more than marks would tell (owners_minimum 1: somebody holds it, or nobody), and it is what lets news of fewer

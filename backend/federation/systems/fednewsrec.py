@@ -1,4 +1,4 @@
-"""FedNewsRec (EMNLP Findings 2020; ALGORITHMS 4.2): delta 0.005, lambda 0.015, eta 0.5, H = 4.
+"""FedNewsRec (EMNLP Findings 2020, section 3.2): delta 0.005, lambda 0.015, eta 0.5, H = 4.
 
 Its user model of 256-d on frozen news vectors: 693,794 parameters. The paper's budget of 2 delta / lambda = 0.667 is
 for one coordinate; a whole upload costs 462,529 in pure epsilon, which is what a device charges.
@@ -6,7 +6,7 @@ for one coordinate; a whole upload costs 462,529 in pure epsilon, which is what 
 Deviations: devices count alike, where the paper weighs them by n_u (see `strategies.fedavg`); the news model is not
 trained on the devices.
 
-NRMS, NAML and LSTUR are trained as it is: another model and nothing else (ALGORITHMS 7). NRMS (EMNLP 2019): 248,977
+NRMS, NAML and LSTUR are trained as it is: another model and nothing else. NRMS (EMNLP 2019): 248,977
 parameters. NAML's user model (IJCAI 2019): 51,601. LSTUR-ini (ACL 2019): 393,984, and 256 that stay at home.
 """
 

@@ -1,4 +1,4 @@
-"""FINDING (CIKM 2023; ALGORITHMS 5) on the default ranker's architecture: 262 parameters for each of 4 groups.
+"""FINDING (CIKM 2023) on the default ranker's architecture: 262 parameters for each of 4 groups.
 
 Plain FINDING uploads every reader's vector in clear. Here a device finds its group by itself, trains at its group's
 weights, and fills that group's block of an update of 1,052 numbers inside a secure sum. What a server that follows the

@@ -1,4 +1,4 @@
-"""FL-MV-DSSM (ALGORITHMS 6) as SEMI-FL-MV-DSSM and as FL-DSSM: one strategy and one task, by their settings.
+"""FL-MV-DSSM as SEMI-FL-MV-DSSM and as FL-DSSM: one strategy and one task, by their settings.
 
 SEMI, `multi_view`: an item tower learnt from several views of each reader, which never see each other.
 

@@ -1,4 +1,4 @@
-"""Private counts of what is displayed and clicked, for popularity (RECALL, section 6; TARGETS, section 1).
+"""Private counts of what is displayed and clicked, for popularity (docs/decisions/008).
 
 A device contributes at most 5 clicks and 32 displays, a display weighing 3/16: its vector has no negative value and an
 L2 norm of at most sqrt(5 + 32 (3/16)^2) = 2.47, so exchanging all of its reader's data moves the sum by at most 3.5.

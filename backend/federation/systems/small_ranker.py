@@ -24,7 +24,7 @@ A cohort that makes three groups of twelve or more is summed in such groups, joi
 round is told at that price, 3.9 for twelve; what it charges is 4.33 either way. A round whose cohort_minimum leaves no
 three groups is one sum.
 
-`small_ranker_exact` is Efficient-FedRec's form (ALGORITHMS 3.2): no noise, devices weighed by n_u. What the exact sum
+`small_ranker_exact` is Efficient-FedRec's form (eq. 4): no noise, devices weighed by n_u. What the exact sum
 of a cohort tells of one reader is bounded by no epsilon, and devices decline it unless their readers allow it.
 
 Rates: gradients are .3 to .6 long, so the clip of 0.1 takes most of their length away, and what isn't clipped goes at a

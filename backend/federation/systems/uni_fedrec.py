@@ -1,4 +1,4 @@
-"""Uni-FedRec's recall model (EMNLP Findings 2021; ALGORITHMS 2.5): theta 0.1, lambda_g 0.01, omega 0.05, K = 4.
+"""Uni-FedRec's recall model (EMNLP Findings 2021, section 3.5): theta 0.1, lambda_g 0.01, omega 0.05, K = 4.
 
 The paper's protection costs 20 a coordinate and 4.9 million for a whole update: the honest figure is what the device
 charges to its ledger and shows, and the reader's settings decide whether it may be spent.

@@ -34,7 +34,7 @@ class BasisL1:
     - S fresh reports: S times. Sending one again costs nothing.
 
     Not covered: that and when a reader reports, and from which address. At such a noise the scores tell hardly
-    anything (RECALL 3, row (a)): this is the honest form of the paper's mechanism, not a useful one.
+    anything (docs/results/recall.md): this is the honest form of the paper's mechanism, not a useful one.
     """
 
     radius: float

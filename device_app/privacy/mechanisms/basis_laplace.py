@@ -1,4 +1,4 @@
-"""Uni-FedRec's noisy scores (ALGORITHMS 2.3 step 5): clip every score, then add independent Laplace noise."""
+"""Uni-FedRec's noisy scores ("Privacy Protection"): clip every score, then add independent Laplace noise."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class BasisLaplace:
     - S reports with fresh noise: 50 S. A report that is sent again is not fresh: it costs nothing.
 
     An epsilon of 50 is no practical protection by itself. What hides a reader at these settings is that the noise
-    (standard deviation 1.7) swamps scores of at most 0.2, which is also why recall gains little (ALGORITHMS 2.3).
+    (standard deviation 1.7) swamps scores of at most 0.2; so recall, too, gains little (docs/results/recall.md).
 
     Not covered by any of these figures, because they carry no noise:
 

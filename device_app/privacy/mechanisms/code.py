@@ -1,4 +1,4 @@
-"""One code: the nearest of K public prototypes, told by randomised response (RECALL 3, (g); the default)."""
+"""One code: the nearest of K public prototypes, told by randomised response (the default; docs/decisions/021)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class RandomisedCode(CategoricalMechanism):
     """A reader's code y in 0 .. K - 1 is sent as itself with probability e^eps / (e^eps + K - 1), else as another.
 
     size: K. epsilon: eps of one report. K = 16 with 4 is the default, K = 64 with 8 the "high utility" choice: about
-    e^eps / 3 codes carry the most (RECALL 3). Nothing else about the reader is sent: no counts, no channels.
+    e^eps / 3 codes carry the most (docs/results/recall.md). Nothing else is sent: no counts, no channels.
 
     Formal guarantees, in pure local differential privacy, for any two readers whatsoever:
 

@@ -1,4 +1,4 @@
-"""A random direction biased to the reader's (PrivUnit; RECALL 3, (e2)): the nearest competitor of `code`."""
+"""A random direction biased to the reader's (PrivUnit, Bhowmick et al. 2018): the nearest competitor of `code`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Subset selection of one topic (RECALL 3, (e3)): for comparison; at an epsilon of 4 and 16 topics it is `code`."""
+"""Subset selection of one topic (Ye and Barg 2018): for comparison; at an epsilon of 4 and 16 topics it is `code`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A merged topic histogram with Laplace noise (RECALL 3, (e1)): for comparison, it needs epsilon 32 to match `code`."""
+"""A merged topic histogram with Laplace noise: for comparison, it needs epsilon 32 to match `code`."""
 
 from __future__ import annotations
 

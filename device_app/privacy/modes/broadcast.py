@@ -14,7 +14,7 @@ from __future__ import annotations
 from device_app.privacy.modes.mode import ReportMode
 
 STRICTER_UP_TO = 50_000
-"""Recommended as the stricter choice for pools of at most so many news (RECALL 7)."""
+"""Recommended as the stricter choice for pools of at most so many news (docs/decisions/020)."""
 
 BROADCAST = ReportMode(
     name="broadcast",

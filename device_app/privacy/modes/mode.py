@@ -158,7 +158,7 @@ class OnTheBasis(DrawnAnew):
 def as_many_again(clicks_behind: int, clicks_per_report: int) -> int:
     """New clicks after which a report is out of date: as many as stood behind it, 3 to `clicks_per_report`.
 
-    A report made from three clicks says little; by the time there are many, 20 new ones change little (RECALL 4).
+    A report made from three clicks says little; once there are many, 20 new ones change little (docs/decisions/021).
     """
     return min(clicks_per_report, max(FEWEST_NEW_CLICKS, clicks_behind))
 

@@ -1,4 +1,4 @@
-"""A device's part of the union of news: marks, or ones under a share of noise (ALGORITHMS 3.4, 3.6)."""
+"""A device's part of the union of news: marks, or ones under a share of noise (Efficient-FedRec, eq. 8)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A device's part in a secure sum, without I/O: it yields sealed messages and is sent the server's answers.
 
-keys -> shares -> complaints -> masked -> (agree) -> unmask        Bonawitz et al. 2017, figure 4; ALGORITHMS 3.5
+keys -> shares -> complaints -> masked -> (agree) -> unmask        Bonawitz et al. 2017, figure 4
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ NO_FEATURES_HALF_LIFE_HOURS = 48.0
 def view_gradient(
     job: ViewJob, database: Database, source: NoiseSource, rng: np.random.Generator, grad: GradientFn | None = None
 ) -> Mapping[str, NDArray[np.float64]] | None:
-    """g_I of this view, clipped with noise of its own (ALGORITHMS 6.2, 6.3), after a step of its own user tower.
+    """g_I of this view (Algorithm 1), clipped with noise of its own (eq. 7), after a step of its own user tower.
 
     None if the view has nothing to learn from. The tower's gradient, the loss and the number of samples stay here: they
     are told in no form.

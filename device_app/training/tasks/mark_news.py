@@ -1,4 +1,4 @@
-"""Which news of a public list this reader's samples name: the device's word for the union (ALGORITHMS 3.4)."""
+"""Which news of a public list this reader's samples name: the device's word for the union (Efficient-FedRec, eq. 8)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""FL-MV-DSSM's part of a device: every view's protected gradient of the item tower, and their mean (ALGORITHMS 6.2)."""
+"""FL-MV-DSSM's part of a device: every view's protected gradient of the item tower, and their mean (Algorithm 1)."""
 
 from __future__ import annotations
 

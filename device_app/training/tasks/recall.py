@@ -1,4 +1,4 @@
-"""The recall model's gradient on one reader's clicks (Uni-FedRec, ALGORITHMS 2.3 and 2.5)."""
+"""The recall model's gradient on one reader's clicks (Uni-FedRec, "Loss Function" and section 3.5)."""
 
 from __future__ import annotations
 

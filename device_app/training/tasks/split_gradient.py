@@ -1,4 +1,4 @@
-"""Efficient-FedRec on a device: gradients of the user model and of news vectors (ALGORITHMS 3.2, step 2)."""
+"""Efficient-FedRec on a device: gradients of the user model and of news vectors (eq. 3)."""
 
 from __future__ import annotations
 

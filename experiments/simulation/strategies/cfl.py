@@ -1,4 +1,4 @@
-"""CFL (Sattler et al. 2020): a group whose members pull apart is split in two, again and again (ALGORITHMS 5.7).
+"""CFL (Sattler et al. 2020): a group whose members pull apart is split in two, again and again.
 
 When |mean update| < calm and max |update| > pull, the members present are split so that the largest cosine between the
 two sides is as small as it can be. Who was not present goes down the tree by the gradient at each split's model.

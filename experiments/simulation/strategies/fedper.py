@@ -1,4 +1,4 @@
-"""FedPer (Arivazhagan et al. 2019): base layers of everybody under each reader's own top (ALGORITHMS 5.7).
+"""FedPer (Arivazhagan et al. 2019): base layers of everybody under each reader's own top.
 
 The paper's cut is news encoder against user encoder. Our news vectors are frozen, so the cut goes through the ranker.
 """

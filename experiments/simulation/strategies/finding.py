@@ -1,4 +1,4 @@
-"""FINDING (CIKM 2023): group models between everybody's and a reader's own (ALGORITHMS 5.2 to 5.4).
+"""FINDING (CIKM 2023): group models between everybody's and a reader's own (Algorithm 1).
 
 Rounds are numbered from 0 here and t = number + 1 in the formulas. Order in a round: interpolate, train, cluster anew,
 as in the paper; its code clusters before it trains.

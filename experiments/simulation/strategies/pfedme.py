@@ -1,4 +1,4 @@
-"""pFedMe (Dinh et al. 2020): a personal model theta_u tied to a common one by a distance (ALGORITHMS 5.7).
+"""pFedMe (Dinh et al. 2020): a personal model theta_u tied to a common one by a distance.
 
 theta = argmin f_u(theta) + (rho / 2) |theta - w_u|^2, by some steps; w_u <- w_u - rate rho (w_u - theta), several
 times; then the server steps along w - mean w_u: `Sgd(b)` is the paper's w <- (1 - b) w + b mean w_u.

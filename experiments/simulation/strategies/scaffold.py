@@ -1,4 +1,4 @@
-"""SCAFFOLD (Karimireddy et al. 2020): local steps corrected for how a reader's slope differs from all (ALGORITHMS 5.7).
+"""SCAFFOLD (Karimireddy et al. 2020): local steps corrected for how a reader's slope differs from all.
 
 y <- y - rate (g(y) - c_u + c), S times; c_u+ = c_u - c + (w - y) / (S rate); c += |U_t| / |U| mean (c_u+ - c_u).
 """

@@ -96,7 +96,7 @@ def test_samples_are_what_was_opened_beside_what_was_left(readers: SyntheticPopu
 def test_groups_that_keep_nothing_of_their_own_are_the_system_of_one_model(
     rehearsal: LiveRounds, readers: SyntheticPopulation
 ) -> None:
-    """lambda = 0 (ALGORITHMS 5.5), through the devices' tasks, the live strategies and a clustering."""
+    """lambda = 0 (FINDING, section 5.3.3), through the devices' tasks, the live strategies and a clustering."""
     one = last(rehearsal, replace(SMALL_RANKER_EXACT, protection=WIDE, optimizer=Sgd(0.2)), 5)
     groups = last(rehearsal, grouped(0.0, 0.2, every=2), 5)
     chosen = groups.models_for(readers.judging)

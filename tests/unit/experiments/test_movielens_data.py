@@ -1,5 +1,5 @@
 """MovieLens as columns, its features and protocols. Oracles: files written by hand, dense numpy, the counts of the
-data's own README and of ALGORITHMS 6.4."""
+data's own README and of FL-MV-DSSM's section V."""
 
 from __future__ import annotations
 

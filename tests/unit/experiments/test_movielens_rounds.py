@@ -1,4 +1,4 @@
-"""Rounds of FL-MV-DSSM: what is shared, what stays, what noise does. Oracles: ALGORITHMS 6.2, 6.3 and numpy."""
+"""Rounds of FL-MV-DSSM: what is shared, what stays, what noise does. Oracles: Algorithm 1, eq. 7, numpy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Simulated protections. Oracles: the laws' variances, and accountants' figures quoted in ALGORITHMS 6.3."""
+"""Simulated protections. Oracles: the distributions' variances, and other accountants' figures."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_long_update_is_shortened_to_the_clip_and_a_short_one_left() -> None:
 
 
 def test_the_noise_is_what_the_accountant_asks_for() -> None:
-    """Full sampling, 100 rounds: ALGORITHMS 6.3 gives 12.42 by Renyi at multiplier 4 and delta 1e-3. Today's conversion
+    """Full sampling, 100 rounds: 12.42 by Renyi at multiplier 4 and delta 1e-3. Today's conversion
     to (epsilon, delta) is tighter, so a little less noise buys the same."""
     found = noise_multiplier(epsilon=12.42, delta=1e-3, cohort=10, readers=10, rounds=100)
     assert 3.4 < found <= 4.0

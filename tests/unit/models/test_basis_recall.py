@@ -1,4 +1,4 @@
-"""The recall model against ALGORITHMS 2.3: its golden, its facts to test, its start."""
+"""The recall model against Uni-FedRec's formulas: an example by hand, facts, its start."""
 
 from __future__ import annotations
 

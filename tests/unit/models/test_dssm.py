@@ -1,4 +1,4 @@
-"""DSSM towers and views: the goldens and sizes of ALGORITHMS 6.1, finite differences, what views share."""
+"""DSSM towers and views: examples by hand, the paper's sizes, finite differences, what views share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""News encoder and user model together: against the two by hand, repeated news, and the identity of ALGORITHMS 3.2."""
+"""News encoder and user model together: against the two by hand, repeated news, and Efficient-FedRec's identity."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attention against the goldens of ALGORITHMS 1.1, and the properties every layer must keep."""
+"""Attention against examples by hand, and the properties every layer must keep."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""InfoNCE against the goldens of ALGORITHMS 1.5."""
+"""InfoNCE against examples by hand."""
 
 from __future__ import annotations
 

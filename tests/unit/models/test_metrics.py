@@ -1,4 +1,4 @@
-"""Metrics against the goldens of ALGORITHMS 1.8 and a plain reading of the definitions."""
+"""Metrics against examples by hand and a plain reading of the definitions."""
 
 from __future__ import annotations
 

@@ -78,8 +78,8 @@ def drawn_words(seed: int, n: int, length: int) -> Tensor:
 @pytest.mark.parametrize(
     ("preset", "count"),
     [
-        (fednewsrec_news, 920_801),  # ALGORITHMS 4.1
-        # ALGORITHMS 7: 3 (300 + 1) D for the heads, 200 D + 401 for the pooling
+        (fednewsrec_news, 920_801),  # 920,801 by hand
+        # by hand: 3 (300 + 1) D for the heads, 200 D + 401 for the pooling
         (nrms_title, 3 * 301 * 256 + 200 * 256 + 401),
         (nrms_title_400, 3 * 301 * 400 + 200 * 400 + 401),
         # two text views of 901 F + 200 F + 401, two dense of 101 F, one pooling

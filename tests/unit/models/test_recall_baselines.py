@@ -1,4 +1,4 @@
-"""The trainable recall baselines of ALGORITHMS 8: what all keep, their sizes, their start at the cosine."""
+"""The trainable recall baselines: what all keep, their sizes, their start at the cosine."""
 
 from __future__ import annotations
 

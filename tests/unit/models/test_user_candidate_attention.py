@@ -1,4 +1,4 @@
-"""The small ranker and its feature form (TARGETS section 1)."""
+"""The small ranker and its feature form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The papers' user models: sizes, starts, masks and order (ALGORITHMS 3.1, 4.1, 7)."""
+"""The papers' user models: sizes, starts, masks and order (by hand)."""
 
 from __future__ import annotations
 

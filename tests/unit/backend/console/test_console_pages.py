@@ -260,7 +260,7 @@ def test_live_figures_are_those_of_the_round_under_way() -> None:
 
 
 def test_the_papers_values_cost_a_third_ten_and_fifty() -> None:
-    """Oracle: ALGORITHMS 2.6, by hand: 2 x 0.2 / 1.2 = 1/3; x 30 = 10; x 5 = 50."""
+    """Oracle: 2 delta / lambda a score, by hand: 2 x 0.2 / 1.2 = 1/3; x 30 = 10; x 5 = 50."""
     protocol = RecallProtocol(basis_size=30, channels_limit=5, cluster_distance=1, score_clip=0.2, score_noise=1.2)
     cost = report_cost(protocol)
     assert (cost.score, cost.channel, cost.session) == pytest.approx((1 / 3, 10, 50))

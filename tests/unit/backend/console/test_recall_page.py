@@ -57,5 +57,5 @@ def test_codebooks_are_listed_with_their_price_and_their_truth(tmp_path: Path, c
         token = (tmp_path / "token").read_text(encoding="utf-8").strip()
         server.client.cookies.set(COOKIE, pass_of(token))
         text = server.client.get("/console/recall").text
-        assert "0.7845" in text  # RECALL, section 7: e^4 / (e^4 + 15)
+        assert "0.7845" in text  # e^4 / (e^4 + 15)
         assert "One of 64" in server.client.get("/console/privacy").text

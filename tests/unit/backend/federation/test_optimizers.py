@@ -1,4 +1,4 @@
-"""Server optimizers. Oracles: ALGORITHMS 3.2's worked numbers, torch.optim.Adam, local SGD steps averaged."""
+"""Server optimizers. Oracles: numbers worked out by hand, torch.optim.Adam, local SGD steps averaged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The server half of a secure sum. Oracles: ALGORITHMS 3.5's worked example, numpy's sum, tracemalloc."""
+"""The server half of a secure sum. Oracles: an example worked out by hand, numpy's sum, tracemalloc."""
 
 from __future__ import annotations
 

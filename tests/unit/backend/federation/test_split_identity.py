@@ -1,4 +1,4 @@
-"""Efficient-FedRec's identity (ALGORITHMS 3.2): what the split round computes is the gradient of end-to-end training.
+"""Efficient-FedRec's identity (eqs. 4 and 6): what the split round computes is the gradient of end-to-end training.
 
 Oracle: torch's autograd through both models on all samples in one place, in float64.
 """
@@ -62,7 +62,7 @@ def bert_size(
 
 
 def plm_head_size(width: int, dimensions: int) -> int:
-    """Additive attention of hidden size width / 2 and a dense layer to the news vector (ALGORITHMS 3.1)."""
+    """Additive attention of hidden size width / 2 and a dense layer to the news vector (the paper's section 3.2)."""
     hidden = width // 2
     return width * hidden + hidden + hidden + 1 + width * dimensions + dimensions
 

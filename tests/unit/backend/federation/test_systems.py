@@ -61,7 +61,7 @@ def shared_numbers(model: nn.Module) -> int:
 
 
 def test_semi_and_fl_dssm_are_values_of_one_setting_whose_terms_devices_read() -> None:
-    """ALGORITHMS 6: one task and one strategy; the views asked and whether the user tower is private differ."""
+    """FL-MV-DSSM: one task and one strategy; the views asked and whether the user tower is private differ."""
     semi, shared = SYSTEMS["multi_view"], SYSTEMS["fl_dssm"]
     assert (semi.task, type(semi.strategy), semi.optimizer) == (shared.task, type(shared.strategy), shared.optimizer)
     named, private = [], []

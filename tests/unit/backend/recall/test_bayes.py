@@ -27,7 +27,7 @@ shares_of_5 = arrays(np.float64, 5, elements=st.floats(0.01, 1)).map(lambda shar
 
 def test_four_nats_over_sixteen_even_prototypes_give_the_studys_weights() -> None:
     weights = code_weights(np.full(16, 1 / 16), 4.0, 3)
-    assert weights[3] == pytest.approx(0.7845, abs=5e-5)  # RECALL, section 7
+    assert weights[3] == pytest.approx(0.7845, abs=5e-5)  # e^4 / (e^4 + 15)
     assert np.delete(weights, 3) == pytest.approx(0.01437, abs=5e-6)
 
 

@@ -1,4 +1,4 @@
-"""Aggregation against the golden of ALGORITHMS 2.3 and its facts; the decoders' refusals."""
+"""Aggregation against an example of Uni-FedRec's formulas by hand and facts about them; the decoders' refusals."""
 
 from __future__ import annotations
 

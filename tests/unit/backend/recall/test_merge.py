@@ -1,4 +1,4 @@
-"""The merge against the goldens of ALGORITHMS 2.4, its invariants, and a slow restatement as the oracle."""
+"""The merge against examples by hand, its invariants, and a slow restatement as the oracle."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def reference_merge(lists: Sequence[Sequence[int]], quotas: Sequence[float], lim
 
 
 def slow_merge(lists: Sequence[Sequence[int]], counts: Sequence[int], limit: int) -> list[int]:
-    """The recommended merge in the words of ALGORITHMS 2.4, with lists and rescans instead of iterators."""
+    """The merge in other words, with lists and rescans instead of iterators."""
     quotas = largest_remainder(counts, limit)
     order = sorted(range(len(lists)), key=lambda channel: (-counts[channel], channel))
     taken: list[int] = []

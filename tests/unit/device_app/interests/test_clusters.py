@@ -1,4 +1,4 @@
-"""Average linkage against the goldens of ALGORITHMS 2.3 step 2 and against SciPy's own cut."""
+"""Average linkage against examples by hand and against SciPy's own cut."""
 
 from __future__ import annotations
 

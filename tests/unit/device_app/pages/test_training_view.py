@@ -1,4 +1,4 @@
-"""What the training page says an update costs: the paper's rule (ALGORITHMS 2.6) worked out by hand."""
+"""What the training page says an update costs: the paper's rule worked out by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Views of one device: ALGORITHMS 6.3's golden, the law of the noise, and its figures against dp-accounting."""
+"""Views of one device: FL-MV-DSSM's eq. 7 by hand, the noise's distribution, and its figures against dp-accounting."""
 
 from __future__ import annotations
 

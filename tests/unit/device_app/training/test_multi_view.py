@@ -1,4 +1,4 @@
-"""A device's views in a round. Oracle: the full gradient of one view by hand; formulas of ALGORITHMS 6.2 and 6.3."""
+"""A device's views in a round. Oracle: the full gradient of one view by hand; FL-MV-DSSM's Algorithm 1 and eq. 7."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def test_a_decoded_mean_is_the_exact_one_to_the_stated_error(rows: list[tuple[fl
 def test_a_round_of_the_paper_has_its_length_and_its_communication() -> None:
     plan = UpdateLayout({"news": (1_320, 400), "user": (561_601,)}, FixedPoint(32, 18, 100.0, 50), 100)
     assert plan.length == 1_089_602
-    assert 2 * plan.coordinates == 2_179_202, "2.18 million numbers down and up, ALGORITHMS 3.7"
+    assert 2 * plan.coordinates == 2_179_202, "2.18 million numbers down and up, as Efficient-FedRec reports"
 
 
 def test_tensors_stand_by_name_and_the_samples_last() -> None:

@@ -1,4 +1,4 @@
-"""What a secure sum may be. Oracle: the ring's arithmetic, ALGORITHMS 3.3's figures, and the concentrated account."""
+"""What a secure sum may be. Oracle: the ring's arithmetic, bounds by hand, and the concentrated account."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ GIVEN = {
 
 
 def test_a_sum_that_could_overflow_is_refused_at_configuration_and_the_limit_is_named() -> None:
-    # n <= 50, n_u <= 100, |g| <= 1: f <= 18 with 32 bits, f <= 50 with 64 (ALGORITHMS 3.3).
+    # n <= 50, n_u <= 100, |g| <= 1: f <= 18 with 32 bits, f <= 50 with 64.
     for bits, most in ((32, 18), (64, 50)):
         SecureSum(clip=1.0, weight_limit=100, cohort_limit=50, bits=bits, fraction_bits=most)  # type: ignore[arg-type]
         with pytest.raises(ValidationError, match=r"overflow: n X 2\^f"):

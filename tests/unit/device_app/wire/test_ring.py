@@ -1,4 +1,4 @@
-"""Fixed point in a ring. Oracles: ALGORITHMS 3.3's worked example, Python's fractions, and the error bound."""
+"""Fixed point in a ring. Oracles: an example worked out by hand, Python's fractions, and the error bound."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Secret sharing. Oracles: ALGORITHMS 3.5's worked example, exhaustive search over a small field."""
+"""Secret sharing. Oracles: an example worked out by hand, exhaustive search over a small field."""
 
 from __future__ import annotations
 

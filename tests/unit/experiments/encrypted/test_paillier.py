@@ -112,7 +112,7 @@ def test_values_that_no_client_may_send_are_refused() -> None:
 
 
 def test_the_mean_under_encryption_is_the_plain_mean_but_for_the_encoding_step() -> None:
-    """The bar of ALGORITHMS 5.6: |HE mean - plain mean| <= the step, at 60 clients weighed by n_u."""
+    """The encoding's bound: |HE mean - plain mean| <= the step, at 60 clients weighed by n_u."""
     rng = np.random.default_rng(0)
     packing = Packing(BITS, slot_bits=62)
     assert packing.slots >= 8

@@ -1,4 +1,4 @@
-"""FINDING at its ends is some other method (ALGORITHMS 5.5). Oracles: those methods, and plain loops, in float64."""
+"""FINDING at its ends is some other method (section 5.3.3). Oracles: those methods, and plain loops, in float64."""
 
 from __future__ import annotations
 
@@ -237,7 +237,7 @@ def test_interpolating_every_tenth_round_keeps_groups_further_apart() -> None:
 
 
 def test_a_new_reader_is_placed_under_the_model_of_the_clustering_and_not_of_today() -> None:
-    """ALGORITHMS 5.4."""
+    """FINDING, Algorithm 1, evaluation."""
     run = finding(Constant(0.5), every=15)
     rounds(run, 20)
     asked = []

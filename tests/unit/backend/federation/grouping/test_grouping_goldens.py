@@ -1,4 +1,4 @@
-"""FINDING's goldens. Oracle: ALGORITHMS 5.1 to 5.4, recomputed there by other code."""
+"""FINDING's goldens. Oracle: the paper's eqs. 4 to 8, worked out by hand and by other code."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def of(models: Models) -> list[float]:
     [(1, 0.00029991), (500, 0.139273), (1000, 0.259148), (5000, 0.776820), (12000, 0.972662)],
 )
 def test_the_weight_of_time_is_the_papers(round_number: int, expected: float) -> None:
-    """Golden of ALGORITHMS 5.1, g(t)."""
+    """FINDING, eq. 4: g(t)."""
     assert TimeAndLayer().of_time(round_number) == pytest.approx(expected, abs=5e-7)
 
 
@@ -51,7 +51,7 @@ def test_the_weight_of_time_is_one_half_at_round_2310_and_eight_tenths() -> None
 
 
 def test_the_weights_of_five_layers_rise_to_the_top() -> None:
-    """Golden of ALGORITHMS 5.1, h(i) and lambda(t, i)."""
+    """FINDING, eqs. 6 and 7: h(i) and lambda(t, i)."""
     five = Layers(("a", "b", "c", "d", "e"))
     protection = TimeAndLayer()
     np.testing.assert_allclose(protection.of_layers(five), [0.447214, 0.632456, 0.774597, 0.894427, 1], atol=5e-7)
@@ -77,7 +77,7 @@ def test_layers_are_the_first_parts_of_names_in_definition_order() -> None:
 
 
 def test_a_round_on_the_scalar_model_gives_the_papers_numbers() -> None:
-    """Golden of ALGORITHMS 5.2."""
+    """FINDING, Algorithm 1, by hand for one number."""
     start = Models(Model({"w": np.array(2.0)}), scalars(1.0, 4.0))
     ready = start.interpolated(ONE, Constant(0.25).shares(1, ONE))
     assert of(ready) == [1.75, 2.5]
@@ -96,7 +96,7 @@ def test_a_round_on_the_scalar_model_gives_the_papers_numbers() -> None:
 
 
 def test_readers_who_move_carry_their_models_with_them() -> None:
-    """Golden of ALGORITHMS 5.3, formula 8."""
+    """FINDING, eq. 8, by hand."""
     moves = transitions(OLD, NEW, 3, 3)
     np.testing.assert_array_equal(moves, [[0, 3, 1], [2, 0, 0], [0, 1, 3]])
     names = kept_names(moves)
@@ -109,7 +109,7 @@ def test_readers_who_move_carry_their_models_with_them() -> None:
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
 def test_new_names_change_no_model_and_no_readers_model(order: tuple[int, ...]) -> None:
-    """ALGORITHMS 5.3: the Hungarian names change labels only."""
+    """The Hungarian names change labels only."""
     models = Models(Model({"w": np.array(0.0)}), scalars(10, 20, 30))
     plain = of(models.reinitialised(transitions(OLD, NEW, 3, 3)))
     names = np.array(order)
@@ -134,7 +134,7 @@ def test_groups_that_stay_together_keep_their_models_and_alike_models_stay_alike
 
 
 def test_an_empty_group_gets_the_global_model_and_its_moments() -> None:
-    """ALGORITHMS 5.3: where the formula is 0/0."""
+    """FINDING, eq. 8, where it is 0/0."""
     shared = Model({"w": np.array(7.0)}, Memory(4, {"m.w": np.array(0.5), "v.w": np.array(0.25)}))
     after = Models(shared, scalars(10, 20, 30)).reinitialised(np.array([[3, 0, 0], [0, 2, 0], [0, 4, 0]]))
     assert of(after)[:2] == [10, pytest.approx(80 / 3)]
@@ -204,7 +204,7 @@ def test_clustering_finds_groups_that_stand_apart_and_names_new_readers_by_them(
 
 
 def test_a_reader_without_clicks_goes_to_the_first_group() -> None:
-    """ALGORITHMS 5.4."""
+    """FINDING, Algorithm 1, evaluation."""
     assert nearest(np.eye(3), np.zeros((1, 3))).tolist() == [0]
     assert not unit(np.zeros((1, 3))).any()
 

@@ -34,7 +34,7 @@ class OperatorRefused(OwnfeedError):
 
 def address_of(settings: BackendSettings) -> str:
     """Where the server of a data folder listens: where it says so itself and is alive, else where the settings do."""
-    return ServerAddress(settings.address_file).known() or url_of(settings.host, settings.port)
+    return ServerAddress(settings.servers_dir).known() or url_of(settings.host, settings.port)
 
 
 class Operator:

@@ -28,9 +28,9 @@ SHUTDOWN_SEC = 10
 class AddressedServer(uvicorn.Server):
     """Writes into a file where it listens, so that the operator's commands find it by its folder."""
 
-    def __init__(self, config: uvicorn.Config, address_file: Path) -> None:
+    def __init__(self, config: uvicorn.Config, servers_dir: Path) -> None:
         super().__init__(config)
-        self.address = ServerAddress(address_file)
+        self.address = ServerAddress(servers_dir)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen, and say where; port 0 has become a true one by then."""
@@ -62,7 +62,7 @@ def http_server(app: ASGIApp, settings: BackendSettings) -> AddressedServer:
             proxy_headers=False,
             log_level="warning",
         ),
-        settings.address_file,
+        settings.servers_dir,
     )
 
 

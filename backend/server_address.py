@@ -1,67 +1,101 @@
-"""Where the server of a data folder listens: said by the server in a file, and believed only while one is alive."""
+"""Where the servers of a data folder listen: each says so in a file of its own, believed only while it lives."""
 
 from __future__ import annotations
 
+import os
 import re
-import sqlite3
-from contextlib import suppress
+import secrets
+import socket
+import sys
 from pathlib import Path
 
-from filelock import ReadWriteLock, Timeout
-
-from backend.releases.blobs import write_durably
-
 ADDRESS = re.compile(r"https?://[^\s/]+")
+UNFINISHED = ".part"
 
 
 class ServerAddress:
-    """The file, and a lock beside it that every server on the folder shares and only a command takes for itself.
+    """One server's file in a folder of such files, locked by the server for as long as it lives.
 
-    The operating system lets go of the lock when a server ends, however it ends. Without it, what a killed server had
-    written would have the next command send the operator's token to whoever listens there by now.
+    The operating system lets go of the lock when the process ends, however it ends. Without it, what a killed server
+    had written would have the next command send the operator's token to whoever listens there by now; and a lock that
+    several servers share would vouch for the killed one as long as any of them lives.
+
+    Servers of other machines may share the folder. Their files are left alone: 127.0.0.1 means another machine there.
+    Where the system has no such locks (Windows) nothing is said and nothing known.
     """
 
-    def __init__(self, file: Path) -> None:
-        self._file, self._said = file, ""
-        self._alive: ReadWriteLock | None = None
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._file: Path | None = None
+        self._locked = -1
 
     def say(self, address: str) -> None:
         """Of a server that listens there from now on. Raises OSError."""
-        self._alive = self._lock()
-        self._alive.acquire_read()
-        self._said = address
-        write_durably(self._file, address.encode())
+        if sys.platform == "win32":
+            return
+        import fcntl
+
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file = self._folder / secrets.token_hex(8)
+        draft = file.with_name(file.name + UNFINISHED)
+        self._locked = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            # Locked and whole before it has its name, so that nobody takes it for one that was left behind.
+            fcntl.flock(self._locked, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.write(self._locked, f"{address}\n{socket.gethostname()}\n".encode())
+            draft.replace(file)
+        except OSError:
+            draft.unlink(missing_ok=True)
+            self.forget()
+            raise
+        self._file = file
 
     def forget(self) -> None:
-        """Of a server that ends: remove the file, unless another server on the same folder has written its own."""
-        with suppress(FileNotFoundError):
-            if self._said and self._file.read_text(encoding="utf-8") == self._said:
-                self._file.unlink()
-        if self._alive is not None:
-            self._alive.release()
-            self._alive = None
+        """Of a server that ends: remove its own file."""
+        if self._file is not None:
+            self._file.unlink(missing_ok=True)
+            self._file = None
+        if self._locked >= 0:
+            os.close(self._locked)
+            self._locked = -1
 
     def known(self) -> str | None:
-        """Where a server that is alive listens; None where there is none, and a file that one has left is removed."""
+        """Where the server of this machine listens that was started last and is alive; None where there is none.
+
+        Files that servers of this machine have left behind are removed.
+        """
         try:
-            said = self._file.read_text(encoding="utf-8").strip()
-            if not ADDRESS.fullmatch(said) or not self._served():
-                return None
-        except (OSError, UnicodeDecodeError, sqlite3.Error):
+            files = [file for file in self._folder.iterdir() if file.suffix != UNFINISHED]
+        except OSError:
             return None
-        return said
+        newest_first = sorted(files, key=_written_ns, reverse=True)
+        return next((address for file in newest_first if (address := _alive(file))), None)
 
-    def _served(self) -> bool:
-        lock = self._lock()
-        try:
-            lock.acquire_write(timeout=0)
-        except Timeout:
-            return True
-        try:
-            self._file.unlink(missing_ok=True)
-        finally:
-            lock.release()
-        return False
 
-    def _lock(self) -> ReadWriteLock:
-        return ReadWriteLock(self._file.with_name(f"{self._file.name}.lock"), is_singleton=False)
+def _written_ns(file: Path) -> int:
+    try:
+        return file.stat().st_mtime_ns
+    except OSError:
+        return 0  # gone meanwhile
+
+
+def _alive(file: Path) -> str | None:
+    """The address in the file if the server that wrote it holds the lock; else the file is removed."""
+    if sys.platform == "win32":
+        return None
+    import fcntl
+
+    try:
+        with file.open(encoding="utf-8") as opened:
+            address, host = opened.read().split()
+            if host != socket.gethostname() or not ADDRESS.fullmatch(address):
+                return None
+            try:
+                # A lock that commands share: two at once must not take each other for the server.
+                fcntl.flock(opened, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return address
+            file.unlink(missing_ok=True)
+    except (OSError, ValueError):
+        pass  # gone meanwhile, or none of ours: nothing to believe
+    return None

@@ -294,9 +294,9 @@ class BackendSettings(BaseSettings):
     )
 
     @property
-    def address_file(self) -> Path:
-        """The address of the server that runs on this folder, written by it, gone when it has stopped."""
-        return self.data_dir / "address"
+    def servers_dir(self) -> Path:
+        """Where the servers that run on this folder listen: a file each, written by it, gone when it has stopped."""
+        return self.data_dir / "servers"
 
     @property
     def blob_dir(self) -> Path:

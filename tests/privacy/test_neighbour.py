@@ -26,6 +26,7 @@ from starlette.testclient import TestClient
 from backend.composition import load_or_create_token
 from backend.operator import Operator, OperatorRefused, address_of
 from backend.private_files import tighten as tighten_backend
+from backend.server_address import ServerAddress
 from backend.settings import load_settings
 from device_app.app import create_app
 from device_app.composition import build_device
@@ -252,31 +253,34 @@ class Thief(BaseHTTPRequestHandler):
 
 
 def test_who_listens_where_a_killed_backend_did_is_not_sent_the_operators_token(tmp_path: Path) -> None:
+    """Red before: another backend on the folder vouched for the killed one's address, by a lock that they shared."""
     token = load_or_create_token(tmp_path / "admin.token")
     settings = load_settings(data_dir=tmp_path, port=free_port())
+    other, known = ServerAddress(settings.servers_dir), f"http://127.0.0.1:{free_port()}"
+    other.say(known)
     with subprocess.Popen([sys.executable, "-c", SERVES, str(tmp_path)]) as backend:
         until = time.monotonic() + 60
-        while not settings.address_file.exists():
+        while (killed := address_of(settings)) == known:
             assert time.monotonic() < until, "the backend doesn't listen"
             time.sleep(0.02)
-        where = address_of(settings)
         backend.kill()
-    said = settings.address_file.read_text()
-    assert said == where != f"http://127.0.0.1:{settings.port}", "the address of before is left by the kill"
+    assert any(killed in file.read_text() for file in settings.servers_dir.iterdir()), "the kill leaves the file"
     Thief.taken.clear()
-    with HTTPServer(("127.0.0.1", int(said.rpartition(":")[2])), Thief) as thief:
-        listening = threading.Thread(target=thief.serve_forever)
+    with HTTPServer(("127.0.0.1", int(killed.rpartition(":")[2])), Thief) as thief:
+        listening = threading.Thread(target=thief.serve_forever, args=[0.02])
         listening.start()
         try:
-            with pytest.raises(OperatorRefused, match=f"127.0.0.1:{settings.port} does not answer"):
+            with pytest.raises(OperatorRefused, match=f"{known} does not answer"):
                 Operator(address_of(settings), settings.admin_token_file).rounds()
             assert Thief.taken == []
             with pytest.raises(OperatorRefused, match="404"):
-                Operator(said, settings.admin_token_file).rounds()
+                Operator(killed, settings.admin_token_file).rounds()
             assert Thief.taken == [f"Bearer {token}"], "the thief works: only the address kept the token from it"
         finally:
             thief.shutdown()
             listening.join()
+    other.forget()
+    assert address_of(settings) == f"http://127.0.0.1:{settings.port}", "that of the settings"
 
 
 def test_a_cookie_that_another_port_was_sent_opens_the_pages_until_the_key_is_removed(

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
+import os
 import re
+import socket
 import time
 from collections.abc import Iterator
 from datetime import timedelta
@@ -17,7 +20,7 @@ import backend.operator
 from backend.operator import Operator, OperatorRefused, address_of
 from backend.server import http_server
 from backend.server_address import ServerAddress
-from backend.settings import load_settings, url_of
+from backend.settings import BackendSettings, load_settings, url_of
 from device_app.wire.rounds import RoundStatus
 from tests.doubles.clock import StillClock
 from tests.doubles.news import NOW
@@ -143,26 +146,77 @@ def test_a_server_is_found_by_its_folder_while_it_runs(tmp_path: Path) -> None:
     assert said != address_of(load_settings(data_dir=tmp_path / "another", port=8499)) == "http://127.0.0.1:8499"
     server.address.forget()
     assert address_of(configured) == "http://127.0.0.1:8499"
-    assert not settings.address_file.exists()
+    assert list(settings.servers_dir.iterdir()) == []
 
 
-def test_the_address_of_another_server_on_the_folder_is_left_and_holds_while_that_one_runs(tmp_path: Path) -> None:
+Servers = tuple[BackendSettings, ServerAddress, ServerAddress]
+
+
+@pytest.fixture
+def servers(tmp_path: Path) -> Servers:
+    """The settings of a folder, and two servers on it, the second one started last."""
     settings = load_settings(data_dir=tmp_path)
-    ours, theirs = ServerAddress(settings.address_file), ServerAddress(settings.address_file)
-    ours.say("http://127.0.0.1:1111")
-    theirs.say("http://127.0.0.1:2222")
-    ours.forget()
+    first, last = ServerAddress(settings.servers_dir), ServerAddress(settings.servers_dir)
+    first.say("http://127.0.0.1:1111")
+    last.say("http://127.0.0.1:2222")
+    for written_ns, file in enumerate(sorted(settings.servers_dir.iterdir(), key=Path.read_text)):
+        os.utime(file, ns=(0, written_ns))
+    return settings, first, last
+
+
+def test_of_several_servers_on_a_folder_the_one_started_last_is_asked_and_then_the_other(servers: Servers) -> None:
+    settings, first, last = servers
     assert address_of(settings) == "http://127.0.0.1:2222"
-    settings.address_file.write_text("no address")
+    last.forget()
+    assert address_of(settings) == "http://127.0.0.1:1111"
+    first.forget()
     assert address_of(settings) == "http://127.0.0.1:8400"
-    theirs.forget()
+    assert list(settings.servers_dir.iterdir()) == []
 
 
-def test_an_address_that_no_living_server_has_written_is_not_believed(tmp_path: Path) -> None:
+def test_a_server_is_believed_to_live_by_its_own_lock_alone(servers: Servers) -> None:
+    """Red before: the first one's lock vouched for what the second had written."""
+    settings, first, last = servers
+    assert last._locked >= 0
+    os.close(last._locked)  # as the system does when a process is killed
+    assert address_of(settings) == "http://127.0.0.1:1111"
+    assert [file.read_text().split()[0] for file in settings.servers_dir.iterdir()] == ["http://127.0.0.1:1111"]
+    first.forget()
+
+
+def test_a_command_that_looks_at_the_same_time_is_not_taken_for_the_server(servers: Servers) -> None:
+    """Red before: of two commands beside a killed server, the second heard that the lock was taken."""
+    settings, first, last = servers
+    os.close(last._locked)
+    (killed,) = (file for file in settings.servers_dir.iterdir() if "2222" in file.read_text())
+    with killed.open() as other_command:
+        fcntl.flock(other_command, fcntl.LOCK_SH)
+        assert address_of(settings) == "http://127.0.0.1:1111"
+    first.forget()
+
+
+def test_a_server_of_another_machine_is_neither_asked_nor_its_file_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two machines may share a folder, and 127.0.0.1 is another one on each."""
     settings = load_settings(data_dir=tmp_path)
-    settings.address_file.write_text("http://127.0.0.1:2222")
+    server = ServerAddress(settings.servers_dir)
+    with monkeypatch.context() as there:
+        there.setattr("socket.gethostname", lambda: "another")
+        server.say("http://127.0.0.1:2222")
+        assert address_of(settings) == "http://127.0.0.1:2222"
     assert address_of(settings) == "http://127.0.0.1:8400"
-    assert not settings.address_file.exists()
+    assert len(list(settings.servers_dir.iterdir())) == 1
+    server.forget()
+
+
+@pytest.mark.parametrize("content", ["http://127.0.0.1:2222\n{host}\n", "no address\n{host}\n", "", "\xff"])
+def test_what_no_living_server_has_written_is_not_believed(tmp_path: Path, content: str) -> None:
+    settings = load_settings(data_dir=tmp_path)
+    settings.servers_dir.mkdir()
+    (settings.servers_dir / "one").write_bytes(content.format(host=socket.gethostname()).encode("latin-1"))
+    (settings.servers_dir / "folder").mkdir()
+    assert address_of(settings) == "http://127.0.0.1:8400"
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ that says the new one; the new name wins.
 from __future__ import annotations
 
 import os
+import stat
 import sys
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -65,7 +66,7 @@ def table_of_file(table: str) -> dict[str, Any]:
     """A table of the file; empty if the file or the table is missing. Raises SettingsFileRefused."""
     named = os.environ.get(CONFIG_VARIABLE)
     path = Path(named or CONFIG_FILE)
-    if not path.is_file():
+    if not _may_be_file(path):
         if named:
             raise SettingsFileRefused(f"{CONFIG_VARIABLE} names {path}, which is no file", CONFIG_VARIABLE)
         return {}
@@ -86,6 +87,16 @@ def table_of_file(table: str) -> dict[str, Any]:
     if read.read_by_others and (held := next(secrets_in(tables), None)):
         _say(f"warning: {held} in {path.absolute()} holds a secret, and others may read the file (chmod 600 {path}).")
     return found
+
+
+def _may_be_file(path: Path) -> bool:
+    """Whether it is a file, or can't be seen to be none: what is wrong is then said by who reads it."""
+    try:
+        return stat.S_ISREG(path.stat().st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
 
 
 def secrets_in(table: Mapping[str, Any], above: str = "") -> Iterator[str]:

@@ -38,7 +38,8 @@ $(VENV)/.dev: $(VENV)/.server
 
 test: setup-dev ## set up and run all tests
 	@sh tests/install_programs.sh
-	@$(BIN)/python -m pytest -n 2 --dist loadfile
+	@# bytecode is kept whatever the environment says: without it every worker and every process a test starts compiles all
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist loadfile
 
 check: setup-dev ## style, types, and who may import whom
 	@$(BIN)/ruff check .

@@ -20,7 +20,7 @@ EDITIONS = [
         7,
         600,
         14,
-        "9db9b8ddfcadcb5753e4431a3b47bf9eecc88143a7ba9b8d8640e1bfcf7761a3",
+        "9669a66fbffd18666128aabfc9eb5a57ac3ef4d43a2a922c6d078a2f67a4d529",
     ),
     (
         datetime(2026, 7, 1, 6, tzinfo=UTC),
@@ -34,7 +34,7 @@ EDITIONS = [
         123,
         300,
         21,
-        "b10bdb2efd0fdabf1c88fac4bfbe5e43089abf0c4cfcba77130ade4e3609a60b",
+        "d66cb1c2d043c44fe975cd44426fcdf4e921d78062a9b34cce1e46736b39b500",
     ),
 ]
 

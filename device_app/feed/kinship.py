@@ -22,12 +22,20 @@ from device_app.wire.news import NewsCard
 from device_app.wire.releases import ReleaseManifest
 
 RARE_NAME_SHARE = 0.01
-"""A name in a greater share of the news (a country, a month) makes no two of them close."""
+"""A name in a greater share of the news makes no two of them close."""
+SECTIONS_OF_A_NAME = 2
+"""News of more sections that hold a name tell of it by the way: of a country, a capital, a day of the year."""
 TITLE_CASE_SHARE = 0.7
 """In a headline with so many of its words capitalised, capitals tell no name."""
 
 CALENDAR = frozenset((*calendar.day_name, *calendar.month_name))
 """Capitals that name no one."""
+
+SMALL_WORDS = frozenset({
+    "of", "the", "de", "del", "della", "di", "da", "do", "dos", "das", "du", "des", "la", "le", "van", "von", "der",
+    "den", "ter", "al", "el", "bin", "ibn", "y", "e",
+})  # fmt: skip
+"""Small letters that stand within names: "University of Leeds", "Maria de la Cruz"."""
 
 _WORD = re.compile(r"[^\W\d_][\w’'-]*")
 _BEFORE_SENTENCE = re.compile(r"(?:^|[.!?:…]|[“‘\"(—–])\s*$")
@@ -57,7 +65,7 @@ class Kinship:
         self._news = news
         self._floor = math.inf if floor is None else floor
         self._rare: dict[str, bool] = {}
-        self._texts: tuple[str, ...] | None = None
+        self._texts: tuple[tuple[str, str], ...] | None = None
 
     def of(
         self, card: NewsCard, vector: NDArray[np.float32], others: Sequence[NewsCard], vectors: NDArray[np.float32]
@@ -94,9 +102,10 @@ class Kinship:
         known = self._rare.get(name)
         if known is None:
             if self._texts is None:
-                self._texts = tuple(f"{card.title} {card.abstract}" for card in self._news.cards)
-            held = sum(name in text for text in self._texts)
-            known = self._rare[name] = held <= max(3, RARE_NAME_SHARE * len(self._texts))
+                self._texts = tuple((f"{card.title} {card.abstract}", card.section) for card in self._news.cards)
+            held = [section for text, section in self._texts if name in text]
+            few = len(held) <= max(3, RARE_NAME_SHARE * len(self._texts))
+            known = self._rare[name] = few and len(set(held)) <= SECTIONS_OF_A_NAME
         return known
 
 
@@ -108,8 +117,9 @@ def floor_of(manifest: ReleaseManifest, default_list: Candidates) -> float | Non
 def proper_names(card: NewsCard) -> frozenset[str]:
     """Names of people, places, firms in title and abstract, by their capitals; none in scripts without capitals.
 
-    Of a name of several words each two neighbours count ("Anna Maria Berg": "Anna Maria", "Maria Berg"). A word that
-    begins a sentence counts only beside another capital.
+    Of a name of several words each two neighbours count ("Anna Maria Berg": "Anna Maria", "Maria Berg"), small words
+    between them included ("Bank of Torgan" is one name, not two). A word that begins a sentence counts only beside
+    another capital.
     """
     return frozenset(name for text in (card.title, card.abstract) for name in _names_in(text)) - CALENDAR
 
@@ -121,12 +131,15 @@ def _names_in(text: str) -> set[str]:
         return set()
     found: set[str] = set()
     run: list[re.Match[str]] = []
+    last = 0  # where the last word of the run ends, small ones that may lead on to a capital among them
     for word, capital in zip(words, capitals, strict=True):
-        if run and (not capital or text[run[-1].end() : word.start()] != " "):
+        apart = text[last : word.start()] != " "
+        if run and (apart or not (capital or word.group() in SMALL_WORDS)):
             found |= _named_by(run, text)
             run = []
         if capital:
             run.append(word)
+        last = word.end()
     return found | _named_by(run, text)
 
 

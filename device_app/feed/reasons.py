@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from importlib import resources
 
 from device_app.feed.candidates import Candidates
 from device_app.feed.item import Reason
@@ -17,23 +19,8 @@ CLICKS_NAMED = 3
 READ_OFTEN = 2
 """So many stories read on a topic, or in a section, are worth counting aloud."""
 
-WORDS: Mapping[str, str] = {
-    "developing": "One of {reports} reports on a story that is developing.",
-    "fresh": "New in the last hours; drawn at random, whatever you read.",
-    "outside": "A look outside: you rarely read {section}.",
-    "drawn": "One of the best in {section}, drawn at random.",
-    "following": "You follow {name}.",
-    "liked": "You asked for more like “{title}”.",
-    "topic": "You read {count} stories on {topic}.",
-    "name": "About {name}, like “{title}”, which you read.",
-    "close": "Close to “{title}”, which you read.",
-    "section": "You read {count} stories in {section}.",
-    "chosen": "You picked {section} on your first visit.",
-    "popular": "Readers open it more often than most news.",
-    "editors": "Recent, and its editors gave it weight.",
-    "nothing": "Recent, and its editors gave it weight; nothing about you is used yet.",
-}
-"""What readers are told, by what decided."""
+WORDS: Mapping[str, str] = tomllib.loads((resources.files("device_app.feed") / "whys.toml").read_text("utf-8"))
+"""What readers are told, by what decided: whys.toml."""
 
 
 def reasons(
@@ -46,8 +33,8 @@ def reasons(
     """One reason for each place of the page, in its order.
 
     Of a personal place: what put its score furthest above the usual one, among what can be named. Likeness to news
-    that was read or liked is named only where there is kinship (`feed.kinship`); a story that nothing nameable lifts is
-    there because it is recent and its editors gave it weight.
+    that was read or liked is named only where there is kinship (`feed.kinship`); of a story that nothing nameable
+    lifts, it is said whether it is recent or weighty above the usual, or neither.
     """
     read = _Read(user_preferences)
     stories = Counter(candidates.cards[place.row].story for place in page if place.slot == "developing")
@@ -59,7 +46,7 @@ def reasons(
         elif place.slot == "fresh":
             said.append(Reason("recent", WORDS["fresh"]))
         elif place.slot == "explore":
-            rare = read.sections[card.section] <= READ_OFTEN
+            rare = bool(user_preferences.clicks) and read.sections[card.section] <= READ_OFTEN
             said.append(Reason("explore", WORDS["outside" if rare else "drawn"].format(section=card.section)))
         else:
             said.append(_personal(candidates, place.row, user_preferences, read, score, kinship))
@@ -87,10 +74,12 @@ def _personal(
     for what, weight in weights:
         if weight <= 0.0:
             break
+        if what == "editors":
+            return _editors(lifts, user_preferences)
         reason = _named(what, candidates, row, user_preferences, read, kinship)
         if reason is not None:
             return reason
-    return _editors(user_preferences)
+    return _editors(lifts, user_preferences)
 
 
 def _weights(lifts: Mapping[TermName, float]) -> Iterator[tuple[str, float]]:
@@ -127,9 +116,7 @@ def _named(
     if what == "chosen":
         picked = card.section in user_preferences.chosen_sections
         return Reason("chosen", WORDS["chosen"].format(section=card.section)) if picked else None
-    if what == "popular":
-        return Reason("popular", WORDS["popular"])
-    return _editors(user_preferences)
+    return Reason("popular", WORDS["popular"])
 
 
 def _read_reason(card: NewsCard, kin: Sequence[Kin], user_preferences: UserPreferences, read: _Read) -> Reason:
@@ -145,9 +132,16 @@ def _read_reason(card: NewsCard, kin: Sequence[Kin], user_preferences: UserPrefe
     return Reason("interest", words, interest=user_preferences.click_interests[kin[0].row] or None, clicks=close)
 
 
-def _editors(user_preferences: UserPreferences) -> Reason:
+def _editors(lifts: Mapping[TermName, float], user_preferences: UserPreferences) -> Reason:
+    """By age and weight as far as they are above the usual; else by the fit as a whole; else that nothing decides."""
+    recent, weighty = lifts["recency"] > 0.0, lifts["editorial"] > 0.0
+    if recent or weighty:
+        said = WORDS["recent_and_weighty" if recent and weighty else "recent" if recent else "weighty"]
+    else:
+        read = user_preferences.clicks and lifts["content"] + lifts["topic_affinity"] > 0.0
+        said = WORDS["content" if read else "rest"]
     known = user_preferences.clicks or user_preferences.chosen_sections or user_preferences.followed
-    return Reason("editors", WORDS["editors" if known else "nothing"])
+    return Reason("editors", said if known else WORDS["unused"].format(said=said))
 
 
 def follow_reason(card: NewsCard, user_preferences: UserPreferences) -> Reason | None:

@@ -298,7 +298,7 @@ def test_reasons_name_the_clicks_that_weighed_most() -> None:
 def test_a_reader_without_clicks_is_told_that_nothing_is_used() -> None:
     scores = adjusted(np.zeros(600, np.float32), CANDIDATES, NO_TASTES, NOW, SETTINGS)
     page = placed(CANDIDATES, scores.total, NO_TASTES, NOW, SETTINGS, size=30, chance=random.Random(2), kinship=KINSHIP)
-    assert "nothing about you" in reasons(CANDIDATES, page, NO_TASTES, scores, KINSHIP)[0].words
+    assert "Nothing about you" in reasons(CANDIDATES, page, NO_TASTES, scores, KINSHIP)[0].words
 
 
 def test_candidates_come_together_without_repeats_and_never_across_encoders() -> None:

@@ -71,7 +71,7 @@ def _why(user_preferences: UserPreferences, score: ScoreTerms, floor: float = 0.
 
 def test_a_football_result_is_no_reason_for_a_recipe_that_a_ranker_puts_near_it() -> None:
     assert float(NEWS.vectors[0] @ READ_MATCH.click_vectors[0]) > 0.7
-    assert _why(READ_MATCH, _terms(content=3.0)) == WORDS["editors"]
+    assert _why(READ_MATCH, _terms(content=3.0)) == WORDS["content"]
 
 
 def test_likeness_above_the_floor_is_named() -> None:
@@ -96,19 +96,32 @@ def test_the_term_that_lifted_most_is_named_and_not_another() -> None:
     assert _why(picker, _terms(content=1.5, chosen=1.0), floor=0.5).startswith("Close to")
     assert _why(picker, _terms(content=1.5, followed=2.0), floor=0.5) == "You follow The Double."
     assert _why(picker, _terms(chosen=0.2, popularity=0.9)) == WORDS["popular"]
-    assert _why(picker, _terms(chosen=0.2, recency=0.3, editorial=0.1)) == WORDS["editors"]
+    assert _why(picker, _terms(chosen=0.2, recency=0.3, editorial=0.1)) == WORDS["recent_and_weighty"]
+
+
+def test_an_old_or_light_story_is_not_called_recent_or_weighty() -> None:
+    assert _why(READ_MATCH, _terms(recency=0.3, editorial=-0.2)) == WORDS["recent"]
+    assert _why(READ_MATCH, _terms(recency=-0.3, editorial=0.4)) == WORDS["weighty"]
+    assert _why(READ_MATCH, _terms(content=2.0, recency=-0.3, editorial=-0.1)) == WORDS["content"]
+    assert _why(READ_MATCH, _terms(recency=-0.3, editorial=-0.1)) == WORDS["rest"]
+    assert _why(NOBODY, _terms(content=2.0)) == WORDS["unused"].format(said=WORDS["rest"])
+
+
+def test_a_reader_of_nothing_is_told_of_no_habit() -> None:
+    (said,) = reasons(NEWS, [Placed(0, "explore")], NOBODY, _terms(), Kinship(NEWS, 0.8))
+    assert said.words == "One of the best in food, drawn at random."
 
 
 def test_what_lifts_every_story_alike_is_no_reason() -> None:
     picker = replace(READ_MATCH, chosen_sections=frozenset({"food"}))
     same = ScoreTerms({name: np.full(3, 2.0 if name == "chosen" else 0.0) for name in TERMS})  # type: ignore[misc]
-    assert _why(picker, same) == WORDS["editors"]
+    assert _why(picker, same) == WORDS["rest"]
 
 
 def test_more_like_a_liked_story_is_said_only_of_what_is_close_to_it() -> None:
     liker = replace(READ_MATCH, liked_cards=(MATCH,), liked=_axis(1)[None])
     assert _why(liker, _terms(reactions=2.0), floor=0.7) == "You asked for more like “Rovers win again”."
-    assert _why(liker, _terms(reactions=2.0), floor=0.8) == WORDS["editors"]
+    assert _why(liker, _terms(reactions=2.0), floor=0.8) == WORDS["rest"]
 
 
 def test_a_rare_name_in_common_makes_kin_and_a_common_one_does_not() -> None:
@@ -123,6 +136,16 @@ def test_a_rare_name_in_common_makes_kin_and_a_common_one_does_not() -> None:
     assert Kinship(crowd, 0.8).of(NEXT, crowd.vectors[0], reader.clicks, reader.click_vectors) == []
 
 
+def test_a_country_that_news_of_all_sections_name_makes_no_kin() -> None:
+    about = [card(f"c{n}", title=f"Talks in Torgan, day {n}", section=f"section{n}", topic=f"t{n}") for n in range(3)]
+    read = replace(NOBODY, clicks=(about[0],), click_vectors=_axis(1)[None], click_interests=("",))
+    apart = np.stack([_axis(1), _axis(0, 1), _axis(0, 0, 1)])
+    everywhere = Kinship(Candidates(tuple(about), apart, "e"), 0.8)
+    assert everywhere.of(about[1], apart[1], read.clicks, read.click_vectors) == []
+    two = Kinship(Candidates(tuple(about[:2]), apart[:2], "e"), 0.8)
+    assert [kin.name for kin in two.of(about[1], apart[1], read.clicks, read.click_vectors)] == ["Torgan"]
+
+
 @pytest.mark.parametrize(
     ("title", "names"),
     [
@@ -130,6 +153,8 @@ def test_a_rare_name_in_common_makes_kin_and_a_common_one_does_not() -> None:
         ("Bread is dear. Cities wait", set()),
         ("Every Word Of This Headline Is Big", set()),
         ("“Never again,” says Okafor", {"Okafor"}),
+        ("She left the Bank of Torgan for the sea of", {"Bank of Torgan"}),
+        ("a life of Maria de la Cruz, told by Okafor of late", {"Maria de la Cruz", "Okafor"}),
     ],
 )
 def test_names_are_read_by_their_capitals(title: str, names: set[str]) -> None:

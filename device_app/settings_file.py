@@ -2,8 +2,8 @@
 
 The file is the one in the working directory, or the one that OWNFEED_CONFIG names; it is read only where nobody else
 could have written it (`trusted_file`), and one line on standard error names it. A name that nobody reads is refused
-(`setting_names`). A setting that was renamed is still read by its old name from either, with one line on standard error
-that says the new one; the new name wins.
+(`setting_names`), but for what Kubernetes puts there (`service_links`). A setting that was renamed is still read by its
+old name from either, with one line on standard error that says the new one; the new name wins.
 """
 
 from __future__ import annotations
@@ -12,14 +12,15 @@ import os
 import stat
 import sys
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from pydantic_settings import BaseSettings, EnvSettingsSource, InitSettingsSource, PydanticBaseSettingsSource
 
-from device_app.setting_names import NESTED, SettingUnknown, check_tables, check_variables
+from device_app.service_links import service_links
+from device_app.setting_names import NESTED, SettingUnknown, check_tables, check_variables, variables_of
 from device_app.trusted_file import FileNotTrusted, read_trusted
 
 CONFIG_VARIABLE = "OWNFEED_CONFIG"
@@ -54,7 +55,9 @@ def sources(
     """Arguments, then the environment, then the file's table. Raises SettingsFileRefused."""
     if not isinstance(environment, EnvSettingsSource):
         raise TypeError(f"environment is a {type(environment).__name__}, which keeps no variables")
-    environment.env_vars = renamed_variables(environment.env_vars, str(kind.model_config.get("env_prefix")), renames)
+    prefix = str(kind.model_config.get("env_prefix"))
+    found = without_service_links(environment.env_vars, {name.lower() for name, _ in variables_of(kind, prefix)})
+    environment.env_vars = renamed_variables(found, prefix, renames)
     try:
         check_variables(kind, environment.env_vars)
     except SettingUnknown as unknown:
@@ -117,6 +120,14 @@ def _address_has_secret(value: str) -> bool:
         return False
     parameters = parse_qsl(address.query)
     return bool(address.scheme and (address.password or any(name.lower().endswith(SECRETS) for name, _ in parameters)))
+
+
+def without_service_links(variables: Mapping[str, str | None], settings: Set[str]) -> dict[str, str | None]:
+    """The variables but for those of Kubernetes's services; one that bears the name of a setting is told."""
+    links = service_links(variables)
+    for link in sorted(links & settings):
+        _say(f"the variable {link.upper()} is a link to a service of Kubernetes; it sets nothing here.")
+    return {name: value for name, value in variables.items() if name not in links}
 
 
 def renamed_variables(variables: Mapping[str, str | None], prefix: str, renames: Renames) -> dict[str, str | None]:

@@ -1,8 +1,8 @@
 """The device's settings: what can change privacy, what can change speed, what can change the feed, kept apart.
 
 From the environment (`OWNFEED_DEVICE_PRIVACY__MODE=none`) or from `ownfeed.toml` ([device], [device.privacy]; the file
-in the working directory, or the one that OWNFEED_CONFIG names); the environment wins. What the reader switches on the
-privacy page is kept in the store and wins over both.
+in the working directory, or the one that OWNFEED_CONFIG names); the environment wins. What the reader sets on the pages
+is kept in the store and wins over both.
 """
 
 from __future__ import annotations

@@ -19,8 +19,7 @@ def router(renderer: PageRenderer) -> APIRouter:
     @routes.get("/interests", **page())
     def interests(request: Request) -> Response:
         clusters = device.interests() if device.release() is not None else ()
-        hidden = sorted(each for each, stance in device.stances().items() if stance == "block")
-        return renderer.page(request, "interests", clusters=clusters, hidden=hidden, unwanted=device.unwanted())
+        return renderer.page(request, "interests", clusters=clusters)
 
     @routes.post("/interests/{key}/name", **form())
     def rename(key: RowId, name: Annotated[str, Form(min_length=1, max_length=60)]) -> Response:

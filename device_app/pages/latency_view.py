@@ -22,7 +22,7 @@ class StageWords:
 
 
 _DEVICE = {
-    "store": StageWords("Read the store", "Your clicks, cards and vectors are read from the file on this device."),
+    "store": StageWords("Read the store", "Your clicks and the cards are read from the file on this device."),
     "cluster": StageWords("Group your clicks", "Your last clicks are grouped into interests, here."),
     "decompose": StageWords("Score the interests", "Each interest is written as scores of the basic interests."),
     "noise": StageWords("Add noise", "What would be told is covered with noise, or the report drawn before is taken."),
@@ -30,15 +30,15 @@ _DEVICE = {
     "encode": StageWords("Pack the request", "The request is written as bytes."),
     "network": StageWords("Wait for the newsroom", "From the first byte sent to the last received; the server's part "
                           "is drawn inside it."),
-    "decode": StageWords("Unpack the answer", "The answer's bytes become cards and vectors."),
+    "decode": StageWords("Unpack the answer", "The answer's bytes become cards and their figures."),
     "rank": StageWords("Rank", "The candidates are scored for you by the model on this device."),
     "build": StageWords("Lay out the feed", "Each piece of news gets its place on the page and its reason."),
 }  # fmt: skip
 _SERVER = {
     "decode": StageWords("Read the request", "The server checks the request."),
-    "aggregate": StageWords("Rebuild directions", "The scores become one direction a channel."),
+    "aggregate": StageWords("Rebuild directions", "The scores become directions to search in."),
     "search": StageWords("Search", "News near each direction are looked up."),
-    "merge": StageWords("Merge", "The channels' finds become one list."),
+    "merge": StageWords("Merge", "What was found becomes one list."),
     "encode": StageWords("Pack the answer", "The list is written as bytes."),
 }
 

@@ -1,38 +1,29 @@
-"""What left this device, what it could reveal, and the switches."""
+"""What left this device, and what it could reveal."""
 
 from __future__ import annotations
 
 import json
 from datetime import UTC, datetime, time, timedelta
-from typing import Annotated, Literal
+from typing import Annotated
 
-from fastapi import APIRouter, Form, HTTPException, Query, Request
-from fastapi.encoders import jsonable_encoder
-from fastapi.responses import JSONResponse, Response
-from pydantic import ValidationError
+from fastapi import APIRouter, HTTPException, Query, Request
+from fastapi.responses import Response
 
-from device_app.pages.openapi import bytes_of, form, page
-from device_app.pages.privacy_view import PrivacyView, ReportPair
-from device_app.pages.renderer import PageRenderer, RowId, see_other
+from device_app.pages.openapi import bytes_of, page
+from device_app.pages.privacy_view import ReportPair
+from device_app.pages.renderer import PageRenderer, RowId
+from device_app.pages.settings_pages import level_of, unusable
 from device_app.pages.traffic_view import Shown
-from device_app.settings import Mode
 
-ERASE_WORD = "erase"
 BYTES = "application/octet-stream"
 SHOWN_BYTES = 60_000
 """Most of a request's body shown on the page; the download always has all of it."""
 
 
 def router(renderer: PageRenderer) -> APIRouter:
-    """The privacy page, one request to the byte, and the switches."""
+    """The privacy page, and one request to the byte."""
     device = renderer.device
     routes = renderer.router()
-
-    def whole(request: Request, view: PrivacyView, problem: str | None = None) -> Response:
-        return renderer.page(
-            request, "privacy", privacy=view, problem=problem, channels=channels(view.report), erase_word=ERASE_WORD,
-            day_ends=day_ends(datetime.now(UTC)), status_code=422 if problem else 200,
-        )  # fmt: skip
 
     @routes.get("/privacy", **page())
     def privacy(
@@ -40,7 +31,11 @@ def router(renderer: PageRenderer) -> APIRouter:
         page: Annotated[int, Query(ge=1, le=100_000)] = 1,
         show: Shown | None = None,
     ) -> Response:
-        return whole(request, device.privacy(page, show))
+        view = device.privacy(page, show)
+        return renderer.page(
+            request, "privacy", privacy=view, channels=channels(view.report), level=level_of(view.settings),
+            unusable=unusable(view), day_ends=day_ends(datetime.now(UTC)),
+        )  # fmt: skip
 
     @routes.get("/privacy/polls/{oldest_id}/{newest_id}", **page(404))
     def polls(
@@ -74,66 +69,6 @@ def router(renderer: PageRenderer) -> APIRouter:
             media_type=BYTES,
             headers={"content-disposition": f'attachment; filename="request-{entry_id}.bin"'},
         )
-
-    @routes.post("/privacy/switches", **form())
-    def switches(
-        request: Request,
-        mode: Annotated[Mode, Form()],
-        epsilon_per_day_reports: Annotated[float, Form()],
-        epsilon_per_day_training: Annotated[float, Form()],
-        clicks_per_report: Annotated[int, Form()],
-        training: Annotated[Literal["on", "off"], Form()] = "off",
-        searches_in_reports: Annotated[list[Literal["on", "off"]], Form()] = [],  # noqa: B006
-        epsilon_per_report: Annotated[float | None, Form()] = None,
-        epsilon_lifetime_reports: Annotated[float | None, Form()] = None,
-        epsilon_lifetime_training: Annotated[float | None, Form()] = None,
-        counting: Annotated[list[Literal["on", "off"]], Form()] = [],  # noqa: B006
-        epsilon_per_day_counts: Annotated[float | None, Form()] = None,
-        epsilon_per_sum_alone: Annotated[float | None, Form()] = None,
-        epsilon_per_click_alone: Annotated[float | None, Form()] = None,
-        epsilon_per_day_alone: Annotated[float | None, Form()] = None,
-        epsilon_lifetime_alone: Annotated[float | None, Form()] = None,
-    ) -> Response:
-        given = {
-            "epsilon_per_report": epsilon_per_report,
-            "epsilon_lifetime_reports": epsilon_lifetime_reports,
-            "epsilon_lifetime_training": epsilon_lifetime_training,
-            "searches_in_reports": "on" in searches_in_reports if searches_in_reports else None,
-            "counting": "on" in counting if counting else None,
-            "epsilon_per_day_counts": epsilon_per_day_counts,
-            "epsilon_per_sum_alone": epsilon_per_sum_alone,
-            "epsilon_per_click_alone": epsilon_per_click_alone,
-            "epsilon_per_day_alone": epsilon_per_day_alone,
-            "epsilon_lifetime_alone": epsilon_lifetime_alone,
-        }
-        try:
-            device.set_privacy(
-                mode=mode,
-                epsilon_per_day_reports=epsilon_per_day_reports,
-                epsilon_per_day_training=epsilon_per_day_training,
-                clicks_per_report=clicks_per_report,
-                training=training == "on",
-                **{name: value for name, value in given.items() if value is not None},
-            )
-        except ValidationError as refused:
-            first = refused.errors()[0]
-            words = f"Nothing was changed: {' '.join(map(str, first['loc'])).replace('_', ' ')}: {first['msg']}."
-            return whole(request, device.privacy(), words)
-        return see_other("/privacy", "settings")
-
-    @routes.get("/privacy/export")
-    def export() -> Response:
-        return JSONResponse(
-            jsonable_encoder(device.export()),
-            headers={"content-disposition": 'attachment; filename="ownfeed-everything.json"'},
-        )
-
-    @routes.post("/privacy/erase", **form())
-    def erase(request: Request, confirm: Annotated[str, Form(max_length=40)] = "") -> Response:
-        if confirm.strip().lower() != ERASE_WORD:
-            return whole(request, device.privacy(), f"Nothing was erased: type {ERASE_WORD} to confirm.")
-        device.erase()
-        return see_other("/welcome", "erased")
 
     return routes
 

@@ -9,6 +9,7 @@ from datetime import date, datetime, timedelta
 from device_app.pages.modes_view import MechanismFacts, ModeFacts, PoolFacts, mechanism_facts, mode_facts
 from device_app.pages.sources_view import SourcesView, sources_view
 from device_app.pages.sums_view import AloneView, SumCost, alone_view, sum_cost
+from device_app.pages.today_view import TodayView, today_view
 from device_app.pages.traffic_view import Shown, TrafficLog, traffic_log
 from device_app.privacy.budget import CHANNELS, Ledger
 from device_app.privacy.composed import Composed, composed
@@ -112,6 +113,7 @@ class PrivacyView:
 
     given: the switches that stand as this device was started with them, not as the reader set them or as they come.
     composed: all charges, of reports, training and counts together. counts: newest first.
+    today: for the first sentence.
     """
 
     settings: PrivacySettings
@@ -128,6 +130,7 @@ class PrivacyView:
     clicks_until_report: int
     sources: SourcesView
     alone: AloneView
+    today: TodayView
     counts: tuple[CountFacts, ...] = ()
     chain: ChainHead | None = None
 
@@ -177,6 +180,7 @@ def privacy_view(
         new_clicks=new_clicks,
         clicks_until_report=max(0, clicks_until_due(memo, settings) - new_clicks) if memo else 0,
         alone=alone_view(ledger),
+        today=today_view(stores, ledger),
         counts=_counts(stores),
         chain=_chain(stores, trusted),
         sources=sources_view(stores, settings),

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from device_app.device import Device
 
 SAID = {
-    "refreshed": "A new feed was made.",
+    "refreshed": "A new page was made.",
     "budget": "Today's budget for reports is spent. The feed is made from the default list until tomorrow.",
     "renamed": "The interest has its new name. The name stays here.",
     "muted": "The interest no longer weighs in your feed, and its clicks enter no report.",
@@ -52,6 +52,12 @@ SectionName = Annotated[str, Path(max_length=80)]
 """A section as part of an address, no longer than a card's."""
 
 _TONES = {"green": "good", "amber": "due", "red": "bad"}
+_REFUSED = "Server refused"
+_STANDING = {"green": "Reports on", "amber": "Reports paused", "red": _REFUSED}
+YOUR_PAGES = frozenset(
+    ("/you", "/interests", "/interests/history", "/privacy", "/training", "/settings", "/latency", "/searches")
+)
+"""Addresses of the pages that lie under You."""
 
 
 class PageRenderer:
@@ -68,6 +74,7 @@ class PageRenderer:
             lstrip_blocks=True,
         )
         self.templates.globals["asset"] = self.assets.path
+        self.templates.globals["your_pages"] = YOUR_PAGES
         self.templates.filters.update(
             ms=figures.milliseconds, size=figures.size, number=figures.number, plural=figures.plural, slug=slug,
             typed=figures.typed, exact_clock=_exact_clock, span=_span, of_stage=stage_words,
@@ -155,14 +162,10 @@ class PageRenderer:
 
 
 def shield(status: StatusView) -> Mapping[str, str]:
-    """The shield's colour and its figure: what reports spent today of what they may; training has a word of its own."""
-    if status.mode == "none":
-        figure = "Reports off"
-    else:
-        figure = f"{figures.number(status.spent_today)} / {figures.number(status.per_day)}"
-    words = f"Reports about your interests: {status.shield_words} Training has its own budget and is "
-    words += "on: see the training page." if status.training else "off."
-    return {"tone": _TONES[status.shield], "figure": figure, "words": words}
+    """The shield's colour, its two words on how reports stand, and what stands behind them."""
+    standing = {"none": "Reports off", "broadcast": "Nothing reported"}.get(status.mode, _STANDING[status.shield])
+    words = f"{status.shield_words} Training is {'on' if status.training else 'off'}."
+    return {"tone": _TONES[status.shield], "figure": _REFUSED if status.shield == "red" else standing, "words": words}
 
 
 def local_path(path: str, fallback: str = "/") -> str:

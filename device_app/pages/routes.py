@@ -13,6 +13,7 @@ from device_app.pages import (
     latency_pages,
     privacy_pages,
     search_pages,
+    settings_pages,
     story_pages,
     training_pages,
 )
@@ -39,6 +40,7 @@ def router(device: Device) -> APIRouter:
         story_pages,
         interest_pages,
         privacy_pages,
+        settings_pages,
         training_pages,
         latency_pages,
     ):

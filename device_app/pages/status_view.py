@@ -11,6 +11,7 @@ from device_app.errors import ReleaseForked, ReleaseRefused
 from device_app.feed.item import FeedMode
 from device_app.feed.preference_reader import CHOSEN_SECTIONS
 from device_app.feed.serving import Serving
+from device_app.figures import plural
 from device_app.pages.modes_view import mechanism_facts
 from device_app.privacy.budget import ROUNDING, Ledger
 from device_app.stores import DeviceStores
@@ -79,23 +80,24 @@ def status_view(
 
 def _shield(ledger: Ledger, serving: Serving, alerts: LoopAlerts) -> tuple[Shield, str]:
     if alerts.any(ReleaseForked):
-        return "red", "The server shows another history of releases than before; the release before it stays in use."
+        return "red", "The server shows another history of releases than before; what was there before stays in use."
     if alerts.any(ReleaseRefused):
-        return "red", "A release failed its checks and was refused; the one before stays in use."
+        return "red", "What the server sent failed its checks and was refused; what was there before stays in use."
     if ledger.settings.mode == "none":
-        return "green", "Reports are switched off: nothing about you is sent."
+        return "green", "Reports are switched off: nothing about your interests is sent."
     if ledger.settings.mode == "broadcast":
-        return "green", "Nothing about you is reported: your news is found on this device."
+        return "green", "Nothing about your interests is reported: your news is found on this device."
     left, models = ledger.left("reports"), serving.loaded()
     if models is None:
-        return "green", "Nothing has been sent in this session."
+        return "green", "Nothing about you was sent since this device started."
     facts = mechanism_facts(ledger.settings, models.manifest.recall)
     if facts is None:
-        return "amber", "This release has no way to report in the mode you chose: nothing about you is sent."
+        return "amber", "There is no way to report in the manner you chose just now: nothing about you is sent."
     cost = facts.epsilon_per_report
     if left < cost * (1 - ROUNDING):
         whole = ledger.lifetime("reports")
         if whole is not None and ledger.total("reports") + cost > whole * (1 + ROUNDING):
-            return "amber", "The lifetime budget for reports is spent: no new report is made."
-        return "amber", "Today's budget for reports is spent: no new report is made until midnight UTC."
-    return "green", f"{left:g} of today's budget for reports is left; a fresh report costs {cost:g}."
+            return "amber", "All that this device may ever report is spent: no new report is made."
+        return "amber", "What may be reported today is spent: no new report is made until tomorrow."
+    more = int(left * (1 + ROUNDING) / cost)
+    return "green", f"Of your interests {plural(more, 'new number')} may leave today."

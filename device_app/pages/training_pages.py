@@ -12,6 +12,9 @@ from device_app.pages.openapi import form, page
 from device_app.pages.renderer import PageRenderer, see_other
 from device_app.pages.training_view import TrainingView
 
+ONE_ROUND_EPSILON = 5.0
+"""What taking part allows a day where nothing was allowed: one round of the usual kind is charged 4.3."""
+
 
 def router(renderer: PageRenderer) -> APIRouter:
     """The training page; `/training/live` is what its script reads while a round is under way."""
@@ -49,7 +52,9 @@ def router(renderer: PageRenderer) -> APIRouter:
 
     @routes.post("/training/switch", **form())
     def switch(training: Annotated[Literal["on", "off"], Form()]) -> Response:
-        device.set_privacy(training=training == "on")
+        allowed = device.training().settings.epsilon_per_day_training
+        budget = {"epsilon_per_day_training": ONE_ROUND_EPSILON} if training == "on" and not allowed else {}
+        device.set_privacy(training=training == "on", **budget)
         return see_other("/training", "settings")
 
     return routes
@@ -64,7 +69,7 @@ def steps(view: TrainingView) -> list[tuple[str, str, str]]:
     # The stages of a secure sum after the keys are those in which updates arrive and are opened.
     at = 0 if current.state == "keys" else order.index(current.state) if current.state in order else 1
     ended_without = current.state == "applied" and current.published is None
-    end = "Sum applied" if ended_without else "Sum applied, release published"
+    end = "Sum applied" if ended_without else "Sum applied, better ranking published"
     labels = (
         ("Devices check in", f"{current.joined:,} joined, {current.cohort:,} wanted"),
         ("Protected updates arrive", f"{current.uploaded:,} in, at least {current.cohort_minimum:,} needed"),

@@ -17,6 +17,9 @@ from device_app.wire.protections import LocalLaplace
 from device_app.wire.rounds import RoundStatus
 
 WAITING = (None, "looking", "gathering")
+PAPERS_NOISE = LocalLaplace()
+USUAL_RANKER_NOISE = LocalLaplace(clip=0.01, scale=0.1)
+"""Of the newsroom's own rounds of the default ranker with noise added on the device."""
 
 
 @dataclass(frozen=True)
@@ -128,11 +131,13 @@ def _words(mine: Participation) -> str:
 
 
 def update_facts(release: Release) -> tuple[UpdateFacts, ...]:
-    """What an update of each model costs at the papers' noise, the default ranker first; none if it is damaged.
+    """What an update of each model costs under noise added here, the default ranker first; none if it is damaged.
+
+    The default ranker's is what rounds of it propose, the others' the papers'. A round says its own beforehand.
 
     Parameters that stay on their device are neither in a release nor in an update.
     """
-    noise, manifest = LocalLaplace(), release.manifest
+    manifest = release.manifest
     found = []
     for model in manifest.models:
         if not release.has_graph(model, "gradient"):
@@ -143,5 +148,6 @@ def update_facts(release: Release) -> tuple[UpdateFacts, ...]:
             return ()
         coordinates = sum(int(value.size) for value in weights.values())
         default = model == manifest.default_ranker
+        noise = USUAL_RANKER_NOISE if default else PAPERS_NOISE
         found.append(UpdateFacts(model, default, coordinates, noise, noise.epsilon_per_upload(coordinates)))
     return tuple(sorted(found, key=lambda one: (not one.default, one.model)))

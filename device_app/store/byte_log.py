@@ -134,6 +134,11 @@ class ByteLog:
         row = self._database.row(f"SELECT {_COLUMNS} FROM traffic WHERE id = ?", (entry_id,))
         return _traffic(row) if row else None
 
+    def sent_since(self, purpose: str, since: datetime) -> int:
+        """How many requests of this purpose left at or after `since`."""
+        found = "SELECT count(*) FROM traffic WHERE purpose = ? AND at >= ?"
+        return self._database.number(found, (purpose, to_us(since)))
+
     def prune(self, now: datetime) -> None:
         """Keep 90 days, 20,000 lines and 64 MiB of bodies; runs by itself every 256 requests."""
         self._since_prune = 0

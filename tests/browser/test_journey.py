@@ -158,7 +158,7 @@ def test_from_the_first_visit_to_a_release_the_reader_helped_to_make(
     page.goto(home + "/")
     assert stories(page) == cold, "what was read and liked changes no page"
     asked_at = datetime.now(UTC)
-    page.get_by_role("button", name="Make a new page").click()
+    page.get_by_role("button", name="New page").click()
     warm = stories(page)
     shares = [sum(topic_of(one) == topic for one in page_of) for page_of in (cold, warm)]
     assert shares[1] > shares[0], "more of what was read"
@@ -176,7 +176,7 @@ def test_from_the_first_visit_to_a_release_the_reader_helped_to_make(
     open_story(page, other)
     page.locator("form.stance", has_text="topic").get_by_role("button", name=re.compile("^Hide")).click()
     page.goto(home + "/")
-    page.get_by_role("button", name="Make it anew").click()
+    page.get_by_role("button", name="New page").click()
     assert topic_of(other) not in {topic_of(one) for one in stories(page)}
     assert stories(page)
 
@@ -222,7 +222,7 @@ def test_from_the_first_visit_to_a_release_the_reader_helped_to_make(
     assert "r2" in page.inner_text("#round")
     page.goto(home + "/")
     until(page, lambda: device.status().release == "r2", "the new release on the device")
-    page.get_by_role("button", name="Make it anew").click()
+    page.get_by_role("button", name="New page").click()
     assert "release r2" in page.inner_text("section.thin-line")
     assert len(stories(page)) >= 25
     asked_to_sign_in = "Failed to load resource: the server responded with a status of 401 (Unauthorized)"

@@ -133,7 +133,7 @@ def test_reading_and_reacting_leave_the_page_and_the_place_and_change_the_presse
     assert len(changed(at_first, after)) == 6
     expect(page.locator("[data-offer]")).to_contain_text("3 read since")
     offer = page.locator("[data-offer]").bounding_box()
-    page.get_by_role("button", name="Make a new page").click()
+    page.get_by_role("button", name="New page").click()
     page.get_by_role("link", name="The page before").click()
     assert list(shown(page)) == list(at_first)
     assert page.locator("[data-offer]").bounding_box() == offer, "its place is kept whatever it says"
@@ -157,9 +157,9 @@ def test_what_is_hidden_leaves_its_place_and_can_be_shown_again(chromium: Browse
     now = shown(page)
     assert list(now) == list(before)
     assert [place.split(" ")[:4] for place in now.values()] == [place.split(" ")[:4] for place in before.values()]
-    page.goto(home.address + "/interests#hidden")
+    page.goto(home.address + "/settings#hidden")
     page.locator("#hidden").get_by_role("button", name="Show again").click()
-    page.wait_for_url("**/interests#hidden")
+    page.wait_for_url("**/settings#hidden")
     assert home.device.stances() == {}
     page.locator("#hidden").get_by_role("button", name="Undo").click()
     expect(page.locator("#hidden")).to_contain_text("You hide nothing.")

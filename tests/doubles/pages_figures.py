@@ -10,6 +10,7 @@ from device_app.pages.modes_view import PoolFacts, mechanism_facts, mode_facts
 from device_app.pages.privacy_view import BudgetView, ChainHead, CountFacts, LedgerDay, PrivacyView, ReportPair
 from device_app.pages.sources_view import SourceFacts, SourcesView
 from device_app.pages.sums_view import AloneView, SumCost
+from device_app.pages.today_view import TodayView
 from device_app.pages.traffic_view import Shown
 from device_app.pages.training_view import RoundFacts, TrainingView, UpdateFacts
 from device_app.privacy.composed import composed
@@ -93,6 +94,14 @@ def privacy_view(kind: Kind, settings: PrivacySettings, now: datetime, page: int
                 "round-4", now - timedelta(hours=50), now - timedelta(hours=26), 32, 5, SumCost(1e-6, 1.98, 21.05)
             ),
         ),
+        today=TodayView(
+            reports=0 if empty else 1,
+            again=0 if empty else 5,
+            counts=0 if empty else 1,
+            rounds=0,
+            one_number=not scored,
+            spent_before=not empty,
+        ),
         chain=None if empty else ChainHead("r3", "1f0a 77c2 9be4 03d8 5a61", "0d4e 9a13 c7b2 58f6", True),
         new_clicks=2,
         clicks_until_report=3,
@@ -138,7 +147,7 @@ def training_view(kind: Kind, settings: PrivacySettings, now: datetime, paused: 
         for k in range(3)
     )
     updates = (
-        UpdateFacts("ranker.features", True, 262, LocalLaplace(), 5_240.0),
+        UpdateFacts("ranker.features", True, 262, LocalLaplace(clip=0.01, scale=0.1), 52.4),
         UpdateFacts("recall", False, 244_993, LocalLaplace(), 4_899_860.0),
     )
     return TrainingView(

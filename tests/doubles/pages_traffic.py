@@ -68,7 +68,7 @@ def _entries(now: datetime) -> tuple[TrafficEntry, ...]:
             14.0,
             0.0,
         ),
-        ("Sends the noisy report of 3 channels of 30 scores", "POST", "/recall", 2_411, 233_410, 200, 9.8, 50.0),
+        ("Sends the noisy report of your interests", "POST", "/recall", 2_411, 233_410, 200, 9.8, 50.0),
         ("Sends the same report again, bit for bit", "POST", "/recall", 2_411, 233_402, 200, 8.1, 0.0),
         (
             "Asks for the texts of all 400 recalled news at once",

@@ -13,7 +13,10 @@ from tests.doubles.pages_reader import OURS, PagesReader
 
 
 def test_no_page_names_a_resource_of_another_site(reader: PagesReader) -> None:
-    for path in ("/", "/fresh", "/explore", "/story/newsroom:0003", "/privacy", "/interests", "/training", "/latency"):
+    for path in (
+        "/", "/fresh", "/explore", "/story/newsroom:0003", "/you", "/privacy", "/settings", "/interests", "/training",
+        "/latency",
+    ):  # fmt: skip
         for tag in re.findall(r"<(?:img|script|link|iframe|source|form|use)\b[^>]*>", reader.get(path)):
             for address in re.findall(r'(?:src|href|action)="([^"]*)"', tag):
                 assert address.startswith(("/", "#")), f"{path}: {tag}"
@@ -21,7 +24,7 @@ def test_no_page_names_a_resource_of_another_site(reader: PagesReader) -> None:
 
 
 def test_no_page_has_inline_script_or_style(reader: PagesReader) -> None:
-    for path in ("/", "/story/newsroom:0003", "/privacy", "/training", "/latency", "/interests"):
+    for path in ("/", "/story/newsroom:0003", "/privacy", "/settings", "/training", "/latency", "/interests"):
         text = reader.get(path)
         assert not re.search(r"<script(?![^>]*\ssrc=)", text)
         assert not re.search(r"<style|\sstyle=|\son[a-z]+=", text)
@@ -69,7 +72,7 @@ def test_history_is_searched_and_a_click_deleted(reader: PagesReader) -> None:
 
 def test_the_training_page_says_which_group_the_device_chose_and_that_nobody_else_knows(reader: PagesReader) -> None:
     text = " ".join(reader.get("/training").split())
-    assert "ranker.finding has a model for each of 4 groups of readers" in text
+    assert "The ranking has a variant for each of 4 groups of readers" in text
     assert "This device has put you in group 3, by your clicks, and tells nobody" in text
     assert "groups of readers" not in PagesReader("empty").get("/training")
 
@@ -105,6 +108,8 @@ def test_training_is_paused_switched_and_told_as_it_happens() -> None:
     assert "Paused" in reader.get("/training")
     reader.post("/training/switch", training="off")
     assert reader.device.settings.training is False
+    reader.post("/training/switch", training="on")
+    assert (reader.device.settings.training, reader.device.settings.epsilon_per_day_training) == (True, 5.0), "a round"
     assert PagesReader("empty").client.get("/training/live").json() == {"round": None, "live": False}
 
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from device_app.pages.privacy_pages import hexdump, readable
+from device_app.pages.today_view import TodayView
+from device_app.settings import PrivacySettings
 from tests.doubles.pages_reader import OURS, PagesReader
 
 
@@ -23,22 +27,71 @@ def test_the_privacy_page_shows_what_concerned_the_reader_and_one_step_on_everyt
 
 
 def test_the_privacy_page_is_honest_about_sums_days_and_who_switched_training_on(reader: PagesReader) -> None:
-    text = reader.get("/privacy")
+    text, switches = reader.get("/privacy"), reader.get("/settings")
     assert "Today is the UTC day" in text
-    assert "You did not switch training on here" in text
-    assert 'name="epsilon_per_day_reports" value="8"' in text
-    assert 'name="epsilon_lifetime_reports" value="40"' in text
+    assert "You did not switch training on here" in switches
+    assert 'name="epsilon_per_day_reports" value="8"' in switches
+    assert 'name="epsilon_lifetime_reports" value="40"' in switches
     assert "no strong promise" not in text
-    paper = PagesReader("overfull").get("/privacy")
-    assert 'name="epsilon_per_day_reports" value="150"' in paper
-    assert "no strong promise" in paper
-    assert text.index("What left this device</h1>") < text.index("What it could reveal") < text.index("Switches</h2>")
+    paper = PagesReader("overfull")
+    assert 'name="epsilon_per_day_reports" value="150"' in paper.get("/settings")
+    assert "no strong promise" in paper.get("/privacy")
+    parts = ("Privacy</h1>", "Today this device", "The exact figures", "request by request", "What it could reveal")
+    assert sorted(text.index(part) for part in parts) == [text.index(part) for part in parts]
+
+
+def test_the_privacy_page_begins_with_what_left_today_over_all_channels() -> None:
+    reader = PagesReader()
+    assert (
+        "Today this device sent 1 blurred number and joined 1 group count, and repeated a number it had sent before"
+        in reader.get("/privacy")
+    )
+    view = reader.device.privacy()
+    today = TodayView(reports=2, again=0, counts=3, rounds=1, one_number=True, spent_before=True)
+    for shown, words in (
+        (today, "Today this device sent 2 blurred numbers and joined 3 group counts and 1 training round."),
+        (replace(today, reports=0, counts=0), "Today this device joined 1 training round."),
+        (replace(today, reports=0, counts=0, rounds=0), "Today nothing about you has left this device."),
+        (replace(today, reports=0, counts=0, rounds=0, again=4), "Today this device repeated a number"),
+    ):
+        reader.device.privacy = lambda *_, shown=shown: replace(view, today=shown)  # type: ignore[method-assign]
+        for path in ("/privacy", "/you"):
+            assert words in reader.get(path)
+
+
+def test_after_an_erase_the_page_says_that_what_was_joined_still_counts() -> None:
+    reader = PagesReader()
+    erased = replace(reader.device.privacy(), counts=())
+    reader.device.privacy = lambda *_: erased  # type: ignore[method-assign]
+    text = reader.get("/privacy")
+    assert "What they hold can't be called back" in text
+    assert "in no group count yet" not in text
+
+
+def test_a_level_sets_its_switches_and_leaves_training_to_be_asked_for() -> None:
+    reader = PagesReader()
+    assert 'value="balanced" checked' in reader.get("/settings"), "training apart"
+    assert reader.post("/settings/level", level="strict", back="/privacy") == "/privacy?said=settings"
+    kept = reader.device.settings
+    assert (kept.mode, kept.counting, kept.training) == ("broadcast", False, False)
+    assert 'value="strict" checked' in reader.get("/privacy")
+    reader.post("/settings/level", level="off")
+    assert (reader.device.settings.mode, reader.device.settings.counting) == ("none", False)
+    reader.post("/settings/level", level="balanced")
+    assert reader.device.settings.model_dump() == PrivacySettings().model_dump()
+    before = reader.device.settings
+    assert reader.post("/settings/level", level="custom") == "/settings?switches=open#custom"
+    assert reader.device.settings == before
+    assert '<details class="exact after" id="custom" open>' in reader.get("/settings?switches=open")
+    form = {"mode": "code", "epsilon_per_day_training": "0", "clicks_per_report": "20"}
+    reader.post("/privacy/switches", **form, epsilon_per_day_reports="12")
+    assert 'value="custom" checked' in reader.get("/settings")
 
 
 def test_the_privacy_page_explains_every_mode_says_what_it_costs_and_recommends_the_stricter(
     reader: PagesReader,
 ) -> None:
-    text = reader.get("/privacy")
+    text = reader.get("/settings")
     for mode in ("code", "broadcast", "none", "topics", "subset", "direction", "basis_l1", "basis_laplace"):
         assert f'name="mode" value="{mode}"' in text
     assert 'name="mode" value="code" checked' in text
@@ -48,7 +101,8 @@ def test_the_privacy_page_explains_every_mode_says_what_it_costs_and_recommends_
     assert "4 epsilon a fresh report" in text
     assert "50 epsilon a fresh report" in text
     assert "This release has nothing to report with within 4 epsilon." in text, "no projection, so no direction"
-    assert "24 epsilon by sum; the sharper account of how losses add up gains nothing yet" in text
+    figures = reader.get("/privacy")
+    assert "24 epsilon by sum; the sharper account of how losses add up gains nothing yet" in figures
 
 
 def test_the_privacy_page_shows_the_true_number_beside_the_one_that_was_sent(reader: PagesReader) -> None:
@@ -63,11 +117,12 @@ def test_the_privacy_page_says_what_each_count_took_and_cost_and_lets_counts_be_
     prices = "".join(f'<td class="num">{one}</td>' for one in ("28", "3", "3.62", "1.4", "21.1", "8"))
     assert prices in text, "with real company and with none, of everything and of one click"
     assert '<td class="num">21.1</td><td class="num">not kept</td>' in text, "a charge of before the second price"
-    assert "A newsroom that invents them all learns yours under its own share of noise alone" in text
+    assert "A newsroom that invents them all learns your share, under its own noise alone" in text
+    assert "28 stories you were shown, 3 of them opened" in text
     assert "come to 21.1 epsilon today, of 48 at most, and to 33.2 in all, at a delta of 1e-06" in text
     assert '<th scope="row">Counts</th><td class="num">3.62</td>' in text
-    assert 'name="epsilon_per_click_alone" value="8"' in text
-    assert "Nothing of you is in any count yet" in PagesReader("empty").get("/privacy")
+    assert 'name="epsilon_per_click_alone" value="8"' in reader.get("/settings")
+    assert "This device is in no group count yet" in PagesReader("empty").get("/privacy")
     form = {
         "mode": "code", "epsilon_per_day_reports": "8", "epsilon_per_day_training": "0", "clicks_per_report": "20",
     }  # fmt: skip
@@ -88,9 +143,9 @@ def test_a_limit_that_is_left_blank_stays_as_it_was() -> None:
         "mode": "code", "epsilon_per_day_reports": "8", "epsilon_per_day_training": "0", "clicks_per_report": "20",
         "epsilon_per_report": "8", "epsilon_lifetime_reports": "",
     }  # fmt: skip
-    assert reader.post("/privacy/switches", **form) == "/privacy?said=settings"
+    assert reader.post("/privacy/switches", **form) == "/settings?said=settings"
     assert (reader.device.settings.epsilon_per_report, reader.device.settings.epsilon_lifetime_reports) == (8, 40)
-    assert reader.post("/privacy/switches", **form | {"epsilon_lifetime_reports": "24"}) == "/privacy?said=settings"
+    assert reader.post("/privacy/switches", **form | {"epsilon_lifetime_reports": "24"}) == "/settings?said=settings"
     assert reader.device.settings.epsilon_lifetime_reports == 24
     answer = reader.client.post("/privacy/switches", data=form | {"mode": "shouting"}, headers=OURS)
     assert answer.status_code == 422
@@ -122,9 +177,10 @@ def test_a_body_that_is_no_longer_kept_is_not_called_empty(reader: PagesReader) 
     assert "No answer: no answer within 10 s" in reader.get("/privacy/requests/6")
 
 
-def test_the_shield_counts_reports_alone_and_says_that_training_is_on(reader: PagesReader) -> None:
+def test_the_shield_says_how_reports_stand_and_that_training_is_on(reader: PagesReader) -> None:
     text = reader.get("/")
-    assert "Training has its own budget and is on" in text
+    assert "<span>Reports on<span" in text
+    assert "Training is on." in text
     assert '<a href="/training">Training on</a>' in text
     assert "Training on" not in PagesReader("empty").get("/fresh")
 
@@ -134,7 +190,7 @@ def test_switches_are_set_and_a_value_out_of_range_changes_nothing() -> None:
     form = {
         "mode": "none", "epsilon_per_day_reports": "50", "epsilon_per_day_training": "0", "clicks_per_report": "7"
     }  # fmt: skip
-    assert reader.post("/privacy/switches", **form) == "/privacy?said=settings"
+    assert reader.post("/privacy/switches", **form) == "/settings?said=settings"
     assert reader.device.settings.mode == "none"
     assert reader.device.settings.training is False
     answer = reader.client.post("/privacy/switches", data=form | {"clicks_per_report": "51"}, headers=OURS)

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
+import pytest
 
 from device_app.errors import ReleaseRefused
 from device_app.pages.training_view import update_facts
@@ -28,10 +29,12 @@ class SomeRelease:
         return {"w": np.zeros((3, 4)), "b": np.zeros(2 if model == "small" else 988)}
 
 
-def test_every_trainable_model_is_listed_with_its_numbers_times_twenty_epsilon_the_usual_ranker_first() -> None:
+def test_every_trainable_model_is_listed_with_its_numbers_times_a_fifth_or_twenty_epsilon_the_usual_ranker_first() -> (
+    None
+):
     found = update_facts(cast(Release, SomeRelease()))
     assert [(one.model, one.default, one.coordinates, one.epsilon_per_upload) for one in found] == [
-        ("small", True, 14, 280.0),
+        ("small", True, 14, pytest.approx(2.8)),
         ("recall", False, 1_000, 20_000.0),
     ]
 

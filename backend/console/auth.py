@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 from urllib.parse import urlsplit
 
 from fastapi import Request
@@ -12,11 +13,22 @@ from fastapi.responses import RedirectResponse
 COOKIE = "ownfeed_console"
 COOKIE_PATH = "/console"
 COOKIE_AGE_SEC = 30 * 24 * 3_600
+_PORT = re.compile(r":(\d{1,5})\Z")
 
 
 def pass_of(token: str) -> str:
     """What the cookie holds: made from the token and useless for the API, should it ever leak."""
     return hmac.new(token.encode(), b"ownfeed console cookie 1", hashlib.sha256).hexdigest()
+
+
+def cookie_name(host: str) -> str:
+    """The cookie's name at an address as a Host header has it: browsers send one host's cookies to all its ports, and
+    two backends on one machine must not replace each other's.
+
+    The browser's port, not the settings': behind a proxy several processes are one console.
+    """
+    port = _PORT.search(host)
+    return f"{COOKIE}_{port[1]}" if port else COOKIE
 
 
 def is_token(shown: str, token: str) -> bool:
@@ -26,7 +38,8 @@ def is_token(shown: str, token: str) -> bool:
 
 def holds_pass(request: Request, token: str) -> bool:
     """Whether the browser was signed in before, with the present token."""
-    return hmac.compare_digest(request.cookies.get(COOKIE, "").encode(), pass_of(token).encode())
+    kept = request.cookies.get(cookie_name(request.headers.get("host", "")), "")
+    return hmac.compare_digest(kept.encode(), pass_of(token).encode())
 
 
 def is_own_form(request: Request) -> bool:
@@ -43,7 +56,7 @@ def let_in(request: Request, token: str, to: str) -> RedirectResponse:
     """Set the cookie and go on to `to`, an address without the token."""
     answer = RedirectResponse(to, status_code=303)
     answer.set_cookie(
-        COOKIE,
+        cookie_name(request.headers.get("host", "")),
         pass_of(token),
         max_age=COOKIE_AGE_SEC,
         path=COOKIE_PATH,

@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 
 from backend.api.admin import OpenRound, SetSchedule
 from backend.console.alerts import alerts
-from backend.console.auth import COOKIE, pass_of
+from backend.console.auth import cookie_name, pass_of
 from backend.console.declared import report_cost, sum_costs
 from backend.console.routes import router
 from backend.federation.secagg.parts import CohortSplit
@@ -28,7 +28,7 @@ PAGES = ("", "/pool", "/releases", "/recall", "/rounds", "/quality", "/privacy",
 def client_of(services: StandInServices, *, signed_in: bool = True) -> TestClient:
     app = FastAPI(openapi_url=None)
     app.include_router(router(services))  # type: ignore[arg-type]
-    cookies = {COOKIE: pass_of(TOKEN)} if signed_in else {}
+    cookies = {cookie_name("127.0.0.1:8400"): pass_of(TOKEN)} if signed_in else {}
     return TestClient(app, base_url=HOME, follow_redirects=False, cookies=cookies)
 
 
@@ -40,7 +40,7 @@ def test_without_the_token_every_page_is_the_sign_in_page(path: str) -> None:
         assert answer.status_code == 401
         assert "newsroom" not in answer.text
     assert client.get("/console/rounds/live").status_code == 401
-    client.cookies.set(COOKIE, TOKEN)
+    client.cookies.set(cookie_name("127.0.0.1:8400"), TOKEN)
     assert client.get(f"/console{path}").status_code == 401, "the cookie holds no token"
 
 
@@ -54,6 +54,31 @@ def test_the_token_in_the_address_becomes_a_strict_cookie_and_leaves_the_address
     assert "SameSite=strict" in cookie
     assert "Path=/console" in cookie
     assert client.get("/console/pool").status_code == 200
+
+
+def test_two_consoles_on_one_host_keep_their_cookies_apart() -> None:
+    """Browsers have one jar for all ports of a host. Red before: who opened one was signed out of the other."""
+    first, second = StandInServices(), StandInServices()
+    second.admin_token = "another token"
+    app, beside = FastAPI(openapi_url=None), FastAPI(openapi_url=None)
+    app.include_router(router(first))  # type: ignore[arg-type]
+    beside.include_router(router(second))  # type: ignore[arg-type]
+    browsers_jar: dict[str, str] = {}
+    consoles = (TestClient(app, base_url=HOME), TestClient(beside, base_url="http://127.0.0.1:8410"))
+    for console, services in zip(consoles, (first, second), strict=True):
+        answer = console.get(f"/console?token={services.admin_token}", follow_redirects=False)
+        browsers_jar |= dict(answer.cookies)
+    sent = {"cookie": "; ".join(f"{name}={value}" for name, value in browsers_jar.items())}
+    for console in consoles:
+        console.cookies.clear()
+        assert console.get("/console", headers=sent).status_code == 200
+    assert [cookie_name(host) for host in ("news.example", "[::1]", "[::1]:80", "h:x", "h:8400\n")] == [
+        "ownfeed_console",
+        "ownfeed_console",
+        "ownfeed_console_80",
+        "ownfeed_console",
+        "ownfeed_console",
+    ]
 
 
 def test_signing_in_by_the_form() -> None:

@@ -9,7 +9,7 @@ import pytest
 from fastapi import FastAPI
 from starlette.testclient import TestClient
 
-from backend.console.auth import COOKIE, pass_of
+from backend.console.auth import cookie_name, pass_of
 from backend.console.quality_pages import of_scores
 from backend.console.routes import router
 from backend.measurements import curves
@@ -35,7 +35,7 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def shown(services: StandInServices) -> str:
     app = FastAPI(openapi_url=None)
     app.include_router(router(services))  # type: ignore[arg-type]
-    client = TestClient(app, base_url="http://127.0.0.1:8400", cookies={COOKIE: pass_of(TOKEN)})
+    client = TestClient(app, base_url="http://127.0.0.1:8400", cookies={cookie_name("127.0.0.1:8400"): pass_of(TOKEN)})
     answer = client.get("/console/quality")
     assert answer.status_code == 200
     return answer.text

@@ -9,7 +9,7 @@ import pytest
 from fastapi import FastAPI
 from starlette.testclient import TestClient
 
-from backend.console.auth import COOKIE, pass_of
+from backend.console.auth import cookie_name, pass_of
 from backend.console.routes import router
 from backend.measurements.frontier import frontier_file, keep, measured
 from tests.doubles.console_services import TOKEN, StandInServices
@@ -29,7 +29,9 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def page() -> str:
     app = FastAPI(openapi_url=None)
     app.include_router(router(StandInServices()))  # type: ignore[arg-type]
-    answer = TestClient(app, base_url=HOME, cookies={COOKIE: pass_of(TOKEN)}).get("/console/recall")
+    answer = TestClient(app, base_url=HOME, cookies={cookie_name("127.0.0.1:8400"): pass_of(TOKEN)}).get(
+        "/console/recall"
+    )
     assert answer.status_code == 200
     return answer.text
 
@@ -55,7 +57,7 @@ def test_a_file_of_another_format_is_as_good_as_none(cache: Path) -> None:
 def test_codebooks_are_listed_with_their_price_and_their_truth(tmp_path: Path, cache: Path) -> None:
     with running(tmp_path / "server", news=60, admin_token_file=tmp_path / "token") as server:
         token = (tmp_path / "token").read_text(encoding="utf-8").strip()
-        server.client.cookies.set(COOKIE, pass_of(token))
+        server.client.cookies.set(cookie_name("testserver"), pass_of(token))
         text = server.client.get("/console/recall").text
         assert "0.7845" in text  # e^4 / (e^4 + 15)
         assert "One of 64" in server.client.get("/console/privacy").text

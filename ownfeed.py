@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from backend.news.sources import SOURCES
+from backend.terminal.feed_commands import feeds_app
 from backend.terminal.key_commands import keys_app
 from backend.terminal.options import BackendDir, BackendUrl, chosen, says
 from backend.terminal.round_commands import round_, rounds_app
@@ -39,6 +40,7 @@ app.add_typer(ingest_app, name="ingest")
 app.add_typer(evaluate_app, name="evaluate")
 app.add_typer(rounds_app, name="rounds")
 app.add_typer(keys_app, name="keys")
+app.add_typer(feeds_app, name="feeds")
 
 
 DeviceDir = Annotated[
@@ -57,7 +59,8 @@ def demo(
     """Set up what is missing, then run the backend, your own device and a fleet of simulated readers."""
     import platformdirs
 
-    from backend.demo import DemoPlan, DemoProcesses, single_demo, start_demo, watch
+    from backend.demo import DemoPlan, start_demo
+    from backend.local_processes import LocalProcesses, single_start, watch
     from backend.private_files import keep_new_files_private, tighten
     from backend.progress import TerminalSteps
 
@@ -65,9 +68,9 @@ def demo(
     folder = data_dir or platformdirs.user_data_path("ownfeed", appauthor=False) / "demo"
     plan = DemoPlan(folder.absolute(), backend_port, device_port, devices, articles)
     stop_on_sigterm()
-    with single_demo(plan):
+    with single_start(plan):
         tell_tightened(tighten(plan.data_dir), plan.data_dir)
-        processes = DemoProcesses(plan.data_dir / "logs")
+        processes = LocalProcesses(plan.data_dir / "logs")
         try:
             feed_url, console_url = start_demo(plan, processes, TerminalSteps())
             says.print("\n[bold]Ownfeed runs.[/bold] Ctrl-C stops everything.\n")
@@ -79,6 +82,59 @@ def demo(
                 f"  ownfeed round --watch --data-dir {plan.backend_settings().data_dir}\n\n"
                 "They take part in every round, even at the papers' noise, which counted honestly is no guarantee.\n"
                 "Your own device has the usual settings: it doesn't train until you switch that on.",
+                markup=False,
+                soft_wrap=True,
+            )
+            watch(processes)
+        except KeyboardInterrupt:
+            says.print("Stopping ...")
+        finally:
+            processes.stop()
+
+
+@app.command()
+def read(
+    sources: Annotated[
+        list[str] | None,
+        typer.Argument(help="OPML files and addresses of feeds, followed besides those that are; none: go on reading."),
+    ] = None,
+    data_dir: Annotated[Path | None, typer.Option(help="Folder for everything that is kept.")] = None,
+    every: Annotated[
+        float, typer.Option(min=2, max=24 * 60, help="New stories are here within so many minutes.")
+    ] = 15.0,
+    allow_network: Annotated[
+        list[str] | None,
+        typer.Option(help="A network that is not public and feeds may be fetched from all the same: 127.0.0.0/8."),
+    ] = None,
+    backend_port: Annotated[int, typer.Option(min=1, max=65_535)] = 8400,
+    device_port: Annotated[int, typer.Option("--port", "--device-port", min=1, max=65_535)] = 8401,
+) -> None:
+    """Read your own feeds: a backend and a device for you alone, on this machine. Nothing is reported to anybody."""
+    from backend.local_processes import LocalProcesses, single_start, watch
+    from backend.own_feeds import ReaderPlan, reader_folder, start_reading, subscriptions
+    from backend.private_files import keep_new_files_private, tighten
+    from backend.progress import TerminalSteps
+
+    keep_new_files_private()
+    folder = data_dir or reader_folder()
+    plan = ReaderPlan(folder.absolute(), backend_port, device_port, every, tuple(allow_network or ()))
+    wanted = subscriptions(sources or [])
+    stop_on_sigterm()
+    with single_start(plan):
+        tell_tightened(tighten(plan.data_dir), plan.data_dir)
+        processes = LocalProcesses(plan.data_dir / "logs")
+        try:
+            started = start_reading(plan, wanted, processes, TerminalSteps())
+            for feed in started.feeds:
+                if feed.error:
+                    says.print(f"  can't be read now: {feed.url}\n    {feed.error}", markup=False, soft_wrap=True)
+            says.print("\n[bold]Ownfeed runs.[/bold] Ctrl-C stops everything.\n")
+            says.print(f"  Your feed   {started.feed_url}", markup=False)
+            says.print(f"  Your feeds  {started.console_url}", markup=False)
+            says.print(f"  Logs        {processes.log_dir}\n", markup=False)
+            says.print(
+                f"{len(started.feeds)} feeds are followed, {started.added} of them new. Only their publishers are "
+                "asked, at the same pace whatever you read.",
                 markup=False,
                 soft_wrap=True,
             )

@@ -6,58 +6,25 @@ them. Everything lies in one folder, guarded by one lock.
 
 from __future__ import annotations
 
-import os
-import shutil
-import signal
-import socket
-import subprocess
-import sys
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
+from typing import ClassVar
 
 import httpx
-from filelock import FileLock, Timeout
 
-from backend.errors import OwnfeedError
+from backend.local_processes import LOOPBACK, LocalPlan, LocalProcesses, StartRefused, link_of
 from backend.prepare import prepare, refresh_newsroom
 from backend.progress import Steps
 from backend.settings import BackendSettings, load_settings
 
-NEEDED_BYTES = 700 * 1024 * 1024
-START_SEC = 60.0
-STOP_SEC = 10.0
-LOOPBACK = "127.0.0.1"
-
-
-class DemoRefused(OwnfeedError):
-    """The demo can't start or go on; the message is one line that says what to do."""
-
-    code, status, title = "demo-refused", 500, "The demo can't run"
-
 
 @dataclass(frozen=True)
-class DemoPlan:
+class DemoPlan(LocalPlan):
     """What to run and where."""
 
-    data_dir: Path
-    backend_port: int = 8400
-    device_port: int = 8401
+    name: ClassVar[str] = "demo"
     devices: int = 60
     articles: int = 6_000
     seed: int = 7
-
-    @property
-    def feed_url(self) -> str:
-        """Where the reader reads."""
-        return f"http://{LOOPBACK}:{self.device_port}/"
-
-    @property
-    def backend_url(self) -> str:
-        """Where devices ask."""
-        return f"http://{LOOPBACK}:{self.backend_port}"
 
     def backend_settings(self) -> BackendSettings:
         """The server's settings for this demo."""
@@ -65,113 +32,6 @@ class DemoPlan:
         return load_settings(
             data_dir=self.data_dir / "backend", host=LOOPBACK, port=self.backend_port, rankers=("nrms",)
         )
-
-
-@contextmanager
-def single_demo(plan: DemoPlan) -> Iterator[None]:
-    """Hold the folder's lock. Raises DemoRefused if another demo has it, a port is taken or the disk is too full."""
-    try:
-        plan.data_dir.mkdir(parents=True, exist_ok=True)
-    except OSError as failed:
-        raise DemoRefused(f"{plan.data_dir} can't be made: {failed.strerror}.", field="data_dir") from failed
-    note = plan.data_dir / "demo.pid"
-    lock = FileLock(plan.data_dir / "demo.lock", timeout=0)
-    try:
-        lock.acquire()
-    except Timeout as held:
-        who = note.read_text(encoding="utf-8").strip() if note.is_file() else "another process"
-        raise DemoRefused(
-            f"A demo already runs in {plan.data_dir} ({who}). Stop it first, or use another --data-dir."
-        ) from held
-    except OSError as failed:
-        raise DemoRefused(f"{plan.data_dir} can't be written: {failed.strerror}.", field="data_dir") from failed
-    try:
-        _check_ports(plan)
-        free = shutil.disk_usage(plan.data_dir).free
-        if free < NEEDED_BYTES:
-            raise DemoRefused(
-                f"{plan.data_dir} has {free // 2**20} MiB free; the demo needs {NEEDED_BYTES // 2**20} MiB. "
-                "Nothing was written.",
-                field="data_dir",
-            )
-        note.write_text(f"pid {os.getpid()}, feed at {plan.feed_url}\n", encoding="utf-8")
-        yield
-    finally:
-        if lock.is_locked:
-            note.unlink(missing_ok=True)
-        lock.release()
-
-
-def _check_ports(plan: DemoPlan) -> None:
-    for option, port in (("--backend-port", plan.backend_port), ("--device-port", plan.device_port)):
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind((LOOPBACK, port))
-            except OSError as taken:
-                raise DemoRefused(
-                    f"Port {port} is taken. Free it, or choose another with {option}.", field=option
-                ) from taken
-
-
-@dataclass
-class DemoProcesses:
-    """The demo's processes; their output goes to a log file each."""
-
-    log_dir: Path
-    running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
-
-    def start(self, name: str, arguments: list[str], environment: dict[str, str]) -> None:
-        """Start `ownfeed <arguments>` in a group of its own: Ctrl-C reaches us, and we stop it in order."""
-        self.log_dir.mkdir(parents=True, exist_ok=True)
-        with (self.log_dir / f"{name}.log").open("wb") as log:
-            self.running[name] = subprocess.Popen(
-                [sys.executable, "-m", "ownfeed", *arguments],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                env=os.environ | environment,
-                start_new_session=True,
-            )
-
-    def check(self) -> None:
-        """Raise DemoRefused if one of them has ended."""
-        for name, process in self.running.items():
-            if (code := process.poll()) is not None:
-                raise DemoRefused(f"The {name} ended with exit code {code}: {self._last_line(name)}")
-
-    def wait_until_served(
-        self, name: str, url: str, *, answers: int = httpx.codes.OK, within_sec: float = START_SEC
-    ) -> None:
-        """Wait until `url` answers with that status. Raises DemoRefused if the process ends or the time is over."""
-        deadline = time.monotonic() + within_sec
-        while time.monotonic() < deadline:
-            self.check()
-            try:
-                if httpx.get(url, timeout=2.0, follow_redirects=True).status_code == answers:
-                    return
-            except httpx.TransportError:
-                pass  # not listening yet; the deadline decides
-            time.sleep(0.05)
-        raise DemoRefused(f"The {name} did not answer within {within_sec:g} s: {self._last_line(name)}")
-
-    def stop(self) -> None:
-        """Ask the last started first; kill what does not end in time."""
-        for process in reversed(self.running.values()):
-            if process.poll() is None:
-                process.send_signal(signal.SIGTERM)
-        deadline = time.monotonic() + STOP_SEC
-        for process in reversed(self.running.values()):
-            try:
-                process.wait(max(0.1, deadline - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-
-    def _last_line(self, name: str) -> str:
-        path = self.log_dir / f"{name}.log"
-        lines = [line for line in path.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
-        return f"{lines[-1].strip()} (all of it: {path})" if lines else f"it said nothing (see {path})"
 
 
 DEMO_DEVICE = {
@@ -200,7 +60,7 @@ DEMO_COUNTS = {"OWNFEED_BACKEND_COUNTS_EVERY_MINUTES": "5"}
 DEMO_ADDRESSES = {"OWNFEED_BACKEND_UNBOUNDED_ADDRESSES": '["127.0.0.0/8", "::1/128"]'}
 
 
-def start_demo(plan: DemoPlan, processes: DemoProcesses, steps: Steps) -> tuple[str, str]:
+def start_demo(plan: DemoPlan, processes: LocalProcesses, steps: Steps) -> tuple[str, str]:
     """Prepare and start everything; return the links that open the feed and the console. The caller stops the crew."""
     settings = plan.backend_settings()
     at = {"OWNFEED_DEVICE_BACKEND_URL": plan.backend_url}
@@ -215,7 +75,7 @@ def start_demo(plan: DemoPlan, processes: DemoProcesses, steps: Steps) -> tuple[
         refresh_newsroom(settings, articles=plan.articles, seed=plan.seed, steps=steps)
         prepare(settings, steps)
     except OSError as failed:
-        raise DemoRefused(
+        raise StartRefused(
             f"Preparing {plan.data_dir} failed: {failed.strerror}. The next start goes on from here."
         ) from failed
     with steps.step("Starting the backend and your device"):
@@ -227,16 +87,3 @@ def start_demo(plan: DemoPlan, processes: DemoProcesses, steps: Steps) -> tuple[
         processes.start("fleet", ["fleet", "--devices", str(plan.devices), "--data-dir", home], at | DEMO_READERS)
     token = settings.admin_token_file.read_text(encoding="utf-8").strip()
     return link_of(plan.data_dir, plan.feed_url), f"{plan.backend_url}/console?token={token}"
-
-
-def link_of(data_dir: Path, pages: str, profile: str = "reader") -> str:
-    """The link that opens a device's pages: their address, with the key that the device keeps in its profile."""
-    key = (data_dir / "devices" / profile / "page.key").read_text(encoding="utf-8").strip()
-    return f"{pages}enter?key={key}"
-
-
-def watch(processes: DemoProcesses) -> None:
-    """Block until something ends (DemoRefused) or the caller is interrupted."""
-    while True:
-        processes.check()
-        time.sleep(0.5)

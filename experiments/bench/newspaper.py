@@ -13,7 +13,8 @@ from urllib.parse import urlsplit
 import httpx
 import platformdirs
 
-from backend.demo import DEMO_ADDRESSES, DEMO_READERS, LOOPBACK, DemoProcesses, link_of
+from backend.demo import DEMO_ADDRESSES, DEMO_READERS
+from backend.local_processes import LOOPBACK, LocalProcesses, link_of
 from backend.prepare import prepare, refresh_newsroom
 from backend.progress import TerminalSteps
 from backend.settings import BackendSettings, load_settings
@@ -27,7 +28,7 @@ class RunningBackend:
 
     url: str
     settings: BackendSettings
-    processes: DemoProcesses
+    processes: LocalProcesses
 
 
 def prepared_newspaper(articles: int = ARTICLES) -> BackendSettings:
@@ -45,7 +46,7 @@ def running_backend(settings: BackendSettings | None = None) -> Iterator[Running
     """Serve the newspaper, or what lies prepared in another folder, on a free port until the block ends."""
     settings = settings or prepared_newspaper()
     with tempfile.TemporaryDirectory() as logs:
-        processes = DemoProcesses(Path(logs))
+        processes = LocalProcesses(Path(logs))
         try:
             url = f"http://{LOOPBACK}:{settings.port}"
             environment = {

@@ -100,9 +100,11 @@ COMMANDS = commands(typer.main.get_command(ownfeed.app))  # type: ignore[arg-typ
 
 def test_the_command_line_has_every_command_of_the_issue() -> None:
     assert {words for words in COMMANDS if words} == {
-        ("demo",), ("serve",), ("device",), ("fleet",), ("round",), ("bench",), ("ingest",),
+        ("demo",), ("read",), ("serve",), ("device",), ("fleet",), ("round",), ("bench",), ("ingest",),
         ("rounds",), ("rounds", "list"), ("rounds", "pause"), ("rounds", "resume"), ("rounds", "cancel"),
         ("rounds", "schedule"), ("rounds", "unschedule"),
+        ("feeds",), ("feeds", "list"), ("feeds", "add"), ("feeds", "pause"), ("feeds", "resume"),
+        ("feeds", "remove"), ("feeds", "export"),
         ("keys",), ("keys", "show"), ("keys", "rotate"),
         ("ingest", "newsroom"), ("ingest", "rss"), ("ingest", "mind"), ("ingest", "jsonl"),
         ("evaluate",), ("evaluate", "ranking"), ("evaluate", "popularity"), ("evaluate", "finding"),

@@ -17,7 +17,9 @@ from pathlib import Path
 import pytest
 
 import backend.demo
-from backend.demo import DemoPlan, DemoProcesses, DemoRefused, single_demo, start_demo, watch
+import backend.local_processes
+from backend.demo import DemoPlan, start_demo
+from backend.local_processes import LocalProcesses, StartRefused, single_start, watch
 from backend.progress import SilentSteps
 from device_app.settings import DeviceSettings, PrivacySettings
 from tests.doubles.small_world import free_port
@@ -26,8 +28,9 @@ ROOT = Path(__file__).parents[3]
 HOLDS_THE_DEMO = """
 import sys, time
 from pathlib import Path
-from backend.demo import DemoPlan, single_demo
-with single_demo(DemoPlan(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))):
+from backend.demo import DemoPlan
+from backend.local_processes import single_start
+with single_start(DemoPlan(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))):
     print("running", flush=True)
     time.sleep(60)
 """
@@ -58,7 +61,7 @@ def another_demo(plan: DemoPlan) -> Iterator[subprocess.Popen[str]]:
         process.stdout.close()  # type: ignore[union-attr]
 
 
-def one_line(refused: pytest.ExceptionInfo[DemoRefused]) -> str:
+def one_line(refused: pytest.ExceptionInfo[StartRefused]) -> str:
     assert "\n" not in refused.value.detail
     assert refused.value.detail.rstrip(")").endswith((".", "log", "data-dir"))
     return refused.value.detail
@@ -67,7 +70,7 @@ def one_line(refused: pytest.ExceptionInfo[DemoRefused]) -> str:
 def test_a_second_demo_is_refused_with_who_runs_and_harms_nothing(plan: DemoPlan) -> None:
     with another_demo(plan) as first:
         note = (plan.data_dir / "demo.pid").read_text(encoding="utf-8")
-        with pytest.raises(DemoRefused, match="A demo already runs in") as refused, single_demo(plan):
+        with pytest.raises(StartRefused, match="A demo already runs in") as refused, single_start(plan):
             pytest.fail("two demos in one folder")
         assert f"pid {first.pid}" in one_line(refused)
         assert "--data-dir" in refused.value.detail
@@ -79,7 +82,7 @@ def test_a_killed_demo_leaves_nothing_that_stops_the_next(plan: DemoPlan) -> Non
     with another_demo(plan) as first:
         first.send_signal(signal.SIGKILL)
         first.wait()
-        with single_demo(plan):
+        with single_start(plan):
             assert f"pid {os.getpid()}" in (plan.data_dir / "demo.pid").read_text(encoding="utf-8")
     assert not (plan.data_dir / "demo.pid").exists()
 
@@ -92,20 +95,20 @@ def test_a_taken_port_is_named_with_its_option(plan: DemoPlan, option: str, attr
         holder.bind(("127.0.0.1", getattr(plan, attribute)))
         holder.listen()
         with (
-            pytest.raises(DemoRefused, match=f"Port {getattr(plan, attribute)} is taken") as refused,
-            single_demo(plan),
+            pytest.raises(StartRefused, match=f"Port {getattr(plan, attribute)} is taken") as refused,
+            single_start(plan),
         ):
             pytest.fail("started on a taken port")
     assert option in one_line(refused)
     assert not (plan.data_dir / "demo.pid").exists()
-    with single_demo(plan):
+    with single_start(plan):
         pass
 
 
 def test_a_disk_too_full_is_refused_before_anything_is_written(plan: DemoPlan, monkeypatch: pytest.MonkeyPatch) -> None:
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(10**12, 10**12, 5 * 2**20))
-    with pytest.raises(DemoRefused, match="has 5 MiB free; the demo needs 700 MiB") as refused, single_demo(plan):
+    with pytest.raises(StartRefused, match="has 5 MiB free; the demo needs 700 MiB") as refused, single_start(plan):
         pytest.fail("started on a full disk")
     assert one_line(refused).endswith("Nothing was written.")
     assert {path.name for path in plan.data_dir.iterdir()} <= {"demo.lock"}
@@ -118,9 +121,9 @@ def test_a_disk_that_fills_up_while_preparing_says_that_the_next_start_goes_on(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(backend.demo, "refresh_newsroom", full)
-    processes = DemoProcesses(plan.data_dir / "logs")
+    processes = LocalProcesses(plan.data_dir / "logs")
     try:
-        with pytest.raises(DemoRefused, match=r"No space left on device\. The next start goes on from here"):
+        with pytest.raises(StartRefused, match=r"No space left on device\. The next start goes on from here"):
             start_demo(plan, processes, SilentSteps())
         assert list(processes.running) == ["device"], "the device needs no preparing; the backend never started"
     finally:
@@ -132,7 +135,7 @@ def test_the_demos_own_reader_has_the_products_privacy_settings(
 ) -> None:
     started: dict[str, dict[str, str]] = {}
 
-    class Recording(DemoProcesses):
+    class Recording(LocalProcesses):
         def start(self, name: str, arguments: list[str], environment: dict[str, str]) -> None:
             started[name] = environment
 
@@ -165,7 +168,7 @@ def test_the_demos_own_reader_has_the_products_privacy_settings(
 @pytest.mark.parametrize("name", ["demo", "demo/inner"])
 def test_a_folder_that_can_not_be_made_is_named(tmp_path: Path, name: str) -> None:
     (tmp_path / "demo").write_text("a file is in the way", encoding="utf-8")
-    with pytest.raises(DemoRefused, match="can't be made") as refused, single_demo(DemoPlan(tmp_path / name)):
+    with pytest.raises(StartRefused, match="can't be made") as refused, single_start(DemoPlan(tmp_path / name)):
         pytest.fail("started in a file")
     assert refused.value.field == "data_dir"
 
@@ -178,7 +181,7 @@ def run_instead(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, code: str) -> N
     monkeypatch.chdir(tmp_path / "stand_in")
 
 
-def wait_for_end(processes: DemoProcesses) -> None:
+def wait_for_end(processes: LocalProcesses) -> None:
     for process in processes.running.values():
         process.wait(20)
 
@@ -187,10 +190,10 @@ def test_a_process_that_ends_is_named_with_its_code_and_last_words(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_instead(monkeypatch, tmp_path, "import sys\nprint('first')\nprint('the disk is full\\n\\n')\nsys.exit(3)")
-    processes = DemoProcesses(tmp_path / "logs")
+    processes = LocalProcesses(tmp_path / "logs")
     processes.start("backend", ["serve"], {})
     wait_for_end(processes)
-    with pytest.raises(DemoRefused, match="The backend ended with exit code 3: the disk is full") as refused:
+    with pytest.raises(StartRefused, match="The backend ended with exit code 3: the disk is full") as refused:
         watch(processes)
     assert str(tmp_path / "logs" / "backend.log") in one_line(refused)
     processes.stop()
@@ -198,22 +201,22 @@ def test_a_process_that_ends_is_named_with_its_code_and_last_words(
 
 def test_a_process_that_dies_without_a_word_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run_instead(monkeypatch, tmp_path, "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)")
-    processes = DemoProcesses(tmp_path / "logs")
+    processes = LocalProcesses(tmp_path / "logs")
     processes.start("fleet", ["fleet"], {})
     wait_for_end(processes)
-    with pytest.raises(DemoRefused, match=r"The fleet ended with exit code -9: it said nothing \(see "):
+    with pytest.raises(StartRefused, match=r"The fleet ended with exit code -9: it said nothing \(see "):
         processes.check()
     processes.stop()
 
 
 def test_a_process_that_does_not_answer_in_time_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run_instead(monkeypatch, tmp_path, "import time\nprint('still thinking', flush=True)\ntime.sleep(60)")
-    processes = DemoProcesses(tmp_path / "logs")
+    processes = LocalProcesses(tmp_path / "logs")
     processes.start("device", ["device"], {})
     try:
         while b"thinking" not in (tmp_path / "logs" / "device.log").read_bytes():
             time.sleep(0.02)
-        with pytest.raises(DemoRefused, match=r"did not answer within 0.3 s: still thinking"):
+        with pytest.raises(StartRefused, match=r"did not answer within 0.3 s: still thinking"):
             processes.wait_until_served("device", f"http://127.0.0.1:{free_port()}/", within_sec=0.3)
     finally:
         processes.stop()
@@ -231,8 +234,8 @@ def test_stopping_ends_every_process_and_kills_what_does_not_listen(
         "while True: time.sleep(0.05)\n"
     )
     run_instead(monkeypatch, tmp_path, code)
-    monkeypatch.setattr(backend.demo, "STOP_SEC", 1.0)
-    processes = DemoProcesses(tmp_path / "logs")
+    monkeypatch.setattr(backend.local_processes, "STOP_SEC", 1.0)
+    processes = LocalProcesses(tmp_path / "logs")
     for name in ("backend", "stubborn", "fleet"):
         processes.start(name, [name], {})
         while b"ready" not in (tmp_path / "logs" / f"{name}.log").read_bytes():

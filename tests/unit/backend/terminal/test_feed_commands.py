@@ -1,0 +1,86 @@
+"""`ownfeed feeds`: what its commands do to a backend's folder, and what they say of each feed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from backend.db.engine import migrate, open_engine
+from backend.news.errors import FeedNotFollowed
+from backend.news.followed_feeds import FollowedFeeds
+from backend.opml import read_opml
+from backend.terminal import feed_commands as feeds
+
+A, B = "https://a.example/feed", "https://b.example/feed"
+NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """What `ownfeed read` keeps: the backend's folder lies in it."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "read" / "backend").mkdir(parents=True)
+    return tmp_path / "read"
+
+
+@pytest.fixture
+def listed(folder: Path, capsys: pytest.CaptureFixture[str]) -> Callable[[], list[dict[str, object]]]:
+    def call() -> list[dict[str, object]]:
+        capsys.readouterr()
+        feeds.list_(folder, as_json=True)
+        found: list[dict[str, object]] = json.loads(capsys.readouterr().out)
+        return found
+
+    return call
+
+
+def test_feeds_are_added_paused_resumed_and_removed(
+    folder: Path, listed: Callable[[], list[dict[str, object]]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    feeds.add([A, B], folder)
+    feeds.add([A], folder)
+    assert capsys.readouterr().out == "2 added\n0 added\n"
+    feeds.pause(A, folder)
+    assert [(one["url"], one["paused"], one["last_answered"]) for one in listed()] == [
+        (A, True, None),
+        (B, False, None),
+    ]
+    feeds.resume(A, folder)
+    feeds.remove(B, folder)
+    assert [(one["url"], one["paused"]) for one in listed()] == [(A, False)]
+    with pytest.raises(FeedNotFollowed):
+        feeds.remove(B, folder)
+
+
+def test_the_list_says_when_each_last_answered_and_why_one_does_not(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    feeds.add([A, B], folder)
+    url = f"sqlite:///{folder / 'backend' / 'ownfeed.sqlite'}"
+    migrate(url)
+    followed = FollowedFeeds(open_engine(url))
+    followed.answered(A, at=NOON, due_at=NOON)
+    followed.failed(B, "It answered 500.", failures=2, due_at=NOON)
+    capsys.readouterr()
+    feeds.list_(folder)
+    assert capsys.readouterr().out == (
+        f"{A}\n    last answered 2026-11-22 12:00 UTC\n"
+        f"{B}\n    never answered; failed 2 times, asked again at 12:00 UTC: It answered 500.\n"
+    )
+
+
+def test_what_is_exported_can_be_added_elsewhere_and_never_overwrites(folder: Path, tmp_path: Path) -> None:
+    feeds.add([A, B], folder)
+    feeds.export(tmp_path / "feeds.opml", folder)
+    assert [one.url for one in read_opml(tmp_path / "feeds.opml")] == [A, B]
+    with pytest.raises(FileExistsError):
+        feeds.export(tmp_path / "feeds.opml", folder)
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="--data-dir"):
+        feeds.list_(tmp_path / "nowhere")

@@ -17,8 +17,6 @@ from device_app.fleet.faults import FaultRates, InjectedFault
 from device_app.fleet.patience import is_busy, patiently
 from device_app.fleet.simulated_interests import SimulatedInterests
 from device_app.settings import DeviceSettings
-from device_app.store.database import Database, copy_of_new
-from device_app.store.profile import marks_of
 from device_app.training.participant import Outcome
 from device_app.uplink.faulty_transport import FaultyTransport
 
@@ -63,8 +61,6 @@ class Fleet:
         self._blobs = settings.data_dir / "devices" / f"{prefix}-blobs"
         self.faults = faults
         never_at_their_machine = settings.performance.model_copy(update={"training_idle_sec": 0.0})
-        empty = settings.data_dir / "devices" / f"{prefix}-empty.sqlite"
-        Database(empty).close()
         self.members: list[Member] = []
         self.failures: list[str] = []
         self._closing = Event()
@@ -74,8 +70,6 @@ class Fleet:
                 own = settings.model_copy(
                     update={"profile": f"{prefix}-{number:04d}", "performance": never_at_their_machine}
                 )
-                if not marks_of(own.database):  # a database that was there and is gone is no new one
-                    copy_of_new(empty, own.database)
                 network = None if faults is None else FaultyTransport()
                 device = build_device(own, transport=network, model_cache=self._model_cache, blob_folder=self._blobs)
                 self.members.append(Member(device, np.random.default_rng([seed, number]), network=network))

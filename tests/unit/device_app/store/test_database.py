@@ -15,7 +15,7 @@ import pytest
 
 from device_app.errors import StoreBroken
 from device_app.store.clicks import Clicks
-from device_app.store.database import MIGRATIONS, Database, copy_of_new
+from device_app.store.database import MIGRATIONS, Database
 from device_app.store.impressions import ImpressionStore
 from device_app.store.ledger_entries import LedgerEntry, LedgerRepository
 from device_app.store.preferences import Preferences
@@ -120,31 +120,46 @@ def test_two_threads_open_the_same_new_database_at_once(tmp_path: Path) -> None:
     assert failures == []
 
 
-def test_a_copy_of_a_new_database_is_one_and_never_replaces_one(tmp_path: Path, now: datetime) -> None:
-    new, path = tmp_path / "empty.sqlite", tmp_path / "profile" / "device.sqlite"
-    Database(new).close()
-    copy_of_new(new, path)
-    database = Database(path)
-    Clicks(database).add("A", None, now)
-    database.close()
-    copy_of_new(new, path)
-    again = Database(path)
+def test_databases_made_one_after_the_other_are_alike_and_share_nothing(tmp_path: Path, now: datetime) -> None:
+    first, second = Database(tmp_path / "one" / "device.sqlite"), Database(tmp_path / "two" / "device.sqlite")
+    Clicks(first).add("A", None, now)
+    schema = "SELECT type, name, sql FROM sqlite_schema ORDER BY type, name"
+    assert first.rows(schema) == second.rows(schema)
+    assert Clicks(second).recent() == []
+    first.close()
+    again = Database(first.path)
     assert [click.news_id for click in Clicks(again).recent()] == ["A"]
-    assert again.rows("PRAGMA integrity_check") == [("ok",)]
-    assert again.rows("PRAGMA journal_mode") == [("wal",)]
-    again.close()
-    assert not list(path.parent.glob("*.part"))
+    for each in (again, second):
+        assert each.rows("PRAGMA integrity_check") == [("ok",)]
+        assert each.row("PRAGMA journal_mode") == ("wal",)
+        assert not list(each.path.parent.glob("*.part"))
+        each.close()
 
 
-def test_a_copy_that_was_cut_off_leaves_no_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    new, path = tmp_path / "empty.sqlite", tmp_path / "profile" / "device.sqlite"
-    Database(new).close()
-    monkeypatch.setattr("os.fsync", lambda _: (_ for _ in ()).throw(OSError(28, "No space left on device")))
-    with pytest.raises(StoreBroken, match="No space left"):
-        copy_of_new(new, path)
+def test_migrations_that_came_meanwhile_are_in_the_next_new_database(tmp_path: Path) -> None:
+    folder = tmp_path / "migrations"
+    folder.mkdir()
+    (folder / "0001_one.sql").write_text("CREATE TABLE one (x INTEGER);\n")
+    Database(tmp_path / "first.sqlite", folder).close()
+    (folder / "0002_two.sql").write_text("CREATE TABLE two (x INTEGER);\n")
+    second = Database(tmp_path / "second.sqlite", folder)
+    assert second.rows("SELECT name FROM sqlite_schema WHERE name IN ('one', 'two')") == [("one",), ("two",)]
+    second.close()
+
+
+@pytest.mark.parametrize("made_before", [False, True])
+def test_a_database_whose_making_was_cut_off_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, made_before: bool
+) -> None:
+    monkeypatch.setattr("device_app.store.database._NEW", {})
+    if made_before:
+        Database(tmp_path / "other.sqlite").close()
+    path = tmp_path / "profile" / "device.sqlite"
+    with monkeypatch.context() as full:
+        full.setattr("os.fsync", lambda _: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+        with pytest.raises(StoreBroken, match="No space left"):
+            Database(path)
     assert not path.exists()
-    monkeypatch.undo()
-    copy_of_new(new, path)
     Database(path).close()
 
 

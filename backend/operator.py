@@ -53,8 +53,8 @@ class Operator:
 
     def open_round(self, system: str, *, cohort: int, cohort_minimum: int | None = None, seconds: float) -> RoundStatus:
         """Open a round. Raises OperatorRefused, for example while another one runs."""
-        wish = {"system": system, "cohort": cohort, "cohort_minimum": cohort_minimum, "seconds": seconds}
-        return RoundStatus.model_validate_json(self._send("POST", "/v1/admin/rounds", wish))
+        body = {"system": system, "cohort": cohort, "cohort_minimum": cohort_minimum, "seconds": seconds}
+        return RoundStatus.model_validate_json(self._send("POST", "/v1/admin/rounds", body))
 
     def follow(self, status: RoundStatus) -> Iterator[RoundStatus]:
         """Yield the round's status as it changes, the last one applied or failed."""
@@ -96,7 +96,7 @@ class Operator:
         """End a round under way; nothing is opened. Raises OperatorRefused if it has ended."""
         return RoundStatus.model_validate_json(self._send("POST", f"/v1/admin/rounds/{round_id}/cancel", None))
 
-    def timetable(self) -> dict[str, Any]:
+    def round_schedule(self) -> dict[str, Any]:
         """paused, schedule, last, trouble, and how many devices seem to be waiting."""
         return self._timings("GET", "", None)
 
@@ -119,7 +119,7 @@ class Operator:
         waiting: int | None,
     ) -> dict[str, Any]:
         """Open rounds every so many minutes, when so many devices wait, or when both are true."""
-        wish = {
+        body = {
             "system": system,
             "cohort": cohort,
             "cohort_minimum": cohort_minimum,
@@ -127,7 +127,7 @@ class Operator:
             "every_minutes": every_minutes,
             "waiting": waiting,
         }
-        return self._timings("PUT", "/schedule", wish)
+        return self._timings("PUT", "/schedule", body)
 
     def unschedule(self) -> dict[str, Any]:
         """Take the schedule away."""

@@ -73,14 +73,14 @@ def router(services: Services) -> APIRouter:
     @routes.post("/rounds", status_code=201, responses=answers(*WITH_BODY, 404, 409), openapi_extra=takes(OpenRound))
     async def open_round(request: Request) -> RoundStatus:
         require_media_type(request, JSON)
-        wish = parse(OpenRound, await request.body())
+        asked = parse(OpenRound, await request.body())
         return await run_in_threadpool(
             coordinator.open_round,
-            wish.system,
-            cohort=wish.cohort,
-            cohort_minimum=wish.minimum(),
-            seconds=wish.seconds,
-            admission=wish.admission,
+            asked.system,
+            cohort=asked.cohort,
+            cohort_minimum=asked.minimum(),
+            seconds=asked.seconds,
+            admission=asked.admission,
         )
 
     @routes.post("/rounds/{round_id}/cancel", responses=answers(404, 409, 422))
@@ -106,9 +106,9 @@ def router(services: Services) -> APIRouter:
     @routes.put("/timetable/schedule", responses=answers(*WITH_BODY, 404, 409), openapi_extra=takes(SetSchedule))
     async def schedule(request: Request) -> dict[str, Any]:
         require_media_type(request, JSON)
-        wish = parse(SetSchedule, await request.body())
-        order = RoundRequest(wish.system, wish.cohort, wish.minimum(), wish.seconds)
-        wanted = Schedule(order, wish.every_minutes, wish.waiting)
+        asked = parse(SetSchedule, await request.body())
+        order = RoundRequest(asked.system, asked.cohort, asked.minimum(), asked.seconds)
+        wanted = Schedule(order, asked.every_minutes, asked.waiting)
         return asdict(await run_in_threadpool(coordinator.scheduler.set, wanted))
 
     @routes.delete("/timetable/schedule")

@@ -17,7 +17,7 @@ from device_app.wire.rounds import RoundStatus
 
 def show_rounds(operator: Operator, as_json: bool, console: Console) -> None:
     """The last rounds, newest first, and the schedule. Raises OperatorRefused, as the operator does throughout."""
-    rounds, timings = operator.rounds(), operator.timetable()
+    rounds, timings = operator.rounds(), operator.round_schedule()
     if as_json:
         shown = [one.model_dump(mode="json") for one in rounds]
         typer.echo(json.dumps({"rounds": shown, "timetable": timings}, indent=2))

@@ -30,7 +30,7 @@ def feature_context(
     settings: FeedSettings,
     popularity: NDArray[np.float64] | None = None,
 ) -> FeatureContext:
-    """The situation of a feed that is being made; popularity as in `feature_context_at`."""
+    """The features' context of a feed that is being made; popularity as in `feature_context_at`."""
     return feature_context_at(candidates, user_preferences.clicks, now, settings.half_life_hours, popularity)
 
 

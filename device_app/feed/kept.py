@@ -46,7 +46,7 @@ class KeptFeeds:
         self._clock = clock
 
     def save(self, feed: Feed, shown: Candidates, popularity: NDArray[np.float64], watch: Stopwatch) -> Feed:
-        """Shelve what it shows, record that it is served and keep the feed, all or nothing; then return it.
+        """Store the news it shows, record that it is served and keep the feed, all or nothing; then return it.
 
         shown are the feed's cards with their vectors, in its order, and popularity [n] what was known of them. The time
         this takes counts as 'store'.

@@ -47,7 +47,7 @@ class ServingModels:
 
 
 class ModelCache:
-    """Loads models of releases; devices that share a rack share what is loaded, for as long as one of them uses it."""
+    """Loads models of releases; devices that share a cache share what is loaded, for as long as one of them uses it."""
 
     def __init__(self, *, ranker: str | None = None, threads: int = 1) -> None:
         self._ranker = ranker

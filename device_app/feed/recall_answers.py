@@ -30,7 +30,7 @@ class _Kept:
 
 
 class RecallAnswers:
-    """At most one answer is kept, with the columns of its cards and of the common list beside it."""
+    """At most one answer is kept, with the columns of its cards and of the default list beside it."""
 
     def __init__(self, max_age_sec: float) -> None:
         """max_age_sec: an older answer is not used again unless the backend is too busy for another."""

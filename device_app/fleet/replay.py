@@ -100,7 +100,7 @@ class ReplayCatalogue:
                 f"The backend holds none of the news of {folder / NEWS}: run `ownfeed ingest mind` first."
             )
 
-    def shelve(self, stores: DeviceStores, reader: RealReader, now: datetime) -> int:
+    def write_past(self, stores: DeviceStores, reader: RealReader, now: datetime) -> int:
         """Write one reader's past into a device's store; returns how many clicks are known. Repeatable."""
         named = dict.fromkeys((*reader.history, *(news for one in reader.impressions for news in one.shown)))
         cards = [self._cards[news_id] for news_id in named if news_id in self._cards]

@@ -83,7 +83,7 @@ def _shelve(fleet: Fleet, folder: Path, readers: list[RealReader], console: Cons
         "Replaying histories",
         lambda member: (
             member.device.sync(),
-            catalogue.shelve(member.device.parts.stores, past[id(member)], utc_now()),
+            catalogue.write_past(member.device.parts.stores, past[id(member)], utc_now()),
         ),
         console,
     )

@@ -82,7 +82,7 @@ def training_view(
 ) -> TrainingView:
     """The training page; status is the round under way as it was last seen."""
     kept = participations.list()
-    sums = ledger.book.of_sums()
+    sums = ledger.repository.of_sums()
     return TrainingView(
         settings=ledger.settings,
         paused=paused,

@@ -38,8 +38,8 @@ class Ledger:
     the same reader on two devices has two ledgers.
     """
 
-    def __init__(self, book: LedgerRepository, settings: PrivacySettings, clock: Callable[[], datetime]) -> None:
-        self.book = book
+    def __init__(self, repository: LedgerRepository, settings: PrivacySettings, clock: Callable[[], datetime]) -> None:
+        self.repository = repository
         self.settings = settings
         self._clock = clock
 
@@ -52,7 +52,7 @@ class Ledger:
         for name, value in (("epsilon", charge.epsilon), ("delta", charge.delta)):
             if not (math.isfinite(value) and value >= 0):
                 raise ValueError(f"{name} of a charge must be finite and not negative; got {value}")
-        with self.book.transaction():
+        with self.repository.transaction():
             spent = self.spent_today(charge.channel)
             if spent + charge.epsilon > per_day * (1 + ROUNDING):
                 raise BudgetSpent(charge.channel, charge.epsilon, max(0.0, per_day - spent))
@@ -73,7 +73,7 @@ class Ledger:
                 payload_sha256=charge.payload_sha256,
                 subject=charge.subject,
             )
-            self.book.append(entry)
+            self.repository.append(entry)
         return entry
 
     def day(self) -> date:
@@ -94,11 +94,11 @@ class Ledger:
 
     def alone(self) -> SumsAlone:
         """What noisy sums of all channels have cost together if nobody else in them was real: today, and in all."""
-        return SumsAlone(self.book.rho_alone(self._midnight()), self.book.rho_alone())
+        return SumsAlone(self.repository.rho_alone(self._midnight()), self.repository.rho_alone())
 
     def spent_today(self, channel: str) -> float:
         """Pure epsilon charged since midnight UTC; a charge dated later than now (a clock set back) counts too."""
-        return self.book.spent(channel, self._midnight())
+        return self.repository.spent(channel, self._midnight())
 
     def _midnight(self) -> datetime:
         return datetime.combine(self.day(), datetime.min.time(), tzinfo=UTC)
@@ -111,7 +111,7 @@ class Ledger:
 
     def total(self, channel: str) -> float:
         """Pure epsilon charged over the life of the device."""
-        return self.book.total(channel)
+        return self.repository.total(channel)
 
 
 def ceiling_of_day(settings: PrivacySettings, channel: str) -> float:

@@ -90,7 +90,7 @@ def seal_report(
     value, meaning = reporter.value(reader), reporter.meaning
     made_from = MODES[reporter.name].made_from
     views = 1 + (reader.searched is not None and made_from == "vector")
-    with ledger.book.transaction():
+    with ledger.repository.transaction():
         other = memo.by_another_process()
         if other is not None and other.release == release:
             sealed = _again(other, limit, ledger.settings, None)

@@ -58,11 +58,11 @@ def make_up_for_copy(database: Database, ledger: Ledger) -> int:
     except ValueError as broken:
         raise StoreBroken(database.path, f"it is a copy, and what could be spent since is lost ({broken})") from None
     days = [first + number * _DAY for number in range((last - first).days + 1)]
-    with ledger.book.transaction():
+    with ledger.repository.transaction():
         for day in days:
             at = now if day == last else _midnight(day + _DAY) - _MOMENT
             for entry in _missing(ledger, limits, day, at, f"copy of {mark.at:%Y-%m-%d}"):
-                ledger.book.append(entry)
+                ledger.repository.append(entry)
         CountLog(database).pass_over(now)
         unmark(database)
     return len(days)
@@ -70,12 +70,15 @@ def make_up_for_copy(database: Database, ledger: Ledger) -> int:
 
 def _missing(ledger: Ledger, limits: Limits, day: date, at: datetime, subject: str) -> list[LedgerEntry]:
     """Entries that bring one day up to its ceilings, as far as the lifetime ceilings go."""
-    book, since, before = ledger.book, _midnight(day), _midnight(day + _DAY)
-    rho = _left(limits.rho_day, book.rho_alone(since, before), limits.rho_life, book.rho_alone())
+    repository, since, before = ledger.repository, _midnight(day), _midnight(day + _DAY)
+    rho = _left(limits.rho_day, repository.rho_alone(since, before), limits.rho_life, repository.rho_alone())
     entries = []
     for channel in CHANNELS:
         epsilon = _left(
-            limits.day[channel], book.spent(channel, since, before), limits.life[channel], book.total(channel)
+            limits.day[channel],
+            repository.spent(channel, since, before),
+            limits.life[channel],
+            repository.total(channel),
         )
         # One account for the sums of all channels; every device has counts.
         parameters = {RHO_ALONE: rho} if channel == "counts" and rho > 0 else {}

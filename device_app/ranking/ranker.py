@@ -55,7 +55,7 @@ class Ranker:
     ) -> NDArray[np.float32]:
         """clicks [H, D] oldest first, candidates [R, D] -> scores [R], higher fits better.
 
-        A ranker with features needs the situation of the same candidates and clicks; without clicks its features
+        A ranker with features needs the context of the same candidates and clicks; without clicks its features
         decide. Other rankers give zeros without clicks. Raises GraphMismatch for scores that are not finite.
         """
         if not len(candidates) or not (len(clicks) or self.features):
@@ -64,7 +64,7 @@ class Ranker:
         inputs = {"clicks": padded, "click_mask": mask, "candidates": candidates[None].astype(np.float32, copy=False)}
         if self.features:
             if context_features is None:
-                raise ValueError(f"situation: {self.name} weighs {', '.join(self.features)} and needs it")
+                raise ValueError(f"context: {self.name} weighs {', '.join(self.features)} and needs it")
             inputs[FEATURES_INPUT] = feature_columns(self.features, context_features)[None]
         scores = np.asarray(self._graph(**inputs)["scores"][0], dtype=np.float32)
         if not np.isfinite(scores).all():

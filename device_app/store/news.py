@@ -189,7 +189,7 @@ class NewsStore:
         return self._database.number("SELECT count(*) FROM news")
 
     def prune(self, before: datetime, keep: Iterable[str] = ()) -> int:
-        """Forget news shelved before a time, with bodies and vectors; returns how many.
+        """Forget news stored before a time, with bodies and vectors; returns how many.
 
         Clicked news, news the reader reacted to, and `keep` stay: history and training need them.
         """

@@ -82,7 +82,7 @@ class JoinSecAgg:
     offer: RoundOffer
 
 
-Wish = JoinSecAgg | PollRound | AskIfJoined | Gather | AskForPlace | StateTerms | Compute | HandIn
+Effect = JoinSecAgg | PollRound | AskIfJoined | Gather | AskForPlace | StateTerms | Compute | HandIn
 Reply = RoundStatus | RoundOffer | Terms | ComputedUpdate | UploadReceipt | bool | int | None
 
 
@@ -107,7 +107,7 @@ def participate(
     tasks: tuple[str, ...],
     without_samples: Collection[str] = (),
     counts: Collection[str] = (),
-) -> Generator[Wish, Reply, Outcome]:
+) -> Generator[Effect, Reply, Outcome]:
     """One attempt to take part in a round.
 
     A device whose reader has too few clicks for samples looks only for rounds of the tasks `without_samples`, and one
@@ -137,7 +137,7 @@ def participate(
     return (yield from _take_part(readiness, tasks))
 
 
-def _take_part(readiness: Readiness, tasks: tuple[str, ...]) -> Generator[Wish, Reply, Outcome]:
+def _take_part(readiness: Readiness, tasks: tuple[str, ...]) -> Generator[Effect, Reply, Outcome]:
     assert readiness.release is not None
     try:
         offer = yield AskForPlace(CheckIn(protocol=PROTOCOL_VERSION, release=readiness.release, tasks=tasks))
@@ -173,17 +173,17 @@ def _take_part(readiness: Readiness, tasks: tuple[str, ...]) -> Generator[Wish, 
     return Outcome("uploaded", None, offer)
 
 
-def drive(attempt: Generator[Wish, Reply, Outcome], fulfil: Callable[[Wish], Reply]) -> Outcome:
-    """Run an attempt to its end; what goes wrong with a wish is raised where it was wished."""
+def drive(attempt: Generator[Effect, Reply, Outcome], fulfil: Callable[[Effect], Reply]) -> Outcome:
+    """Run an attempt to its end; what goes wrong with an effect is raised where it was asked for."""
     try:
-        wish = next(attempt)
+        effect = next(attempt)
         while True:
             try:
-                reply = fulfil(wish)
+                reply = fulfil(effect)
             except DeviceError as trouble:
-                wish = attempt.throw(trouble)
+                effect = attempt.throw(trouble)
             else:
-                wish = attempt.send(reply)
+                effect = attempt.send(reply)
     except StopIteration as end:
         outcome: Outcome = end.value
         return outcome

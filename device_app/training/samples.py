@@ -19,7 +19,7 @@ from device_app.store.impressions import Shown
 from device_app.wire.recall import CLICKS_LIMIT
 
 Vectors = Mapping[str, NDArray[np.float32]]
-SituationAt = Callable[[Sequence[str], Sequence[str], datetime], FeatureContext]
+FeatureContextAt = Callable[[Sequence[str], Sequence[str], datetime], FeatureContext]
 """(candidates, clicks made before, oldest first, when the feed was shown) -> what a ranker could know of them then."""
 
 
@@ -98,7 +98,7 @@ class ReaderSamples:
         clicks: the reader's clicks, oldest first.
         vectors: of all news named by the others that this device has vectors of; the rest is left out.
         others: news to draw negatives from where a feed shows none.
-        situations: what a ranker with features saw; needed where features are asked for.
+        contexts: what a ranker with features saw; needed where features are asked for.
 
     Sensitive: only a clipped and noisy gradient of it may leave the device.
     """
@@ -107,7 +107,7 @@ class ReaderSamples:
     clicks: Sequence[Click]
     vectors: Vectors
     others: Sequence[str] = ()
-    situations: SituationAt | None = None
+    contexts: FeatureContextAt | None = None
     _positives: list[_Positive] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -139,7 +139,7 @@ class ReaderSamples:
         draws them from `others`. Padding is never a negative. If there are more clicks than `limit`, a random choice of
         them is used.
         Features are those of the moment the feed was shown, from that same history. Which features are asked for
-        changes nothing else. Raises ValueError if there is nothing to draw from, or for features without situations.
+        changes nothing else. Raises ValueError if there is nothing to draw from, or for features without contexts.
         """
         chosen, offered = self._choose(negatives, limit, rng)
         histories = [left_padded(self._vectors(positive.history)) for positive in chosen]
@@ -197,12 +197,12 @@ class ReaderSamples:
         return (positive.news_id, *(pool[place] for place in rng.integers(len(pool), size=negatives)))
 
     def _seen_then(self, features: tuple[str, ...]) -> Callable[[_Positive, tuple[str, ...]], NDArray[np.float32]]:
-        situations = self.situations
-        if situations is None:
-            raise ValueError(f"situations: needed for the features {', '.join(features)}")
+        contexts = self.contexts
+        if contexts is None:
+            raise ValueError(f"contexts: needed for the features {', '.join(features)}")
 
         def columns(positive: _Positive, candidates: tuple[str, ...]) -> NDArray[np.float32]:
-            return feature_columns(features, situations(candidates, positive.history, positive.feed.at))
+            return feature_columns(features, contexts(candidates, positive.history, positive.feed.at))
 
         return columns
 

@@ -33,6 +33,7 @@ from device_app.training.participant import (
     AskForPlace,
     AskIfJoined,
     Compute,
+    Effect,
     Gather,
     HandIn,
     JoinSecAgg,
@@ -40,7 +41,6 @@ from device_app.training.participant import (
     PollRound,
     Reply,
     StateTerms,
-    Wish,
     drive,
     participate,
 )
@@ -111,7 +111,7 @@ class Trainer:
             without_samples = [name for name, kind in TASKS.items() if not kind.needs_samples]
             counts = [name for name, kind in TASKS.items() if kind.channel == "counts"]
             attempt = participate(self._readiness(release), tuple(TASKS), without_samples, counts)
-            outcome = drive(attempt, lambda wish: self._fulfil(wish, release))
+            outcome = drive(attempt, lambda effect: self._fulfil(effect, release))
             self._note(outcome)
             if outcome.state == "waiting":
                 return self._go_on_summing() or outcome
@@ -158,10 +158,10 @@ class Trainer:
         self._samples = self._reading.samples(release.manifest.encoder)
         return self._samples.available
 
-    def _fulfil(self, wish: Wish, release: Release | None) -> Reply:
+    def _fulfil(self, effect: Effect, release: Release | None) -> Reply:
         """Do what the participant wants done."""
         assert release is not None, "the participant is not eligible without a release"
-        match wish:
+        match effect:
             case PollRound():
                 self.stage = "looking"
                 under_way = self._uplink.current_round()

@@ -1,4 +1,4 @@
-"""Whether groups are worth having: readers of the newsroom in camps of known taste, beside readers of one kind.
+"""Whether groups are worth having: readers of two populations of known taste, beside readers of one kind.
 
 Live systems without HTTP, each system of groups beside the one that trains a model for all under the same protection.
 """
@@ -20,7 +20,7 @@ from backend.federation.systems.small_ranker import SMALL_RANKER_EXACT, SMALL_RA
 from backend.releases.store import ReleaseStore
 from experiments.bench.newspaper import prepared_newspaper
 from experiments.bench.quality import pool_of
-from experiments.finding.live import CONTESTANT, LiveRounds
+from experiments.finding.live import RANKER_MODEL, LiveRounds
 from experiments.finding.synthetic_populations import SyntheticPopulation, told_apart
 from experiments.quality.curve import gain_interval
 from experiments.quality.heldout_readers import Pool
@@ -28,8 +28,8 @@ from experiments.study import Study, conduct
 from experiments.table import Cell, Table
 
 PAIRS = ((SMALL_RANKER_EXACT, FINDING_EXACT), (SMALL_RANKER_SECURE, FINDING))
-KINDS = {"two camps": True, "one kind": False}
-"""Of readers, and whether camps of them have opposite tastes."""
+KINDS = {"two kinds": True, "one kind": False}
+"""Of readers, and whether there are two populations of opposite tastes."""
 COLUMNS = ("readers", "system", "start", "warm AUC", "cold AUC", "warm - one model", "cold - one model", "told apart")
 
 Floats = NDArray[np.float64]
@@ -48,7 +48,7 @@ class GroupsSizes:
 
 @dataclass(frozen=True)
 class GroupsOutcome:
-    """AUC of every judge at the end and at the start, [m], and how well groups tell the camps apart."""
+    """AUC of every judge at the end and at the start, [m], and how well groups tell the populations apart."""
 
     aucs: Floats
     start: Floats
@@ -114,7 +114,7 @@ def played(pool: Pool, now: datetime, kind: str, seed: int, sizes: GroupsSizes) 
     """All systems on readers of one kind, drawn with one seed."""
     rng = np.random.default_rng((5, seed))
     readers = SyntheticPopulation.drawn(
-        pool, now, CONTESTANT.model(0), rng, warm=sizes.warm, cold=sizes.cold, opposite=KINDS[kind]
+        pool, now, RANKER_MODEL.model(0), rng, warm=sizes.warm, cold=sizes.cold, opposite=KINDS[kind]
     )
     rehearsal, found = LiveRounds(readers), {}
     for spec in (spec for pair in PAIRS for spec in pair):
@@ -138,9 +138,9 @@ def told(found: Mapping[str, Sequence[Found]], sizes: GroupsSizes) -> Table:
         f"{sizes.rounds} rounds of {sizes.cohort} of {sizes.warm} readers (warm); {sizes.cold} others (cold) choose a "
         f"group by their clicks; {sizes.seeds} seeds, each with readers of its own. AUC on news met later, by reader; "
         "differences are paired by reader and seed, 95 % interval of a bootstrap over readers.",
-        "Two camps: one opens the newest news of its topics, the other the oldest; sections tell them apart, and no "
+        "Two kinds: one opens the newest news of its topics, the other the oldest; sections tell them apart, and no "
         "ranker is told. One kind: age is nothing to anybody. told apart: share of readers in a group that is mostly "
-        "of their own camp, .5 for groups that know nothing.",
+        "of their own kind, .5 for groups that know nothing.",
     )
     return Table("Groups of readers, newsroom", COLUMNS, rows, notes)
 

@@ -1,4 +1,4 @@
-"""Whether live rounds make the feed better: newsroom, a fleet that reads and trains over HTTP, strangers who judge.
+"""Whether live rounds make the feed better: newsroom, a fleet that trains over HTTP, held-out readers who judge.
 
 An operator's schedule: the default ranker under noise again and again, now and then followed by a step
 of the codebook of reports or by a private count.
@@ -174,9 +174,9 @@ def served(url: str, device: Device, pool: Pool) -> tuple[str, ServedRanking]:
 
 def _answer(url: str, release: str, code: int, row_of: Mapping[str, int]) -> np.ndarray:
     """Rows of the server's answer to one report. News that came after the held-out readers were drawn are left out."""
-    wish = RecallRequest(release=short_release(release), limit=LIMIT, report=CodeReport(codebook=CODEBOOK, code=code))
+    asked = RecallRequest(release=short_release(release), limit=LIMIT, report=CodeReport(codebook=CODEBOOK, code=code))
     answer = httpx.post(
-        f"{url}/v1/recall", content=wish.model_dump_json(), headers={"content-type": "application/json"}, timeout=30.0
+        f"{url}/v1/recall", content=asked.model_dump_json(), headers={"content-type": "application/json"}, timeout=30.0
     ).raise_for_status()
     cards = RecallAnswer.model_validate_json(answer.content).candidates
     return np.array([row_of[card.id] for card in cards if card.id in row_of], dtype=np.int64)

@@ -142,9 +142,9 @@ def _first_asked(client: httpx.Client, server: RecallServer, size: int) -> dict[
 
 def _ask(client: httpx.Client, size: int, code: int) -> tuple[dict[str, float], float]:
     """What Server-Timing says of a request by this code, and its round trip in ms."""
-    wish = RecallRequest(release=SHORT, limit=LIMIT, report=CodeReport(codebook=size, code=code)).model_dump()
+    asked = RecallRequest(release=SHORT, limit=LIMIT, report=CodeReport(codebook=size, code=code)).model_dump()
     started = time.perf_counter()
-    answer = client.post("/v1/recall", json=wish, timeout=120.0)
+    answer = client.post("/v1/recall", json=asked, timeout=120.0)
     answer.raise_for_status()
     return parse_server_timing(answer.headers["server-timing"]), (time.perf_counter() - started) * 1_000
 

@@ -12,7 +12,7 @@ from rich.console import Console
 from backend.federation.systems.finding import FINDING, FINDING_EXACT
 from backend.federation.systems.small_ranker import SMALL_RANKER_EXACT, SMALL_RANKER_SECURE
 from experiments.datasets.mind import FOLDER, load_mind
-from experiments.finding.live import CONTESTANT, LiveRounds
+from experiments.finding.live import RANKER_MODEL, LiveRounds
 from experiments.finding.replayed import Replayed
 from experiments.study import Study, conduct
 from experiments.table import Cell, Table, required
@@ -35,7 +35,7 @@ class ReplayStudy(Study[ReplayJob, Course]):
     @cached_property
     def readers(self) -> Replayed:
         """Raises DataMissing."""
-        return Replayed(load_mind(self.data / FOLDER), CONTESTANT.model(0))
+        return Replayed(load_mind(self.data / FOLDER), RANKER_MODEL.model(0))
 
     @cached_property
     def _rounds(self) -> LiveRounds:

@@ -61,8 +61,8 @@ class WireClient:
     @classmethod
     def joining(cls, http: httpx.Client, release: str, task: str, draw: Draw) -> WireClient | None:
         """Check in; None if there is no place."""
-        wish = {"protocol": PROTOCOL_VERSION, "release": release, "tasks": [task]}
-        answer = http.post("/v1/rounds/check-in", json=wish).raise_for_status()
+        asked = {"protocol": PROTOCOL_VERSION, "release": release, "tasks": [task]}
+        answer = http.post("/v1/rounds/check-in", json=asked).raise_for_status()
         if answer.status_code == 204:
             return None
         signed = SignedOffer.model_validate_json(answer.content)

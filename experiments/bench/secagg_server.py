@@ -2,7 +2,7 @@
 
 `python -m experiments.bench.secagg_server FOLDER PORT LENGTH`
 
-All but the system is the real one: routes, guard, coordinator, database.
+All but the system is the real one: routes, request limits, coordinator, database.
 """
 
 from __future__ import annotations

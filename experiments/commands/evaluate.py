@@ -28,13 +28,13 @@ def evaluate_ranking(
     as_json: AsJson = False,
 ) -> None:
     """Rankers on MIND's dev impressions, trained centrally and federated, with the published figures beside them."""
-    from experiments.ranking.study import RankingStudy, contestants
+    from experiments.ranking.study import RankingStudy, chosen_models
     from experiments.ranking.training import RankingSettings
 
     sizes = RankingSettings(steps=steps, rounds=rounds, processes=processes)
     evaluate(
         context,
-        lambda: RankingStudy(data, contestants(models or []), sizes, seeds),
+        lambda: RankingStudy(data, chosen_models(models or []), sizes, seeds),
         as_json=as_json,
         record=record,
         out=out,

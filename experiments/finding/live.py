@@ -37,7 +37,7 @@ from device_app.training.tasks.nearest_group import NearestGroupTask
 from device_app.training.tasks.task import LocalTask, Update
 from device_app.wire.protections import SecureSum
 from experiments.quality.replay import opened
-from experiments.ranking.models import CONTESTANTS
+from experiments.ranking.models import STUDY_MODELS
 from experiments.simulation.engines import gradient_graph, ranker_inputs
 from experiments.simulation.rounds import Rounds
 from experiments.simulation.strategies.method import ModelChoice
@@ -46,7 +46,7 @@ from exporters.model_graphs import export_inference_graph
 from exporters.signature import parameters
 from models.shapes import NEWS_DIM
 
-CONTESTANT = CONTESTANTS["feature ranker 256"]
+RANKER_MODEL = STUDY_MODELS["feature ranker 256"]
 K = 4
 """As the release's `ranker.finding` has."""
 
@@ -112,7 +112,7 @@ class LiveRounds:
     def __init__(self, population: Population, clustering: SystemSpec = PROTOTYPES) -> None:
         torch.set_num_threads(1)
         self.population, self._clustering = population, clustering
-        self.model = CONTESTANT.model(0)
+        self.model = RANKER_MODEL.model(0)
         self._engine = OnnxGradients(gradient_graph(self.model, ranker_inputs(NEWS_DIM, len(FEATURES))))
 
     @cached_property

@@ -12,7 +12,7 @@ from torch import nn
 
 from experiments.datasets.mind import Mind
 from experiments.finding.protocol import judgeable, rows_of
-from experiments.quality.replay import CONTESTANT, shown_only, uncounted
+from experiments.quality.replay import RANKER_MODEL, shown_only, uncounted
 from experiments.ranking.evaluation import model_scores
 from experiments.ranking.training import Workbench
 from experiments.simulation.readers import SimulatedReader
@@ -30,7 +30,7 @@ class Replayed:
     def __init__(self, mind: Mind, model: nn.Module) -> None:
         bench = Workbench(mind)
         self._samples, self._model = shown_only(bench.samples), model
-        self._library = uncounted(bench.library(CONTESTANT))
+        self._library = uncounted(bench.library(RANKER_MODEL))
         self._judged = rows_of(mind.dev, judgeable(mind.dev))
         self.news = self._library.vectors[:-1]
 

@@ -1,4 +1,4 @@
-"""Readers of the newsroom in two camps whose tastes are known, and how well groups tell the camps apart.
+"""Readers of the newsroom in two populations whose tastes are known, and how well groups tell them apart.
 
 Of the hour: football, politics, markets; news is worth less with every hour. At leisure: food, travel, books; what
 everybody wrote first is of no interest, the older the better. All open news of their favourite topics as the fleet's
@@ -54,7 +54,7 @@ class Met:
 
 @dataclass(frozen=True)
 class SyntheticReader:
-    """camp: its place in CAMPS; clicks [H, D]; what it met while it trained, and what it met later."""
+    """true_group: its place in TRUE_GROUPS; clicks [H, D]; what it met while it trained, and what it met later."""
 
     true_group: int
     clicks: Vectors
@@ -108,7 +108,7 @@ class SyntheticPopulation:
         cold: int,
         opposite: bool,
     ) -> SyntheticPopulation:
-        """Half the readers of each camp. opposite: whether camps differ in what recency is worth to them."""
+        """Half the readers of each population. opposite: whether they differ in what recency is worth to them."""
         place = Place.of(pool, now)
         readers = [place.reader(number % 2, opposite, rng) for number in range(warm + cold)]
         return cls(pool.vectors, readers[:warm], readers[warm:], model)
@@ -226,6 +226,6 @@ MET = TRAINED_ON + JUDGED_ON
 
 
 def told_apart(groups: Rows, population: Rows) -> float:
-    """The share of readers whose group is mostly of their own camp; one half for groups that know nothing."""
+    """The share of readers whose group is mostly of their own population; one half for groups that know nothing."""
     own = sum(np.bincount(population[groups == group], minlength=len(TRUE_GROUPS)).max() for group in np.unique(groups))
     return float(own / len(population))

@@ -21,7 +21,7 @@ from experiments.finding.methods import BASES, BUILDERS, CENTRAL, BaseRanker, Se
 from experiments.finding.protocol import Judged, Protocol, rows_of, split
 from experiments.finding.vectors import vectors_of
 from experiments.ranking.evaluation import model_scores
-from experiments.ranking.models import CONTESTANTS, StudyModel
+from experiments.ranking.models import STUDY_MODELS, StudyModel
 from experiments.ranking.training import Workbench, make_device
 from experiments.simulation.central import train_centrally
 from experiments.simulation.engines import gradient_graph, ranker_inputs
@@ -95,7 +95,7 @@ class FindingTrainer:
         """Train, and judge on 'validation' or 'test'."""
         began = time.perf_counter()
         base = BASES[job.base]
-        study_model = CONTESTANTS[base.study_model]
+        study_model = STUDY_MODELS[base.study_model]
         library = self._work.library(study_model)
         model = study_model.model(job.seed)
         judged: Judged = getattr(self.protocol, part)

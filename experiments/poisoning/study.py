@@ -32,7 +32,7 @@ from device_app.training.tasks.task import Update
 from device_app.wire.contributions import GAIN, SHAPES, written
 from device_app.wire.layout import WeightedSum
 from device_app.wire.news import NewsCard
-from experiments.finding.live import CONTESTANT
+from experiments.finding.live import RANKER_MODEL
 from experiments.finding.synthetic_populations import TRUE_GROUPS, SyntheticPopulation
 from experiments.poisoning.attacks import ATTACKS, Known
 from experiments.quality.heldout_readers import Pool
@@ -107,7 +107,7 @@ class PoisonedRounds:
 
     def __init__(self, readers: SyntheticPopulation, cohort: int) -> None:
         self._readers, self._cohort = readers, cohort
-        model = CONTESTANT.model(0)
+        model = RANKER_MODEL.model(0)
         self._engine = OnnxGradients(gradient_graph(model, ranker_inputs(NEWS_DIM, len(FEATURES))))
         self.start: Weights = {name: value.numpy().copy() for name, value in parameters(model).items()}
         spec = SMALL_RANKER_SECURE
@@ -255,7 +255,7 @@ class PoisoningStudy(Study[PoisoningJob, PoisoningOutcome]):
             rng, now = np.random.default_rng((11, seed)), datetime(2026, 11, 22, tzinfo=UTC)
             pool, sizes = planted_pool(self.sizes, now, rng), self.sizes
             readers = SyntheticPopulation.drawn(
-                pool, now, CONTESTANT.model(0), rng, warm=sizes.readers, cold=sizes.judges, opposite=False
+                pool, now, RANKER_MODEL.model(0), rng, warm=sizes.readers, cold=sizes.judges, opposite=False
             )
             readers = SyntheticPopulation(pool.vectors, readers.warm, readers.cold, readers.model)
             self._populations[seed] = PoisonedRounds(readers, sizes.cohort)

@@ -20,10 +20,10 @@ from device_app.wire.layout import WeightedSum
 from device_app.wire.protections import SecureSum
 from experiments.datasets.ragged import Ragged
 from experiments.datasets.samples import TrainingSamples
-from experiments.ranking.models import CONTESTANTS
+from experiments.ranking.models import STUDY_MODELS
 from experiments.simulation.readers import Library
 
-CONTESTANT = CONTESTANTS["feature ranker 256"]
+RANKER_MODEL = STUDY_MODELS["feature ranker 256"]
 POPULARITY = tuple(FEATURES).index("popularity")
 
 

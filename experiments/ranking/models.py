@@ -68,7 +68,7 @@ def with_features(beta: float) -> FeatureRanker:
     return model
 
 
-CONTESTANTS: dict[str, StudyModel] = {
+STUDY_MODELS: dict[str, StudyModel] = {
     each.name: each
     for each in (
         StudyModel("candidate attention 384", lambda: small(WIDE_DIM, 3.0), WIDE_DIM, SMALL_RATE, True),

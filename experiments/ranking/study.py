@@ -10,7 +10,7 @@ from typing import Any
 
 from experiments.datasets.mind import FOLDER, load_mind
 from experiments.ranking.choices import choices
-from experiments.ranking.models import CONTESTANTS
+from experiments.ranking.models import STUDY_MODELS
 from experiments.ranking.report import table
 from experiments.ranking.training import SCHEDULES, RankingRun, RankingSettings, Schedule, Workbench, train
 from experiments.ranking.untrained import untrained_table
@@ -25,7 +25,7 @@ RankingJob = tuple[str, Schedule, int]
 
 @dataclass(frozen=True)
 class RankingStudy(Study[RankingJob, RankingRun]):
-    """Contestants by their names, each trained by every schedule `trainings` times; none trains nothing."""
+    """Models by their names, each trained by every schedule `trainings` times; none trains nothing."""
 
     data: Path
     names: Sequence[str] = ()
@@ -60,15 +60,15 @@ class RankingStudy(Study[RankingJob, RankingRun]):
     def run(self, job: RankingJob) -> RankingRun:
         """Train one."""
         name, schedule, seed = job
-        contestant = CONTESTANTS[name]
-        model = contestant.model(seed)
+        study_model = STUDY_MODELS[name]
+        model = study_model.model(seed)
         if name not in self._graphs:
-            self._graphs[name] = gradient_graph(model, ranker_inputs(contestant.dim, len(contestant.features)))
-        return train(self.bench, contestant, model, self._graphs[name], schedule, seed, self.sizes)
+            self._graphs[name] = gradient_graph(model, ranker_inputs(study_model.dim, len(study_model.features)))
+        return train(self.bench, study_model, model, self._graphs[name], schedule, seed, self.sizes)
 
     @cached_property
     def _graphs(self) -> dict[str, bytes]:
-        """The gradient graph of each contestant, exported once."""
+        """The gradient graph of each study_model, exported once."""
         return {}
 
     def line(self, job: RankingJob, run: RankingRun) -> str:
@@ -95,9 +95,9 @@ class RankingStudy(Study[RankingJob, RankingRun]):
         return {(run.study_model, run.schedule, run.seed): run for run in found}
 
 
-def contestants(parts: Sequence[str]) -> list[str]:
-    """Contestants whose names hold one of the parts. Raises ValueError, with the names there are, for any other."""
-    unknown = [part for part in parts if not any(part.lower() in name.lower() for name in CONTESTANTS)]
+def chosen_models(parts: Sequence[str]) -> list[str]:
+    """Names of the models that hold one of the parts. Raises ValueError, with the names there are, for any other."""
+    unknown = [part for part in parts if not any(part.lower() in name.lower() for name in STUDY_MODELS)]
     if unknown:
-        raise ValueError(f"models: {unknown[0]!r} is in none of {', '.join(CONTESTANTS)}")
-    return [name for name in CONTESTANTS if any(part.lower() in name.lower() for part in parts)]
+        raise ValueError(f"models: {unknown[0]!r} is in none of {', '.join(STUDY_MODELS)}")
+    return [name for name in STUDY_MODELS if any(part.lower() in name.lower() for part in parts)]

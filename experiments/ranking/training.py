@@ -82,7 +82,7 @@ class Workbench:
         return {WIDE_DIM: unit_rows(pooled), NEWS_DIM: product_vectors(pooled, NEWS_DIM)}
 
     def library(self, study_model: StudyModel) -> Library:
-        """The vectors, and features if any, that a contestant sees."""
+        """The vectors, and features if any, that a model sees."""
         features = features_of(study_model.features, self.mind) if study_model.features else None
         return Library.of(self.vectors[study_model.dim], features)
 

@@ -65,8 +65,8 @@ def test_an_operator_signs_in_starts_a_round_and_reads_a_refusal(chromium: Brows
     page.locator("#minimum-now").fill("6")
     page.get_by_role("button", name="Start").click()
     assert "The round is open." in page.content()
-    wish = {"system": "small_ranker_secure", "cohort": 12, "cohort_minimum": 6, "seconds": 60.0}
-    assert services.coordinator.opened == [wish]
+    asked = {"system": "small_ranker_secure", "cohort": 12, "cohort_minimum": 6, "seconds": 60.0}
+    assert services.coordinator.opened == [asked]
     services.coordinator.under_way = True
     page.get_by_role("button", name="Start").click()
     assert "round-8" in page.content()

@@ -73,10 +73,10 @@ class WatchedPage:
     def __init__(self, page: Page, home: str) -> None:
         self.page, self.home = page, home
         self.errors: list[str] = []
-        self.strangers: list[str] = []
+        self.foreign_requests: list[str] = []
         page.on("pageerror", lambda error: self.errors.append(str(error)))
         page.on("console", lambda said: self.errors.append(said.text) if said.type in ("error", "warning") else None)
-        page.on("request", lambda one: None if one.url.startswith(home) else self.strangers.append(one.url))
+        page.on("request", lambda one: None if one.url.startswith(home) else self.foreign_requests.append(one.url))
 
 
 @pytest.fixture
@@ -122,7 +122,7 @@ def test_no_page_breaks_an_axe_rule_calls_a_stranger_logs_an_error_or_scrolls_si
     context.close()
     expected = [error for error in watched.errors if "404" in error]
     assert found == []
-    assert watched.strangers == []
+    assert watched.foreign_requests == []
     assert [error for error in watched.errors if error not in expected] == []
     assert len(expected) == (1 if kind == "typical" else 0), "only the page of an unknown story may be missing"
 
@@ -254,5 +254,5 @@ def test_a_reader_searches_by_keyboard_saves_opens_comes_back_and_deletes(
     page.get_by_role("button", name="Delete the search harbour").click()
     page.wait_for_selector("text=The search is deleted from this device.")
     assert device.saved_searches == []
-    assert feed_context.strangers == []
+    assert feed_context.foreign_requests == []
     assert feed_context.errors == []

@@ -318,11 +318,11 @@ class StandInCoordinator:
             Score("round-7", "r4", "r3", "ranker.features", 0.629, -0.0121, 0.0029, 57, True),
         ]
 
-    def open_round(self, system: str, **wish: Any) -> RoundStatus:
+    def open_round(self, system: str, **asked: Any) -> RoundStatus:
         """Refuse while one runs, as the coordinator does."""
         if self.under_way:
             raise RoundUnderWay("round-8")
-        self.opened.append({"system": system} | wish)
+        self.opened.append({"system": system} | asked)
         return self._status(8, "open")
 
     def spending(self) -> Spending:

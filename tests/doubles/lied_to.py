@@ -72,7 +72,7 @@ class Victim:
         return len(self.clicked & set(np.argsort(server.clicks())[-CLICKED:].tolist()))
 
     def charges(self) -> list[dict[str, float]]:
-        rows = self.device.ledger.book.entries().rows
+        rows = self.device.ledger.repository.entries().rows
         return [{**row.parameters, "epsilon": row.epsilon, "delta": row.delta} for row in rows]
 
 

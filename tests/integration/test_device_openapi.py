@@ -153,8 +153,8 @@ def test_the_document_is_served_to_nobody_and_holds_no_reader(pages: FastAPI, br
 def test_without_the_key_every_documented_operation_answers_the_documented_403(
     pages: FastAPI, browser: TestClient
 ) -> None:
-    stranger = headers_of(browser) | {"Cookie": "ownfeed=none"}
+    without_key = headers_of(browser) | {"Cookie": "ownfeed=none"}
     described = pages.openapi()
     described["paths"] = {path: each for path, each in described["paths"].items() if not path.startswith("/static/")}
-    answers = fuzz(pages, described, headers=stranger, examples=2)
+    answers = fuzz(pages, described, headers=without_key, examples=2)
     assert {answer.rsplit(" ", 1)[1] for answer in answers} == {"403"}

@@ -176,7 +176,7 @@ def test_members_that_vanish_cost_a_noisy_share_and_too_many_of_one_group_cost_t
         summed = world.devices[member].stores.participations.get("round-1")
         assert summed is not None
         assert (summed.state, summed.detail) == ("applied", None)
-    assert "group" not in status.model_dump_json(exclude={"system"}), "strangers are not told"
+    assert "group" not in status.model_dump_json(exclude={"system"}), "who has no part in it is not told"
     assert files(world) == []
 
 

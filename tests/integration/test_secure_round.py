@@ -142,8 +142,8 @@ def test_a_repeated_masked_upload_changes_nothing_and_an_altered_one_is_refused(
     assert (refused.status_code, refused.json()["type"]) == (409, "urn:ownfeed:problem:sum-message-conflict")
     long = httpx.put(cohort.url + path, content=body + b"x", headers=kind)
     assert (long.status_code, long.json()["limit"]) == (413, f"{len(body)} bytes")
-    stranger = httpx.put(cohort.url + path.rsplit("/", 1)[0] + "/" + "s" * 32, content=body, headers=kind)
-    assert stranger.status_code == 403
+    nonmember = httpx.put(cohort.url + path.rsplit("/", 1)[0] + "/" + "s" * 32, content=body, headers=kind)
+    assert nonmember.status_code == 403
     early = httpx.get(cohort.url + path)
     assert (early.status_code, early.headers["retry-after"]) == (204, "1")
     kind = {"Content-Type": "application/vnd.safetensors"}

@@ -84,7 +84,7 @@ def played(folder: Path, rows: range, script: list[int]) -> tuple[LyingPublisher
     for _ in tactics(server):
         clock.go_on(3 * 3_600)  # eight releases a day: a day's budget is not what ends it
         ask_twice(device, server)
-    charged, book = device.privacy().budgets[0].lifetime, device.parts.ledger.book
+    charged, book = device.privacy().budgets[0].lifetime, device.parts.ledger.repository
     charges = sum(row.epsilon > 0 for row in book.entries().rows)
     device.close()
     return server, charged, charges

@@ -1,4 +1,4 @@
-"""A server that answers nothing for as long as it likes, and takes what a device gives once its reader is on guard.
+"""A server that answers nothing for as long as it likes, and wants what a device whose reader has grown stricter owes.
 
 A sum goes on over days if nobody answers, restarts between. The attack: have a device join by the settings, the key and
 the time of one day, hold the answer back, and ask for the vector on another.

@@ -181,6 +181,6 @@ def test_two_processes_that_are_both_due_a_report_pay_for_one_and_send_the_same(
     assert [memo.latest() for memo in memos] == [None, None], "both have looked, and for both a report is due"
     sent = [sealed_by(reporter, reader, ledger, memo, clicks=10) for ledger, memo in zip(ledgers, memos, strict=True)]
     assert sent[0].payload == sent[1].payload
-    assert ledgers[0].book.entries().total == 1
+    assert ledgers[0].repository.entries().total == 1
     for database in databases:
         database.close()

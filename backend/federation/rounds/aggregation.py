@@ -66,7 +66,9 @@ def aggregate_updates(
     return AggregatedUpdates(total, f"{total.count} updates", facts, lambda session, mine: None)
 
 
-def aggregate_sum(book: SecureSumStore, manifest: RoundManifest, join: MedianOfSums | None = None) -> AggregatedUpdates:
+def aggregate_sum(
+    store: SecureSumStore, manifest: RoundManifest, join: MedianOfSums | None = None
+) -> AggregatedUpdates:
     """Open a round's secure sum, or those of its groups; a server killed before the round is concluded opens the same.
 
     Raises ValueError for a round without a secure sum, SumFailed if the sum can't be opened, and UpdateRefused if it's
@@ -81,19 +83,19 @@ def aggregate_sum(book: SecureSumStore, manifest: RoundManifest, join: MedianOfS
     protection, terms = resolve(manifest.protection), manifest.terms
     if terms is None:
         raise ValueError(f"{manifest.round}: it has no terms of a secure sum, so there is none to open")
-    if join is not None and (parts := book.parts(manifest.round)):
-        return _aggregate_parts(book, parts, manifest, protection, terms, join)
-    opened = book.stages.opened(manifest.round)
+    if join is not None and (parts := store.parts(manifest.round)):
+        return _aggregate_parts(store, parts, manifest, protection, terms, join)
+    opened = store.stages.opened(manifest.round)
     sums, survivors = _passed(protection, manifest.shapes, terms, opened), len(opened.survivors)
     facts = {"survivors": survivors, "weight": sums.samples}
     words = f"a secure sum of {survivors} devices"
     return _aggregated(
-        book, manifest, protection, Aggregate.of_opened(sums, protection.radius), words, survivors, facts
+        store, manifest, protection, Aggregate.of_opened(sums, protection.radius), words, survivors, facts
     )
 
 
 def _aggregate_parts(
-    book: SecureSumStore,
+    store: SecureSumStore,
     parts: Sequence[str],
     manifest: RoundManifest,
     protection: ServerProtection,
@@ -105,7 +107,7 @@ def _aggregate_parts(
     refusals: list[str] = []
     for part in parts:
         try:
-            opened = book.stages.opened(part)
+            opened = store.stages.opened(part)
             sizes.append(len(opened.survivors))
             passed.append(_passed(protection, manifest.shapes, terms, opened))
         except (SumFailed, UpdateRefused) as refused:
@@ -119,7 +121,7 @@ def _aggregate_parts(
     total = join.join(passed, protection.radius)
     facts = {"survivors": sum(sizes), "weight": total.count, "groups": sizes, "groups_joined": len(passed)}
     words = f"the median of {len(passed)} secure sums of at least {min(sizes)} devices"
-    aggregated = _aggregated(book, manifest, protection, total, words, min(sizes), facts)
+    aggregated = _aggregated(store, manifest, protection, total, words, min(sizes), facts)
     if not refusals:
         return aggregated
     # Their members have sent all there is to send, and ask for nothing any more but what everybody may see.
@@ -131,7 +133,7 @@ def _aggregate_parts(
 
 
 def _aggregated(
-    book: SecureSumStore,
+    store: SecureSumStore,
     manifest: RoundManifest,
     protection: ServerProtection,
     total: Aggregate,
@@ -145,7 +147,7 @@ def _aggregated(
 
     def finish(session: Session, mine: RoundRow) -> None:
         mine.survivors, mine.epsilon, mine.delta = survivors, epsilon, delta
-        book.finish(session, manifest.round)
+        store.finish(session, manifest.round)
 
     return AggregatedUpdates(total, words, {**facts, "epsilon": epsilon, "delta": delta}, finish)
 

@@ -58,10 +58,10 @@ class SecureRounds:
     def __init__(
         self,
         systems: Mapping[str, SystemSpec],
-        book: SecureSumStore,
+        store: SecureSumStore,
         loader: RoundContextLoader,
     ) -> None:
-        self._systems, self._book, self._loader = systems, book, loader
+        self._systems, self._store, self._loader = systems, store, loader
         self._engine, self._clock = loader.engine, loader.clock
         self._end_left_over()
 
@@ -72,7 +72,7 @@ class SecureRounds:
         stages = 5 if terms.mode == "active" else 4
         stage_sec = seconds * (1 - KEYS_SHARE) / stages
         split = None if join is None else CohortSplit(members=join.members, parts=join.groups, left=join.left)
-        self._book.begin_within(session, terms, stage_sec=stage_sec, keys_sec=seconds * KEYS_SHARE, split=split)
+        self._store.begin_within(session, terms, stage_sec=stage_sec, keys_sec=seconds * KEYS_SHARE, split=split)
 
     def takes_devices(self, session: Session, round_id: RoundId) -> bool:
         """Whether places may still be given: only who advertises keys in time is a member."""
@@ -87,7 +87,7 @@ class SecureRounds:
         """
         terms = self._terms(round_id, pseudonym)
         with self._told_of_the_round(round_id, pseudonym):
-            self._book.exchange.check_due(round_id, stage, pseudonym)
+            self._store.exchange.check_due(round_id, stage, pseudonym)
         if stage == "masked":
             return terms.vector_bytes
         if stage in ("shares", "unmask"):
@@ -110,15 +110,15 @@ class SecureRounds:
         with self._told_of_the_round(round_id, pseudonym):
             match message:
                 case AdvertisedKeys():
-                    again = self._book.exchange.advertise(round_id, pseudonym, message, note)
+                    again = self._store.exchange.advertise(round_id, pseudonym, message, note)
                 case SharedKeys():
-                    again = self._book.exchange.share(round_id, pseudonym, message, note)
+                    again = self._store.exchange.share(round_id, pseudonym, message, note)
                 case Complaints():
-                    again = self._book.exchange.complain(round_id, pseudonym, message, note)
+                    again = self._store.exchange.complain(round_id, pseudonym, message, note)
                 case Agreement():
-                    again = self._book.exchange.agree(round_id, pseudonym, message, note)
+                    again = self._store.exchange.agree(round_id, pseudonym, message, note)
                 case RevealedShares():
-                    again = self._book.exchange.reveal(round_id, pseudonym, message, note)
+                    again = self._store.exchange.reveal(round_id, pseudonym, message, note)
                 case _:
                     raise TypeError(f"message: {type(message).__name__} is of no stage")
         return UploadReceipt(round=round_id, sha256=digest(body), duplicate=again)
@@ -131,11 +131,11 @@ class SecureRounds:
         """
 
         def note(session: Session, sha256: str) -> None:
-            mine = _note(session, round_id, pseudonym, self._book.terms(round_id).vector_bytes)
+            mine = _note(session, round_id, pseudonym, self._store.terms(round_id).vector_bytes)
             mine.uploaded_at, mine.sha256 = self._clock(), sha256
 
         with self._told_of_the_round(round_id, pseudonym):
-            again = self._book.exchange.add_received(round_id, pseudonym, coming, sha256, note)
+            again = self._store.exchange.add_received(round_id, pseudonym, coming, sha256, note)
         return UploadReceipt(round=round_id, sha256=sha256, duplicate=again)
 
     def answer(self, round_id: RoundId, stage: SumStage, pseudonym: Pseudonym) -> Message | None:
@@ -144,11 +144,11 @@ class SecureRounds:
         Raises as `limit_bytes` does, and RoundClosed, with the reason, once the round has ended.
         """
         ask: dict[SumStage, Callable[[RoundId, Pseudonym], Message]] = {
-            "keys": self._book.exchange.roster,
-            "shares": self._book.exchange.shares,
-            "complaints": self._book.exchange.sharers,
-            "masked": self._book.exchange.survivors,
-            "agree": self._book.exchange.agreements,
+            "keys": self._store.exchange.roster,
+            "shares": self._store.exchange.shares,
+            "complaints": self._store.exchange.sharers,
+            "masked": self._store.exchange.survivors,
+            "agree": self._store.exchange.agreements,
         }
         try:
             with self._told_of_the_round(round_id, pseudonym):
@@ -162,10 +162,10 @@ class SecureRounds:
         Returns why the round has failed, else None. Raises as `finalize`, which the coordinator makes a failure of.
         """
         name = f"round-{row.number}"
-        seen = self._book.stages.poll(name)
+        seen = self._store.stages.poll(name)
         if seen.is_due and seen.stage != "unmask":
-            self._book.stages.step(name)
-            seen = self._book.stages.poll(name)
+            self._store.stages.step(name)
+            seen = self._store.stages.poll(name)
         if seen.reason is not None:
             return seen.reason
         if seen.is_due and seen.stage == "unmask":
@@ -173,24 +173,24 @@ class SecureRounds:
             spec = self._systems[row.system]
             with suppress(SharesAwaited):
                 finalize(lambda: self._gather(manifest, spec.join), spec, self._loader, row)
-                self._book.clear()
+                self._store.clear()
         return None
 
     def _gather(self, manifest: RoundManifest, join: MedianOfSums | None) -> AggregatedUpdates:
         """`aggregate_sum`; a sum that honest members can't give has failed by their doing, and its record says so."""
         try:
-            return aggregate_sum(self._book, manifest, join)
+            return aggregate_sum(self._store, manifest, join)
         except UpdateRefused as refused:
-            self._book.stages.fail(manifest.round, str(refused), by_members=True)
+            self._store.stages.fail(manifest.round, str(refused), by_members=True)
             raise
 
     def fail(self, round_id: RoundId, reason: str) -> None:
         """End the sum of a round that ends without it; nothing is opened any more."""
-        self._book.stages.fail(round_id, reason)
+        self._store.stages.fail(round_id, reason)
 
     def _end_left_over(self) -> None:
         """End the sums whose round a server ended just before it was killed."""
-        for name in self._book.under_way():
+        for name in self._store.under_way():
             of_round = re.match(r"round-(\d+)", name)
             if of_round is None:
                 continue
@@ -198,7 +198,7 @@ class SecureRounds:
                 row = session.get(RoundRow, int(of_round[1]))
                 over = row is not None and row.state not in UNDER_WAY
             if over:
-                self._book.stages.fail(name, "Its round has ended.")
+                self._store.stages.fail(name, "Its round has ended.")
 
     @contextmanager
     def _told_of_the_round(self, round_id: RoundId, pseudonym: Pseudonym) -> Iterator[None]:
@@ -215,7 +215,7 @@ class SecureRounds:
             if closed.stage not in ENDED:
                 raise
             self._terms(round_id, pseudonym)
-            if reason := self._book.stages.poll(round_id).reason:
+            if reason := self._store.stages.poll(round_id).reason:
                 raise RoundClosed(f"The round has failed: {reason}", field="round") from None
             raise RoundClosed(
                 "The sum of this device's group has failed; the round goes on without it.", field=GROUP
@@ -228,7 +228,7 @@ class SecureRounds:
             if found is None:
                 raise UnknownRound
             place(session, number, pseudonym)
-        terms = self._book.terms(round_id)
+        terms = self._store.terms(round_id)
         if found.state not in UNDER_WAY:
             why = f": {found.reason}" if found.reason else "."
             raise RoundClosed(f"The round is {found.state}{why}", field="round")
@@ -236,7 +236,7 @@ class SecureRounds:
 
 
 def _note(session: Session, round_id: RoundId, pseudonym: Pseudonym, size_bytes: int) -> ParticipationRow:
-    """Bytes for the status, in the message's own transaction; the sum itself is the book's.
+    """Bytes for the status, in the message's own transaction; the sum itself is the store's.
 
     Raises UnknownPseudonym, and the message is not taken, for who has no place in the round.
     """

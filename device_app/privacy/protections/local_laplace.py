@@ -139,7 +139,7 @@ def reseal(item: OutboxItem, ledger: Ledger) -> Sealed[OutboxItem]:
     Formal guarantees: the same bytes again are post-processing: epsilon 0.
     """
     held = digest(item.payload)
-    paid = ledger.book.charged(held)
+    paid = ledger.repository.charged(held)
     if held != item.sha256 or paid is None or paid.subject != item.subject:
         raise ValueError(f"no charge in the ledger pays for the bytes kept for {item.subject}")
     charge = Charge("none", paid.mechanism, subject=paid.subject)

@@ -75,7 +75,7 @@ def test_a_round_is_opened_and_followed_to_its_end(
 
 
 @pytest.mark.parametrize(
-    ("wish", "words"),
+    ("changed", "words"),
     [
         ({"system": "no_such"}, "uni_fedrec"),
         ({"cohort_minimum": 9}, "cohort_minimum"),
@@ -84,9 +84,9 @@ def test_a_round_is_opened_and_followed_to_its_end(
     ],
 )
 def test_a_wish_that_makes_no_sense_is_one_line_that_names_it(
-    operator: Operator, wish: dict[str, object], words: str
+    operator: Operator, changed: dict[str, object], words: str
 ) -> None:
-    asked = {"system": "uni_fedrec", "cohort": 3, "cohort_minimum": 2, "seconds": 30, **wish}
+    asked = {"system": "uni_fedrec", "cohort": 3, "cohort_minimum": 2, "seconds": 30, **changed}
     with pytest.raises(OperatorRefused) as refused:
         operator.open_round(asked.pop("system"), **asked)  # type: ignore[arg-type]
     assert words in refusal(refused)

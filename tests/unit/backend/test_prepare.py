@@ -216,8 +216,8 @@ def test_a_stale_newspaper_gets_the_missing_days_and_a_fresh_one_nothing(
     fill_pool(pool, old)
     asked: list[dict[str, object]] = []
 
-    def newspaper(now: datetime, **wish: object) -> Iterator[NewsItem]:
-        asked.append(wish)
+    def newspaper(now: datetime, **options: object) -> Iterator[NewsItem]:
+        asked.append(options)
         fresh = {"id": "fresh", "title": "Something else again today", "published_at": now}
         return iter([hand_made_news(now)[0].model_copy(update=fresh)])
 

@@ -1,4 +1,4 @@
-"""Errors, problems and the guard: complete, plain, and silent about what was sent."""
+"""Errors, problems and the request limits: complete, plain, and silent about what was sent."""
 
 from __future__ import annotations
 

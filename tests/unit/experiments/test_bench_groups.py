@@ -19,7 +19,7 @@ def ended(gain: float, apart: float = 0.5) -> dict[str, GroupsOutcome]:
 
 
 def test_groups_are_set_beside_the_system_of_one_model_warm_and_cold_apart() -> None:
-    table = told({"two camps": [ended(0.01, 0.8), ended(0.03, 1.0)]}, GroupsSizes(seeds=2, warm=3, cold=2))
+    table = told({"two kinds": [ended(0.01, 0.8), ended(0.03, 1.0)]}, GroupsSizes(seeds=2, warm=3, cold=2))
     rows = {str(row[1]): dict(zip(table.columns, row, strict=True)) for row in table.rows}
     assert list(rows) == ["small_ranker_exact", "finding_exact", "small_ranker_secure", "finding"]
     assert rows["finding_exact"]["warm AUC"] == "0.6700"
@@ -35,7 +35,7 @@ def test_every_system_is_played_on_the_same_readers(monkeypatch: pytest.MonkeyPa
     sections = sorted({card.section for card in drawn.cards})
     monkeypatch.setattr(synthetic_populations, "TRUE_GROUPS", (tuple(sections[:4]), tuple(sections[4:])))
     pool = Pool(tuple(drawn.cards), np.asarray(drawn.vectors, dtype=np.float32))
-    found = played(pool, NOW, "two camps", 0, GroupsSizes(rounds=1, cohort=2, seeds=1, warm=4, cold=2))
+    found = played(pool, NOW, "two kinds", 0, GroupsSizes(rounds=1, cohort=2, seeds=1, warm=4, cold=2))
     assert set(found) == {spec.name for pair in PAIRS for spec in pair}
     starts = [each.start for each in found.values()]
     for start in starts:

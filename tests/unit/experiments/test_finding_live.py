@@ -1,4 +1,4 @@
-"""Live systems of groups without HTTP, and readers in camps. Oracles: identities of FINDING, and known tastes."""
+"""Live systems of groups without HTTP, readers of two populations. Oracles: identities, and known tastes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from backend.federation.systems.system import SystemSpec
 from device_app.ranking.features import FEATURES
 from device_app.wire.protections import SecureSum
 from experiments.finding import synthetic_populations as under_test
-from experiments.finding.live import CONTESTANT, LiveRounds, ServedModels
+from experiments.finding.live import RANKER_MODEL, LiveRounds, ServedModels
 from experiments.finding.synthetic_populations import SyntheticPopulation, told_apart
 from experiments.quality.heldout_readers import Pool
 from experiments.simulation.strategies.method import ModelChoice
@@ -39,7 +39,7 @@ def readers(pool: Pool) -> SyntheticPopulation:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(under_test, "TRUE_GROUPS", (tuple(sections[:4]), tuple(sections[4:])))
         rng = np.random.default_rng(0)
-        return SyntheticPopulation.drawn(pool, NOW, CONTESTANT.model(0), rng, warm=WARM, cold=COLD, opposite=True)
+        return SyntheticPopulation.drawn(pool, NOW, RANKER_MODEL.model(0), rng, warm=WARM, cold=COLD, opposite=True)
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +71,7 @@ def test_readers_meet_later_what_they_neither_clicked_nor_trained_on(pool: Pool,
         assert 0 < reader.later.opened.sum() < 200
 
 
-def test_camps_differ_in_the_age_of_what_they_open(readers: SyntheticPopulation) -> None:
+def test_populations_differ_in_the_age_of_what_they_open(readers: SyntheticPopulation) -> None:
     def freshness(true_group: int) -> float:
         mine = [reader.before for reader in readers.warm if reader.true_group == true_group]
         opened = np.concatenate([met.features[met.opened == 1, RECENCY] for met in mine])
@@ -106,7 +106,9 @@ def test_groups_that_keep_nothing_of_their_own_are_the_system_of_one_model(
     assert float(np.abs(one.shared["feature_weights"] - rehearsal.start["feature_weights"]).max()) > 0.01
 
 
-def test_groups_learn_the_opposite_tastes_of_their_camps(rehearsal: LiveRounds, readers: SyntheticPopulation) -> None:
+def test_groups_learn_the_opposite_tastes_of_their_populations(
+    rehearsal: LiveRounds, readers: SyntheticPopulation
+) -> None:
     start = float(rehearsal.start["feature_weights"][RECENCY])
     served = last(rehearsal, grouped(1.0, 0.5, every=5), 12, cohort=WARM)
     chosen = served.models_for(readers.judging)
@@ -126,7 +128,7 @@ def test_each_judge_is_ranked_by_its_own_model(rehearsal: LiveRounds, readers: S
     assert (mixed[1::2] != plain[1::2]).all()
 
 
-def test_how_well_camps_are_told_apart_by_hand() -> None:
+def test_how_well_populations_are_told_apart_by_hand() -> None:
     population = np.array([0, 0, 0, 1, 1, 1])
     assert told_apart(np.array([2, 2, 2, 0, 0, 0]), population) == 1
     assert told_apart(np.zeros(6, np.int64), population) == 0.5

@@ -20,7 +20,7 @@ from experiments.finding.protocol import Protocol, rows_of, split
 from experiments.finding.study import FindingComparison, FindingTuning
 from experiments.finding.training import METRICS, Job, Result, best
 from experiments.finding.vectors import vectors_of
-from experiments.ranking.models import CONTESTANTS
+from experiments.ranking.models import STUDY_MODELS
 from experiments.simulation.readers import Library
 from experiments.simulation.strategies.method import ModelChoice
 from models.builders import nrms
@@ -125,7 +125,7 @@ def test_every_method_is_built_from_every_value_of_its_grid_and_from_the_chosen_
         return np.random.default_rng(2).normal(size=(40, 5)).astype(np.float32)
 
     for name, base in BASES.items():
-        model = CONTESTANTS[base.study_model].model(0)
+        model = STUDY_MODELS[base.study_model].model(0)
         weights = {parameter: value.detach().numpy() for parameter, value in model.named_parameters()}
         assert {base.layers.place(parameter) for parameter in weights} == set(range(len(base.layers)))
         news = np.random.default_rng(3).normal(size=(80, 5)).astype(np.float32)

@@ -16,7 +16,7 @@ from experiments.datasets.ragged import Ragged
 from experiments.datasets.titles import title_vectors, unit_rows
 from experiments.ranking.choices import choices, paired_difference, with_history
 from experiments.ranking.evaluation import evaluate, evaluate_model, metrics, model_scores
-from experiments.ranking.models import CONTESTANTS, features_of
+from experiments.ranking.models import STUDY_MODELS, features_of
 from experiments.ranking.published import PUBLISHED
 from experiments.ranking.report import table
 from experiments.ranking.study import RankingStudy
@@ -142,15 +142,15 @@ def test_the_table_has_the_studys_figure_beside_ours(bench: Workbench) -> None:
     rows = {str(row[0]): row for row in shown.rows}
     assert rows["mean cosine"][shown.columns.index("study")] == "0.618"
     assert rows["mean cosine"][1] == f"{untrained['mean cosine'].auc:.4f}"
-    trained = {f"{name}, {schedule}" for name in CONTESTANTS for schedule in SCHEDULES}
+    trained = {f"{name}, {schedule}" for name in STUDY_MODELS for schedule in SCHEDULES}
     assert PUBLISHED.keys() <= rows.keys() | trained, "a published figure has no row"
     assert json.loads(json.dumps(shown.as_json()))["rows"]
 
 
-@pytest.mark.parametrize("name", [name for name, each in CONTESTANTS.items() if not each.cosine_start])
+@pytest.mark.parametrize("name", [name for name, each in STUDY_MODELS.items() if not each.cosine_start])
 def test_random_starts_follow_the_seed(name: str) -> None:
     first, again, other = (
-        torch.cat([each.flatten() for each in CONTESTANTS[name].model(seed).parameters()]) for seed in (1, 1, 2)
+        torch.cat([each.flatten() for each in STUDY_MODELS[name].model(seed).parameters()]) for seed in (1, 1, 2)
     )
     assert torch.equal(first, again)
     assert not torch.equal(first, other)

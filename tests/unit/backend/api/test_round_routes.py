@@ -31,7 +31,7 @@ from tests.doubles.round_rig import BASIS, DIM, TOKEN, BackendRig
 
 OPERATOR = {"Authorization": f"Bearer {TOKEN}"}
 TENSORS = {"content-type": "application/vnd.safetensors"}
-WISH = {"system": "uni_fedrec", "cohort": 2, "cohort_minimum": 1, "seconds": 60}
+REQUEST = {"system": "uni_fedrec", "cohort": 2, "cohort_minimum": 1, "seconds": 60}
 UPDATE = pack({f"g.basis_{half}": np.full((BASIS, DIM), 0.01, np.float32) for half in ("keys", "values")})
 
 
@@ -47,7 +47,7 @@ def client(backend: BackendRig) -> Iterator[httpx.Client]:
 
 
 def joined(client: httpx.Client) -> RoundOffer:
-    assert client.post("/v1/admin/rounds", json=WISH, headers=OPERATOR).status_code == 201
+    assert client.post("/v1/admin/rounds", json=REQUEST, headers=OPERATOR).status_code == 201
     answer = client.post(
         "/v1/rounds/check-in", json={"protocol": PROTOCOL_VERSION, "release": "r1", "tasks": ["recall"]}
     )
@@ -144,15 +144,17 @@ def test_the_token_is_taken_in_any_case_of_the_scheme_and_only_whole() -> None:
 
 def test_the_operator_opens_lists_and_cancels(client: httpx.Client) -> None:
     joined(client)
-    busy = client.post("/v1/admin/rounds", json=WISH, headers=OPERATOR)
+    busy = client.post("/v1/admin/rounds", json=REQUEST, headers=OPERATOR)
     assert problem(busy) == (409, "round-under-way")
     cancelled = client.post("/v1/admin/rounds/round-1/cancel", headers=OPERATOR).json()
     assert (cancelled["state"], cancelled["reason"]) == ("failed", "cancelled by the operator")
     assert problem(client.post("/v1/admin/rounds/round-1/cancel", headers=OPERATOR)) == (409, "illegal-transition")
     assert [each["round"] for each in client.get("/v1/admin/rounds", headers=OPERATOR).json()] == ["round-1"]
-    unknown = client.post("/v1/admin/rounds", json=WISH | {"system": "oracle"}, headers=OPERATOR)
+    unknown = client.post("/v1/admin/rounds", json=REQUEST | {"system": "oracle"}, headers=OPERATOR)
     assert problem(unknown) == (422, "unknown-system")
-    assert problem(client.post("/v1/admin/rounds", json=WISH | {"cohort": 0}, headers=OPERATOR))[1] == "invalid-request"
+    assert (
+        problem(client.post("/v1/admin/rounds", json=REQUEST | {"cohort": 0}, headers=OPERATOR))[1] == "invalid-request"
+    )
 
 
 def test_a_release_is_fetched_once_and_then_found_unchanged(client: httpx.Client) -> None:

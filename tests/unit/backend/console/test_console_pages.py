@@ -261,13 +261,15 @@ def test_the_console_the_command_and_the_api_begin_with_one_minimum_and_it_makes
     minima = re.findall(r'name="cohort_minimum" value="(\d+)"', page)
     cohorts = re.findall(r'name="cohort" value="(\d+)"', page)
     assert (set(minima), set(cohorts)) == ({"10"}, {"60"})
-    wish = OpenRound(system="small_ranker_secure", cohort=60, seconds=60.0)  # what the command sends, too
-    assert wish.minimum() == SetSchedule(system="x", cohort=60, seconds=60.0, waiting=1).minimum() == int(minima[0])
+    by_default = OpenRound(system="small_ranker_secure", cohort=60, seconds=60.0)  # what the command sends, too
+    assert (
+        by_default.minimum() == SetSchedule(system="x", cohort=60, seconds=60.0, waiting=1).minimum() == int(minima[0])
+    )
     assert OpenRound(system="x", cohort=4, seconds=60.0).minimum() == 4
     spec = SYSTEMS["small_ranker_secure"]
     assert isinstance(spec.protection, SecureSum)
     assert spec.join is not None
-    terms = spec.protection.terms("round-1", cohort=60, cohort_minimum=wish.minimum(), coordinates=4)
+    terms = spec.protection.terms("round-1", cohort=60, cohort_minimum=by_default.minimum(), coordinates=4)
     split = CohortSplit(members=spec.join.members, parts=spec.join.groups, left=spec.join.left)
     assert split.parts_of(60, terms) == 5
 

@@ -28,7 +28,7 @@ def test_three_reports_of_the_paper_fit_into_the_day_and_a_fourth_is_refused(led
     with pytest.raises(BudgetSpent, match="reports has 0 left today; this would cost 50") as refused:
         ledger.spend(charge(50))
     assert (refused.value.channel, refused.value.wanted) == ("reports", 50)
-    assert ledger.book.entries().total == 3
+    assert ledger.repository.entries().total == 3
     assert ledger.left("reports") == pytest.approx(0, abs=1e-6)
 
 
@@ -66,7 +66,7 @@ def test_a_charge_that_is_no_amount_is_refused(ledger: Ledger, epsilon: float) -
         ledger.spend(charge(epsilon))
     with pytest.raises(ValueError, match="delta of a charge"):
         ledger.spend(charge(1.0, delta=epsilon))
-    assert ledger.book.entries().total == 0
+    assert ledger.repository.entries().total == 0
 
 
 def test_a_charge_is_on_the_disk_when_spend_returns(ledger: Ledger, database: Database) -> None:
@@ -105,16 +105,16 @@ def test_no_sequence_of_charges_and_clock_turns_passes_the_budget_of_a_day(
     for epsilon, channel, hours in steps:
         clock.turn(hours=hours)
         before = ledger.left(channel)
-        rows = ledger.book.entries().total
+        rows = ledger.repository.entries().total
         try:
             ledger.spend(charge(epsilon, channel))
         except BudgetSpent:
             assert epsilon > before
-            assert ledger.book.entries().total == rows
+            assert ledger.repository.entries().total == rows
         else:
-            assert ledger.book.entries().total == rows + 1
+            assert ledger.repository.entries().total == rows + 1
     ceilings = {"reports": budget, "training": budget / 2}
-    for day in ledger.book.days():
+    for day in ledger.repository.days():
         assert day.epsilon <= ceilings[day.channel] * (1 + 2 * ROUNDING)
 
 
@@ -141,7 +141,7 @@ def test_equal_charges_are_counted_together_for_the_account(ledger: Ledger) -> N
     ledger.spend(charge(4.0))
     ledger.spend(charge(4.0))
     ledger.spend(charge(2.0, "training", 1e-7))
-    assert ledger.book.grouped() == [
+    assert ledger.repository.grouped() == [
         ("reports", "basis_laplace", {"clip": 0.2}, 4.0, 0.0, 2),
         ("training", "basis_laplace", {"clip": 0.2}, 2.0, 1e-7, 1),
     ]

@@ -110,7 +110,7 @@ def test_a_code_is_paid_for_once_and_drawn_once_however_often_the_reader_comes_b
         sent.setdefault(axis, set()).add(seal_code(ledger, memo, axis, clicks=3 + 20 * session).payload)
     assert {axis: len(payloads) for axis, payloads in sent.items()} == {5: 1, 9: 1, 2: 1}
     assert ledger.total("reports") == 12
-    assert ledger.book.entries().total == 3
+    assert ledger.repository.entries().total == 3
     assert DrawnReports(database).distinct("code") == 3
     assert seal_code(ledger, memo, 5).charge.epsilon == 0
 
@@ -208,7 +208,7 @@ def test_the_ledger_holds_mechanism_figures_hash_and_time_of_a_code(
 ) -> None:
     ledger = Ledger(LedgerRepository(database), CODE, clock)
     sealed = seal_code(ledger, memo, 5)
-    (entry,) = ledger.book.entries().rows
+    (entry,) = ledger.repository.entries().rows
     assert (entry.mechanism, entry.parameters) == ("code", {"size": 16, "epsilon": 4})
     assert (entry.epsilon, entry.delta, entry.payload_sha256, entry.at) == (4, 0, sealed.sha256, clock())
     report = sealed.message.report

@@ -47,7 +47,7 @@ def test_unions_of_several_rounds_compose_by_rho_and_so_for_less_than_their_sum(
     rounds = 8
     for number in range(rounds):
         ledger.spend(charged(NOISY, f"round-{number + 1}"))
-    together = composed(ledger.book.grouped())
+    together = composed(ledger.repository.grouped())
     rho = rounds * NOISY.rho(SURVIVORS, NEWS_LISTED)
     assert together.sums == pytest.approx(epsilon_of(rho, rounds * NOISY.delta))
     assert together.by_loss == pytest.approx(together.sums)

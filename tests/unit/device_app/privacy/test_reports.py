@@ -45,7 +45,7 @@ def test_a_report_is_charged_as_a_whole_session_at_the_papers_figures(
 ) -> None:
     sealed = seal(ledger, memo, paper)
     assert sealed.charge.epsilon == pytest.approx(50)
-    (entry,) = ledger.book.entries().rows
+    (entry,) = ledger.repository.entries().rows
     assert entry.epsilon == pytest.approx(50)
     assert entry.payload_sha256 == sealed.sha256
     assert entry.parameters == {"clip": 0.2, "scale": 1.2, "basis_size": 30, "channels_limit": 5}
@@ -87,7 +87,7 @@ def test_scores_that_are_not_finite_release_nothing(
     scores[1, 7] = bad
     with pytest.raises(ValueError, match="not finite"):
         seal(ledger, memo, paper, scores=scores)
-    assert ledger.book.entries().total == 0
+    assert ledger.repository.entries().total == 0
     assert memo.latest() is None
 
 
@@ -97,7 +97,7 @@ def test_scores_of_another_shape_are_refused(
 ) -> None:
     with pytest.raises(ValueError, match="expected 1 to 5 channels of 30"):
         seal(ledger, memo, paper, scores=np.zeros(shape))
-    assert ledger.book.entries().total == 0
+    assert ledger.repository.entries().total == 0
 
 
 def test_counts_that_do_not_fit_the_channels_cost_nothing(
@@ -105,7 +105,7 @@ def test_counts_that_do_not_fit_the_channels_cost_nothing(
 ) -> None:
     with pytest.raises(ValueError, match="counts has 2 entries for 1 channels"):
         seal(ledger, memo, paper, scores=SCORES[:1])
-    assert ledger.book.entries().total == 0
+    assert ledger.repository.entries().total == 0
 
 
 def test_a_spent_budget_refuses_and_the_old_report_stays(
@@ -155,7 +155,7 @@ def test_over_thirty_sessions_the_bytes_are_identical_and_paid_once(
         assert again is not None
         assert again.payload == first.payload
         assert again.charge.epsilon == 0
-    assert ledger.book.entries().total == 1
+    assert ledger.repository.entries().total == 1
 
 
 def test_a_fresh_report_is_due_after_new_clicks_or_the_window_or_another_release(

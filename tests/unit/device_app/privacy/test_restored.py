@@ -129,7 +129,7 @@ def test_every_day_since_is_brought_up_to_its_ceilings_and_all_to_those_of_a_lif
     clock.go_on(4 * 24 * HOUR)
     attacker.restore()
     assert attacker.days == 5
-    book, limits = attacker.ledger.book, Limits.of(SETTINGS)
+    book, limits = attacker.ledger.repository, Limits.of(SETTINGS)
     sums = {(one.day.day, one.channel): one.epsilon for one in book.days()}
     assert [sums[day, "reports"] for day in range(20, 25)] == [8, 8, 8, 8, 8]
     assert [sums[day, "counts"] for day in range(20, 25)] == [6, 6, 6, 6, 6]

@@ -61,16 +61,16 @@ def test_sums_of_both_channels_add_up_by_rho_and_end_at_the_ceiling_of_the_day(l
     with pytest.raises(BudgetSpent, match=r"sums in which no other device is real has .* left today"):
         ledger.spend(charge("training"))
     assert ledger.alone().rho_today == pytest.approx(taken * rho)
-    assert len(ledger.book.entries().rows) == taken, "what is refused isn't written down"
+    assert len(ledger.repository.entries().rows) == taken, "what is refused isn't written down"
 
 
 def test_a_charge_of_before_the_second_price_counts_as_one_share_of_its_noise(ledger: Ledger) -> None:
-    ledger.book.append(OLD)
-    ledger.book.append(replace(OLD, mechanism="code", channel="reports", parameters={"size": 16.0}, subject="r1"))
+    ledger.repository.append(OLD)
+    ledger.repository.append(replace(OLD, mechanism="code", channel="reports", parameters={"size": 16.0}, subject="r1"))
     alone = ledger.alone()
     assert alone.rho_today == 0
     assert alone.rho_in_all == pytest.approx(PRICES.rho_alone)
-    cost = sum_cost(ledger.book.of_sums()["round-1"])
+    cost = sum_cost(ledger.repository.of_sums()["round-1"])
     assert cost.alone == pytest.approx(PRICES.alone)
     assert (cost.one_click, cost.one_click_alone) == (None, None)
     view = alone_view(ledger)
@@ -79,7 +79,7 @@ def test_a_charge_of_before_the_second_price_counts_as_one_share_of_its_noise(le
 
 
 def test_a_ceiling_of_the_life_counts_old_charges_too(ledger: Ledger) -> None:
-    ledger.book.append(OLD)
+    ledger.repository.append(OLD)
     ledger.settings = WILLING.model_copy(update={"epsilon_lifetime_alone": PRICES.alone * 1.01})
     with pytest.raises(BudgetSpent, match="left in all"):
         ledger.spend(charge("counts"))

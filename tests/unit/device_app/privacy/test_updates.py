@@ -76,7 +76,7 @@ def test_an_upload_carries_clipped_values_plus_noise_and_costs_the_whole(ledger:
     # 2 theta / lambda = 20 a coordinate, 21 coordinates.
     assert sealed.charge.epsilon == pytest.approx(420)
     assert ledger.total("training") == pytest.approx(LAW.epsilon_per_upload(21))
-    assert ledger.book.entries().rows[0].payload_sha256 == sealed.sha256
+    assert ledger.repository.entries().rows[0].payload_sha256 == sealed.sha256
 
 
 def test_a_scalar_parameter_stays_a_scalar_through_clip_and_noise(ledger: Ledger) -> None:
@@ -104,7 +104,7 @@ def test_an_upload_beyond_the_budget_or_clipped_too_loosely_is_refused(ledger: L
         )
     with pytest.raises(ValueError, match=r"clipped at 0\.2, the round's limit is 0\.1"):
         protection.seal(clip_elementwise(shared(update()), 0.2), round_id="round-1", ledger=ledger, noise=SystemNoise())
-    assert ledger.book.entries().total == 0
+    assert ledger.repository.entries().total == 0
 
 
 def test_only_bytes_that_were_paid_for_can_be_sealed_again(ledger: Ledger, database: Database) -> None:
@@ -135,7 +135,7 @@ def test_only_bytes_that_were_paid_for_can_be_sealed_again(ledger: Ledger, datab
     for item in (other_round, unpaid):
         with pytest.raises(ValueError, match="no charge in the ledger"):
             reseal(item, ledger)
-    assert ledger.book.entries().total == 1
+    assert ledger.repository.entries().total == 1
 
 
 def answer(ids: list[str]) -> RecallAnswer:

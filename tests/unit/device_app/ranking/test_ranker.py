@@ -93,8 +93,8 @@ def test_without_clicks_its_features_decide() -> None:
     np.testing.assert_allclose(found, [0.5, 0.25, 0], atol=1e-6)
 
 
-def test_a_ranker_with_features_needs_the_situation() -> None:
-    with pytest.raises(ValueError, match=r"situation: ranker\.features weighs recency, section_affinity"):
+def test_a_ranker_with_features_needs_their_context() -> None:
+    with pytest.raises(ValueError, match=r"context: ranker\.features weighs recency, section_affinity"):
         feature_ranker().score(np.ones((1, DIM), np.float32), np.ones((1, DIM), np.float32))
 
 

@@ -119,7 +119,7 @@ def to_new_encoder(client: HttpClient, database: Database, backend: FakeReleases
     return vectors
 
 
-def shelve(database: Database, ids: list[str], now: datetime) -> None:
+def stored(database: Database, ids: list[str], now: datetime) -> None:
     cards = [
         NewsCard.model_validate(
             {
@@ -145,7 +145,7 @@ def test_a_new_encoder_pulls_every_shard_once_and_keeps_what_the_shelf_has(
     backend: FakeReleases,
     now: datetime,
 ) -> None:
-    shelve(database, ["A", "C"], now)
+    stored(database, ["A", "C"], now)
     vectors = to_new_encoder(client, database, backend, now)
     assert vector_sync(client, database, now).refresh() == 2
     mask, found = NewsStore(database).vectors(["A", "B", "C"], "enc-2")
@@ -171,7 +171,7 @@ def test_the_requests_for_vectors_are_the_same_whatever_was_clicked(
         home.mkdir()
         database = Database(Path(shutil.copy(migrated, home / "device.sqlite")))
         client = HttpClient("http://backend.example", ByteLog(database), lambda: now, httpx.MockTransport(backend))
-        shelve(database, clicked, now)
+        stored(database, clicked, now)
         for news_id in clicked:
             Clicks(database).add(news_id, "f", now)
         to_new_encoder(client, database, backend, now)
@@ -189,7 +189,7 @@ def test_a_pull_that_was_cut_off_goes_on_where_it_was(
     backend: FakeReleases,
     now: datetime,
 ) -> None:
-    shelve(database, ["A", "C"], now)
+    stored(database, ["A", "C"], now)
     to_new_encoder(client, database, backend, now)
     backend.down = {"/v1/releases/2/vectors/2026-11-20.0"}
     with pytest.raises(BackendUnreachable):
@@ -205,7 +205,7 @@ def test_a_shard_that_is_not_what_was_declared_is_refused(
     backend: FakeReleases,
     now: datetime,
 ) -> None:
-    shelve(database, ["A", "C"], now)
+    stored(database, ["A", "C"], now)
     to_new_encoder(client, database, backend, now)
     path = "/v1/releases/2/vectors/2026-11-19.0"
     whole = backend.shards["2026-11-19.0"][1]

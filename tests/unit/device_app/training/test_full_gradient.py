@@ -99,7 +99,7 @@ def past(candidates: Sequence[str], clicks: Sequence[str], at: datetime) -> Feat
 @lru_cache
 def readers() -> list[ReaderSamples]:
     rng = np.random.default_rng(11)
-    return [replace(simulated_reader(pool(), rng).samples(pool()), situations=past) for _ in range(READERS)]
+    return [replace(simulated_reader(pool(), rng).samples(pool()), contexts=past) for _ in range(READERS)]
 
 
 @pytest.mark.parametrize("name", BUILDERS)
@@ -184,9 +184,9 @@ def test_lsturs_own_reader_vector_has_a_gradient_that_never_leaves() -> None:
         assert shared.keys() == update.tensors.keys() - {"g.user_embedding"}
 
 
-def test_a_ranker_with_features_can_not_be_trained_on_samples_without_situations() -> None:
+def test_a_ranker_with_features_can_not_be_trained_on_samples_without_contexts() -> None:
     ranker = case("feature_ranker")
-    blind = replace(readers()[0], situations=None)
+    blind = replace(readers()[0], contexts=None)
 
-    with pytest.raises(ValueError, match="situations: needed for the features section_affinity"):
+    with pytest.raises(ValueError, match="contexts: needed for the features section_affinity"):
         ranker.task.run(ranker.weights, blind, ranker.torch, np.random.default_rng(0))

@@ -16,13 +16,13 @@ from device_app.training.participant import (
     AskForPlace,
     AskIfJoined,
     Compute,
+    Effect,
     Gather,
     HandIn,
     Outcome,
     PollRound,
     Reply,
     StateTerms,
-    Wish,
     participate,
 )
 from device_app.wire.http import Problem
@@ -71,7 +71,7 @@ COMPLETE = BackendRefused(
 BROKEN = BackendRefused(Problem(type="urn:ownfeed:problem:unexpected", title="Broken", status=500, detail="sorry"))
 GONE = BackendUnreachable("http://backend", "no answer")
 
-Script = list[tuple[type[Wish], Reply | Exception]]
+Script = list[tuple[type[Effect], Reply | Exception]]
 WHOLE: Script = [
     (PollRound, STATUS),
     (AskIfJoined, False),
@@ -84,25 +84,25 @@ WHOLE: Script = [
 
 
 def play(
-    script: list[tuple[type[Wish], Reply | Exception]], readiness: Readiness = READY
-) -> tuple[Outcome, list[Wish]]:
-    """Answer each wish by the script; the participant must end exactly where the script ends."""
+    script: list[tuple[type[Effect], Reply | Exception]], readiness: Readiness = READY
+) -> tuple[Outcome, list[Effect]]:
+    """Answer each effect by the script; the participant must end exactly where the script ends."""
     attempt = participate(readiness, ("recall",))
-    queries: list[Wish] = []
+    queries: list[Effect] = []
     try:
-        wish = next(attempt)
+        effect = next(attempt)
         for expected, answer in script:
-            assert type(wish) is expected
-            queries.append(wish)
-            wish = attempt.throw(answer) if isinstance(answer, Exception) else attempt.send(answer)
+            assert type(effect) is expected
+            queries.append(effect)
+            effect = attempt.throw(answer) if isinstance(answer, Exception) else attempt.send(answer)
     except StopIteration as end:
         assert len(queries) == len(script)
         return end.value, queries
-    raise AssertionError(f"the script ended, the participant still wants {wish}")
+    raise AssertionError(f"the script ended, the participant still wants {effect}")
 
 
-def until(kind: type[Wish], answer: Reply | Exception) -> Script:
-    """The whole script up to the wish of this kind, which gets another answer."""
+def until(kind: type[Effect], answer: Reply | Exception) -> Script:
+    """The whole script up to the effect of this kind, which gets another answer."""
     place = [each for each, _ in WHOLE].index(kind)
     return [*WHOLE[:place], (kind, answer)]
 
@@ -150,7 +150,9 @@ def test_a_device_that_may_not_train_asks_for_nothing() -> None:
         (HandIn, COMPLETE, "not needed", "complete"),
     ],
 )
-def test_every_way_out_ends_where_it_should(kind: type[Wish], answer: Reply | Exception, state: str, why: str) -> None:
+def test_every_way_out_ends_where_it_should(
+    kind: type[Effect], answer: Reply | Exception, state: str, why: str
+) -> None:
     outcome, _ = play(until(kind, answer))
 
     assert outcome.state == state

@@ -1,4 +1,4 @@
-"""Sixty devices in one process: real stores, real routes, one round from the operator's wish to the swap."""
+"""Sixty devices in one process: real stores, real routes, one round from the operator's asked to the swap."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def test_sixty_devices_complete_a_round_and_swap(tmp_path: Path, monkeypatch: py
         devices.append(device)
 
     operator = httpx.Client(transport=network, base_url="http://backend", headers={"Authorization": f"Bearer {TOKEN}"})
-    wish = {"system": "uni_fedrec", "cohort": DEVICES, "cohort_minimum": DEVICES, "seconds": 60}
-    opened = operator.post("/v1/admin/rounds", json=wish)
+    asked = {"system": "uni_fedrec", "cohort": DEVICES, "cohort_minimum": DEVICES, "seconds": 60}
+    opened = operator.post("/v1/admin/rounds", json=asked)
     assert opened.status_code == 201, opened.text
 
     clear: list[Update] = []

@@ -173,7 +173,7 @@ def two_groups() -> Bowls:
     return Bowls(np.ones(READERS), centres, np.ones(READERS, np.int64))
 
 
-def test_cfl_splits_camps_that_pull_apart_and_each_reaches_its_own_minimum() -> None:
+def test_cfl_splits_groups_that_pull_apart_and_each_reaches_its_own_minimum() -> None:
     cfl = Cfl(two_groups(), at(0.0), Sgd(RATE), calm=0.5, pull=2.0)
     for number in range(200):
         cfl.run_round(number, cohort(number))

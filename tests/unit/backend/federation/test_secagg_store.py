@@ -38,18 +38,18 @@ class SumStoreRig:
     folder: Path
     clock: StillClock = field(default_factory=StillClock)
 
-    def book(self) -> SecureSumStore:
+    def store(self) -> SecureSumStore:
         """A server process that has just started."""
         return SecureSumStore(self.engine, self.folder / "sums", self.clock)
 
     def begun(self, cohort: int, **changes: Any) -> tuple[SecureSumStore, list[SumDevice]]:
         agreed: SumTerms = terms(cohort, length=40, **changes)
-        book = self.book()
-        book.begin(agreed, stage_sec=60.0)
+        store = self.store()
+        store.begin(agreed, stage_sec=60.0)
         devices = [SumDevice.new(n, agreed, random_vector(40)) for n in range(cohort)]
         for device in devices:
             device.start()
-        return book, devices
+        return store, devices
 
     def files(self) -> list[str]:
         return sorted(path.suffix for path in (self.folder / "sums").iterdir())
@@ -60,40 +60,40 @@ def rig(engine: Engine, tmp_path: Path) -> SumStoreRig:
     return SumStoreRig(engine, tmp_path)
 
 
-def deliver(book: SecureSumStore, device: SumDevice, round_name: str = NAME) -> bool:
+def deliver(store: SecureSumStore, device: SumDevice, round_name: str = NAME) -> bool:
     assert device.step is not None
     stage, payload, name = device.step.state.stage, device.step.sealed.payload, device.pseudonym
     if stage == "keys":
-        return book.exchange.advertise(round_name, name, AdvertisedKeys.model_validate_json(payload))
+        return store.exchange.advertise(round_name, name, AdvertisedKeys.model_validate_json(payload))
     if stage == "shares":
-        return book.exchange.share(round_name, name, SharedKeys.model_validate_json(payload))
+        return store.exchange.share(round_name, name, SharedKeys.model_validate_json(payload))
     if stage == "complaints":
-        return book.exchange.complain(round_name, name, Complaints.model_validate_json(payload))
+        return store.exchange.complain(round_name, name, Complaints.model_validate_json(payload))
     if stage == "masked":
-        return book.exchange.add_masked(round_name, name, chunks(payload))[1]
+        return store.exchange.add_masked(round_name, name, chunks(payload))[1]
     if stage == "agree":
-        return book.exchange.agree(round_name, name, Agreement.model_validate_json(payload))
-    return book.exchange.reveal(round_name, name, RevealedShares.model_validate_json(payload))
+        return store.exchange.agree(round_name, name, Agreement.model_validate_json(payload))
+    return store.exchange.reveal(round_name, name, RevealedShares.model_validate_json(payload))
 
 
-def answer(book: SecureSumStore, device: SumDevice, round_name: str = NAME) -> Reply:
+def answer(store: SecureSumStore, device: SumDevice, round_name: str = NAME) -> Reply:
     ask: dict[str, Callable[[str, str], Reply]] = {
-        "keys": book.exchange.roster, "shares": book.exchange.shares, "complaints": book.exchange.sharers,
-        "masked": book.exchange.survivors, "agree": book.exchange.agreements,
+        "keys": store.exchange.roster, "shares": store.exchange.shares, "complaints": store.exchange.sharers,
+        "masked": store.exchange.survivors, "agree": store.exchange.agreements,
     }  # fmt: skip
     return ask[device.state.stage](round_name, device.pseudonym)
 
 
 def brought_to(rig: SumStoreRig, stage: str, cohort: int = 4) -> tuple[SecureSumStore, list[SumDevice]]:
-    book, devices = rig.begun(cohort)
+    store, devices = rig.begun(cohort)
     stages = ("keys", "shares", "complaints", "masked", "unmask")
     for _ in stages[: stages.index(stage)]:
         for device in devices:
-            deliver(book, device)
-        book.stages.step(NAME)
+            deliver(store, device)
+        store.stages.step(NAME)
         for device in devices:
-            device.hear(answer(book, device))
-    return book, devices
+            device.hear(answer(store, device))
+    return store, devices
 
 
 @pytest.mark.parametrize("mode", ["semi_honest", "active"])
@@ -103,46 +103,46 @@ def test_a_server_killed_after_every_message_opens_the_exact_sum_once(rig: SumSt
         if stage == "agree" and mode != "active":
             continue
         for device in devices:
-            assert deliver(rig.book(), device) is False
-            assert deliver(rig.book(), device) is True
+            assert deliver(rig.store(), device) is False
+            assert deliver(rig.store(), device) is True
         if stage != "unmask":
-            assert rig.book().stages.step(NAME) != stage
+            assert rig.store().stages.step(NAME) != stage
             for device in devices:
-                device.hear(answer(rig.book(), device))
-    assert rig.book().stages.poll(NAME).is_due
-    first, again = rig.book().stages.opened(NAME), rig.book().stages.opened(NAME)
+                device.hear(answer(rig.store(), device))
+    assert rig.store().stages.poll(NAME).is_due
+    first, again = rig.store().stages.opened(NAME), rig.store().stages.opened(NAME)
     assert (first.vector == plain_sum(devices, range(4))).all()
     assert (again.vector == first.vector).all(), "opening changes nothing, so a server killed meanwhile opens it again"
     with writing_session(rig.engine) as session:
-        rig.book().finish(session, NAME)
-    assert rig.book().stage(NAME)[0] == "opened"
-    assert rig.book().under_way() == []
+        rig.store().finish(session, NAME)
+    assert rig.store().stage(NAME)[0] == "opened"
+    assert rig.store().under_way() == []
     with pytest.raises(SumStageClosed):
-        rig.book().stages.opened(NAME)
+        rig.store().stages.opened(NAME)
     with writing_session(rig.engine) as session, pytest.raises(SumStageClosed):
-        rig.book().finish(session, NAME)
+        rig.store().finish(session, NAME)
 
 
 def test_a_finish_that_is_rolled_back_leaves_the_sum_to_be_opened(rig: SumStoreRig) -> None:
-    book, devices = brought_to(rig, "unmask")
+    store, devices = brought_to(rig, "unmask")
     for device in devices:
-        deliver(book, device)
+        deliver(store, device)
 
     def killed_before_the_commit() -> None:
         with writing_session(rig.engine) as session:
-            book.finish(session, NAME)
+            store.finish(session, NAME)
             raise Killed
 
     with pytest.raises(Killed):
         killed_before_the_commit()
-    assert (rig.book().stages.opened(NAME).vector == plain_sum(devices, range(4))).all()
+    assert (rig.store().stages.opened(NAME).vector == plain_sum(devices, range(4))).all()
 
 
 def test_a_kill_between_the_sums_file_and_its_commit_counts_the_vector_once(
     rig: SumStoreRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    book, devices = brought_to(rig, "masked")
-    deliver(book, devices[0])
+    store, devices = brought_to(rig, "masked")
+    deliver(store, devices[0])
 
     def killed(path: Path, content: bytes) -> None:
         write_durably(path, content)
@@ -151,106 +151,106 @@ def test_a_kill_between_the_sums_file_and_its_commit_counts_the_vector_once(
     with monkeypatch.context() as patch:
         patch.setattr(stored_module, "write_durably", killed)
         with pytest.raises(Killed):
-            deliver(book, devices[1])
+            deliver(store, devices[1])
     assert rig.files() == [".sum", ".sum"], "one of them nobody names"
     for device in devices[1:]:
-        assert deliver(rig.book(), device) is False
-    assert rig.book().stages.step(NAME) == "unmask"
+        assert deliver(rig.store(), device) is False
+    assert rig.store().stages.step(NAME) == "unmask"
     for device in devices:
-        device.hear(answer(book, device))
-        deliver(book, device)
-    assert (rig.book().stages.opened(NAME).vector == plain_sum(devices, range(4))).all()
+        device.hear(answer(store, device))
+        deliver(store, device)
+    assert (rig.store().stages.opened(NAME).vector == plain_sum(devices, range(4))).all()
 
 
 def test_what_a_kill_left_is_swept_after_an_hour_and_what_is_named_stays(rig: SumStoreRig) -> None:
-    book, devices = brought_to(rig, "masked")
-    deliver(book, devices[0])
+    store, devices = brought_to(rig, "masked")
+    deliver(store, devices[0])
     for name in ("old.coming", "young.coming", "old.sum"):
         path = rig.folder / "sums" / name
         path.write_bytes(b"x")
     for path in (rig.folder / "sums").iterdir():
         if not path.name.startswith("young"):
             os.utime(path, (0, path.stat().st_mtime - SWEEP_AGE_SEC - 60))
-    rig.book()
+    rig.store()
     assert rig.files() == [".coming", ".sum"]
-    assert deliver(rig.book(), devices[1]) is False
+    assert deliver(rig.store(), devices[1]) is False
 
 
 def test_a_stage_ends_when_everybody_has_come_or_at_its_deadline(rig: SumStoreRig) -> None:
-    book, devices = brought_to(rig, "masked", cohort=5)
+    store, devices = brought_to(rig, "masked", cohort=5)
     for device in devices[1:]:
-        deliver(book, device)
-    assert book.stages.step(NAME) == "masked"
+        deliver(store, device)
+    assert store.stages.step(NAME) == "masked"
     rig.clock.go_on(59.0)
-    assert book.stages.step(NAME) == "masked"
+    assert store.stages.step(NAME) == "masked"
     rig.clock.go_on(1.0)
-    assert book.stages.step(NAME) == "unmask"
-    assert (book.stage(NAME)[1] - rig.clock()).total_seconds() == 60.0
-    assert not book.stages.poll(NAME).is_due
+    assert store.stages.step(NAME) == "unmask"
+    assert (store.stage(NAME)[1] - rig.clock()).total_seconds() == 60.0
+    assert not store.stages.poll(NAME).is_due
     for device in devices[1:]:
-        device.hear(answer(book, device))
-        deliver(book, device)
-    assert book.stages.poll(NAME).is_due
-    assert (book.stages.opened(NAME).vector == plain_sum(devices, range(1, 5))).all()
+        device.hear(answer(store, device))
+        deliver(store, device)
+    assert store.stages.poll(NAME).is_due
+    assert (store.stages.opened(NAME).vector == plain_sum(devices, range(1, 5))).all()
 
 
 def test_too_few_at_a_deadline_fail_the_sum_with_a_reason_and_nothing_is_kept(rig: SumStoreRig) -> None:
-    book, devices = brought_to(rig, "masked", cohort=5)
+    store, devices = brought_to(rig, "masked", cohort=5)
     for device in devices[:2]:
-        deliver(book, device)
+        deliver(store, device)
     rig.clock.go_on(60.0)
-    assert book.stages.step(NAME) == "failed"
-    assert book.under_way() == []
+    assert store.stages.step(NAME) == "failed"
+    assert store.under_way() == []
     with reading_session(rig.engine) as session:
         row = session.get_one(SecureSumRow, NAME)
         assert (row.total, "2 members sent a masked vector; 3 are needed." in row.record) == (None, True)
     assert rig.files() == []
     with pytest.raises(SumStageClosed):
-        deliver(book, devices[3])
+        deliver(store, devices[3])
 
 
 def test_too_few_shares_at_the_deadline_open_nothing(rig: SumStoreRig) -> None:
-    book, devices = brought_to(rig, "unmask", cohort=5)
+    store, devices = brought_to(rig, "unmask", cohort=5)
     for device in devices[:2]:
-        deliver(book, device)
+        deliver(store, device)
     rig.clock.go_on(60.0)
-    assert book.stages.poll(NAME).is_due
+    assert store.stages.poll(NAME).is_due
     with pytest.raises(SumFailed, match="2 of the 3 shares"):
-        book.stages.opened(NAME)
-    assert book.stage(NAME)[0] == "failed"
+        store.stages.opened(NAME)
+    assert store.stage(NAME)[0] == "failed"
 
 
 @pytest.mark.parametrize("harm", ["missing", "damaged"])
 def test_a_running_sum_that_is_lost_on_disk_fails_the_sum(rig: SumStoreRig, harm: str) -> None:
-    book, devices = brought_to(rig, "unmask")
+    store, devices = brought_to(rig, "unmask")
     for device in devices:
-        deliver(book, device)
+        deliver(store, device)
     (file,) = (rig.folder / "sums").glob("*.sum")
     file.unlink() if harm == "missing" else file.write_bytes(bytes(160))
     with pytest.raises(SumFailed, match=harm):
-        book.stages.opened(NAME)
-    assert book.stage(NAME)[0] == "failed"
+        store.stages.opened(NAME)
+    assert store.stage(NAME)[0] == "failed"
 
 
 def test_a_refused_vector_leaves_neither_file_nor_trace(rig: SumStoreRig) -> None:
-    book, devices = brought_to(rig, "masked")
+    store, devices = brought_to(rig, "masked")
     payload = devices[0].payload or b""
     for wrong in (payload + b"x", payload[:-1]):
         with pytest.raises(SumMessageRefused):
-            book.exchange.add_masked(NAME, devices[0].pseudonym, chunks(wrong))
+            store.exchange.add_masked(NAME, devices[0].pseudonym, chunks(wrong))
     assert rig.files() == []
-    assert deliver(book, devices[0]) is False
+    assert deliver(store, devices[0]) is False
     assert rig.files() == [".sum"]
 
 
 def test_many_devices_at_once_are_each_counted_once(rig: SumStoreRig) -> None:
-    book, devices = brought_to(rig, "masked", cohort=8)
+    store, devices = brought_to(rig, "masked", cohort=8)
     failures: list[BaseException] = []
 
     def upload(device: SumDevice) -> None:
         try:
-            deliver(book, device)
-            assert deliver(rig.book(), device) is True
+            deliver(store, device)
+            assert deliver(rig.store(), device) is True
         except BaseException as failed:
             failures.append(failed)
 
@@ -260,41 +260,41 @@ def test_many_devices_at_once_are_each_counted_once(rig: SumStoreRig) -> None:
     for thread in threads:
         thread.join()
     assert failures == []
-    assert book.stages.step(NAME) == "unmask"
+    assert store.stages.step(NAME) == "unmask"
     for device in devices:
-        device.hear(answer(book, device))
-        deliver(book, device)
-    assert (book.stages.opened(NAME).vector == plain_sum(devices, range(8))).all()
+        device.hear(answer(store, device))
+        deliver(store, device)
+    assert (store.stages.opened(NAME).vector == plain_sum(devices, range(8))).all()
     assert rig.files() == [".sum"]
 
 
 def test_no_row_and_no_file_ever_holds_a_vector_of_one_device(rig: SumStoreRig) -> None:
-    book, devices = brought_to(rig, "masked")
+    store, devices = brought_to(rig, "masked")
     for device in devices:
-        deliver(book, device)
+        deliver(store, device)
         held = b"".join(path.read_bytes() for path in rig.folder.rglob("*") if path.is_file())
         for other in devices:
             assert other.vector.tobytes()[32:64] not in held
-    book.stages.step(NAME)
+    store.stages.step(NAME)
     for device in devices:
-        device.hear(answer(book, device))
-        deliver(book, device)
-    opened = book.stages.opened(NAME)
+        device.hear(answer(store, device))
+        deliver(store, device)
+    opened = store.stages.opened(NAME)
     held = b"".join(path.read_bytes() for path in rig.folder.rglob("*") if path.is_file())
     assert opened.vector.tobytes() not in held, "the opened sum is handed on, not stored"
     assert np.frombuffer((rig.folder / "sums").glob("*.sum").__next__().read_bytes(), "<u4").size == 40
 
 
 def test_names_that_are_unknown_or_taken_are_refused(rig: SumStoreRig) -> None:
-    book, _ = rig.begun(4)
+    store, _ = rig.begun(4)
     with pytest.raises(ValueError, match=r"terms\.round: there is a secure sum round-1"):
-        book.begin(terms(4), stage_sec=60.0)
+        store.begin(terms(4), stage_sec=60.0)
     with pytest.raises(ValueError, match="stage_sec"):
-        book.begin(terms(4, round="round-2"), stage_sec=0.0)
+        store.begin(terms(4, round="round-2"), stage_sec=0.0)
     with pytest.raises(UnknownSum):
-        book.stage("round-2")
+        store.stage("round-2")
     with pytest.raises(UnknownSum):
-        book.stages.step("round-2")
+        store.stages.step("round-2")
 
 
 def test_a_message_reads_and_writes_as_many_rows_in_a_large_cohort_as_in_a_small_one(rig: SumStoreRig) -> None:
@@ -305,8 +305,8 @@ def test_a_message_reads_and_writes_as_many_rows_in_a_large_cohort_as_in_a_small
 
     def of_one_round_trip(cohort: int, name: str) -> list[list[str]]:
         agreed = terms(cohort, length=40, round=name)
-        book = rig.book()
-        book.begin(agreed, stage_sec=60.0)
+        store = rig.store()
+        store.begin(agreed, stage_sec=60.0)
         devices = [SumDevice.new(n, agreed, random_vector(40)) for n in range(cohort)]
         for device in devices:
             device.start()
@@ -314,17 +314,17 @@ def test_a_message_reads_and_writes_as_many_rows_in_a_large_cohort_as_in_a_small
         for stage in ("keys", "shares", "complaints", "masked", "unmask"):
             *others, last = devices
             for device in others:
-                deliver(book, device, name)
+                deliver(store, device, name)
             statements.clear()
-            deliver(book, last, name)
+            deliver(store, last, name)
             if stage != "unmask":
-                assert book.stages.step(name) != stage
-                answer(book, last, name)
+                assert store.stages.step(name) != stage
+                answer(store, last, name)
             counted.append([one.split()[0] for one in statements])
             for device in devices:
                 if stage != "unmask":
-                    device.hear(answer(book, device, name))
-        assert (book.stages.opened(name).vector == plain_sum(devices, range(cohort))).all()
+                    device.hear(answer(store, device, name))
+        assert (store.stages.opened(name).vector == plain_sum(devices, range(cohort))).all()
         return counted
 
     event.listen(rig.engine, "before_cursor_execute", heard)
@@ -355,8 +355,8 @@ def test_an_update_of_the_server_ends_sums_of_before_with_a_reason(tmp_path: Pat
                 {"name": name, "stage": stage, "record": json.dumps(record), "total": "0" * 64},
             )
     migrate(engine)
-    book = SecureSumStore(engine, tmp_path / "sums", StillClock())
-    assert [book.stage(f"round-{n}")[0] for n in (1, 2, 3)] == ["opened", "failed", "failed"]
-    reasons = [book.stages.poll(f"round-{n}").reason for n in (1, 2, 3)]
+    store = SecureSumStore(engine, tmp_path / "sums", StillClock())
+    assert [store.stage(f"round-{n}")[0] for n in (1, 2, 3)] == ["opened", "failed", "failed"]
+    reasons = [store.stages.poll(f"round-{n}").reason for n in (1, 2, 3)]
     assert reasons == [None, "late", "The server was updated while the sum was under way."]
     engine.dispose()

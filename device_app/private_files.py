@@ -62,8 +62,10 @@ def overwrite(path: Path) -> None:
 def tighten(folder: Path) -> int:
     """Take from a folder, and all in it, what others may do there; returns how many entries had to be changed.
 
-    Links are not followed. Raises PermissionError for what belongs to another user.
+    The folder itself may be a link; those in it are not followed. Raises PermissionError for what belongs to another
+    user.
     """
+    folder = folder.resolve()
     changed = _tighten(folder)
     for inside, folders, files in os.walk(folder):
         changed += sum(_tighten(Path(inside, name)) for name in (*folders, *files))

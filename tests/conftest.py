@@ -18,7 +18,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import pytest
 from sqlalchemy import Engine, text
 
-from backend.db.engine import migrate, open_engine, writing
+from backend.db.engine import open_engine, writing
+from tests.doubles.migrated import migrated
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 
@@ -76,8 +77,7 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 @pytest.fixture
 def engine(database_url: str) -> Iterator[Engine]:
     """A migrated, empty database, once of each engine."""
-    engine = open_engine(database_url)
-    migrate(engine)
+    engine = migrated(database_url)
     yield engine
     engine.dispose()
 

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Engine
 
-from backend.db.engine import migrate, open_engine
 from backend.news.item import NewsItem
 from backend.news.pool import NewsPool
 from backend.releases.draft import ReleaseDraft
@@ -18,6 +17,7 @@ from backend.releases.store import ReleaseStore
 from backend.settings import BackendSettings
 from device_app.wire.releases import Codebook, ModelEntry, Projection, RecallProtocol, ReleaseManifest
 from device_app.wire.tensors import pack
+from tests.doubles.migrated import migrated
 
 ENCODER = "test-encoder"
 DIMENSIONS = 256
@@ -135,6 +135,4 @@ def report(channels: int = 3, *, width: int = BASIS_SIZE, seed: int = 1) -> dict
 
 def _engine(settings: BackendSettings) -> Engine:
     settings.data_dir.mkdir(parents=True, exist_ok=True)
-    engine = open_engine(settings.database_url)
-    migrate(engine)
-    return engine
+    return migrated(settings.database_url)

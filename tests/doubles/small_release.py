@@ -9,11 +9,11 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from numpy.typing import NDArray
 from sqlalchemy import Engine
 
-from backend.db.engine import migrate, open_engine
 from backend.releases.draft import ReleaseDraft
 from backend.releases.store import ReleaseStore
 from device_app.wire.releases import ModelEntry, RecallProtocol
 from device_app.wire.tensors import pack
+from tests.doubles.migrated import migrated
 
 WEIGHTS: dict[str, NDArray[np.float32]] = {
     "keys": np.arange(6, dtype=np.float32).reshape(2, 3),
@@ -22,9 +22,7 @@ WEIGHTS: dict[str, NDArray[np.float32]] = {
 
 
 def migrated_engine(folder: Path) -> Engine:
-    engine = open_engine(f"sqlite:///{folder / 'ownfeed.sqlite'}")
-    migrate(engine)
-    return engine
+    return migrated(f"sqlite:///{folder / 'ownfeed.sqlite'}")
 
 
 def small_store(engine: Engine, folder: Path, *, publish: bool = True) -> ReleaseStore:

@@ -21,7 +21,7 @@ import pytest
 import backend.embedding.initial_encoder
 import backend.prepare
 import backend.releases.publish
-from backend.db.engine import migrate, open_engine
+from backend.db.engine import open_engine
 from backend.embedding.embedder import Progress
 from backend.news.ingest import ingest
 from backend.news.item import NewsItem
@@ -33,6 +33,7 @@ from backend.releases.store import ReleaseStore
 from backend.settings import BackendSettings
 from device_app.wire.categories import CategoryVocabulary
 from device_app.wire.vocabulary import WordVocabulary
+from tests.doubles.migrated import migrated
 from tests.doubles.recall_world import recall_draft
 from tests.doubles.small_world import WordEmbedder, fill_pool, hand_made_news
 
@@ -92,8 +93,7 @@ def stand_ins(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def pool_of(settings: BackendSettings) -> NewsPool:
     settings.data_dir.mkdir(parents=True, exist_ok=True)
-    migrate(settings.database_url)
-    return NewsPool(open_engine(settings.database_url))
+    return NewsPool(migrated(settings.database_url))
 
 
 def test_an_empty_pool_is_one_line_that_says_what_to_run(settings: BackendSettings, stand_ins: list[str]) -> None:

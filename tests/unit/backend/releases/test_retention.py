@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from backend.db.engine import migrate, open_engine, reading_session, writing_session
+from backend.db.engine import reading_session, writing_session
 from backend.db.tables_federation import FollowUpRow, ReleaseRow, RoundRow
 from backend.embedding.state_store import StateStore
 from backend.errors import OwnfeedError
@@ -26,6 +26,7 @@ from backend.releases.store import ReleaseStore
 from backend.settings import BackendSettings
 from device_app.wire.releases import RELEASES_ANSWERED, ReleaseManifest, sign, verify
 from device_app.wire.tensors import pack
+from tests.doubles.migrated import migrated
 from tests.doubles.news import NOW
 from tests.doubles.round_rig import hand_made_draft
 
@@ -39,8 +40,7 @@ class RetainedReleases:
     def __init__(self, folder: Path) -> None:
         self.settings = BackendSettings(data_dir=folder, releases_kept=KEPT, releases_answered=2)
         folder.mkdir()
-        migrate(self.settings.database_url)
-        self.engine = open_engine(self.settings.database_url)
+        self.engine = migrated(self.settings.database_url)
         self.store = ReleaseStore.open(self.engine, self.settings)
         pool = NewsPool(self.engine)
         self.retention = Retention(self.engine, self.store, pool, self.settings, lambda: NOW, older_than_sec=0.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import random
 import secrets
 from collections.abc import Callable
@@ -28,11 +29,14 @@ from device_app.feed.recall import Found, Recall
 from device_app.feed.scores import ScoreTerms, adjusted, age_hours
 from device_app.feed.slots import placed
 from device_app.interests.profile import named_profile
+from device_app.ranking.features import FeatureContext
+from device_app.ranking.session import usable
 from device_app.settings import FeedSettings, PerformanceSettings
 from device_app.store.impressions import ImpressionStore
 from device_app.store.parameters import PrivateParameters
 from device_app.wire.http import Stopwatch
 
+_log = logging.getLogger(__name__)
 ALL_SEEN = "You have seen all there is now; older items come back."
 EMPTY = "There is no news on this device yet."
 
@@ -84,56 +88,57 @@ def build_feed(feed_context: FeedContext, models: ServingModels) -> Feed:
         words = f"{busy} This feed was ranked from the default list."
         found = Found(nothing(models.encoder, models.dimensions), "front", words)
 
-    with watch.stage("rank"):
-        offered = feed_context.recall.joined(found.candidates, default_list)
-        candidates = offered.only(allowed(offered, user_preferences))
-        times_seen = _times_seen(feed_context, candidates, now)
-        popular = feed_context.popular.of(candidates)
-        ranker = models.ranker.with_views(lambda model: feed_context.views.given(model, models.encoder))
-        ranker = ranker.with_own(lambda model: feed_context.own.get(model, models.encoder))
-        score = scored(ranker, candidates, user_preferences, now, feed_context.weights, popular, times_seen)
-        scores = score.total
+    try:  # sends nothing
+        with watch.stage("rank"):
+            offered = feed_context.recall.joined(found.candidates, default_list)
+            candidates = offered.only(allowed(offered, user_preferences))
+            times_seen = _times_seen(feed_context, candidates, now)
+            popular = feed_context.popular.of(candidates)
+            ranker = models.ranker.with_views(lambda model: feed_context.views.given(model, models.encoder))
+            ranker = ranker.with_own(lambda model: feed_context.own.get(model, models.encoder))
+            score = scored(ranker, candidates, user_preferences, now, feed_context.weights, popular, times_seen)
+            scores = score.total
 
-    with watch.stage("build"):
-        kinship = Kinship(candidates, floor_of(models.manifest, default_list))
-        page = placed(
-            candidates,
-            scores,
-            user_preferences,
-            now,
-            feed_context.weights,
-            size=feed_context.performance.feed_size,
-            chance=feed_context.chance,
-            seen=times_seen > 0,
-            kinship=kinship,
-            steady=score.total - score.terms["reactions"],
-        )
-        items = tuple(
-            FeedItem(candidates.cards[place.row], position, place.slot, reason, float(scores[place.row]))
-            for position, (place, reason) in enumerate(
-                zip(page, reasons(candidates, page, user_preferences, score, kinship), strict=True)
+        with watch.stage("build"):
+            kinship = Kinship(candidates, floor_of(models.manifest, default_list))
+            page = placed(
+                candidates,
+                scores,
+                user_preferences,
+                now,
+                feed_context.weights,
+                size=feed_context.performance.feed_size,
+                chance=feed_context.chance,
+                seen=times_seen > 0,
+                kinship=kinship,
+                steady=score.total - score.terms["reactions"],
             )
-        )
+            items = tuple(
+                FeedItem(candidates.cards[place.row], position, place.slot, reason, float(scores[place.row]))
+                for position, (place, reason) in enumerate(
+                    zip(page, reasons(candidates, page, user_preferences, score, kinship), strict=True)
+                )
+            )
 
-    rows = np.array([place.row for place in page], dtype=np.intp)
-    shown = candidates.only(rows)
-    seen_all = bool(len(rows)) and bool((times_seen[rows] > 0).all())
-    feed = Feed(
-        feed_id=secrets.token_urlsafe(9),
-        made_at=now,
-        release=models.release,
-        items=items,
-        mode=found.mode,
-        notice=found.notice or (EMPTY if not items else ALL_SEEN if seen_all else None),
-        device_ms=watch.stages_ms,
-        server_ms=found.server_ms,
-        recalled=len(found.candidates),
-        fresh=int(np.count_nonzero(age_hours(shown, now) <= feed_context.weights.fresh_hours)),
-        fresh_hours=feed_context.weights.fresh_hours,
-    )
-    feed = feed_context.kept.save(feed, shown, popular[rows], watch)
-    feed_context.recall.fetch_texts()
-    return feed
+        rows = np.array([place.row for place in page], dtype=np.intp)
+        shown = candidates.only(rows)
+        seen_all = bool(len(rows)) and bool((times_seen[rows] > 0).all())
+        feed = Feed(
+            feed_id=secrets.token_urlsafe(9),
+            made_at=now,
+            release=models.release,
+            items=items,
+            mode=found.mode,
+            notice=found.notice or (EMPTY if not items else ALL_SEEN if seen_all else None),
+            device_ms=watch.stages_ms,
+            server_ms=found.server_ms,
+            recalled=len(found.candidates),
+            fresh=int(np.count_nonzero(age_hours(shown, now) <= feed_context.weights.fresh_hours)),
+            fresh_hours=feed_context.weights.fresh_hours,
+        )
+        return feed_context.kept.save(feed, shown, popular[rows], watch)
+    finally:  # whatever became of the feed: the texts of what was returned are asked for by everybody alike
+        feed_context.recall.fetch_texts()
 
 
 def scored(
@@ -145,10 +150,14 @@ def scored(
     popularity: NDArray[np.float64] | None = None,
     times_seen: NDArray[np.float64] | None = None,
 ) -> ScoreTerms:
-    """The candidates' scores, term by term, under one reader's ranker; popularity, times_seen as in `adjusted`."""
+    """The candidates' scores, term by term, under one reader's ranker; popularity, times_seen as in `adjusted`.
+
+    Where the release's ranker gives none that can be used, every candidate fits alike.
+    """
     beside = feature_context(candidates, user_preferences, now, settings, popularity)
-    fit = ranker.score(user_preferences.click_vectors, candidates.vectors, beside)
-    weighed = ranker.shares(user_preferences.click_vectors, candidates.vectors, beside)
+    clicks, none = user_preferences.click_vectors, np.zeros(len(candidates), dtype=np.float32)
+    fit = usable(lambda: ranker.score(clicks, candidates.vectors, beside), none, "scores of candidates")
+    weighed = _weighed(ranker, clicks, candidates, beside)
     return adjusted(
         fit,
         candidates,
@@ -159,6 +168,20 @@ def scored(
         popularity=popularity,
         times_seen=times_seen,
     )
+
+
+def _weighed(
+    ranker: LocalRanker, clicks: NDArray[np.float32], candidates: Candidates, beside: FeatureContext
+) -> dict[str, NDArray[np.float64]]:
+    """`LocalRanker.shares`; nothing where they can't be used."""
+    try:
+        with np.errstate(all="ignore"):
+            found = ranker.shares(clicks, candidates.vectors, beside)
+    except Exception as fault:  # as in `usable`
+        _log.warning("weights of features: the release's model can't be used on what was read: %s", fault)
+        return {}
+    fits = all(each.shape == (len(candidates),) and np.isfinite(each).all() for each in found.values())
+    return found if fits else {}
 
 
 def _times_seen(feed_context: FeedContext, candidates: Candidates, now: datetime) -> NDArray[np.float64]:

@@ -42,6 +42,15 @@ class SharedUpdate:
                 raise PrivateParameterShared(name)
 
 
+def noughts(shapes: Mapping[str, tuple[int, ...]], model: ModelEntry | None) -> SharedUpdate:
+    """What a device gives that has nothing to give: zeros of these shapes, by name. Raises PrivateParameterShared.
+
+    Formal guarantees: it depends on no reader; after clipping, noise and masks it can't be told from another update by
+    more than those let be told.
+    """
+    return SharedUpdate({name: np.zeros(shape, np.float32) for name, shape in shapes.items()}, model)
+
+
 def divide(
     tensors: Mapping[str, NDArray[np.float32]], model: ModelEntry | None
 ) -> tuple[SharedUpdate, dict[str, NDArray[np.float32]]]:

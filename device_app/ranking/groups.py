@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from device_app.ranking.padding import left_padded
-from device_app.ranking.session import GraphSession
+from device_app.ranking.session import GraphSession, usable
 
 Weights = Mapping[str, NDArray[np.float32]]
 
@@ -70,15 +70,16 @@ class ReaderVector:
         self._features = features
 
     def __call__(self, clicks: NDArray[np.float32]) -> NDArray[np.float32]:
-        """[D] from clicks [H, D], oldest first; a zero vector stays zero."""
+        """[D] from clicks [H, D], oldest first; a zero vector stays zero, and stands for scores that can't be had."""
         padded, mask = left_padded(clicks)
         axes = np.eye(clicks.shape[1], dtype=np.float32)[None]
         inputs = {"clicks": padded, "click_mask": mask, "candidates": axes}
         if self._features:
             inputs["features"] = np.zeros((1, clicks.shape[1], self._features), dtype=np.float32)
-        vector = np.asarray(self._session(**inputs)["scores"][0], dtype=np.float32)
+        none = np.zeros(clicks.shape[1], dtype=np.float32)
+        vector = usable(lambda: self._session(**inputs)["scores"][0], none, "the reader's vector").astype(np.float64)
         length = float(np.linalg.norm(vector))
-        return vector / length if length > 0 else vector
+        return np.asarray(vector / length if length > 0 else vector, dtype=np.float32)
 
 
 def nearest_group(centroids: NDArray[np.float32], vector: NDArray[np.float32]) -> int:

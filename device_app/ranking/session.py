@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import threading
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from copy import copy
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from device_app.errors import GraphMismatch
 from device_app.ranking.padding import SharedPadding
 
+_log = logging.getLogger(__name__)
 PARAMETER_PREFIX = "p."
 FILES_OF_VALUES = "session.model_external_initializers_file_folder_path"
 """ONNX Runtime's name for where the values lie that a graph keeps outside itself."""
@@ -99,6 +101,25 @@ class GraphSession:
         count = self._padding.count(inputs)
         values = self._session.run(None, self._parameters | self._padding.cut(inputs, count))
         return self._padding.put_back(dict(zip(self.outputs, values, strict=True)), count)
+
+
+def usable(compute: Callable[[], Any], otherwise: NDArray[np.float32], what: str) -> NDArray[np.float32]:
+    """What a release's graph makes of the reader's clicks if that is finite and shaped like `otherwise`; else that.
+
+    A graph, and what it is given, are the server's, and may be made so that it fails for some clicks alone. Where a
+    request follows it must follow all the same, so no failure may get out: this device's log says that there was one.
+    """
+    try:
+        with np.errstate(all="ignore"):
+            found = np.asarray(compute(), dtype=np.float32)
+        if found.shape != otherwise.shape:
+            raise ValueError(f"shape {found.shape}, expected {otherwise.shape}")
+        if not np.isfinite(found).all():
+            raise ValueError("has values that are not finite")
+    except Exception as fault:  # whatever it is: ONNX Runtime's own errors share no public base class
+        _log.warning("%s: the release's model can't be used on what was read: %s", what, fault)
+        return otherwise
+    return found
 
 
 def shared_session(graph: bytes, *, threads: int) -> onnxruntime.InferenceSession:

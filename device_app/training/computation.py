@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from datetime import datetime
 from functools import cached_property
@@ -11,7 +12,7 @@ import numpy as np
 from device_app.errors import AnswerMalformed, BackendRefused, BackendUnreachable, NotEligible, ReleaseRefused
 from device_app.privacy.prices import OneClick
 from device_app.privacy.protections.protection import ComputedUpdate
-from device_app.privacy.shared import divide
+from device_app.privacy.shared import SharedUpdate, divide, noughts
 from device_app.ranking.features import FEATURES
 from device_app.ranking.session import shared_session
 from device_app.store.parameters import PrivateParameters
@@ -25,6 +26,7 @@ from device_app.training.tasks.task import LocalTask, Shapes, TaskInputs, TaskKi
 from device_app.wire.releases import BlobRef
 from device_app.wire.rounds import MATERIALS_LIMIT_BYTES, RoundManifest
 
+_log = logging.getLogger(__name__)
 GRADIENTS = ("gradient", "table_gradient")
 """Purposes of graphs that give gradients."""
 
@@ -95,7 +97,8 @@ class Computation:
         )
 
     def shapes(self) -> Shapes:
-        """Of the tensors of an update. Raises NotEligible where the task has no samples or its materials don't come."""
+        """Of the tensors of an update. Raises NotEligible where the reader has nothing that the task could use, or its
+        materials don't come."""
         self._source()
         return self._task.shapes(self._params)
 
@@ -104,17 +107,26 @@ class Computation:
         return self._kind.one_click(self._given)
 
     def update(self) -> ComputedUpdate:
-        """The task's update, without what stays private.
+        """The task's update, without what stays private; noughts in its place where it can't be computed.
 
-        Raises NotEligible, and ValueError for a task that did not compute what it said.
+        Raises NotEligible and ValueError for what holds of every reader alike: no samples at all, no gradient graph.
+
+        Formal guarantees: graphs, weights, vectors and materials are the server's, and may be made so that the
+        computation fails, gives values that are not finite, or other tensors than were said, for some clicks and not
+        for others. None of this shows in what is sent or charged: such a device gives noughts, in the same form, under
+        the same noise, at the same price. How long it computes is not covered.
         """
-        source, rng = self._source(), self._factory.draw(self._manifest.round)
-        update = self._task.run(self._params, source, self._gradients(), rng)
-        shared, own = divide(update.tensors, self._entry)
-        if (found := {name: each.shape for name, each in shared.tensors.items()}) != dict(
-            self._task.shapes(self._params)
-        ):
-            raise ValueError(f"task {self._manifest.task!r}: computed {found}, which is not what it said")
+        source, rng, gradients = self._source(), self._factory.draw(self._manifest.round), self._gradients()
+        nothing = noughts(self._task.shapes(self._params), self._entry)
+        try:
+            with np.errstate(all="ignore"):
+                update = self._task.run(self._params, source, gradients, rng)
+                shared, own = self._divided(update, nothing)
+        except Exception as fault:  # whatever it is: what a release can cause may not show in what leaves
+            _log.warning(
+                "the update for %s could not be computed and counts as noughts: %s", self._manifest.round, fault
+            )
+            update, shared, own = Update({}, loss=0.0, samples=1), nothing, {}
         return ComputedUpdate(
             shared=shared,
             samples=update.samples,
@@ -122,6 +134,18 @@ class Computation:
             one_click=self.one_click(),
             paid=self._paid(update, own),
         )
+
+    def _divided(self, update: Update, like: SharedUpdate) -> tuple[SharedUpdate, Params]:
+        """What may be shared of an update, and the gradients that stay here. Raises ValueError for an update of other
+        tensors than said, or with values that are not finite."""
+        shared, own = divide(update.tensors, self._entry)
+        said = {name: each.shape for name, each in like.tensors.items()}
+        if (found := {name: each.shape for name, each in shared.tensors.items()}) != said:
+            raise ValueError(f"task {self._manifest.task!r}: computed {found}, which is not what it said")
+        for name, each in update.tensors.items():
+            if each.dtype != np.float32 or not np.isfinite(each).all():
+                raise ValueError(f"tensor {name}: {each.dtype}, or values that are not finite")
+        return shared, own
 
     @cached_property
     def _task(self) -> LocalTask:
@@ -145,14 +169,14 @@ class Computation:
             raise NotEligible(f"{name!r} of the round can't be had: {trouble}") from trouble
 
     def _source(self) -> SampleSource:
-        """The samples that the task may use. Raises NotEligible if there are none."""
+        """The samples that the task may use. Raises NotEligible if there could be none whatever has vectors."""
         if not self._kind.needs_samples:
             return NO_SAMPLES
         if self._samples is None:
             raise NotEligible("another round was opened while it looked for one.")
         share, held = self._manifest.held_out, self._kind.held_out
         part = self._samples.held_out(share) if held else self._samples.without_held_out(share)
-        if not part.available:
+        if not part.learnable:
             raise NotEligible("none of its clicks is held out." if held else "all of its clicks are held out.")
         return part
 
@@ -173,7 +197,9 @@ class Computation:
         def paid() -> None:
             if update.paid is not None:
                 update.paid()
-            private.keep(model, encoder, stepped(private.get(model, encoder), gradients))
+            moved = stepped(private.get(model, encoder), gradients)
+            if all(np.isfinite(value).all() for value in moved.values()):
+                private.keep(model, encoder, moved)
 
         return paid
 

@@ -99,6 +99,7 @@ class ReaderSamples:
         vectors: of all news named by the others that this device has vectors of; the rest is left out.
         others: news to draw negatives from where a feed shows none.
         contexts: what a ranker with features saw; needed where features are asked for.
+        muted: news that nothing is learnt from.
 
     Sensitive: only a clipped and noisy gradient of it may leave the device.
     """
@@ -108,15 +109,27 @@ class ReaderSamples:
     vectors: Vectors
     others: Sequence[str] = ()
     contexts: FeatureContextAt | None = None
+    muted: frozenset[str] = frozenset()
     _positives: list[_Positive] = field(init=False, repr=False)
+    _learnable: list[_Positive] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_positives", list(self._find_positives()))
+        object.__setattr__(self, "_positives", self._find_positives(lambda news_id: news_id in self.vectors))
+        object.__setattr__(self, "_learnable", self._find_positives(lambda news_id: news_id not in self.muted))
 
     @property
     def available(self) -> int:
         """Clicks that samples can be made of."""
         return len(self._positives)
+
+    @property
+    def learnable(self) -> int:
+        """Clicks that samples could be made of if the server had given vectors of all news.
+
+        Whether a device takes part hangs on this number: which news have vectors is the server's choice, and may not
+        show by who has samples of them.
+        """
+        return len(self._learnable)
 
     def without_held_out(self, share: float) -> ReaderSamples:
         """For gradients: without the clicks that are held out. They still stand in the histories of later ones."""
@@ -128,7 +141,8 @@ class ReaderSamples:
 
     def _part(self, wanted: Callable[[_Positive], bool]) -> ReaderSamples:
         part = copy.copy(self)
-        object.__setattr__(part, "_positives", [positive for positive in self._positives if wanted(positive)])
+        for name in ("_positives", "_learnable"):
+            object.__setattr__(part, name, [positive for positive in getattr(self, name) if wanted(positive)])
         return part
 
     def draw(self, *, negatives: int, limit: int, rng: np.random.Generator, features: tuple[str, ...] = ()) -> Samples:
@@ -193,7 +207,7 @@ class ReaderSamples:
 
     def _offered(self, positive: _Positive, negatives: int, rng: np.random.Generator) -> tuple[str, ...]:
         """The clicked news and K others."""
-        pool = self._negatives_of(positive.feed)
+        pool = self._negatives_of(positive.feed, lambda news_id: news_id in self.vectors)
         return (positive.news_id, *(pool[place] for place in rng.integers(len(pool), size=negatives)))
 
     def _seen_then(self, features: tuple[str, ...]) -> Callable[[_Positive, tuple[str, ...]], NDArray[np.float32]]:
@@ -209,24 +223,24 @@ class ReaderSamples:
     def _vectors(self, ids: Sequence[str]) -> NDArray[np.float32]:
         return np.stack([self.vectors[news_id] for news_id in ids])
 
-    def _find_positives(self) -> list[_Positive]:
+    def _find_positives(self, held: Callable[[str], bool]) -> list[_Positive]:
         found = []
         for feed in self.feeds:
             before = [
                 click.news_id
                 for click in self.clicks
-                if click.at < feed.at and click.feed_id != feed.feed_id and click.news_id in self.vectors
+                if click.at < feed.at and click.feed_id != feed.feed_id and held(click.news_id)
             ]
-            if not before or not self._negatives_of(feed):
+            if not before or not self._negatives_of(feed, held):
                 continue
             history = tuple(before[-CLICKS_LIMIT:])
-            found += [_Positive(news_id, feed, history) for news_id in feed.clicked if news_id in self.vectors]
+            found += [_Positive(news_id, feed, history) for news_id in feed.clicked if held(news_id)]
         return found
 
-    def _negatives_of(self, feed: Shown) -> list[str]:
+    def _negatives_of(self, feed: Shown, held: Callable[[str], bool]) -> list[str]:
         clicked = set(feed.clicked)
-        same_feed = [news_id for news_id in feed.shown if news_id not in clicked and news_id in self.vectors]
+        same_feed = [news_id for news_id in feed.shown if news_id not in clicked and held(news_id)]
         if same_feed:
             return same_feed
         ever_clicked = clicked | {click.news_id for click in self.clicks}
-        return [news_id for news_id in self.others if news_id not in ever_clicked and news_id in self.vectors]
+        return [news_id for news_id in self.others if news_id not in ever_clicked and held(news_id)]

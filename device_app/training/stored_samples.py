@@ -78,7 +78,14 @@ class StoredSamples:
         muted = self._muted()
         held = {news_id: vectors[row] for row, news_id in enumerate(ids) if present[row] and news_id not in muted}
         past = _Past(self._store, self._impressions, self._half_life_hours)
-        return ReaderSamples(feeds=feeds, clicks=clicks, vectors=held, others=others, contexts=past.context_features)
+        return ReaderSamples(
+            feeds=feeds,
+            clicks=clicks,
+            vectors=held,
+            others=others,
+            contexts=past.context_features,
+            muted=muted,
+        )
 
     def clicked(self, encoder: str) -> NDArray[np.float32]:
         """Vectors [H, D] of the newest clicks, oldest first, as a report is made of them; [0, 0] if there are none."""

@@ -154,9 +154,9 @@ class Trainer:
         return self._consent.readiness(None if release is None else release.id)
 
     def _gather(self, release: Release) -> int:
-        """Keep the reader's samples at hand for this step; how many there are."""
+        """Keep the reader's samples at hand for this step; how many there are, or would be with vectors of all news."""
         self._samples = self._reading.samples(release.manifest.encoder)
-        return self._samples.available
+        return self._samples.learnable
 
     def _fulfil(self, effect: Effect, release: Release | None) -> Reply:
         """Do what the participant wants done."""

@@ -31,9 +31,17 @@ class SecureSumProtection(MaskedProtection[SecureSum]):
     def contribute(
         self, update: ComputedUpdate, manifest: RoundManifest, *, noise: NoiseSource, delta: float
     ) -> Contribution:
-        """The update within the ball, weighed, perhaps noisy, and what the opened sum costs: see `contribute`."""
+        """The update within the ball, weighed, perhaps noisy, and what the opened sum costs: see `contribute`.
+
+        Under a protection that is priced for no value below 0, such values count as 0: which task an offer combines it
+        with is the server's choice, and a reader's values may not decide whether anything is sent.
+        """
+        shared = update.shared
+        if self.protection.nonnegative:
+            above = {name: np.maximum(each, np.float32(0)) for name, each in shared.tensors.items()}
+            shared = replace(shared, tensors=above)
         given = contribute(
-            clip_norm(update.shared, self.protection.clip),
+            clip_norm(shared, self.protection.clip),
             update.samples,
             self.protection,
             terms_of(manifest),
@@ -81,7 +89,11 @@ def clip_norm(update: SharedUpdate, norm: float) -> NormClipped:
     if not np.isfinite(length):
         raise ValueError("update: has values that are not finite: nothing is released")
     factor = min(1.0, norm / length) if length > 0 else 1.0
-    scaled = {name: np.asarray(tensor * np.float32(factor)) for name, tensor in update.tensors.items()}
+    # In doubles: the factor of a huge update may be too small for a float32.
+    scaled = {
+        name: np.asarray(tensor.astype(np.float64) * factor, dtype=np.float32) if factor < 1 else tensor
+        for name, tensor in update.tensors.items()
+    }
     return NormClipped(replace(update, tensors=scaled), norm)
 
 

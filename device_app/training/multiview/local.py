@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
@@ -11,10 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from device_app.errors import NotEligible, ProtectionTooWeak
-from device_app.privacy.local_aggregate import NoisyGradient
+from device_app.privacy.local_aggregate import NoisyGradient, ViewProtection
+from device_app.privacy.noise import NoiseSource, SystemNoise
 from device_app.store.participations import ViewLog
 from device_app.training.multiview.job import VIEWS, View, ViewFailed, ViewJob, ViewProcesses, ViewTerms
 
+_log = logging.getLogger(__name__)
 Items = tuple[tuple[str, ...], NDArray[np.float32]]
 ROUNDING = 1e-9
 
@@ -31,6 +34,7 @@ class LocalViews:
         log: what was handed over.
         weakest_sigma: the least noise the reader accepts now.
         clock: the device's.
+        source: of the noise that stands for a view that failed.
     """
 
     stores: Mapping[View, Callable[[], Path | None]]
@@ -40,6 +44,7 @@ class LocalViews:
     log: ViewLog
     weakest_sigma: Callable[[], float]
     clock: Callable[[], datetime]
+    source: NoiseSource = field(default_factory=SystemNoise)
 
     def check(self, terms: ViewTerms) -> None:
         """Raises NotEligible where views can't be kept apart, ProtectionTooWeak for less noise than is asked for."""
@@ -54,7 +59,11 @@ class LocalViews:
     def gradients(
         self, round_id: str, encoder: str, terms: ViewTerms, job: Callable[[View, Path, Items], ViewJob]
     ) -> list[NoisyGradient]:
-        """A protected gradient of every view that has something to learn from. Raises NotEligible if none has."""
+        """A protected gradient of every view that has something to learn from. Raises NotEligible if none has.
+
+        A view whose process fails gives a gradient of noughts, under the same noise: the graph is the server's, and
+        may be made to fail on some clicks alone.
+        """
         self.prepare(encoder)
         items = self.items(encoder)
         found = []
@@ -63,12 +72,19 @@ class LocalViews:
             if store is None:
                 continue
             self.log.record(round_id, [view], clip=terms.clip, sigma=terms.sigma, at=self.clock())
+            asked = job(view, store, items)
             try:
-                gradient = self.processes.gradient(job(view, store, items))
+                gradient = self.processes.gradient(asked)
             except ViewFailed as failed:
-                raise NotEligible(f"{failed}.") from failed
+                _log.warning("%s; it counts as noughts", failed)
+                gradient = self._noughts(asked)
             if gradient is not None:
                 found.append(NoisyGradient(gradient))
         if not found:
             raise NotEligible("none of its views has anything to learn from.")
         return found
+
+    def _noughts(self, asked: ViewJob) -> Mapping[str, NDArray[np.float64]]:
+        protection = ViewProtection(asked.terms.clip, asked.terms.sigma)
+        zeros = {f"g.{name}": np.zeros(each.shape) for name, each in asked.parameters.items()}
+        return protection.noisy(protection.bounded(zeros), self.source).tensors

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from device_app.errors import GraphMismatch
-from device_app.ranking.session import GraphSession, shared_session
+from device_app.ranking.session import GraphSession, shared_session, usable
 from tests.doubles.graphs import cosine_score_graph, decompose_graph
 
 KEYS = np.eye(3, 4, dtype=np.float32)
@@ -78,3 +79,27 @@ def test_bytes_that_are_no_graph_are_refused() -> None:
     with pytest.raises(GraphMismatch, match="can't load"):
         GraphSession(b"not a graph", {})
     assert GraphSession(cosine_score_graph(4), {"beta": np.array(8, np.float32)}).outputs == ("scores",)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda: np.array([1.0, np.nan], np.float32),
+        lambda: np.array([1.0, 1e300]),
+        lambda: np.array([1.0], np.float32),
+        lambda: np.array(["a", "b"]),
+        lambda: [[1.0, 2.0], [3.0]],
+        lambda: 1 / 0,
+    ],
+)
+def test_what_a_graph_makes_is_replaced_where_it_can_not_be_used(
+    made: Callable[[], object], caplog: pytest.LogCaptureFixture
+) -> None:
+    otherwise = np.array([7.0, 8.0], np.float32)
+    assert usable(made, otherwise, "scores") is otherwise
+    assert "scores: the release's model can't be used" in caplog.text
+
+
+def test_what_a_graph_makes_is_used_where_it_can_be() -> None:
+    made = np.array([1.0, -3e38], np.float32)
+    assert usable(lambda: made, np.zeros(2, np.float32), "scores").tolist() == made.tolist()

@@ -105,6 +105,17 @@ def test_without_any_negative_there_is_no_sample() -> None:
         source.draw(negatives=4, limit=10, rng=np.random.default_rng(0))
 
 
+def test_what_could_be_learnt_from_does_not_hang_on_which_news_have_vectors() -> None:
+    whole = ReaderSamples(feeds=TWO_FEEDS, clicks=TWO_CLICKS, vectors=ALL)
+    for held in (ALL, vectors("n2", "n5"), {}):
+        source = ReaderSamples(feeds=TWO_FEEDS, clicks=TWO_CLICKS, vectors=held)
+        assert source.learnable == whole.learnable == 1
+        assert source.without_held_out(0.5).learnable == whole.without_held_out(0.5).learnable
+    assert source.available == 0
+    muted = frozenset({"n4"})
+    assert ReaderSamples(feeds=TWO_FEEDS, clicks=TWO_CLICKS, vectors=ALL, muted=muted).learnable == 0
+
+
 def test_news_without_a_vector_are_left_out_everywhere() -> None:
     clicks = (Click(0, "n3", "feed0", MORNING), *TWO_CLICKS)
     source = ReaderSamples(feeds=TWO_FEEDS, clicks=clicks, vectors=vectors("n3", "n4", "n6"))

@@ -91,10 +91,24 @@ def test_without_samples_a_task_that_needs_them_says_neither_shapes_nor_an_updat
             asked()
 
 
-def test_a_task_that_computes_what_it_did_not_say_is_a_fault(
+def test_a_task_that_computes_what_it_did_not_say_gives_noughts_of_what_it_said(
     backend: BackendRig, device: DeviceRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Which tensors come out may hang on the clicks, and may not show."""
     one = computation(device, backend)
-    monkeypatch.setattr(type(one._task), "shapes", lambda *_: {"g.other": (1,)})
-    with pytest.raises(ValueError, match="which is not what it said"):
-        one.update()
+    monkeypatch.setattr(type(one._task), "shapes", lambda *_: {"g.other": (2,)})
+    update = one.update()
+    assert {name: each.tolist() for name, each in update.shared.tensors.items()} == {"g.other": [0.0, 0.0]}
+    assert (update.samples, update.paid) == (1, None)
+
+
+def test_a_reader_of_whose_news_the_server_gives_no_vectors_gives_noughts(
+    backend: BackendRig, device: DeviceRig
+) -> None:
+    opened(backend)
+    held = device.trainer._reading.samples(ENCODER)
+    bare = replace(held, vectors={})
+    one = factory(device).make(current_release(device.stores.releases), manifest_of(backend), bare)
+    assert (bare.available, bare.learnable) == (0, held.learnable)
+    assert one.shapes() == manifest_of(backend).shapes
+    assert not any(each.any() for each in one.update().shared.tensors.values())

@@ -31,7 +31,7 @@ class Copies:
     - what the reader deletes is in no copy when the deletion is done, nor in what a kill has left of one that was being
       made or put back (`deleting`);
     - the limits in a copy are at least those that held at any time since it was made (`allow`), so that a device that
-      goes on from it charges at least what was spent (`privacy.restored`);
+      goes on from it charges at least what was spent (`privacy.restored_copy`);
     - the reader's choices, such as reports switched off, are carried into the copy (`choose`).
 
     Args:

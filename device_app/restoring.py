@@ -48,7 +48,7 @@ def restore_copies(settings: DeviceSettings, now: datetime) -> tuple[Replaced, .
     """Put the last copy in the place of each database that is lost or damaged; those that are whole stay.
 
     Nothing is charged here: the copy says that it is one, and the next opening of the profile charges for it
-    (`privacy.restored`). A kill leaves the profile as it was, or a missing database, with which it doesn't start.
+    (`privacy.restored_copy`). A kill leaves the profile as it was, or a missing database, with which it doesn't start.
 
     Raises NothingDamaged if both are whole, StoreBroken if there is no copy or it is damaged itself, or the clock is
     before it (nothing is changed then), ProfileInUse.

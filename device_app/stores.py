@@ -19,7 +19,7 @@ from device_app.store.news import NewsStore
 from device_app.store.opinions import Feedback, Stances
 from device_app.store.outbox import Outbox
 from device_app.store.participations import Participations, ViewLog
-from device_app.store.pool import PoolStore
+from device_app.store.pool_codes import PoolStore
 from device_app.store.popularity import PopularityStore
 from device_app.store.preferences import Preferences
 from device_app.store.releases import InstalledReleases

@@ -14,7 +14,7 @@ import torch
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from experiments.results import Results
+from experiments.checkpoint import RunCheckpoint
 from experiments.table import Table
 
 Job = TypeVar("Job", bound=Hashable)
@@ -73,7 +73,7 @@ def conduct(study: Study[Job, Run], *, console: Console, out: Path | None = None
     Runs in the file that aren't among the jobs stand in the tables, too. Results don't depend on the number of
     processes. Raises ValueError for a file of other settings, and what `prepare` and `run` raise.
     """
-    kept = Results(out, study.settings) if out is not None else None
+    kept = RunCheckpoint(out, study.settings) if out is not None else None
     runs = study.runs(kept.read()) if kept is not None else {}
     jobs = [job for job in study.jobs if job not in runs]
     if jobs:

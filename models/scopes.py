@@ -5,7 +5,7 @@ A module's class declares what is not shared, by the names of its own parameters
     class LsturUser(UserModel):
         SCOPES: ClassVar[Mapping[str, Scope]] = {"user_embedding": "private"}
 
-A release names its private parameters (`ModelEntry.private`); there `device_app/privacy/shared.py` takes over.
+A release names its private parameters (`ModelEntry.private`); see `device_app/privacy/private_parameters.py`.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from device_app.errors import BackendRefused, BackendUnreachable
 from device_app.privacy.requests import seal_block, seal_returned
 from device_app.store.news import NewsStore
-from device_app.store.pool import PoolBlock
+from device_app.store.pool_codes import PoolBlock
 from device_app.uplink.server import Uplink
 from device_app.wire.recall import RecallAnswer
 

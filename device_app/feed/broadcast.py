@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from device_app.feed.candidates import Candidates
 from device_app.store.news import NewsStore
-from device_app.store.pool import PoolStore, StoredPool
+from device_app.store.pool_codes import PoolStore, StoredPool
 from device_app.wire.broadcast import unpack_book, unpack_codes, unpack_priors
 from device_app.wire.tensors import TensorError
 

@@ -10,7 +10,7 @@ from weakref import WeakValueDictionary
 
 from device_app.errors import ReleaseRefused
 from device_app.interests.decomposition import RecallModel
-from device_app.privacy.modes.mode import Spaces
+from device_app.privacy.modes.mode import PublicVectors
 from device_app.ranking.group_ranker import GroupRanker
 from device_app.ranking.ranker import Ranker
 from device_app.ranking.session import GraphSession
@@ -28,7 +28,7 @@ class ServingModels:
     manifest: ReleaseManifest
     recall: RecallModel
     ranker: LocalRanker
-    spaces: Spaces = field(default_factory=Spaces)
+    spaces: PublicVectors = field(default_factory=PublicVectors)
 
     @property
     def release(self) -> str:

@@ -13,7 +13,7 @@ from device_app.errors import BudgetSpent, CodebooksSpent
 from device_app.feed.model_cache import ServingModels
 from device_app.privacy.budget import Ledger
 from device_app.privacy.modes import MODES
-from device_app.privacy.modes.mode import Reporter, ReportInput, Under
+from device_app.privacy.modes.mode import Reporter, ReportInput, ReportRelease
 from device_app.privacy.noise import NoiseSource
 from device_app.privacy.reports import last_report, meaning_of, memoised, reporter_of, seal_report
 from device_app.privacy.sealed import Sealed
@@ -84,7 +84,7 @@ class ReportChoice:
     def reporter(self, models: ServingModels) -> Reporter | None:
         """What makes the reader's reports under the release in use; None where nothing can."""
         generation = self._generation(models.encoder) or ""
-        under = Under(models.release, models.encoder, generation)
+        under = ReportRelease(models.release, models.encoder, generation)
         return reporter_of(self.ledger.settings, models.manifest.recall, models.spaces, under)
 
     def reader(self, models: ServingModels, clicks: NDArray[np.float32]) -> ReportInput:

@@ -8,7 +8,7 @@ import numpy as np
 
 from device_app.privacy.modes import MODES
 from device_app.privacy.modes.by_codebook import affordable
-from device_app.privacy.modes.mode import Mechanism, ReportMode, Spaces
+from device_app.privacy.modes.mode import Mechanism, PublicVectors, ReportMode
 from device_app.privacy.reports import reporter_of
 from device_app.settings import PrivacySettings
 from device_app.wire.releases import RecallProtocol
@@ -88,7 +88,7 @@ def mode_facts(
 def _mechanism(settings: PrivacySettings, protocol: RecallProtocol) -> Mechanism | None:
     """The mechanism alone: prototypes are not needed to say what a report costs."""
     blank = np.empty((8, 0), dtype=np.float32)
-    spaces = Spaces({book.size: blank for book in protocol.codebooks}, blank)
+    spaces = PublicVectors({book.size: blank for book in protocol.codebooks}, blank)
     reporter = reporter_of(settings, protocol, spaces)
     return reporter.mechanism if reporter else None
 

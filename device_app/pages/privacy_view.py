@@ -11,8 +11,8 @@ from device_app.pages.sources_view import SourcesView, sources_view
 from device_app.pages.sums_view import AloneView, SumCost, alone_view, sum_cost
 from device_app.pages.today_view import TodayView, today_view
 from device_app.pages.traffic_view import Shown, TrafficLog, traffic_log
+from device_app.privacy.accountant import Composed, composed
 from device_app.privacy.budget import CHANNELS, Ledger
-from device_app.privacy.composed import Composed, composed
 from device_app.privacy.modes import MODES
 from device_app.privacy.reports import clicks_until_due, mode_of
 from device_app.settings import PrivacySettings

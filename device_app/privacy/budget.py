@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime
 from device_app.errors import BudgetSpent
 from device_app.privacy.prices import RHO_ALONE
 from device_app.privacy.sealed import Charge
-from device_app.privacy.sums_alone import SumsAlone
+from device_app.privacy.worst_case_sums import SumsAlone
 from device_app.settings import PrivacySettings
 from device_app.store.ledger_entries import LedgerEntry, LedgerRepository
 
@@ -32,7 +32,7 @@ class Ledger:
     - a charge is on the disk before `spend` returns (within an outer transaction: when that one ends), and nothing is
       sealed without it, so a crash can cost budget but never give it back;
     - charges add up (basic composition, which pure epsilon allows for adaptive releases); delta adds up too. What is
-      refused is decided by these sums alone; `composed` says for the page what a sharper account makes of them.
+      refused is decided by these sums alone; `accountant` says for the page what a sharper account makes of them.
 
     The ledger counts what is charged; how much one release costs is the mechanism's word. It binds this device only:
     the same reader on two devices has two ledgers.

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from device_app.privacy.shared import SharedUpdate
+from device_app.privacy.private_parameters import SharedUpdate
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 Formal guarantees, against a server that chooses releases, codebooks, projections, encoders and vectors as it likes, in
 the light of all it has heard: take two readers who have clicked and set their settings at the same times and don't do
 so any more. The chances of any sequence of reports differ between them by at most the factor exp(sum of the ledger's
-charges on the channel `reports`). Proof. A number is drawn anew only under a meaning (`carried.ReportMeaning`:
+charges on the channel `reports`). Proof. A number is drawn anew only under a meaning (`ReportMeaning`:
 mechanism, prototypes, and the generation of vectors on this device) under which this value was never drawn, and then it
 is charged. Under one meaning the value can't change unless the reader does: the prototypes are named by their hash, and
 a clicked piece of news keeps the vector that it has in a generation (`NewsStore.put_vectors`), whatever the server
@@ -28,10 +28,10 @@ from pydantic import TypeAdapter
 
 from device_app.errors import CodebooksSpent
 from device_app.privacy.budget import Ledger
-from device_app.privacy.carried import ReportMeaning
 from device_app.privacy.modes import MODES
-from device_app.privacy.modes.mode import Reporter, ReportInput, ReportTerms, Spaces, Under
+from device_app.privacy.modes.mode import PublicVectors, Reporter, ReportInput, ReportRelease, ReportTerms
 from device_app.privacy.noise import NoiseSource
+from device_app.privacy.report_meaning import ReportMeaning
 from device_app.privacy.sealed import JSON, Charge, Sealed, close, digest, json_payload
 from device_app.settings import PrivacySettings
 from device_app.store.drawn_reports import DrawnReports
@@ -48,14 +48,18 @@ _REPORT: TypeAdapter[Report] = TypeAdapter(Report)
 
 
 def reporter_of(
-    settings: PrivacySettings, protocol: RecallProtocol, spaces: Spaces, under: Under | None = None
+    settings: PrivacySettings, protocol: RecallProtocol, spaces: PublicVectors, under: ReportRelease | None = None
 ) -> Reporter | None:
     """What makes the reader's reports under a release; None where its mode makes none or the release can't serve it.
 
     The release proposes codebooks and their epsilons; only those within `epsilon_per_report` are used.
     """
     make = MODES[settings.mode].reporter
-    return None if make is None else make(ReportTerms(settings.epsilon_per_report, protocol, spaces, under or Under()))
+    return (
+        None
+        if make is None
+        else make(ReportTerms(settings.epsilon_per_report, protocol, spaces, under or ReportRelease()))
+    )
 
 
 def seal_report(

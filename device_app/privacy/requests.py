@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from device_app.privacy.sealed import JSON, Charge, Sealed, close, json_payload
-from device_app.store.pool import PoolBlock
+from device_app.store.pool_codes import PoolBlock
 from device_app.wire.news import BODIES_PER_REQUEST, BodiesRequest
 from device_app.wire.recall import RecallAnswer
 from device_app.wire.rounds import CheckIn, RoundOffer, SumStage

@@ -47,7 +47,7 @@ class DatabaseCopy:
     """`device.copy.sqlite` beside `device.sqlite`: at most one a database, readable by its owner only.
 
     The copy has a table more, with when it was made: by whatever means it gets into the database's place, the device
-    sees that it opens a copy, and charges for what may have been spent since (`privacy.restored`).
+    sees that it opens a copy, and charges for what may have been spent since (`privacy.restored_copy`).
     """
 
     def __init__(self, original: Path) -> None:

@@ -11,7 +11,7 @@ from device_app.store.rows import to_us
 class DrawnReports:
     """The noisy report (JSON) of every true value that was ever reported, by mechanism and meaning of the value.
 
-    A meaning is named by `privacy.carried.ReportMeaning` (the column `book`); when one first had a report drawn is kept
+    A meaning is named by `ReportMeaning` (the column `book`); when one first had a report drawn is kept
     here too, also by `erase`.
     """
 

@@ -15,7 +15,7 @@ class Memo:
     """The noisy request as it was paid for, and the clear scores it was made from (these never leave).
 
     payload is the exact JSON of the RecallRequest; clear is C x B, after clipping; clicks is Clicks.latest_id() then.
-    meaning, mechanism, encoder, directions and gram ([n, n] float32) are those of `privacy.carried.ReportMeaning`, by
+    meaning, mechanism, encoder, directions and gram ([n, n] float32) are those of `ReportMeaning`, by
     which the report was made; empty in one that an older version of Ownfeed kept, which is sent while its
     encoder is in use.
     """

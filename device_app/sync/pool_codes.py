@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from datetime import datetime
 
 from device_app.errors import AnswerMalformed, BackendRefused, NoRelease
-from device_app.store.pool import PoolStore
+from device_app.store.pool_codes import PoolStore
 from device_app.store.releases import InstalledReleases
 from device_app.sync.releases import checked_blob
 from device_app.uplink.http import HttpClient

@@ -12,7 +12,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load
 
 from device_app.errors import GraphMismatch, NoRelease, ReleaseRefused
-from device_app.privacy.modes.mode import Spaces
+from device_app.privacy.modes.mode import PublicVectors
 from device_app.ranking.features import FEATURES
 from device_app.ranking.groups import GroupModels
 from device_app.ranking.session import GraphSession
@@ -84,7 +84,7 @@ class Release:
         )
         return GroupModels(weights, centroids, vectors, next_centroids, next_vectors)
 
-    def spaces(self) -> Spaces:
+    def spaces(self) -> PublicVectors:
         """The prototypes of every codebook, and the projection. Raises ReleaseRefused."""
         protocol, dimensions = self.manifest.recall, self.manifest.dimensions
         prototypes = {
@@ -93,8 +93,8 @@ class Release:
         }
         offered = protocol.projection
         if offered is None:
-            return Spaces(prototypes)
-        return Spaces(prototypes, self._vectors(offered.matrix, "projection", DIRECTION_DIMENSIONS, dimensions))
+            return PublicVectors(prototypes)
+        return PublicVectors(prototypes, self._vectors(offered.matrix, "projection", DIRECTION_DIMENSIONS, dimensions))
 
     def check(self) -> None:
         """Raise ReleaseRefused unless all is here, fits together and loads.

@@ -11,8 +11,8 @@ import numpy as np
 
 from device_app.errors import AnswerMalformed, BackendRefused, BackendUnreachable, NotEligible, ReleaseRefused
 from device_app.privacy.prices import OneClick
+from device_app.privacy.private_parameters import SharedUpdate, divide, noughts
 from device_app.privacy.protections.protection import ComputedUpdate
-from device_app.privacy.shared import SharedUpdate, divide, noughts
 from device_app.ranking.features import FEATURES
 from device_app.ranking.session import shared_session
 from device_app.store.parameters import PrivateParameters

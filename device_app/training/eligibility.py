@@ -11,7 +11,7 @@ from device_app.errors import BudgetSpent, NotEligible
 from device_app.privacy.prices import OneClick
 from device_app.privacy.protections import resolve
 from device_app.privacy.protections.protection import ROUNDING
-from device_app.privacy.sums_alone import NOTHING_ALONE, SumsAlone
+from device_app.privacy.worst_case_sums import NOTHING_ALONE, SumsAlone
 from device_app.settings import PrivacySettings
 from device_app.training.tasks.task import Shapes
 from device_app.wire.ids import ReleaseId

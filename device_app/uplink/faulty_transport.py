@@ -11,7 +11,7 @@ from typing import Literal
 import httpx
 import numpy as np
 
-from device_app.uplink.pools import SeparatePools
+from device_app.uplink.connection_pools import SeparatePools
 
 ROUND_MESSAGE = re.compile(rb"^/v1/rounds/[^/]+/[^/]+/")
 MASKED_VECTOR = re.compile(rb"^/v1/rounds/[^/]+/masked/")

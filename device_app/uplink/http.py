@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from device_app.errors import AnswerMalformed, BackendRefused, BackendUnreachable
 from device_app.privacy.sealed import Sealed
 from device_app.store.byte_log import ByteLog, Departure
-from device_app.uplink.pools import SeparatePools
+from device_app.uplink.connection_pools import SeparatePools
 from device_app.wire.http import PROBLEM_MEDIA_TYPE, Problem, Stopwatch
 from device_app.wire.ids import PROTOCOL_HEADER, PROTOCOL_VERSION
 
@@ -44,7 +44,7 @@ class HttpClient:
     What goes out is what is needed and the same for every reader: method, path, Host, Accept, Accept-Encoding, a
     User-Agent without version, the protocol's version, Connection, and Content-Type and Content-Length of a body. No
     cookie is kept, no proxy or password of the environment used, no redirect followed. A body goes out only sealed.
-    Reports, rounds and what is everybody's never share a connection (`pools`).
+    Reports, rounds and what is everybody's never share a connection (`connection_pools`).
 
     transport replaces the network, in fleets and tests. Errors: BackendUnreachable, BackendRefused (also for an answer
     in another version of the protocol, whatever it says), AnswerMalformed;

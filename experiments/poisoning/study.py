@@ -29,9 +29,9 @@ from device_app.ranking.features import FEATURES
 from device_app.training.gradients import OnnxGradients
 from device_app.training.tasks.full_gradient import FullGradientTask
 from device_app.training.tasks.task import Update
-from device_app.wire.contributions import GAIN, SHAPES, written
 from device_app.wire.layout import WeightedSum
 from device_app.wire.news import NewsCard
+from device_app.wire.sum_vectors import GAIN, SHAPES, written
 from experiments.finding.live import RANKER_MODEL
 from experiments.finding.synthetic_populations import TRUE_GROUPS, SyntheticPopulation
 from experiments.poisoning.attacks import ATTACKS, Known

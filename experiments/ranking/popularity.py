@@ -22,8 +22,8 @@ from backend.popularity.estimate import Counted, exposure, posterior_lifts, usua
 from backend.popularity.store import OpenedCount
 from device_app.privacy.exact import randomised_response
 from device_app.privacy.noise import SeededNoise
+from device_app.privacy.private_parameters import shared_part
 from device_app.privacy.protections.secure_sum import clip_norm, contribute
-from device_app.privacy.shared import shared_part
 from device_app.training.tasks.counting import count_vector
 from device_app.wire.concentrated import epsilon_of
 from device_app.wire.popularity import CLICKED, DISPLAYED, LIFT_REACH, CountList

@@ -19,7 +19,7 @@ from backend.federation.strategies.learned_codebook import NOISE_MOST, LearnedCo
 from backend.federation.systems.codebook import CODEBOOK, CODEBOOK_EXACT
 from backend.federation.systems.system import SystemSpec
 from backend.releases.codebooks import topic_centroids
-from device_app.wire.contributions import VECTOR_SHARE, member_share
+from device_app.wire.sum_vectors import VECTOR_SHARE, member_share
 from experiments.datasets.mind import FOLDER, load_mind
 from experiments.datasets.titles import product_vectors, title_vectors, unit_rows
 from experiments.recall.measure import DEPTHS, paired, recall

@@ -35,7 +35,7 @@ from device_app.privacy.protections.local_laplace import NoisyUpdate
 from device_app.privacy.protections.protection import ComputedUpdate, DeviceProtection
 from device_app.privacy.sealed import SAFETENSORS, Charge, Sealed, close, digest
 from device_app.privacy.secagg.contribution import Contribution
-from device_app.privacy.sums_alone import SumsAlone
+from device_app.privacy.worst_case_sums import SumsAlone
 from device_app.settings import PrivacySettings
 from device_app.training.participant import Outcome
 from device_app.uplink.in_process import InProcess

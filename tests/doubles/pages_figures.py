@@ -13,7 +13,7 @@ from device_app.pages.sums_view import AloneView, SumCost
 from device_app.pages.today_view import TodayView
 from device_app.pages.traffic_view import Shown
 from device_app.pages.training_view import RoundFacts, TrainingView, UpdateFacts
-from device_app.privacy.composed import composed
+from device_app.privacy.accountant import composed
 from device_app.ranking.groups import OwnGroup
 from device_app.settings import PrivacySettings
 from device_app.wire.protections import LocalLaplace

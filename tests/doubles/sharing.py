@@ -7,7 +7,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from device_app.privacy.shared import SharedUpdate
+from device_app.privacy.private_parameters import SharedUpdate
 from device_app.wire.releases import ModelEntry
 
 OPEN_MODEL = ModelEntry(architecture="basis", role="recall", graphs={})

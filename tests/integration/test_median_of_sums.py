@@ -17,7 +17,7 @@ from sqlalchemy import select
 from backend.db.engine import reading_session
 from backend.db.tables_federation import ParticipationRow, RoundRow, SecureSumRow
 from backend.federation.accounting.spending import spending
-from backend.federation.secagg.stored import StoredSums
+from backend.federation.secagg.sum_files import StoredSums
 from backend.federation.strategies.robust_mean import MedianOfSums
 from backend.federation.systems import SYSTEMS
 from device_app.training.secagg_client import APPLIED_WITHOUT

@@ -14,8 +14,8 @@ from backend.federation.protections import resolve
 from backend.federation.strategies.counting import Counting
 from backend.federation.systems import SYSTEMS
 from device_app.privacy.noise import SystemNoise
+from device_app.privacy.private_parameters import shared_part
 from device_app.privacy.protections.secure_sum import clip_norm, contribute
-from device_app.privacy.shared import shared_part
 from device_app.training.tasks.counting import count_vector
 from device_app.wire.popularity import CLICKED, DISPLAYED
 from device_app.wire.protections import SecureSum

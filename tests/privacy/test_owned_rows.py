@@ -12,9 +12,9 @@ import pytest
 import torch
 
 from device_app.privacy.noise import SeededNoise
+from device_app.privacy.private_parameters import shared_part
 from device_app.privacy.protections.secure_sum import clip_norm, contribute
 from device_app.privacy.protections.union_marks import mark
-from device_app.privacy.shared import shared_part
 from device_app.training.gradients import OnnxGradients, no_gradients
 from device_app.training.samples import ReaderSamples
 from device_app.training.tasks.mark_news import MarkNewsTask

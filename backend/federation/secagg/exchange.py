@@ -19,7 +19,7 @@ from backend.federation.secagg.members import Members
 from backend.federation.secagg.messages import MessageStage
 from backend.federation.secagg.record import ServerStage
 from backend.federation.secagg.secure_sum import SecureSumServer
-from backend.federation.secagg.stored import StoredSums
+from backend.federation.secagg.sum_files import StoredSums
 from device_app.wire.secagg import (
     AdvertisedKeys,
     Agreement,

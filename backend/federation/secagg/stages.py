@@ -15,7 +15,7 @@ from backend.db.engine import reading_session
 from backend.federation.secagg.errors import SharesAwaited, SumFailed
 from backend.federation.secagg.record import ENDED, STAGES, ServerStage
 from backend.federation.secagg.secure_sum import OpenedSum, SecureSumServer
-from backend.federation.secagg.stored import Stored, StoredSums
+from backend.federation.secagg.sum_files import Stored, StoredSums
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from backend.federation.secagg.exchange import MemberExchange
 from backend.federation.secagg.parts import CohortSplit
 from backend.federation.secagg.record import ENDED, ServerStage, SumRecord
 from backend.federation.secagg.stages import SumStages
-from backend.federation.secagg.stored import StoredSums
+from backend.federation.secagg.sum_files import StoredSums
 from device_app.wire.secagg import SumTerms
 
 TERMS_KEPT = 16  # of sums that were asked for last; one or two are under way

@@ -21,9 +21,9 @@ from backend.federation.protections.sum_bounds import noise_length
 from backend.federation.strategies.strategy import FederatedSystem, Plan, RoundContext, RoundResult
 from backend.releases.alignment import ProcrustesAlignment
 from backend.releases.draft import ReleaseDraft
-from device_app.wire.contributions import MEMBERS, PROTOTYPES, SUMS, VECTOR_SHARE, member_share
 from device_app.wire.releases import Codebook, ReleaseManifest
 from device_app.wire.rounds import RoundManifest
+from device_app.wire.sum_vectors import MEMBERS, PROTOTYPES, SUMS, VECTOR_SHARE, member_share
 from device_app.wire.tensors import TensorSpec, pack, unpack
 
 NOISE_KEPT = 3.0

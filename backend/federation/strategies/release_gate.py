@@ -39,11 +39,11 @@ from backend.federation.scores import scores
 from backend.federation.strategies.robust_mean import JoinedSums
 from backend.federation.strategies.strategy import FederatedSystem, Plan, RoundContext, RoundResult
 from backend.releases.draft import ReleaseDraft
-from device_app.wire.contributions import ASIDE, GAIN, LEVEL, REACH, SHAPES, SQUARE
 from device_app.wire.ids import release_number
 from device_app.wire.protections import SecureSum
 from device_app.wire.releases import ReleaseManifest
 from device_app.wire.rounds import RoundManifest
+from device_app.wire.sum_vectors import ASIDE, GAIN, LEVEL, REACH, SHAPES, SQUARE
 
 POWER = 0.8
 WIDENED = math.sqrt(math.pi / 2)

@@ -9,7 +9,7 @@ from backend.federation.systems.efficient_fedrec import (
     NEWS_UNION,
     NEWS_UNION_NOISY,
 )
-from backend.federation.systems.fednewsrec import FEDNEWSREC, LSTUR, NAML, NRMS
+from backend.federation.systems.fednewsrec_nrms_naml_lstur import FEDNEWSREC, LSTUR, NAML, NRMS
 from backend.federation.systems.finding import FINDING, FINDING_EXACT, PROTOTYPES
 from backend.federation.systems.multi_view import FL_DSSM, MULTI_VIEW
 from backend.federation.systems.private_counts import (

@@ -12,8 +12,8 @@ from __future__ import annotations
 from backend.federation.strategies.release_gate import ReleaseGate, take_back_unscored
 from backend.federation.strategies.robust_mean import MedianOfSums
 from backend.federation.systems.system import GateRound, SystemSpec
-from device_app.wire.contributions import BOUND
 from device_app.wire.protections import SecureSum
+from device_app.wire.sum_vectors import BOUND
 
 RELEASE_GATE = SystemSpec(
     name="release_gate",

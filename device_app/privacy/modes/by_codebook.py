@@ -9,8 +9,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from device_app.privacy.carried import ReportMeaning, gram, meaning_name
-from device_app.privacy.modes.mode import Reporter, ReportTerms, Under
+from device_app.privacy.modes.mode import Reporter, ReportRelease, ReportTerms
+from device_app.privacy.report_meaning import ReportMeaning, gram, meaning_name
 from device_app.wire.releases import Codebook, RecallProtocol
 
 
@@ -20,7 +20,7 @@ class ByCodebook:
 
     codebook: Codebook
     prototypes: NDArray[np.float32]
-    under: Under = field(default_factory=Under)
+    under: ReportRelease = field(default_factory=ReportRelease)
     name: ClassVar[str]
 
     @property
@@ -39,7 +39,7 @@ def affordable(protocol: RecallProtocol, epsilon_limit: float) -> Codebook | Non
 
 
 def by_codebook(
-    make: Callable[[Codebook, NDArray[np.float32], Under], Reporter],
+    make: Callable[[Codebook, NDArray[np.float32], ReportRelease], Reporter],
 ) -> Callable[[ReportTerms], Reporter | None]:
     """`ReportMode.reporter` of a mode by the finest codebook within the reader's limit."""
 

@@ -8,10 +8,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from device_app.privacy.carried import ReportMeaning, gram, meaning_name
 from device_app.privacy.mechanisms.direction import PrivUnit
-from device_app.privacy.modes.mode import Clear, DrawnAnew, ReportInput, ReportMode, ReportTerms, Under
+from device_app.privacy.modes.mode import Clear, DrawnAnew, ReportInput, ReportMode, ReportRelease, ReportTerms
 from device_app.privacy.noise import NoiseSource
+from device_app.privacy.report_meaning import ReportMeaning, gram, meaning_name
 from device_app.wire.recall import DirectionReport
 
 
@@ -26,7 +26,7 @@ class DirectionReporter(DrawnAnew):
     projection: NDArray[np.float32]
     matrix: str = ""
     prototypes: tuple[NDArray[np.float32], ...] = ()
-    under: Under = field(default_factory=Under)
+    under: ReportRelease = field(default_factory=ReportRelease)
     name: ClassVar[str] = "direction"
 
     @property

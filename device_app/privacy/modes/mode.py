@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from device_app.privacy.carried import ReportMeaning, meaning_of_release
 from device_app.privacy.noise import NoiseSource
+from device_app.privacy.report_meaning import ReportMeaning, meaning_of_release
 from device_app.wire.recall import (
     BasisL1Report,
     BasisLaplaceReport,
@@ -64,7 +64,7 @@ WHEN = "When your reports change, and the address they come from, show all the s
 
 
 @dataclass(frozen=True)
-class Spaces:
+class PublicVectors:
     """A release's public vectors: prototypes [K, D] by K, and the projection [8, D]."""
 
     prototypes: Mapping[int, NDArray[np.float32]] = field(default_factory=dict)
@@ -72,7 +72,7 @@ class Spaces:
 
 
 @dataclass(frozen=True)
-class Under:
+class ReportRelease:
     """Which release a report is made under, and in the vectors of which encoder.
 
     generation names those vectors as they are on this device (`PulledShards.generation`): an encoder that went and came
@@ -91,8 +91,8 @@ class ReportTerms:
 
     epsilon_limit: float
     protocol: RecallProtocol
-    spaces: Spaces
-    under: Under
+    spaces: PublicVectors
+    under: ReportRelease
 
 
 class Mechanism(Protocol):
@@ -147,7 +147,7 @@ class OnTheBasis(DrawnAnew):
     """Base of reporters of scores on a release's basic interests; `name` is the mode's."""
 
     name: ClassVar[str]
-    under: Under = field(default_factory=Under)
+    under: ReportRelease = field(default_factory=ReportRelease)
 
     @property
     def meaning(self) -> ReportMeaning:

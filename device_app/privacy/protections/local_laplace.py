@@ -16,7 +16,7 @@ from device_app.privacy.prices import OneClick
 from device_app.privacy.protections.protection import ROUNDING, ComputedUpdate
 from device_app.privacy.sealed import SAFETENSORS, Charge, Sealed, close, digest
 from device_app.privacy.secagg.contribution import Contribution
-from device_app.privacy.sums_alone import SumsAlone
+from device_app.privacy.worst_case_sums import SumsAlone
 from device_app.settings import PrivacySettings
 from device_app.store.outbox import OutboxItem
 from device_app.wire.protections import LocalLaplace

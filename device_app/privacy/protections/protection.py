@@ -9,10 +9,10 @@ from typing import Any, Final, Protocol
 from device_app.privacy.budget import Ledger
 from device_app.privacy.noise import NoiseSource
 from device_app.privacy.prices import OneClick
+from device_app.privacy.private_parameters import SharedUpdate
 from device_app.privacy.sealed import Sealed
 from device_app.privacy.secagg.contribution import Contribution
-from device_app.privacy.shared import SharedUpdate
-from device_app.privacy.sums_alone import SumsAlone
+from device_app.privacy.worst_case_sums import SumsAlone
 from device_app.settings import PrivacySettings
 from device_app.wire.rounds import RoundManifest
 

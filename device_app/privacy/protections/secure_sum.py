@@ -11,11 +11,11 @@ from device_app.errors import NotEligible
 from device_app.privacy.discrete_noise import add_noise_share, clip_and_encode
 from device_app.privacy.noise import NoiseSource
 from device_app.privacy.prices import DELTA, OneClick, sum_prices
+from device_app.privacy.private_parameters import SharedUpdate
 from device_app.privacy.protections.masked_updates import MaskedProtection, terms_of
 from device_app.privacy.protections.protection import ComputedUpdate
 from device_app.privacy.sealed import Charge
 from device_app.privacy.secagg.contribution import Contribution
-from device_app.privacy.shared import SharedUpdate
 from device_app.wire.protections import Protection, SecureSum
 from device_app.wire.ring import RingVector, ring_dtype
 from device_app.wire.rounds import RoundManifest

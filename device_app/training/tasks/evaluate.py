@@ -13,7 +13,7 @@ from device_app.training.gradients import Batch, BoundGraph, GradientFn, Params
 from device_app.training.samples import SampleSource
 from device_app.training.tasks.full_gradient import ranker_batch
 from device_app.training.tasks.task import Shapes, TaskInputs, Update
-from device_app.wire.contributions import SHAPES, written
+from device_app.wire.sum_vectors import SHAPES, written
 from device_app.wire.tensors import TensorError, TensorSpec, unpack
 
 BEFORE = "before"

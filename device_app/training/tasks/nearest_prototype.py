@@ -14,7 +14,7 @@ from device_app.privacy.protections.secure_sum import secure_sum_of
 from device_app.training.gradients import GradientFn, Params
 from device_app.training.samples import SampleSource
 from device_app.training.tasks.task import Shapes, TaskInputs, Update
-from device_app.wire.contributions import MEMBERS, PROTOTYPES, SUMS, VECTOR_SHARE, member_share
+from device_app.wire.sum_vectors import MEMBERS, PROTOTYPES, SUMS, VECTOR_SHARE, member_share
 from device_app.wire.tensors import TensorError, TensorSpec, unpack
 
 

@@ -25,7 +25,7 @@ RSS = (
 )
 
 
-class Recording(LocalProcesses):
+class RecordedProcesses(LocalProcesses):
     """Notes what would be started, and how."""
 
     def __init__(self, folder: Path) -> None:
@@ -64,27 +64,27 @@ def begin(plan: ReaderPlan, processes: LocalProcesses, *urls: str) -> Started:
 
 
 def test_a_dead_feed_is_shown_and_the_others_are_read_and_the_next_start_goes_on(plan: ReaderPlan) -> None:
-    first = begin(plan, Recording(plan.data_dir / "logs"), GOOD, DEAD)
+    first = begin(plan, RecordedProcesses(plan.data_dir / "logs"), GOOD, DEAD)
     by_url = {feed.url: feed for feed in first.feeds}
     assert first.added == 2
     assert by_url[GOOD].fetched_at is not None
     assert (by_url[DEAD].failures, by_url[DEAD].fetched_at) == (1, None)
     assert "500" in str(by_url[DEAD].error)
-    again = begin(plan, Recording(plan.data_dir / "logs"))
+    again = begin(plan, RecordedProcesses(plan.data_dir / "logs"))
     assert (again.added, len(again.feeds)) == (0, 2)
 
 
 def test_without_a_single_story_the_start_is_refused_with_the_reason(plan: ReaderPlan) -> None:
     with pytest.raises(StartRefused, match="No feed is followed yet"):
-        begin(plan, Recording(plan.data_dir / "logs"))
+        begin(plan, RecordedProcesses(plan.data_dir / "logs"))
     with pytest.raises(FeedsUnreadable, match=r"1 of 1 feeds could not be read. The first: .*answered 500"):
-        begin(plan, Recording(plan.data_dir / "logs"), DEAD)
+        begin(plan, RecordedProcesses(plan.data_dir / "logs"), DEAD)
 
 
 def test_the_reader_reports_nothing_and_counts_with_nobody(
     plan: ReaderPlan, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    processes = Recording(plan.data_dir / "logs")
+    processes = RecordedProcesses(plan.data_dir / "logs")
     begin(plan, processes, GOOD)
     assert set(processes.started) == {"device", "backend"}, "no fleet"
     for name in [name for name in os.environ if name.startswith("OWNFEED_")]:

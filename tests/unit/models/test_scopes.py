@@ -69,8 +69,8 @@ def test_a_declaration_that_fits_nothing_is_an_error() -> None:
 
 def test_the_device_knows_the_name_of_the_reader_vector_without_the_models() -> None:
     """The device has no torch and so no scopes; it keeps that name back whatever a release says."""
-    from device_app.privacy.shared import ALWAYS_PRIVATE
+    from device_app.privacy.private_parameters import ALWAYS_PRIVATE
 
     assert {name.rsplit(".", 1)[-1] for name in private_names(GroupHeads())} == ALWAYS_PRIVATE
-    check = "import sys; import device_app.privacy.shared; assert 'torch' not in sys.modules"
+    check = "import sys; import device_app.privacy.private_parameters; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", check], check=True)

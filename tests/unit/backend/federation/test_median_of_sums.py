@@ -9,9 +9,9 @@ from backend.federation.secagg.parts import CohortSplit
 from backend.federation.strategies.release_gate import judge_sums
 from backend.federation.strategies.robust_mean import MedianOfSums
 from backend.federation.systems import SYSTEMS
-from device_app.wire.contributions import ASIDE, GAIN, LEVEL, SQUARE
 from device_app.wire.layout import WeightedSum
 from device_app.wire.protections import SecureSum
+from device_app.wire.sum_vectors import ASIDE, GAIN, LEVEL, SQUARE
 
 SPLIT = CohortSplit(members=10, parts=3, left=2)
 

@@ -29,9 +29,9 @@ from device_app.settings import PrivacySettings
 from device_app.training.samples import is_held_out
 from device_app.training.tasks.evaluate import mean_auc
 from device_app.uplink.in_process import InProcess
-from device_app.wire.contributions import BOUND, REACH, SHAPES, written
 from device_app.wire.protections import SecureSum
 from device_app.wire.rounds import RoundManifest, RoundStatus
+from device_app.wire.sum_vectors import BOUND, REACH, SHAPES, written
 from tests.doubles.clock import StillClock
 from tests.doubles.liar import AddsToMasked
 from tests.doubles.news import NOW, synthetic_pool

@@ -18,10 +18,10 @@ from sqlalchemy import Engine, event, text
 
 from backend.db.engine import migrate, open_engine, reading_session, scripts, writing, writing_session
 from backend.db.tables_federation import SecureSumRow
-from backend.federation.secagg import stored as stored_module
+from backend.federation.secagg import sum_files as stored_module
 from backend.federation.secagg.errors import SumFailed, SumMessageRefused, SumStageClosed, UnknownSum
 from backend.federation.secagg.store import SecureSumStore
-from backend.federation.secagg.stored import SWEEP_AGE_SEC
+from backend.federation.secagg.sum_files import SWEEP_AGE_SEC
 from backend.releases.blobs import write_durably
 from device_app.privacy.secagg.messages import Reply
 from device_app.wire.secagg import AdvertisedKeys, Agreement, Complaints, RevealedShares, SharedKeys, SumTerms

@@ -17,9 +17,9 @@ from backend.releases.draft import ReleaseDraft
 from backend.releases.groups import put_centroids, read_centroids
 from backend.releases.signing import KeyFile
 from backend.releases.store import ReleaseStore
-from device_app.privacy.carried import ReportMeaning
 from device_app.privacy.mechanisms.code import RandomisedCode, nearest
-from device_app.privacy.modes.mode import Spaces, Under, user_vector
+from device_app.privacy.modes.mode import PublicVectors, ReportRelease, user_vector
+from device_app.privacy.report_meaning import ReportMeaning
 from device_app.privacy.reports import reporter_of
 from device_app.settings import Mode, PrivacySettings
 from device_app.wire.releases import Codebook, Groups, ModelEntry, RecallProtocol
@@ -233,7 +233,7 @@ def test_what_was_carried_keeps_its_origin_and_what_was_made_anew_has_one_of_its
     books = [each.recall.codebooks[0] for each in (first, second, third)]
     assert len({book.prototypes.sha256 for book in books}) == 3
     assert len({book.origin for book in books}) == 1
-    under = [Under(f"r{at}", f"enc-{at}", f"enc-{at}/0") for at in range(3)]
+    under = [ReportRelease(f"r{at}", f"enc-{at}", f"enc-{at}/0") for at in range(3)]
     for mode in ("code", "subset", "topics", "direction"):
         kept, once, twice = (
             meaning_of(mode, each, store, where) for each, where in zip((first, second, third), under, strict=True)
@@ -245,10 +245,10 @@ def test_what_was_carried_keeps_its_origin_and_what_was_made_anew_has_one_of_its
     assert not meaning_of("basis_l1", first, store, under[0]).carried_to(meaning_of("basis_l1", third, store, under[2]))
 
 
-def meaning_of(mode: Mode, draft: ReleaseDraft, store: ReleaseStore, under: Under) -> ReportMeaning:
+def meaning_of(mode: Mode, draft: ReleaseDraft, store: ReleaseStore, under: ReportRelease) -> ReportMeaning:
     recall = draft.recall
     assert recall.projection is not None
-    spaces = Spaces({K: prototypes_of(store, draft)}, store.read_weights(recall.projection.matrix)["projection"])
+    spaces = PublicVectors({K: prototypes_of(store, draft)}, store.read_weights(recall.projection.matrix)["projection"])
     reporter = reporter_of(PrivacySettings(mode=mode), recall, spaces, under)
     assert reporter is not None
     return reporter.meaning

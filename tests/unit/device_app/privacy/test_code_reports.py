@@ -13,9 +13,9 @@ import pytest
 
 from device_app.errors import BudgetSpent, CodebooksSpent
 from device_app.privacy.budget import Ledger
-from device_app.privacy.carried import GRAM_TOLERANCE, ReportMeaning
 from device_app.privacy.modes.code import CodeReporter
-from device_app.privacy.modes.mode import ReportInput, Under
+from device_app.privacy.modes.mode import ReportInput, ReportRelease
+from device_app.privacy.report_meaning import GRAM_TOLERANCE, ReportMeaning
 from device_app.privacy.reports import last_report, memoised
 from device_app.privacy.sealed import Sealed
 from device_app.settings import PrivacySettings
@@ -133,7 +133,7 @@ def test_whatever_it_is_called_another_codebook_draws_and_costs_anew(
     moved = {"prototypes": BlobRef(sha256="cd" * 32, size_bytes=1), "lineage": BOOK.origin}
     seal_code(ledger, memo, 5, book=BOOK.model_copy(update=moved))
     assert ledger.total("reports") == 8, "its lineage is what the server says of it"
-    for under in (Under("r2", "enc-2", "enc-2/1"), Under("r3", "enc-2", "enc-2/2")):
+    for under in (ReportRelease("r2", "enc-2", "enc-2/1"), ReportRelease("r3", "enc-2", "enc-2/2")):
         clock.turn(days=1)
         sealed_by(CodeReporter(BOOK, AXES, under), ReportInput(AXES[[5]]), ledger, memo, clicks=3)
     assert ledger.total("reports") == 16
@@ -185,7 +185,7 @@ def meaning(
 ) -> ReportMeaning:
     blob = BlobRef(sha256=sha256(prototypes.tobytes()).hexdigest(), size_bytes=1)
     book = Codebook(size=size, epsilon=epsilon, prototypes=blob)
-    return CodeReporter(book, prototypes, Under("r1", encoder, generation or f"{encoder}/0")).meaning
+    return CodeReporter(book, prototypes, ReportRelease("r1", encoder, generation or f"{encoder}/0")).meaning
 
 
 def test_a_report_that_says_the_same_under_another_release_is_sent_again_under_its_name(

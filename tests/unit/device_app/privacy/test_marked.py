@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from backend.federation.protections import resolve
+from device_app.privacy.accountant import composed
 from device_app.privacy.budget import Ledger
-from device_app.privacy.composed import composed
 from device_app.privacy.noise import SeededNoise
 from device_app.privacy.prices import RHO
 from device_app.privacy.protections.union_marks import mark

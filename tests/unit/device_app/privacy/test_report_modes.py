@@ -7,7 +7,7 @@ import pytest
 
 from device_app.privacy.budget import Ledger
 from device_app.privacy.modes.by_codebook import affordable
-from device_app.privacy.modes.mode import ReportInput, Spaces, user_vector
+from device_app.privacy.modes.mode import PublicVectors, ReportInput, user_vector
 from device_app.privacy.noise import SystemNoise
 from device_app.privacy.reports import memoised, reporter_of, seal_report
 from device_app.settings import Mode, PrivacySettings
@@ -31,7 +31,7 @@ PROTOCOL = RecallProtocol(
     codebooks=(BOOK, Codebook(size=64, epsilon=8, prototypes=BlobRef(sha256="ef" * 32, size_bytes=1))),
     projection=Projection(epsilon=4, matrix=BlobRef(sha256="01" * 32, size_bytes=1)),
 )
-SPACES = Spaces({16: AXES, 64: np.eye(64, 16, dtype=np.float32)}, np.eye(8, 16, dtype=np.float32))
+SPACES = PublicVectors({16: AXES, 64: np.eye(64, 16, dtype=np.float32)}, np.eye(8, 16, dtype=np.float32))
 READER = ReportInput(AXES[[1, 1, 3]], SCORES, (6, 4))
 
 
@@ -72,7 +72,7 @@ def test_the_finest_codebook_within_the_readers_limit_is_used_and_none_beyond_it
         assert reporter_of(PrivacySettings(mode=mode), PROTOCOL, SPACES) is None
     bare = PROTOCOL.model_copy(update={"codebooks": (), "projection": None})
     for mode in ("code", "topics", "subset", "direction"):
-        assert reporter_of(PrivacySettings(mode=mode), bare, Spaces()) is None
+        assert reporter_of(PrivacySettings(mode=mode), bare, PublicVectors()) is None
 
 
 def test_a_users_vector_is_the_unit_mean_of_the_clicks_and_zero_where_they_cancel() -> None:

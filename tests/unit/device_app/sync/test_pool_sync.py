@@ -13,7 +13,7 @@ import pytest
 from device_app.errors import AnswerMalformed, BackendRefused, BackendUnreachable, NoRelease, ReleaseRefused
 from device_app.settings import PerformanceSettings, PrivacySettings, keeps_pool
 from device_app.store.database import Database
-from device_app.store.pool import BLOCK, PoolStore
+from device_app.store.pool_codes import BLOCK, PoolStore
 from device_app.store.releases import InstalledReleases
 from device_app.sync.pool_codes import PoolSync
 from device_app.sync.releases import ReleaseSync

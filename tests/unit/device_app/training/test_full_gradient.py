@@ -16,7 +16,7 @@ from torch import nn
 from backend.federation.aggregate import Aggregate, gradient_shapes
 from device_app.feed.candidates import Candidates
 from device_app.feed.feature_context import feature_context_at
-from device_app.privacy.shared import shared_part
+from device_app.privacy.private_parameters import shared_part
 from device_app.ranking.features import FeatureContext
 from device_app.training.gradients import OnnxGradients
 from device_app.training.samples import ReaderSamples

@@ -17,9 +17,9 @@ from device_app.settings import PrivacySettings
 from device_app.store.database import Database
 from device_app.store.ledger_entries import LedgerRepository
 from device_app.training.eligibility import Terms, check_offer
-from device_app.wire.contributions import SHAPES
 from device_app.wire.protections import SecureSum
 from device_app.wire.rounds import RoundManifest
+from device_app.wire.sum_vectors import SHAPES
 
 NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from device_app.errors import BackendRefused, BackendUnreachable, BudgetSpent, OfferRefused
+from device_app.privacy.private_parameters import SharedUpdate
 from device_app.privacy.protections.protection import ComputedUpdate
-from device_app.privacy.shared import SharedUpdate
 from device_app.settings import PrivacySettings
 from device_app.training.eligibility import Readiness, Terms
 from device_app.training.participant import (

@@ -9,7 +9,7 @@ import pytest
 
 from device_app.errors import BudgetSpent, ProtectionTooWeak
 from device_app.privacy.prices import sum_prices
-from device_app.privacy.sums_alone import SumsAlone
+from device_app.privacy.worst_case_sums import SumsAlone
 from device_app.settings import PrivacySettings
 from device_app.training.eligibility import Terms, check_offer
 from device_app.wire.protections import SecureSum

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from device_app.privacy.clipping import Clipped, clip_elementwise
+from device_app.privacy.private_parameters import PrivateParameterShared, SharedUpdate, divide, shared_part
 from device_app.privacy.protections.local_laplace import LaplaceProtection
-from device_app.privacy.shared import PrivateParameterShared, SharedUpdate, divide, shared_part
 from device_app.wire.releases import ModelEntry
 
 LSTUR = ModelEntry(architecture="lstur", role="ranker", graphs={}, private=("own.bias",))

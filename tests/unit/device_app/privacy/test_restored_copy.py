@@ -13,7 +13,7 @@ from device_app.errors import BudgetSpent, StoreBroken
 from device_app.privacy.budget import CHANNELS, ROUNDING, Ledger
 from device_app.privacy.limits import Limits
 from device_app.privacy.prices import RHO_ALONE
-from device_app.privacy.restored import MECHANISM, make_up_for_copy
+from device_app.privacy.restored_copy import MECHANISM, make_up_for_copy
 from device_app.privacy.sealed import Charge
 from device_app.settings import PrivacySettings
 from device_app.store.count_log import CountLog

@@ -11,7 +11,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Results:
+class RunCheckpoint:
     """One study's file. settings: what every run in it was made under, as JSON has it."""
 
     path: Path

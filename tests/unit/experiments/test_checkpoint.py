@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from experiments.results import Results
+from experiments.checkpoint import RunCheckpoint
 
 RUNS = [{"seed": 0, "auc": 0.61}, {"seed": 1, "auc": 0.62}]
 
 
 def test_runs_come_back_and_a_file_that_is_not_there_holds_none(tmp_path: Path) -> None:
-    results = Results(tmp_path / "far" / "study.json", {"rounds": 3})
+    results = RunCheckpoint(tmp_path / "far" / "study.json", {"rounds": 3})
     assert results.read() == []
     results.write(RUNS)
     assert results.read() == RUNS
@@ -20,20 +20,20 @@ def test_runs_come_back_and_a_file_that_is_not_there_holds_none(tmp_path: Path) 
 
 
 def test_two_studies_do_not_share_a_file(tmp_path: Path) -> None:
-    Results(tmp_path / "study.json", {"rounds": 3}).write(RUNS)
+    RunCheckpoint(tmp_path / "study.json", {"rounds": 3}).write(RUNS)
     with pytest.raises(ValueError, match=r"settings \{'rounds': 3\}, not \{'rounds': 4\}; choose another file"):
-        Results(tmp_path / "study.json", {"rounds": 4}).read()
+        RunCheckpoint(tmp_path / "study.json", {"rounds": 4}).read()
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"settings": {}}', "7"])
 def test_what_is_no_file_of_results_is_refused(tmp_path: Path, content: str) -> None:
     (tmp_path / "study.json").write_text(content)
     with pytest.raises(ValueError, match=r"study\.json holds no results"):
-        Results(tmp_path / "study.json", {}).read()
+        RunCheckpoint(tmp_path / "study.json", {}).read()
 
 
 def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path) -> None:
-    results = Results(tmp_path / "study.json", {})
+    results = RunCheckpoint(tmp_path / "study.json", {})
     results.write(RUNS)
     with pytest.raises(TypeError, match="not JSON serializable"):
         results.write([{"seed": object()}])

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
 from starlette.concurrency import run_in_threadpool
+from starlette.middleware.gzip import GZipMiddleware
 
 from device_app.background import Background
 from device_app.composition import build_device
@@ -50,6 +51,7 @@ def create_app(settings: DeviceSettings | None = None, device: Device | None = N
     app = FastAPI(title="Ownfeed", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
     app.state.device = served
     app.state.page_key = PageKey.of_profile(served.settings.home, served.settings.port)
+    app.add_middleware(GZipMiddleware, minimum_size=1_000, compresslevel=5)
     app.add_middleware(LocalOriginMiddleware, port=served.settings.port, key=app.state.page_key)
     app.include_router(router(served))
     app.openapi = lambda: document(app)  # type: ignore[method-assign]

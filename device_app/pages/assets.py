@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
+from device_app.pages import bundles
+
 
 @dataclass(frozen=True)
 class Asset:
@@ -52,8 +54,11 @@ def read_assets() -> Assets:
     found = {
         path.relative_to(root).as_posix(): _read(path)
         for path in sorted(root.rglob("*"))
-        if path.suffix in {".css", ".js", ".svg"}
+        if path.suffix in {".css", ".js", ".svg", ".png", ".webmanifest"}
     }
+    sources = {name: asset.payload for name, asset in found.items()}
+    found[bundles.STYLE] = Asset(bundles.style(sources), "text/css")
+    found[bundles.SCRIPT] = Asset(bundles.script(sources), "text/javascript")
     whole = hashlib.sha256()
     for name, asset in found.items():
         whole.update(name.encode() + b"\0" + asset.payload)
@@ -61,5 +66,6 @@ def read_assets() -> Assets:
 
 
 def _read(path: Path) -> Asset:
-    media_type = "text/javascript" if path.suffix == ".js" else mimetypes.guess_type(path.name)[0] or "text/plain"
+    known = {".js": "text/javascript", ".webmanifest": "application/manifest+json"}
+    media_type = known.get(path.suffix) or mimetypes.guess_type(path.name)[0] or "text/plain"
     return Asset(path.read_bytes(), media_type)

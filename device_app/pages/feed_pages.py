@@ -1,4 +1,4 @@
-"""For you, Popular now, Fresh, Explore, Following, saved stories, and the first visit."""
+"""For you, Popular now, Fresh, Explore, Following, saved stories, the first visit, and what a browser keeps."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from itertools import groupby
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Form, HTTPException, Path, Request
-from fastapi.responses import Response
+from fastapi.responses import JSONResponse, Response
 
 from device_app.feed.item import Feed, FeedItem
+from device_app.figures import reading_minutes
 from device_app.pages.openapi import answers, form, page
 from device_app.pages.renderer import PageRenderer, SectionName, see_other
 from device_app.wire.ids import NewsId
@@ -91,6 +92,22 @@ def router(renderer: PageRenderer) -> APIRouter:
     @routes.get("/saved", **page())
     def saved(request: Request) -> Response:
         return renderer.cards(request, "saved", cards=device.saved())
+
+    @routes.get("/kept", **page())
+    def kept(request: Request) -> Response:
+        """Nothing is recorded, and nothing is asked of anybody: a story whose text isn't here is left out.
+
+        Neither reasons nor what was read stand in it, so that no deletion has to reach into a browser's copy; an erase
+        takes the whole of it.
+        """
+        feed = device.feed()
+        articles = [device.open(item.card.id, feed.feed_id, clicked=False) for item in feed.items]
+        stories = [(each, reading_minutes(" ".join(each.paragraphs))) for each in articles if each.paragraphs]
+        return renderer.page(request, "kept", feed=feed, stories=stories)
+
+    @routes.get("/pulse")
+    def pulse() -> Response:
+        return JSONResponse({"online": device.status().online})
 
     @routes.get("/welcome", **page())
     def welcome(request: Request) -> Response:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 KEEP_A_YEAR = "private, max-age=31536000, immutable"
 SVG = "image/svg+xml"
+WORKER = "js/worker.js"
 
 
 def router(device: Device) -> APIRouter:
@@ -55,13 +56,28 @@ def router(device: Device) -> APIRouter:
         asset = renderer.assets.get(version, name)
         if asset is None:
             raise HTTPException(404, "no such file")
-        return Response(asset.payload, media_type=asset.media_type, headers={"cache-control": KEEP_A_YEAR})
+        # The worker answers for all pages, though it lies under the static files.
+        scope = {"service-worker-allowed": "/"} if name == WORKER else {}
+        return Response(asset.payload, media_type=asset.media_type, headers={"cache-control": KEEP_A_YEAR} | scope)
 
     @pictures.get("/art/{news_id}.svg", response_class=Response, responses=bytes_of(SVG))
     def picture(
         news_id: NewsId, section: str = Query(max_length=80), topic: str = Query("", max_length=80)
     ) -> Response:
         return Response(drawing.draw(section, news_id, topic), media_type=SVG, headers={"cache-control": KEEP_A_YEAR})
+
+    @pictures.get("/art/page/{feed_id}.svg", response_class=Response, responses=bytes_of(SVG, 404))
+    def pictures_of(feed_id: Annotated[str, Path(max_length=80)]) -> Response:
+        feed = device.page(feed_id)
+        if feed is None:
+            raise HTTPException(404, "This page of your feed is no longer kept")
+        cards = [item.card for item in feed.items]
+        drawn = drawing.sheet([drawing.draw(card.section, card.id, card.topic) for card in cards])
+        return Response(drawn, media_type=SVG, headers={"cache-control": KEEP_A_YEAR})
+
+    @pictures.get("/{path:path}", include_in_schema=False)
+    def nowhere(path: str) -> Response:
+        raise HTTPException(404, "There is no page at this address")
 
     routes.include_router(pictures)
     return routes

@@ -132,7 +132,9 @@ def router(renderer: PageRenderer) -> APIRouter:
         if confirm.strip().lower() != ERASE_WORD:
             return whole(request, f"Nothing was erased: type {ERASE_WORD} to confirm.")
         device.erase()
-        return see_other("/welcome", "erased")
+        answer = see_other("/welcome", "erased")
+        answer.headers["clear-site-data"] = '"cache", "storage"'  # what the browser kept of the pages goes, too
+        return answer
 
     return routes
 

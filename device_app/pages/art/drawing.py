@@ -8,6 +8,7 @@ motif of its own gets a newspaper.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from functools import lru_cache
 from random import Random
 
@@ -110,3 +111,24 @@ def draw(section: str, news_id: str, topic: str = "") -> str:
         f'<stop stop-color="{inks.sky}"/><stop offset="1" stop-color="{inks.glow}"/></linearGradient></defs>'
         f'<rect width="{WIDTH}" height="{HEIGHT}" fill="url(#s)"/><g{mirrored}>{drawn}</g></svg>'
     )
+
+
+def sheet(pictures: Sequence[str]) -> str:
+    """All pictures of a page, as `draw` makes them, in one document: a page asks once.
+
+    They lie one below the other; '#p3' at the end of its address shows the fourth.
+
+    The document itself is as large as one picture, which is what an <img> takes its proportions from.
+    """
+    views = "".join(f'<view id="p{at}" viewBox="0 {at * HEIGHT} {WIDTH} {HEIGHT}"/>' for at in range(len(pictures)))
+    drawn = "".join(
+        f'<svg y="{at * HEIGHT}" width="{WIDTH}" height="{HEIGHT}"{_named(picture, at)}'
+        for at, picture in enumerate(pictures)
+    )
+    return f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}">{views}{drawn}</svg>'
+
+
+def _named(picture: str, at: int) -> str:
+    """What follows '<svg' in a picture, with names that no other picture of the sheet has."""
+    inside = picture.removeprefix("<svg").replace(' xmlns="http://www.w3.org/2000/svg"', "", 1)
+    return inside.replace('id="s"', f'id="s{at}"').replace("url(#s)", f"url(#s{at})")

@@ -2,9 +2,11 @@
 // Entry of every page of the device. Each part only adds ease to what works without it.
 
 import { enhanceForms } from "./forms.js";
+import { keepPage } from "./kept.js";
 import { listenToKeys } from "./keys.js";
 import { watchRound } from "./live.js";
 import { keepPlace } from "./place.js";
+import { watchPulse } from "./pulse.js";
 import { sayOnce } from "./said.js";
 import { watchCards } from "./seen.js";
 import { holdStill } from "./still.js";
@@ -16,3 +18,5 @@ listenToKeys();
 watchRound();
 watchCards();
 holdStill();
+watchPulse();
+keepPage();

@@ -114,18 +114,18 @@ def test_training_is_paused_switched_and_told_as_it_happens() -> None:
 
 
 def test_what_a_page_says_after_a_form_can_not_be_made_up(reader: PagesReader) -> None:
-    assert 'role="status"' not in reader.get("/search?said=<script>")
-    assert "Your switches are set." in reader.get("/privacy?said=settings")
+    assert 'class="notice good"' not in reader.get("/search?said=<script>")
+    assert 'class="notice good" role="status">Your switches are set.' in reader.get("/privacy?said=settings")
 
 
 def test_static_files_are_kept_only_under_their_own_version(reader: PagesReader) -> None:
-    address = re.search(r'href="(/static/[^"]*tokens\.css)"', reader.get("/"))
+    address = re.search(r'href="(/static/[^"]*pages\.css)"', reader.get("/"))
     assert address is not None
     kept = reader.client.get(address[1])
     assert "immutable" in kept.headers["cache-control"]
     assert kept.headers["content-type"].startswith("text/css")
     assert reader.client.get("/static/000000000000/css/tokens.css").status_code == 404
-    assert reader.client.get(address[1].replace("tokens.css", "../../templates/device/base.html")).status_code == 404
+    assert reader.client.get(address[1].replace("pages.css", "../../templates/device/base.html")).status_code == 404
 
 
 def test_a_graph_that_does_not_fit_is_told_by_a_page(monkeypatch: pytest.MonkeyPatch) -> None:

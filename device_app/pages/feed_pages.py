@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Form, HTTPException, Path, Request
 from fastapi.responses import JSONResponse, Response
@@ -14,9 +14,13 @@ from device_app.feed.item import Feed, FeedItem
 from device_app.figures import reading_minutes
 from device_app.pages.openapi import answers, form, page
 from device_app.pages.renderer import PageRenderer, SectionName, see_other
+from device_app.pages.training_pages import ONE_ROUND_EPSILON
+from device_app.privacy.modes import MODES
+from device_app.settings import PrivacySettings
 from device_app.wire.ids import NewsId
 from device_app.wire.news import NewsCard
 
+Allowance = Literal["reports", "counting", "training"]
 FRESH_SHOWN = 90
 SEEN_AT_ONCE = 100
 """Most stories of one post by a page's script; a feed has no more."""
@@ -111,15 +115,23 @@ def router(renderer: PageRenderer) -> APIRouter:
 
     @routes.get("/welcome", **page())
     def welcome(request: Request) -> Response:
-        chosen = device.status().chosen_sections or ()
+        status = device.status()
+        chosen = status.chosen_sections or ()
         sections = sorted({each.section for each in device.explore()} | set(chosen))
-        return renderer.page(request, "welcome", sections=sections, chosen=chosen)
+        first = status.chosen_sections is None and status.clicks == 0
+        allowed = allowed_by(device.privacy().settings) if first else ()
+        return renderer.page(request, "welcome", sections=sections, chosen=chosen, first=first, allowed=allowed)
 
     @routes.post("/welcome", **form())
     def choose(
         section: Annotated[list[str], Form(max_length=200)] = [],  # noqa: B006
         skip: Annotated[str, Form()] = "",
+        allow: Annotated[list[Allowance], Form(max_length=3)] = [],  # noqa: B006
+        first: Annotated[str, Form()] = "",
     ) -> Response:
+        changes = allowing(frozenset(allow), device.privacy().settings) if first else {}
+        if changes:
+            device.set_privacy(**changes)
         device.choose_sections(() if skip else tuple(section))
         device.feed(refresh=True)
         return see_other("/")
@@ -139,6 +151,25 @@ def _columns(feed: Feed) -> dict[str, Any]:
         "explore": feed.in_slot("explore"),
         "following": following if len(following) <= 4 else (),
     }
+
+
+def allowed_by(settings: PrivacySettings) -> frozenset[Allowance]:
+    """What these settings let leave."""
+    reports = {"reports"} if MODES[settings.mode].finds == "server" else set()
+    return frozenset((*reports, *(name for name in ("counting", "training") if getattr(settings, name))))
+
+
+def allowing(allowed: frozenset[Allowance], before: PrivacySettings) -> dict[str, Any]:
+    """The changes that let these leave and nothing else; a switch that stands so already is left alone."""
+    changes: dict[str, Any] = {}
+    for name in allowed ^ allowed_by(before):
+        if name == "reports":
+            changes["mode"] = PrivacySettings().mode if name in allowed else "none"
+        else:
+            changes[name] = name in allowed
+    if changes.get("training") and not before.epsilon_per_day_training:
+        changes["epsilon_per_day_training"] = ONE_ROUND_EPSILON
+    return changes
 
 
 def with_shapes(items: Sequence[FeedItem]) -> list[tuple[FeedItem, str]]:

@@ -125,9 +125,9 @@ def test_from_the_first_visit_to_a_release_the_reader_helped_to_make(
     assert page.context.request.get(home + "/").status == 403, "without the link"
     page.goto(PageKey.of_profile(device.settings.home, device.settings.port).link("127.0.0.1"))
     assert page.url == home + "/welcome", "the key is no longer in the address"
-    until(page, lambda: page.get_by_role("checkbox").count() == 6, "the sections of the default list")
+    until(page, lambda: page.locator("input[name=section]").count() == 6, "the sections of the default list")
     page.get_by_label("Sport").check()
-    page.get_by_role("button", name="Make my feed").click()
+    page.get_by_role("button", name="Make my page").click()
     page.wait_for_url(home + "/")
     cold = stories(page)
     assert len(cold) >= 25

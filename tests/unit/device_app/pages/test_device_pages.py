@@ -9,6 +9,7 @@ import pytest
 from device_app.errors import GraphMismatch
 from device_app.pages.latency_view import stage_words
 from device_app.pages.renderer import local_path
+from device_app.settings import PrivacySettings
 from tests.doubles.pages_reader import OURS, PagesReader
 
 
@@ -84,13 +85,30 @@ def test_stages_have_plain_words() -> None:
     assert stage_words("new_stage", "server").name == "New stage"
 
 
-def test_the_first_visit_asks_for_sections_and_keeps_them() -> None:
+def test_the_first_visit_says_what_stays_and_leaves_and_asks_for_switches_and_sections() -> None:
     reader = PagesReader("empty")
+    reader.device.settings = PrivacySettings()
     assert reader.client.get("/").headers["location"] == "/welcome"
-    assert "stays on this device" in reader.get("/welcome")
-    assert reader.post("/welcome", section="sea") == "/"
+    text = reader.get("/welcome")
+    for heading in ("What stays here", "What leaves", "What you can switch off"):
+        assert f"<h2>{heading}</h2>" in text
+    for name, checked in (("reports", " checked"), ("counting", " checked"), ("training", "")):
+        assert f'name="allow" value="{name}"{checked}>' in text, "nobody is trained unasked"
+    assert reader.post("/welcome", first="yes", allow="counting", section="sea") == "/"
     assert reader.device.chosen == ("sea",)
+    assert reader.device.settings == PrivacySettings(mode="none"), "what was left as it stood stays so"
     assert "No news on this device yet" in reader.get("/")
+    assert "What stays here" not in reader.get("/welcome"), "only at first"
+    reader.post("/welcome", section="science")
+    assert reader.device.settings == PrivacySettings(mode="none"), "later, the form is about sections alone"
+
+
+def test_training_that_is_ticked_at_first_may_cost_one_round_a_day() -> None:
+    reader = PagesReader("empty")
+    reader.device.settings = PrivacySettings()
+    answer = reader.client.post("/welcome", data={"first": "yes", "allow": ["reports", "training"]}, headers=OURS)
+    assert answer.status_code == 303
+    assert reader.device.settings == PrivacySettings(counting=False, training=True, epsilon_per_day_training=5.0)
 
 
 def test_the_training_page_says_what_sums_cost_if_nobody_else_in_them_is_real(reader: PagesReader) -> None:

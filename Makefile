@@ -39,7 +39,8 @@ $(VENV)/.dev: $(VENV)/.server
 test: setup-dev ## set up and run all tests
 	@sh tests/install_programs.sh
 	@# bytecode is kept whatever the environment says: without it every worker and every process a test starts compiles all
-	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist loadfile
+	@# files in their order: the long ones lie in the folders that come first, so that no worker waits long for the other
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 check: setup-dev ## style, types, and who may import whom
 	@$(BIN)/ruff check .

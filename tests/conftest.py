@@ -22,6 +22,12 @@ from backend.db.engine import open_engine, writing
 from tests.doubles.migrated import migrated
 
 REPOSITORY = Path(__file__).resolve().parents[1]
+FIRST = frozenset({"test_graphs_in_node.py"})
+"""Files that keep a worker for minutes: what comes first is never what the other worker waits for at the end."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: item.path.name not in FIRST)
 
 
 @pytest.fixture(scope="session")

@@ -19,7 +19,7 @@ from backend.federation.rounds.scheduling import Schedule
 from backend.federation.strategies.release_gate import ReleaseGate
 from backend.federation.strategies.strategy import RoundRequest
 from backend.federation.systems import SYSTEMS
-from backend.federation.systems.private_counts import PRIVATE_COUNTS
+from backend.federation.systems.private_counts import MEMBERS, PRIVATE_COUNTS
 from backend.federation.systems.release_gate import RELEASE_GATE
 from backend.latency import LatencyLog
 from backend.news.feed_scheduler import FeedScheduler
@@ -184,7 +184,9 @@ def schedule_counts(coordinator: Coordinator, settings: BackendSettings) -> None
     """Private counts by themselves, unless the settings or the operator want none."""
     if settings.counts_every_minutes:
         cohort = settings.counts_cohort
-        order = RoundRequest(PRIVATE_COUNTS.name, cohort, max(10, cohort // 3), seconds=COUNT_SEC)
+        # Of a larger cohort's groups each needs no more than the default cohort does: 20 of them.
+        minimum = min(max(10, cohort // 3), MEMBERS)
+        order = RoundRequest(PRIVATE_COUNTS.name, cohort, minimum, seconds=COUNT_SEC)
         coordinator.scheduler.begin(Schedule(order, settings.counts_every_minutes, waiting=COUNT_WAITING))
 
 

@@ -247,8 +247,8 @@ class BackendSettings(BaseSettings):
         default=60,
         ge=10,
         le=1_000,
-        description="Devices wanted for such a count. It may be opened with a third of them. Above about 70 one device "
-        "that lies may add more clicks to a story than one could give and noise hides: as many as devices take part.",
+        description="Devices wanted for such a count. It may be opened with a third of them, or with 20 where that is "
+        "less. From 72 that come it is several sums of 24 and more, so that one device that lies spoils one of them.",
     )
     places_per_address: int = Field(
         default=3,

@@ -25,8 +25,11 @@ class Aggregate:
     """The float64 sum of updates, by the names their tensors have there.
 
     count: the devices in it, or what their weights sum up to (n_u) where a secure sum weighs them. radius: of the L2
-    ball that every honest update lies in, and so their mean; None where nothing is known of it.
+    ball that every honest update lies in, and so their mean; None where nothing is known of it. noise_growth: variance
+    of the noise in `sums` beside that of so many devices' plain sum, at most.
     """
+
+    noise_growth: float = 1.0
 
     def __init__(self, shapes: Shapes, radius: float | None = None) -> None:
         self._sums = {name: np.zeros(shape, dtype=np.float64) for name, shape in shapes.items()}

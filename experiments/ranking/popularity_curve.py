@@ -7,7 +7,7 @@ gives, and each adds its share. Ranking is measured on all dev readers, without 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -20,9 +20,11 @@ from backend.federation.protections.secure_sum import secure_sum_of
 from backend.federation.strategies.counting import Counting
 from backend.federation.systems.private_counts import PRIVATE_COUNTS
 from backend.popularity.reliability import Usage, devices_needed, reliability
+from device_app.wire.layout import WeightedSum
 from device_app.wire.popularity import CLICKED, DISPLAYED
 from experiments.datasets.mind import FOLDER, Mind, load_mind
 from experiments.datasets.titles import title_vectors, unit_rows
+from experiments.poisoning.forged_counts import CountedCohort, forged_table
 from experiments.ranking.evaluation import metrics
 from experiments.ranking.popularity import (
     SHARPNESS,
@@ -38,7 +40,18 @@ from experiments.table import Cell, Table
 
 DEVICES = (60, 300, 1_000, 3_000, 5_000, 20_000)
 SPREAD = 0.9
-COLUMNS = ("devices", "AUC, no noise", "AUC, standard shares", "sd", "noise sd", "expected reliability", "draws")
+COLUMNS = (
+    "devices",
+    "AUC, no noise",
+    "AUC, one sum",
+    "sd",
+    "AUC, groups",
+    "sd",
+    "noise sd",
+    "in groups",
+    "expected reliability",
+    "draws",
+)
 
 
 @dataclass(frozen=True)
@@ -59,20 +72,21 @@ def curve_table(mind: Mind, cosine: NDArray[np.float64], *, draws: int, sizes: S
     usage, noise = usage_of(readers), resolve(protection).noise_variance(1)
     rows: list[tuple[Cell, ...]] = []
     for devices in sizes:
-        clean, noisy = (
-            np.array(
-                [metrics(mind.dev, cosine + weighed(mind.dev, one)).auc for one in of(readers, devices, each, draws)]
-            )
-            for each in (0.0, noise)
-        )
+        clean, noisy = (_aucs(mind, cosine, of(readers, devices, each, draws)) for each in (0.0, noise))
+        joined: tuple[Cell, ...] = (None, None, None)
+        if any(len(groups) > 1 for groups in dealt(devices)):
+            drawn = list(in_groups(readers, devices, noise, draws))
+            told = _aucs(mind, cosine, (given for given, _ in drawn))
+            joined = (*_mean_and_deviation(told), f"{np.mean([deviation for _, deviation in drawn]):.2f}")
         expected = reliability(devices, usage, noise)
         rows.append(
             (
                 f"{devices:,}",
                 f"{clean.mean():.4f}",
-                f"{noisy.mean():.4f}",
-                f"{noisy.std(ddof=1):.4f}" if draws > 1 else None,
+                *_mean_and_deviation(noisy),
+                *joined[:2],
                 f"{math.sqrt(devices * noise):.2f}",
+                joined[2],
                 f"{expected:.2f}",
                 draws,
             )
@@ -83,7 +97,8 @@ def curve_table(mind: Mind, cosine: NDArray[np.float64], *, draws: int, sizes: S
         f"Without counts: AUC {nothing:.4f}; plain log click rate of all {len(mind.dev):,} readers, no privacy: "
         f"{ceiling:.4f}. Standard error of an AUC .011.",
         f"Standard shares: {math.sqrt(noise):.3g} clicks of noise from each device of `private_counts`. Noise "
-        "sd: of the sum, in clicks.",
+        "sd: of one sum, in clicks; in groups: measured, of what the live join of sums of 24 devices and more tells, "
+        "beside what was contributed. Above 1,000 devices the counts of 1,000 each are added up.",
         "Devices beyond the number of readers repeat readers, so no count tells more than all readers do.",
         f"Expected reliability: what the server expects of such a count (`backend/popularity/reliability.py`); it "
         f"opens one "
@@ -92,19 +107,27 @@ def curve_table(mind: Mind, cosine: NDArray[np.float64], *, draws: int, sizes: S
     return Table("Private counts by number of devices, MIND subset dev", COLUMNS, rows, notes)
 
 
-POPULARITY_TABLES = ("noise", "devices")
+def _aucs(mind: Mind, cosine: NDArray[np.float64], given: Iterable[CountContributions]) -> NDArray[np.float64]:
+    return np.array([metrics(mind.dev, cosine + weighed(mind.dev, one)).auc for one in given])
+
+
+def _mean_and_deviation(found: NDArray[np.float64]) -> tuple[str, str | None]:
+    return f"{found.mean():.4f}", f"{found.std(ddof=1):.4f}" if len(found) > 1 else None
+
+
+POPULARITY_TABLES = ("noise", "devices", "forged")
 
 
 @dataclass(frozen=True)
 class PopularityStudy(Study[str, Table]):
-    """Private counts by the noise in their sum, and by the devices counted: a run is a table."""
+    """Private counts by the noise in their sum, by the devices counted, and under lies: a run is a table."""
 
     data: Path
     draws: int = 3
 
     @property
     def jobs(self) -> Sequence[str]:
-        """The two tables."""
+        """The tables."""
         return POPULARITY_TABLES
 
     @property
@@ -125,6 +148,8 @@ class PopularityStudy(Study[str, Table]):
 
     def run(self, job: str) -> Table:
         """Count and rank."""
+        if job == "forged":
+            return forged_table(draws=self.draws)
         table = {"noise": popularity_table, "devices": curve_table}[job]
         return table(*self.shown, draws=self.draws)
 
@@ -133,7 +158,7 @@ class PopularityStudy(Study[str, Table]):
         return f"by {job}: {len(run.rows)} rows"
 
     def tables(self, runs: Mapping[str, Table]) -> list[Table]:
-        """Both."""
+        """All."""
         return list(runs.values())
 
 
@@ -177,3 +202,49 @@ def of(readers: CountedReaders, devices: int, noise: float, draws: int) -> Itera
                 clicks_variance=variances[1],
             ),
         )
+
+
+def dealt(devices: int) -> list[list[int]]:
+    """Sizes of the groups of each count that so many devices make; a count of a single group is one sum."""
+    most = secure_sum_of(PRIVATE_COUNTS.protection).cohort_limit
+    counts = [len(range(at, devices, -(-devices // most))) for at in range(-(-devices // most))]
+    groups = [CountedCohort(each, join=PRIVATE_COUNTS.join).groups for each in counts]
+    return [[len(range(at, each, number)) for at in range(number)] for each, number in zip(counts, groups, strict=True)]
+
+
+def in_groups(
+    readers: CountedReaders, devices: int, noise: float, draws: int
+) -> Iterator[tuple[CountContributions, float]]:
+    """As `of`, each count in groups joined as live ones are; with the deviation of what is told of the clicks from what
+    was contributed."""
+    join, strategy, opened = PRIVATE_COUNTS.join, PRIVATE_COUNTS.strategy, readers.given.opened
+    assert join is not None
+    assert isinstance(strategy, Counting)
+    names, unit = list(opened.clicks), strategy.displayed_unit
+    each_gives = np.hstack([readers.displayed * unit, readers.clicked])
+    for seed in range(draws):
+        rng = np.random.default_rng((seed, devices))
+        times, told = np.zeros(len(readers.clicked), dtype=np.int64), np.zeros(2 * len(names))
+        for sizes in dealt(devices):
+            many = np.stack([rng.multinomial(size, np.full(len(times), 1 / len(times))) for size in sizes])
+            shares = np.sqrt(noise * np.array(sizes))[:, None]
+            sums = many @ each_gives + shares * rng.normal(size=(len(sizes), each_gives.shape[1]))
+            parts = [WeightedSum({"counts": one}, size) for one, size in zip(sums, sizes, strict=True)]
+            total = join.join(parts, None, noise)
+            told += total.sums()["counts"]
+            times += many.sum(axis=0)
+        displays, clicks = told[: len(names)] / unit, told[len(names) :]
+        own = [
+            {DISPLAYED: one[DISPLAYED] * count, CLICKED: one[CLICKED] * count}
+            for one, count in zip(readers.given.own, times, strict=True)
+        ]
+        variance = devices * noise * total.noise_growth
+        counted = replace(
+            opened,
+            devices=devices,
+            displays=dict(zip(names, displays.tolist(), strict=True)),
+            clicks=dict(zip(names, clicks.tolist(), strict=True)),
+            displays_variance=variance / unit**2,
+            clicks_variance=variance,
+        )
+        yield CountContributions(own, counted), float(np.std(clicks - times @ readers.clicked))

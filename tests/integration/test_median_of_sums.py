@@ -15,10 +15,11 @@ import pytest
 from sqlalchemy import select
 
 from backend.db.engine import reading_session
-from backend.db.tables_federation import ParticipationRow, RoundRow, SecureSumRow
+from backend.db.tables_federation import CountRoundRow, ParticipationRow, RoundRow, SecureSumRow
 from backend.federation.accounting.spending import spending
+from backend.federation.protections.sum_bounds import noise_deviation, noise_reach
 from backend.federation.secagg.sum_files import StoredSums
-from backend.federation.strategies.robust_mean import MedianOfSums
+from backend.federation.strategies.robust_mean import HUBER_VARIANCE, HuberOfSums, MedianOfSums
 from backend.federation.systems import SYSTEMS
 from device_app.training.secagg_client import APPLIED_WITHOUT
 from device_app.wire.rounds import RoundStatus
@@ -27,6 +28,7 @@ from tests.integration.test_poisoned_sums import (
     ALLOWS,
     COORDINATES,
     DEVICES,
+    NEWS,
     RATE,
     PoisonedRound,
     made_world,
@@ -35,6 +37,7 @@ from tests.integration.test_poisoned_sums import (
 )
 
 SYSTEM = "small_ranker_groups_of_three"
+COUNTS = "private_counts_of_three"
 STAGES = ("keys", "shares", "complaints", "masked", "agree", "unmask")
 TURNED = np.array([0.0, -1.0, 1.0])
 
@@ -45,6 +48,8 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PoisonedR
     one_sum = replace(SYSTEMS["small_ranker_secure"], name="small_ranker_one_sum", join=None)
     monkeypatch.setitem(SYSTEMS, spec.name, spec)
     monkeypatch.setitem(SYSTEMS, one_sum.name, one_sum)
+    counts = replace(SYSTEMS["private_counts"], name=COUNTS, join=HuberOfSums(members=3))
+    monkeypatch.setitem(SYSTEMS, counts.name, counts)
     with made_world(tmp_path, ALLOWS.model_copy(update={"epsilon_per_sum": 50.0})) as world:
         yield world
 
@@ -131,6 +136,31 @@ def test_a_lie_within_a_groups_bounds_moves_the_mean_no_further_than_honest_grou
     status = world.run(SYSTEM, weight_lie(4.0, TURNED), minimum=3)
     assert status.state == "applied", status.reason
     assert moved(world) <= RATE * protection_of(SYSTEM).clip * (1 + 1e-5)
+
+
+def test_a_lie_that_noise_cant_hide_costs_a_count_its_group_and_all_are_told(world: PoisonedRound) -> None:
+    """Red before: it cost the whole count. What noise may hide is in `test_forged_clicks`, by the same join."""
+    protection = protection_of("private_counts")
+    lie = np.zeros(2 * NEWS + 1, dtype=np.int64)
+    lie[:3] = round(300.0 * 2**protection.fraction_bits)
+    status = world.run(COUNTS, lie, minimum=3)
+    assert status.state == "applied", status.reason
+    told = facts(world)
+    assert (sorted(told["groups"]), told["groups_joined"]) == ([4, 4, 5], 2)  # type: ignore[call-overload]
+    counted, deviation = world.counted("clicks"), noise_deviation(protection, 5)
+    forged = [counted[f"count{row:02}"] - world.clicks[f"count{row:02}"] for row in range(NEWS)]
+    assert max(forged) <= 1 + noise_reach(noise_deviation(protection, DEVICES), 2 * NEWS)
+    assert forged[0] <= 3 * 6 * deviation, "of the two honest groups' noise, times three"
+    with reading_session(world.backend.engine) as session:
+        made = session.get_one(CountRoundRow, 1)
+        noise = noise_deviation(protection, made.devices) ** 2
+        assert made.clicks_variance == pytest.approx(noise * HUBER_VARIANCE)
+        assert made.devices in (8, 9), "only those whose groups were joined are counted"
+    for device in world.devices[1:]:
+        device.trainer.step()
+        mine = device.stores.participations.get("round-1")
+        assert mine is not None
+        assert "Of 3 groups 1 could not be used" in (mine.detail or "")
 
 
 def test_too_few_devices_for_three_groups_are_one_sum(world: PoisonedRound) -> None:

@@ -21,7 +21,7 @@ from backend.federation.rounds.update_store import UpdateDamaged, UpdateStore
 from backend.federation.secagg.errors import SumFailed
 from backend.federation.secagg.secure_sum import OpenedSum
 from backend.federation.secagg.store import SecureSumStore
-from backend.federation.strategies.robust_mean import Centre, MedianOfSums, Stacked
+from backend.federation.strategies.robust_mean import Centre, JoinOfSums, Stacked
 from device_app.wire.layout import WeightedSum
 from device_app.wire.rounds import RoundManifest
 from device_app.wire.secagg import SumTerms
@@ -66,9 +66,7 @@ def aggregate_updates(
     return AggregatedUpdates(total, f"{total.count} updates", facts, lambda session, mine: None)
 
 
-def aggregate_sum(
-    store: SecureSumStore, manifest: RoundManifest, join: MedianOfSums | None = None
-) -> AggregatedUpdates:
+def aggregate_sum(store: SecureSumStore, manifest: RoundManifest, join: JoinOfSums | None = None) -> AggregatedUpdates:
     """Open a round's secure sum, or those of its groups; a server killed before the round is concluded opens the same.
 
     Raises ValueError for a round without a secure sum, SumFailed if the sum can't be opened, and UpdateRefused if it's
@@ -100,7 +98,7 @@ def _aggregate_parts(
     manifest: RoundManifest,
     protection: ServerProtection,
     terms: SumTerms,
-    join: MedianOfSums,
+    join: JoinOfSums,
 ) -> AggregatedUpdates:
     sizes: list[int] = []
     passed: list[WeightedSum] = []
@@ -118,9 +116,9 @@ def _aggregate_parts(
             field="body",
             limit=str(join.left),
         )
-    total = join.join(passed, protection.radius)
+    total = join.join(passed, protection.radius, protection.noise_variance(1))
     facts = {"survivors": sum(sizes), "weight": total.count, "groups": sizes, "groups_joined": len(passed)}
-    words = f"the median of {len(passed)} secure sums of at least {min(sizes)} devices"
+    words = f"{join.words} of {len(passed)} secure sums of at least {min(sizes)} devices"
     aggregated = _aggregated(store, manifest, protection, total, words, min(sizes), facts)
     if not refusals:
         return aggregated

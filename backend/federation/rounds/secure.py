@@ -22,7 +22,7 @@ from backend.federation.secagg.errors import SharesAwaited, SumStageClosed, Unkn
 from backend.federation.secagg.parts import CohortSplit
 from backend.federation.secagg.record import ENDED
 from backend.federation.secagg.store import SecureSumStore
-from backend.federation.strategies.robust_mean import MedianOfSums
+from backend.federation.strategies.robust_mean import JoinOfSums
 from backend.federation.systems.system import SystemSpec
 from backend.releases.blobs import digest
 from device_app.wire.ids import Message, Pseudonym, RoundId, round_number
@@ -65,7 +65,7 @@ class SecureRounds:
         self._engine, self._clock = loader.engine, loader.clock
         self._end_left_over()
 
-    def begin(self, session: Session, terms: SumTerms, seconds: float, join: MedianOfSums | None = None) -> None:
+    def begin(self, session: Session, terms: SumTerms, seconds: float, join: JoinOfSums | None = None) -> None:
         """The sum of a round that opens, in its transaction. Raises RoundImpossible for a vector no upload may have."""
         if terms.vector_bytes > UPLOAD_LIMIT_BYTES:
             raise RoundImpossible("The model is too large.", field="system", limit=f"{UPLOAD_LIMIT_BYTES} bytes")
@@ -176,7 +176,7 @@ class SecureRounds:
                 self._store.clear()
         return None
 
-    def _gather(self, manifest: RoundManifest, join: MedianOfSums | None) -> AggregatedUpdates:
+    def _gather(self, manifest: RoundManifest, join: JoinOfSums | None) -> AggregatedUpdates:
         """`aggregate_sum`; a sum that honest members can't give has failed by their doing, and its record says so."""
         try:
             return aggregate_sum(self._store, manifest, join)

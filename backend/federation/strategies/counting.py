@@ -114,7 +114,7 @@ def opened_count(
     """Displays and clicks of an opened sum, as far as so many devices can give them, and the variance of the noise on
     each number."""
     sums = total.sums()
-    noise = resolve(protection).noise_variance(total.count)
+    noise = resolve(protection).noise_variance(total.count) * total.noise_growth
     deviation, unit = noise**0.5, listed.displayed_unit
     displays = possible_counts(sums[DISPLAYED] / unit, total.count, listed.displayed_limit, deviation / unit)
     clicks = possible_counts(sums[CLICKED], total.count, listed.clicked_limit, deviation)

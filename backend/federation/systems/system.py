@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from backend.federation.optimizers import MemoryOptimizer
 from backend.federation.protections import resolve
-from backend.federation.strategies.robust_mean import Centre, MedianOfSums
+from backend.federation.strategies.robust_mean import Centre, JoinOfSums
 from backend.federation.strategies.strategy import IfFailed, RoundRequest, Strategy
 from device_app.wire.protections import Protection
 
@@ -76,7 +76,7 @@ class SystemSpec:
     samples_limit: int = 32
     begins_with: str | None = None
     centre: Centre | None = None
-    join: MedianOfSums | None = None
+    join: JoinOfSums | None = None
     over_selection: float | None = None
     if_failed: IfFailed | None = None
     gate: GateRound | None = None

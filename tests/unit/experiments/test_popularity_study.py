@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 from typer.testing import CliRunner
 
 from backend.federation.systems.private_counts import PRIVATE_COUNTS
@@ -83,6 +84,9 @@ def test_the_curve_rises_with_the_devices_and_says_what_the_server_would_expect(
     few, many = table.rows
     assert float(str(many[2])) > 0.7
     assert float(str(many[2])) > float(str(few[2])) + 0.1
-    assert float(str(many[5])) > 0.95
-    assert float(str(few[4])) < float(str(many[4]))
+    assert float(str(many[8])) > 0.95
+    assert float(str(few[6])) < float(str(many[6]))
+    assert few[4] is few[7] is None, "five devices are one sum"
+    assert float(str(many[4])) == pytest.approx(float(str(many[2])), abs=0.02)
+    assert 0.97 < float(str(many[7])) / float(str(many[6])) < 1.06, "groups make the noise 1.026 times as large at most"
     assert any("without counts: auc 0.5000" in note.lower() for note in table.notes)

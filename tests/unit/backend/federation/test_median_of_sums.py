@@ -1,4 +1,4 @@
-"""Cohorts dealt into groups with a sum each: how many, and what a release gate of groups takes for a fall."""
+"""Cohorts dealt into groups with a sum each: how many, at what price, and what a gate of groups takes for a fall."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from backend.federation.secagg.parts import CohortSplit
 from backend.federation.strategies.release_gate import judge_sums
 from backend.federation.strategies.robust_mean import MedianOfSums
 from backend.federation.systems import SYSTEMS
+from backend.federation.systems.private_counts import MEMBERS
+from device_app.privacy.prices import sum_prices
+from device_app.settings import PrivacySettings
 from device_app.wire.layout import WeightedSum
 from device_app.wire.protections import SecureSum
 from device_app.wire.sum_vectors import ASIDE, GAIN, LEVEL, SQUARE
@@ -54,3 +57,36 @@ def test_a_release_falls_if_four_groups_of_five_saw_it(gains: tuple[float, ...],
 def test_a_value_that_makes_no_median_is_refused() -> None:
     with pytest.raises(ValueError, match="groups"):
         MedianOfSums(groups=2)
+
+
+@pytest.mark.parametrize(
+    ("cohort", "minimum", "parts"),
+    [(60, 20, 0), (71, 20, 0), (72, 20, 3), (200, 10, 8), (1_000, 20, 41), (1_000, 50, 16)],
+)
+def test_a_count_is_one_sum_as_long_as_that_holds_a_liar_and_groups_of_24_from_there(
+    cohort: int, minimum: int, parts: int
+) -> None:
+    spec = SYSTEMS["private_counts"]
+    assert isinstance(spec.protection, SecureSum)
+    assert spec.join is not None
+    terms = spec.protection.terms("round-1", cohort=cohort, cohort_minimum=minimum, coordinates=64)
+    split = CohortSplit(members=spec.join.members, parts=spec.join.groups, left=spec.join.left)
+    assert split.parts_of(cohort, terms) == parts
+
+
+def test_shares_too_thin_for_a_group_stay_in_one_sum() -> None:
+    """A group of 24 under `private_counts_large` would cost more than the 8 that devices allow."""
+    large = SYSTEMS["private_counts_large"]
+    assert isinstance(large.protection, SecureSum)
+    assert large.protection.epsilon(24, 2 * 8_192) > PrivacySettings().epsilon_per_sum
+    assert large.join is None
+    assert SYSTEMS["private_counts_exact"].join is None, "of exact counts of rare clicks a robust centre is nought"
+
+
+def test_a_devices_prices_in_a_group_are_those_of_its_groups_fewest_and_alone_of_its_own_share() -> None:
+    protection = SYSTEMS["private_counts"].protection
+    assert isinstance(protection, SecureSum)
+    grouped, whole = (sum_prices(protection, fewest, 2 * 8_192, 1e-6) for fewest in (MEMBERS, 333))
+    assert grouped.alone == whole.alone == pytest.approx(21.05, abs=0.01)
+    assert grouped.epsilon == pytest.approx(3.62, abs=0.01)
+    assert grouped.epsilon > whole.epsilon

@@ -55,6 +55,17 @@ def test_a_count_opens_after_the_interval_once_devices_wait(rig: BackendRig, tmp
     assert (current.system, current.cohort, current.cohort_minimum) == ("private_counts", 30, 10)
 
 
+@pytest.mark.parametrize(("cohort", "minimum"), [(20, 10), (60, 20), (1_000, 20)])
+def test_a_larger_cohort_needs_no_larger_minimum_so_that_it_can_be_groups(
+    rig: BackendRig, tmp_path: Path, cohort: int, minimum: int
+) -> None:
+    """Red before: a third of 1,000 devices left no three groups, and one sum of them all is what a liar wants."""
+    schedule_counts(rig.coordinator, settings(tmp_path, counts_every_minutes=60, counts_cohort=cohort))
+    schedule = rig.coordinator.scheduler.timings().schedule
+    assert schedule is not None
+    assert (schedule.order.cohort, schedule.order.cohort_minimum) == (cohort, minimum)
+
+
 def test_a_restart_changes_nothing_and_the_operators_word_stands(rig: BackendRig, tmp_path: Path) -> None:
     schedule_counts(rig.coordinator, settings(tmp_path))
     first = rig.coordinator.scheduler.timings()

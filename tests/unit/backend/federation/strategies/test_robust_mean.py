@@ -7,13 +7,24 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 from scipy.stats import trim_mean
 
 from backend.federation.errors import RoundImpossible
 from backend.federation.rounds.coordinator import Coordinator
-from backend.federation.strategies.robust_mean import Centre, Median, Stacked, Trimmed
+from backend.federation.strategies.robust_mean import (
+    HUBER_TUNING,
+    HUBER_VARIANCE,
+    Centre,
+    HuberLocation,
+    HuberOfSums,
+    Median,
+    Stacked,
+    Trimmed,
+)
 from backend.federation.systems import SYSTEMS
 from device_app.wire.ids import PROTOCOL_VERSION
+from device_app.wire.layout import WeightedSum
 from device_app.wire.rounds import CheckIn
 from device_app.wire.tensors import pack
 from tests.doubles.clock import StillClock
@@ -131,3 +142,40 @@ def test_more_updates_than_fit_in_memory_at_once_are_refused_before_the_round_op
     coordinator = Coordinator(engine, small_store(engine, tmp_path), SYSTEMS, tmp_path, StillClock())
     with pytest.raises(RoundImpossible, match="holds all updates at once"):
         coordinator.open_round(spec.name, cohort=60, cohort_minimum=5, seconds=60.0)
+
+
+def test_hubers_location_solves_its_equation() -> None:
+    """Oracle: scipy's root of sum_g psi(n_g (x_g - m)), coordinate by coordinate, with two liars of seven groups."""
+    devices, deviation = (24, 24, 25, 30, 12, 24, 26), 1.09
+    rng = np.random.default_rng(5)
+    each = np.array(devices)
+    means = rng.normal(size=(7, 40)) * deviation / np.sqrt(each)[:, None]
+    means[:2] += rng.choice([-3.0, 3.0], size=(2, 40))
+    found = HuberLocation(devices, deviation)(means)
+
+    def excess(middle: float, column: np.ndarray) -> float:
+        reach = HUBER_TUNING * deviation * np.sqrt(each)
+        return float(np.clip(each * (column - middle), -reach, reach).sum())
+
+    roots = [brentq(excess, -5, 5, args=(column,), xtol=1e-12) for column in means.T]
+    np.testing.assert_allclose(found, roots, atol=1e-6)
+
+
+def test_without_outliers_it_is_the_mean_of_all_devices_and_without_noise_the_median() -> None:
+    devices = (24, 30, 12)
+    means = np.array([[0.1], [0.2], [0.0]])
+    np.testing.assert_allclose(HuberLocation(devices, 5.0)(means), [(2.4 + 6.0) / 66])
+    np.testing.assert_allclose(HuberLocation(devices, 0.0)(means), [0.1])
+
+
+@pytest.mark.parametrize("groups", [3, 8, 40])
+def test_joined_sums_have_no_more_noise_than_they_say_and_no_bias(groups: int) -> None:
+    """20,000 coordinates tell a variance to within 1 % (one deviation); the margin is more than three of those."""
+    rng, devices, share = np.random.default_rng(groups), 24, 1.09
+    sums = [WeightedSum({"a": 7 + rng.normal(0, share * devices**0.5, 20_000)}, devices) for _ in range(groups)]
+    total = HuberOfSums().join(sums, None, share**2)
+    noise = total.sums()["a"] - 7 * groups
+    expected = groups * devices * share**2
+    assert total.noise_growth == HUBER_VARIANCE
+    assert 0.965 * expected < noise.var() < 1.035 * HUBER_VARIANCE * expected
+    assert abs(noise.mean()) < 5 * (expected / 20_000) ** 0.5

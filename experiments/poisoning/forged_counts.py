@@ -1,0 +1,177 @@
+"""What liars add to a private count: the live bounds, groups, join and rows, without messages and masks.
+
+One lying device may add what it likes to its group's sum, so liars count as the groups that have one. Every lie is told
+at every strength that is tried below, to stories that few open; what a row has more than without the lie is forged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.federation.aggregate import Aggregate
+from backend.federation.errors import UpdateRefused
+from backend.federation.protections.secure_sum import secure_sum_of
+from backend.federation.protections.sum_bounds import check_sum, noise_deviation, noise_reach
+from backend.federation.secagg.parts import CohortSplit
+from backend.federation.strategies.counting import Counting, opened_count
+from backend.federation.strategies.robust_mean import JoinOfSums
+from backend.federation.systems.private_counts import MEMBERS, PRIVATE_COUNTS
+from device_app.wire.layout import WeightedSum
+from device_app.wire.popularity import CLICKED, DISPLAYED
+from experiments.ranking.popularity import AT
+from experiments.table import Cell, Table
+
+PROTECTION = secure_sum_of(PRIVATE_COUNTS.protection)
+CLICKS = 3
+"""Of an honest device: between what MIND's readers give (1.5) and the limit (5)."""
+SIZES = (20, 60, 76, 120, 200, 1_000)
+COLUMNS = (
+    "devices",
+    "groups",
+    "a click and the tail",
+    "one sum",
+    "most seen",
+    "groups, 1 liar",
+    "most seen",
+    "groups, 3 liars",
+    "most seen",
+)
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ForgedCount:
+    """What the strongest lie adds to a story: mean over stories and draws, and the most of any story in any draw."""
+
+    mean: float = 0.0
+    most: float = 0.0
+
+
+@dataclass(frozen=True)
+class CountedCohort:
+    """Counts by so many devices, of which some lie.
+
+    join: how groups are joined; None for one sum.
+    """
+
+    devices: int
+    liars: int = 1
+    join: JoinOfSums | None = None
+    news: int = 1_500
+    draws: int = 5
+    strategy: Counting = field(default_factory=Counting)
+
+    @property
+    def groups(self) -> int:
+        """As `parts.CohortSplit` deals them."""
+        if self.join is None:
+            return 1
+        minimum = min(MEMBERS, self.devices)
+        terms = PROTECTION.terms("round-1", cohort=self.devices, cohort_minimum=minimum, coordinates=2 * self.news)
+        split = CohortSplit(members=self.join.members, parts=self.join.groups, left=self.join.left)
+        return split.parts_of(self.devices, terms) or 1
+
+    @property
+    def tail(self) -> float:
+        """A click, and what the noise of one sum of them all reaches."""
+        return 1 + noise_reach(noise_deviation(PROTECTION, self.devices), 2 * self.news)
+
+    def strongest(self) -> ForgedCount:
+        """Over all lies that are tried."""
+        found: dict[tuple[int, float], list[Floats]] = {}
+        for seed in range(self.draws):
+            rng = np.random.default_rng((seed, self.devices))
+            sums = list(self._honest(rng))
+            lying = sorted(set(rng.permutation(np.arange(self.devices) % self.groups)[: self.liars].tolist()))
+            honest = self._rows(sums)
+            assert honest is not None, "honest sums pass but once in 1e9"
+            for stories, strength in _lies(self.devices // self.groups, self.news):
+                where = rng.choice(np.arange(self.news // 2, self.news), size=stories, replace=False)
+                told = self._rows(
+                    [_lied(each, where, strength) if at in lying else each for at, each in enumerate(sums)]
+                )
+                added = np.zeros(stories) if told is None else (told - honest)[where]
+                found.setdefault((stories, strength), []).append(added)
+        every = [np.stack(each) for each in found.values()]
+        return ForgedCount(max(float(each.mean()) for each in every), max(float(each.max()) for each in every))
+
+    def _honest(self, rng: np.random.Generator) -> Iterator[WeightedSum]:
+        """A sum for each group; some stories are far more popular than others."""
+        likely = -np.log(np.arange(1, self.news + 1))
+        for at in range(self.groups):
+            size = len(range(at, self.devices, self.groups))
+            order = np.argsort(-(likely + rng.gumbel(size=(size, self.news))), axis=1)
+            shown = np.bincount(order[:, : self.strategy.displayed_limit].ravel(), minlength=self.news)
+            clicked = np.bincount(order[:, :CLICKS].ravel(), minlength=self.news)
+            noise = rng.normal(0, noise_deviation(PROTECTION, size), (2, self.news))
+            yield WeightedSum(
+                {CLICKED: clicked + noise[0], DISPLAYED: shown * self.strategy.displayed_unit + noise[1]}, size
+            )
+
+    def _rows(self, sums: Sequence[WeightedSum]) -> Floats | None:
+        """Clicks as the server writes them; None where the round fails."""
+        passed = [each for each in sums if _passes(each)]
+        if len(passed) < (1 if self.join is None else min(self.join.left, len(sums))):
+            return None
+        if len(sums) == 1 or self.join is None:
+            total = Aggregate.of_opened(passed[0])
+        else:
+            share = noise_deviation(PROTECTION, 1) ** 2
+            total = self.join.join(passed, PROTECTION.clip, share)
+        listed = self.strategy.listed(tuple(f"n{at}" for at in range(self.news)))
+        opened = opened_count(listed, total, PROTECTION, round_number=1, counted_at=AT)
+        return np.array(list(opened.clicks.values()))
+
+
+def _lies(devices: int, news: int) -> Iterator[tuple[int, float]]:
+    """How many stories, and how many clicks for each, to one sum of so many devices."""
+    deviation = noise_deviation(PROTECTION, devices)
+    reach = noise_reach(deviation, 2 * news)
+    for stories in (10, 50):
+        for strength in (2 * deviation, 5 * deviation, devices, devices + 3 * deviation, 0.8 * reach, devices + reach):
+            yield stories, float(strength)
+    for part in (0.3, 0.6, 1.0):
+        yield news // 2, part * deviation
+
+
+def _lied(each: WeightedSum, where: NDArray[np.int64], strength: float) -> WeightedSum:
+    clicks = each.tensors[CLICKED].copy()
+    clicks[where] += strength
+    return WeightedSum({**each.tensors, CLICKED: clicks}, each.samples)
+
+
+def _passes(each: WeightedSum) -> bool:
+    try:
+        check_sum(PROTECTION, each, each.samples)
+    except UpdateRefused:
+        return False
+    return True
+
+
+def forged_table(*, draws: int, sizes: Sequence[int] = SIZES) -> Table:
+    """One liar and three, in one sum and in groups."""
+    rows: list[tuple[Cell, ...]] = []
+    for devices in sizes:
+        cohort = CountedCohort(devices, draws=draws, join=PRIVATE_COUNTS.join)
+        cells: list[Cell] = [f"{devices:,}", cohort.groups, round(cohort.tail)]
+        found = [CountedCohort(devices, draws=draws).strongest()]
+        if cohort.groups > 1:
+            three = CountedCohort(devices, liars=3, draws=draws, join=PRIVATE_COUNTS.join)
+            found += [cohort.strongest(), three.strongest()]
+        for each in found:
+            cells += [round(each.mean), round(each.most)]
+        rows.append((*cells, *[None] * (len(COLUMNS) - len(cells))))
+    notes = (
+        f"Clicks that the strongest of 15 lies adds to a story: mean over the stories lied about and {draws} draws, "
+        "and the most of any such story in any draw (which was low by its noise before the lie).",
+        "1,500 news, standard shares; lies to 10 to 750 stories, of .3 deviations of the noise to all that passes the "
+        "bounds of a sum. One liar or three in one sum are the same: one adds what it likes. Three are dealt to groups "
+        "by chance, and two in one group spoil one.",
+        "The bar: what one device gives and the tail of the noise of one sum of all devices.",
+    )
+    return Table("Forged clicks in private counts", COLUMNS, rows, notes)

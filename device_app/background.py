@@ -27,7 +27,7 @@ SPREAD = (0.5, 1.5)
 class Background:
     """Four threads of one device, started once and stopped promptly.
 
-    Looks for a release and looks for a round come at times drawn for each anew, so that neither their rhythm nor their
+    Polls for a release and polls for a round come at times drawn for each anew, so that neither their rhythm nor their
     order shows that they are one device's.
 
     Args:

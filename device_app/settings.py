@@ -235,10 +235,10 @@ class PerformanceSettings(BaseModel):
     )
     default_list_limit: int = Field(default=600, ge=50, le=CANDIDATES_LIMIT, description="News of the default list.")
     sync_poll_sec: float = Field(
-        default=60.0, gt=0, description="Seconds between looks for a release and a default list, on average."
+        default=60.0, gt=0, description="Seconds between polls for a release and a default list, on average."
     )
     training_poll_sec: float = Field(
-        default=15.0, gt=0, description="Seconds between looks for a training round, on average."
+        default=15.0, gt=0, description="Seconds between polls for a training round, on average."
     )
     training_idle_sec: float = Field(
         default=10.0,

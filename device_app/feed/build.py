@@ -78,7 +78,7 @@ def build_feed(feed_context: FeedContext, models: ServingModels) -> Feed:
         profile = named_profile(reading.active, reading.muted, labels, reading.kept)
         user_preferences = replace(user_preferences, click_interests=profile.click_names)
 
-    try:  # steps 3 to 5 and the request; the only lines that may cause anything to be sent
+    try:  # the report and its request: the only lines that may cause anything to be sent
         found = feed_context.recall.find(models, user_preferences.click_vectors, contexts, labels, watch)
     except BackendUnreachable as unreachable:
         return feed_context.kept.offline(unreachable)

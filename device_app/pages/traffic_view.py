@@ -1,4 +1,4 @@
-"""What left this device: its log, with the looks that every device makes alike drawn together."""
+"""What left this device: its log, with the polls that every device makes alike drawn together."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from device_app.store.database import Database
 from device_app.store.rows import PAGE_SIZE, Page, from_us, offset
 from device_app.stores import DeviceStores
 
-LOOKS_LISTED = 10
-"""So many looks of a drawn-together line are listed with it; the others have pages of their own."""
+POLLS_LISTED = 10
+"""So many polls of a drawn-together line are listed with it; the others have pages of their own."""
 
 Shown = Literal["concerning", "all"]
 
@@ -23,26 +23,26 @@ _LINES = """
          coalesce(length(response_head), 0) + coalesce(response_bytes, 0) AS received,
          status IS NULL OR status >= 400 AS unanswered,
          mechanism <> 'nothing' OR method <> 'GET' OR epsilon > 0 AS concerns,
-         method = 'GET' AND mechanism IN ('nothing', 'presence') AS is_look, mechanism, body_sha256
+         method = 'GET' AND mechanism IN ('nothing', 'presence') AS is_poll, mechanism, body_sha256
   FROM traffic"""
 """A request concerns the reader if it carries something made from their reading, or anything at all beyond a GET.
 
-A look carries nothing: what every device asks alike, or what a stage of a secure sum came to.
+A poll carries nothing: what every device asks alike, or what a stage of a secure sum came to.
 """
 _GATHERED = f"""
   WITH line AS ({_LINES}),
-       stretch AS (SELECT *, sum(NOT is_look) OVER (ORDER BY id) AS after FROM line WHERE concerns OR ?1 = 'all'),
+       stretch AS (SELECT *, sum(NOT is_poll) OVER (ORDER BY id) AS after FROM line WHERE concerns OR ?1 = 'all'),
        gathered AS (
          SELECT max(id) AS newest, count(*) AS number, min(id) AS oldest, min(at) AS first_at, sum(sent) AS all_sent,
                 sum(received) AS all_received, sum(unanswered) AS failures, count(*) OVER () AS total
          FROM stretch
-         GROUP BY after, is_look, day, words
+         GROUP BY after, is_poll, day, words
          ORDER BY newest DESC LIMIT ?2 OFFSET ?3)
   SELECT line.*, number, oldest, first_at, all_sent, all_received, failures, total,
          CASE mechanism WHEN 'secure_sum'
            THEN (SELECT max(charge.epsilon) FROM charge WHERE payload_sha256 = body_sha256) END AS paid
   FROM gathered JOIN line ON line.id = newest ORDER BY newest DESC"""
-"""`after` counts the requests that were no looks so far, so each of these stands alone in its group.
+"""`after` counts the requests that were no polls so far, so each of these stands alone in its group.
 
 A masked vector was paid for when it was made, not when it was sealed: the ledger knows its price by its hash.
 """
@@ -67,10 +67,10 @@ class TrafficEntry:
 
 @dataclass(frozen=True)
 class TrafficLine(TrafficEntry):
-    """A line of the table: one request, or several looks with the same words, of which the entry is the newest.
+    """A line of the table: one request, or several polls with the same words, of which the entry is the newest.
 
-    Looks are drawn together within a day and never across a request that carries something. sent_bytes and
-    received_bytes are sums; looks holds the newest ten of count, and is empty where the line is one request.
+    Polls are drawn together within a day and never across a request that carries something. sent_bytes and
+    received_bytes are sums; polls holds the newest ten of count, and is empty where the line is one request.
     """
 
     count: int
@@ -107,7 +107,7 @@ class TrafficDetail:
 
 @dataclass(frozen=True)
 class RequestGroup:
-    """A page of the looks behind one line, newest first."""
+    """A page of the polls behind one line, newest first."""
 
     newest: TrafficEntry
     oldest_id: int
@@ -130,7 +130,7 @@ def traffic_log(stores: DeviceStores, page: int, shown: Shown | None) -> Traffic
 
 
 def request_group_page(stores: DeviceStores, oldest_id: int, newest_id: int, page: int) -> RequestGroup | None:
-    """The looks of one line; None if its newest is not in the log."""
+    """The polls of one line; None if its newest is not in the log."""
     database = stores.database
     newest = database.row(f"SELECT * FROM ({_LINES}) WHERE id = ?", (newest_id,))
     if newest is None:
@@ -138,7 +138,7 @@ def request_group_page(stores: DeviceStores, oldest_id: int, newest_id: int, pag
     words = newest[2]
     entries = _polls(database, words, oldest_id, newest_id, PAGE_SIZE, offset(page))
     total = database.number(
-        f"SELECT count(*) FROM ({_LINES}) WHERE id BETWEEN ? AND ? AND words = ? AND is_look",
+        f"SELECT count(*) FROM ({_LINES}) WHERE id BETWEEN ? AND ? AND words = ? AND is_poll",
         (oldest_id, newest_id, words),
     )
     listed = Page(entries, page, total)
@@ -173,7 +173,7 @@ def traffic_view(stores: DeviceStores, kept: byte_log.LoggedRequest) -> TrafficD
 
 def _line(database: Database, row: Sequence[Any]) -> TrafficLine:
     newest, (count, oldest_id, first_at, sent_bytes, received_bytes, unanswered) = _entry(row[:16]), row[16:22]
-    polls = _polls(database, newest.words, oldest_id, newest.entry_id, LOOKS_LISTED, 0) if count > 1 else ()
+    polls = _polls(database, newest.words, oldest_id, newest.entry_id, POLLS_LISTED, 0) if count > 1 else ()
     epsilon = newest.epsilon or row[-1] or 0.0
     whole = vars(newest) | {"sent_bytes": sent_bytes, "received_bytes": received_bytes, "epsilon": epsilon}
     return TrafficLine(
@@ -185,7 +185,7 @@ def _polls(
     database: Database, words: str, oldest_id: int, newest_id: int, limit: int, skip: int
 ) -> tuple[TrafficEntry, ...]:
     rows = database.rows(
-        f"""SELECT * FROM ({_LINES}) WHERE id BETWEEN ? AND ? AND words = ? AND is_look
+        f"""SELECT * FROM ({_LINES}) WHERE id BETWEEN ? AND ? AND words = ? AND is_poll
             ORDER BY id DESC LIMIT ? OFFSET ?""",
         (oldest_id, newest_id, words, limit, skip),
     )

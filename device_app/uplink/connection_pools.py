@@ -22,12 +22,12 @@ _ROUNDS = re.compile(rb"/v1/rounds(/|$)")
 class SeparatePools(httpx.BaseTransport):
     """Sends a request over the pool that its path belongs to. Use from any thread.
 
-    'reports': recall, and texts of the lists that recall returned. 'rounds': looks for a round and check-ins, each on a
+    'reports': recall, and texts of the lists that recall returned. 'rounds': polls for a round and check-ins, each on a
     connection of its own that is closed after the answer. A pool for every place in a round, named by round and
     pseudonym. 'everybody's': the rest, which is the same for all readers.
 
     Formal guarantees: no TCP connection carries requests of two of these pools, so a connection joins no report to a
-    round, no pseudonym to another and no two looks for a round. No TLS session is resumed across connections (the
+    round, no pseudonym to another and no two polls for a round. No TLS session is resumed across connections (the
     standard library's client never offers a ticket unless it's handed one). The network address and the moment of a
     request are not hidden by this.
 

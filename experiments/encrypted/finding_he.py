@@ -1,7 +1,7 @@
 """FINDING-HE: a server that holds models and gradients under encryption and never reads one (FINDING, appendix A).
 
-Clients share one private key. The server does the linear steps of FINDING on ciphertexts: interpolation (5.2, step 1),
-the SGD steps (step 4) and formula 8 (5.3). Clients do the rest: they read their group's model, compute gradients, find
+Clients share one private key. The server does the linear steps of FINDING on ciphertexts: interpolation (eq. 1),
+the SGD steps of Algorithm 1, and eq. 8. Clients do the rest: they read their group's model, compute gradients, find
 their nearest centroid. Adam is impossible, as it takes square roots.
 
 What the server learns: sizes, who takes part, n_u, each client's group and the moves between groups. What ruins it: one

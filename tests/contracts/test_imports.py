@@ -32,7 +32,7 @@ MAY_NETWORK = ("uplink", "sync")
 ONLY_NAMES_A_TRANSPORT = "composition.py"
 CHANCE_FOR_PAGE_AND_PAUSES = {
     "feed/recall_answers.py": "the system's generator, for how long a busy backend is left alone",
-    "background.py": "the system's generator, for the times of looks",
+    "background.py": "the system's generator, for the times of polls",
     "fleet/patience.py": "the system's generator, for how long a busy backend is left alone",
     "composition.py": "the system's generator, for exploration",
     "feed/build.py": "handed on",

@@ -330,7 +330,7 @@ class PagesDevice:
         return privacy_view(self.kind, self.settings, self.now, page, shown)
 
     def polls(self, oldest_id: int, newest_id: int, page: int = 1) -> RequestGroup | None:
-        """Ten looks of fourteen."""
+        """Ten polls of fourteen."""
         return pages_traffic.polls(self.now, oldest_id, newest_id, page)
 
     def traffic(self, entry_id: int) -> TrafficDetail | None:

@@ -1,4 +1,4 @@
-"""The requests that the stand-in device behind the pages has sent: six kinds, and a flood of looks."""
+"""The requests that the stand-in device behind the pages has sent: six kinds, and a flood of polls."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Kind = Literal["empty", "typical", "overfull", "offline"]
 
 
 def log(kind: Kind, now: datetime, page: int, shown: Shown) -> TrafficLog:
-    """The requests as lines; the looks for a release stand for fourteen."""
+    """The requests as lines; the polls for a release stand for fourteen."""
     if kind == "empty":
         return TrafficLog(shown, (), page, page, 0, 0)
     lines = [_as_line(entry) for entry in _entries(now) if entry.concerns or shown == "all"]
@@ -22,7 +22,7 @@ def log(kind: Kind, now: datetime, page: int, shown: Shown) -> TrafficLog:
 
 
 def polls(now: datetime, oldest_id: int, newest_id: int, page: int) -> RequestGroup | None:
-    """Ten looks of fourteen."""
+    """Ten polls of fourteen."""
     entry = next((one for one in _entries(now) if one.entry_id == newest_id), None)
     return None if entry is None else RequestGroup(entry, oldest_id, page, 2, 14, _as_line(entry).polls)
 

@@ -91,7 +91,7 @@ def watcher() -> Iterator[Watcher]:
 
 @pytest.fixture
 def seen(tmp_path: Path) -> Iterator[Watcher]:
-    """A device's hour: what is everybody's, two reports, looks for rounds, and places in two of them."""
+    """A device's hour: what is everybody's, two reports, polls for rounds, and places in two of them."""
     database = Database(tmp_path / "device.sqlite")
     with watcher() as server:
         uplink = Uplink(HttpClient(f"http://127.0.0.1:{server.server_address[1]}", ByteLog(database), lambda: NOW))

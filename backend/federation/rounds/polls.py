@@ -13,8 +13,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 WINDOW_SEC = 30.0
-"""Devices look for rounds about this often."""
-LOOKS_KEPT = 100_000
+"""Devices poll for rounds about this often."""
+POLLS_KEPT = 100_000
 TELL_SEC = 2.0
 """How often a process writes down what it has counted."""
 SWEEP_AGE_SEC = 3_600.0
@@ -23,7 +23,7 @@ SWEEP_AGE_SEC = 3_600.0
 class PollCounter:
     """Counts questions for the round under way over the last half minute.
 
-    An estimate: a device that looks oftener, a reader's page that asks too, or one who forges looks, make it larger.
+    An estimate: a device that polls oftener, a reader's page that asks too, or one who forges polls, make it larger.
     It opens rounds and sets a chance; nothing secret or safe hangs on it. Processes that serve devices together tell
     each other their counts by a file each, two seconds old at most.
 
@@ -37,7 +37,7 @@ class PollCounter:
         self, clock: Callable[[], datetime], folder: Path | None = None, window_sec: float = WINDOW_SEC
     ) -> None:
         self._clock, self._window = clock, timedelta(seconds=window_sec)
-        self._times: deque[datetime] = deque(maxlen=LOOKS_KEPT)
+        self._times: deque[datetime] = deque(maxlen=POLLS_KEPT)
         self._lock = threading.Lock()
         self._folder, self._name = folder, f"{secrets.token_hex(8)}.json"
         self._told: datetime | None = None
@@ -72,7 +72,7 @@ class PollCounter:
     def fair_chance(self, places: int) -> float:
         """The chance for each check-in with which about `places` of the waiting devices get one: a draw without a list.
 
-        Whoever looks first has no advantage within a window; who wasn't taken meets a new coin at its next look.
+        Whoever polls first has no advantage within a window; who wasn't taken meets a new coin at its next poll.
         """
         return min(1.0, places / max(1, self.waiting()))
 

@@ -190,7 +190,7 @@ def test_processes_that_serve_devices_together_count_together(tmp_path: Path) ->
             polls.note()
         polls.tell()
     assert (one.waiting(), other.waiting()) == (100, 100)
-    assert (one.fair_chance(60), other.fair_chance(60)) == (0.6, 0.6), "half of the looks would double the chance"
+    assert (one.fair_chance(60), other.fair_chance(60)) == (0.6, 0.6), "half of the polls would double the chance"
 
     one.note()
     one.tell()

@@ -9,8 +9,8 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 
-from device_app.wire.http import PROBLEM_MEDIA_TYPE, Problem
 from device_app.wire.ids import Message
+from device_app.wire.problem_and_timing import PROBLEM_MEDIA_TYPE, Problem
 
 REFERENCE = "#/components/schemas/{model}"
 MEANINGS: Mapping[int, str] = {

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Request, Response
 
 from backend.api.openapi import WITH_BODY, answers, takes
 from backend.api.reading import JSON, parse, require_media_type
-from device_app.wire.http import Stopwatch, server_timing
+from device_app.wire.problem_and_timing import Stopwatch, server_timing
 from device_app.wire.recall import RecallAnswer, RecallRequest
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from device_app.privacy.modes import MODES
 from device_app.privacy.sealed import Sealed
 from device_app.settings import PerformanceSettings
 from device_app.uplink.server import Uplink
-from device_app.wire.http import Stopwatch
 from device_app.wire.ids import short_release
+from device_app.wire.problem_and_timing import Stopwatch
 from device_app.wire.recall import RecallRequest
 
 SILENT = "Reports are switched off: this feed was ranked on this device from the list that everybody gets."

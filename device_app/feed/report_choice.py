@@ -21,8 +21,8 @@ from device_app.store.clicks import Clicks
 from device_app.store.drawn_reports import DrawnReports
 from device_app.store.releases import InstalledReleases
 from device_app.store.report_memo import Memo, ReportMemo
-from device_app.wire.http import Stopwatch
 from device_app.wire.ids import ReleaseId
+from device_app.wire.problem_and_timing import Stopwatch
 from device_app.wire.recall import RecallRequest
 
 SPENT_TODAY = "Today's budget for reports is spent: {how}. Nothing new is sent until midnight UTC."

@@ -18,11 +18,11 @@ from device_app.wire.broadcast import (
     CodeShard,
     PoolCodes,
 )
-from device_app.wire.http import Problem
 from device_app.wire.ids import PROTOCOL_VERSION, Message
 from device_app.wire.news import BodiesRequest, NewsCard
 from device_app.wire.offers import SignedOffer
 from device_app.wire.popularity import CountList, Popularity
+from device_app.wire.problem_and_timing import Problem
 from device_app.wire.protections import LocalLaplace, SecureSum
 from device_app.wire.recall import (
     BasisL1Report,

@@ -18,8 +18,8 @@ from backend.federation.strategies.strategy import RoundContext, RoundRequest, R
 from backend.federation.systems.system import SystemSpec
 from backend.releases.errors import ReleaseNotPublished
 from backend.releases.publish import publish_changes
-from device_app.wire.http import Stopwatch
 from device_app.wire.ids import ReleaseId, release_number
+from device_app.wire.problem_and_timing import Stopwatch
 from device_app.wire.releases import ReleaseManifest
 from device_app.wire.rounds import RoundManifest
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from device_app.wire.http import SERVER_STAGES, parse_server_timing
+from device_app.wire.problem_and_timing import SERVER_STAGES, parse_server_timing
 from device_app.wire.recall import RecallAnswer
 from tests.doubles.recall_app import Running, running
 from tests.doubles.recall_world import ENCODER, report

@@ -25,9 +25,9 @@ from backend.recall.service import RecallService
 from backend.releases.errors import NothingPublished
 from backend.releases.store import ReleaseStore
 from backend.settings import BackendSettings
-from device_app.wire.http import SERVER_STAGES, Stopwatch
 from device_app.wire.ids import short_release
 from device_app.wire.news import NewsCard
+from device_app.wire.problem_and_timing import SERVER_STAGES, Stopwatch
 from device_app.wire.recall import RecallAnswer, RecallRequest
 from device_app.wire.releases import ReleaseManifest
 from device_app.wire.tensors import TensorSpec, dequantise, pack, quantise, unpack

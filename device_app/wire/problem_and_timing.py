@@ -1,4 +1,4 @@
-"""What HTTP carries beside messages: errors as problem+json (RFC 9457), and stage times as Server-Timing.
+"""Errors as problem+json (RFC 9457), and the times of stages, which go as Server-Timing.
 
 Stages are measured with one stopwatch on both ends.
 """

@@ -36,6 +36,7 @@ class ServerAddress:
         import fcntl
 
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.known()  # removes what killed servers have left
         file = self._folder / secrets.token_hex(8)
         draft = file.with_name(file.name + UNFINISHED)
         self._locked = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -69,7 +70,8 @@ class ServerAddress:
         except OSError:
             return None
         newest_first = sorted(files, key=_written_ns, reverse=True)
-        return next((address for file in newest_first if (address := _alive(file))), None)
+        alive = [address for file in newest_first if (address := _alive(file))]
+        return alive[0] if alive else None
 
 
 def _written_ns(file: Path) -> int:

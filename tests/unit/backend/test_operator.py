@@ -184,6 +184,17 @@ def test_a_server_is_believed_to_live_by_its_own_lock_alone(servers: Servers) ->
     first.forget()
 
 
+def test_a_server_that_starts_removes_what_killed_ones_have_left(servers: Servers) -> None:
+    settings, first, last = servers
+    os.close(first._locked)
+    again = ServerAddress(settings.servers_dir)
+    again.say("http://127.0.0.1:3333")
+    left = {file.read_text().split()[0] for file in settings.servers_dir.iterdir()}
+    assert left == {"http://127.0.0.1:2222", "http://127.0.0.1:3333"}
+    again.forget()
+    last.forget()
+
+
 def test_a_command_that_looks_at_the_same_time_is_not_taken_for_the_server(servers: Servers) -> None:
     """Red before: of two commands beside a killed server, the second heard that the lock was taken."""
     settings, first, last = servers

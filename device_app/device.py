@@ -14,6 +14,7 @@ from device_app.copies import Copies
 from device_app.errors import BackendUnreachable, DeviceError, NoRelease, ReleaseRefused, StoreDamaged
 from device_app.feed.bodies import Bodies
 from device_app.feed.following import following_items
+from device_app.feed.held_lists import HeldLists
 from device_app.feed.item import Article, Feed, FeedItem
 from device_app.feed.offer import Offer, offered
 from device_app.feed.preference_reader import CHOSEN_SECTIONS
@@ -82,6 +83,7 @@ class Device:
         self.parts = parts
         self.alerts = parts.alerts
         self._stores, self._serving, self._clock = parts.stores, parts.serving, parts.clock
+        self.lists = HeldLists(parts.stores, settings.feed.page_hours, parts.clock)
         self._round_seen: tuple[float, RoundStatus | None] = (-ROUND_LOOK_SEC, None)
 
     def feed(self, *, refresh: bool = False) -> Feed:
@@ -269,8 +271,7 @@ class Device:
     def set_privacy(self, **changes: Any) -> PrivacySettings:
         """Change switches and keep them. Raises pydantic's ValidationError naming the field and its limit.
 
-        Another limit of a report's cost has the report made anew, by the codebook that is within it; so does letting
-        searches weigh in it, or no longer.
+        Another limit of a report's cost, and letting searches weigh in it or no longer, has the report made anew.
         """
         before = self.parts.ledger.settings
         settings = with_overrides(before, changes)
@@ -295,8 +296,7 @@ class Device:
     def erase(self) -> None:
         """Delete everything about the reader but the privacy switches: a report switched off must stay off.
 
-        The ledger's sums and the releases stay too (see Database.erase). Copies of the databases go, and damaged ones
-        that were kept aside.
+        The ledger's sums and the releases stay too (see Database.erase). Copies go, and damaged ones kept aside.
         """
         switches = self._stores.preferences.get(PRIVACY_CHANGES)
         with self.parts.copies.deleting(), self._serving.erasing():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -45,4 +46,14 @@ def explore_sections(
     return tuple(
         ExploreSection(section, tuple(cards), stances.get(("section", section)))
         for section, cards in sorted(sections.items(), key=lambda pair: (-len(pair[1]), pair[0]))
+    )
+
+
+def regrouped(cards: Iterable[NewsCard], stances: Mapping[tuple[str, str], str]) -> tuple[ExploreSection, ...]:
+    """Cards of a list that is held, by section again, in the order in which they stand there."""
+    sections: dict[str, list[NewsCard]] = {}
+    for card in cards:
+        sections.setdefault(card.section, []).append(card)
+    return tuple(
+        ExploreSection(section, tuple(found), stances.get(("section", section))) for section, found in sections.items()
     )

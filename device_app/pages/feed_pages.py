@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Form, HTTPException, Path, Request
 from fastapi.responses import JSONResponse, Response
 
+from device_app.feed.held_lists import HeldList, ListName
 from device_app.feed.item import Feed, FeedItem
 from device_app.figures import reading_minutes
+from device_app.pages.explore_view import ExploreSection, regrouped
 from device_app.pages.openapi import answers, form, page
 from device_app.pages.renderer import PageRenderer, SectionName, see_other
 from device_app.pages.training_pages import ONE_ROUND_EPSILON
@@ -69,29 +71,42 @@ def router(renderer: PageRenderer) -> APIRouter:
     def fresh(request: Request) -> Response:
         cards = {card.id: card for each in device.explore() if each.stance != "block" for card in each.cards}
         newest = sorted(cards.values(), key=lambda card: card.published_at, reverse=True)[:FRESH_SHOWN]
-        spans = by_span(newest, datetime.now(UTC))
-        return renderer.cards(request, "fresh", spans=spans)
+        held = device.lists.hold("fresh", newest)
+        return renderer.cards(request, "fresh", spans=by_span(held.cards, held.made_at), held=held)
 
     @routes.get("/popular", **page())
     def popular(request: Request) -> Response:
-        cards = device.popular() if device.release() is not None else ()
-        counted_at = device.popular_since()
-        return renderer.cards(request, "popular", cards=cards, counted_at=counted_at)
+        held = device.lists.hold("popular", device.popular() if device.release() is not None else ())
+        return renderer.cards(request, "popular", held=held, counted_at=device.popular_since())
+
+    def sections() -> tuple[HeldList, tuple[ExploreSection, ...]]:
+        held = device.lists.hold("explore", [card for each in device.explore() for card in each.cards])
+        return held, regrouped(held.cards, device.stances())
 
     @routes.get("/explore", **page())
     def explore(request: Request) -> Response:
-        return renderer.cards(request, "explore", listed=device.explore(), only=None)
+        held, listed = sections()
+        return renderer.cards(request, "explore", listed=listed, only=None, held=held)
 
     @routes.get("/explore/{section}", **page(404))
     def explore_section(request: Request, section: SectionName) -> Response:
-        listed = [each for each in device.explore() if each.section == section]
-        status_code = 200 if listed else 404
-        return renderer.cards(request, "explore", listed=listed, only=section, status_code=status_code)
+        held, listed = sections()
+        found = [each for each in listed if each.section == section]
+        status_code = 200 if found else 404
+        return renderer.cards(request, "explore", listed=found, only=section, held=held, status_code=status_code)
 
     @routes.get("/following", **page())
     def following(request: Request) -> Response:
         items = device.following() if device.release() is not None else ()
-        return renderer.cards(request, "following", items=items, feed_id=None)
+        held = device.lists.hold("following", [item.card for item in items])
+        by_id = {item.card.id: item for item in items}
+        shown = [by_id[card.id] for card in held.cards if card.id in by_id]
+        return renderer.cards(request, "following", items=shown, feed_id=None, held=held)
+
+    @routes.post("/list/refresh", **form())
+    def refresh_list(name: Annotated[ListName, Form()], back: Annotated[str, Form(max_length=600)] = "/") -> Response:
+        device.lists.renew(name)
+        return see_other(back)
 
     @routes.get("/saved", **page())
     def saved(request: Request) -> Response:

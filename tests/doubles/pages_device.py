@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from device_app.errors import NewsNotHere
+from device_app.feed.held_lists import HeldList, ListName
 from device_app.feed.item import Article, Feed, FeedItem, Reason, Slot
 from device_app.feed.offer import Offer
 from device_app.interests.profile import InterestCluster
@@ -61,6 +63,7 @@ class PagesDevice:
         self.viewed: set[tuple[str, str]] = set()
         self.offered = Offer() if self.kind == "empty" else Offer(new=7, read=2, before="feed-0")
         self.cards = () if self.kind == "empty" else self._cards()
+        self.lists = self  # holds nothing: its news never change
 
     def _cards(self) -> tuple[NewsCard, ...]:
         cards = []
@@ -265,6 +268,14 @@ class PagesDevice:
     def popular_since(self) -> datetime | None:
         """Counted half an hour ago, or never."""
         return None if self.kind == "empty" else self.now - timedelta(minutes=30)
+
+    def hold(self, name: ListName, listed: Sequence[NewsCard]) -> HeldList:
+        """As it is now, with what the test has put on offer."""
+        return HeldList(self.now, tuple(listed), self.offered.new)
+
+    def renew(self, name: ListName) -> None:
+        """Nothing more is on offer."""
+        self.offered = Offer()
 
     def following(self) -> list[FeedItem]:
         """Items of followed sections."""

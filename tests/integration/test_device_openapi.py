@@ -101,6 +101,8 @@ def forms() -> dict[str, list[object]]:
     }
     return {
         "POST /welcome": [{"section": ["section1", "section2"]}, {"skip": "yes"}],
+        "POST /settings/level": [{"level": "strict"}, {"level": "custom"}, {"level": "balanced", "back": "/privacy"}],
+        "POST /list/refresh": [{"name": "fresh", "back": "/fresh"}, {"name": "none"}],
         "POST /searches": [{"words": "harbour", "back": "/search?q=harbour"}, {"words": " "}],
         "POST /story/{news_id}/react": [{"kind": "save", "back": "/saved"}, {"kind": "like", "back": "//evil.example"}],
         "POST /stance": [{"kind": "section", "name": "section1", "stance": "follow"}],

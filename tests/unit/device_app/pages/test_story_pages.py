@@ -8,6 +8,7 @@ import pytest
 from fastapi import FastAPI
 from starlette.testclient import TestClient
 
+from device_app.feed.offer import Offer
 from device_app.pages.feed_pages import with_shapes
 from device_app.pages.routes import router
 from device_app.wire.news import NewsCard
@@ -108,3 +109,14 @@ def test_a_card_of_the_longest_fields_is_set_whole(reader: PagesReader) -> None:
     app = FastAPI(openapi_url=None)
     app.include_router(router(device))  # type: ignore[arg-type]
     assert "w" * 1_000 in TestClient(app, base_url=HOME).get(f"/story/{long.id}").text
+
+
+def test_every_list_offers_what_is_new_and_is_renewed_only_when_asked() -> None:
+    reader = PagesReader()
+    for path, name in (("/fresh", "fresh"), ("/explore", "explore"), ("/explore/science", "explore")):
+        reader.device.offered = Offer(new=7)
+        assert "7 new stories" in reader.get(path)
+        assert reader.post("/list/refresh", name=name, back=path) == path
+        assert "new stories" not in reader.get(path)
+        assert "As of " in reader.get(path)
+    assert reader.client.post("/list/refresh", data={"name": "other"}, headers=OURS).status_code == 422

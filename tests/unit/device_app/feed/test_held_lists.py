@@ -1,0 +1,65 @@
+"""A list holds still until its reader asks for another or it is old. Oracle: the lists that were handed in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from device_app.feed.held_lists import PREFERENCE, HeldLists
+from device_app.stores import DeviceStores
+from tests.doubles.clock import StillClock
+from tests.doubles.news import card
+
+HOURS = 6.0
+
+
+@pytest.fixture
+def stores(tmp_path: Path) -> Iterator[DeviceStores]:
+    opened = DeviceStores(tmp_path / "device.sqlite")
+    yield opened
+    opened.close()
+
+
+def test_a_list_stays_over_restarts_offers_what_is_new_and_is_renewed_when_asked_or_old(stores: DeviceStores) -> None:
+    clock = StillClock()
+    first, second = [card("a"), card("b")], [card("c"), card("b"), card("a")]
+    stores.news.put_cards([*first, *second], clock())
+    lists = HeldLists(stores, HOURS, clock)
+    made_at = lists.hold("fresh", first).made_at
+    clock.go_on(3_600)
+    held = HeldLists(stores, HOURS, clock).hold("fresh", second)
+    assert ([one.id for one in held.cards], held.new, held.made_at) == (["a", "b"], 1, made_at)
+    assert [one.id for one in lists.hold("explore", second).cards] == ["c", "b", "a"], "each list for itself"
+    lists.renew("fresh")
+    assert [one.id for one in lists.hold("fresh", second).cards] == ["c", "b", "a"]
+    assert lists.hold("fresh", second).new == 0
+    clock.go_on(HOURS * 3_600 - 1)
+    assert [one.id for one in lists.hold("fresh", first).cards] == ["c", "b", "a"]
+    clock.go_on(1)
+    assert [one.id for one in lists.hold("fresh", first).cards] == ["a", "b"]
+
+
+def test_what_is_hidden_keeps_its_place_and_what_left_the_device_does_not(stores: DeviceStores) -> None:
+    clock = StillClock()
+    stores.news.put_cards([card("a"), card("b")], clock())
+    lists = HeldLists(stores, HOURS, clock)
+    lists.hold("explore", [card("a"), card("b"), card("never-kept")])
+    held = lists.hold("explore", [card("b")])
+    assert ([one.id for one in held.cards], held.new) == (["a", "b"], 0)
+
+
+def test_an_empty_list_is_not_held_and_an_erase_takes_lists(stores: DeviceStores) -> None:
+    lists = HeldLists(stores, HOURS, StillClock())
+    assert lists.hold("fresh", []).cards == ()
+    assert [one.id for one in lists.hold("fresh", [card("a")]).cards] == ["a"]
+    stores.erase()
+    assert lists.hold("fresh", [card("b")]).new == 0
+
+
+@pytest.mark.parametrize("kept", [3, {"ids": ["a"]}, {"made_at": "yesterday", "ids": []}, {"made_at": 1, "ids": "a"}])
+def test_a_kept_list_that_can_not_be_read_is_made_afresh(stores: DeviceStores, kept: object) -> None:
+    stores.preferences.set(PREFERENCE + "fresh", kept)
+    held = HeldLists(stores, HOURS, StillClock()).hold("fresh", [card("b")])
+    assert ([one.id for one in held.cards], held.new) == (["b"], 0)

@@ -96,6 +96,11 @@ class Serving:
             self.feed_context.recall.forget()
             self.feed_context.user_preferences.forget()
 
+    def unreachable(self) -> bool:
+        """Whether the last new page could not be made just now, since the backend did not answer."""
+        offline = self._offline
+        return offline is not None and time.monotonic() < offline[1]
+
     def forget_clicks(self, news_ids: Collection[str]) -> None:
         """The reader deleted clicks: no reason of a kept feed may name them."""
         with self._lock:

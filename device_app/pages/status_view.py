@@ -69,7 +69,7 @@ def status_view(
         feed_made_at=last.made_at if last else None,
         feed_release=last.release if last else None,
         feed_ms=last.total_device_ms if last else None,
-        online=syncing.online,
+        online=False if serving.unreachable() else syncing.online,
         last_sync_at=syncing.last_at,
         clicks=stores.clicks.count(),
         chosen_sections=None if chosen is None else tuple(chosen),

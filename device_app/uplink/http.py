@@ -62,6 +62,7 @@ class HttpClient:
         self.base_url = base_url.rstrip("/")
         self._log = log
         self._clock = clock
+        self._timeout_sec = timeout_sec
         self._client = httpx.Client(
             headers={
                 "user-agent": USER_AGENT,
@@ -69,7 +70,7 @@ class HttpClient:
                 PROTOCOL_HEADER: str(PROTOCOL_VERSION),
             },
             cookies=CookieJar(policy=DefaultCookiePolicy(allowed_domains=[])),
-            timeout=httpx.Timeout(timeout_sec, connect=min(CONNECT_TIMEOUT_SEC, timeout_sec)),
+            timeout=self._timeout(),
             # An address without TLS has no certificates to check.
             transport=transport or SeparatePools(encrypted=not self.base_url.startswith("http://")),
             # httpx would load certificates for a transport of its own, which is never used.
@@ -77,6 +78,10 @@ class HttpClient:
             trust_env=False,
             follow_redirects=False,
         )
+
+    def _timeout(self, wait_sec: float | None = None) -> httpx.Timeout:
+        longest = self._timeout_sec if wait_sec is None else min(wait_sec, self._timeout_sec)
+        return httpx.Timeout(longest, connect=min(CONNECT_TIMEOUT_SEC, longest))
 
     def close(self) -> None:
         """Close the connections."""
@@ -108,10 +113,12 @@ class HttpClient:
         method: str = "POST",
         limit_bytes: int = ANSWER_LIMIT_BYTES,
         watch: Stopwatch | None = None,
+        wait_sec: float | None = None,
     ) -> Answer:
         """Send sealed bytes, exactly. Raises TypeError for anything that isn't sealed.
 
-        watch gets the stages encode, store (the byte log) and network.
+        watch gets the stages encode, store (the byte log) and network. wait_sec: the longest silence of the server that
+        is waited for, where that is shorter than this client's own limit.
         """
         if type(sealed) is not Sealed:
             raise TypeError(
@@ -130,6 +137,7 @@ class HttpClient:
             charge.epsilon,
             limit_bytes,
             watch,
+            wait_sec,
         )
 
     def _send(
@@ -144,10 +152,13 @@ class HttpClient:
         epsilon: float,
         limit_bytes: int,
         watch: Stopwatch | None = None,
+        wait_sec: float | None = None,
     ) -> Answer:
         watch = watch or Stopwatch()
         with watch.stage("encode"):
-            request = self._client.build_request(method, self.base_url + path, headers=headers, content=body or None)
+            request = self._client.build_request(
+                method, self.base_url + path, headers=headers, content=body or None, timeout=self._timeout(wait_sec)
+            )
             departure = Departure(
                 self._clock(), purpose, words, method, str(request.url), _head(request), body, mechanism, epsilon
             )

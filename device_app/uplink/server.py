@@ -30,6 +30,8 @@ ANSWERS: dict[SumStage, type[Roster] | type[Shares] | type[Sharers] | type[Survi
     "masked": Survivors,
     "agree": Agreements,
 }
+READER_WAITS_SEC = 4.0
+"""A reader waits for a page: a server that is silent for so long counts as unreachable, which is said within 5 s."""
 
 
 class Uplink:
@@ -54,7 +56,7 @@ class Uplink:
         network (first byte out to last byte in), decode.
         """
         watch = watch or Stopwatch()
-        answer = self.client.deliver(sealed, "/v1/recall", purpose="recall", watch=watch)
+        answer = self.client.deliver(sealed, "/v1/recall", purpose="recall", watch=watch, wait_sec=READER_WAITS_SEC)
         with watch.stage("decode"):
             found = self._read(answer)
         if short_release(found.release) != sealed.message.release:

@@ -123,6 +123,7 @@ def test_the_last_feed_serves_while_the_backend_is_down(make: Make, backend: Fak
     device.parts.serving.feed_context.recall.forget()
     offline = device.feed(refresh=True)
     assert offline.mode == "offline"
+    assert device.status().online is False, "the page says so at once"
     assert offline.items == last.items
     assert offline.made_at == last.made_at
     assert "does not answer" in (offline.notice or "")

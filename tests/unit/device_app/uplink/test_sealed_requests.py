@@ -16,6 +16,7 @@ from device_app.errors import AnswerMalformed, BackendRefused, BackendUnreachabl
 from device_app.store.byte_log import ByteLog
 from device_app.store.database import Database
 from device_app.uplink.http import HttpClient, etag_of
+from device_app.uplink.server import READER_WAITS_SEC
 from device_app.wire.ids import PROTOCOL_VERSION
 from tests.doubles.sealing import seal_nothing
 
@@ -152,6 +153,21 @@ def test_the_line_is_there_while_the_answer_is_awaited(
         return httpx.Response(200)
 
     client_to(answering).deliver(SEALED, "/v1/recall", purpose="recall")
+
+
+def test_a_reader_waits_for_a_silent_server_less_long_than_the_background_does(
+    client_to: Callable[[Answering], HttpClient],
+) -> None:
+    waits: list[dict[str, float]] = []
+
+    def answering(request: httpx.Request) -> httpx.Response:
+        waits.append(request.extensions["timeout"])
+        return httpx.Response(200)
+
+    client = client_to(answering)
+    client.deliver(SEALED, "/v1/recall", purpose="recall", wait_sec=READER_WAITS_SEC)
+    client.deliver(SEALED, "/v1/recall", purpose="recall")
+    assert [(one["read"], one["connect"]) for one in waits] == [(4.0, 3.0), (10.0, 3.0)]
 
 
 def test_a_problem_is_raised_with_its_fields(client_to: Callable[[Answering], HttpClient], log: ByteLog) -> None:

@@ -61,7 +61,7 @@ DEMO_ADDRESSES = {"OWNFEED_BACKEND_UNBOUNDED_ADDRESSES": '["127.0.0.0/8", "::1/1
 
 
 def start_demo(plan: DemoPlan, processes: LocalProcesses, steps: Steps) -> tuple[str, str]:
-    """Prepare and start everything; return the links that open the feed and the console. The caller stops the crew."""
+    """Prepare and start everything; return the links of feed and console. The caller stops the processes."""
     settings = plan.backend_settings()
     at = {"OWNFEED_DEVICE_BACKEND_URL": plan.backend_url}
     home = str(plan.data_dir)

@@ -63,7 +63,7 @@ def running_backend(settings: BackendSettings | None = None) -> Iterator[Running
 
 
 def start_device(backend: RunningBackend, home: Path, environment: dict[str, str]) -> str:
-    """Start `ownfeed device` against it as one of the crew; returns the link that opens its pages."""
+    """Start `ownfeed device` against it as one of the processes; returns the link that opens its pages."""
     port = free_port()
     known = {"OWNFEED_DEVICE_BACKEND_URL": backend.url, **DEMO_READERS, **environment}
     backend.processes.start("device", ["device", "--data-dir", str(home), "--port", str(port)], known)

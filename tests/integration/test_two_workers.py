@@ -85,19 +85,19 @@ def test_two_workers_serve_one_secure_round_and_one_goes_on_when_the_other_is_ki
     with ExitStack() as stack:
         first, doomed = stack.enter_context(worker(tmp_path, database_url))
         second, _ = stack.enter_context(worker(tmp_path, database_url))
-        doors = [stack.enter_context(httpx.Client(base_url=url, timeout=30.0)) for url in (first, second)]
+        workers = [stack.enter_context(httpx.Client(base_url=url, timeout=30.0)) for url in (first, second)]
         operator = Operator(second, load_settings(data_dir=tmp_path).admin_token_file)
         opened = operator.open_round(SUMMING, cohort=clients_number, cohort_minimum=5, seconds=300)
         clients: list[WireClient] = []
         for place in range(clients_number):
-            joined = WireClient.joining(doors[place % 2], "r1", SUMMING, partial(numbers, place))
+            joined = WireClient.joining(workers[place % 2], "r1", SUMMING, partial(numbers, place))
             assert joined is not None
             clients.append(joined)
         # One client holds its masked vector back, so that the stage can't close before the kill.
         held, *others = clients
         while any(client.stage != "masked" for client in others):
             for number, client in enumerate(clients):
-                client.http = doors[number % 2]
+                client.http = workers[number % 2]
                 if client is not held or client.stage == "keys":
                     client.go_on()
                 elif client.stage == "shares" and (told := client.ask()).status_code == 200:
@@ -106,7 +106,7 @@ def test_two_workers_serve_one_secure_round_and_one_goes_on_when_the_other_is_ki
         doomed.send_signal(signal.SIGKILL)
         doomed.wait()
         for client in clients:
-            client.http = doors[1]
+            client.http = workers[1]
         drive(clients)
         *_, status = operator.follow(opened)
         assert (status.state, status.survivors) == ("applied", clients_number), status.reason

@@ -1,4 +1,4 @@
-"""The demo's guards and its crew: one at a time, ports and disk looked at first, an ended process quoted."""
+"""What the demo checks first, and its processes: one at a time, ports and disk, an ended process quoted."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def test_a_folder_that_can_not_be_made_is_named(tmp_path: Path, name: str) -> No
 
 
 def run_instead(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, code: str) -> None:
-    """Let the crew's `python -m ownfeed` run this code."""
+    """Let the processes' `python -m ownfeed` run this code."""
     (tmp_path / "stand_in").mkdir()
     (tmp_path / "stand_in" / "ownfeed.py").write_text(code, encoding="utf-8")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "stand_in"))

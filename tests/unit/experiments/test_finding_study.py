@@ -26,7 +26,7 @@ from experiments.simulation.strategies.method import ModelChoice
 from models.builders import nrms
 from models.builders.rankers import candidate_attention
 from ownfeed import app
-from tests.doubles.bowls import Bowls
+from tests.doubles.quadratics import Quadratics
 
 NEWS, DAY = 60, 24 * 3_600
 
@@ -129,7 +129,7 @@ def test_every_method_is_built_from_every_value_of_its_grid_and_from_the_chosen_
         weights = {parameter: value.detach().numpy() for parameter, value in model.named_parameters()}
         assert {base.layers.place(parameter) for parameter in weights} == set(range(len(base.layers)))
         news = np.random.default_rng(3).normal(size=(80, 5)).astype(np.float32)
-        at = Setting(Bowls.some(40), weights, 0.01, base.layers, 40, vectors_at, 1, news)
+        at = Setting(Quadratics.some(40), weights, 0.01, base.layers, 40, vectors_at, 1, news)
         for method in (each for each in methods_of(name, ()) if each != CENTRAL):
             build = BUILDERS[method]
             grid = GRIDS[name].get(method, ({},))

@@ -1,4 +1,4 @@
-"""A door over a real byte log."""
+"""An HTTP client over a real byte log."""
 
 from __future__ import annotations
 

@@ -19,13 +19,15 @@ from experiments.encrypted.packing import Packing, decrypt, encrypt, weighted_su
 from experiments.encrypted.paillier import KEY_BITS, PrivateKey
 from experiments.encrypted.plaintext_key import CheckedPrivateKey, NotTheSame, PlaintextKey
 from experiments.simulation.strategies.finding import Finding
-from tests.doubles.bowls import LOW, TOP, Bowls, start
+from tests.doubles.quadratics import LOW, TOP, Quadratics, start
 
 READERS, K, DIM = 12, 3, 4
 KEY = PrivateKey.generate(512)
 SMALL = Packing(512, slot_bits=64)
 LAYERS, LAW = Layers(("low", "top")), TimeAndLayer(1.1)
-BOWLS = replace(Bowls.some(READERS), slopes=Bowls.some(READERS).slopes / 8, centres=Bowls.some(READERS).centres / 8)
+QUADRATICS = replace(
+    Quadratics.some(READERS), slopes=Quadratics.some(READERS).slopes / 8, centres=Quadratics.some(READERS).centres / 8
+)
 FIRST = unit(np.random.default_rng(3).normal(size=(K, DIM)))
 
 
@@ -37,7 +39,7 @@ def vectors_at(weights: object) -> NDArray[np.float32]:
 
 def encrypted(real_rounds: int = 0, rate: float = 0.25) -> EncryptedFinding:
     return EncryptedFinding(
-        BOWLS,
+        QUADRATICS,
         start(),
         rate,
         LAW,
@@ -82,7 +84,7 @@ def test_in_fixed_point_it_is_finding_by_sgd_but_for_the_encoding_steps() -> Non
         return labels[-1]
 
     plain = Finding(
-        BOWLS,
+        QUADRATICS,
         start(),
         Sgd(0.25),
         groups=K,

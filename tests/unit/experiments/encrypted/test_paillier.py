@@ -21,7 +21,7 @@ from experiments.encrypted.finding_he import BlindServer, KeyHolder, rounded
 from experiments.encrypted.packing import CapacityExceeded, Encrypted, Packing, decrypt, encrypt, weighted_sum
 from experiments.encrypted.paillier import PrivateKey
 from experiments.simulation.strategies.finding import Finding
-from tests.doubles.bowls import LOW, TOP, Bowls
+from tests.doubles.quadratics import LOW, TOP, Quadratics
 
 BITS = 512
 KEY = PrivateKey.generate(BITS)
@@ -141,14 +141,14 @@ class Quantised(TimeAndLayer):
 def test_finding_under_encryption_is_finding_in_clear() -> None:
     """Nine rounds with two clusterings and fresh encryptions, against the laboratory's FINDING with SGD."""
     readers, groups, layers, protection = 12, 3, Layers(("low", "top")), Quantised(1.1)
-    bowls = Bowls.some(readers, ripple=0.1)
-    bowls = Bowls(bowls.slopes / 4, bowls.centres / 4, bowls.samples, 0.1)
+    quadratics = Quadratics.some(readers, ripple=0.1)
+    quadratics = Quadratics(quadratics.slopes / 4, quadratics.centres / 4, quadratics.samples, 0.1)
     start = {LOW: np.array([0.4, -1.0]), TOP: np.array([1.5])}
     labels = [np.random.default_rng(number).integers(0, groups, readers) for number in range(4)]
     rate = float(rounded(0.25))
     order = iter(labels)
     plain = Finding(
-        bowls,
+        quadratics,
         start,
         Sgd(rate),
         groups=groups,
@@ -177,7 +177,7 @@ def test_finding_under_encryption_is_finding_in_clear() -> None:
         sent = []
         for reader in cohort:
             group = int(now[reader])
-            update = bowls.update(readable[group], reader, number)
+            update = quadratics.update(readable[group], reader, number)
             gradient = {name.removeprefix("g."): each for name, each in update.tensors.items()}
             sent.append(clients.gradient(group, update.samples, gradient))
         server.step(sent)

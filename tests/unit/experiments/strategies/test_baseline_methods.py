@@ -1,4 +1,4 @@
-"""FINDING's baselines. Oracles: hand-made numbers, closed forms of bowls, and each other where they must agree."""
+"""FINDING's baselines. Oracles: hand-made numbers, closed forms of quadratics, and each other where they must agree."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from experiments.simulation.strategies.method import Method, RunningMean
 from experiments.simulation.strategies.pfedme import PFedMe
 from experiments.simulation.strategies.scaffold import Scaffold
 from experiments.simulation.strategies.vanilla import Vanilla
-from tests.doubles.bowls import LOW, TOP, Bowls, start
+from tests.doubles.quadratics import LOW, TOP, Quadratics, start
 
 READERS, RATE, EXACT = 20, 0.1, 1e-9
 EVERYBODY = list(range(READERS))
 BOTH = pytest.mark.parametrize("optimizer", [Sgd(RATE), Adam(0.05)])
 
 
-def one_bowl(centre: float = 1.0) -> Bowls:
-    return Bowls(np.ones(1), np.full((1, 2), centre), np.array([4]))
+def one_quadratic(centre: float = 1.0) -> Quadratics:
+    return Quadratics(np.ones(1), np.full((1, 2), centre), np.array([4]))
 
 
 def at(value: float) -> dict[str, NDArray[np.float64]]:
@@ -47,24 +47,24 @@ def agree(first: Vanilla, second: Vanilla) -> None:
 
 
 def test_vanilla_learning_steps_along_the_mean_weighted_by_samples() -> None:
-    bowls = Bowls(np.ones(2), np.array([[0.0, 0.0], [2.0, 2.0]]), np.array([1, 3]))
-    plain = Vanilla(bowls, at(2.0), Sgd(RATE))
+    quadratics = Quadratics(np.ones(2), np.array([[0.0, 0.0], [2.0, 2.0]]), np.array([1, 3]))
+    plain = Vanilla(quadratics, at(2.0), Sgd(RATE))
     plain.run_round(0, [0, 1])
     assert float(plain.model.weights[LOW][0]) == pytest.approx(2 - 0.1 * (1 * 2 + 3 * 0) / 4, abs=EXACT)
 
 
 @BOTH
 def test_fedprox_with_one_local_step_is_vanilla_learning(optimizer: MemoryOptimizer) -> None:
-    plain = Vanilla(Bowls.some(READERS), start(), optimizer)
-    prox = FedProx(Bowls.some(READERS), start(), optimizer, mu=0.7, steps=1, rate=0.3)
+    plain = Vanilla(Quadratics.some(READERS), start(), optimizer)
+    prox = FedProx(Quadratics.some(READERS), start(), optimizer, mu=0.7, steps=1, rate=0.3)
     rounds(plain)
     rounds(prox)
     agree(plain, prox)
 
 
-def test_two_steps_of_fedprox_on_a_bowl_are_these() -> None:
+def test_two_steps_of_fedprox_on_a_quadratic_are_these() -> None:
     # y1 = .1; y2 = .1 - .1 ((.1 - 1) + 1 (.1 - 0)) = .18, and a server at the devices' own rate stands there.
-    prox = FedProx(one_bowl(), at(0.0), Sgd(RATE), mu=1.0, steps=2, rate=RATE)
+    prox = FedProx(one_quadratic(), at(0.0), Sgd(RATE), mu=1.0, steps=2, rate=RATE)
     prox.run_round(0, [0])
     assert float(prox.model.weights[LOW][0]) == pytest.approx(0.18, abs=EXACT)
 
@@ -72,7 +72,7 @@ def test_two_steps_of_fedprox_on_a_bowl_are_these() -> None:
 def test_fedprox_holds_devices_nearer_the_server_than_fedavg() -> None:
     ends = []
     for mu in (0.0, 5.0):
-        prox = FedProx(Bowls.some(READERS), start(), Sgd(RATE), mu=mu, steps=20, rate=RATE)
+        prox = FedProx(Quadratics.some(READERS), start(), Sgd(RATE), mu=mu, steps=20, rate=RATE)
         prox.run_round(0, EVERYBODY)
         ends.append(np.abs(prox.model.weights[LOW] - start()[LOW]).max())
     assert ends[1] < 0.6 * ends[0]
@@ -80,8 +80,8 @@ def test_fedprox_holds_devices_nearer_the_server_than_fedavg() -> None:
 
 @BOTH
 def test_the_first_round_of_scaffold_is_fedavg(optimizer: MemoryOptimizer) -> None:
-    fedavg = FedProx(Bowls.some(READERS), start(), optimizer, mu=0.0, steps=5, rate=RATE)
-    scaffold = Scaffold(Bowls.some(READERS), start(), optimizer, everybody=READERS, steps=5, rate=RATE)
+    fedavg = FedProx(Quadratics.some(READERS), start(), optimizer, mu=0.0, steps=5, rate=RATE)
+    scaffold = Scaffold(Quadratics.some(READERS), start(), optimizer, everybody=READERS, steps=5, rate=RATE)
     fedavg.run_round(0, cohort(0))
     scaffold.run_round(0, cohort(0))
     agree(fedavg, scaffold)
@@ -91,28 +91,28 @@ def test_the_first_round_of_scaffold_is_fedavg(optimizer: MemoryOptimizer) -> No
 
 
 def test_the_control_variate_of_all_is_the_mean_of_the_readers_own() -> None:
-    scaffold = Scaffold(Bowls.some(READERS), start(), Sgd(RATE), everybody=READERS, steps=3, rate=RATE)
+    scaffold = Scaffold(Quadratics.some(READERS), start(), Sgd(RATE), everybody=READERS, steps=3, rate=RATE)
     rounds(scaffold)
     mean = sum(own[LOW] for own in scaffold._controls.values()) / READERS  # nought for who was never taken
     np.testing.assert_allclose(scaffold.control[LOW], mean, atol=EXACT)
 
 
 def test_one_local_steps_control_variate_is_the_gradient() -> None:
-    bowls = Bowls.some(READERS)
-    scaffold = Scaffold(bowls, start(), Sgd(RATE), everybody=READERS, steps=1, rate=RATE)
+    quadratics = Quadratics.some(READERS)
+    scaffold = Scaffold(quadratics, start(), Sgd(RATE), everybody=READERS, steps=1, rate=RATE)
     scaffold.run_round(0, cohort(0))
     for reader in cohort(0):
         np.testing.assert_allclose(
-            scaffold._controls[reader][LOW], bowls.update(start(), reader, 0).tensors["g." + LOW], atol=EXACT
+            scaffold._controls[reader][LOW], quadratics.update(start(), reader, 0).tensors["g." + LOW], atol=EXACT
         )
 
 
 def test_scaffold_finds_the_common_minimum_where_fedavg_drifts_from_it() -> None:
-    plain = Bowls.some(READERS, ripple=0.0)
-    bowls = Bowls(plain.slopes, plain.centres, np.ones(READERS, np.int64))
-    best = np.average(bowls.centres[:, 0], weights=bowls.slopes)
-    fedavg = FedProx(bowls, at(0.0), Sgd(RATE), mu=0.0, steps=10, rate=RATE)
-    scaffold = Scaffold(bowls, at(0.0), Sgd(RATE), everybody=READERS, steps=10, rate=RATE)
+    plain = Quadratics.some(READERS, ripple=0.0)
+    quadratics = Quadratics(plain.slopes, plain.centres, np.ones(READERS, np.int64))
+    best = np.average(quadratics.centres[:, 0], weights=quadratics.slopes)
+    fedavg = FedProx(quadratics, at(0.0), Sgd(RATE), mu=0.0, steps=10, rate=RATE)
+    scaffold = Scaffold(quadratics, at(0.0), Sgd(RATE), everybody=READERS, steps=10, rate=RATE)
     for number in range(300):
         fedavg.run_round(number, EVERYBODY)
         scaffold.run_round(number, EVERYBODY)
@@ -122,7 +122,7 @@ def test_scaffold_finds_the_common_minimum_where_fedavg_drifts_from_it() -> None
 
 def test_pfedme_finds_the_model_between_the_readers_own_and_everybodys() -> None:
     # On (theta - c)^2 / 2 with w: theta = (c + rho w) / (1 + rho) = (1 + 3 * 5) / 4 = 4.
-    me = PFedMe(one_bowl(), at(5.0), Sgd(0.5), rho=3.0, inner_steps=200, inner_rate=RATE, steps=1, rate=RATE)
+    me = PFedMe(one_quadratic(), at(5.0), Sgd(0.5), rho=3.0, inner_steps=200, inner_rate=RATE, steps=1, rate=RATE)
     me.run_round(0, [0])
     chosen = me.known(np.array([0]))
     assert float(chosen.models[0][LOW][0]) == pytest.approx(4.0, abs=EXACT)
@@ -131,7 +131,9 @@ def test_pfedme_finds_the_model_between_the_readers_own_and_everybodys() -> None
 
 
 def test_readers_whom_pfedme_never_took_have_the_common_model() -> None:
-    me = PFedMe(Bowls.some(READERS), start(), Sgd(1.0), rho=2.0, inner_steps=3, inner_rate=RATE, steps=2, rate=RATE)
+    me = PFedMe(
+        Quadratics.some(READERS), start(), Sgd(1.0), rho=2.0, inner_steps=3, inner_rate=RATE, steps=2, rate=RATE
+    )
     me.run_round(0, [4, 5])
     chosen = me.known(np.array([4, 7]))
     assert chosen.models[chosen.which[1]] is me.model.weights
@@ -140,9 +142,9 @@ def test_readers_whom_pfedme_never_took_have_the_common_model() -> None:
 
 @BOTH
 def test_fedper_without_a_top_is_vanilla_learning(optimizer: MemoryOptimizer) -> None:
-    plain = Vanilla(Bowls.some(READERS), start(), optimizer)
+    plain = Vanilla(Quadratics.some(READERS), start(), optimizer)
     per = FedPer(
-        Bowls.some(READERS), start(), optimizer, layers=Layers(("low", "top")), first_own=2, steps=1, rate=RATE
+        Quadratics.some(READERS), start(), optimizer, layers=Layers(("low", "top")), first_own=2, steps=1, rate=RATE
     )
     rounds(plain)
     rounds(per)
@@ -152,7 +154,7 @@ def test_fedper_without_a_top_is_vanilla_learning(optimizer: MemoryOptimizer) ->
 
 def test_fedpers_tops_stay_at_home_and_a_new_reader_gets_their_mean() -> None:
     per = FedPer(
-        Bowls.some(READERS), start(), Sgd(RATE), layers=Layers(("low", "top")), first_own=1, steps=4, rate=RATE
+        Quadratics.some(READERS), start(), Sgd(RATE), layers=Layers(("low", "top")), first_own=1, steps=4, rate=RATE
     )
     rounds(per)
     chosen = per.known(np.arange(READERS))
@@ -165,12 +167,12 @@ def test_fedpers_tops_stay_at_home_and_a_new_reader_gets_their_mean() -> None:
     assert float(cold.models[0][TOP][0]) == pytest.approx(mean, abs=EXACT)
 
 
-def two_groups() -> Bowls:
+def two_groups() -> Quadratics:
     """Even readers want 3, odd ones -3."""
     centres = np.where(np.arange(READERS)[:, None] % 2, -3.0, 3.0) + 0.1 * np.random.default_rng(0).normal(
         size=(READERS, 2)
     )
-    return Bowls(np.ones(READERS), centres, np.ones(READERS, np.int64))
+    return Quadratics(np.ones(READERS), centres, np.ones(READERS, np.int64))
 
 
 def test_cfl_splits_groups_that_pull_apart_and_each_reaches_its_own_minimum() -> None:
@@ -187,8 +189,8 @@ def test_cfl_splits_groups_that_pull_apart_and_each_reaches_its_own_minimum() ->
 
 @BOTH
 def test_cfl_that_never_splits_is_vanilla_learning(optimizer: MemoryOptimizer) -> None:
-    cfl = Cfl(Bowls.some(READERS), start(), optimizer, calm=0.0, pull=1.0)
-    plain = Vanilla(Bowls.some(READERS), start(), optimizer)
+    cfl = Cfl(Quadratics.some(READERS), start(), optimizer, calm=0.0, pull=1.0)
+    plain = Vanilla(Quadratics.some(READERS), start(), optimizer)
     rounds(cfl)
     rounds(plain)
     assert len(cfl.leaves) == 1
@@ -199,7 +201,7 @@ def test_cfl_that_never_splits_is_vanilla_learning(optimizer: MemoryOptimizer) -
 
 
 def test_readers_who_agree_are_not_split() -> None:
-    near = Bowls(np.ones(READERS), np.full((READERS, 2), 3.0), np.ones(READERS, np.int64))
+    near = Quadratics(np.ones(READERS), np.full((READERS, 2), 3.0), np.ones(READERS, np.int64))
     cfl = Cfl(near, at(0.0), Sgd(RATE), calm=0.5, pull=2.0)
     rounds(cfl, 60)
     assert len(cfl.leaves) == 1
@@ -222,14 +224,14 @@ def test_a_bipartition_has_the_least_largest_cosine_across_it() -> None:
 
 
 def test_what_makes_no_method_is_refused() -> None:
-    bowls, weights, step = Bowls.some(2), start(), Sgd(RATE)
+    quadratics, weights, step = Quadratics.some(2), start(), Sgd(RATE)
     with pytest.raises(ValueError, match="steps: at least 1, got 0"):
-        FedProx(bowls, weights, step, mu=0.0, steps=0, rate=1.0)
+        FedProx(quadratics, weights, step, mu=0.0, steps=0, rate=1.0)
     with pytest.raises(ValueError, match="mu: at least 0"):
-        FedProx(bowls, weights, step, mu=-1.0, steps=1, rate=1.0)
+        FedProx(quadratics, weights, step, mu=-1.0, steps=1, rate=1.0)
     with pytest.raises(ValueError, match="rate: must be above 0"):
-        Scaffold(bowls, weights, step, everybody=2, steps=1, rate=0.0)
+        Scaffold(quadratics, weights, step, everybody=2, steps=1, rate=0.0)
     with pytest.raises(ValueError, match="rho: must be above 0"):
-        PFedMe(bowls, weights, step, rho=0.0, inner_steps=1, inner_rate=1.0, steps=1, rate=1.0)
+        PFedMe(quadratics, weights, step, rho=0.0, inner_steps=1, inner_rate=1.0, steps=1, rate=1.0)
     with pytest.raises(ValueError, match="the mean of nothing"):
         RunningMean().value()

@@ -16,8 +16,8 @@ from experiments.simulation.strategies.fedper import FedPer
 from experiments.simulation.strategies.finding import Clustering, Finding
 from experiments.simulation.strategies.method import Method
 from experiments.simulation.strategies.vanilla import Vanilla
-from tests.doubles.bowls import LOW, TOP, Bowls, start
 from tests.doubles.personalisation import FromLayer, FromRound
+from tests.doubles.quadratics import LOW, TOP, Quadratics, start
 
 READERS, COHORT, ROUNDS = 30, 8, 40
 LAYERS = Layers(("low", "top"))
@@ -50,7 +50,7 @@ def finding(
     interp_every: int = 1,
 ) -> Finding:
     return Finding(
-        Bowls.some(READERS),
+        Quadratics.some(READERS),
         start(),
         optimizer or Sgd(0.1),
         groups=groups,
@@ -88,7 +88,7 @@ def far(first: object, second: object) -> bool:
 def test_without_personalisation_it_is_vanilla_learning_for_any_groups(
     optimizer: MemoryOptimizer, groups: int, every: int
 ) -> None:
-    plain = Vanilla(Bowls.some(READERS), start(), optimizer)
+    plain = Vanilla(Quadratics.some(READERS), start(), optimizer)
     grouped = finding(Constant(0.0), groups=groups, every=every, optimizer=optimizer)
     for number in range(ROUNDS):
         plain.run_round(number, cohort(number))
@@ -111,7 +111,7 @@ def test_a_stored_group_model_has_gone_a_step_of_its_own_even_without_personalis
 def test_one_group_is_vanilla_learning_for_any_personalisation(
     optimizer: MemoryOptimizer, protection: Personalisation
 ) -> None:
-    plain = Vanilla(Bowls.some(READERS), start(), optimizer)
+    plain = Vanilla(Quadratics.some(READERS), start(), optimizer)
     grouped = finding(protection, groups=1, every=4, optimizer=optimizer)
     rounds(plain)
     rounds(grouped)
@@ -126,7 +126,7 @@ def test_with_full_personalisation_groups_learn_apart(optimizer: MemoryOptimizer
     labels = grouped.clusters.labels
     rounds(grouped)
     for group in range(3):
-        alone = Vanilla(Bowls.some(READERS), start(), optimizer)
+        alone = Vanilla(Quadratics.some(READERS), start(), optimizer)
         for number in range(ROUNDS):
             mine = [reader for reader in cohort(number) if labels[reader] == group]
             if mine:
@@ -136,7 +136,7 @@ def test_with_full_personalisation_groups_learn_apart(optimizer: MemoryOptimizer
 
 
 def test_with_full_personalisation_clusterings_mix_groups_by_formula_8_alone() -> None:
-    every, bowls = 6, Bowls.some(READERS)
+    every, quadratics = 6, Quadratics.some(READERS)
     grouped = finding(Constant(1.0), every=every)
     own = [{name: value.copy() for name, value in start().items()} for _ in range(READERS)]  # each reader's group model
     labels = grouped.clusters.labels
@@ -145,9 +145,9 @@ def test_with_full_personalisation_clusterings_mix_groups_by_formula_8_alone() -
         for group in set(labels.tolist()):
             mine = [reader for reader in cohort(number) if labels[reader] == group]
             if mine:
-                counts = bowls.samples[mine]
+                counts = quadratics.samples[mine]
                 for name in (LOW, TOP):
-                    found = [bowls.update(own[reader], reader, number).tensors["g." + name] for reader in mine]
+                    found = [quadratics.update(own[reader], reader, number).tensors["g." + name] for reader in mine]
                     step = 0.1 * np.average(found, axis=0, weights=counts)
                     for reader in np.flatnonzero(labels == group).tolist():
                         own[reader][name] = own[reader][name] - step
@@ -165,7 +165,7 @@ def test_with_full_personalisation_clusterings_mix_groups_by_formula_8_alone() -
 def test_a_global_base_under_one_group_a_reader_is_fedper(first: int) -> None:
     grouped = finding(FromLayer(first), groups=READERS, every=1000, clustering=each_alone)
     # One local step: a top goes by its own gradient, whatever n_u.
-    local = FedPer(Bowls.some(READERS), start(), Sgd(0.1), layers=LAYERS, first_own=first, steps=1, rate=0.1)
+    local = FedPer(Quadratics.some(READERS), start(), Sgd(0.1), layers=LAYERS, first_own=first, steps=1, rate=0.1)
     rounds(grouped)
     rounds(local)
     ours, theirs = grouped.known(EVERYBODY), local.known(EVERYBODY)
@@ -176,15 +176,15 @@ def test_a_global_base_under_one_group_a_reader_is_fedper(first: int) -> None:
 def test_global_training_and_then_a_group_a_reader_is_local_fine_tuning() -> None:
     """lambda = 1 from round X on takes up the stored w_k, which round X - 1 has left one own step from w_g, or none for
     who was absent: so fine-tuning begins with the step of round X - 1, and the server's own step of it is lost."""
-    turn, bowls = 25, Bowls.some(READERS)
+    turn, quadratics = 25, Quadratics.some(READERS)
     grouped = finding(FromRound(turn), groups=READERS, every=1000, clustering=each_alone)
-    plain = Vanilla(bowls, start(), Sgd(0.1))
+    plain = Vanilla(quadratics, start(), Sgd(0.1))
     rounds(plain, turn - 2)
     own = [dict(plain.model.weights) for _ in range(READERS)]
     rounds(grouped)
     for number in range(turn - 2, ROUNDS):
         for reader in cohort(number):
-            found = bowls.update(own[reader], reader, number).tensors
+            found = quadratics.update(own[reader], reader, number).tensors
             own[reader] = {name: own[reader][name] - 0.1 * found["g." + name] for name in (LOW, TOP)}
     chosen = grouped.known(EVERYBODY)
     for reader in range(READERS):

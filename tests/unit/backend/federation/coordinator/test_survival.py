@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import backend.federation.rounds.finalising as settlement
+from backend.federation.rounds import finalising
 from backend.federation.rounds.update_store import UpdateStore
 from device_app.wire.tensors import pack
 from tests.doubles.kills import Killed
@@ -53,7 +53,7 @@ def test_a_kill_before_the_release_is_committed_applies_nothing_and_the_restart_
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(settlement, "publish_changes", killed)
+        patch.setattr(finalising, "publish_changes", killed)
         with pytest.raises(Killed):
             before.step()
     assert rig.releases.require_current().release == "r1"
@@ -133,7 +133,7 @@ def test_a_full_disk_at_publishing_fails_the_round_cleanly(rig: PlainRoundRig, m
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(settlement, "publish_changes", full)
+    monkeypatch.setattr(finalising, "publish_changes", full)
     ended = coordinator.step()
 
     assert ended is not None
@@ -149,7 +149,7 @@ def test_an_unforeseen_error_fails_the_round_and_is_raised(rig: PlainRoundRig, m
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(settlement, "publish_changes", broken)
+    monkeypatch.setattr(finalising, "publish_changes", broken)
     with pytest.raises(ZeroDivisionError):
         coordinator.step()
     assert coordinator.status("round-1").reason == "unforeseen: ZeroDivisionError"

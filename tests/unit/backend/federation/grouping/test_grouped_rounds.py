@@ -34,8 +34,8 @@ from device_app.wire.releases import ModelEntry
 from device_app.wire.rounds import RoundManifest
 from device_app.wire.tensors import pack
 from experiments.simulation.strategies.finding import Finding
-from tests.doubles.bowls import LOW, TOP, Bowls
 from tests.doubles.news import NOW
+from tests.doubles.quadratics import LOW, TOP, Quadratics
 from tests.doubles.small_release import migrated_engine, small_draft, small_store
 
 GROUPS, DIM, READERS, COHORT = 3, 4, 24, 9
@@ -61,7 +61,7 @@ class GroupedReaders:
     engine: Engine
     store: ReleaseStore
     folder: Path
-    bowls: Bowls
+    quadratics: Quadratics
     spec: SystemSpec
     memory: Memory = field(default_factory=Memory)
     number: int = 0
@@ -104,7 +104,7 @@ class GroupedReaders:
         total, labels, models = Aggregate(plan.shapes), self.groups_now(), self.group_models()
         for reader in cohort:
             group = int(labels[reader])
-            update = self.bowls.update(models[group], reader, number)
+            update = self.quadratics.update(models[group], reader, number)
             sent = {name: np.zeros(shape, np.float32) for name, shape in plan.shapes.items()}
             for name, gradient in update.tensors.items():
                 sent[name][group] = gradient
@@ -172,8 +172,8 @@ def make_world(folder: Path, optimizer: MemoryOptimizer, spec: SystemSpec = SPEC
     grouped = first_groups(store, ranker, recall, size=GROUPS, seed=3)
     models = {**draft.models, "recall": recall, "ranker.finding": grouped}
     store.commit(replace(draft, models=models, dimensions=DIM), note="with groups")
-    bowls = Bowls.some(READERS)
-    return GroupedReaders(engine, store, folder, bowls, replace(spec, optimizer=optimizer))
+    quadratics = Quadratics.some(READERS)
+    return GroupedReaders(engine, store, folder, quadratics, replace(spec, optimizer=optimizer))
 
 
 def cohort(number: int) -> list[int]:
@@ -205,7 +205,7 @@ def test_rounds_on_a_server_are_findings_rounds(tmp_path: Path, optimizer: Memor
 
     start = {name: value.astype(np.float64) for name, value in START.items()}
     oracle = Finding(
-        world.bowls,
+        world.quadratics,
         start,
         optimizer,
         groups=GROUPS,

@@ -1,4 +1,4 @@
-"""Readers whose losses are bowls with a ripple, in float64: exact gradients for identities of methods."""
+"""Readers whose losses are quadratics with a ripple, in float64: exact gradients for identities of methods."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LOW, TOP = "low.w", "top.w"
 
 
 @dataclass(frozen=True)
-class Bowls:
+class Quadratics:
     """f_u(w) = sum a_u (w - c_u)^2 / 2 - ripple cos w, over every coordinate; n_u samples."""
 
     slopes: NDArray[np.float64]
@@ -22,7 +22,7 @@ class Bowls:
     ripple: float = 0.0
 
     @classmethod
-    def some(cls, readers: int, *, seed: int = 0, ripple: float = 0.3) -> Bowls:
+    def some(cls, readers: int, *, seed: int = 0, ripple: float = 0.3) -> Quadratics:
         rng = np.random.default_rng(seed)
         return cls(rng.uniform(0.5, 2, readers), 3 * rng.normal(size=(readers, 2)), rng.integers(1, 9, readers), ripple)
 

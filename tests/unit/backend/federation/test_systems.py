@@ -112,6 +112,6 @@ def test_a_whole_upload_has_the_size_and_the_price_that_the_system_says(
     assert isinstance(spec.protection, LocalLaplace)
     assert spec.protection.epsilon_per_upload(shared) == pytest.approx(epsilon, rel=1e-6)
     assert name_of(model, "ranker") == spec.architecture
-    file = "fednewsrec" if name in ("nrms", "naml", "lstur") else name
+    file = "fednewsrec_nrms_naml_lstur" if name in ("fednewsrec", "nrms", "naml", "lstur") else name
     said = (__import__(f"backend.federation.systems.{file}", fromlist=[file]).__doc__ or "").replace("\n", " ")
     assert f"{coordinates:,}" in said

@@ -63,6 +63,10 @@ class Clicks:
         """The highest id ever given, also to a click deleted since: how far a report is behind is told by it."""
         return self._database.number("SELECT seq FROM sqlite_sequence WHERE name = 'click'")
 
+    def count_up_to(self, click_id: int) -> int:
+        """How many clicks are kept of those with this id or a lower one: fewer than before once one was deleted."""
+        return self._database.number("SELECT count(*) FROM click WHERE id <= ?", (click_id,))
+
     def clicked(self) -> set[str]:
         """Ids of all clicked news."""
         return {row[0] for row in self._database.rows("SELECT DISTINCT news_id FROM click")}

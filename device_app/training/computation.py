@@ -84,6 +84,9 @@ class Computation:
         self, factory: ComputationFactory, release: Release, manifest: RoundManifest, samples: ReaderSamples | None
     ) -> None:
         self._factory, self._release, self._manifest, self._samples = factory, release, manifest, samples
+        self._marks = [factory.reading.mark()]
+        if samples is not None and samples.mark is not None:
+            self._marks.append(samples.mark)
         self._kind: TaskKind = TASKS[manifest.task]
         self._entry = None if manifest.model is None else release.manifest.models.get(manifest.model)
         self._given = TaskInputs(
@@ -110,6 +113,7 @@ class Computation:
         """The task's update, without what stays private; noughts in its place where it can't be computed.
 
         Raises NotEligible and ValueError for what holds of every reader alike: no samples at all, no gradient graph.
+        Its `paid` raises NotEligible, so that nothing is paid, if clicks were deleted or muted since they were read.
 
         Formal guarantees: graphs, weights, vectors and materials are the server's, and may be made so that the
         computation fails, gives values that are not finite, or other tensors than were said, for some clicks and not
@@ -188,15 +192,18 @@ class Computation:
         own = self._factory.private.get(model, manifest.encoder)
         return self._factory.gradients(graph, private=manifest.models[model].private, own=own)
 
-    def _paid(self, update: Update, gradients: Params) -> Callable[[], None] | None:
-        """What to do in the transaction that pays: the task's own, and the step on private parameters."""
+    def _paid(self, update: Update, gradients: Params) -> Callable[[], None]:
+        """What to do in the transaction that pays: a last look at what the update was computed from, the task's own,
+        and the step on private parameters."""
         model, encoder, private = self._manifest.model, self._release.manifest.encoder, self._factory.private
-        if model is None or not gradients:
-            return update.paid
 
         def paid() -> None:
+            if not all(map(self._factory.reading.holds, self._marks)):
+                raise NotEligible("its reader has deleted or muted clicks that this was computed from.")
             if update.paid is not None:
                 update.paid()
+            if model is None or not gradients:
+                return
             moved = stepped(private.get(model, encoder), gradients)
             if all(np.isfinite(value).all() for value in moved.values()):
                 private.keep(model, encoder, moved)

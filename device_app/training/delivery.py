@@ -10,7 +10,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from device_app.errors import AnswerMalformed, BackendRefused, BackendUnreachable
+from device_app.errors import (
+    AnswerMalformed,
+    BackendRefused,
+    BackendUnreachable,
+    BudgetSpent,
+    NotEligible,
+    ProtectionTooWeak,
+)
 from device_app.privacy.budget import Ledger
 from device_app.privacy.noise import NoiseSource
 from device_app.privacy.protections import resolve
@@ -26,6 +33,7 @@ from device_app.wire.rounds import RoundOffer, UploadReceipt
 
 RETRY_SEC = 10.0
 RETRY_LIMIT_SEC = 300.0
+ERASED = "its reader has erased meanwhile what it would have sent."
 SWITCHED_OFF = "Its reader has switched this off: the update was paid for, and is not sent any more."
 
 
@@ -65,7 +73,8 @@ class Delivery:
     def keep(self, offer: RoundOffer, update: ComputedUpdate) -> Kept:
         """Clip, add noise, pay and keep in one transaction, and do what goes with the payment.
 
-        Raises BudgetSpent, and RoundTakenOver if the round has an upload of this device, whichever process made it.
+        Raises BudgetSpent, NotEligible if the reader has deleted or erased something since it was computed, and
+        RoundTakenOver if the round has an upload of this device, whichever process made it.
         """
         manifest, now = offer.manifest, self._clock()
         with self._database.transaction():
@@ -82,9 +91,11 @@ class Delivery:
                 at=now,
                 expires_at=manifest.closes_at,
             )
-            self._participations.update(
+            known = self._participations.update(
                 manifest.round, state="joined", at=now, epsilon=sealed.charge.epsilon, sent_bytes=0
             )
+            if not known:
+                raise NotEligible(ERASED)
             if update.paid is not None:
                 update.paid()
         return Kept(offer, item, sealed)
@@ -127,10 +138,14 @@ class Delivery:
         return self._outbox.due(self._clock())
 
     def send_again(self, item: OutboxItem) -> None:
-        """The same bytes once more; kept for later, or given up, if they can't be."""
+        """The same bytes once more; kept for later, or given up, if they can't be or the reader has forbidden it."""
         now = self._clock()
         try:
             self._uplink.resend(reseal(item, self._ledger))
+        except (ProtectionTooWeak, BudgetSpent) as forbidden:
+            with self._database.transaction():
+                self._outbox.done(item.id)
+                self._participations.update(item.subject, state="declined", at=now, detail=str(forbidden))
         except (BackendUnreachable, AnswerMalformed, BackendRefused, ValueError) as trouble:
             if isinstance(trouble, ValueError) or (isinstance(trouble, BackendRefused) and not may_pass(trouble)):
                 self._outbox.done(item.id)

@@ -24,6 +24,15 @@ FeatureContextAt = Callable[[Sequence[str], Sequence[str], datetime], FeatureCon
 
 
 @dataclass(frozen=True)
+class ReadingMark:
+    """What a computation read of the reader's clicks: how many there were up to the newest id, and what was muted."""
+
+    newest: int
+    clicks: int
+    muted: frozenset[str]
+
+
+@dataclass(frozen=True)
 class Samples:
     """n samples: clicks [n, 50, D] left-padded, click_mask [n, 50], candidates [n, 1 + K, D], clicked news first.
 
@@ -100,6 +109,7 @@ class ReaderSamples:
         others: news to draw negatives from where a feed shows none.
         contexts: what a ranker with features saw; needed where features are asked for.
         muted: news that nothing is learnt from.
+        mark: of the moment it was read.
 
     Sensitive: only a clipped and noisy gradient of it may leave the device.
     """
@@ -110,6 +120,7 @@ class ReaderSamples:
     others: Sequence[str] = ()
     contexts: FeatureContextAt | None = None
     muted: frozenset[str] = frozenset()
+    mark: ReadingMark | None = None
     _positives: list[_Positive] = field(init=False, repr=False)
     _learnable: list[_Positive] = field(init=False, repr=False)
 

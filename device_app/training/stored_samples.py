@@ -16,7 +16,7 @@ from device_app.store.clicks import Click, Clicks
 from device_app.store.count_log import CountLog, CountTaken, CountWindow
 from device_app.store.impressions import ImpressionStore
 from device_app.store.news import NewsStore
-from device_app.training.samples import ReaderSamples
+from device_app.training.samples import ReaderSamples, ReadingMark
 from device_app.wire.news import NewsCard
 from device_app.wire.recall import CLICKS_LIMIT
 
@@ -51,6 +51,16 @@ class StoredSamples:
         """How many clicks the device holds."""
         return self._clicks.count()
 
+    def mark(self) -> ReadingMark:
+        """Of what a computation reads from now on."""
+        newest = self._clicks.latest_id()
+        return ReadingMark(newest, self._clicks.count_up_to(newest), self._muted())
+
+    def holds(self, mark: ReadingMark) -> bool:
+        """Whether all that was there at that mark is there still, and nothing was muted or erased since."""
+        kept = self._clicks.count_up_to(mark.newest) == mark.clicks and self._clicks.latest_id() >= mark.newest
+        return kept and self._muted() <= mark.muted
+
     def quiet_since(self, moment: datetime) -> bool:
         """Whether the reader was served nothing, looked at nothing and opened nothing at or after that moment."""
         newest = self._clicks.recent(1)
@@ -69,6 +79,7 @@ class StoredSamples:
 
     def samples(self, encoder: str) -> ReaderSamples:
         """What samples are drawn from, with vectors by `encoder`; spare negatives are news of other feeds."""
+        mark = self.mark()
         feeds = self._impressions.for_training(FEEDS_LIMIT)
         clicks = self._active()
         others = sorted(self._impressions.seen(LONG_AGO))[:OTHERS_LIMIT]
@@ -85,6 +96,7 @@ class StoredSamples:
             others=others,
             contexts=past.context_features,
             muted=muted,
+            mark=mark,
         )
 
     def clicked(self, encoder: str) -> NDArray[np.float32]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from device_app.errors import ProtectionTooWeak
+from device_app.errors import BudgetSpent, ProtectionTooWeak
 from device_app.privacy.budget import Ledger
 from device_app.privacy.clipping import Clipped, clip_elementwise
 from device_app.privacy.noise import NoiseSource, laplace
@@ -132,9 +132,10 @@ class LocalLaplaceProtection:
 
 
 def reseal(item: OutboxItem, ledger: Ledger) -> Sealed[OutboxItem]:
-    """Seal an upload of the outbox again, to send the same bytes once more.
+    """Seal an upload of the outbox again, to send the same bytes once more, if its reader would still have it sent.
 
-    Raises ValueError unless the ledger holds a charge for exactly these bytes.
+    Raises ValueError unless the ledger holds a charge for exactly these bytes; ProtectionTooWeak if its noise is less
+    than the settings ask for now, and BudgetSpent if it alone costs more than they allow for a day now.
 
     Formal guarantees: the same bytes again are post-processing: epsilon 0.
     """
@@ -142,5 +143,11 @@ def reseal(item: OutboxItem, ledger: Ledger) -> Sealed[OutboxItem]:
     paid = ledger.repository.charged(held)
     if held != item.sha256 or paid is None or paid.subject != item.subject:
         raise ValueError(f"no charge in the ledger pays for the bytes kept for {item.subject}")
+    settings = ledger.settings
+    if paid.mechanism == NAME:
+        clip, scale = paid.parameters["clip"], paid.parameters["scale"]
+        LocalLaplaceProtection(LocalLaplace(clip=clip, scale=scale)).check(settings)
+    if paid.channel == "training" and paid.epsilon > settings.epsilon_per_day_training * (1 + ROUNDING):
+        raise BudgetSpent(paid.channel, paid.epsilon, settings.epsilon_per_day_training)
     charge = Charge("none", paid.mechanism, subject=paid.subject)
     return close(item, item.payload, item.content_type, charge, item.words)

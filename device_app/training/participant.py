@@ -34,6 +34,10 @@ class PollRound:
     """Wanted: the round under way, or None."""
 
 
+MALFORMED = (ValueError, TypeError, LookupError, ArithmeticError)
+"""What an offer raises, besides refusals, whose parts don't go together."""
+
+
 @dataclass(frozen=True)
 class AskIfJoined:
     """Wanted: whether this device has had to do with that round before."""
@@ -153,7 +157,7 @@ def _take_part(readiness: Readiness, tasks: tuple[str, ...]) -> Generator[Effect
     try:
         terms = yield StateTerms(offer)
         assert isinstance(terms, Terms)
-        check_offer(offer.manifest, terms)
+        _check_offer(offer, terms)
         if offer.manifest.terms is not None:
             yield JoinSecAgg(offer)
             return Outcome("waiting", "It has joined a secure sum.", offer)
@@ -171,6 +175,14 @@ def _take_part(readiness: Readiness, tasks: tuple[str, ...]) -> Generator[Effect
             return Outcome("not needed", str(refusal), offer)
         return Outcome("waiting" if may_pass(refusal) else "failed", str(refusal), offer)
     return Outcome("uploaded", None, offer)
+
+
+def _check_offer(offer: RoundOffer, terms: Terms) -> None:
+    """As `check_offer`; what an offer is that can't even be checked is declined, too. Raises NotEligible then."""
+    try:
+        check_offer(offer.manifest, terms)
+    except MALFORMED as malformed:
+        raise NotEligible(f"the offer is malformed: {type(malformed).__name__}: {malformed}.") from malformed
 
 
 def drive(attempt: Generator[Effect, Reply, Outcome], fulfil: Callable[[Effect], Reply]) -> Outcome:

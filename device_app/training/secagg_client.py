@@ -36,7 +36,7 @@ from device_app.privacy.secagg.state import SumState, begin_sum
 from device_app.store.participations import RoundUploads
 from device_app.store.sum_parts import SumPart, SumParts
 from device_app.training.delivery import UploadChannel
-from device_app.training.participant import Outcome, may_pass
+from device_app.training.participant import MALFORMED, Outcome, may_pass
 from device_app.wire.offers import SignedOffer
 from device_app.wire.ring import ring_dtype
 from device_app.wire.rounds import GROUP, RoundManifest, RoundOffer
@@ -153,7 +153,7 @@ class SecAggClient:
             if state.stage == "keys" and refusal.problem.type.endswith("sum-stage-closed"):
                 return self._leave(part, offer, "not needed", COMPLETE)
             return self._leave(part, offer, "failed", refusal)
-        except ValueError as fault:
+        except MALFORMED as fault:
             # A vector that can't be made or sealed won't be at the next try either; the fault itself is shown.
             self._leave(part, offer, "failed", fault)
             raise

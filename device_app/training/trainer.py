@@ -30,6 +30,7 @@ from device_app.training.consent import ReaderConsent
 from device_app.training.delivery import Delivery, UploadChannel
 from device_app.training.eligibility import Readiness, Terms, check_clicks, check_offer, check_ready
 from device_app.training.participant import (
+    MALFORMED,
     AskForPlace,
     AskIfJoined,
     Compute,
@@ -182,7 +183,12 @@ class Trainer:
                     self._participations.record(self._joined(offer))
                 return offer
             case StateTerms(offer):
-                return self._terms(release, offer)
+                try:
+                    return self._terms(release, offer)
+                except MALFORMED as malformed:
+                    raise NotEligible(
+                        f"the offer is malformed: {type(malformed).__name__}: {malformed}."
+                    ) from malformed
             case Compute(offer):
                 self.stage = "computing"
                 self._consent.check(offer.manifest.task)

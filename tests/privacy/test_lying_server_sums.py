@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from datetime import timedelta
 
 import numpy as np
 import pytest
@@ -29,6 +30,7 @@ from device_app.wire.neighbourhood import choose_neighbourhood
 from device_app.wire.popularity import CountList
 from device_app.wire.protections import SecureSum
 from device_app.wire.rounds import RoundManifest
+from device_app.wire.union import UnionMarks
 from tests.doubles.lied_to import CLICKED, HONEST, LIST, LISTED, NEWS, UNIT, Meets
 from tests.doubles.lying_server import LyingServer
 from tests.doubles.news import NOW
@@ -324,3 +326,20 @@ def test_the_oracle_is_dp_accountings() -> None:
     exact = gaussian_epsilon(HONEST.reach_steps, HONEST.sigma)
     assert loss.get_epsilon_for_delta(1e-6) == pytest.approx(exact, abs=1e-2)
     assert exact <= sum_prices(HONEST, 10, 2 * LISTED, 1e-6).alone
+
+
+@pytest.mark.parametrize("sigma", [0, 278])
+def test_an_offer_whose_task_and_protection_do_not_go_together_is_declined_once(
+    backend: BackendRig, honest: InProcess, meets: Meets, sigma: int
+) -> None:
+    """A count under the protection of a union: nothing that such a round could be told fits it."""
+    law = UnionMarks(owners_minimum=3, sigma=sigma, rows_limit=5)
+    server = LyingServer(honest, LIST, law, backend.clock, key=backend.releases._key, lasts=timedelta(days=7))  # type: ignore[arg-type]
+    every = dict.fromkeys(("epsilon_per_sum", "epsilon_per_sum_alone", "epsilon_per_click_alone"), 1_000)
+    victim = meets(server, secure_sum="exact", **every, epsilon_per_day_counts=1_000, epsilon_per_day_alone=1_000)
+    first = victim.device.trainer.step()
+    assert first.state == "declined"
+    assert "shapes: expected news" in str(first.why)
+    backend.clock.go_on(3_600)
+    assert victim.device.trainer.step().state == "idle"
+    assert (server.stages, server.opened, victim.charges()) == ([], None, [])

@@ -105,6 +105,7 @@ class MaskedProtection(Generic[Masked]):
             due = self.protection.terms(
                 manifest.round, cohort=given.cohort, cohort_minimum=given.cohort_minimum, coordinates=coordinates
             )
+            self.protection.layout(manifest.shapes, due)  # a union is of news, whatever the task
         except ValueError as impossible:
             raise ProtectionTooWeak(f"{impossible}.") from impossible
         if given != due:

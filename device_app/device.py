@@ -302,6 +302,7 @@ class Device:
         with self.parts.copies.deleting(), self._serving.erasing():
             self.parts.copies.erase()
             self._stores.erase()
+            self.parts.viewing.forget()
             self._stores.preferences.set(PRIVACY_CHANGES, switches)
 
     def training(self) -> TrainingView:

@@ -58,6 +58,8 @@ class Stories:
         Waits for its text only while the list it came with is being fetched, and at most `wait_sec`.
         """
         card = self._stores.news.card(news_id)
+        if feed_id and not self._stores.impressions.served(feed_id):
+            feed_id = None  # never made here, or erased while its page stood open: it was opened outside of any feed
         if clicked:
             self._stores.clicks.add(news_id, feed_id, self._clock())
             if feed_id:

@@ -34,11 +34,18 @@ class Viewing:
 
     def report(self, feed_id: str, news_ids: Sequence[str]) -> int:
         """A page's script has seen these looked at (perhaps none, when it begins); returns how many that is news of."""
+        if not self._impressions.served(feed_id):  # nobody's, or one that was erased while its page stood open
+            return 0
         with self._lock:
             self._watched[feed_id] = None
             for oldest in list(self._watched)[:-WATCHED_KEPT]:
                 del self._watched[oldest]
         return self._impressions.view(feed_id, news_ids, self._clock()) if news_ids else 0
+
+    def forget(self) -> None:
+        """Drop which pages' scripts were heard of: the reader erases what there is."""
+        with self._lock:
+            self._watched.clear()
 
     def opened(self, feed_id: str, news_id: str) -> None:
         """A story was opened from a feed: it was looked at; so was what stands above it, where no script watches."""

@@ -47,6 +47,10 @@ class ImpressionStore:
                 ],
             )
 
+    def served(self, feed_id: str) -> bool:
+        """Whether anything of such a feed is kept."""
+        return self._database.row("SELECT 1 FROM impression WHERE feed_id = ? LIMIT 1", (feed_id,)) is not None
+
     def view(self, feed_id: str, news_ids: Iterable[str], at: datetime) -> int:
         """Note that news of a feed was looked at; returns of how many that is new.
 

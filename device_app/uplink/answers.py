@@ -44,6 +44,8 @@ class KnownCards:
 
 
 VECTORS_LIMIT_BYTES = 8 * 1024 * 1024
+SCALE_LIMIT = 1e6
+"""News vectors are of about length 1; squares and products of numbers this large still fit a float32."""
 
 
 def read_vectors(answer: RecallAnswer, dimensions: int) -> NDArray[np.float32]:
@@ -58,4 +60,6 @@ def read_codes(blob: bytes, rows: int, dimensions: int, what: str, limit_bytes: 
         tensors = unpack(blob, specs, limit_bytes=limit_bytes)
     except TensorError as broken:
         raise AnswerMalformed(what, str(broken)) from broken
+    if rows and (largest := float(np.abs(tensors["scales"]).max())) > SCALE_LIMIT:
+        raise AnswerMalformed(what, f"tensor scales: at most {SCALE_LIMIT:g}, got {largest:g}")
     return dequantise(tensors["codes"], tensors["scales"])

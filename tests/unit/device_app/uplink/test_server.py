@@ -26,7 +26,7 @@ from device_app.store.byte_log import ByteLog
 from device_app.store.database import Database
 from device_app.store.ledger_entries import LedgerRepository
 from device_app.store.outbox import Outbox
-from device_app.uplink.answers import read_vectors
+from device_app.uplink.answers import read_codes, read_vectors
 from device_app.uplink.http import HttpClient
 from device_app.uplink.in_process import InProcess
 from device_app.uplink.server import Uplink, upload_path
@@ -260,3 +260,14 @@ def test_an_app_in_this_process_answers_many_devices_at_once(
     transport.close()
     for one in databases:
         one.close()
+
+
+@pytest.mark.parametrize("scale", [3.4e38, 2e6, -2e6])
+def test_vectors_too_long_to_be_multiplied_are_malformed(scale: float) -> None:
+    """In a recall answer and a default list, which are read alike, and in a shard: 127 times 3.4e38 is no float32."""
+    codes = quantise(VECTORS)
+    codes["scales"][0] = scale
+    with pytest.raises(AnswerMalformed, match=r"tensor scales: at most 1e\+06, got "):
+        read_codes(pack(codes), 2, 8, "recall", 10_000)
+    codes["scales"][0] = 1e6
+    assert np.isfinite(np.square(read_codes(pack(codes), 2, 8, "recall", 10_000))).all()

@@ -1,0 +1,38 @@
+"""A page that stood open while its reader erased everything, and pages with ids that no feed of this device has."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.doubles.journey import Make
+from tests.unit.device_app.journeys.conftest import backend, clock, make
+
+__all__ = ["backend", "clock", "make"]
+
+
+def test_a_page_from_before_erasing_leaves_no_trace_of_its_feed(make: Make, tmp_path: Path) -> None:
+    device = make()
+    page = device.feed()
+    news = [item.card.id for item in page.items]
+    device.view(page.feed_id, news[:1])
+    device.open(news[1], page.feed_id)
+    device.erase()
+    assert device.parts.viewing._watched == {}
+    assert device.view(page.feed_id, news) == 0
+    device.feed()
+    device.open(news[2], page.feed_id)
+    assert device.parts.viewing._watched == {}
+    assert page.feed_id not in json.dumps(device.export(), default=str)
+    assert [file for file in tmp_path.rglob("*") if file.is_file() and page.feed_id.encode() in file.read_bytes()] == []
+
+
+@pytest.mark.parametrize("feed_id", ["never-made", "x" * 80])
+def test_a_click_from_a_feed_that_was_never_made_is_one_outside_of_any(make: Make, feed_id: str) -> None:
+    device = make()
+    story = device.open(device.feed().items[0].card.id, feed_id)
+    assert story.feed_id is None
+    assert [click.feed_id for click in device.parts.stores.clicks.recent()] == [""]
+    assert feed_id not in json.dumps(device.export(), default=str)

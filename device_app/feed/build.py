@@ -178,7 +178,7 @@ def _weighed(
         with np.errstate(all="ignore"):
             found = ranker.shares(clicks, candidates.vectors, beside)
     except Exception as fault:  # as in `usable`
-        _log.warning("weights of features: the release's model can't be used on what was read: %s", fault)
+        _log.warning("weights of features: the release's model can't be used on what was read: %.300r", fault)
         return {}
     fits = all(each.shape == (len(candidates),) and np.isfinite(each).all() for each in found.values())
     return found if fits else {}

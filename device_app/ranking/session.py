@@ -117,7 +117,8 @@ def usable(compute: Callable[[], Any], otherwise: NDArray[np.float32], what: str
         if not np.isfinite(found).all():
             raise ValueError("has values that are not finite")
     except Exception as fault:  # whatever it is: ONNX Runtime's own errors share no public base class
-        _log.warning("%s: the release's model can't be used on what was read: %s", what, fault)
+        # A graph's names are the attacker's, and ONNX Runtime repeats them: nothing of them reaches a terminal raw.
+        _log.warning("%s: the release's model can't be used on what was read: %.300r", what, fault)
         return otherwise
     return found
 

@@ -52,10 +52,6 @@ class PoolStore:
         """The listing in use."""
         return self._current.get()
 
-    def has(self, digest: str) -> bool:
-        """Whether this part is here."""
-        return self._database.row("SELECT 1 FROM pool_part WHERE sha256 = ?", (digest,)) is not None
-
     def part(self, digest: str) -> bytes | None:
         """A part by its hash."""
         row = self._database.row("SELECT content FROM pool_part WHERE sha256 = ?", (digest,))
@@ -77,9 +73,9 @@ class PoolStore:
             self._database.write_many("INSERT INTO pool_card (shard, place, id, card) VALUES (?, ?, ?, ?)", rows)
 
     def has_cards(self, shard: CodeShard) -> bool:
-        """Whether the cards of this shard are here: they come whole or not at all."""
-        found = self._database.row("SELECT 1 FROM pool_card WHERE shard = ? LIMIT 1", (shard.cards.sha256,))
-        return found is not None
+        """Whether the cards of this shard are here, as many as it says: they come whole or not at all."""
+        found = self._database.number("SELECT count(*) FROM pool_card WHERE shard = ?", (shard.cards.sha256,))
+        return found == shard.count
 
     def use(self, listing: PoolCodes, text: bytes, at: datetime) -> None:
         """Put a listing in use, in one step, and let go of what it has no use for."""

@@ -91,34 +91,36 @@ class PoolSync:
         return pulled
 
     def _parts(self, listing: PoolCodes, manifest: ReleaseManifest) -> int:
+        """Also what is here already must be what this listing declares it to be: found out later, when a reader's
+        vector is searched with, it would show by another pull whose vector that was."""
         pulled = 0
-        if not self._pool.has(listing.book.sha256):
-            book = self._blob(listing.book, listing.release)
+        checks: tuple[tuple[BlobRef, Callable[[bytes], object]], ...] = (
+            (listing.book, lambda content: unpack_book(content, listing.subspaces, manifest.dimensions)),
+            (listing.priors, lambda content: unpack_priors(content, listing.count)),
+        )
+        for ref, check in checks:
+            kept = self._pool.part(ref.sha256)
+            content = self._blob(ref, listing.release) if kept is None else kept
             with _declared():
-                unpack_book(book, listing.subspaces, manifest.dimensions)
-            self._pool.put_part(listing.book.sha256, book)
-            pulled += 1
-        if not self._pool.has(listing.priors.sha256):
-            priors = self._blob(listing.priors, listing.release)
-            with _declared():
-                unpack_priors(priors, listing.count)
-            self._pool.put_part(listing.priors.sha256, priors)
-            pulled += 1
+                check(content)
+            if kept is None:
+                self._pool.put_part(ref.sha256, content)
+                pulled += 1
         return pulled
 
     def _shard(self, listing: PoolCodes, shard: CodeShard) -> int:
-        has_codes, has_cards = self._pool.has(shard.codes.sha256), self._pool.has_cards(shard)
-        if has_codes and has_cards:
+        kept, has_cards = self._pool.part(shard.codes.sha256), self._pool.has_cards(shard)
+        here = kept is not None and has_cards
+        codes = kept if kept is not None and has_cards else self._blob(shard.codes, listing.release)
+        with _declared():
+            unpack_codes(codes, shard.count, listing.subspaces)
+        if here:
             return 0
-        codes = self._blob(shard.codes, listing.release)
         if has_cards:  # another encoder gives the same news other codes
-            with _declared():
-                unpack_codes(codes, shard.count, listing.subspaces)
             self._pool.put_part(shard.codes.sha256, codes)
             return 1
         packed = self._blob(shard.cards, listing.release)
         with _declared():
-            unpack_codes(codes, shard.count, listing.subspaces)
             cards = unpack_cards(packed, shard.count)
         self._pool.put_shard(shard, codes, cards)
         return 2

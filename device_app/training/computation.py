@@ -128,7 +128,7 @@ class Computation:
                 shared, own = self._divided(update, nothing)
         except Exception as fault:  # whatever it is: what a release can cause may not show in what leaves
             _log.warning(
-                "the update for %s could not be computed and counts as noughts: %s", self._manifest.round, fault
+                "the update for %s could not be computed and counts as noughts: %.300r", self._manifest.round, fault
             )
             update, shared, own = Update({}, loss=0.0, samples=1), nothing, {}
         return ComputedUpdate(

@@ -137,7 +137,7 @@ def test_news_that_another_encoder_codes_anew_come_without_their_cards(
     assert asked.isdisjoint({shard.cards.sha256 for shard in shards})
     kept = store.current()
     assert kept is not None
-    assert [store.has(shard.codes.sha256) for shard in kept.listing.shards] == [True, True]
+    assert all(store.part(shard.codes.sha256) is not None for shard in kept.listing.shards)
     assert [one.id for one in store.cards([(shards[0].cards.sha256, 1)])] == ["B"]
 
 
@@ -272,3 +272,29 @@ def test_codes_that_are_still_being_made_are_no_trouble_and_any_other_refusal_is
         puller.refresh()
     monkeypatch.setattr(client, "get", answered)
     assert puller.refresh() == 6
+
+
+@pytest.mark.parametrize("part", ["cards", "codes", "priors", "book"])
+def test_what_is_here_already_must_be_what_a_later_listing_declares_it_to_be(
+    pool: PoolOfDays, client: HttpClient, database: Database, now: datetime, part: str
+) -> None:
+    """The attack: a later listing names the same blobs and more news in them. Who searched near the rows that aren't
+    there found the pool damaged and pulled it again, which told the server where that reader's vector is."""
+    first = pool.serve()
+    puller, store = sync(client, database, now), PoolStore(database)
+    puller.refresh()
+    ids = ["A", "B", "X"]
+    pool.days["2026-11-19.0"] = ids
+    honest = pool.serve(version=2)
+    if part in ("book", "priors"):
+        again = {"subspaces": 2 * M} if part == "book" else {"priors": first.priors}
+        pool.serve(version=2, **again)
+    else:
+        old, new = first.shards[0], honest.shards[0]
+        shard = new.model_copy(update={part: getattr(old, part)})
+        pool.serve(version=2, shards=(shard, *honest.shards[1:]))
+    with pytest.raises(AnswerMalformed):
+        puller.refresh()
+    kept = store.current()
+    assert kept is not None
+    assert kept.listing == first

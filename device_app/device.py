@@ -89,8 +89,7 @@ class Device:
     def feed(self, *, refresh: bool = False) -> Feed:
         """The page in use, or a new one when asked to refresh or where the one in use is hours old.
 
-        What the reader does changes no page: `offer` says that another would differ. Never raises for a backend that is
-        down or refuses: the mode and the notice say so.
+        What the reader does changes no page: see `offer`. Never raises for a backend that is down or refuses.
         """
         if not self._serving.feed_context.default_list.known():
             try:

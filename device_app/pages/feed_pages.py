@@ -170,8 +170,12 @@ def _columns(feed: Feed) -> dict[str, Any]:
 
 def allowed_by(settings: PrivacySettings) -> frozenset[Allowance]:
     """What these settings let leave."""
-    reports = {"reports"} if MODES[settings.mode].finds == "server" else set()
-    return frozenset((*reports, *(name for name in ("counting", "training") if getattr(settings, name))))
+    stands: dict[Allowance, bool] = {
+        "reports": MODES[settings.mode].finds == "server",
+        "counting": settings.counting,
+        "training": settings.training,
+    }
+    return frozenset(name for name, on in stands.items() if on)
 
 
 def allowing(allowed: frozenset[Allowance], before: PrivacySettings) -> dict[str, Any]:

@@ -134,7 +134,7 @@ def test_reading_and_reacting_leave_the_page_and_the_place_and_change_the_presse
     expect(page.locator("[data-offer]")).to_contain_text("3 read since")
     offer = page.locator("[data-offer]").bounding_box()
     page.get_by_role("button", name="New page").click()
-    page.get_by_role("link", name="The page before").click()
+    page.get_by_role("link", name="Page before").click()
     assert list(shown(page)) == list(at_first)
     assert page.locator("[data-offer]").bounding_box() == offer, "its place is kept whatever it says"
     context.close()

@@ -70,12 +70,13 @@ def steps(view: TrainingView) -> list[tuple[str, str, str]]:
     at = 0 if current.state == "keys" else order.index(current.state) if current.state in order else 1
     ended_without = current.state == "applied" and current.published is None
     end = "Sum applied" if ended_without else "Sum applied, better ranking published"
+    ended = "not yet" if current.finished_at is None else "it published nothing"
     labels = (
         ("Devices check in", f"{current.joined:,} joined, {current.cohort:,} wanted"),
         ("Protected updates arrive", f"{current.uploaded:,} in, at least {current.cohort_minimum:,} needed"),
         (
             end,
-            current.says or current.published or ("not yet" if current.finished_at is None else "it published nothing"),
+            current.says or ("your next page is ordered by it" if current.published else ended),
         ),
     )
     states = ["done" if step < at or current.state == "applied" else "now" if step == at else "" for step in range(3)]

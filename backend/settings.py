@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ipaddress import ip_network
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import platformdirs
 from pydantic import AfterValidator, Field, ValidationError
@@ -20,7 +20,6 @@ from device_app.wire.releases import RELEASES_ANSWERED
 
 TABLE = "backend"
 RENAMES: Renames = {}
-RankerName = Literal["nrms", "naml", "lstur", "fednewsrec", "finding", "multi_view", "fl_dssm"]
 
 
 def _default_data_dir() -> Path:
@@ -37,6 +36,13 @@ def _default_token_file(chosen: dict[str, Any]) -> Path:
 
 def _network(name: str) -> str:
     ip_network(name)  # its ValueError names what is wrong
+    return name
+
+
+def _ranker(name: str) -> str:
+    from models.rankers import release_name  # nobody who chooses none needs the models' package
+
+    release_name(name)  # its ValueError names those there are
     return name
 
 
@@ -229,12 +235,12 @@ class BackendSettings(BaseSettings):
     body_limit_sec: float = Field(
         default=600.0, gt=0, le=86_400, description="The longest a body may keep the server waiting, however it comes."
     )
-    rankers: tuple[RankerName, ...] = Field(
+    rankers: tuple[Annotated[str, AfterValidator(_ranker)], ...] = Field(
         default=(),
-        description="The papers' rankers that releases carry besides the two small ones: 'nrms', 'naml', 'lstur', "
-        "'fednewsrec', 'finding', 'multi_view' or 'fl_dssm'. Each is a choice of the reader on the device and can be "
-        "trained; it makes every release up to 3 MB larger. What is named here later is added at the next start, at "
-        "its cosine start.",
+        description="The papers' rankers that releases carry besides the two small ones, by their names in "
+        "models/rankers.py without 'ranker.', such as 'nrms'; any other name is refused with a list of them. Each is a "
+        "choice of the reader on the device and can be trained; it makes every release up to 3 MB larger. What is "
+        "named here later is added at the next start, at its cosine start.",
     )
     counts_every_minutes: float = Field(
         default=60.0,

@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from torch import nn
 
-from exporters.architectures import ARCHITECTURES
+from exporters.architectures import architectures
 from exporters.package import ExportedModel, export_model
 from exporters.parity import GRADIENT_TOLERANCE, SCORE_TOLERANCE, ParityError
 
@@ -25,11 +25,12 @@ def main(
     names: Annotated[bool, typer.Option("--list", help="Print models and graphs; export nothing.")] = False,
 ) -> None:
     """Export models to ONNX with gradients, and compare each graph with torch. Exits with 1 if one differs."""
-    if unknown := [each for each in models or [] if each not in ARCHITECTURES]:
-        raise typer.BadParameter(f"no model {', '.join(unknown)}; there are {', '.join(ARCHITECTURES)}")
+    known = architectures()
+    if unknown := [each for each in models or [] if each not in known]:
+        raise typer.BadParameter(f"no model {', '.join(unknown)}; there are {', '.join(known)}")
     console = Console()
     if names:
-        _list(console, models or list(ARCHITECTURES))
+        _list(console, models or list(known))
         return
     if not (every or models):
         raise typer.BadParameter("say --all, --list or the names of models")
@@ -38,12 +39,12 @@ def main(
     failures = []
     started = time.perf_counter()
     with _progress() as progress:
-        task = progress.add_task("", total=len(models or ARCHITECTURES))
-        for name in models or ARCHITECTURES:
+        task = progress.add_task("", total=len(models or known))
+        for name in models or known:
             progress.update(task, description=name)
-            model = ARCHITECTURES[name].build()
+            model = known[name].build()
             try:
-                exported = export_model(name, ARCHITECTURES[name].kind, model, ARCHITECTURES[name].graphs(model))
+                exported = export_model(name, known[name].kind, model, known[name].graphs(model))
             except ParityError as failed:
                 failures.append(f"{name}: {failed}")
             else:
@@ -58,9 +59,10 @@ def main(
 
 
 def _list(console: Console, names: list[str]) -> None:
+    known = architectures()
     for name in names:
-        model = ARCHITECTURES[name].build()
-        for spec in ARCHITECTURES[name].graphs(model):
+        model = known[name].build()
+        for spec in known[name].graphs(model):
             inputs = ", ".join(f"{each.name} {list(each.axes)}" for each in spec.inputs)
             line = f"{name:21} {_count(model):>9,}  {spec.purpose:14} {inputs} -> {spec.output}"
             gradients = " and gradients" if spec.with_gradients else ""

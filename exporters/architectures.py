@@ -1,11 +1,11 @@
-"""Every architecture that exports, by name. A new one is one entry here.
+"""Every architecture that exports, by name: the rankers of releases (`models.rankers`), and what is listed here.
 
 Word tables have VOCABULARY rows here; a release's own vocabulary only changes that axis of the inputs `p.*.weight`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Literal
@@ -28,22 +28,22 @@ from exporters.graphs import (
 )
 from exporters.signature import GraphSpec
 from models.builders import dssm, news, rankers, recall, user
-from models.dssm import Dssm, MultiViewDssm, SemiDssm, SemiMultiViewDssm, SemiViewRanker, Tower, ViewRanker
+from models.dssm import Dssm, MultiViewDssm, SemiDssm, SemiMultiViewDssm, Tower
 from models.end_to_end import EndToEnd
 from models.layers.word_embedding import WordEmbedding
 from models.news.naml_lstur import NamlNews, TopicNews
 from models.news.plm import PlmNewsEncoder
 from models.news.text import TitleEncoder
 from models.one_vector import CosineResidual
+from models.rankers import RANKERS
 from models.recall.basis import BasisRecall
 from models.recall.ebnr_huita_youtubenet import Ebnr, Huita, YoutubeNet
 from models.recall.octopus import Octopus
 from models.recall.sasrec import SasRec
 from models.shapes import NEWS_DIM
-from models.user.candidate_attention import CandidateAttention, CosineRanker
-from models.user.feature_ranker import FeatureRanker
+from models.user.candidate_attention import CandidateAttention
 from models.user.fednewsrec import FedNewsRecUser
-from models.user.nrms_naml_lstur import LsturConUser, LsturIniUser, NamlUser, NrmsUser
+from models.user.nrms_naml_lstur import LsturConUser, NrmsUser
 
 Kind = Literal["ranker", "recall", "news", "end to end", "towers"]
 VOCABULARY = 1_000
@@ -141,19 +141,13 @@ def end_to_end(news_encoder: nn.Module, user_model: nn.Module) -> EndToEnd:
     return EndToEnd(news_encoder, user_model)
 
 
-ARCHITECTURES: Mapping[str, Architecture] = {
-    "cosine": Architecture("ranker", CosineRanker, rankers.cosine_ranker, ranker_graphs),
+OTHER_ARCHITECTURES: dict[str, Architecture] = {
     "candidate_attention": Architecture("ranker", CandidateAttention, rankers.candidate_attention, ranker_graphs),
-    "feature_ranker": Architecture("ranker", FeatureRanker, rankers.feature_ranker, ranker_graphs),
-    "nrms": Architecture("ranker", NrmsUser, rankers.nrms_256, ranker_graphs),
     "nrms_400": Architecture("ranker", NrmsUser, user.nrms_400, ranker_graphs),
-    "naml": Architecture("ranker", NamlUser, user.naml_user, ranker_graphs),
-    "lstur_ini": Architecture("ranker", LsturIniUser, lambda: user.lstur_user("ini"), ranker_graphs, recurrent=True),
     "lstur_con": Architecture("ranker", LsturConUser, lambda: user.lstur_user("con"), ranker_graphs, recurrent=True),
+    # A release's graphs of this name are of the size below; tables of graphs give it the paper's.
     "fednewsrec": Architecture("ranker", FedNewsRecUser, user.fednewsrec_user, ranker_graphs, recurrent=True),
     "fednewsrec_256": Architecture("ranker", FedNewsRecUser, user.fednewsrec_user_256, ranker_graphs, recurrent=True),
-    "multi_view": Architecture("ranker", SemiViewRanker, dssm.multi_view_ranker, ranker_graphs),
-    "fl_dssm_news": Architecture("ranker", ViewRanker, dssm.fl_dssm_ranker, ranker_graphs),
     "basis": Architecture("recall", BasisRecall, recall.uni_fedrec_recall, basis_graphs),
     "youtubenet": Architecture("recall", YoutubeNet, recall.youtubenet, one_vector_graphs),
     "huita": Architecture("recall", Huita, recall.huita, one_vector_graphs),
@@ -214,9 +208,20 @@ ARCHITECTURES: Mapping[str, Architecture] = {
 }
 
 
+def architectures() -> dict[str, Architecture]:
+    """Every architecture by name, the rankers of releases first."""
+    rankers_of_releases = {
+        each.architecture: Architecture(
+            "ranker", each.model_class(), each.build, ranker_graphs, recurrent=each.recurrent
+        )
+        for each in RANKERS.values()
+    }
+    return rankers_of_releases | OTHER_ARCHITECTURES
+
+
 def name_of(model: nn.Module, kind: Kind) -> str:
     """The first architecture of this kind that fits the model's class. Raises ValueError if there is none."""
-    for name, each in ARCHITECTURES.items():
+    for name, each in architectures().items():
         if each.kind == kind and each.fits(model):
             return name
     raise ValueError(f"no {kind} architecture has models of class {type(model).__name__}")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from device_app.wire.releases import Role
-from exporters.architectures import ARCHITECTURES, Kind, name_of
+from exporters.architectures import Kind, architectures, name_of
 from exporters.graph_writer import bytes_of
 from exporters.graphs import recall_graphs
 from exporters.model_graphs import export_gradient_graph, export_inference_graph
@@ -66,7 +66,7 @@ def export_ranker(model: nn.Module) -> ExportedModel:
 
 def _export_as(kind: Kind, model: nn.Module) -> ExportedModel:
     name = name_of(model, kind)
-    return export_model(name, kind, model, ARCHITECTURES[name].graphs(model))
+    return export_model(name, kind, model, architectures()[name].graphs(model))
 
 
 def export_model(architecture: str, kind: Kind, model: nn.Module, specs: Sequence[GraphSpec]) -> ExportedModel:

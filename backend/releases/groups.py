@@ -16,8 +16,6 @@ from device_app.wire.tensors import TensorSpec, pack, unpack
 if TYPE_CHECKING:
     from backend.releases.store import ReleaseStore
 
-GROUPS: Mapping[str, int] = {"ranker.finding": 4}
-"""Rankers with a model for each of so many groups of readers: with cohorts of 60 about 15 readers a group and round."""
 CENTROIDS = "centroids"
 CENTROIDS_LIMIT_BYTES = 16 * 1024 * 1024
 DIRECTIONS = "basis_values"

@@ -15,9 +15,7 @@ from backend.releases.calibration import calibrate, pseudo_readers
 from backend.releases.codebooks import first_codebooks, first_projection, topic_centroids
 from backend.releases.draft import ReleaseDraft
 from backend.releases.errors import ReleaseNotPublished
-from backend.releases.groups import GROUPS, first_groups
 from backend.releases.store import ReleaseStore
-from backend.settings import RankerName
 from device_app.wire.categories import CategoryVocabulary
 from device_app.wire.ids import ReleaseId
 from device_app.wire.kinship import kinship_floor
@@ -38,7 +36,7 @@ def publish_first(
     vectors: NDArray[np.float32],
     vocabulary: WordVocabulary | None = None,
     categories: CategoryVocabulary | None = None,
-    rankers: Sequence[RankerName] = (),
+    rankers: Sequence[str] = (),
     progress: Advance | None = None,
     seed: int = SEED,
 ) -> ReleaseManifest:
@@ -61,10 +59,11 @@ def publish_first(
     # The server starts without torch; only a release that needs new graphs pays for it.
     import torch
 
-    from backend.releases.models import DEFAULT, chosen, entry_of
+    from backend.releases.models import chosen, entry_of, grouped
     from exporters.package import export_ranker, export_recall
     from exporters.signature import OPSET
     from models.builders.recall import uni_fedrec_recall
+    from models.rankers import DEFAULT
     from models.shapes import BASIS_SIZE, CHANNELS_LIMIT
 
     done = 0
@@ -98,7 +97,7 @@ def publish_first(
     step_done()
     for name, model in offered.items():
         entry, graphs[name] = entry_of(store, model, export_ranker)
-        models[name] = _grouped(store, name, entry, models[RECALL], seed)
+        models[name] = grouped(store, name, entry, models[RECALL], seed)
         step_done()
 
     draft = ReleaseDraft(
@@ -126,7 +125,7 @@ def publish_first(
 
 
 def publish_rankers(
-    store: ReleaseStore, rankers: Sequence[RankerName], *, progress: Advance | None = None, seed: int = SEED
+    store: ReleaseStore, rankers: Sequence[str], *, progress: Advance | None = None, seed: int = SEED
 ) -> ReleaseManifest:
     """The current release with those of `rankers` that it lacks, at their starts; what it has is left as it is trained.
 
@@ -139,15 +138,16 @@ def publish_rankers(
         return previous
     import torch
 
-    from backend.releases.models import RANKERS, entry_of
+    from backend.releases.models import entry_of, grouped
     from exporters.package import export_ranker
+    from models.rankers import RANKERS
 
     torch.manual_seed(seed)
     models: dict[str, ModelEntry] = {}
     graphs: dict[str, dict[str, float]] = {}
     for done, name in enumerate(missing, start=1):
-        entry, graphs[name] = entry_of(store, RANKERS[name](), export_ranker)
-        models[name] = _grouped(store, name, entry, previous.models[RECALL], seed)
+        entry, graphs[name] = entry_of(store, RANKERS[name].build(), export_ranker)
+        models[name] = grouped(store, name, entry, previous.models[RECALL], seed)
         if progress is not None:
             progress(done, len(missing))
     draft = ReleaseDraft.like(previous, models=previous.models | models)
@@ -169,7 +169,7 @@ def publish_codebooks(store: ReleaseStore, vectors: NDArray[np.float32], *, seed
     return store.commit(draft, note="offers reports by code too")
 
 
-def missing_rankers(release: ReleaseManifest, rankers: Sequence[RankerName]) -> list[str]:
+def missing_rankers(release: ReleaseManifest, rankers: Sequence[str]) -> list[str]:
     """Names of models that the operator chose to offer and this release does not carry."""
     return [name for name in dict.fromkeys(f"ranker.{one}" for one in rankers) if name not in release.models]
 
@@ -197,11 +197,6 @@ def publish_changes(
     if change is not None:
         draft = change(draft)
     return store.commit(draft, note=note, facts=facts, together_with=together_with)
-
-
-def _grouped(store: ReleaseStore, name: str, entry: ModelEntry, recall: ModelEntry, seed: int) -> ModelEntry:
-    """A ranker with its groups, if it is one that has them."""
-    return first_groups(store, entry, recall, size=GROUPS[name], seed=seed) if name in GROUPS else entry
 
 
 def _check_like(

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from device_app.ranking.session import GraphSession
 from device_app.wire.recall import CLICKS_AXIS
 from experiments.bench.textbook import plain
-from exporters.architectures import ARCHITECTURES
+from exporters.architectures import architectures
 from exporters.graph_writer import bytes_of
 from exporters.model_graphs import export_gradient_graph, export_inference_graph
 from exporters.readers import SOME, draw_inputs
@@ -65,8 +65,8 @@ class Case:
 
 @cache
 def _exported(name: str, purpose: str) -> Exported:
-    model = ARCHITECTURES[name].build()
-    spec = next(each for each in ARCHITECTURES[name].graphs(model) if each.purpose == purpose)
+    model = architectures()[name].build()
+    spec = next(each for each in architectures()[name].graphs(model) if each.purpose == purpose)
     proto = export_gradient_graph(model, spec) if spec.with_gradients else export_inference_graph(model, spec)
     return Exported(model, spec, bytes_of(proto))
 

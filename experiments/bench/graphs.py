@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from experiments.bench.graph_cases import ROUNDS, SEED, Case, Feed, clicks_of, drawn_case, in_torch, open_graph, timed
 from experiments.table import Cell, Table
-from exporters.architectures import ARCHITECTURES
+from exporters.architectures import architectures
 from exporters.graph_writer import bytes_of
 from exporters.model_graphs import export_inference_graph
 from exporters.readers import FULL, SOME
@@ -122,7 +122,7 @@ def _vectors() -> Table:
 
 
 def _kind(name: str) -> str:
-    return RECURRENT if ARCHITECTURES[name].recurrent else ATTENTION
+    return RECURRENT if architectures()[name].recurrent else ATTENTION
 
 
 class _Product(nn.Module):

@@ -90,11 +90,11 @@ def newspaper_pool(*, whole: Collection[str] = (), others: int | None = None, se
 
 def default_ranker() -> Ranker:
     """The ranker that a first release has as its default, exported as for a release."""
-    from backend.releases.models import DEFAULT, RANKERS
     from exporters.package import export_ranker
+    from models.rankers import DEFAULT, RANKERS
     from models.user.feature_ranker import FeatureRanker
 
-    model = RANKERS[DEFAULT]()
+    model = RANKERS[DEFAULT].build()
     assert isinstance(model, FeatureRanker)
     exported = export_ranker(model)
     graph = GraphSession(exported.graphs["score"], exported.weights)

@@ -52,6 +52,11 @@ def lstur_user(form: LsturForm) -> LsturUser:
     return model
 
 
+def lstur_ini() -> LsturUser:
+    """LSTUR-ini at 256-d, as releases carry it."""
+    return lstur_user("ini")
+
+
 def fednewsrec(*, heads: int, head_dim: int, attention_dim: int) -> FedNewsRecUser:
     """FedNewsRec's user model on news vectors of size heads * head_dim."""
     dim = heads * head_dim

@@ -1,22 +1,27 @@
-"""docs/add-a-ranker.md is true: a toy ranker, known to two registries alone, is exported and passes parity with torch.
+"""docs/add-a-ranker.md is true: a toy ranker, known to one registry alone, is chosen, exported and released.
 
-Oracle: the toy's score worked out in numpy.
+Oracle: the toy's score worked out in numpy. Every graph is compared with torch when it is exported.
 """
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import numpy as np
 import onnxruntime
 import pytest
 import torch
+from pydantic import ValidationError
 from torch import Tensor
 
-from backend.releases.models import RANKERS
-from exporters.architectures import ARCHITECTURES, Architecture
-from exporters.graphs import ranker_graphs
-from exporters.package import export_ranker
+from backend.releases.publish import publish_rankers
+from backend.settings import BackendSettings
+from exporters.architectures import architectures
 from models.one_vector import UserModel
+from models.rankers import RANKERS, RankerSpec
 from models.shapes import NEWS_DIM
+from tests.doubles.checklists import files_to_touch
+from tests.doubles.small_release import migrated_engine, small_store
 
 
 class ToyRanker(UserModel):
@@ -35,25 +40,51 @@ class ToyRanker(UserModel):
         return self.weight * (clicks * click_mask.unsqueeze(-1).to(clicks.dtype)).sum(dim=1)
 
 
-def test_a_toy_ranker_of_the_registries_alone_is_exported_and_scores_as_it_should(
-    monkeypatch: pytest.MonkeyPatch,
+def toy() -> ToyRanker:
+    """What stands in models/builders/: the toy at its start."""
+    return ToyRanker()
+
+
+def test_a_toy_ranker_of_one_registry_is_chosen_and_carried_by_a_release_and_scores_as_it_should(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(ARCHITECTURES, "toy", Architecture("ranker", ToyRanker, ToyRanker, ranker_graphs))
-    monkeypatch.setitem(RANKERS, "ranker.toy", ToyRanker)
+    with pytest.raises(ValidationError, match=r"rankers\.0\n.*no ranker is called 'toy'; there are nrms, naml, lstur"):
+        BackendSettings(data_dir=tmp_path, rankers=("toy",))
 
-    exported = export_ranker(RANKERS["ranker.toy"]())  # raises ParityError where a graph differs from torch
+    monkeypatch.setitem(RANKERS, "ranker.toy", RankerSpec("toy", f"{__name__}:ToyRanker", f"{__name__}:toy"))
 
-    assert (exported.architecture, exported.role) == ("toy", "ranker")
-    assert {"score", "user", "gradient", "table_gradient"} <= set(exported.graphs)
+    chosen = BackendSettings(data_dir=tmp_path, rankers=("toy",)).rankers
+    engine = migrated_engine(tmp_path)
+    store = small_store(engine, tmp_path)
+    release = publish_rankers(store, chosen)  # raises ReleaseNotPublished where a graph differs from torch
+    entry = release.models["ranker.toy"]
+    assert (entry.architecture, entry.role) == ("toy", "ranker")
+    assert {"score", "user", "gradient", "table_gradient"} <= set(entry.graphs)
+    assert entry.weights is not None
+    weights = store.read_weights(entry.weights)
     rng = np.random.default_rng(0)
     clicks = rng.normal(size=(1, 50, NEWS_DIM)).astype(np.float32)
     mask = np.zeros((1, 50), np.float32)
     mask[0, -7:] = 1
-    session = onnxruntime.InferenceSession(exported.graphs["user"], providers=["CPUExecutionProvider"])
-    given = {"clicks": clicks, "click_mask": mask, **{f"p.{name}": each for name, each in exported.weights.items()}}
+    graph = store.read_blob(entry.graphs["user"].sha256)
+    session = onnxruntime.InferenceSession(graph, providers=["CPUExecutionProvider"])
+    given = {"clicks": clicks, "click_mask": mask, **{f"p.{name}": each for name, each in weights.items()}}
     feeds = {
         each.name: given[each.name].astype(bool) if each.type == "tensor(bool)" else given[each.name]
         for each in session.get_inputs()
     }
     (vector,) = session.run(None, feeds)
     np.testing.assert_allclose(vector[0], clicks[0, -7:].sum(axis=0), rtol=1e-4, atol=1e-4)
+    engine.dispose()
+
+
+def test_the_checklist_names_the_module_the_preset_and_the_one_registry() -> None:
+    assert files_to_touch("add-a-ranker") == ["models/user/", "models/builders/", "models/rankers.py"]
+
+
+@pytest.mark.parametrize("name", RANKERS)
+def test_a_rankers_preset_makes_the_class_and_the_graphs_that_its_entry_says(name: str) -> None:
+    spec = RANKERS[name]
+    model = spec.build()
+    assert type(model) is spec.model_class()
+    assert architectures()[spec.architecture].fits(model)

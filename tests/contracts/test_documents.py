@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.doubles.checklists import files_to_touch
+
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("backend", "device_app", "models", "exporters", "experiments", "newsroom", "web")
 PACKAGE_READMES = sorted(
@@ -146,6 +148,21 @@ def test_the_tour_answers_the_four_questions_and_gives_places_for_every_paper() 
     assert len(SYMBOL.findall(tour)) > 35
     for paper in ("Uni-FedRec", "FedNewsRec", "Efficient-FedRec", "FINDING", "FL-MV-DSSM", "Bonawitz"):
         assert f"| {paper}" in tour
+
+
+@pytest.mark.parametrize(
+    ("checklist", "most"),
+    [
+        ("add-a-news-source", 2),
+        ("add-a-report-mode", 3),
+        ("add-a-strategy", 3),
+        ("add-a-ranker", 3),
+    ],
+)
+def test_a_checklist_asks_for_few_files_and_names_the_test_of_its_toy(checklist: str, most: int) -> None:
+    assert 1 < len(files_to_touch(checklist)) <= most
+    (toy,) = {path for path in PATH.findall(text(ROOT / "docs" / f"{checklist}.md")) if path.startswith("tests/")}
+    assert "def test_" in text(ROOT / toy)
 
 
 CLAIM = re.compile(r"^\| ([\w/]+\.md) \| (.+) \| (`tests/.+`) \|$", re.M)

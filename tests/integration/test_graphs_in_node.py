@@ -21,7 +21,7 @@ import torch
 from numpy.typing import NDArray
 
 from device_app.wire.recall import CLICKS_AXIS
-from exporters.architectures import ARCHITECTURES
+from exporters.architectures import architectures
 from exporters.package import ExportedModel, export_model
 from exporters.readers import FULL, NONE, ONE, SOME, draw_inputs
 from exporters.signature import GraphSpec, trained
@@ -54,7 +54,7 @@ def exports() -> dict[str, ModelInNode]:
     torch.set_num_threads(1)
     made = {}
     try:
-        for name, each in ARCHITECTURES.items():
+        for name, each in architectures().items():
             model = each.build()
             specs = each.graphs(model)
             exported = export_model(name, each.kind, model, specs)
@@ -80,7 +80,7 @@ def test_every_graph_agrees_with_torch(exports: dict[str, ModelInNode]) -> None:
 
 def test_every_graph_is_small_valid_and_of_opset_18(exports: dict[str, ModelInNode]) -> None:
     for name, _, purpose, blob in graphs(exports):
-        assert len(blob) <= LIMIT_BYTES[ARCHITECTURES[name].recurrent], (name, purpose, len(blob))
+        assert len(blob) <= LIMIT_BYTES[architectures()[name].recurrent], (name, purpose, len(blob))
         proto = onnx.load_from_string(blob)
         onnx.checker.check_model(proto, full_check=True)
         assert [(opset.domain, opset.version) for opset in proto.opset_import] == [("", 18)], (name, purpose)

@@ -7,7 +7,7 @@ import typer
 from typer.testing import CliRunner
 
 from exporters.__main__ import main
-from exporters.architectures import ARCHITECTURES
+from exporters.architectures import architectures
 
 app = typer.Typer()
 app.command()(main)
@@ -17,7 +17,7 @@ def test_list_names_every_model_graph_input_and_output() -> None:
     result = CliRunner().invoke(app, ["--list"])
     assert result.exit_code == 0
     lines = [tuple(line.split()[:3]) for line in result.output.splitlines()]
-    assert {name for name, _, _ in lines} == set(ARCHITECTURES)
+    assert {name for name, _, _ in lines} == set(architectures())
     assert {
         ("basis", "244,993", "decompose"),
         ("nrms_400", "561,601", "table_gradient"),

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from exporters.architectures import ARCHITECTURES, name_of
+from exporters.architectures import architectures, name_of
 from exporters.package import ExportedModel, export_ranker, export_recall
 from models.builders import cosine_ranker, nrms_256, uni_fedrec_recall
 from models.recall.basis import BasisRecall
@@ -195,4 +195,4 @@ def test_exporting_again_gives_the_same_bytes(exported: Exports) -> None:
     "name", ["basis", "youtubenet_residual", "ebnr_residual", "sasrec_residual", "octopus", "ebnr", "huita"]
 )
 def test_a_recall_model_is_known_by_its_class_and_a_correction_by_what_it_corrects_with(name: str) -> None:
-    assert name_of(ARCHITECTURES[name].build(), "recall") == name
+    assert name_of(architectures()[name].build(), "recall") == name

@@ -13,11 +13,11 @@ from backend.federation.strategies.multi_view import MultiView
 from backend.federation.strategies.strategy import RoundRequest
 from backend.federation.systems import SYSTEMS
 from backend.federation.systems.system import GateRound, SystemSpec
-from backend.releases.models import RANKERS
 from device_app.training.multiview.job import VIEWS, ViewTerms
 from device_app.training.tasks import TASKS
 from device_app.wire.protections import LocalLaplace, SecureSum
 from exporters.architectures import name_of
+from models.rankers import RANKERS
 from models.scopes import private_names
 
 PAPERS = ("fednewsrec", "nrms", "naml", "lstur")
@@ -70,7 +70,7 @@ def test_semi_and_fl_dssm_are_values_of_one_setting_whose_terms_devices_read() -
         assert isinstance(spec.strategy, MultiView)
         assert isinstance(spec.protection, SecureSum)
         named.append(ViewTerms.model_validate_json(spec.strategy.terms()).views)
-        model = RANKERS[spec.model]()
+        model = RANKERS[spec.model].build()
         parameters = shared_numbers(model)
         noise = spec.strategy.sigma * spec.strategy.clip * parameters**0.5  # of a device with one view
         assert noise + spec.strategy.clip < spec.protection.clip, "clipping the sum would weigh the noise"
@@ -105,7 +105,7 @@ def test_a_whole_upload_has_the_size_and_the_price_that_the_system_says(
 ) -> None:
     spec = SYSTEMS[name]
     assert spec.model is not None
-    model = RANKERS[spec.model]()
+    model = RANKERS[spec.model].build()
     shared = shared_numbers(model)
 
     assert shared == coordinates

@@ -1,0 +1,101 @@
+"""The rankers that a release can carry, by their name there. A new one is an entry here; nothing here imports torch.
+
+Settings, releases and the exporter read this one registry. A class and a preset are therefore named as entry points
+are, `module:name`, and found when a model is made: a server with all its graphs never brings torch.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, cast
+
+if TYPE_CHECKING:
+    from torch import nn
+
+DEFAULT: Final = "ranker.features"
+
+
+@dataclass(frozen=True)
+class RankerSpec:
+    """A ranker of a release, at its start.
+
+    Args:
+        architecture: what the release calls its graphs (`exporters.architectures`).
+        model: `module:class` of the module in torch.
+        preset: `module:function` that takes nothing and returns one at its start.
+        recurrent: training is unrolled over the clicks, so its graphs are larger.
+        always: small, so that every release carries it; the others are the operator's choice.
+        groups: how many groups of readers have a model of it each; 0: none.
+    """
+
+    architecture: str
+    model: str
+    preset: str
+    recurrent: bool = False
+    always: bool = False
+    groups: int = 0
+
+    def model_class(self) -> type[nn.Module]:
+        """The class of its models. Brings torch."""
+        return cast("type[nn.Module]", pkgutil.resolve_name(self.model))
+
+    def build(self) -> nn.Module:
+        """One at its start. Brings torch."""
+        return cast("Callable[[], nn.Module]", pkgutil.resolve_name(self.preset))()
+
+
+RANKERS: dict[str, RankerSpec] = {
+    DEFAULT: RankerSpec(
+        "feature_ranker",
+        "models.user.feature_ranker:FeatureRanker",
+        "models.builders.rankers:feature_ranker",
+        always=True,
+    ),
+    "ranker.cosine": RankerSpec(
+        "cosine",
+        "models.user.candidate_attention:CosineRanker",
+        "models.builders.rankers:cosine_ranker",
+        always=True,
+    ),
+    "ranker.nrms": RankerSpec("nrms", "models.user.nrms_naml_lstur:NrmsUser", "models.builders.rankers:nrms_256"),
+    "ranker.naml": RankerSpec("naml", "models.user.nrms_naml_lstur:NamlUser", "models.builders.user:naml_user"),
+    "ranker.lstur": RankerSpec(
+        "lstur_ini", "models.user.nrms_naml_lstur:LsturIniUser", "models.builders.user:lstur_ini", recurrent=True
+    ),
+    "ranker.fednewsrec": RankerSpec(
+        "fednewsrec",
+        "models.user.fednewsrec:FedNewsRecUser",
+        "models.builders.user:fednewsrec_user_256",
+        recurrent=True,
+    ),
+    "ranker.multi_view": RankerSpec(
+        "multi_view", "models.dssm:SemiViewRanker", "models.builders.dssm:multi_view_ranker"
+    ),
+    "ranker.fl_dssm": RankerSpec("fl_dssm_news", "models.dssm:ViewRanker", "models.builders.dssm:fl_dssm_ranker"),
+    # Groups: with cohorts of 60 about 15 readers a group and round.
+    "ranker.finding": RankerSpec(
+        "feature_ranker",
+        "models.user.feature_ranker:FeatureRanker",
+        "models.builders.rankers:feature_ranker",
+        groups=4,
+    ),
+}
+
+
+def release_name(choice: str) -> str:
+    """What a release calls the ranker that an operator chooses by this name.
+
+    Raises ValueError, naming those there are, for a name that is none of them.
+    """
+    choices = [name.removeprefix("ranker.") for name, spec in RANKERS.items() if not spec.always]
+    if choice not in choices:
+        raise ValueError(f"no ranker is called {choice!r}; there are {', '.join(choices)}")
+    return f"ranker.{choice}"
+
+
+def offered(choices: tuple[str, ...]) -> tuple[str, ...]:
+    """Names of the rankers in a release whose operator chose these, without repeats: the small ones, and then these."""
+    always = (name for name, spec in RANKERS.items() if spec.always)
+    return tuple(dict.fromkeys((*always, *map(release_name, choices))))

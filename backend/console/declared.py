@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from backend.federation.protections import resolve
+from backend.federation.protections.registry import resolve
 from backend.federation.systems import SYSTEMS
 from device_app.wire.concentrated import epsilon_of
 from device_app.wire.releases import RecallProtocol

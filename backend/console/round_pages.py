@@ -9,7 +9,7 @@ from fastapi.responses import Response
 
 from backend.console.controller import ConsoleController, Values
 from backend.federation.errors import RoundImpossible
-from backend.federation.protections import resolve
+from backend.federation.protections.registry import resolve
 from backend.federation.rounds.coordinator import Coordinator
 from backend.federation.rounds.opening import COHORT_DEFAULT, COHORT_LIMIT, SECONDS_LIMIT, minimum_of
 from backend.federation.rounds.scheduling import EVERY_MINUTES_LIMIT, Schedule

@@ -20,9 +20,9 @@ from device_app.errors import (
 )
 from device_app.privacy.budget import Ledger
 from device_app.privacy.noise import NoiseSource
-from device_app.privacy.protections import resolve
 from device_app.privacy.protections.local_laplace import NoisyUpdate, reseal
 from device_app.privacy.protections.protection import ComputedUpdate
+from device_app.privacy.protections.registry import resolve
 from device_app.privacy.sealed import Sealed
 from device_app.store.database import Database
 from device_app.store.outbox import Outbox, OutboxItem

@@ -9,8 +9,8 @@ from typing import Literal
 
 from device_app.errors import BudgetSpent, NotEligible
 from device_app.privacy.prices import OneClick
-from device_app.privacy.protections import resolve
 from device_app.privacy.protections.protection import ROUNDING
+from device_app.privacy.protections.registry import resolve
 from device_app.privacy.worst_case_sums import NOTHING_ALONE, SumsAlone
 from device_app.settings import PrivacySettings
 from device_app.training.tasks.task import Shapes

@@ -26,7 +26,7 @@ from device_app.errors import (
     SumAborted,
 )
 from device_app.privacy.budget import Ledger
-from device_app.privacy.protections import resolve
+from device_app.privacy.protections.registry import resolve
 from device_app.privacy.requests import seal_poll
 from device_app.privacy.sealed import Charge
 from device_app.privacy.secagg.contribution import Contribution

@@ -18,8 +18,8 @@ from device_app.errors import (
     OfferRefused,
 )
 from device_app.privacy.noise import NoiseSource
-from device_app.privacy.protections import resolve
 from device_app.privacy.protections.protection import ComputedUpdate
+from device_app.privacy.protections.registry import resolve
 from device_app.privacy.requests import seal_check_in
 from device_app.privacy.secagg.contribution import Contribution
 from device_app.ranking.groups import GroupChoice, OwnGroup

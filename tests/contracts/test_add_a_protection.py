@@ -18,19 +18,19 @@ import numpy as np
 import pytest
 from pydantic import Field
 
-from backend.federation import protections as on_the_server
 from backend.federation.aggregate import Shapes
 from backend.federation.optimizers import Sgd
+from backend.federation.protections import registry as on_the_server
 from backend.federation.protections.protection import LocalCost, ServerProtection, UpdateCost, WriteNumber
 from backend.federation.protections.upload_rules import UploadRules
 from backend.federation.systems import SYSTEMS
 from device_app.errors import ProtectionTooWeak
-from device_app.privacy import protections as on_the_device
 from device_app.privacy.budget import Ledger
 from device_app.privacy.clipping import clip_elementwise
 from device_app.privacy.exact import bernoulli_exp, randomised_response
 from device_app.privacy.noise import NoiseSource
 from device_app.privacy.prices import OneClick
+from device_app.privacy.protections import registry as on_the_device
 from device_app.privacy.protections.local_laplace import NoisyUpdate
 from device_app.privacy.protections.protection import ComputedUpdate, DeviceProtection
 from device_app.privacy.sealed import SAFETENSORS, Charge, Sealed, close, digest
@@ -47,6 +47,7 @@ from device_app.wire.rounds import RoundManifest
 from device_app.wire.secagg import SumTerms
 from device_app.wire.tensors import pack
 from device_app.wire.union import UnionMarks
+from tests.doubles.checklists import files_to_touch
 from tests.doubles.clock import StillClock
 from tests.doubles.news import NOW, synthetic_pool
 from tests.doubles.round_rig import BASIS, DIM, BackendRig, DeviceRig
@@ -72,7 +73,7 @@ class NoisySigns(Message):
 
 @dataclass(frozen=True)
 class NoisySignsProtection:
-    """What stands in device_app/privacy/protections/noisy_signs.py."""
+    """What stands in device_app/privacy/protections/registry.py."""
 
     protection: NoisySigns
 
@@ -126,7 +127,7 @@ class NoisySignsProtection:
 
 @dataclass(frozen=True)
 class NoisySignsUpdates:
-    """What stands in backend/federation/protections/noisy_signs.py."""
+    """What stands in backend/federation/protections/registry.py."""
 
     protection: NoisySigns
     summed: bool = False
@@ -158,7 +159,14 @@ class NoisySignsUpdates:
 
 @pytest.fixture
 def registered(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The lines of the checklist: a member of the wire's union, and one in the registry of each side."""
+    """The checklist's three files, and no other: a member of the wire's union, and a line in the registry of each side.
+
+    The classes above stand in the same three files, so a fourth that were needed would fail the rounds below.
+    """
+    assert files_to_touch("add-a-protection") == [
+        "device_app/wire/protections.py",
+        *(f"{each.__name__.replace('.', '/')}.py" for each in (on_the_device, on_the_server)),
+    ]
     monkeypatch.setitem(on_the_device.PROTECTIONS, "noisy_signs", NoisySignsProtection)
     monkeypatch.setitem(on_the_server.PROTECTIONS, "noisy_signs", NoisySignsUpdates)
     field = RoundManifest.model_fields["protection"]

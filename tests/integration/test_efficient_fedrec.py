@@ -332,7 +332,7 @@ def test_a_split_round_that_a_liar_spoils_is_opened_again_on_the_same_union(
         told.append(vector.size)
         return replace(honest, vector=vector)
 
-    monkeypatch.setattr("device_app.privacy.protections.secure_sum.contribute", lie_once)
+    monkeypatch.setattr("device_app.privacy.protections.registry.contribute", lie_once)
     for device in devices:
         sync(device)
     before = world.services.releases.require_current()

@@ -295,7 +295,7 @@ def test_a_device_that_adds_more_than_a_clipped_update_costs_the_round_and_the_r
     cohort.steps()
     cohort.steps()
     cohort.steps(range(1, DEVICES))
-    monkeypatch.setattr("device_app.privacy.protections.secure_sum.contribute", lie)
+    monkeypatch.setattr("device_app.privacy.protections.registry.contribute", lie)
     cohort.steps([0])
     monkeypatch.undo()
     cohort.steps()

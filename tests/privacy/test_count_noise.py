@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from backend.federation.protections import resolve
+from backend.federation.protections.registry import resolve
 from backend.federation.strategies.counting import Counting
 from backend.federation.systems import SYSTEMS
 from device_app.privacy.noise import SystemNoise

@@ -21,7 +21,7 @@ from backend.federation.systems import SYSTEMS
 from backend.federation.systems.private_counts import PRIVATE_COUNTS_LARGE
 from device_app.errors import ProtectionTooWeak
 from device_app.privacy.prices import EPSILON_ALONE, ONE_CLICK_ALONE, RHO_ALONE, sum_prices
-from device_app.privacy.protections import resolve
+from device_app.privacy.protections.registry import resolve
 from device_app.privacy.worst_case_sums import NOTHING_ALONE
 from device_app.settings import PrivacySettings
 from device_app.training.tasks.counting import one_click

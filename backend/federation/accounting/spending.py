@@ -9,7 +9,7 @@ from sqlalchemy import Engine, select
 
 from backend.db.engine import reading_session
 from backend.db.tables_federation import RoundRow
-from backend.federation.protections import resolve
+from backend.federation.protections.registry import resolve
 from device_app.wire.concentrated import epsilon_of
 from device_app.wire.ids import RoundId
 from device_app.wire.rounds import RoundManifest

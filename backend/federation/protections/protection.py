@@ -1,4 +1,4 @@
-"""What the server does with updates that are protected in one way: the interface that every protection's file meets."""
+"""What the server does with updates that are protected in one way: the interface that every protection meets."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class UpdateCost:
 
 
 class ServerProtection(Protocol):
-    """The server's side of a protection, made from its value on the wire (`protections.resolve`)."""
+    """The server's side of a protection, made from its value on the wire (`registry.resolve`)."""
 
     @property
     def summed(self) -> bool:

@@ -14,8 +14,8 @@ from backend.db.engine import reading_session
 from backend.db.tables_federation import ParticipationRow, RoundRow
 from backend.federation.aggregate import Aggregate
 from backend.federation.errors import RoundClosed, UpdateRefused
-from backend.federation.protections import resolve
 from backend.federation.protections.protection import ServerProtection
+from backend.federation.protections.registry import resolve
 from backend.federation.protections.upload_rules import UploadRules
 from backend.federation.rounds.update_store import UpdateDamaged, UpdateStore
 from backend.federation.secagg.errors import SumFailed

@@ -15,7 +15,7 @@ from backend.db.engine import reading_session, writing_session
 from backend.db.tables_federation import FollowUpRow, RoundRow
 from backend.errors import OwnfeedError
 from backend.federation.errors import RoundImpossible, RoundsPaused, RoundUnderWay, UnknownSystem
-from backend.federation.protections import resolve
+from backend.federation.protections.registry import resolve
 from backend.federation.rounds.context import RoundContextLoader
 from backend.federation.rounds.finalising import end_unfinished
 from backend.federation.rounds.records import is_paused, round_status, under_way

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from backend.db.engine import reading_session, writing_session
 from backend.db.tables_federation import ParticipationRow, RoundRow
 from backend.federation.errors import RoundClosed, UpdateConflict
-from backend.federation.protections import resolve
+from backend.federation.protections.registry import resolve
 from backend.federation.protections.upload_rules import UploadRules
 from backend.federation.rounds.aggregation import aggregate_updates
 from backend.federation.rounds.context import RoundContextLoader

@@ -15,7 +15,7 @@ from backend.db.engine import reading_session
 from backend.db.tables import NewsRow
 from backend.federation.aggregate import Aggregate
 from backend.federation.errors import RoundImpossible
-from backend.federation.protections import resolve
+from backend.federation.protections.registry import resolve
 from backend.federation.strategies.strategy import FederatedSystem, Plan, RoundContext, RoundResult
 from backend.popularity.reliability import RELIABILITY_WANTED, devices_needed, known_usage, reliability
 from backend.popularity.store import OpenedCount, write_count

@@ -8,19 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from device_app.errors import BudgetSpent, ProtectionTooWeak
+from device_app.errors import BudgetSpent
 from device_app.privacy.budget import Ledger
-from device_app.privacy.clipping import Clipped, clip_elementwise
+from device_app.privacy.clipping import Clipped
 from device_app.privacy.noise import NoiseSource, laplace
-from device_app.privacy.prices import OneClick
-from device_app.privacy.protections.protection import ROUNDING, ComputedUpdate
 from device_app.privacy.sealed import SAFETENSORS, Charge, Sealed, close, digest
-from device_app.privacy.secagg.contribution import Contribution
-from device_app.privacy.worst_case_sums import SumsAlone
-from device_app.settings import PrivacySettings
 from device_app.store.outbox import OutboxItem
 from device_app.wire.protections import LocalLaplace
-from device_app.wire.rounds import RoundManifest
 from device_app.wire.tensors import pack
 
 NAME = "local_laplace"
@@ -80,55 +74,6 @@ class LaplaceProtection:
         ledger.spend(charge)
         words = f"A blurred training update of {clipped.coordinates:,} numbers for {round_id}."
         return close(NoisyUpdate(round_id, noisy), payload, SAFETENSORS, charge, words)
-
-
-@dataclass(frozen=True)
-class LocalLaplaceProtection:
-    """The device's side of `LocalLaplace`."""
-
-    protection: LocalLaplace
-
-    def check(self, privacy: PrivacySettings) -> None:
-        """Raises ProtectionTooWeak if the noise is weaker, against the clip, than the reader accepts."""
-        clip, scale = self.protection.clip, self.protection.scale
-        if scale / clip < privacy.weakest_scale_to_clip * (1 - ROUNDING):
-            raise ProtectionTooWeak(
-                f"noise of {scale:g} at a clip of {clip:g} is {scale / clip:.3g} of it; at least "
-                f"{privacy.weakest_scale_to_clip:g} is asked for."
-            )
-
-    def check_again(self, manifest: RoundManifest, privacy: PrivacySettings) -> None:
-        """As `check`."""
-        self.check(privacy)
-
-    def price(
-        self,
-        manifest: RoundManifest,
-        coordinates: int,
-        privacy: PrivacySettings,
-        alone: SumsAlone,
-        one_click: OneClick | None,
-    ) -> float:
-        """The pure epsilon of one upload."""
-        return self.protection.epsilon_per_upload(coordinates)
-
-    def seal(
-        self, update: ComputedUpdate, manifest: RoundManifest, *, ledger: Ledger, noise: NoiseSource
-    ) -> Sealed[NoisyUpdate]:
-        """The update clipped, and then as `LaplaceProtection.seal`, with its formal guarantees.
-
-        Raises BudgetSpent, and ValueError for values that are not finite: nothing is released then.
-        """
-        clipped = clip_elementwise(update.shared, self.protection.clip)
-        return LaplaceProtection(self.protection).seal(
-            clipped, round_id=manifest.round, ledger=ledger, noise=noise, channel=update.channel
-        )
-
-    def contribute(
-        self, update: ComputedUpdate, manifest: RoundManifest, *, noise: NoiseSource, delta: float
-    ) -> Contribution:
-        """None: raises ValueError."""
-        raise ValueError(f"protection: {self.protection.kind} leaves as a single upload, and in no secure sum")
 
 
 def reseal(item: OutboxItem, ledger: Ledger) -> Sealed[OutboxItem]:

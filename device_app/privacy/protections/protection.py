@@ -1,4 +1,4 @@
-"""What a device does with an update that is to be protected in one way: what every protection's file offers."""
+"""What a device does with an update that is to be protected in one way: what every protection offers."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ComputedUpdate:
 
 
 class DeviceProtection(Protocol):
-    """The device's side of a protection, made from its value on the wire (`protections.resolve`).
+    """The device's side of a protection, made from its value on the wire (`registry.resolve`).
 
     An update leaves by `seal` where single uploads are taken, and by `contribute` where there is a secure sum.
     """

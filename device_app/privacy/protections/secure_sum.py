@@ -12,45 +12,13 @@ from device_app.privacy.discrete_noise import add_noise_share, clip_and_encode
 from device_app.privacy.noise import NoiseSource
 from device_app.privacy.prices import DELTA, OneClick, sum_prices
 from device_app.privacy.private_parameters import SharedUpdate
-from device_app.privacy.protections.masked_updates import MaskedProtection, terms_of
-from device_app.privacy.protections.protection import ComputedUpdate
 from device_app.privacy.sealed import Charge
 from device_app.privacy.secagg.contribution import Contribution
 from device_app.wire.protections import Protection, SecureSum
 from device_app.wire.ring import RingVector, ring_dtype
-from device_app.wire.rounds import RoundManifest
 from device_app.wire.secagg import SumTerms
 
 NAME = "secure_sum"
-
-
-@dataclass(frozen=True)
-class SecureSumProtection(MaskedProtection[SecureSum]):
-    """The device's side of `SecureSum`."""
-
-    def contribute(
-        self, update: ComputedUpdate, manifest: RoundManifest, *, noise: NoiseSource, delta: float
-    ) -> Contribution:
-        """The update within the ball, weighed, perhaps noisy, and what the opened sum costs: see `contribute`.
-
-        Under a protection that is priced for no value below 0, such values count as 0: which task an offer combines it
-        with is the server's choice, and a reader's values may not decide whether anything is sent.
-        """
-        shared = update.shared
-        if self.protection.nonnegative:
-            above = {name: np.maximum(each, np.float32(0)) for name, each in shared.tensors.items()}
-            shared = replace(shared, tensors=above)
-        given = contribute(
-            clip_norm(shared, self.protection.clip),
-            update.samples,
-            self.protection,
-            terms_of(manifest),
-            noise,
-            delta=delta,
-            channel=update.channel,
-            one_click=update.one_click,
-        )
-        return replace(given, paid=update.paid)
 
 
 def secure_sum_of(protection: Protection, otherwise: str) -> SecureSum:

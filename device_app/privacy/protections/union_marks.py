@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import secrets
-from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,30 +12,15 @@ from device_app.errors import NotEligible
 from device_app.privacy.discrete_noise import BoundedCode, add_noise_share
 from device_app.privacy.noise import NoiseSource
 from device_app.privacy.prices import DELTA, sum_prices
-from device_app.privacy.protections.masked_updates import MaskedProtection, terms_of
-from device_app.privacy.protections.protection import ComputedUpdate
 from device_app.privacy.sealed import Charge
 from device_app.privacy.secagg.contribution import Contribution
 from device_app.wire.layout import mark_rows
 from device_app.wire.protections import Protection
 from device_app.wire.ring import from_integers
-from device_app.wire.rounds import RoundManifest
 from device_app.wire.secagg import SumTerms
-from device_app.wire.union import NEWS, UnionMarks
+from device_app.wire.union import UnionMarks
 
 NAME = "union_marks"
-
-
-@dataclass(frozen=True)
-class UnionMarksProtection(MaskedProtection[UnionMarks]):
-    """The device's side of `UnionMarks`."""
-
-    def contribute(
-        self, update: ComputedUpdate, manifest: RoundManifest, *, noise: NoiseSource, delta: float
-    ) -> Contribution:
-        """This device's marks, perhaps noisy, and what the opened sum costs: see `mark`."""
-        held = update.shared.tensors[NEWS]
-        return replace(mark(held, self.protection, terms_of(manifest), noise, delta=delta), paid=update.paid)
 
 
 def union_marks_of(protection: Protection, otherwise: str) -> UnionMarks:

@@ -10,7 +10,7 @@ import pytest
 
 from backend.composition import schedule_counts
 from backend.db.engine import writing_session
-from backend.federation.protections import resolve
+from backend.federation.protections.registry import resolve
 from backend.federation.rounds.coordinator import Coordinator
 from backend.federation.systems.private_counts import PRIVATE_COUNTS
 from backend.news.item import NewsItem

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from backend.federation.protections import resolve
+from backend.federation.protections.registry import resolve
 from device_app.privacy.accountant import composed
 from device_app.privacy.budget import Ledger
 from device_app.privacy.noise import SeededNoise

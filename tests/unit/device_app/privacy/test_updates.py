@@ -14,8 +14,9 @@ from device_app.errors import BudgetSpent
 from device_app.privacy.budget import Ledger
 from device_app.privacy.clipping import Clipped, clip_elementwise
 from device_app.privacy.noise import SeededNoise, SystemNoise, laplace
-from device_app.privacy.protections.local_laplace import LaplaceProtection, LocalLaplaceProtection, reseal
+from device_app.privacy.protections.local_laplace import LaplaceProtection, reseal
 from device_app.privacy.protections.protection import ComputedUpdate
+from device_app.privacy.protections.registry import LocalLaplaceProtection
 from device_app.privacy.requests import seal_returned
 from device_app.store.database import Database
 from device_app.store.outbox import Outbox

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from device_app.errors import BudgetSpent, NotEligible, ProtectionTooWeak
-from device_app.privacy.protections import resolve
+from device_app.privacy.protections.registry import resolve
 from device_app.settings import PrivacySettings
 from device_app.training.eligibility import Readiness, Terms, check_clicks, check_offer, check_ready
 from device_app.wire.protections import LocalLaplace

@@ -1,0 +1,133 @@
+"""The protections that this device can give an update, by kind. A new one is a class and a line of `PROTECTIONS` here.
+
+How each clips, adds noise and charges stands beside this, with its formal guarantees: `local_laplace`, `secure_sum`,
+`union_marks`. What leaves under masks shares its checks and its price: `masked_updates`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from device_app.errors import ProtectionTooWeak
+from device_app.privacy.budget import Ledger
+from device_app.privacy.clipping import clip_elementwise
+from device_app.privacy.noise import NoiseSource
+from device_app.privacy.prices import OneClick
+from device_app.privacy.protections.local_laplace import LaplaceProtection, NoisyUpdate
+from device_app.privacy.protections.masked_updates import MaskedProtection, terms_of
+from device_app.privacy.protections.protection import ROUNDING, ComputedUpdate, DeviceProtection
+from device_app.privacy.protections.secure_sum import clip_norm, contribute
+from device_app.privacy.protections.union_marks import mark
+from device_app.privacy.sealed import Sealed
+from device_app.privacy.secagg.contribution import Contribution
+from device_app.privacy.worst_case_sums import SumsAlone
+from device_app.settings import PrivacySettings
+from device_app.wire.protections import LocalLaplace, Protection, SecureSum, of_kind
+from device_app.wire.rounds import RoundManifest
+from device_app.wire.union import NEWS, UnionMarks
+
+
+@dataclass(frozen=True)
+class LocalLaplaceProtection:
+    """The device's side of `LocalLaplace`."""
+
+    protection: LocalLaplace
+
+    def check(self, privacy: PrivacySettings) -> None:
+        """Raises ProtectionTooWeak if the noise is weaker, against the clip, than the reader accepts."""
+        clip, scale = self.protection.clip, self.protection.scale
+        if scale / clip < privacy.weakest_scale_to_clip * (1 - ROUNDING):
+            raise ProtectionTooWeak(
+                f"noise of {scale:g} at a clip of {clip:g} is {scale / clip:.3g} of it; at least "
+                f"{privacy.weakest_scale_to_clip:g} is asked for."
+            )
+
+    def check_again(self, manifest: RoundManifest, privacy: PrivacySettings) -> None:
+        """As `check`."""
+        self.check(privacy)
+
+    def price(
+        self,
+        manifest: RoundManifest,
+        coordinates: int,
+        privacy: PrivacySettings,
+        alone: SumsAlone,
+        one_click: OneClick | None,
+    ) -> float:
+        """The pure epsilon of one upload."""
+        return self.protection.epsilon_per_upload(coordinates)
+
+    def seal(
+        self, update: ComputedUpdate, manifest: RoundManifest, *, ledger: Ledger, noise: NoiseSource
+    ) -> Sealed[NoisyUpdate]:
+        """The update clipped, and then as `LaplaceProtection.seal`, with its formal guarantees.
+
+        Raises BudgetSpent, and ValueError for values that are not finite: nothing is released then.
+        """
+        clipped = clip_elementwise(update.shared, self.protection.clip)
+        return LaplaceProtection(self.protection).seal(
+            clipped, round_id=manifest.round, ledger=ledger, noise=noise, channel=update.channel
+        )
+
+    def contribute(
+        self, update: ComputedUpdate, manifest: RoundManifest, *, noise: NoiseSource, delta: float
+    ) -> Contribution:
+        """None: raises ValueError."""
+        raise ValueError(f"protection: {self.protection.kind} leaves as a single upload, and in no secure sum")
+
+
+@dataclass(frozen=True)
+class SecureSumProtection(MaskedProtection[SecureSum]):
+    """The device's side of `SecureSum`."""
+
+    def contribute(
+        self, update: ComputedUpdate, manifest: RoundManifest, *, noise: NoiseSource, delta: float
+    ) -> Contribution:
+        """The update within the ball, weighed, perhaps noisy, and what the opened sum costs: see `contribute`.
+
+        Under a protection that is priced for no value below 0, such values count as 0: which task an offer combines it
+        with is the server's choice, and a reader's values may not decide whether anything is sent.
+        """
+        shared = update.shared
+        if self.protection.nonnegative:
+            above = {name: np.maximum(each, np.float32(0)) for name, each in shared.tensors.items()}
+            shared = replace(shared, tensors=above)
+        given = contribute(
+            clip_norm(shared, self.protection.clip),
+            update.samples,
+            self.protection,
+            terms_of(manifest),
+            noise,
+            delta=delta,
+            channel=update.channel,
+            one_click=update.one_click,
+        )
+        return replace(given, paid=update.paid)
+
+
+@dataclass(frozen=True)
+class UnionMarksProtection(MaskedProtection[UnionMarks]):
+    """The device's side of `UnionMarks`."""
+
+    def contribute(
+        self, update: ComputedUpdate, manifest: RoundManifest, *, noise: NoiseSource, delta: float
+    ) -> Contribution:
+        """This device's marks, perhaps noisy, and what the opened sum costs: see `mark`."""
+        held = update.shared.tensors[NEWS]
+        return replace(mark(held, self.protection, terms_of(manifest), noise, delta=delta), paid=update.paid)
+
+
+PROTECTIONS: dict[str, Callable[[Any], DeviceProtection]] = {
+    "local_laplace": LocalLaplaceProtection,
+    "secure_sum": SecureSumProtection,
+    "union_marks": UnionMarksProtection,
+}
+
+
+def resolve(protection: Protection) -> DeviceProtection:
+    """The device's side of a protection on the wire. Raises ValueError for a kind that isn't in `PROTECTIONS`."""
+    return of_kind(PROTECTIONS, protection)

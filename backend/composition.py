@@ -24,8 +24,8 @@ from backend.federation.systems.release_gate import RELEASE_GATE
 from backend.latency import LatencyLog
 from backend.news.feed_scheduler import FeedScheduler
 from backend.news.pool import NewsPool
-from backend.news.sources.addresses import networks
 from backend.popularity.store import CountRepository
+from backend.public_addresses import networks
 from backend.recall.answer_cache import AnswerCache
 from backend.recall.catalogue import LiveCatalogue, build_catalogue
 from backend.recall.catalogue_updater import CatalogueUpdater, TitleEmbedder

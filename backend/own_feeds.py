@@ -24,10 +24,10 @@ from backend.news.errors import FeedRefused
 from backend.news.feed_scheduler import JITTER, FeedScheduler
 from backend.news.followed_feeds import FollowedFeed, FollowedFeeds, checked_url
 from backend.news.pool import NewsPool
-from backend.news.sources.addresses import networks
 from backend.opml import Subscription, read_opml
 from backend.prepare import prepare
 from backend.progress import Steps
+from backend.public_addresses import networks
 from backend.settings import BackendSettings, load_settings
 
 FIRST_READ_SEC = 25.0

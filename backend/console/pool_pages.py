@@ -11,7 +11,7 @@ from fastapi.responses import Response
 from backend.console.controller import ConsoleController, Values
 from backend.errors import OwnfeedError
 from backend.news.followed_feeds import URL_CHARS
-from backend.news.pool import IngestSummary
+from backend.news.ingest_runs import IngestSummary
 
 FOUND_SHOWN = 50
 RUNS_SHOWN = 20

@@ -16,8 +16,8 @@ from backend.db.advisory_lock import advisory_lock
 from backend.news.errors import SourceError, SourceUnreachable
 from backend.news.followed_feeds import WAIT_LIMIT, FollowedFeed, FollowedFeeds, refresh
 from backend.news.pool import NewsPool
-from backend.news.sources.addresses import Network
 from backend.news.sources.download import Validators
+from backend.public_addresses import Network
 
 WORK = "refresh-feeds"
 FEEDS_AT_ONCE = 4

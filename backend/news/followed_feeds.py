@@ -17,9 +17,9 @@ from backend.news.errors import FeedNotFollowed, FeedRefused
 from backend.news.ingest import Progress, ingest
 from backend.news.pool import NewsPool
 from backend.news.report import IngestReport
-from backend.news.sources.addresses import Network
 from backend.news.sources.download import NotModified, Validators, fetch
 from backend.news.sources.rss import read_feed
+from backend.public_addresses import Network
 
 FEEDS_LIMIT = 1_000
 URL_CHARS = 2_000

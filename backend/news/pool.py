@@ -7,47 +7,26 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import starmap
-from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, Engine, delete, func, insert, select, update
+from sqlalchemy import Engine, delete, select, update
 from sqlalchemy.orm import aliased
 
 from backend.db.chunks import among, chunks
 from backend.db.engine import reading, writing
-from backend.db.tables import BodyRow, DuplicateRow, IngestRow, NewsRow, PoolVersionRow, VectorRow
+from backend.db.tables import BodyRow, DuplicateRow, NewsRow, VectorRow
 from backend.news.batch import DeliveryBatch
 from backend.news.duplicates import Text, link, unlink
 from backend.news.errors import UnknownNews
+from backend.news.ingest_runs import IngestSummary, last_runs, note_run
 from backend.news.item import NewsItem
-from backend.news.report import KEPT_REJECTIONS, IngestReport, Rejection
+from backend.news.pool_state import PoolCounts, lock_version, pool_counts, raise_version, read_version
+from backend.news.report import IngestReport
+from backend.news.vectors import read_vectors, without_vector, write_vectors
 
 NEWS_LIFETIME = timedelta(days=30)
 EXPIRED_PER_TRANSACTION = 1_000
-VECTORS_PER_FETCH = 1_000
-"""A megabyte at a time stays in the processor's cache on its way into the matrix."""
-
-
-class PoolState(NamedTuple):
-    """The version, and the number that the next new piece of news gets."""
-
-    version: int
-    next_number: int
-
-
-def lock_version(connection: Connection) -> PoolState:
-    """Waits until no other transaction writes the pool. (SQLite has waited at BEGIN IMMEDIATE already.)"""
-    query = select(PoolVersionRow.version, PoolVersionRow.next_number).with_for_update()
-    return PoolState(*connection.execute(query).one())
-
-
-def raise_version(connection: Connection, *, next_number: int | None = None) -> None:
-    """Tells every reader of the version that this transaction changed the pool."""
-    values: dict[str, object] = {"version": PoolVersionRow.version + 1}
-    if next_number is not None:
-        values["next_number"] = next_number
-    connection.execute(update(PoolVersionRow).values(values))
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,36 +45,6 @@ class PoolRow:
     published_at: datetime
     weight: float
     duplicate_of: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class PoolCounts:
-    """The pool in figures; `vectors` counts by encoder digest."""
-
-    version: int
-    news: int
-    duplicates: int
-    taken_down: int
-    sources: dict[str, int]
-    sections: dict[str, int]
-    vectors: dict[str, int]
-
-
-@dataclass(frozen=True, slots=True)
-class IngestSummary:
-    """One run of a source, as the console lists it; rejections are the first of `rejected` malformed rows, by line."""
-
-    source: str
-    finished_at: datetime
-    seconds: float
-    added: int
-    updated: int
-    unchanged: int
-    duplicates: int
-    withheld: int
-    rejected: int
-    failure: str | None
-    rejections: tuple[Rejection, ...] = ()
 
 
 def _utc_now() -> datetime:
@@ -176,16 +125,8 @@ class NewsPool:
 
     def missing_vectors(self, encoder: str) -> list[tuple[int, str, str, str]]:
         """(number, id, title, abstract) of all news without a vector of this encoder, in the order of arrival."""
-        query = (
-            select(NewsRow.number, NewsRow.id, NewsRow.title, NewsRow.abstract)
-            .outerjoin(VectorRow, (VectorRow.news == NewsRow.number) & (VectorRow.encoder == encoder))
-            .where(VectorRow.news.is_(None), NewsRow.taken_down_at.is_(None))
-            .order_by(NewsRow.number)
-        )
         with reading(self._engine) as connection:
-            return [
-                (number, news_id, title, abstract) for number, news_id, title, abstract in connection.execute(query)
-            ]
+            return without_vector(connection, encoder)
 
     def store_vectors(
         self,
@@ -205,26 +146,13 @@ class NewsPool:
 
     def vectors(self, encoder: str) -> tuple[list[str], NDArray[np.float32]]:
         """Ids and vectors, float32 [n, D], of one encoder in the order of arrival; [0, 0] where there are none."""
-        of_encoder = VectorRow.encoder == encoder
-        query = select(NewsRow.id, VectorRow.vector).join(NewsRow, NewsRow.number == VectorRow.news).where(of_encoder)
-        query = query.order_by(VectorRow.news).execution_options(yield_per=VECTORS_PER_FETCH)
-        ids: list[str] = []
         with reading(self._engine) as connection:
-            size = select(func.count(), func.max(func.length(VectorRow.vector))).where(of_encoder)
-            count, width_bytes = connection.execute(size).one()
-            if not count:
-                return [], np.empty((0, 0), np.float32)
-            vectors = np.empty((count, width_bytes // 4), "<f4")
-            for rows in connection.execute(query).partitions():
-                block = np.frombuffer(b"".join([vector for _, vector in rows]), "<f4")
-                vectors[len(ids) : len(ids) + len(rows)] = block.reshape(len(rows), -1)
-                ids += [news_id for news_id, _ in rows]
-        return ids, vectors
+            return read_vectors(connection, encoder)
 
     def version(self) -> int:
         """The number of changes so far; equal versions mean an equal pool."""
         with reading(self._engine) as connection:
-            return connection.execute(select(PoolVersionRow.version)).scalar_one()
+            return read_version(connection)
 
     def expire(self, now: datetime) -> int:
         """Removes all that has outlived its lifetime at `now`, with bodies and vectors; returns how many.
@@ -277,95 +205,15 @@ class NewsPool:
 
     def counts(self) -> PoolCounts:
         """The pool in figures, read in one moment; news past their lifetime count until `expire`."""
-        up = NewsRow.taken_down_at.is_(None)
         with reading(self._engine) as connection:
-            by_source = select(NewsRow.source, func.count()).where(up).group_by(NewsRow.source).order_by(NewsRow.source)
-            by_section = (
-                select(NewsRow.section, func.count()).where(up).group_by(NewsRow.section).order_by(NewsRow.section)
-            )
-            by_encoder = select(VectorRow.encoder, func.count()).group_by(VectorRow.encoder).order_by(VectorRow.encoder)
-            sources = dict(connection.execute(by_source).all())
-            return PoolCounts(
-                version=connection.execute(select(PoolVersionRow.version)).scalar_one(),
-                news=sum(sources.values()),
-                duplicates=connection.execute(select(func.count()).select_from(DuplicateRow)).scalar_one(),
-                taken_down=connection.execute(select(func.count()).select_from(NewsRow).where(~up)).scalar_one(),
-                sources=sources,
-                sections=dict(connection.execute(by_section).all()),
-                vectors=dict(connection.execute(by_encoder).all()),
-            )
+            return pool_counts(connection)
 
     def log(self, source: str, report: IngestReport, failure: str | None = None) -> None:
         """Notes a finished run for the console; the pool itself, and so its version, does not change."""
-        row = {
-            "source": source,
-            "finished_at": self._clock(),
-            "seconds": report.seconds,
-            "added": report.added,
-            "updated": report.updated,
-            "unchanged": report.unchanged,
-            "duplicates": report.duplicates,
-            "withheld": report.withheld,
-            "rejected": report.rejected_count,
-            "failure": failure,
-            "rejections": [one.to_json() for one in report.rejected[:KEPT_REJECTIONS]],
-        }
         with writing(self._engine) as connection:
-            connection.execute(insert(IngestRow), row)
+            note_run(connection, source, report, failure, finished_at=self._clock())
 
     def ingests(self, limit: int = 20) -> list[IngestSummary]:
         """The last runs, newest first."""
-        columns = [getattr(IngestRow, name) for name in IngestSummary.__slots__]
         with reading(self._engine) as connection:
-            rows = connection.execute(select(*columns).order_by(IngestRow.number.desc()).limit(limit))
-            return [IngestSummary(**{**row._mapping, "rejections": _rejections(row.rejections)}) for row in rows]
-
-
-def _rejections(kept: list[dict[str, Any]]) -> tuple[Rejection, ...]:
-    return tuple(Rejection(**one) for one in kept)
-
-
-def _check_vectors(ids: Sequence[str], vectors: NDArray[np.float32]) -> None:
-    if vectors.ndim != 2 or len(vectors) != len(ids):
-        raise ValueError(f"vectors must have shape [{len(ids)}, D], got {list(vectors.shape)}")
-    if vectors.dtype != np.float32:
-        raise ValueError(f"vectors must be float32, got {vectors.dtype}")
-    if not np.isfinite(vectors).all():
-        raise ValueError("vectors must be finite")
-
-
-def write_vectors(
-    connection: Connection,
-    encoder: str,
-    ids: Sequence[str],
-    vectors: NDArray[np.float32],
-    titles: Sequence[str] | None = None,
-) -> int:
-    """`NewsPool.store_vectors` within a transaction of the caller's, who commits it."""
-    _check_vectors(ids, vectors)
-    if titles is not None and len(titles) != len(ids):
-        raise ValueError(f"titles has {len(titles)} entries for {len(ids)} ids")
-    encoded = dict(zip(ids, titles, strict=True)) if titles is not None else {}
-    row_of = {news_id: row for row, news_id in enumerate(ids)}
-    little_endian = np.ascontiguousarray(vectors, dtype="<f4")
-    stored = 0
-    lock_version(connection)
-    for wanted in chunks(row_of):
-        query = select(NewsRow.number, NewsRow.id, NewsRow.title).where(
-            among(connection, NewsRow.id, wanted), NewsRow.taken_down_at.is_(None)
-        )
-        rows = [
-            {"encoder": encoder, "news": number, "vector": little_endian[row_of[news_id]].tobytes()}
-            for number, news_id, title in connection.execute(query)
-            if encoded.get(news_id, title) == title
-        ]
-        numbers = [row["news"] for row in rows]
-        connection.execute(
-            delete(VectorRow).where(VectorRow.encoder == encoder, among(connection, VectorRow.news, numbers))
-        )
-        if rows:
-            connection.execute(insert(VectorRow), rows)
-        stored += len(rows)
-    if stored:
-        raise_version(connection)
-    return stored
+            return last_runs(connection, limit)

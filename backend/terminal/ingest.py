@@ -16,9 +16,9 @@ from backend.news.followed_feeds import FollowedFeeds, follow
 from backend.news.ingest import Progress, ingest
 from backend.news.pool import NewsPool
 from backend.news.report import IngestReport
-from backend.news.sources.addresses import networks
 from backend.news.sources.source import NewsSource
 from backend.progress import steps
+from backend.public_addresses import networks
 from backend.settings import BackendSettings
 
 

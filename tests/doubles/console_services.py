@@ -20,7 +20,9 @@ from backend.federation.rounds.scheduling import Schedule, ScheduleStatus
 from backend.federation.scores import Score
 from backend.latency import LatencyLog
 from backend.news.followed_feeds import FollowedFeed
-from backend.news.pool import IngestSummary, PoolCounts, PoolRow
+from backend.news.ingest_runs import IngestSummary
+from backend.news.pool import PoolRow
+from backend.news.pool_state import PoolCounts
 from backend.news.report import Rejection
 from backend.popularity.estimate import Counted
 from backend.popularity.store import CountMade

@@ -19,7 +19,7 @@ from sqlalchemy import Engine
 from backend.news.feed_scheduler import FeedScheduler
 from backend.news.followed_feeds import WAIT_LIMIT, FollowedFeed, follow
 from backend.news.pool import NewsPool
-from backend.news.sources.addresses import networks
+from backend.public_addresses import networks
 from tests.doubles.clock import StillClock
 
 EVERY = timedelta(minutes=30)

@@ -28,7 +28,8 @@ from backend.federation.split.process import Stepped, step_aside
 from backend.federation.strategies.learned_codebook import turned_memory
 from backend.federation.strategies.news_union import LISTED, ids_blob, opened_ids, read_ids
 from backend.federation.strategies.strategy import FederatedSystem, Plan, RoundContext, RoundResult
-from backend.news.pool import NewsPool, write_vectors
+from backend.news.pool import NewsPool
+from backend.news.vectors import write_vectors
 from backend.releases.alignment import ProcrustesAlignment, aligned
 from backend.releases.draft import ReleaseDraft
 from device_app.wire.kinship import kinship_floor

@@ -15,8 +15,8 @@ from urllib.parse import urljoin
 import httpx
 
 from backend.news.errors import SourceMalformed, SourceTooLarge, SourceUnreachable
-from backend.news.sources.addresses import CheckedTransport, Network
 from backend.news.sources.files import open_source
+from backend.public_addresses import CheckedTransport, Network
 
 FEED_LIMIT_BYTES = 10_000_000
 REDIRECT_LIMIT = 5

@@ -15,12 +15,12 @@ from pydantic import ValidationError
 from backend.news.errors import OptionRefused, SourceMalformed
 from backend.news.item import NewsItem
 from backend.news.report import Rejection, rejection
-from backend.news.sources.addresses import Network, networks
 from backend.news.sources.download import Document, fetch
 from backend.news.sources.feed_parser import ENTRIES_LIMIT, FeedUnreadable, ParsedFeed, parse
 from backend.news.sources.links import canonical, news_id
 from backend.news.sources.source import FeedLocation, SourceOption
 from backend.news.sources.text import one_line, paragraphs, plain, shortened
+from backend.public_addresses import Network, networks
 
 ABSTRACT_CHARS = 600
 """Longer summaries are the article itself: they become the body, and their beginning the abstract."""

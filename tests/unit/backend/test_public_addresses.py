@@ -15,8 +15,8 @@ import httpx
 import pytest
 
 from backend.news.errors import SourceUnreachable
-from backend.news.sources.addresses import AddressRefused, CheckedTransport, is_public, networks
 from backend.news.sources.download import Document, fetch
+from backend.public_addresses import AddressRefused, CheckedTransport, is_public, networks
 
 FEED_HOST, SECRET_HOST = "127.0.0.2", "127.0.0.1"
 ALLOWED = networks([f"{FEED_HOST}/32"])

@@ -56,7 +56,8 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class PoisoningSizes:
-    """Rounds of so many of `readers`; as many others vote and are judged by. news in topics a section."""
+    """Rounds of `cohort` of the `readers`; half of these and of the `judges` vote, and by the others rounds are judged.
+    `news` in so many topics a section."""
 
     rounds: int = 10
     cohort: int = 60
@@ -65,6 +66,25 @@ class PoisoningSizes:
     judges: int = 300
     topics: int = 4
     news: int = 1_600
+
+    def __post_init__(self) -> None:
+        """Raises ValueError, naming the size and its limit, where no cohort could be drawn of who trains or votes."""
+        limits = {
+            "rounds": 1,
+            "cohort": max(*FORMS.values(), *BARS),
+            "seeds": 1,
+            "readers": self.cohort,
+            "judges": max(1, 2 * self.cohort - self.readers),
+            "topics": 1,
+            "news": 1,
+        }
+        why = {
+            "readers": ", the cohort",
+            "judges": ", twice the cohort less the readers: a cohort of half of both votes",
+        }
+        for name, least in limits.items():
+            if getattr(self, name) < least:
+                raise ValueError(f"{name}: at least {least}{why.get(name, '')}, got {getattr(self, name)}")
 
 
 @dataclass(frozen=True)

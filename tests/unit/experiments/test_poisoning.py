@@ -49,6 +49,25 @@ def test_planted_news_are_of_the_newsrooms_sections_and_near_their_topics() -> N
     assert cosines[same & ~np.eye(300, dtype=bool)].mean() > 0.2 > abs(cosines[~same].mean())
 
 
+@pytest.mark.parametrize(
+    ("sizes", "message"),
+    [
+        (
+            {"readers": 80, "judges": 39},
+            "judges: at least 40, twice the cohort less the readers: a cohort of half of both votes, got 39",
+        ),
+        ({"judges": 0}, "judges: at least 1.*, got 0"),
+        ({"readers": 59}, "readers: at least 60, the cohort, got 59"),
+        ({"cohort": 4}, "cohort: at least 5, got 4"),
+        ({"rounds": 0}, "rounds: at least 1, got 0"),
+    ],
+)
+def test_sizes_too_small_for_a_cohort_or_its_votes_are_refused_by_name(sizes: dict[str, int], message: str) -> None:
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        PoisoningSizes(**sizes)
+    assert PoisoningSizes(readers=80, judges=40).cohort == 60
+
+
 def test_the_studys_table_pairs_liars_with_the_rounds_without_them_and_rows_come_back() -> None:
     study = PoisoningStudy(PoisoningSizes(seeds=2))
     outcomes = {job: PoisoningOutcome(0.6, 0.7 + job[0] / 100 - job[3] / 1_000, job[3], 0) for job in study.jobs}

@@ -1,4 +1,4 @@
-"""Figures as people read them: ages, sizes, times, budgets. The backend's console writes them by the same rules."""
+"""Figures as people read them: ages, sizes, times, budgets. The backend writes them by the same rules."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from device_app.figures import size
 from device_app.wire.rounds import RoundStatus
 
 PLAIN_STAGES = (("open", "places offered"), ("updates", "updates coming in"))
@@ -38,7 +39,8 @@ class RoundProgress:
         self._last = status
 
     def shown(self, now: datetime) -> RenderableType:
-        """The stages, each with its seconds so far, and the round's figures."""
+        """The stages, each with its seconds so far, and the round's figures. A stage that another state than a failure
+        follows is done."""
         status = self._last
         if status is None:
             return Text("")
@@ -49,9 +51,12 @@ class RoundProgress:
                 if status.state not in ENDED and name != "agree":
                     stages.add_row(Text("·", style="dim"), Text(words, style="dim"), "")
                 continue
-            later = [at for at in self._entered.values() if at > entered]
-            mark = Text("✓", style="green") if later else Text("›", style="bold")
-            seconds = (min(later, default=now) - entered).total_seconds()
+            later = {state: at for state, at in self._entered.items() if at > entered}
+            seconds = (min(later.values(), default=now) - entered).total_seconds()
+            if later.keys() - {"failed"}:
+                mark = Text("✓", style="green")
+            else:
+                mark = Text("✗", style="red") if later else Text("›", style="bold")
             stages.add_row(mark, words, f"{seconds:.1f} s")
         return Group(Text(f"{status.round} · {status.system}", style="bold"), stages, self._figures(status, now))
 
@@ -60,7 +65,7 @@ class RoundProgress:
         survivors = "" if status.survivors is None else f", {status.survivors} survivors"
         return Text(
             f"{status.joined} joined, {status.uploaded} of {status.cohort} in (at least {status.cohort_minimum})"
-            f"{survivors}, {status.received_bytes / 1e6:.2f} MB, {took:.1f} s, {status.state}"
+            f"{survivors}, {size(status.received_bytes)}, {took:.1f} s, {status.state}"
         )
 
 

@@ -8,6 +8,7 @@ from rich.console import Console
 from backend.operator import Operator
 from backend.progress import steps
 from backend.terminal.round_progress import watched
+from device_app.figures import size
 from device_app.wire.rounds import RoundStatus
 
 
@@ -50,7 +51,7 @@ def _tell_applied(status: RoundStatus, console: Console) -> None:
     took = (status.finished_at - status.opened_at).total_seconds() if status.finished_at else 0.0
     published = "nothing" if status.published is None else status.published
     console.print(
-        f"{status.round} applied: {status.uploaded} updates, {status.received_bytes / 1e6:.1f} MB, {took:.1f} s; "
+        f"{status.round} applied: {status.uploaded} updates, {size(status.received_bytes)}, {took:.1f} s; "
         f"{published} published."
     )
     if status.survivors is not None:

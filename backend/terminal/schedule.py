@@ -7,12 +7,16 @@ from typing import Any
 
 import typer
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
 from backend.operator import Operator
 from backend.terminal.rounds import why_failed
 from device_app.wire.rounds import RoundStatus
+
+NO_WIDTH = 100_000
+"""Columns of characters: more than any table of rounds has."""
 
 
 def show_rounds(operator: Operator, as_json: bool, console: Console) -> None:
@@ -30,8 +34,17 @@ def show_rounds(operator: Operator, as_json: bool, console: Console) -> None:
         opened = f"{one.opened_at:%Y-%m-%d %H:%M}"
         counts = f"{one.uploaded}/{one.cohort}"
         table.add_row(one.round, one.system, one.state, counts, opened, one.published or "", Text(says))
-    console.print(table)
+    _print_whole(console, table)
     console.print(_in_words(timings), markup=False)
+
+
+def _print_whole(console: Console, table: Table) -> None:
+    """Print all of a table: a terminal folds what is too long; a pipe has no width, and gets a line a row."""
+    if console.is_terminal:
+        console.print(table, soft_wrap=False)
+        return
+    widest = Measurement.get(console, console.options.update(width=NO_WIDTH), table).maximum
+    Console(file=console.file, width=widest, highlight=False).print(table)
 
 
 def show_timings(timings: dict[str, Any], as_json: bool, console: Console) -> None:

@@ -64,6 +64,7 @@ class RoundContext:
         order: the round's.
         releases: weights and blobs; a strategy adds blobs, and leaves publishing to the conclusion.
         engine: pool and tables, for reading.
+        clock: tells the time, with its zone.
         data_dir: the server's folder.
         past: the round that this one follows.
         held_out: share of their samples that devices leave to the release gate; 0 while it's off.

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import io
 from datetime import datetime, timedelta
+from unittest.mock import create_autospec
 
 import pytest
 from rich.console import Console
 
+from backend.operator import Operator
 from backend.terminal.round_progress import RoundProgress, watched
 from backend.terminal.rounds import why_failed
+from backend.terminal.schedule import show_rounds
 from tests.doubles.secure_round_status import OPENED, status
 
 
@@ -33,7 +36,7 @@ def test_each_stage_has_its_seconds_and_what_comes_is_marked_as_coming() -> None
         "› masked vectors added 2.0 s",
         "· sum opened",
     ]
-    assert lines[5].strip() == "60 joined, 12 of 60 in (at least 30), 2.40 MB, 9.0 s, masked"
+    assert lines[5].strip() == "60 joined, 12 of 60 in (at least 30), 2.4 MB, 9.0 s, masked"
 
 
 def test_a_round_is_watched_to_its_end_and_its_survivors_are_told() -> None:
@@ -43,8 +46,25 @@ def test_a_round_is_watched_to_its_end_and_its_survivors_are_told() -> None:
     assert isinstance(console.file, io.StringIO)
     console.print("what comes next")
     last = console.file.getvalue().splitlines()[-2:]
-    assert last[0].endswith("58 of 60 in (at least 30), 58 survivors, 0.00 MB, 12.0 s, applied")
+    assert last[0].endswith("58 of 60 in (at least 30), 58 survivors, 0 B, 12.0 s, applied")
     assert last[1] == "what comes next", "on a line of its own, also where the output is piped"
+
+
+def test_a_round_that_failed_in_a_stage_has_not_done_it() -> None:
+    watch = RoundProgress()
+    watch.seen(status("open", joined=0), OPENED)
+    watch.seen(status("failed", joined=0, reason="Too few came."), OPENED + timedelta(seconds=60))
+    lines = drawn(watch, OPENED + timedelta(seconds=61)).splitlines()
+    assert [" ".join(line.split()) for line in lines[1:-1]] == ["✗ keys advertised 60.0 s"]
+    assert lines[-1].strip() == "0 joined, 0 of 60 in (at least 30), 0 B, 61.0 s, failed"
+
+    later = RoundProgress()
+    for after, state in ((0, "open"), (4, "shares"), (9, "failed")):
+        later.seen(status(state), OPENED + timedelta(seconds=after))
+    assert [" ".join(line.split()) for line in drawn(later, OPENED + timedelta(seconds=9)).splitlines()[1:-1]] == [
+        "✓ keys advertised 4.0 s",
+        "✗ shares of keys exchanged 5.0 s",
+    ]
 
 
 def test_updates_under_local_noise_have_two_stages() -> None:
@@ -52,6 +72,20 @@ def test_updates_under_local_noise_have_two_stages() -> None:
     watch.seen(status("updates", stages="updates", system="uni_fedrec"), OPENED)
     assert "updates coming in" in drawn(watch, OPENED)
     assert "keys" not in drawn(watch, OPENED)
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_a_list_of_rounds_loses_no_words_and_is_a_line_a_round_where_it_is_piped(terminal: bool) -> None:
+    why = "Too few devices came: 3 of the 30 that were needed had answered when its time was up, and nobody has paid."
+    operator = create_autospec(Operator, instance=True)
+    operator.rounds.return_value = [status("failed", reason=why)]
+    operator.round_schedule.return_value = {"schedule": None, "paused": False, "trouble": None}
+    shown = io.StringIO()
+    show_rounds(operator, False, Console(file=shown, width=100, force_terminal=terminal, soft_wrap=True))
+    lines = shown.getvalue().splitlines()
+    assert (why in lines[1]) is not terminal
+    if terminal:
+        assert " ".join(line[70:].strip() for line in lines[1:-1]).strip().endswith("and nobody has paid.")
 
 
 @pytest.mark.parametrize(

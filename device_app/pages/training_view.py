@@ -13,13 +13,10 @@ from device_app.settings import PrivacySettings
 from device_app.store.participations import Participation, Participations
 from device_app.sync.release import Release
 from device_app.training.trainer import Trainer
-from device_app.wire.protections import LocalLaplace
+from device_app.wire.protections import LOCAL_NOISE, LocalLaplace
 from device_app.wire.rounds import RoundStatus
 
 WAITING = (None, "looking", "gathering")
-PAPERS_NOISE = LocalLaplace()
-USUAL_RANKER_NOISE = LocalLaplace(clip=0.01, scale=0.1)
-"""Of the newsroom's own rounds of the default ranker with noise added on the device."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +36,8 @@ class RoundFacts:
 
 @dataclass(frozen=True)
 class UpdateFacts:
-    """An update of one model: how many numbers, and what all of them cost under that noise, in pure epsilon.
+    """An update of one model: how many numbers, and what all of them cost in pure epsilon under the noise of the system
+    that trains it; no noise and no price where it is trained in secure sums only.
 
     default: whether the model ranks the feed where the reader has chosen no other.
     """
@@ -47,8 +45,8 @@ class UpdateFacts:
     model: str
     default: bool
     coordinates: int
-    noise: LocalLaplace
-    epsilon_per_upload: float
+    noise: LocalLaplace | None
+    epsilon_per_upload: float | None
 
 
 @dataclass(frozen=True)
@@ -133,7 +131,7 @@ def _words(mine: Participation) -> str:
 def update_facts(release: Release) -> tuple[UpdateFacts, ...]:
     """What an update of each model costs under noise added here, the default ranker first; none if it is damaged.
 
-    The default ranker's is what rounds of it propose, the others' the papers'. A round says its own beforehand.
+    A round says its own price beforehand.
 
     Parameters that stay on their device are neither in a release nor in an update.
     """
@@ -147,7 +145,7 @@ def update_facts(release: Release) -> tuple[UpdateFacts, ...]:
         except DeviceError:
             return ()
         coordinates = sum(int(value.size) for value in weights.values())
-        default = model == manifest.default_ranker
-        noise = USUAL_RANKER_NOISE if default else PAPERS_NOISE
-        found.append(UpdateFacts(model, default, coordinates, noise, noise.epsilon_per_upload(coordinates)))
+        default, noise = model == manifest.default_ranker, LOCAL_NOISE.get(model)
+        price = None if noise is None else noise.epsilon_per_upload(coordinates)
+        found.append(UpdateFacts(model, default, coordinates, noise, price))
     return tuple(sorted(found, key=lambda one: (not one.default, one.model)))

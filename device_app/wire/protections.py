@@ -131,6 +131,19 @@ SUMMED = (SecureSum, UnionMarks)
 Protection = Annotated[LocalLaplace | SecureSum | UnionMarks, Field(discriminator="kind")]
 Half = TypeVar("Half")
 
+_FEDNEWSREC = LocalLaplace(clip=0.005, scale=0.015)
+LOCAL_NOISE: Mapping[str, LocalLaplace] = {
+    "recall": LocalLaplace(clip=0.1, scale=0.01),
+    "ranker.features": LocalLaplace(clip=0.01, scale=0.1),
+    "ranker.fednewsrec": _FEDNEWSREC,
+    "ranker.nrms": _FEDNEWSREC,
+    "ranker.naml": _FEDNEWSREC,
+    "ranker.lstur": _FEDNEWSREC,
+}
+"""By model of a release: the noise under which it is trained where updates leave one by one, as the papers have it, and
+for the default ranker as `small_ranker` does. The server's systems take it from here and a device tells its reader the
+price from here; the other models are trained in secure sums only. What counts is what a round's manifest says."""
+
 
 def of_kind(halves: Mapping[str, Callable[[Any], Half]], protection: Protection) -> Half:
     """One end's half of a protection, made of it by its kind. Raises ValueError for a kind that this end hasn't."""

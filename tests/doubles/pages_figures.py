@@ -16,7 +16,7 @@ from device_app.pages.training_view import RoundFacts, TrainingView, UpdateFacts
 from device_app.privacy.accountant import composed
 from device_app.ranking.groups import OwnGroup
 from device_app.settings import PrivacySettings
-from device_app.wire.protections import LocalLaplace
+from device_app.wire.protections import LOCAL_NOISE
 from device_app.wire.releases import BlobRef, Codebook, RecallProtocol
 from device_app.wire.rounds import RoundStatus
 from tests.doubles.pages_traffic import Kind, log
@@ -147,8 +147,9 @@ def training_view(kind: Kind, settings: PrivacySettings, now: datetime, paused: 
         for k in range(3)
     )
     updates = (
-        UpdateFacts("ranker.features", True, 262, LocalLaplace(clip=0.01, scale=0.1), 52.4),
-        UpdateFacts("recall", False, 244_993, LocalLaplace(), 4_899_860.0),
+        UpdateFacts("ranker.features", True, 262, LOCAL_NOISE["ranker.features"], 52.4),
+        UpdateFacts("ranker.multi_view", False, 65_536, None, None),
+        UpdateFacts("recall", False, 244_993, LOCAL_NOISE["recall"], 4_899_860.0),
     )
     return TrainingView(
         settings=settings,

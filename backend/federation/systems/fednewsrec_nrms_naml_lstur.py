@@ -18,14 +18,14 @@ from backend.federation.optimizers import Sgd
 from backend.federation.strategies.fedavg import FedAvg
 from backend.federation.systems.release_gate import GATE_ROUND
 from backend.federation.systems.system import SystemSpec
-from device_app.wire.protections import LocalLaplace
+from device_app.wire.protections import LOCAL_NOISE
 
 FEDNEWSREC = SystemSpec(
     name="fednewsrec",
     architecture="fednewsrec",
     model="ranker.fednewsrec",
     task="full_gradient",
-    protection=LocalLaplace(clip=0.005, scale=0.015),
+    protection=LOCAL_NOISE["ranker.fednewsrec"],
     strategy=FedAvg(),
     optimizer=Sgd(learning_rate=0.5),
     negatives=4,

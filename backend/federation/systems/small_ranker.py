@@ -43,14 +43,14 @@ from backend.federation.strategies.fedavg import FedAvg
 from backend.federation.strategies.robust_mean import Median, MedianOfSums, Trimmed
 from backend.federation.systems.release_gate import GATE_ROUND
 from backend.federation.systems.system import SystemSpec
-from device_app.wire.protections import LocalLaplace, SecureSum
+from device_app.wire.protections import LOCAL_NOISE, SecureSum
 
 SMALL_RANKER = SystemSpec(
     name="small_ranker",
     architecture="feature_ranker",
     model="ranker.features",
     task="full_gradient",
-    protection=LocalLaplace(clip=0.01, scale=0.1),
+    protection=LOCAL_NOISE["ranker.features"],
     strategy=FedAvg(),
     optimizer=Sgd(learning_rate=0.1),
     negatives=4,

@@ -9,14 +9,14 @@ from __future__ import annotations
 from backend.federation.optimizers import Sgd
 from backend.federation.strategies.fedavg import FedAvg
 from backend.federation.systems.system import SystemSpec
-from device_app.wire.protections import LocalLaplace
+from device_app.wire.protections import LOCAL_NOISE
 
 UNI_FEDREC = SystemSpec(
     name="uni_fedrec",
     architecture="basis",
     model="recall",
     task="recall",
-    protection=LocalLaplace(clip=0.1, scale=0.01),
+    protection=LOCAL_NOISE["recall"],
     strategy=FedAvg(),
     optimizer=Sgd(learning_rate=0.05),
     negatives=4,

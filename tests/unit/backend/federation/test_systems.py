@@ -15,7 +15,7 @@ from backend.federation.systems import SYSTEMS
 from backend.federation.systems.system import GateRound, SystemSpec
 from device_app.training.multiview.job import VIEWS, ViewTerms
 from device_app.training.tasks import TASKS
-from device_app.wire.protections import LocalLaplace, SecureSum
+from device_app.wire.protections import LOCAL_NOISE, LocalLaplace, SecureSum
 from exporters.architectures import name_of
 from models.rankers import RANKERS
 from models.scopes import private_names
@@ -79,6 +79,15 @@ def test_semi_and_fl_dssm_are_values_of_one_setting_whose_terms_devices_read() -
     assert named == [VIEWS, ("reading",)]
     assert all(name.startswith("user_tower.") for name in private[0])
     assert (len(private[0]), len(private[1])) == (4, 0)
+
+
+def test_a_reader_is_told_the_price_of_the_noise_under_which_a_model_is_trained() -> None:
+    told = {
+        (spec.model, spec.protection)
+        for spec in SYSTEMS.values()
+        if isinstance(spec.protection, LocalLaplace) and spec.optimizer is not None
+    }
+    assert told == set(LOCAL_NOISE.items())
 
 
 def test_fednewsrec_is_the_papers_setting() -> None:

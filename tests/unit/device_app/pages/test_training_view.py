@@ -14,29 +14,33 @@ from device_app.sync.release import Release
 
 
 class SomeRelease:
-    """A release of three models, of which one can't be trained; damaged if asked to be."""
+    """A release of four models, of which one can't be trained; damaged if asked to be."""
 
     def __init__(self, *, damaged: bool = False) -> None:
         self.damaged = damaged
-        self.manifest = SimpleNamespace(models={"recall": 0, "ranker.nrms": 0, "small": 0}, default_ranker="small")
+        models = dict.fromkeys(("recall", "ranker.cosine", "ranker.finding", "ranker.features"), 0)
+        self.manifest = SimpleNamespace(models=models, default_ranker="ranker.features")
 
     def has_graph(self, model: str, purpose: str) -> bool:
-        return purpose == "gradient" and model != "ranker.nrms"
+        return purpose == "gradient" and model != "ranker.cosine"
 
     def weights(self, model: str) -> dict[str, Any]:
         if self.damaged:
             raise ReleaseRefused("r1", "its weights are damaged")
-        return {"w": np.zeros((3, 4)), "b": np.zeros(2 if model == "small" else 988)}
+        return {"w": np.zeros((3, 4)), "b": np.zeros(988 if model == "recall" else 250)}
 
 
-def test_every_trainable_model_is_listed_with_its_numbers_times_a_fifth_or_twenty_epsilon_the_usual_ranker_first() -> (
-    None
-):
+def test_every_trainable_model_is_priced_by_what_trains_it_the_usual_ranker_first() -> None:
     found = update_facts(cast(Release, SomeRelease()))
-    assert [(one.model, one.default, one.coordinates, one.epsilon_per_upload) for one in found] == [
-        ("small", True, 14, pytest.approx(2.8)),
-        ("recall", False, 1_000, 20_000.0),
+    assert [(one.model, one.default, one.coordinates) for one in found] == [
+        ("ranker.features", True, 262),
+        ("ranker.finding", False, 262),
+        ("recall", False, 1_000),
     ]
+    # 2 theta / lambda: 2 * 0.01 / 0.1 for the default ranker, 2 * 0.1 / 0.01 for the recall model; FINDING: sums only.
+    assert found[0].epsilon_per_upload == pytest.approx(0.2 * 262)
+    assert (found[1].noise, found[1].epsilon_per_upload) == (None, None)
+    assert found[2].epsilon_per_upload == pytest.approx(20 * 1_000)
 
 
 def test_a_damaged_release_lists_nothing() -> None:

@@ -32,7 +32,8 @@ from device_app.privacy.budget import Ledger
 from device_app.privacy.limits import Limits
 from device_app.privacy.noise import NoiseSource, SystemNoise
 from device_app.privacy.restored_copy import make_up_for_copy
-from device_app.settings import DeviceSettings, keeps_pool, with_overrides
+from device_app.privacy.settings import with_overrides
+from device_app.settings import DeviceSettings, keeps_pool
 from device_app.store.parameters import PrivateParameters, TowerStore
 from device_app.store.profile import ProfileLock, begin, refuse_lost
 from device_app.stores import DeviceStores

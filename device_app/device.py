@@ -35,7 +35,8 @@ from device_app.pages.traffic_view import RequestGroup, Shown, TrafficDetail, re
 from device_app.pages.training_view import TrainingView, training_view
 from device_app.privacy.budget import Ledger
 from device_app.privacy.limits import Limits
-from device_app.settings import DeviceSettings, PrivacySettings, with_overrides
+from device_app.privacy.settings import with_overrides
+from device_app.settings import DeviceSettings, PrivacySettings
 from device_app.store.opinions import ReactionKind, Stance, StanceKind
 from device_app.store.profile import ProfileLock
 from device_app.store.searches import SavedSearch

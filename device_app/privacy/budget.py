@@ -9,8 +9,8 @@ from datetime import UTC, date, datetime
 from device_app.errors import BudgetSpent
 from device_app.privacy.prices import RHO_ALONE
 from device_app.privacy.sealed import Charge
+from device_app.privacy.settings import PrivacySettings
 from device_app.privacy.worst_case_sums import SumsAlone
-from device_app.settings import PrivacySettings
 from device_app.store.ledger_entries import LedgerEntry, LedgerRepository
 
 CHANNELS = ("reports", "training", "counts")

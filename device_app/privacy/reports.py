@@ -33,7 +33,7 @@ from device_app.privacy.modes.mode import PublicVectors, Reporter, ReportInput, 
 from device_app.privacy.noise import NoiseSource
 from device_app.privacy.report_meaning import ReportMeaning
 from device_app.privacy.sealed import JSON, Charge, Sealed, close, digest, json_payload
-from device_app.settings import PrivacySettings
+from device_app.privacy.settings import PrivacySettings
 from device_app.store.drawn_reports import DrawnReports
 from device_app.store.report_memo import Memo, ReportMemo
 from device_app.wire.ids import ReleaseId, short_release

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from device_app.errors import BudgetSpent
-from device_app.settings import PrivacySettings
+from device_app.privacy.settings import PrivacySettings
 from device_app.wire.concentrated import epsilon_of
 
 CHANNEL = "sums in which no other device is real"

@@ -26,7 +26,8 @@ from device_app.pages.searches_view import SearchesView, SearchLine, TopicLine, 
 from device_app.pages.status_view import StatusView
 from device_app.pages.traffic_view import RequestGroup, Shown, TrafficDetail
 from device_app.pages.training_view import TrainingView
-from device_app.settings import PrivacySettings, with_overrides
+from device_app.privacy.settings import with_overrides
+from device_app.settings import PrivacySettings
 from device_app.store.searches import SavedSearch
 from device_app.wire.news import NewsCard
 from tests.doubles import pages_traffic

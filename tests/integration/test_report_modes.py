@@ -7,7 +7,8 @@ import json
 import pytest
 
 from device_app.privacy.modes import MODES
-from device_app.settings import Mode, PerformanceSettings, PrivacySettings
+from device_app.privacy.settings import Mode
+from device_app.settings import PerformanceSettings, PrivacySettings
 from tests.doubles.small_world import SmallWorld
 
 ALWAYS_ASKS = PerformanceSettings(recall_max_age_sec=0, default_list_limit=200, bodies_wait_sec=0.2)

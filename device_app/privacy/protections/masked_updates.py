@@ -12,8 +12,8 @@ from device_app.privacy.noise import NoiseSource
 from device_app.privacy.prices import OneClick, SumPrices, sum_prices
 from device_app.privacy.protections.protection import ROUNDING, ComputedUpdate
 from device_app.privacy.sealed import Sealed
+from device_app.privacy.settings import PrivacySettings
 from device_app.privacy.worst_case_sums import SumsAlone
-from device_app.settings import PrivacySettings
 from device_app.wire.protections import SecureSum
 from device_app.wire.rounds import RoundManifest
 from device_app.wire.secagg import SumTerms

@@ -12,8 +12,8 @@ from device_app.privacy.prices import OneClick
 from device_app.privacy.private_parameters import SharedUpdate
 from device_app.privacy.sealed import Sealed
 from device_app.privacy.secagg.contribution import Contribution
+from device_app.privacy.settings import PrivacySettings
 from device_app.privacy.worst_case_sums import SumsAlone
-from device_app.settings import PrivacySettings
 from device_app.wire.rounds import RoundManifest
 
 ROUNDING: Final = 1e-9

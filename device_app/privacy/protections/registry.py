@@ -24,8 +24,8 @@ from device_app.privacy.protections.secure_sum import clip_norm, contribute
 from device_app.privacy.protections.union_marks import mark
 from device_app.privacy.sealed import Sealed
 from device_app.privacy.secagg.contribution import Contribution
+from device_app.privacy.settings import PrivacySettings
 from device_app.privacy.worst_case_sums import SumsAlone
-from device_app.settings import PrivacySettings
 from device_app.wire.protections import LocalLaplace, Protection, SecureSum, of_kind
 from device_app.wire.rounds import RoundManifest
 from device_app.wire.union import NEWS, UnionMarks

@@ -8,13 +8,8 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 from device_app.errors import SettingsRefused
-from device_app.settings import (
-    DeviceSettings,
-    FeedSettings,
-    PerformanceSettings,
-    PrivacySettings,
-    with_overrides,
-)
+from device_app.privacy.settings import with_overrides
+from device_app.settings import DeviceSettings, FeedSettings, PerformanceSettings, PrivacySettings
 from device_app.settings_file import renamed_table
 
 

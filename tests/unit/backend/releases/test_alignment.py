@@ -21,7 +21,8 @@ from device_app.privacy.mechanisms.code import RandomisedCode, nearest
 from device_app.privacy.modes.mode import PublicVectors, ReportRelease, user_vector
 from device_app.privacy.report_meaning import ReportMeaning
 from device_app.privacy.reports import reporter_of
-from device_app.settings import Mode, PrivacySettings
+from device_app.privacy.settings import Mode
+from device_app.settings import PrivacySettings
 from device_app.wire.releases import Codebook, Groups, ModelEntry, RecallProtocol
 from device_app.wire.tensors import TensorSpec, pack, unpack
 from models.builders.recall import basis_recall

@@ -10,7 +10,8 @@ from device_app.privacy.modes.by_codebook import affordable
 from device_app.privacy.modes.mode import PublicVectors, ReportInput, user_vector
 from device_app.privacy.noise import SystemNoise
 from device_app.privacy.reports import memoised, reporter_of, seal_report
-from device_app.settings import Mode, PrivacySettings
+from device_app.privacy.settings import Mode
+from device_app.settings import PrivacySettings
 from device_app.store.database import Database
 from device_app.store.drawn_reports import DrawnReports
 from device_app.store.ledger_entries import LedgerRepository

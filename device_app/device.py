@@ -24,15 +24,6 @@ from device_app.feed.viewing import Viewing
 from device_app.interests.names import InterestNames
 from device_app.interests.profile import ClickedNews, InterestCluster, clicks_of, interest_cards
 from device_app.interests.searched import SearchedInterests
-from device_app.pages.explore_view import ExploreSection, explore_sections
-from device_app.pages.export_view import export_all
-from device_app.pages.history_view import HistoryPage, history_page
-from device_app.pages.latency_view import LatencyView, latest
-from device_app.pages.privacy_view import PrivacyView, privacy_view
-from device_app.pages.searches_view import SearchesView, searches_view
-from device_app.pages.status_view import StatusView, status_view
-from device_app.pages.traffic_view import RequestGroup, Shown, TrafficDetail, request_group_page, traffic_view
-from device_app.pages.training_view import TrainingView, training_view
 from device_app.privacy.budget import Ledger
 from device_app.privacy.limits import Limits
 from device_app.privacy.settings import with_overrides
@@ -46,6 +37,15 @@ from device_app.syncing import Syncing
 from device_app.training.participant import Outcome
 from device_app.training.trainer import Trainer
 from device_app.uplink.server import Uplink
+from device_app.view_models.explore import ExploreSection, explore_sections
+from device_app.view_models.export import export_all
+from device_app.view_models.history import HistoryPage, history_page
+from device_app.view_models.latency import LatencyView, latest
+from device_app.view_models.privacy import PrivacyView, privacy_view
+from device_app.view_models.searches import SearchesView, searches_view
+from device_app.view_models.status import StatusView, status_view
+from device_app.view_models.traffic import RequestGroup, Shown, TrafficDetail, request_group_page, traffic_view
+from device_app.view_models.training import TrainingView, training_view
 from device_app.wire.news import NewsCard
 from device_app.wire.rounds import RoundStatus
 

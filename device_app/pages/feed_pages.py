@@ -13,12 +13,12 @@ from fastapi.responses import JSONResponse, Response
 from device_app.feed.held_lists import HeldList, ListName
 from device_app.feed.item import Feed, FeedItem
 from device_app.figures import reading_minutes
-from device_app.pages.explore_view import ExploreSection, regrouped
 from device_app.pages.openapi import answers, form, page
 from device_app.pages.renderer import PageRenderer, SectionName, see_other
 from device_app.pages.training_pages import ONE_ROUND_EPSILON
 from device_app.privacy.modes import MODES
 from device_app.settings import PrivacySettings
+from device_app.view_models.explore import ExploreSection, regrouped
 from device_app.wire.ids import NewsId
 from device_app.wire.news import NewsCard
 

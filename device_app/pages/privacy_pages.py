@@ -10,10 +10,10 @@ from fastapi import APIRouter, HTTPException, Query, Request
 from fastapi.responses import Response
 
 from device_app.pages.openapi import bytes_of, page
-from device_app.pages.privacy_view import ReportPair
 from device_app.pages.renderer import PageRenderer, RowId
 from device_app.pages.settings_pages import level_of, unusable
-from device_app.pages.traffic_view import Shown
+from device_app.view_models.privacy import ReportPair
+from device_app.view_models.traffic import Shown
 
 BYTES = "application/octet-stream"
 SHOWN_BYTES = 60_000

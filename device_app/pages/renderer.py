@@ -21,9 +21,9 @@ from device_app import figures
 from device_app.errors import DeviceError, NewsNotHere, StoreBroken
 from device_app.pages.art.colours import section_hue
 from device_app.pages.assets import read_assets, web_folder
-from device_app.pages.latency_view import stage_words
 from device_app.pages.openapi import refusals
-from device_app.pages.status_view import StatusView
+from device_app.view_models.latency import stage_words
+from device_app.view_models.status import StatusView
 from device_app.wire.news import NewsCard
 
 if TYPE_CHECKING:

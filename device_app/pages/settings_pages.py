@@ -11,10 +11,10 @@ from pydantic import ValidationError
 
 from device_app.figures import plural
 from device_app.pages.openapi import form, page
-from device_app.pages.privacy_view import PrivacyView
 from device_app.pages.renderer import PageRenderer, see_other
 from device_app.privacy.settings import Mode
 from device_app.settings import PrivacySettings
+from device_app.view_models.privacy import PrivacyView
 
 ERASE_WORD = "erase"
 TRAINING = frozenset(("training", "epsilon_per_day_training", "epsilon_lifetime_training"))

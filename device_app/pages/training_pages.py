@@ -10,7 +10,7 @@ from fastapi.responses import JSONResponse, Response
 from device_app.figures import size
 from device_app.pages.openapi import form, page
 from device_app.pages.renderer import PageRenderer, see_other
-from device_app.pages.training_view import TrainingView
+from device_app.view_models.training import TrainingView
 
 ONE_ROUND_EPSILON = 5.0
 """What taking part allows a day where nothing was allowed: one round of the usual kind is charged 4.3."""

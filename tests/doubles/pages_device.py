@@ -18,17 +18,17 @@ from device_app.feed.held_lists import HeldList, ListName
 from device_app.feed.item import Article, Feed, FeedItem, Reason, Slot
 from device_app.feed.offer import Offer
 from device_app.interests.profile import InterestCluster
-from device_app.pages.explore_view import ExploreSection
-from device_app.pages.history_view import HistoryEntry, HistoryPage
-from device_app.pages.latency_view import LatencyView
-from device_app.pages.privacy_view import PrivacyView
-from device_app.pages.searches_view import SearchesView, SearchLine, TopicLine, use_of
-from device_app.pages.status_view import StatusView
-from device_app.pages.traffic_view import RequestGroup, Shown, TrafficDetail
-from device_app.pages.training_view import TrainingView
 from device_app.privacy.settings import with_overrides
 from device_app.settings import PrivacySettings
 from device_app.store.searches import SavedSearch
+from device_app.view_models.explore import ExploreSection
+from device_app.view_models.history import HistoryEntry, HistoryPage
+from device_app.view_models.latency import LatencyView
+from device_app.view_models.privacy import PrivacyView
+from device_app.view_models.searches import SearchesView, SearchLine, TopicLine, use_of
+from device_app.view_models.status import StatusView
+from device_app.view_models.traffic import RequestGroup, Shown, TrafficDetail
+from device_app.view_models.training import TrainingView
 from device_app.wire.news import NewsCard
 from tests.doubles import pages_traffic
 from tests.doubles.pages_figures import privacy_view, training_view, waterfalls

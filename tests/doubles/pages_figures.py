@@ -5,17 +5,17 @@ from __future__ import annotations
 from datetime import date, datetime, timedelta
 from random import Random
 
-from device_app.pages.latency_view import LatencyView, latency_view, waterfall
-from device_app.pages.modes_view import PoolFacts, mechanism_facts, mode_facts
-from device_app.pages.privacy_view import BudgetView, ChainHead, CountFacts, LedgerDay, PrivacyView, ReportPair
-from device_app.pages.sources_view import SourceFacts, SourcesView
-from device_app.pages.sums_view import AloneView, SumCost
-from device_app.pages.today_view import TodayView
-from device_app.pages.traffic_view import Shown
-from device_app.pages.training_view import RoundFacts, TrainingView, UpdateFacts
 from device_app.privacy.accountant import composed
 from device_app.ranking.groups import OwnGroup
 from device_app.settings import PrivacySettings
+from device_app.view_models.latency import LatencyView, latency_view, waterfall
+from device_app.view_models.modes import PoolFacts, mechanism_facts, mode_facts
+from device_app.view_models.privacy import BudgetView, ChainHead, CountFacts, LedgerDay, PrivacyView, ReportPair
+from device_app.view_models.sources import SourceFacts, SourcesView
+from device_app.view_models.sums import AloneView, SumCost
+from device_app.view_models.today import TodayView
+from device_app.view_models.traffic import Shown
+from device_app.view_models.training import RoundFacts, TrainingView, UpdateFacts
 from device_app.wire.protections import LOCAL_NOISE
 from device_app.wire.releases import BlobRef, Codebook, RecallProtocol
 from device_app.wire.rounds import RoundStatus

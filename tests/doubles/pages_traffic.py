@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Literal
 
-from device_app.pages.traffic_view import RequestGroup, Shown, TrafficDetail, TrafficEntry, TrafficLine, TrafficLog
+from device_app.view_models.traffic import RequestGroup, Shown, TrafficDetail, TrafficEntry, TrafficLine, TrafficLog
 
 Kind = Literal["empty", "typical", "overfull", "offline"]
 

@@ -10,13 +10,13 @@ import pytest
 from pydantic import ValidationError
 
 from backend.recall.compose import DECODERS
-from device_app.pages.searches_view import use_of
 from device_app.privacy.mechanisms.code import RandomisedCode, nearest
 from device_app.privacy.modes import MODES
 from device_app.privacy.modes.by_codebook import ByCodebook, by_codebook
 from device_app.privacy.modes.mode import Clear, ReportInput, ReportMode
 from device_app.privacy.noise import NoiseSource
 from device_app.settings import PrivacySettings
+from device_app.view_models.searches import use_of
 from device_app.wire.recall import CodeReport, RecallRequest
 from tests.doubles.backend import FakeBackend
 from tests.doubles.clock import StillClock

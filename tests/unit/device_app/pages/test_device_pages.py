@@ -7,9 +7,9 @@ import re
 import pytest
 
 from device_app.errors import GraphMismatch
-from device_app.pages.latency_view import stage_words
 from device_app.pages.renderer import local_path
 from device_app.settings import PrivacySettings
+from device_app.view_models.latency import stage_words
 from tests.doubles.pages_reader import OURS, PagesReader
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from device_app.pages.privacy_pages import hexdump, readable
-from device_app.pages.today_view import TodayView
 from device_app.settings import PrivacySettings
+from device_app.view_models.today import TodayView
 from tests.doubles.pages_reader import OURS, PagesReader
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from device_app.pages.traffic_view import request_group_page, traffic_log, traffic_view
 from device_app.privacy.sealed import digest
 from device_app.store.byte_log import Departure
 from device_app.store.ledger_entries import LedgerEntry
 from device_app.stores import DeviceStores
+from device_app.view_models.traffic import request_group_page, traffic_log, traffic_view
 from tests.doubles.news import NOW
 
 LOOK, LIST = "A look for a new release.", "The list that every device gets."

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from device_app.errors import BudgetSpent
-from device_app.pages.sums_view import alone_view, sum_cost
 from device_app.privacy.budget import Ledger
 from device_app.privacy.prices import sum_prices
 from device_app.privacy.sealed import Charge
 from device_app.settings import PrivacySettings
 from device_app.store.database import Database
 from device_app.store.ledger_entries import LedgerEntry, LedgerRepository
+from device_app.view_models.sums import alone_view, sum_cost
 from device_app.wire.concentrated import epsilon_of
 from device_app.wire.protections import SecureSum
 from tests.doubles.clock import StillClock

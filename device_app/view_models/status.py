@@ -12,10 +12,10 @@ from device_app.feed.item import FeedMode
 from device_app.feed.preference_reader import CHOSEN_SECTIONS
 from device_app.feed.serving import Serving
 from device_app.figures import plural
-from device_app.pages.modes_view import mechanism_facts
 from device_app.privacy.budget import ROUNDING, Ledger
 from device_app.stores import DeviceStores
 from device_app.syncing import Syncing
+from device_app.view_models.modes import mechanism_facts
 
 Shield = Literal["green", "amber", "red"]
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from device_app.errors import ReleaseRefused
-from device_app.pages.training_view import update_facts
 from device_app.sync.release import Release
+from device_app.view_models.training import update_facts
 
 
 class SomeRelease:

@@ -6,11 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
-from device_app.pages.modes_view import MechanismFacts, ModeFacts, PoolFacts, mechanism_facts, mode_facts
-from device_app.pages.sources_view import SourcesView, sources_view
-from device_app.pages.sums_view import AloneView, SumCost, alone_view, sum_cost
-from device_app.pages.today_view import TodayView, today_view
-from device_app.pages.traffic_view import Shown, TrafficLog, traffic_log
 from device_app.privacy.accountant import Composed, composed
 from device_app.privacy.budget import CHANNELS, Ledger
 from device_app.privacy.modes import MODES
@@ -19,6 +14,11 @@ from device_app.settings import PrivacySettings
 from device_app.store.releases import TrustedKey
 from device_app.store.report_memo import Memo
 from device_app.stores import DeviceStores
+from device_app.view_models.modes import MechanismFacts, ModeFacts, PoolFacts, mechanism_facts, mode_facts
+from device_app.view_models.sources import SourcesView, sources_view
+from device_app.view_models.sums import AloneView, SumCost, alone_view, sum_cost
+from device_app.view_models.today import TodayView, today_view
+from device_app.view_models.traffic import Shown, TrafficLog, traffic_log
 from device_app.wire.chain import readable
 from device_app.wire.recall import RecallRequest
 from device_app.wire.releases import RecallProtocol

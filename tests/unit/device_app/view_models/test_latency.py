@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from device_app.pages.latency_view import latency_view, round_edges, waterfall
+from device_app.view_models.latency import latency_view, round_edges, waterfall
 from tests.doubles.news import NOW
 
 

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from device_app.errors import DeviceError
-from device_app.pages.sums_view import AloneView, SumCost, alone_view, sum_cost
 from device_app.privacy.budget import Ledger
 from device_app.ranking.groups import OwnGroup
 from device_app.settings import PrivacySettings
 from device_app.store.participations import Participation, Participations
 from device_app.sync.release import Release
 from device_app.training.trainer import Trainer
+from device_app.view_models.sums import AloneView, SumCost, alone_view, sum_cost
 from device_app.wire.protections import LOCAL_NOISE, LocalLaplace
 from device_app.wire.rounds import RoundStatus
 

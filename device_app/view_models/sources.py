@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from device_app.pages.searches_view import use_of
 from device_app.privacy.local_aggregate import composed_epsilon
 from device_app.settings import PrivacySettings
 from device_app.stores import DeviceStores
 from device_app.training.multiview.lockdown import version
+from device_app.view_models.searches import use_of
 
 DELTA = 1e-3
 """The paper's, for the account of a view."""

@@ -32,7 +32,6 @@ from device_app.privacy.budget import Ledger
 from device_app.privacy.limits import Limits
 from device_app.privacy.noise import NoiseSource, SystemNoise
 from device_app.privacy.restored_copy import make_up_for_copy
-from device_app.privacy.settings import with_overrides
 from device_app.settings import DeviceSettings, keeps_pool
 from device_app.store.parameters import PrivateParameters, TowerStore
 from device_app.store.profile import ProfileLock, begin, refuse_lost
@@ -224,7 +223,7 @@ def _opened(
     stores = DeviceStores(settings.database, blob_folder, remedy_of)
     try:
         begin(settings.database, clock())
-        privacy = with_overrides(settings.privacy, stores.preferences.get(PRIVACY_CHANGES) or {})
+        privacy = settings.privacy.with_overrides(stores.preferences.get(PRIVACY_CHANGES) or {})
         ledger = Ledger(stores.ledger_entries, privacy, clock)
         make_up_for_copy(stores.database, ledger)
         copies = Copies(databases_of(settings), lambda: Limits.of(ledger.settings), clock)

@@ -26,7 +26,6 @@ from device_app.interests.profile import ClickedNews, InterestCluster, clicks_of
 from device_app.interests.searched import SearchedInterests
 from device_app.privacy.budget import Ledger
 from device_app.privacy.limits import Limits
-from device_app.privacy.settings import with_overrides
 from device_app.settings import DeviceSettings, PrivacySettings
 from device_app.store.opinions import ReactionKind, Stance, StanceKind
 from device_app.store.profile import ProfileLock
@@ -274,7 +273,7 @@ class Device:
         Another limit of a report's cost, and letting searches weigh in it or no longer, has the report made anew.
         """
         before = self.parts.ledger.settings
-        settings = with_overrides(before, changes)
+        settings = before.with_overrides(changes)
         if (settings.epsilon_per_report, settings.searches_in_reports) != (
             before.epsilon_per_report,
             before.searches_in_reports,

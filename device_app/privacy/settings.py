@@ -195,7 +195,6 @@ class PrivacySettings(BaseModel):
         "its epsilon. What a round proposes is not read.",
     )
 
-
-def with_overrides(settings: PrivacySettings, overrides: dict[str, Any]) -> PrivacySettings:
-    """The settings with the reader's own changes. Raises pydantic's ValidationError naming the field and its limit."""
-    return PrivacySettings.model_validate(settings.model_dump() | overrides)
+    def with_overrides(self, overrides: dict[str, Any]) -> PrivacySettings:
+        """These, with the reader's own changes. Raises pydantic's ValidationError naming the field and its limit."""
+        return PrivacySettings.model_validate(self.model_dump() | overrides)

@@ -18,7 +18,6 @@ from device_app.feed.held_lists import HeldList, ListName
 from device_app.feed.item import Article, Feed, FeedItem, Reason, Slot
 from device_app.feed.offer import Offer
 from device_app.interests.profile import InterestCluster
-from device_app.privacy.settings import with_overrides
 from device_app.settings import PrivacySettings
 from device_app.store.searches import SavedSearch
 from device_app.view_models.explore import ExploreSection
@@ -351,7 +350,7 @@ class PagesDevice:
 
     def set_privacy(self, **changes: Any) -> None:
         """Change the settings, refusing what their class refuses."""
-        self.settings = with_overrides(self.settings, changes)
+        self.settings = self.settings.with_overrides(changes)
 
     def export(self) -> dict[str, Any]:
         """Everything, as plain values."""

@@ -8,7 +8,6 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 from device_app.errors import SettingsRefused
-from device_app.privacy.settings import with_overrides
 from device_app.settings import DeviceSettings, FeedSettings, PerformanceSettings, PrivacySettings
 from device_app.settings_file import renamed_table
 
@@ -89,11 +88,11 @@ def test_a_bad_setting_is_named(tmp_path: Path, changes: dict[str, object], name
 
 
 def test_overrides_of_the_reader_are_checked() -> None:
-    assert with_overrides(PrivacySettings(), {"training": True}).training
+    assert PrivacySettings().with_overrides({"training": True}).training
     with pytest.raises(ValidationError, match="report_window_hours"):
-        with_overrides(PrivacySettings(), {"report_window_hours": 0})
+        PrivacySettings().with_overrides({"report_window_hours": 0})
     with pytest.raises(ValidationError, match="unheard_of"):
-        with_overrides(PrivacySettings(), {"unheard_of": 1})
+        PrivacySettings().with_overrides({"unheard_of": 1})
 
 
 def test_the_file_may_lie_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,4 +151,4 @@ def test_a_file_of_before_a_limit_was_made_opens_and_gets_it_by_its_default(
     privacy = DeviceSettings(data_dir=tmp_path).privacy
     assert (privacy.epsilon_per_sum_alone, privacy.smallest_sum, privacy.epsilon_per_click_alone) == (100, 20, 8)
     kept = {"epsilon_per_sum_alone": 100.0, "training": True}
-    assert with_overrides(PrivacySettings(), kept).epsilon_per_click_alone == 8, "what a reader chose on the page"
+    assert PrivacySettings().with_overrides(kept).epsilon_per_click_alone == 8, "what a reader chose on the page"

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from device_app.errors import BudgetSpent
+from device_app.errors import BudgetSpent, ProtectionTooWeak
 from device_app.privacy.budget import Ledger
 from device_app.privacy.clipping import Clipped
 from device_app.privacy.noise import NoiseSource, laplace
+from device_app.privacy.protections.protection import ROUNDING
 from device_app.privacy.sealed import SAFETENSORS, Charge, Sealed, close, digest
+from device_app.privacy.settings import PrivacySettings
 from device_app.store.outbox import OutboxItem
 from device_app.wire.protections import LocalLaplace
 from device_app.wire.tensors import pack
@@ -26,6 +28,16 @@ class NoisyUpdate:
 
     round: str
     tensors: Mapping[str, NDArray[np.float32]]
+
+
+def check_noise(protection: LocalLaplace, privacy: PrivacySettings) -> None:
+    """Raises ProtectionTooWeak if the noise is weaker, against the clip, than the reader accepts."""
+    clip, scale = protection.clip, protection.scale
+    if scale / clip < privacy.weakest_scale_to_clip * (1 - ROUNDING):
+        raise ProtectionTooWeak(
+            f"noise of {scale:g} at a clip of {clip:g} is {scale / clip:.3g} of it; at least "
+            f"{privacy.weakest_scale_to_clip:g} is asked for."
+        )
 
 
 @dataclass(frozen=True)
@@ -91,7 +103,7 @@ def reseal(item: OutboxItem, ledger: Ledger) -> Sealed[OutboxItem]:
     settings = ledger.settings
     if paid.mechanism == NAME:
         clip, scale = paid.parameters["clip"], paid.parameters["scale"]
-        LocalLaplaceProtection(LocalLaplace(clip=clip, scale=scale)).check(settings)
+        check_noise(LocalLaplace(clip=clip, scale=scale), settings)
     if paid.channel == "training" and paid.epsilon > settings.epsilon_per_day_training * (1 + ROUNDING):
         raise BudgetSpent(paid.channel, paid.epsilon, settings.epsilon_per_day_training)
     charge = Charge("none", paid.mechanism, subject=paid.subject)

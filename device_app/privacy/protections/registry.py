@@ -12,14 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from device_app.errors import ProtectionTooWeak
 from device_app.privacy.budget import Ledger
 from device_app.privacy.clipping import clip_elementwise
 from device_app.privacy.noise import NoiseSource
 from device_app.privacy.prices import OneClick
-from device_app.privacy.protections.local_laplace import LaplaceProtection, NoisyUpdate
+from device_app.privacy.protections.local_laplace import LaplaceProtection, NoisyUpdate, check_noise
 from device_app.privacy.protections.masked_updates import MaskedProtection, terms_of
-from device_app.privacy.protections.protection import ROUNDING, ComputedUpdate, DeviceProtection
+from device_app.privacy.protections.protection import ComputedUpdate, DeviceProtection
 from device_app.privacy.protections.secure_sum import clip_norm, contribute
 from device_app.privacy.protections.union_marks import mark
 from device_app.privacy.sealed import Sealed
@@ -39,12 +38,7 @@ class LocalLaplaceProtection:
 
     def check(self, privacy: PrivacySettings) -> None:
         """Raises ProtectionTooWeak if the noise is weaker, against the clip, than the reader accepts."""
-        clip, scale = self.protection.clip, self.protection.scale
-        if scale / clip < privacy.weakest_scale_to_clip * (1 - ROUNDING):
-            raise ProtectionTooWeak(
-                f"noise of {scale:g} at a clip of {clip:g} is {scale / clip:.3g} of it; at least "
-                f"{privacy.weakest_scale_to_clip:g} is asked for."
-            )
+        check_noise(self.protection, privacy)
 
     def check_again(self, manifest: RoundManifest, privacy: PrivacySettings) -> None:
         """As `check`."""

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from device_app.pages.today_view import today_view
 from device_app.privacy.budget import Ledger
 from device_app.privacy.sealed import Charge
 from device_app.settings import PrivacySettings
@@ -17,6 +16,7 @@ from device_app.store.count_log import CountTaken
 from device_app.store.participations import Participation
 from device_app.stores import DeviceStores
 from device_app.training.tasks import TASKS
+from device_app.view_models.today import today_view
 from tests.doubles.clock import StillClock
 
 SETTINGS = PrivacySettings(epsilon_per_day_training=100.0)

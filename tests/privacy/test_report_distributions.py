@@ -313,3 +313,7 @@ def test_every_mechanism_says_in_one_sentence_what_is_sent() -> None:
     ]
     assert "true with probability 0.78" in said[0]
     assert all(one.endswith(".") and 40 < len(one) < 320 for one in said)
+
+
+def test_a_reader_of_whose_news_the_server_gives_no_vectors_reports_like_one_of_the_first_topic() -> None:
+    assert histogram(np.eye(3, dtype=np.float32), np.zeros((0, 3), np.float32)).tolist() == [1.0, 0.0, 0.0]

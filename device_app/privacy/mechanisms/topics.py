@@ -79,8 +79,10 @@ class NoisyTopics:
 
 
 def histogram(prototypes: NDArray[np.float32], clicks: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Shares [K] of the clicks [H, D] by nearest prototype [K, D], adding up to 1. Raises ValueError for H = 0."""
-    if not len(clicks):
-        raise ValueError("clicks: a reader without clicks has no histogram")
-    nearest = np.argmax(clicks @ prototypes.T, axis=1)
-    return np.bincount(nearest, minlength=len(prototypes)) / len(clicks)
+    """Shares [K] of the clicks [H, D] by nearest prototype [K, D], adding up to 1.
+
+    A reader of whose clicks none has a vector counts as one of the first topic, as with `code.nearest`: which news have
+    vectors is the server's choice, and may not show by who reports.
+    """
+    nearest = np.argmax(clicks @ prototypes.T, axis=1) if len(clicks) else np.zeros(1, dtype=np.intp)
+    return np.bincount(nearest, minlength=len(prototypes)) / len(nearest)

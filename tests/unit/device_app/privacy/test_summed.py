@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from device_app.privacy.noise import SeededNoise
 from device_app.privacy.private_parameters import SharedUpdate, shared_part
-from device_app.privacy.protections.secure_sum import NormClipped, clip_norm, contribute
+from device_app.privacy.protections.protection import ComputedUpdate
+from device_app.privacy.protections.secure_sum import NormClipped, SecureSumProtection, clip_norm, contribute
 from device_app.wire.protections import SecureSum
 from device_app.wire.releases import ModelEntry
 from device_app.wire.ring import as_integers
@@ -85,3 +88,25 @@ def test_an_update_clipped_at_more_than_the_round_asks_for_is_refused() -> None:
     terms = EXACT.terms("round-1", cohort=5, cohort_minimum=3, coordinates=17)
     with pytest.raises(ValueError, match="the round's limit is 1"):
         contribute(clip_norm(update(), 2.0), 1, EXACT, terms, SeededNoise(0))
+
+
+@pytest.mark.parametrize("norm_of_ball", [1e-3, 1e-5])
+def test_the_longest_update_there_is_fits_the_smallest_ball(norm_of_ball: float) -> None:
+    """The factor is below the least float32 of full precision: rounded to one, the update stuck out of the ball."""
+    longest = SharedUpdate({"g": np.full(50, np.finfo(np.float32).max)}, None)
+    assert norm(clip_norm(longest, norm_of_ball).update) == pytest.approx(norm_of_ball, rel=1e-6)
+
+
+def test_under_a_sum_that_is_priced_for_no_negative_values_they_count_as_noughts() -> None:
+    """A round may ask for a gradient under it, and a release may make the gradient negative for some clicks alone."""
+    law = SecureSum(clip=1.0, nonnegative=True)
+    given = SharedUpdate({"g": np.array([-0.5, 0.25, 0.0], np.float32)}, None)
+    terms = law.terms("round-1", cohort=3, cohort_minimum=3, coordinates=3)
+    manifest = SimpleNamespace(round="round-1", terms=terms)
+    made = SecureSumProtection(law).contribute(
+        ComputedUpdate(given, samples=1),
+        manifest,  # type: ignore[arg-type]
+        noise=SeededNoise(1),
+        delta=1e-6,
+    )
+    assert terms.fixed_point().decode(made.vector[:-1]).tolist() == [0.0, 0.25, 0.0]

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 from device_app.errors import GraphMismatch
+from device_app.ranking.groups import ReaderVector, nearest_group
 from device_app.ranking.session import GraphSession, shared_session, usable
+from tests.doubles.failing_graphs import failing
 from tests.doubles.graphs import cosine_score_graph, decompose_graph
 
 KEYS = np.eye(3, 4, dtype=np.float32)
@@ -103,3 +105,13 @@ def test_what_a_graph_makes_is_replaced_where_it_can_not_be_used(
 def test_what_a_graph_makes_is_used_where_it_can_be() -> None:
     made = np.array([1.0, -3e38], np.float32)
     assert usable(lambda: made, np.zeros(2, np.float32), "scores").tolist() == made.tolist()
+
+
+@pytest.mark.parametrize("failure", ["nan", "gather", "shape"])
+def test_the_group_of_a_reader_on_whose_clicks_the_graph_fails_is_the_first(failure: str) -> None:
+    clicks = np.eye(4, dtype=np.float32)[:2]
+    graph = failing(cosine_score_graph(4), "scores", clicks[0], 0.5, failure)
+    vector = ReaderVector(graph, {"beta": np.array(8.0, np.float32)}, features=0)
+    assert vector(clicks).tolist() == [0.0] * 4
+    assert vector(-clicks).any()
+    assert nearest_group(np.eye(4, dtype=np.float32), vector(clicks)) == 0

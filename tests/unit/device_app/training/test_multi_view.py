@@ -21,7 +21,7 @@ from device_app.store.parameters import TowerStore
 from device_app.store.searches import SearchVector
 from device_app.stores import DeviceStores
 from device_app.training.gradients import OnnxGradients
-from device_app.training.multiview.job import View, ViewJob, ViewTerms, from_bytes, to_bytes
+from device_app.training.multiview.job import View, ViewFailed, ViewJob, ViewTerms, from_bytes, to_bytes
 from device_app.training.multiview.local import LocalViews
 from device_app.training.multiview.searched_samples import SearchedSamples
 from device_app.training.stored_samples import StoredSamples
@@ -350,3 +350,21 @@ def test_the_time_of_saving_decides_what_a_sample_may_know(home: TwoViewDevice) 
         np.testing.assert_array_equal(known[0], pool.vectors[0])
         opened = pool.vectors[[1, 2, 3]]
         assert not any((each == opened).all(axis=1).any() for each in candidates[1:]), "no negative was ever opened"
+
+
+def test_a_view_that_fails_gives_noughts_under_the_same_noise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A release's graph may be made to fail on some clicks alone, which may not show."""
+    home = TwoViewDevice.make(tmp_path)
+
+    def fails(self: ViewsInProcess, job: ViewJob) -> None:
+        raise ViewFailed(f"view {job.view}: its process ended with 1")
+
+    monkeypatch.setattr(ViewsInProcess, "gradient", fails)
+    terms = ViewTerms(clip=0.5, sigma=2.0)
+    given = home.run(SeededNoise(1), terms)
+    assert {name: each.shape for name, each in given.items()} == {
+        f"g.{name}": each.shape for name, each in home.model.shared.items()
+    }
+    every = np.concatenate([each.ravel() for each in given.values()])
+    assert 0.5 < every.std() / (0.5 * 2.0 / np.sqrt(2)) < 2.0, "the mean of two views' noise"
+    home.stores.close()

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Form, HTTPException, Path, Request
+from fastapi import APIRouter, Form, HTTPException, Path, Query, Request
 from fastapi.responses import JSONResponse, Response
 
 from device_app.feed.held_lists import HeldList, ListName
@@ -23,7 +23,9 @@ from device_app.wire.ids import NewsId
 from device_app.wire.news import NewsCard
 
 Allowance = Literal["reports", "counting", "training"]
-FRESH_SHOWN = 90
+FRESH_SHOWN = 120
+FRESH_PAGE = 40
+"""Cards of one page of Fresh, whose HTML stays below 80 kB so."""
 SEEN_AT_ONCE = 100
 """Most stories of one post by a page's script; a feed has no more."""
 FeedId = Annotated[str, Path(max_length=80)]
@@ -68,11 +70,14 @@ def router(renderer: PageRenderer) -> APIRouter:
         return see_other("/", None if feed.mode == "offline" else "refreshed")
 
     @routes.get("/fresh", **page())
-    def fresh(request: Request) -> Response:
+    def fresh(request: Request, page: Annotated[int, Query(ge=1, le=FRESH_SHOWN // FRESH_PAGE)] = 1) -> Response:
         cards = {card.id: card for each in device.explore() if each.stance != "block" for card in each.cards}
         newest = sorted(cards.values(), key=lambda card: card.published_at, reverse=True)[:FRESH_SHOWN]
         held = device.lists.hold("fresh", newest)
-        return renderer.cards(request, "fresh", spans=by_span(held.cards, held.made_at), held=held)
+        upto = page * FRESH_PAGE
+        spans = by_span(held.cards[upto - FRESH_PAGE : upto], held.made_at)
+        older = page + 1 if len(held.cards) > upto else None
+        return renderer.cards(request, "fresh", spans=spans, held=held, page=page, older=older)
 
     @routes.get("/popular", **page())
     def popular(request: Request) -> Response:

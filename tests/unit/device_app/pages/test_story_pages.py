@@ -120,3 +120,20 @@ def test_every_list_offers_what_is_new_and_is_renewed_only_when_asked() -> None:
         assert "new stories" not in reader.get(path)
         assert "As of " in reader.get(path)
     assert reader.client.post("/list/refresh", data={"name": "other"}, headers=OURS).status_code == 422
+
+
+def test_fresh_has_pages_below_80_kb_that_lead_to_each_other() -> None:
+    reader = PagesReader()
+    first = reader.device.cards
+    reader.device.cards = tuple(
+        card.model_copy(update={"id": f"{card.id}-{turn}"}) for turn in range(3) for card in first
+    )
+    pages = [reader.get(f"/fresh?page={number}") for number in (1, 2, 3)]
+    shown = [re.findall(r'<article class="card[^>]*id="n-([^"]+)"', text) for text in pages]
+    assert [len(one) for one in shown[:2]] == [40, 40]
+    assert sorted(one for each in shown for one in each) == sorted(card.id for card in reader.device.cards)
+    assert all(len(text.encode()) < 80_000 for text in pages)
+    assert 'href="/fresh?page=2">Older' in pages[0]
+    assert 'href="/fresh">Newer' in pages[1]
+    assert "Older" not in pages[2]
+    assert reader.client.get("/fresh?page=4").status_code == 422

@@ -10,7 +10,8 @@ import pytest
 from device_app.privacy.noise import SeededNoise
 from device_app.privacy.private_parameters import SharedUpdate, shared_part
 from device_app.privacy.protections.protection import ComputedUpdate
-from device_app.privacy.protections.secure_sum import NormClipped, SecureSumProtection, clip_norm, contribute
+from device_app.privacy.protections.registry import SecureSumProtection
+from device_app.privacy.protections.secure_sum import NormClipped, clip_norm, contribute
 from device_app.wire.protections import SecureSum
 from device_app.wire.releases import ModelEntry
 from device_app.wire.ring import as_integers

@@ -36,6 +36,7 @@ from backend.recall.service import RecallService
 from backend.releases.errors import NothingPublished
 from backend.releases.retention import Retention
 from backend.releases.store import ReleaseStore
+from backend.sections.sorting import SectionSorter
 from backend.settings import BackendSettings
 from backend.uploads import Uploads
 
@@ -154,6 +155,7 @@ def build_services(settings: BackendSettings) -> Services:
             expire_every_sec=settings.expire_every_sec,
             prepare=service.prepare,
             counts=counts,
+            sort=SectionSorter(engine).sort_waiting,
         ),
         feeds=FeedScheduler(
             engine,

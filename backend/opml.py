@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 from xml.parsers import expat
 
 from backend.errors import OwnfeedError
+from backend.plain_text import one_line, shortened
 
 OPML_LIMIT_BYTES = 5_000_000
 FEEDS_IN_A_LIST = 1_000
@@ -29,12 +30,16 @@ class OpmlRefused(OwnfeedError):
 
 @dataclass(frozen=True)
 class Subscription:
-    """A feed of a list: its address, its name, the folder it lies in (the innermost; '' for none), and its line."""
+    """A feed of a list: its address, its name, the folder it lies in (the innermost; '' for none), and its line.
+
+    section: chosen for it by a person; a list says none.
+    """
 
     url: str
     title: str = ""
     folder: str = ""
     line: int = 0
+    section: str | None = None
 
 
 def read_opml(path: Path) -> list[Subscription]:
@@ -92,7 +97,7 @@ class _Reader:
             self._folders.append("")
             return
         given = {key.lower(): value.strip() for key, value in attributes.items()}
-        label = " ".join((given.get("title") or given.get("text") or "").split())[:LABEL_CHARS]
+        label = shortened(one_line(given.get("title") or given.get("text") or ""), LABEL_CHARS)
         url = given.get("xmlurl", "")
         if url and url not in self.found:
             if len(self.found) >= FEEDS_IN_A_LIST:

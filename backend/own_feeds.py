@@ -28,6 +28,7 @@ from backend.opml import Subscription, read_opml
 from backend.prepare import prepare
 from backend.progress import Steps
 from backend.public_addresses import networks
+from backend.sections.taxonomy import section_named
 from backend.settings import BackendSettings, load_settings
 
 FIRST_READ_SEC = 25.0
@@ -168,11 +169,14 @@ def start_reading(
 
 
 def follow_all(followed: FollowedFeeds, wanted: Iterable[Subscription]) -> int:
-    """Follow what is not followed yet; how many that were. Raises FeedRefused beyond the limit of feeds."""
+    """Follow what is not followed yet; how many that were. Raises FeedRefused beyond the limit of feeds.
+
+    A feed in a folder that is called like a section has that section; any other folder says nothing.
+    """
     known = {feed.url for feed in followed.all()}
     new = [one for one in wanted if one.url not in known]
     for one in new:
-        followed.add(one.url, datetime.now(UTC))
+        followed.add(one.url, datetime.now(UTC), one.section or section_named(one.folder))
     return len(new)
 
 

@@ -18,10 +18,14 @@ from backend.news.sources.source import NewsSource
 from backend.progress import Steps
 from backend.releases.store import ReleaseStore
 from backend.releases.vocabulary import pool_categories, pool_vocabulary
+from backend.sections.sorting import SectionSorter
+from backend.sections.taxonomy import sentences
 from backend.settings import BackendSettings
 
 STALE_AFTER = timedelta(hours=30)
 FIRST_DAYS = 14
+FEWEST_TITLES = 300
+"""A pool of fewer stories is filled up with the taxonomy's sentences, for an encoder and centroids of some width."""
 CHUNK_ROWS = 512  # what a killed first run has to embed again at most
 
 
@@ -69,15 +73,21 @@ def prepare(settings: BackendSettings, steps: Steps) -> None:
     now = datetime.now(UTC)
     if not pool.live(now):
         raise PoolEmpty
+    titles = [row.title for row in pool.live(now)]
+    typical = sentences() if len(titles) < FEWEST_TITLES else []
     if not (settings.encoder_dir / DESCRIPTION_FILE).is_file():
         from backend.embedding.initial_encoder import prepare_encoder  # brings torch, needed once
 
         with steps.step("Preparing the news encoder"):
-            prepare_encoder(settings, [row.title for row in pool.live(now)])
+            prepare_encoder(settings, titles + typical)
     releases = ReleaseStore.open(engine, settings)
     published = releases.current_manifest()
     embedder = load_embedder(settings, None if published is None else published.encoder)
     embed_missing(pool, embedder, steps)
+    sorter = SectionSorter(engine)
+    if sorter.waiting():
+        with steps.step("Sorting stories into sections"):
+            sorter.step(embedder)
     from backend.releases.publish import (  # scipy's clusters take a while
         missing_rankers,
         publish_codebooks,
@@ -87,6 +97,8 @@ def prepare(settings: BackendSettings, steps: Steps) -> None:
 
     if published is None:
         _, vectors = pool.vectors(embedder.digest)
+        if typical:
+            vectors = np.concatenate([vectors, embedder.encode(typical)])
         with steps.step("Exporting the first release") as advance:
             publish_first(
                 releases,

@@ -12,6 +12,7 @@ from backend.console.controller import ConsoleController, Values
 from backend.errors import OwnfeedError
 from backend.news.followed_feeds import URL_CHARS
 from backend.news.ingest_runs import IngestSummary
+from backend.sections.taxonomy import LABEL_CHARS, chosen_section
 
 FOUND_SHOWN = 50
 RUNS_SHOWN = 20
@@ -65,9 +66,10 @@ def router(controller: ConsoleController) -> APIRouter:
         return controller.do(request, lambda: services.pool.take_down(news_id), "/console/pool", "taken-down")
 
     @routes.post("/pool/feeds")
-    def add_feed(request: Request, url: Url) -> Response:
+    def add_feed(request: Request, url: Url, section: Annotated[str, Form(max_length=LABEL_CHARS)] = "") -> Response:
         def deed() -> None:
-            services.feeds.followed.add(url.strip(), datetime.now(UTC))
+            own = chosen_section(section) if section.strip() else None
+            services.feeds.followed.add(url.strip(), datetime.now(UTC), own)
             services.feeds.wake()
 
         return controller.do(request, deed, "/console/pool", said("feed-added"))

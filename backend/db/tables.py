@@ -103,6 +103,7 @@ class FeedRow(Base):
 
     fetched_at: when it was last answered, changed or not; None before the first answer.
     failures: how often in a row it couldn't be read; error says why the last time, in one sentence.
+    section: of all its news; None: each is sorted by its vector.
     """
 
     __tablename__ = "feeds"
@@ -116,6 +117,7 @@ class FeedRow(Base):
     failures: Mapped[int] = mapped_column(Integer, default=0, server_default="0")
     error: Mapped[str | None] = mapped_column(String(500))
     paused: Mapped[bool] = mapped_column(default=False, server_default=false())
+    section: Mapped[str | None] = mapped_column(String(80))
 
 
 class IngestRow(Base):

@@ -141,7 +141,7 @@ class FeedScheduler:
         try:
             found = refresh(
                 self._pool, feed.url, self.followed.last(feed.url), kept.append, now=self._clock(),
-                allowed=self._allowed, transport=self._transport, cancelled=self._stopping.is_set,
+                allowed=self._allowed, transport=self._transport, section=feed.section, cancelled=self._stopping.is_set,
             )  # fmt: skip
         except SourceError as refused:
             error = refused.detail

@@ -38,6 +38,7 @@ class FollowedFeed:
     failures: int
     error: str | None
     paused: bool
+    section: str | None = None
 
 
 class Refreshed(NamedTuple):
@@ -71,11 +72,15 @@ class FollowedFeeds:
         """The feeds to refresh at `now`, the longest due first; none that is paused."""
         return sorted((one for one in self.all() if one.due_at <= now and not one.paused), key=lambda one: one.due_at)
 
-    def add(self, url: str, now: datetime) -> None:
-        """Follow a feed from now on; due at once. Raises FeedRefused."""
+    def add(self, url: str, now: datetime, section: str | None = None) -> None:
+        """Follow a feed from now on; due at once. section: of all its news. Raises FeedRefused."""
         with writing(self._engine) as connection:
-            if not self._added(connection, checked_url(url), now):
+            if not self._added(connection, checked_url(url), now, section):
                 raise FeedRefused("it is followed already")
+
+    def sort_into(self, url: str, section: str | None, now: datetime) -> None:
+        """Give its news this section, or each its vector's, by reading it again at once. Raises FeedNotFollowed."""
+        self._change(url, {"section": section, "due_at": now, "etag": None, "last_modified": None})
 
     def pause(self, url: str) -> None:
         """Refresh it no more until `resume`. Raises FeedNotFollowed."""
@@ -116,13 +121,13 @@ class FollowedFeeds:
             if not connection.execute(update(FeedRow).where(FeedRow.url == url).values(values)).rowcount:
                 raise FeedNotFollowed
 
-    def _added(self, connection: Connection, url: str, now: datetime) -> bool:
+    def _added(self, connection: Connection, url: str, now: datetime, section: str | None = None) -> bool:
         """Whether the feed is new."""
         if connection.execute(select(FeedRow.url).where(FeedRow.url == url)).one_or_none() is not None:
             return False
         if connection.execute(select(func.count()).select_from(FeedRow)).scalar_one() >= FEEDS_LIMIT:
             raise FeedRefused(f"at most {FEEDS_LIMIT:,} feeds are followed")
-        connection.execute(insert(FeedRow), {"url": url, "added_at": now, "due_at": now})
+        connection.execute(insert(FeedRow), {"url": url, "added_at": now, "due_at": now, "section": section})
         return True
 
 
@@ -165,7 +170,7 @@ def follow(
     kept: list[Validators] = []
     refreshed = refresh(
         pool, location, feeds.last(location), kept.append, now=now, progress=progress, allowed=allowed,
-        transport=transport,
+        transport=transport, section=next((one.section for one in feeds.all() if one.url == location), None),
     )  # fmt: skip
     due_at = max(due_at or now, now + min(timedelta(seconds=refreshed.fresh_sec), WAIT_LIMIT))
     if kept and "://" in location:
@@ -182,6 +187,7 @@ def refresh(
     keep: Callable[[Validators], None],
     *,
     now: datetime,
+    section: str | None = None,
     progress: Progress | None = None,
     allowed: Sequence[Network] = (),
     transport: httpx.BaseTransport | None = None,
@@ -194,7 +200,7 @@ def refresh(
     document = fetch(location, known, allowed=allowed, transport=transport, cancelled=cancelled)
     if isinstance(document, NotModified):
         return Refreshed(None, document.fresh_sec)
-    rows = read_feed(document, now=now)
+    rows = read_feed(document, now=now, section=section)
     report = ingest(pool, rows, source=location[:200], progress=progress, oldest=pool.horizon(now))
     keep(document.validators)
     return Refreshed(report, document.fresh_sec)

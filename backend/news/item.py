@@ -12,6 +12,8 @@ from device_app.wire.ids import NewsId
 TITLE_LIMIT_CHARS = 1_000
 ABSTRACT_LIMIT_CHARS = 5_000
 BODY_LIMIT_CHARS = 200_000
+UNSORTED = "unsorted"
+"""Section of what came without one, until `backend.sections` has sorted it by its vector."""
 
 Label = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
 

@@ -63,7 +63,8 @@ def utc_now() -> datetime:
 class CatalogueUpdater:
     """Expires news, embeds new titles, rebuilds the catalogue aside and swaps it in; a new count rebuilds it too.
 
-    `prepare` sees each catalogue before it serves, so that no reader waits for what can be made ahead.
+    `prepare` sees each catalogue before it serves, so that no reader waits for what can be made ahead. `sort` gives new
+    news their sections before they are shown; it opens the encoder only where any have none.
     """
 
     def __init__(
@@ -80,11 +81,12 @@ class CatalogueUpdater:
         clock: Callable[[], datetime] = utc_now,
         prepare: Callable[[Catalogue], None] | None = None,
         counts: Counts | None = None,
+        sort: Callable[[Callable[[], TitleEmbedder | None]], object] | None = None,
     ) -> None:
         self._pool, self._releases, self._live = pool, releases, live
         self._open_encoder, self._index_dir, self._rules = open_encoder, index_dir, rules
         self._poll_sec, self._expire_every_sec, self._clock = poll_sec, expire_every_sec, clock
-        self._prepare, self._counts = prepare, counts
+        self._prepare, self._counts, self._sort = prepare, counts, sort
         self._encoder: TitleEmbedder | None = None
         self._expired_at = -np.inf
         self._complaint = ""
@@ -111,6 +113,8 @@ class CatalogueUpdater:
         if not stale and not catalogue.without_vector:
             return False
         stored, more = self._embed_some(encoder)
+        if self._sort is not None:
+            self._sort(lambda: self._ready_encoder(encoder))
         if stale or stored:
             self._live.swap(self._rebuilt(catalogue, encoder))
         return more

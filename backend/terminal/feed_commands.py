@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -26,7 +27,8 @@ def list_(data_dir: BackendDir = None, as_json: AsJson = False) -> None:
         typer.echo(json.dumps([_as_json(feed) for feed in feeds]))
         return
     for feed in feeds:
-        typer.echo(f"{feed.url}\n    {state_of(feed)}")
+        own = f"; section {feed.section}" if feed.section else ""
+        typer.echo(f"{feed.url}\n    {state_of(feed)}{own}")
     if not feeds:
         says.print("No feed is followed. `ownfeed feeds add`, or `ownfeed read`, follows one.", markup=False)
 
@@ -35,12 +37,32 @@ def list_(data_dir: BackendDir = None, as_json: AsJson = False) -> None:
 def add(
     sources: Annotated[list[str], typer.Argument(help="Addresses of feeds, and OPML files.")],
     data_dir: BackendDir = None,
+    section: Annotated[
+        str | None, typer.Option(help="Of all their news; without it, a story's section comes from what it is about.")
+    ] = None,
 ) -> None:
     """Follow feeds from now on. The server reads each at its next look, within a quarter of a minute."""
     from backend.own_feeds import follow_all, subscriptions
+    from backend.sections.taxonomy import chosen_section
 
-    added = follow_all(_followed(data_dir), subscriptions(sources))
+    wanted = subscriptions(sources)
+    if section is not None:
+        name = chosen_section(section)
+        wanted = [replace(one, section=name) for one in wanted]
+    added = follow_all(_followed(data_dir), wanted)
     typer.echo(f"{added} added")
+
+
+@feeds_app.command("section")
+def section_(
+    url: Url,
+    name: Annotated[str | None, typer.Argument(help="None: by what each story is about.")] = None,
+    data_dir: BackendDir = None,
+) -> None:
+    """Choose a section for all of a feed's news. It is read again at once."""
+    from backend.sections.taxonomy import chosen_section
+
+    _followed(data_dir).sort_into(url, None if name is None else chosen_section(name), datetime.now(UTC))
 
 
 @feeds_app.command()
@@ -70,8 +92,9 @@ def export(
     from backend.opml import Subscription, write_opml
 
     feeds = _followed(data_dir).all()
+    listed = [Subscription(feed.url, folder=feed.section or "") for feed in feeds]
     with to.open("xb") as file:
-        file.write(write_opml([Subscription(feed.url) for feed in feeds], "Feeds followed by Ownfeed"))
+        file.write(write_opml(listed, "Feeds followed by Ownfeed"))
     typer.echo(f"{len(feeds)} feeds written to {to}")
 
 
@@ -92,6 +115,7 @@ def _as_json(feed: FollowedFeed) -> dict[str, object]:
         "last_answered": feed.fetched_at and feed.fetched_at.isoformat(),
         "due": feed.due_at.isoformat(),
         "paused": feed.paused,
+        "section": feed.section,
         "failures": feed.failures,
         "error": feed.error,
     }

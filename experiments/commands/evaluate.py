@@ -56,6 +56,20 @@ def evaluate_popularity(
     evaluate(context, lambda: PopularityStudy(data, draws), as_json=as_json, record=record, processes=processes)
 
 
+@evaluate_app.command("sections")
+def evaluate_sections(
+    context: typer.Context,
+    data: Data = DATA,
+    seed: Annotated[int, typer.Option(help="Of the headlines drawn.")] = 12,
+    record: Recorded = False,
+    as_json: AsJson = False,
+) -> None:
+    """Sections of stories by their vectors, against the categories of 2,000 headlines and of MIND's news."""
+    from experiments.quality.sections import SectionStudy
+
+    evaluate(context, lambda: SectionStudy(data, seed), as_json=as_json, record=record)
+
+
 @evaluate_app.command("recall")
 def evaluate_recall(
     context: typer.Context,

@@ -104,11 +104,12 @@ def test_the_command_line_has_every_command_of_the_issue() -> None:
         ("rounds",), ("rounds", "list"), ("rounds", "pause"), ("rounds", "resume"), ("rounds", "cancel"),
         ("rounds", "schedule"), ("rounds", "unschedule"),
         ("feeds",), ("feeds", "list"), ("feeds", "add"), ("feeds", "pause"), ("feeds", "resume"),
-        ("feeds", "remove"), ("feeds", "export"),
+        ("feeds", "remove"), ("feeds", "export"), ("feeds", "section"),
         ("keys",), ("keys", "show"), ("keys", "rotate"),
         ("ingest", "newsroom"), ("ingest", "rss"), ("ingest", "mind"), ("ingest", "jsonl"),
         ("evaluate",), ("evaluate", "ranking"), ("evaluate", "popularity"), ("evaluate", "finding"),
         ("evaluate", "movielens"), ("evaluate", "recall"), ("evaluate", "codebook"), ("evaluate", "poisoning"),
+        ("evaluate", "sections"),
     }  # fmt: skip
 
 

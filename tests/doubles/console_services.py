@@ -171,7 +171,7 @@ class StandInFeeds:
         )  # fmt: skip
         return [] if self.empty else [well, broken]
 
-    def add(self, url: str, now: datetime) -> None:
+    def add(self, url: str, now: datetime, section: str | None = None) -> None:
         """Remember it."""
         self.changed.append(("add", url))
 

@@ -22,7 +22,7 @@ from backend.news.item import NewsItem
 from backend.news.report import Rejection, rejection
 from backend.news.sources.links import canonical
 from backend.news.sources.source import ReadOnce, SourceOption
-from backend.news.sources.text import one_line, paragraphs
+from backend.plain_text import one_line, paragraphs
 
 LINE_LIMIT_BYTES = 2_000_000
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import calendar
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -13,19 +14,21 @@ import httpx
 from pydantic import ValidationError
 
 from backend.news.errors import OptionRefused, SourceMalformed
-from backend.news.item import NewsItem
+from backend.news.item import UNSORTED, NewsItem
 from backend.news.report import Rejection, rejection
 from backend.news.sources.download import Document, fetch
 from backend.news.sources.feed_parser import ENTRIES_LIMIT, FeedUnreadable, ParsedFeed, parse
 from backend.news.sources.links import canonical, news_id
 from backend.news.sources.source import FeedLocation, SourceOption
-from backend.news.sources.text import one_line, paragraphs, plain, shortened
+from backend.plain_text import one_line, paragraphs, plain, shortened
 from backend.public_addresses import Network, networks
 
 ABSTRACT_CHARS = 600
 """Longer summaries are the article itself: they become the body, and their beginning the abstract."""
-DEFAULT_SECTION = "news"
+TOPIC_ENTRIES = 3
+"""A label of a feed is a topic where so many of its entries share it."""
 LABEL_CHARS = 80
+NO_TOPICS = frozenset({"all", "general", "latest", "misc", "news", "none", "other", "top stories", "unknown"})
 HARMLESS_FAULT = "undefined entity"
 """HTML's names such as &eacute;, which are read as they are meant."""
 
@@ -85,8 +88,10 @@ def read_rss(
     return read_feed(document, now=now or datetime.now(UTC))
 
 
-def read_feed(document: Document, *, now: datetime) -> Iterator[NewsItem | Rejection]:
+def read_feed(document: Document, *, now: datetime, section: str | None = None) -> Iterator[NewsItem | Rejection]:
     """The news of a downloaded feed; a Rejection's line is the entry's place, from 1. Raises SourceMalformed.
+
+    section: of all its news; None: each is sorted by its own vector.
 
     A document that is not well-formed is read as far as feedparser can; a last Rejection then says what is wrong.
     """
@@ -94,11 +99,11 @@ def read_feed(document: Document, *, now: datetime) -> Iterator[NewsItem | Rejec
         parsed = parse(document.data, content_type=document.content_type, base=document.base)
     except FeedUnreadable as refused:
         raise SourceMalformed(document.location, str(refused)) from refused
-    return _entries(document, parsed, now)
+    return _entries(document, parsed, now, section or UNSORTED)
 
 
-def _entries(document: Document, parsed: ParsedFeed, now: datetime) -> Iterator[NewsItem | Rejection]:
-    feed = _Feed.of(document, parsed.head)
+def _entries(document: Document, parsed: ParsedFeed, now: datetime, section: str) -> Iterator[NewsItem | Rejection]:
+    feed = _Feed.of(document, parsed, section)
     for number, entry in enumerate(parsed.entries, start=1):
         try:
             yield _item(number, entry, feed, now)
@@ -114,14 +119,17 @@ def _entries(document: Document, parsed: ParsedFeed, now: datetime) -> Iterator[
 class _Feed(NamedTuple):
     base: str
     publisher: str
-    categories: list[str]
+    section: str
+    topics: frozenset[str]
 
     @classmethod
-    def of(cls, document: Document, head: dict[str, Any]) -> _Feed:
+    def of(cls, document: Document, parsed: ParsedFeed, section: str) -> _Feed:
+        head, counts = parsed.head, Counter(label for entry in parsed.entries for label in _categories(entry))
+        topics = frozenset(label for label, count in counts.items() if count >= TOPIC_ENTRIES)
         link = head["link"] or document.base
         base = document.base or link
         publisher = one_line(plain(head["title"])) or _host(link)
-        return cls(base, shortened(publisher, 120), _categories(head))
+        return cls(base, shortened(publisher, 120), section, topics - {section, UNSORTED} - NO_TOPICS)
 
 
 def _host(link: str) -> str:
@@ -142,8 +150,6 @@ def _item(number: int, entry: dict[str, Any], feed: _Feed, now: datetime) -> New
     summary, body = plain(entry["summary"]), plain(entry["content"])
     if len(summary) > ABSTRACT_CHARS and len(summary) > len(body):
         body = summary
-    labels = [*_categories(entry), *feed.categories, DEFAULT_SECTION]
-    section = labels[0]
     try:
         return NewsItem(
             id=news_id(url),
@@ -152,8 +158,8 @@ def _item(number: int, entry: dict[str, Any], feed: _Feed, now: datetime) -> New
             body=paragraphs(body),
             url=url,
             publisher=feed.publisher,
-            section=section,
-            topic=next((label for label in labels[1:] if label != section), section),
+            section=feed.section,
+            topic=next((label for label in _categories(entry) if label in feed.topics), feed.section),
             published_at=_published(entry, now),
         )
     except ValidationError as error:
@@ -163,7 +169,10 @@ def _item(number: int, entry: dict[str, Any], feed: _Feed, now: datetime) -> New
 def _categories(element: dict[str, Any]) -> list[str]:
     """Lower-case labels in the feed's order; 'Sport/Football' and 'Sport > Football' count as two."""
     parts = [part for term in element["tags"] if "://" not in term for part in term.replace(">", "/").split("/")]
-    labels = (shortened(one_line(plain(part)).lower(), LABEL_CHARS) for part in parts)
+    try:
+        labels = [shortened(one_line(plain(part)).lower(), LABEL_CHARS) for part in parts]
+    except (ValueError, AssertionError):  # html.parser's; what an entry's other fields say counts without it
+        return []
     return list(dict.fromkeys(label for label in labels if label))
 
 

@@ -81,6 +81,24 @@ def test_what_is_exported_can_be_added_elsewhere_and_never_overwrites(folder: Pa
         feeds.export(tmp_path / "feeds.opml", folder)
 
 
+def test_a_feed_has_a_section_where_its_reader_or_its_folder_names_one(
+    folder: Path, tmp_path: Path, listed: Callable[[], list[dict[str, object]]]
+) -> None:
+    folders = [("Tech", A), ("Mine", B)]
+    outlines = "".join(f'<outline text="{name}"><outline xmlUrl="{url}"/></outline>' for name, url in folders)
+    (tmp_path / "in.opml").write_text(f"<opml>{outlines}</opml>", encoding="utf-8")
+    feeds.add([str(tmp_path / "in.opml")], folder)
+    feeds.add(["https://c.example/"], folder, section="Sports")
+    assert [one["section"] for one in listed()] == ["technology", None, "sport"]
+    feeds.section_(B, "My blogs", folder)
+    feeds.section_(A, None, folder)
+    assert [one["section"] for one in listed()] == [None, "my blogs", "sport"]
+    feeds.export(tmp_path / "out.opml", folder)
+    assert [(one.url, one.folder) for one in read_opml(tmp_path / "out.opml")] == [
+        (A, ""), (B, "my blogs"), ("https://c.example/", "sport")
+    ]  # fmt: skip
+
+
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="--data-dir"):
         feeds.list_(tmp_path / "nowhere")

@@ -13,11 +13,11 @@ from sqlalchemy import Engine
 
 from backend.news.errors import SourceError, SourceMalformed, SourceTooLarge, SourceUnreachable
 from backend.news.followed_feeds import FollowedFeeds, follow
-from backend.news.item import NewsItem
+from backend.news.item import UNSORTED, NewsItem
 from backend.news.pool import NewsPool
 from backend.news.report import Rejection
-from backend.news.sources.download import FEED_LIMIT_BYTES, REDIRECT_LIMIT, Validators, fetch
-from backend.news.sources.rss import read_rss
+from backend.news.sources.download import FEED_LIMIT_BYTES, REDIRECT_LIMIT, Document, Validators, fetch
+from backend.news.sources.rss import read_feed, read_rss
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 URL = "https://example.org/feed.xml"
@@ -76,17 +76,38 @@ def test_rss_entries_become_items(tmp_path: Path) -> None:
     assert first.abstract == "Traffic flows again."
     assert first.body == "First.\n\nSecond."
     assert first.publisher == "The Sound"
-    assert (first.section, first.topic) == ("local", "traffic")
+    assert (first.section, first.topic) == (UNSORTED, UNSORTED)
     assert first.published_at == datetime(2026, 11, 19, 9, tzinfo=UTC)
     assert isinstance(second, NewsItem)
     assert (second.title, second.url, second.section, second.published_at) == (
         "مدينة جديدة",
         "https://example.org/b",
-        "news",
+        UNSORTED,
         NOW,
     )
     assert isinstance(last, NewsItem)
-    assert (last.section, last.topic, last.published_at) == ("sport", "football", NOW)
+    assert (last.section, last.topic, last.published_at) == (UNSORTED, UNSORTED, NOW)
+
+
+def test_a_feeds_labels_are_topics_only_where_three_entries_share_one() -> None:
+    labels = [("Acq", "Rowing"), ("Rowing", "Races"), ("Races",), ("Sport/Rowing",), *[("None",)] * 3]
+    entries = "".join(
+        f"<item><title>Story {number}</title><link>https://example.org/{number}</link>"
+        + "".join(f"<category>{label}</category>" for label in each)
+        + "</item>"
+        for number, each in enumerate(labels)
+    )
+    data = f'<?xml version="1.0"?><rss version="2.0"><channel><title>T</title>{entries}</channel></rss>'.encode()
+    document = Document(URL, URL, data, "", Validators())
+
+    def labelled(section: str | None) -> list[tuple[str, str]]:
+        rows = read_feed(document, now=NOW, section=section)
+        return [(row.section, row.topic) for row in rows if isinstance(row, NewsItem)]
+
+    topics = ["rowing", "rowing", None, "rowing", None, None, None]
+    assert labelled("sport") == [("sport", topic or "sport") for topic in topics]
+    assert labelled(None) == [(UNSORTED, topic or UNSORTED) for topic in topics]
+    assert labelled("rowing") == [("rowing", "rowing")] * 7
 
 
 def test_entries_without_a_title_or_a_web_link_are_rejected_by_their_place(tmp_path: Path) -> None:
@@ -100,7 +121,7 @@ def test_entries_without_a_title_or_a_web_link_are_rejected_by_their_place(tmp_p
 def test_atom_entries_become_items(tmp_path: Path) -> None:
     (row,) = from_file(tmp_path, ATOM)
     assert isinstance(row, NewsItem)
-    assert (row.title, row.abstract, row.publisher, row.section) == ("A title", "Short.", "Atom Times", "science")
+    assert (row.title, row.abstract, row.publisher, row.section) == ("A title", "Short.", "Atom Times", UNSORTED)
     assert row.published_at == datetime(2026, 11, 19, 9, tzinfo=UTC)
 
 

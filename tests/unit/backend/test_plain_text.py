@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from backend.news.sources.text import one_line, paragraphs, plain, shortened
+from backend.plain_text import one_line, paragraphs, plain, shortened
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,161 @@
+"""`ownfeed evaluate sections`: how often a story's section, found by its vector, agrees with what its source calls it.
+
+The sources' categories are coarser or finer than the taxonomy, so each is mapped to the sections that it can mean; a
+category that means no section (US news, videos, opinion) is left out. Nothing is trained on the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.sections.classifier import SectionClassifier, text_of, with_neighbours
+from backend.sections.taxonomy import sentences, taxonomy
+from experiments.bench.headlines import headlines
+from experiments.datasets.mind import FOLDER, load_mind
+from experiments.datasets.titles import product_vectors, title_vectors
+from experiments.study import Study
+from experiments.table import Cell, Table
+
+HEADLINES, ALL = 2_000, 1_000_000
+DIMENSIONS = 256
+SECTIONS_OF: Mapping[str, Mapping[str, frozenset[str]]] = {
+    source: {category: frozenset(named.split("|")) for category, named in categories.items()}
+    for source, categories in {
+        "agnews_test": {
+            "World": "world|politics", "Sports": "sport", "Business": "business", "Sci/Tech": "technology|science",
+        },
+        "bbc": {
+            "business": "business", "sport": "sport", "tech": "technology", "entertainment": "culture",
+            "politics": "politics",
+        },
+        "huffpost_part": {
+            "POLITICS": "politics", "ENTERTAINMENT": "culture", "WORLD NEWS": "world", "SPORTS": "sport",
+            "CRIME": "crime", "TRAVEL": "travel", "BUSINESS": "business", "TECH": "technology",
+        },
+        "reuters21578": {"earn": "business", "acq": "business"},
+        "hackernews": {"tech": "technology|science"},
+        "MIND": {
+            "sports": "sport", "finance": "business", "foodanddrink": "food", "health": "health", "tv": "culture",
+            "movies": "culture", "music": "culture", "entertainment": "culture", "travel": "travel",
+            "autos": "motoring", "weather": "climate", "lifestyle": "lifestyle", "newspolitics": "politics",
+            "newsworld": "world", "newscrime": "crime", "newsscienceandtechnology": "science|technology",
+        },
+    }.items()
+}  # fmt: skip
+"""The sections that a category can mean, by source; of MIND's `news` the subcategories that mean one."""
+WAYS = ("title", "title and abstract", "title, abstract and neighbours")
+
+
+@dataclass(frozen=True)
+class LabelledStory:
+    """A story with the category that its own source gave it."""
+
+    source: str
+    category: str
+    title: str
+    abstract: str
+
+
+@dataclass(frozen=True)
+class SectionStudy(Study[str, Table]):
+    """Agreement on held-out headlines and on MIND's news: a run is a table."""
+
+    data: Path
+    seed: int = 12
+
+    @property
+    def jobs(self) -> Sequence[str]:
+        """The two sets."""
+        return ("headlines", "MIND")
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """Of the headlines drawn."""
+        return (self.seed,)
+
+    def run(self, job: str) -> Table:
+        """Sort a set as a backend would that has just taken it in. Raises DataMissing, MalformedRow."""
+        stories = mind_stories(self.data) if job == "MIND" else held_out_headlines(self.data, self.seed)
+        return agreement(job, stories)
+
+    def line(self, job: str, run: Table) -> str:
+        """The last row's figures."""
+        return f"{job}: {', '.join(map(str, run.rows[-1][1:]))}"
+
+    def tables(self, runs: Mapping[str, Table]) -> list[Table]:
+        """Both."""
+        return list(runs.values())
+
+
+def held_out_headlines(data: Path, seed: int) -> list[LabelledStory]:
+    """HEADLINES stories, as many of each category that means a section as there are, evenly. Raises DataMissing."""
+    by_category: dict[tuple[str, str], list[LabelledStory]] = {}
+    for line in headlines(data, ALL):
+        if line.section in SECTIONS_OF.get(line.publisher, {}):
+            story = LabelledStory(line.publisher, line.section, line.title, line.abstract)
+            by_category.setdefault((line.publisher, line.section), []).append(story)
+    rng = Random(seed)
+    for stories in by_category.values():
+        rng.shuffle(stories)
+    drawn: list[LabelledStory] = []
+    while len(drawn) < HEADLINES and any(by_category.values()):
+        for _, stories in sorted(by_category.items()):
+            if stories and len(drawn) < HEADLINES:
+                drawn.append(stories.pop())
+    return drawn
+
+
+def mind_stories(data: Path) -> list[LabelledStory]:
+    """All of MIND's news whose category means a section. Raises DataMissing, MalformedRow."""
+    news, meant = load_mind(data / FOLDER).news, SECTIONS_OF["MIND"]
+    rows = zip(news.categories, news.subcategories, news.titles, news.abstracts, strict=True)
+    labelled = [(finer if category == "news" else category, title, text) for category, finer, title, text in rows]
+    return [LabelledStory("MIND", name, title, text) for name, title, text in labelled if name in meant]
+
+
+def sorted_stories(stories: Sequence[LabelledStory]) -> dict[str, list[str]]:
+    """The section of each story, by way."""
+    texts = [
+        *sentences(),
+        *(story.title for story in stories),
+        *(text_of(story.title, story.abstract) for story in stories),
+    ]
+    vectors = product_vectors(title_vectors(texts), DIMENSIONS)
+    typical, count = len(sentences()), len(stories)
+    classifier = SectionClassifier(taxonomy(), vectors[:typical])
+    titles, whole = vectors[typical : typical + count], vectors[typical + count :]
+    none = np.zeros((0, len(classifier.names))), np.zeros((0, 0), np.float32)
+    found = (
+        classifier.probabilities(titles),
+        classifier.probabilities(whole),
+        with_neighbours(classifier.probabilities(whole), whole, *none),
+    )
+    return {way: [classifier.names[row] for row in each.argmax(axis=1)] for way, each in zip(WAYS, found, strict=True)}
+
+
+def agreement(name: str, stories: Sequence[LabelledStory]) -> Table:
+    """The share of stories sorted into a section that their category can mean, by category and in all."""
+    ways = sorted_stories(stories)
+    groups = np.array([f"{story.source}: {story.category}" for story in stories])
+    meant = [SECTIONS_OF[story.source][story.category] for story in stories]
+    agrees: dict[str, NDArray[np.bool_]] = {
+        way: np.array([section in each for section, each in zip(found, meant, strict=True)])
+        for way, found in ways.items()
+    }
+    rows: list[tuple[Cell, ...]] = []
+    for group in sorted(set(groups)):
+        members = groups == group
+        rows.append((group, int(members.sum()), *(f"{100 * each[members].mean():.1f} %" for each in agrees.values())))
+    rows.append(("all", len(stories), *(f"{100 * each.mean():.1f} %" for each in agrees.values())))
+    notes = (
+        f"{len(taxonomy())} sections, {len(sentences())} invented sentences in all, none of them from the data; the "
+        f"encoder as a backend makes it, {DIMENSIONS} dimensions, fitted on 1,000 of the texts.",
+        "Categories that mean no section are left out; neighbours are the other stories of the table.",
+    )
+    return Table(f"Sections by vector, {name}", ("category", "stories", *WAYS), rows, notes)

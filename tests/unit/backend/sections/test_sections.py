@@ -1,0 +1,142 @@
+"""Stories sorted into sections. Oracles: the taxonomy's own words, an encoder of which the answer is known, by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from sqlalchemy import Engine
+
+from backend.db.engine import migrate, open_engine
+from backend.news.followed_feeds import FollowedFeeds
+from backend.news.item import UNSORTED, NewsItem
+from backend.news.pool import NewsPool
+from backend.sections.classifier import SectionClassifier, text_of, with_neighbours
+from backend.sections.sorting import SectionSorter
+from backend.sections.taxonomy import (
+    NewsSection,
+    SectionRefused,
+    chosen_section,
+    section_named,
+    sentences,
+    taxonomy,
+)
+
+NOW = datetime.now(UTC)
+FEED = "https://courant.example/feed"
+
+
+class _Words:
+    """Each word is a direction of its own, so that texts are as alike as their words."""
+
+    digest = "words"
+
+    def encode(self, titles: Sequence[str]) -> NDArray[np.float32]:
+        rows = np.zeros((len(titles), 512), np.float32)
+        for row, title in enumerate(titles):
+            for word in title.lower().split():
+                rows[row, sum(map(ord, word)) * 31 % 512] += 1
+        return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+@pytest.fixture
+def engine(tmp_path: object) -> Engine:
+    url = f"sqlite:///{tmp_path}/pool.sqlite"
+    migrate(url)
+    return open_engine(url)
+
+
+def story(number: int, title: str, section: str = UNSORTED, topic: str | None = None) -> NewsItem:
+    return NewsItem(
+        id=f"n{number}",
+        title=title,
+        section=section,
+        topic=topic or section,
+        published_at=NOW,
+        url="https://x.example/",
+    )
+
+
+def test_the_taxonomy_has_about_fifteen_sections_no_label_of_two_and_no_sentence_twice() -> None:
+    assert 13 <= len(taxonomy()) <= 17
+    labels = [label for section in taxonomy() for label in {section.name, *section.labels}]
+    assert len(labels) == len(set(labels))
+    assert len(sentences()) == len(set(sentences()))
+    assert all(len(section.sentences) >= 20 for section in taxonomy())
+
+
+def test_a_section_is_known_by_any_of_its_names_and_a_reader_may_have_another() -> None:
+    assert section_named(" Tech ") == chosen_section("tech") == "technology"
+    assert section_named("My blogs") is None
+    assert chosen_section("My  Blogs") == "my blogs"
+    for blank in ("", " ", "x" * 81, "a\x00b"):
+        with pytest.raises(SectionRefused, match="1 to 80"):
+            chosen_section(blank)
+
+
+def test_the_classifier_knows_its_own_sentences_and_gives_sections_their_due() -> None:
+    encoder = _Words()
+    sea, land = (
+        NewsSection("sea", (), ("ferry harbour", "harbour waves", "ferry waves")),
+        NewsSection("land", (), ("road hill",)),
+    )
+    sections = (sea, land)
+    classifier = SectionClassifier(sections, encoder.encode([one for each in sections for one in each.sentences]))
+    found = classifier.probabilities(encoder.encode(["ferry harbour", "road hill", "ferry ferry", "hill"]))
+    np.testing.assert_allclose(found.sum(axis=1), 1)
+    assert [classifier.names[row] for row in found.argmax(axis=1)] == ["sea", "land", "sea", "land"]
+    with pytest.raises(ValueError, match="4, D"):
+        SectionClassifier(sections, np.zeros((3, 8), np.float32))
+
+
+def test_neighbours_settle_what_a_story_alone_does_not() -> None:
+    vectors = np.array([[1, 0], [0.9, 0.1]], np.float32)
+    known_vectors = np.array([[1, 0.1]] * 9 + [[0, 1]] * 9, np.float32)
+    known = np.repeat([[0.0, 1.0], [1.0, 0.0]], 9, axis=0)
+    mixed = with_neighbours(np.array([[0.5, 0.5], [0.6, 0.4]]), vectors, known, known_vectors)
+    assert list(mixed.argmax(axis=1)) == [1, 1]
+    alone = np.array([[0.5, 0.5]])
+    nothing = np.zeros((0, 2)), np.zeros((0, 0), np.float32)
+    np.testing.assert_array_equal(with_neighbours(alone, vectors[:1], *nothing), alone)
+
+
+def test_a_story_is_read_by_its_title_and_the_beginning_of_its_abstract() -> None:
+    assert text_of("Title", "") == "Title"
+    assert text_of("Title", "Words") == "Title. Words"
+    assert len(text_of("Title", "w" * 1_000)) == 400
+
+
+def test_what_has_a_vector_and_no_section_is_sorted_once_and_a_delivery_again_changes_nothing(engine: Engine) -> None:
+    pool, encoder, sorter = NewsPool(engine), _Words(), SectionSorter(engine)
+    FollowedFeeds(engine).add(FEED, NOW)
+    striker, recipe = taxonomy()[7].sentences[0], taxonomy()[9].sentences[0]
+    items = [
+        story(1, striker),
+        story(2, recipe, topic="baking"),
+        story(3, "Chosen", section="my blogs"),
+        story(4, "No vector yet"),
+    ]
+    pool.add(items, source=FEED)
+    titles = [item.title for item in items[:3]]
+    pool.store_vectors(encoder.digest, ["n1", "n2", "n3"], encoder.encode(titles), titles=titles)
+    before = pool.version()
+    assert sorter.sort_waiting(lambda: encoder) == 2
+    assert pool.version() > before
+    found = {row.id: (row.section, row.topic) for row in pool.live(NOW)}
+    assert found == {
+        "n1": ("sport", "sport"),
+        "n2": ("food", "baking"),
+        "n3": ("my blogs", "my blogs"),
+        "n4": (UNSORTED, UNSORTED),
+    }
+    assert sorter.waiting(), "the one without a vector"
+    assert pool.add(items, source=FEED).changed == 0
+    assert sorter.sort_waiting(lambda: encoder) == 0
+
+
+def test_no_encoder_is_opened_where_nothing_waits(engine: Engine) -> None:
+    NewsPool(engine).add([story(1, "Chosen", section="sport")], source=FEED)
+    assert SectionSorter(engine).sort_waiting(lambda: pytest.fail("opened")) == 0

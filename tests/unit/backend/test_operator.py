@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import fcntl
 import os
 import re
@@ -24,6 +23,7 @@ from backend.settings import BackendSettings, load_settings, url_of
 from device_app.wire.rounds import RoundStatus
 from tests.doubles.clock import StillClock
 from tests.doubles.news import NOW
+from tests.doubles.own_loop import run_on_its_own_loop
 from tests.doubles.round_rig import TOKEN, BackendRig
 from tests.doubles.small_world import free_port, serving
 
@@ -141,7 +141,7 @@ def test_a_server_is_found_by_its_folder_while_it_runs(tmp_path: Path) -> None:
         await server.shutdown()
         return said
 
-    said = asyncio.run(started())
+    said = run_on_its_own_loop(started)
     assert re.fullmatch(r"http://127\.0\.0\.1:[1-9]\d+", said)
     assert said != address_of(load_settings(data_dir=tmp_path / "another", port=8499)) == "http://127.0.0.1:8499"
     server.address.forget()

@@ -26,6 +26,7 @@ from backend.federation.systems import SYSTEMS
 from backend.releases.errors import NothingPublished
 from backend.releases.publish import publish_changes
 from device_app.wire.tensors import pack
+from tests.doubles.own_loop import run_on_its_own_loop
 from tests.doubles.plain_rounds import PlainRoundRig, joined, opened, sent, update
 from tests.doubles.small_release import WEIGHTS, migrated_engine, small_store
 
@@ -200,7 +201,7 @@ def test_a_tick_leaves_the_event_loop_free(rig: PlainRoundRig, monkeypatch: pyte
         go_on.set()
         await ticking
 
-    asyncio.run(main())
+    run_on_its_own_loop(main)
     assert coordinator.status("round-1").state == "applied"
     assert [each.release for each in rig.releases.history()] == ["r2", "r1"]
 

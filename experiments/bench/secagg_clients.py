@@ -9,7 +9,7 @@ import httpx
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.federation.protections.registry import secure_sum_of
+from backend.federation.protections.secure_sum import secure_sum_of
 from device_app.privacy.sealed import Charge
 from device_app.privacy.secagg.contribution import Contribution
 from device_app.privacy.secagg.messages import Reply, Step

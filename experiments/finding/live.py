@@ -19,7 +19,8 @@ from backend.federation.aggregate import Aggregate
 from backend.federation.grouping.clusters import lloyd_step
 from backend.federation.grouping.models import Models
 from backend.federation.optimizers import Memory, MemoryOptimizer, Weights
-from backend.federation.protections.registry import resolve, secure_sum_of
+from backend.federation.protections.registry import resolve
+from backend.federation.protections.secure_sum import secure_sum_of
 from backend.federation.strategies.clustering import VECTORS, moved
 from backend.federation.strategies.fedavg import FedAvg
 from backend.federation.strategies.grouped import Grouped

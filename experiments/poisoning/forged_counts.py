@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from backend.federation.aggregate import Aggregate
 from backend.federation.errors import UpdateRefused
-from backend.federation.protections.registry import secure_sum_of
+from backend.federation.protections.secure_sum import secure_sum_of
 from backend.federation.protections.sum_bounds import check_sum, noise_deviation, noise_reach
 from backend.federation.secagg.parts import CohortSplit
 from backend.federation.strategies.counting import Counting, opened_count

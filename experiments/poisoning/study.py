@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from backend.federation.aggregate import PREFIX, Aggregate
 from backend.federation.errors import UpdateRefused
 from backend.federation.optimizers import Memory
-from backend.federation.protections.registry import secure_sum_of
+from backend.federation.protections.secure_sum import secure_sum_of
 from backend.federation.protections.sum_bounds import check_sum, noise_deviation, noise_reach
 from backend.federation.strategies.fedavg import FedAvg
 from backend.federation.strategies.release_gate import ReleaseGate, judge_sums

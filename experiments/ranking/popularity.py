@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.federation.aggregate import Aggregate
-from backend.federation.protections.registry import secure_sum_of
+from backend.federation.protections.secure_sum import secure_sum_of
 from backend.federation.strategies.counting import Counting, opened_count
 from backend.federation.systems.private_counts import PRIVATE_COUNTS
 from backend.popularity.estimate import Counted, exposure, posterior_lifts, usual_rates

@@ -15,7 +15,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.federation.protections.registry import resolve, secure_sum_of
+from backend.federation.protections.registry import resolve
+from backend.federation.protections.secure_sum import secure_sum_of
 from backend.federation.strategies.counting import Counting
 from backend.federation.systems.private_counts import PRIVATE_COUNTS
 from backend.popularity.reliability import Usage, devices_needed, reliability

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.federation.optimizers import Adam, Carried, Optimizer, Sgd
-from backend.federation.protections.registry import local_laplace_of
+from backend.federation.protections.local_laplace import local_laplace_of
 from backend.federation.strategies.fedavg import FedAvg
 from backend.federation.systems.uni_fedrec import UNI_FEDREC
 from backend.releases.publish import SCORE_NOISE

@@ -8,6 +8,7 @@ is charged epsilon a coordinate.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -18,6 +19,7 @@ import numpy as np
 import pytest
 from pydantic import Field
 
+from backend.federation import protections
 from backend.federation.aggregate import Shapes
 from backend.federation.optimizers import Sgd
 from backend.federation.protections import registry as on_the_server
@@ -127,7 +129,7 @@ class NoisySignsProtection:
 
 @dataclass(frozen=True)
 class NoisySignsUpdates:
-    """What stands in backend/federation/protections/registry.py."""
+    """What stands in a file of its own in backend/federation/protections/."""
 
     protection: NoisySigns
     summed: bool = False
@@ -159,13 +161,15 @@ class NoisySignsUpdates:
 
 @pytest.fixture
 def registered(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The checklist's three files, and no other: a member of the wire's union, and a line in the registry of each side.
+    """The checklist's three files, and no other: a member of the wire's union, an entry in the device's registry, and a
+    file that the server's registry finds.
 
     The classes above stand in the same three files, so a fourth that were needed would fail the rounds below.
     """
     assert files_to_touch("add-a-protection") == [
         "device_app/wire/protections.py",
-        *(f"{each.__name__.replace('.', '/')}.py" for each in (on_the_device, on_the_server)),
+        f"{on_the_device.__name__.replace('.', '/')}.py",
+        f"{on_the_server.__name__.rpartition('.')[0].replace('.', '/')}/",
     ]
     monkeypatch.setitem(on_the_device.PROTECTIONS, "noisy_signs", NoisySignsProtection)
     monkeypatch.setitem(on_the_server.PROTECTIONS, "noisy_signs", NoisySignsUpdates)
@@ -244,6 +248,20 @@ def test_a_device_declines_a_toy_weaker_than_its_reader_accepts_and_pays_nothing
     assert world.backend.coordinator.status("round-1").uploaded == 0
     for device in world.devices:
         assert device.stores.ledger_entries.entries().rows == ()
+
+
+def test_the_server_finds_a_protection_by_its_file_and_refuses_a_kind_that_two_claim(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(protections, "__path__", [*protections.__path__, str(tmp_path)])
+    text = f"from {__name__} import NoisySignsUpdates\nPROTECTIONS = {{'noisy_signs': NoisySignsUpdates}}\n"
+    for file in ("noisy_signs_file", "second_noisy_signs_file"):
+        monkeypatch.delitem(sys.modules, f"{protections.__name__}.{file}", raising=False)
+    (tmp_path / "noisy_signs_file.py").write_text(text)
+    assert on_the_server.discovered() == on_the_server.PROTECTIONS | {"noisy_signs": NoisySignsUpdates}
+    (tmp_path / "second_noisy_signs_file.py").write_text(text)
+    with pytest.raises(ValueError, match="second_noisy_signs_file: PROTECTIONS has noisy_signs"):
+        on_the_server.discovered()
 
 
 def test_the_toy_meets_both_sides_interfaces() -> None:

@@ -18,7 +18,7 @@ from backend.federation.aggregate import Aggregate
 from backend.federation.errors import RoundImpossible, UpdateRefused
 from backend.federation.grouping.clusters import lloyd_step
 from backend.federation.grouping.models import Model, Models
-from backend.federation.protections.registry import secure_sum_of
+from backend.federation.protections.secure_sum import secure_sum_of
 from backend.federation.strategies.strategy import FederatedSystem, Plan, RoundContext, RoundResult
 from backend.releases.draft import ReleaseDraft
 from backend.releases.groups import put_centroids, put_weights, read_centroids

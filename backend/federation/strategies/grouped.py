@@ -17,7 +17,7 @@ from backend.federation.grouping.layers import Layers
 from backend.federation.grouping.models import Model, Models
 from backend.federation.grouping.personalisation import Personalisation
 from backend.federation.optimizers import Memory, MemoryOptimizer
-from backend.federation.protections.registry import secure_sum_of
+from backend.federation.protections.secure_sum import secure_sum_of
 from backend.federation.strategies.clustering import groups_of, moves_since
 from backend.federation.strategies.strategy import FederatedSystem, Plan, RoundContext, RoundResult
 from backend.releases.draft import ReleaseDraft

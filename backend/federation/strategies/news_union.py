@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 
 from backend.federation.aggregate import Aggregate
 from backend.federation.errors import RoundImpossible
-from backend.federation.protections.registry import union_marks_of
+from backend.federation.protections.union_marks import union_marks_of
 from backend.federation.strategies.strategy import FederatedSystem, Plan, RoundContext, RoundResult
 from backend.news.pool import NewsPool
 from device_app.wire.ids import NewsId

@@ -93,7 +93,7 @@ class Sgd:
 
 @dataclass(frozen=True)
 class Adam:
-    """torch.optim.Adam: moments corrected for their start at nought (Kingma and Ba 2015). Efficient-FedRec's code.
+    """torch.optim.Adam: moments corrected for their start at zero (Kingma and Ba 2015). Efficient-FedRec's code.
 
     m <- b1 m + (1 - b1) g, v <- b2 v + (1 - b2) g^2, w <- w - eta (m / (1 - b1^k)) / (sqrt(v / (1 - b2^k)) + tau)
     """
@@ -140,9 +140,9 @@ class FedAdam:
 def _moments(gradient: Gradient, memory: Memory, beta1: float, beta2: float) -> Memory:
     tensors = dict(memory.tensors)
     for name, slope in gradient.items():
-        nought = np.zeros_like(slope, dtype=np.float64)
-        tensors[f"m.{name}"] = beta1 * tensors.get(f"m.{name}", nought) + (1 - beta1) * slope
-        tensors[f"v.{name}"] = beta2 * tensors.get(f"v.{name}", nought) + (1 - beta2) * np.square(slope)
+        zero = np.zeros_like(slope, dtype=np.float64)
+        tensors[f"m.{name}"] = beta1 * tensors.get(f"m.{name}", zero) + (1 - beta1) * slope
+        tensors[f"v.{name}"] = beta2 * tensors.get(f"v.{name}", zero) + (1 - beta2) * np.square(slope)
     return Memory(memory.steps + 1, tensors)
 
 

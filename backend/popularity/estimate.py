@@ -1,6 +1,6 @@
 """How likely a display is to be clicked, from counts with known noise: a posterior, so that noise can't look popular.
 
-A noisy count may be negative, and is used as it is: cutting it off at nought would lift every piece of news that nobody
+A noisy count may be negative, and is used as it is: cutting it off at zero would lift every piece of news that nobody
 clicked by the mean of the positive noise. Instead each count is evidence of a Gaussian likelihood whose variance holds
 the noise, a prior says what rates are usual, and what comes out is the posterior's mean of log rate. Without evidence
 that is the prior's, so nothing known means nothing said; with much it's the log of clicks over displays.
@@ -79,7 +79,7 @@ def exposure(counted: Counted, among: Counted | None = None) -> Exposure:
     Mean and variance are those of `among`, by default of these counts themselves.
 
     S~ = m + b (S - m), b = t^2 / (t^2 + VS), t^2 the variance of S less that of the noise. Linear, so a sum of S~ is
-    right on average. Only what stays below nought then counts as never displayed, and says nothing of a rate.
+    right on average. Only what stays below zero then counts as never displayed, and says nothing of a rate.
     """
     if not len(counted):
         return Exposure(np.zeros(0), np.zeros(0))
@@ -181,7 +181,7 @@ def _grid(usual: Usual, spread: float) -> tuple[Floats, Floats]:
 def _log_likelihood(counted: Counted, shown: Exposure, logs: Floats, rates: Floats) -> Floats:
     """log N(C; p S~, v) at every point of the grid, [n, G], v = p_i S~ + VC + p_i^2 VS~ at the given rates p_i [n].
 
-    v doesn't vary along the grid: with v at the grid's own p a count of nought would make p = 0 infinitely likely.
+    v doesn't vary along the grid: with v at the grid's own p a count of zero would make p = 0 infinitely likely.
     """
     variance = rates * shown.displays + counted.clicks_variance + rates**2 * shown.variance  # [n]
     off = counted.clicks[:, None] - shown.displays[:, None] * np.exp(logs)[None, :]  # [n, G]

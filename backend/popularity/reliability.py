@@ -28,7 +28,7 @@ TYPICAL_CONCENTRATION = 10.0
 """News asked about for one that counts, since few news have most displays: 557 / 57 on MIND."""
 TYPICAL_SPREAD = 0.9
 SURE = 5.0
-"""Standard deviations of its own noise that a past count's figure must be from nought to be believed."""
+"""Standard deviations of its own noise that a past count's figure must be from zero to be believed."""
 
 
 @dataclass(frozen=True)

@@ -128,7 +128,7 @@ def _discrete_laplace(scale: int, size: int, source: NoiseSource) -> NDArray[np.
     highs = _geometric(lows.size, source)
     signs = np.frombuffer(source.uniform_bits(lows.size), dtype=np.uint8) & 1
     magnitudes = lows + scale * highs
-    # Minus nought is nought a second time: thrown away, as the paper says.
+    # Minus zero is zero a second time: thrown away, as the paper says.
     kept = (signs == 0) | (magnitudes != 0)
     draws: NDArray[np.int64] = np.where(signs == 1, -magnitudes, magnitudes)[kept]
     return draws

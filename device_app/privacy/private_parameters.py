@@ -42,7 +42,7 @@ class SharedUpdate:
                 raise PrivateParameterShared(name)
 
 
-def noughts(shapes: Mapping[str, tuple[int, ...]], model: ModelEntry | None) -> SharedUpdate:
+def zero_update(shapes: Mapping[str, tuple[int, ...]], model: ModelEntry | None) -> SharedUpdate:
     """What a device gives that has nothing to give: zeros of these shapes, by name. Raises PrivateParameterShared.
 
     Formal guarantees: it depends on no reader; after clipping, noise and masks it can't be told from another update by

@@ -57,7 +57,7 @@ class ReaderVector:
     """The vector that a ranker gives a reader: its scores of the D axes of the news space, at length 1.
 
     For a ranker whose score is an inner product with a user vector, that is the user vector; for one that weighs clicks
-    by the candidate, what comes closest to one. Features count as noughts.
+    by the candidate, what comes closest to one. Features count as zeros.
 
     Args:
         graph: a `score` graph.

@@ -11,7 +11,7 @@ import numpy as np
 
 from device_app.errors import AnswerMalformed, BackendRefused, BackendUnreachable, NotEligible, ReleaseRefused
 from device_app.privacy.prices import OneClick
-from device_app.privacy.private_parameters import SharedUpdate, divide, noughts
+from device_app.privacy.private_parameters import SharedUpdate, divide, zero_update
 from device_app.privacy.protections.protection import ComputedUpdate
 from device_app.ranking.features import FEATURES
 from device_app.ranking.session import shared_session
@@ -110,25 +110,25 @@ class Computation:
         return self._kind.one_click(self._given)
 
     def update(self) -> ComputedUpdate:
-        """The task's update, without what stays private; noughts in its place where it can't be computed.
+        """The task's update, without what stays private; zeros in its place where it can't be computed.
 
         Raises NotEligible and ValueError for what holds of every reader alike: no samples at all, no gradient graph.
         Its `paid` raises NotEligible, so that nothing is paid, if clicks were deleted or muted since they were read.
 
         Formal guarantees: graphs, weights, vectors and materials are the server's, and may be made so that the
         computation fails, gives values that are not finite, or other tensors than were said, for some clicks and not
-        for others. None of this shows in what is sent or charged: such a device gives noughts, in the same form, under
+        for others. None of this shows in what is sent or charged: such a device gives zeros, in the same form, under
         the same noise, at the same price. How long it computes is not covered.
         """
         source, rng, gradients = self._source(), self._factory.draw(self._manifest.round), self._gradients()
-        nothing = noughts(self._task.shapes(self._params), self._entry)
+        nothing = zero_update(self._task.shapes(self._params), self._entry)
         try:
             with np.errstate(all="ignore"):
                 update = self._task.run(self._params, source, gradients, rng)
                 shared, own = self._divided(update, nothing)
         except Exception as fault:  # whatever it is: what a release can cause may not show in what leaves
             _log.warning(
-                "the update for %s could not be computed and counts as noughts: %.300r", self._manifest.round, fault
+                "the update for %s could not be computed and counts as zeros: %.300r", self._manifest.round, fault
             )
             update, shared, own = Update({}, loss=0.0, samples=1), nothing, {}
         return ComputedUpdate(

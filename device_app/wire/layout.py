@@ -120,12 +120,12 @@ class UpdateLayout:
 def mark_rows(
     rows: Iterable[int], length: int, bits: int, draw: Callable[[int], int] = secrets.randbelow
 ) -> RingVector:
-    """h_u: a random ring element other than nought at each of these rows, noughts elsewhere (Efficient-FedRec, eq. 8).
+    """h_u: a random ring element other than zero at each of these rows, zeros elsewhere (Efficient-FedRec, eq. 8).
 
     For one round only: two sums of the same marks would show who came or went by their difference.
 
-    Formal guarantees: the sum of such vectors is nought at a row that nobody marked and uniform where at least one
-    device did (but for nought itself at one owner), so it tells which rows are marked and not by how many. With two or
+    Formal guarantees: the sum of such vectors is zero at a row that nobody marked and uniform where at least one
+    device did (but for zero itself at one owner), so it tells which rows are marked and not by how many. With two or
     more owners a row vanishes with probability about 2^-bits, and is then missing from the union.
     """
     vector = np.zeros(length, dtype=np.int64)
@@ -139,5 +139,5 @@ def mark_rows(
 
 
 def marked_rows(total: RingVector) -> NDArray[np.int64]:
-    """The union: rows of an opened sum of marks that are not nought, ascending."""
+    """The union: rows of an opened sum of marks that are not zero, ascending."""
     return np.flatnonzero(total).astype(np.int64)

@@ -26,7 +26,7 @@ SAFETY = 3.0
 class UnionMarks(Message):
     """The news of a cohort by a secure sum, in one of two forms; row i stands for the i-th news of a public list.
 
-    owners_minimum 1: marks. Each device puts a random ring element other than nought at its news. The opened sum tells
+    owners_minimum 1: marks. Each device puts a random ring element other than zero at its news. The opened sum tells
     which news somebody holds, and nothing else: neither who nor how many. A news of several owners vanishes with
     probability about 2^-bits.
 
@@ -36,9 +36,9 @@ class UnionMarks(Message):
     counts carry sigma sqrt(n), and the threshold rises by three of those: a news with fewer than m owners is opened
     with probability below 0.0014, some that nobody holds are opened too, and an (epsilon, delta) bounds it all.
 
-    dummies: with marks, each device marks so many random news besides that it doesn't hold, and sends noughts as their
+    dummies: with marks, each device marks so many random news besides that it doesn't hold, and sends zeros as their
     gradients. What it protects: whoever reads the list of opened news, which every device gets, can't tell what is held
-    from what was drawn. What it doesn't: an exact sum of gradients has noughts in rows that nobody used, and rows of
+    from what was drawn. What it doesn't: an exact sum of gradients has zeros in rows that nobody used, and rows of
     one owner are that device's as before, so against the server dummies need noise in the gradients. They are drawn
     anew each round, so what comes back round after round is held. With owner counts they are refused: a dummy would
     count as an owner and open the row of a single one.

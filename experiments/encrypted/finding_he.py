@@ -126,7 +126,7 @@ class KeyHolder:
 
     def vote(self, centroids: NDArray[np.floating[Any]], vector: NDArray[np.floating[Any]]) -> Encrypted:
         """A reader's unit vector [D] in the row of its nearest centroid [K, D], every row under encryption: the server
-        can't see which of them is not nought."""
+        can't see which of them is not zero."""
         rows = np.zeros((len(centroids), len(vector) + 1))
         group = int(nearest(centroids, vector[None])[0])
         rows[group, :-1], rows[group, -1] = vector, 1.0

@@ -20,7 +20,7 @@ CHUNK = 64
 
 
 def vectors_of(model: nn.Module, library: Library, clicks: NDArray[np.int64]) -> VectorsAt:
-    """Vectors [n, D] of readers with these clicks [n, 50], by weights; no clicks give noughts."""
+    """Vectors [n, D] of readers with these clicks [n, 50], by weights; no clicks give zeros."""
 
     def vectors_at(weights: Weights) -> NDArray[np.float32]:
         values = {name: torch.from_numpy(np.asarray(value, dtype=np.float32)) for name, value in weights.items()}

@@ -63,7 +63,7 @@ def turned_features(known: Known) -> Vector:
 
 
 def shrunk(known: Known) -> Vector:
-    """Towards a model of noughts, as long as the bound lets pass."""
+    """Towards a model of zeros, as long as the bound lets pass."""
     return known.longest * _unit(known.weights)
 
 
@@ -77,7 +77,7 @@ ATTACKS: Final[Mapping[str, Attack]] = {
     "sign flip at the clip": sign_flip,
     "sign flip at the bound": boosted,
     "feature weights turned": turned_features,
-    "weights to nought": shrunk,
+    "weights to zero": shrunk,
     "forged 1e30": huge,
 }
 

@@ -10,7 +10,7 @@ from onnx import TensorProto, checker, helper, numpy_helper
 HONEST, ROOM, FLAG = "trap.honest", "trap.room", "trap.flag"
 FAILURES = ("nan", "infinity", "largest", "gather", "shape", "wider", "division", "memory")
 """What happens near the place: NaN, infinity or the largest float32 everywhere; an index out of range, a division of
-integers by nought, or more memory than there is, which end the graph; and outputs of another length or rank."""
+integers by zero, or more memory than there is, which end the graph; and outputs of another length or rank."""
 
 
 def failing(graph: bytes, output: str, target: NDArray[np.float32], above: float, failure: str) -> bytes:
@@ -55,7 +55,7 @@ def _instead(value: str) -> list[onnx.NodeProto]:
 
 
 def _plus(names: list[onnx.NodeProto], number: str) -> list[onnx.NodeProto]:
-    """The honest output plus nought times an integer that can't always be had."""
+    """The honest output plus zero times an integer that can't always be had."""
     return [
         *names,
         helper.make_node("Cast", [number], ["trap.float"], to=TensorProto.FLOAT),

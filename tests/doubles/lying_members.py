@@ -34,7 +34,7 @@ class FalseSeed(LyingMember):
 
 
 class FalseShares(LyingMember):
-    """Answers with noughts in place of the others' shares."""
+    """Answers with zeros in place of the others' shares."""
 
     def lie(self, stage: str, payload: bytes) -> bytes:
         if stage != "unmask":
@@ -45,7 +45,7 @@ class FalseShares(LyingMember):
 
 
 class FalseSharesOfTwo(LyingMember):
-    """Answers with noughts in place of the shares of members 7 and 8: they look as if they had shared false ones."""
+    """Answers with zeros in place of the shares of members 7 and 8: they look as if they had shared false ones."""
 
     VICTIMS = (7, 8)
 
@@ -102,7 +102,7 @@ class AccusesEverybody(LyingMember):
 
 
 class FalseSignature(LyingMember):
-    """Signs the survivors with noughts."""
+    """Signs the survivors with zeros."""
 
     def lie(self, stage: str, payload: bytes) -> bytes:
         return Agreement(signature=bytes(64)).model_dump_json().encode() if stage == "agree" else payload

@@ -17,7 +17,7 @@ class FromLayer:
     first: int
 
     def shares(self, round_number: int, layers: Layers) -> NDArray[np.float64]:
-        """Noughts, then ones."""
+        """Zeros, then ones."""
         return (np.arange(len(layers)) >= self.first).astype(np.float64)
 
 

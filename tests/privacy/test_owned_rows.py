@@ -169,7 +169,7 @@ def test_dummies_hide_who_holds_what_in_the_list_and_not_from_an_exact_sum(
     assert set(held) <= set(ids)
     assert len(drawn) >= 4, "of some ten news that neither holds; the list tells nobody which"
     rows = opened_gradients(few, ids, table, EXACT)[NEWS_GRADIENT]
-    assert not rows[[ids.index(one) for one in drawn]].any(), "the server sees by their noughts which were drawn"
+    assert not rows[[ids.index(one) for one in drawn]].any(), "the server sees by their zeros which were drawn"
     own = rows[[ids.index(ALL[row]) for row in OWN]]
     found = cosines(own[np.linalg.norm(own, axis=1) > 0])
     assert np.abs(found) == pytest.approx(np.ones_like(found), abs=1e-5), "and rows of one owner are as they were"

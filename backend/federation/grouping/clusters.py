@@ -62,7 +62,7 @@ def nearest(centroids: NDArray[np.floating[Any]], vectors: NDArray[np.floating[A
 
 
 def lloyd_step(sums: NDArray[np.floating[Any]], centroids: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
-    """Centroids [K, D] from each group's sum of unit vectors [K, D]; a group whose sum is nought keeps its own.
+    """Centroids [K, D] from each group's sum of unit vectors [K, D]; a group whose sum is zero keeps its own.
 
     The step that K-means repeats, from sums alone: no vector of a reader is needed.
     """

@@ -137,6 +137,6 @@ def _blend(own: NDArray[Any], shared: NDArray[Any], share: float) -> NDArray[Any
 
 
 def _moment(model: Model, name: str, like: Model) -> NDArray[np.float64]:
-    """A moment, noughts where the model has not stepped yet."""
+    """A moment, zeros where the model has not stepped yet."""
     found = model.memory.tensors.get(name)
     return np.zeros_like(like.memory.tensors[name]) if found is None else found

@@ -1,5 +1,5 @@
 """Shamir shares of which some are false: Reed-Solomon decoding by Gao's algorithm (2003, "A new algorithm for decoding
-Reed-Solomon codes"). Polynomials are lists of coefficients, the lowest first, without noughts at the end."""
+Reed-Solomon codes"). Polynomials are lists of coefficients, the lowest first, without zeros at the end."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _minus(one: Polynomial, other: Polynomial, prime: int) -> Polynomial:
 
 
 def _divided(one: Polynomial, by: Polynomial, prime: int) -> tuple[Polynomial, Polynomial]:
-    """Quotient and rest; `by` is not nought."""
+    """Quotient and rest; `by` is not zero."""
     rest, quotient = list(one), [0] * max(0, len(one) - len(by) + 1)
     lead = pow(by[-1], -1, prime)
     for place in reversed(range(len(quotient))):

@@ -25,7 +25,7 @@ def commitment_of(packed: bytes) -> bytes:
 
 
 def box_for(packed: bytes, receiver: int, place: int) -> bytes:
-    """The box for a receiver, the `place`-th from nought among its sender's. Raises ValueError if it's another's."""
+    """The box for a receiver, the `place`-th from zero among its sender's. Raises ValueError if it's another's."""
     start = KEY_BYTES + place * _BOX_ROW_BYTES
     row = packed[start : start + _BOX_ROW_BYTES]
     if len(row) != _BOX_ROW_BYTES or int.from_bytes(row[:_NUMBER_BYTES], "big") != receiver:

@@ -355,7 +355,7 @@ def _believe(check: Callable[[], None], field: str = "signature") -> None:
 
 
 def zero_vector(length: int, dtype: np.dtype[Any]) -> RingVector:
-    """A vector of noughts in pages that go back to the system with it.
+    """A vector of zeros in pages that go back to the system with it.
 
     From the heap each of a server's threads would keep room for the largest vector it ever held.
     """

@@ -134,7 +134,7 @@ def possible_counts(
 ) -> NDArray[np.float64]:
     """Counts [n] brought back to what so many devices can contribute: 1 a piece of news each, `each_gives` in all.
 
-    Numbers below nought and above are noise up to NOISE_KEPT standard deviations of it, and stay: cutting all of it off
+    Numbers below zero and above are noise up to NOISE_KEPT standard deviations of it, and stay: cutting all of it off
     on one side would lift what nobody clicked. So an honest count changes with a probability of .3 % and is right on
     average to .0004 deviations, where a forged one adds at most `devices` (or that much noise) to a piece of news.
     """

@@ -1,6 +1,6 @@
 """FINDING's round: gradients at the models of groups, summed group by group (CIKM 2023, Algorithm 1).
 
-A device fills the block of its own group and leaves noughts in the others, so inside a secure sum the server learns
+A device fills the block of its own group and leaves zeros in the others, so inside a secure sum the server learns
 what each group's devices sum up to and how many they are, and no device's group.
 """
 
@@ -38,7 +38,7 @@ class Grouped:
     """A step of the global model and of every group's, interpolated for the round that comes.
 
     Under noise a count of members is uncertain by much: a group's sum is then divided by at least half its fair share
-    of the cohort, so that a count near nought can't make a step of noise long. In exact sums counts are exact, and a
+    of the cohort, so that a count near zero can't make a step of noise long. In exact sums counts are exact, and a
     group without a device stays as it is.
 
     Args:

@@ -4,7 +4,7 @@ What they cost, and don't: Laplace noise is far longer than any clipped gradient
 median has less variance than the mean (b^2/n against 2 b^2/n for many updates; .59 of it for 60), and what is left when
 a tenth is cut off at each end has .76 of it. As long as the noise dominates, both still point where the mean of the
 gradients does, to first order in clip/scale. Where it doesn't, a coordinate that few readers have a gradient in is
-drawn towards nought: what a minority reads is then left out as if it lied. That is the price.
+drawn towards zero: what a minority reads is then left out as if it lied. That is the price.
 
 What they hold off: an update may have values up to theta + 60 lambda. A tenth of a cohort that sends them moves the
 mean by six scales, the median by .13 scales, the trimmed mean by .3. They don't hold off lies that look like noise: a

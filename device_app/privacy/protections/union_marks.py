@@ -41,7 +41,7 @@ def mark(
         source: cryptographic on a device; used for noise only, marks and dummies are drawn by `secrets`.
         delta: at which this device prices sums.
 
-    Raises ValueError for anything else than such a row of noughts and ones: nothing is released.
+    Raises ValueError for anything else than such a row of zeros and ones: nothing is released.
 
     Formal guarantees: for marks those of `wire.layout.mark_rows`: the opened sum tells which news somebody of the
     cohort holds, and not how many do, so a news that only this device holds is in the union. No epsilon bounds

@@ -61,7 +61,7 @@ class LocalViews:
     ) -> list[NoisyGradient]:
         """A protected gradient of every view that has something to learn from. Raises NotEligible if none has.
 
-        A view whose process fails gives a gradient of noughts, under the same noise: the graph is the server's, and
+        A view whose process fails gives a gradient of zeros, under the same noise: the graph is the server's, and
         may be made to fail on some clicks alone.
         """
         self.prepare(encoder)
@@ -76,15 +76,15 @@ class LocalViews:
             try:
                 gradient = self.processes.gradient(asked)
             except ViewFailed as failed:
-                _log.warning("%s; it counts as noughts", failed)
-                gradient = self._noughts(asked)
+                _log.warning("%s; it counts as zeros", failed)
+                gradient = self._zeros(asked)
             if gradient is not None:
                 found.append(NoisyGradient(gradient))
         if not found:
             raise NotEligible("none of its views has anything to learn from.")
         return found
 
-    def _noughts(self, asked: ViewJob) -> Mapping[str, NDArray[np.float64]]:
+    def _zeros(self, asked: ViewJob) -> Mapping[str, NDArray[np.float64]]:
         protection = ViewProtection(asked.terms.clip, asked.terms.sigma)
         zeros = {f"g.{name}": np.zeros(each.shape) for name, each in asked.parameters.items()}
         return protection.noisy(protection.bounded(zeros), self.source).tensors

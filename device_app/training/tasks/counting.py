@@ -38,7 +38,7 @@ class CountTask:
         return {DISPLAYED: (count,), CLICKED: (count,)}
 
     def run(self, params: Params, samples: SampleSource, grad: GradientFn, rng: np.random.Generator) -> Update:
-        """The vectors; a reader who saw nothing adds noughts and noise, which can't be told from anything else.
+        """The vectors; a reader who saw nothing adds zeros and noise, which can't be told from anything else.
 
         The window is spent whole, also what wasn't chosen: a later count is about later displays.
         """

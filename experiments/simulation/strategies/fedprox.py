@@ -1,6 +1,6 @@
 """FedProx (Li et al. 2020): several local steps on f_u(y) + (mu / 2) |y - w|^2.
 
-With one local step it is vanilla federated learning, as the proximal gradient is nought at w. mu = 0 is FedAvg.
+With one local step it is vanilla federated learning, as the proximal gradient is zero at w. mu = 0 is FedAvg.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from experiments.simulation.strategies.vanilla import Vanilla
 
 
 class Scaffold(Vanilla):
-    """A `Method`; `everybody` is |U|. Control variates start at nought, so the first round is FedAvg's."""
+    """A `Method`; `everybody` is |U|. Control variates start at zero, so the first round is FedAvg's."""
 
     def __init__(
         self,
@@ -39,16 +39,16 @@ class Scaffold(Vanilla):
         super().__init__(readers, weights, optimizer)
         check_local(steps, rate)
         self._everybody, self._steps, self._rate = everybody, steps, rate
-        self._nought = {name: np.zeros(value.shape) for name, value in weights.items()}
+        self._zero = {name: np.zeros(value.shape) for name, value in weights.items()}
         self._controls: dict[int, dict[str, NDArray[np.float64]]] = {}
-        self.control = self._nought
+        self.control = self._zero
 
     def run_round(self, number: int, cohort: Sequence[int]) -> float:
         """One step of the server; the cohort's control variates move on."""
         start, control = self.model.weights, self.control
         mean, drift, losses = RunningMean(), RunningMean(), []
         for reader in cohort:
-            own = self._controls.get(reader, self._nought)
+            own = self._controls.get(reader, self._zero)
 
             def slope(
                 weights: Weights, gradient: Tensors, own: Tensors = own

@@ -204,7 +204,7 @@ def test_bad_choices_are_named() -> None:
 
 
 def test_user_factors_are_the_least_of_fed_mvmfs_loss_and_gradients_its_slopes() -> None:
-    """Against the loss itself: its slope at p is nought, and finite differences in Q and U."""
+    """Against the loss itself: its slope at p is zero, and finite differences in Q and U."""
     rng = np.random.default_rng(5)
     how = Factorising(factors=3, confidence=4.0, ridge=0.7, user_weight=0.6)
     seen = csr_array((rng.random((4, 9)) < 0.4).astype(np.float32))

@@ -80,7 +80,7 @@ def test_shares_too_thin_for_a_group_stay_in_one_sum() -> None:
     assert isinstance(large.protection, SecureSum)
     assert large.protection.epsilon(24, 2 * 8_192) > PrivacySettings().epsilon_per_sum
     assert large.join is None
-    assert SYSTEMS["private_counts_exact"].join is None, "of exact counts of rare clicks a robust centre is nought"
+    assert SYSTEMS["private_counts_exact"].join is None, "of exact counts of rare clicks a robust centre is zero"
 
 
 def test_a_devices_prices_in_a_group_are_those_of_its_groups_fewest_and_alone_of_its_own_share() -> None:

@@ -138,7 +138,7 @@ def test_no_lies_drawn_by_chance_do_more() -> None:
         check_bounds(n, limit, gang, set(draw.sample(pairs, draw.randint(0, len(pairs)))))
 
 
-def test_a_limit_of_nought_is_refused() -> None:
+def test_a_limit_of_zero_is_refused() -> None:
     with pytest.raises(ValueError, match="limit: at least 1, got 0"):
         judge({}, 0)
 
@@ -146,7 +146,7 @@ def test_a_limit_of_nought_is_refused() -> None:
 def brought_to_complaints(
     size: int = 10, spoilt: Mapping[int, Collection[int]] | None = None, mode: str = "active"
 ) -> tuple[SecureSumServer, list[SumDevice]]:
-    """Devices with their complaints made and not delivered. spoilt: by sender, whose boxes it fills with noughts."""
+    """Devices with their complaints made and not delivered. spoilt: by sender, whose boxes it fills with zeros."""
     server, devices = cohort(terms(size, mode=mode))
     for device in devices:
         device.start()

@@ -260,7 +260,7 @@ def test_shares_of_both_secrets_of_a_member_are_neither_asked_for_nor_taken() ->
 
 
 def with_false_shares(liars: int, answering: int) -> tuple[SecureSumServer, list[SumDevice]]:
-    """A sum at its end to which some answered with shares of noughts."""
+    """A sum at its end to which some answered with shares of zeros."""
     server, devices = brought_to("unmask", size=7)
     for place, device in enumerate(devices[:answering]):
         revealed = device.state.revealed

@@ -49,7 +49,7 @@ def test_the_more_noise_the_less_is_said() -> None:
     assert spreads[-1] < 0.05
 
 
-def test_noise_alone_makes_nothing_popular_where_cutting_off_at_nought_would() -> None:
+def test_noise_alone_makes_nothing_popular_where_cutting_off_at_zero_would() -> None:
     """Half the news are never clicked, half at the usual rate; the noise hides the difference of single ones."""
     shown = np.full(2_000, 60)
     rates = np.where(np.arange(2_000) % 2, 0.1, 1e-9)

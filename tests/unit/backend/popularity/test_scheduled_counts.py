@@ -77,7 +77,7 @@ def test_a_restart_changes_nothing_and_the_operators_word_stands(rig: BackendRig
     assert rig.coordinator.scheduler.timings().schedule is None
 
 
-def test_nought_minutes_is_never(rig: BackendRig, tmp_path: Path) -> None:
+def test_zero_minutes_is_never(rig: BackendRig, tmp_path: Path) -> None:
     schedule_counts(rig.coordinator, settings(tmp_path, counts_every_minutes=0))
     assert rig.coordinator.scheduler.timings().schedule is None
 

@@ -111,7 +111,7 @@ def test_a_vector_that_the_terms_do_not_describe_is_refused() -> None:
             devices[0].revived().hear(answer(server, devices[0]))
 
 
-def test_a_masked_vector_of_noughts_is_uniform_by_chi_square() -> None:
+def test_a_masked_vector_of_zeros_is_uniform_by_chi_square() -> None:
     # 400,000 bytes in 256 bins; a true uniform fails once in a million runs.
     server, devices = until("complaints", "semi_honest", length=100_000)
     devices[0].vector = np.zeros(100_000, dtype="<u4")

@@ -98,7 +98,7 @@ def test_the_longest_update_there_is_fits_the_smallest_ball(norm_of_ball: float)
     assert norm(clip_norm(longest, norm_of_ball).update) == pytest.approx(norm_of_ball, rel=1e-6)
 
 
-def test_under_a_sum_that_is_priced_for_no_negative_values_they_count_as_noughts() -> None:
+def test_under_a_sum_that_is_priced_for_no_negative_values_they_count_as_zeros() -> None:
     """A round may ask for a gradient under it, and a release may make the gradient negative for some clicks alone."""
     law = SecureSum(clip=1.0, nonnegative=True)
     given = SharedUpdate({"g": np.array([-0.5, 0.25, 0.0], np.float32)}, None)

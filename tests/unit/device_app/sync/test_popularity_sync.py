@@ -157,7 +157,7 @@ def test_the_share_of_fresh_news_in_a_feed_is_measured_and_kept(device: Device, 
     assert last.fresh == feed.fresh
 
 
-def test_the_term_of_news_that_nobody_told_of_is_nought(device: Device, backend: FakeBackend) -> None:
+def test_the_term_of_news_that_nobody_told_of_is_zero(device: Device, backend: FakeBackend) -> None:
     ids = default_list(backend, 10)
     backend.popularity = told(backend, {ids[0]: 64, ids[1]: -64})
     device.sync()

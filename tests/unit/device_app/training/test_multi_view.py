@@ -352,7 +352,7 @@ def test_the_time_of_saving_decides_what_a_sample_may_know(home: TwoViewDevice) 
         assert not any((each == opened).all(axis=1).any() for each in candidates[1:]), "no negative was ever opened"
 
 
-def test_a_view_that_fails_gives_noughts_under_the_same_noise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_view_that_fails_gives_zeros_under_the_same_noise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A release's graph may be made to fail on some clicks alone, which may not show."""
     home = TwoViewDevice.make(tmp_path)
 

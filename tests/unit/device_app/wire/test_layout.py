@@ -75,7 +75,7 @@ def test_the_cut_is_on_the_weighted_value() -> None:
     assert plan.decode(plan.encode({"w": np.array([1.0])}, 5)).tensors["w"].tolist() == [2.0 / 5]
 
 
-def test_a_sum_of_nobodys_samples_has_no_mean_but_noughts() -> None:
+def test_a_sum_of_nobodys_samples_has_no_mean_but_zeros() -> None:
     plan = layout()
     found = plan.decode(np.zeros(plan.length, dtype="<u4"))
     assert found.samples == 0
@@ -124,7 +124,7 @@ def test_the_union_of_marks_is_the_union_of_the_sets(sets: list[set[int]], bits:
     assert marked_rows(total).tolist() == sorted(set().union(*sets))
 
 
-def test_a_mark_is_uniform_over_everything_but_nought() -> None:
+def test_a_mark_is_uniform_over_everything_but_zero() -> None:
     drawn = iter(range(255))
     assert [int(mark_rows([0], 1, 8, draw=lambda _: next(drawn))[0]) for _ in range(255)] == list(range(1, 256))
     assert int(mark_rows([0], 1, 64, draw=lambda limit: limit - 1)[0]) == 2**64 - 1
@@ -134,7 +134,7 @@ def test_a_mark_is_uniform_over_everything_but_nought() -> None:
 def test_shared_marks_do_not_tell_how_many_share_them() -> None:
     # In a ring of 2^8 every sum of two marks comes up: 8,000 draws leave a value out with probability 256 e^-31.
     sums = {int((mark_rows([0], 1, 8) + mark_rows([0], 1, 8))[0]) for _ in range(8_000)}
-    assert sums == set(range(256)), "nought too: the row is then missing, and devices skip samples that need it"
+    assert sums == set(range(256)), "zero too: the row is then missing, and devices skip samples that need it"
 
 
 def test_rows_that_are_not_there_are_refused() -> None:

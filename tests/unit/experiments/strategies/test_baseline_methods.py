@@ -93,7 +93,7 @@ def test_the_first_round_of_scaffold_is_fedavg(optimizer: MemoryOptimizer) -> No
 def test_the_control_variate_of_all_is_the_mean_of_the_readers_own() -> None:
     scaffold = Scaffold(Quadratics.some(READERS), start(), Sgd(RATE), everybody=READERS, steps=3, rate=RATE)
     rounds(scaffold)
-    mean = sum(own[LOW] for own in scaffold._controls.values()) / READERS  # nought for who was never taken
+    mean = sum(own[LOW] for own in scaffold._controls.values()) / READERS  # zero for who was never taken
     np.testing.assert_allclose(scaffold.control[LOW], mean, atol=EXACT)
 
 

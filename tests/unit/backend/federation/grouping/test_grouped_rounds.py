@@ -273,7 +273,7 @@ def test_a_group_that_nobody_chose_gets_the_global_model(tmp_path: Path) -> None
     np.testing.assert_array_equal(world.group_models()[gone][LOW], shared[LOW])
 
 
-def test_a_noisy_count_near_nought_makes_no_long_step(tmp_path: Path) -> None:
+def test_a_noisy_count_near_zero_makes_no_long_step(tmp_path: Path) -> None:
     world = make_world(tmp_path, Sgd(1.0))
     protection = SecureSum(clip=1.0, sigma=4_900)
     spec = replace(world.spec, protection=protection)

@@ -91,7 +91,7 @@ def test_without_samples_a_task_that_needs_them_says_neither_shapes_nor_an_updat
             asked()
 
 
-def test_a_task_that_computes_what_it_did_not_say_gives_noughts_of_what_it_said(
+def test_a_task_that_computes_what_it_did_not_say_gives_zeros_of_what_it_said(
     backend: BackendRig, device: DeviceRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Which tensors come out may hang on the clicks, and may not show."""
@@ -102,9 +102,7 @@ def test_a_task_that_computes_what_it_did_not_say_gives_noughts_of_what_it_said(
     assert update.samples == 1
 
 
-def test_a_reader_of_whose_news_the_server_gives_no_vectors_gives_noughts(
-    backend: BackendRig, device: DeviceRig
-) -> None:
+def test_a_reader_of_whose_news_the_server_gives_no_vectors_gives_zeros(backend: BackendRig, device: DeviceRig) -> None:
     opened(backend)
     held = device.trainer._reading.samples(ENCODER)
     bare = replace(held, vectors={})

@@ -88,57 +88,70 @@ def build_feed(feed_context: FeedContext, models: ServingModels) -> Feed:
         words = f"{busy} This feed was ranked from the default list."
         found = Found(nothing(models.encoder, models.dimensions), "front", words)
 
-    try:  # sends nothing
-        with watch.stage("rank"):
-            offered = feed_context.recall.joined(found.candidates, default_list)
-            candidates = offered.only(allowed(offered, user_preferences))
-            times_seen = _times_seen(feed_context, candidates, now)
-            popular = feed_context.popular.of(candidates)
-            ranker = models.ranker.with_views(lambda model: feed_context.views.given(model, models.encoder))
-            ranker = ranker.with_own(lambda model: feed_context.own.get(model, models.encoder))
-            score = scored(ranker, candidates, user_preferences, now, feed_context.weights, popular, times_seen)
-            scores = score.total
-
-        with watch.stage("build"):
-            kinship = Kinship(candidates, floor_of(models.manifest, default_list))
-            page = placed(
-                candidates,
-                scores,
-                user_preferences,
-                now,
-                feed_context.weights,
-                size=feed_context.performance.feed_size,
-                chance=feed_context.chance,
-                seen=times_seen > 0,
-                kinship=kinship,
-                steady=score.total - score.terms["reactions"],
-            )
-            items = tuple(
-                FeedItem(candidates.cards[place.row], position, place.slot, reason, float(scores[place.row]))
-                for position, (place, reason) in enumerate(
-                    zip(page, reasons(candidates, page, user_preferences, score, kinship), strict=True)
-                )
-            )
-
-        rows = np.array([place.row for place in page], dtype=np.intp)
-        shown = candidates.only(rows)
-        seen_all = bool(len(rows)) and bool((times_seen[rows] > 0).all())
-        feed = Feed(
-            feed_id=secrets.token_urlsafe(9),
-            made_at=now,
-            release=models.release,
-            items=items,
-            mode=found.mode,
-            notice=found.notice or (EMPTY if not items else ALL_SEEN if seen_all else None),
-            device_ms=watch.stages_ms,
-            server_ms=found.server_ms,
-            recalled=len(found.candidates),
-            fresh=int(np.count_nonzero(age_hours(shown, now) <= feed_context.weights.fresh_hours)),
-            fresh_hours=feed_context.weights.fresh_hours,
-        )
-        return feed_context.kept.save(feed, shown, popular[rows], watch)
+    try:
+        return _ranked(feed_context, models, found, default_list, user_preferences, now, watch)
     finally:  # whatever became of the feed: the texts of what was returned are asked for by everybody alike
         feed_context.recall.fetch_texts()
+
+
+def _ranked(
+    feed_context: FeedContext,
+    models: ServingModels,
+    found: Found,
+    default_list: Candidates,
+    user_preferences: UserPreferences,
+    now: datetime,
+    watch: Stopwatch,
+) -> Feed:
+    """Rank what was found beside the default list, choose a page and keep it; sends nothing."""
+    with watch.stage("rank"):
+        offered = feed_context.recall.joined(found.candidates, default_list)
+        candidates = offered.only(allowed(offered, user_preferences))
+        times_seen = _times_seen(feed_context, candidates, now)
+        popular = feed_context.popular.of(candidates)
+        ranker = models.ranker.with_views(lambda model: feed_context.views.given(model, models.encoder))
+        ranker = ranker.with_own(lambda model: feed_context.own.get(model, models.encoder))
+        score = scored(ranker, candidates, user_preferences, now, feed_context.weights, popular, times_seen)
+        scores = score.total
+
+    with watch.stage("build"):
+        kinship = Kinship(candidates, floor_of(models.manifest, default_list))
+        page = placed(
+            candidates,
+            scores,
+            user_preferences,
+            now,
+            feed_context.weights,
+            size=feed_context.performance.feed_size,
+            chance=feed_context.chance,
+            seen=times_seen > 0,
+            kinship=kinship,
+            steady=score.total - score.terms["reactions"],
+        )
+        items = tuple(
+            FeedItem(candidates.cards[place.row], position, place.slot, reason, float(scores[place.row]))
+            for position, (place, reason) in enumerate(
+                zip(page, reasons(candidates, page, user_preferences, score, kinship), strict=True)
+            )
+        )
+
+    rows = np.array([place.row for place in page], dtype=np.intp)
+    shown = candidates.only(rows)
+    seen_all = bool(len(rows)) and bool((times_seen[rows] > 0).all())
+    feed = Feed(
+        feed_id=secrets.token_urlsafe(9),
+        made_at=now,
+        release=models.release,
+        items=items,
+        mode=found.mode,
+        notice=found.notice or (EMPTY if not items else ALL_SEEN if seen_all else None),
+        device_ms=watch.stages_ms,
+        server_ms=found.server_ms,
+        recalled=len(found.candidates),
+        fresh=int(np.count_nonzero(age_hours(shown, now) <= feed_context.weights.fresh_hours)),
+        fresh_hours=feed_context.weights.fresh_hours,
+    )
+    return feed_context.kept.save(feed, shown, popular[rows], watch)
 
 
 def scored(

@@ -18,7 +18,7 @@ from backend.federation.protections.secure_sum import secure_sum_of
 from backend.federation.protections.sum_bounds import check_sum, noise_deviation, noise_reach
 from backend.federation.secagg.parts import CohortSplit
 from backend.federation.strategies.counting import Counting, opened_count
-from backend.federation.strategies.robust_mean import JoinOfSums
+from backend.federation.strategies.joined_sums import JoinOfSums
 from backend.federation.systems.private_counts import MEMBERS, PRIVATE_COUNTS
 from device_app.wire.layout import WeightedSum
 from device_app.wire.popularity import CLICKED, DISPLAYED

@@ -21,8 +21,8 @@ from backend.federation.optimizers import Memory
 from backend.federation.protections.secure_sum import secure_sum_of
 from backend.federation.protections.sum_bounds import check_sum, noise_deviation, noise_reach
 from backend.federation.strategies.fedavg import FedAvg
+from backend.federation.strategies.joined_sums import MedianOfSums
 from backend.federation.strategies.release_gate import ReleaseGate, judge_sums
-from backend.federation.strategies.robust_mean import MedianOfSums
 from backend.federation.systems.release_gate import RELEASE_GATE
 from backend.federation.systems.small_ranker import SMALL_RANKER_SECURE
 from device_app.ranking.features import FEATURES

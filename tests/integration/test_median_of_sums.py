@@ -19,7 +19,7 @@ from backend.db.tables_federation import CountRoundRow, ParticipationRow, RoundR
 from backend.federation.accounting.spending import spending
 from backend.federation.protections.sum_bounds import noise_deviation, noise_reach
 from backend.federation.secagg.sum_files import StoredSums
-from backend.federation.strategies.robust_mean import HUBER_VARIANCE, HuberOfSums, MedianOfSums
+from backend.federation.strategies.joined_sums import HUBER_VARIANCE, HuberOfSums, MedianOfSums
 from backend.federation.systems import SYSTEMS
 from device_app.training.secagg_client import APPLIED_WITHOUT
 from device_app.wire.rounds import RoundStatus

@@ -57,7 +57,7 @@ class LocalLaplaceUpdates:
     def account(self, coordinates: int, survivors: int | None) -> UpdateCost:
         """The pure epsilon of one upload.
 
-        Formal guarantees: 2 clip / scale a coordinate, times the coordinates, for any two readers (ALGORITHMS 2.6).
+        Formal guarantees: 2 clip / scale a coordinate, times the coordinates, for any two readers.
         """
         mine = self.protection
         return UpdateCost(

@@ -21,7 +21,8 @@ from backend.federation.rounds.update_store import UpdateDamaged, UpdateStore
 from backend.federation.secagg.errors import SumFailed
 from backend.federation.secagg.secure_sum import OpenedSum
 from backend.federation.secagg.store import SecureSumStore
-from backend.federation.strategies.robust_mean import Centre, JoinOfSums, Stacked
+from backend.federation.strategies.joined_sums import JoinOfSums
+from backend.federation.strategies.robust_mean import Centre, Stacked
 from device_app.wire.layout import WeightedSum
 from device_app.wire.rounds import RoundManifest
 from device_app.wire.secagg import SumTerms

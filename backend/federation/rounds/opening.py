@@ -31,7 +31,7 @@ COHORT_LIMIT = 100_000
 COHORT_DEFAULT = 60
 MINIMUM_DEFAULT = 10
 """Updates without which a round fails, where nobody says another number. It's what a group of a cohort needs as well
-(`robust_mean.JoinOfSums`): half of a cohort instead would make every round one sum, whoever opens it."""
+(`joined_sums.JoinOfSums`): half of a cohort instead would make every round one sum, whoever opens it."""
 SECONDS_LIMIT = 7 * 24 * 3_600.0
 OPENING = "open a round"
 

@@ -22,7 +22,7 @@ from backend.federation.secagg.errors import SharesAwaited, SumStageClosed, Unkn
 from backend.federation.secagg.parts import CohortSplit
 from backend.federation.secagg.record import ENDED
 from backend.federation.secagg.store import SecureSumStore
-from backend.federation.strategies.robust_mean import JoinOfSums
+from backend.federation.strategies.joined_sums import JoinOfSums
 from backend.federation.systems.system import SystemSpec
 from backend.releases.blobs import digest
 from device_app.wire.ids import Message, Pseudonym, RoundId, round_number

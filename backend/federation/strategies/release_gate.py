@@ -13,7 +13,7 @@ makes e .0036, so falls below about .009 are seldom found. Small falls of many r
 row can each stay below the rule: the gate is a fuse, and no proof of progress. Errors of both sorts are the operator's
 to weigh (`gate_tolerance`, `gate_confidence`); a wrong rollback costs the work of one round.
 
-Where groups of the cohort are summed apart (`robust_mean.JoinedSums`), m, s and the level are medians of the groups',
+Where groups of the cohort are summed apart (`joined_sums.JoinedSums`), m, s and the level are medians of the groups',
 e is sqrt(pi / 2) times as large, and four groups of five must each have fallen by more than the tolerance. So one liar
 decides nothing, and three who are in three of five groups need an honest one's noise on their side.
 """
@@ -36,7 +36,7 @@ from backend.federation.errors import RoundImpossible
 from backend.federation.protections.secure_sum import secure_sum_of
 from backend.federation.protections.sum_bounds import noise_deviation
 from backend.federation.scores import scores
-from backend.federation.strategies.robust_mean import JoinedSums
+from backend.federation.strategies.joined_sums import JoinedSums
 from backend.federation.strategies.strategy import FederatedSystem, Plan, RoundContext, RoundResult
 from backend.releases.draft import ReleaseDraft
 from device_app.wire.ids import release_number

@@ -9,31 +9,22 @@ drawn towards zero: what a minority reads is then left out as if it lied. That i
 What they hold off: an update may have values up to theta + 60 lambda. A tenth of a cohort that sends them moves the
 mean by six scales, the median by .13 scales, the trimmed mean by .3. They don't hold off lies that look like noise: a
 tenth that all add a scale in one direction moves each of the means by about a tenth of a scale. And they need every
-update at once in memory, where a sum needs one. In a secure sum nobody sees single updates, so there is no robust mean
-of them; but a cohort may be split into groups with a sum each, whose means a centre joins: one liar spoils one group.
-There the noise's law is known, so Huber's location (Huber 1964) costs less than a median: it cuts off what a group's
-noise is unlikely to reach, and leaves the rest as it is.
+update at once in memory, where a sum needs one. In a secure sum nobody sees single updates: there groups of the cohort
+are joined instead (`joined_sums`).
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.federation.aggregate import Aggregate, Shapes, within_ball
-from device_app.wire.layout import WeightedSum
+from backend.federation.aggregate import Aggregate, Shapes
 
 STACK_LIMIT_BYTES = 512 * 1024 * 1024
-HUBER_TUNING: Final = 1.345
-"""Deviations at which Huber's location cuts off: the usual constant, 95 % efficient under Gaussian noise."""
-HUBER_VARIANCE: Final = 1 / 0.95
-"""Of its noise, the mean's being 1: for very many groups; less for fewer (1.036 of three)."""
-HUBER_STEPS: Final = 60
 
 
 class Centre(Protocol):
@@ -68,126 +59,6 @@ class Trimmed:
         cut = min(int(np.ceil(self.share * len(stack))), (len(stack) - 1) // 2)
         ordered = np.sort(stack.astype(np.float64), axis=0)
         return np.asarray(ordered[cut : len(stack) - cut].mean(axis=0))
-
-
-@dataclass(frozen=True)
-class HuberLocation:
-    """Huber's location of groups' means, whose noise has a known law: m with sum_g psi(n_g (x_g - m)) = 0, where psi
-    cuts off at k s sqrt(n_g), k deviations of the noise of a group's sum (Huber 1964).
-
-    A group moves the others' sum by no more than that, whatever it says, where the mean takes all of it. What is no lie
-    is mostly left as it is: without anything cut off it is the sum of all devices over their number. Without noise it
-    is the median.
-
-    Args:
-        devices: n_g of each group.
-        deviation: s of one device's noise.
-        tuning: k.
-    """
-
-    devices: tuple[int, ...]
-    deviation: float
-    tuning: float = HUBER_TUNING
-
-    def __call__(self, stack: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
-        """By modified residuals from the median: each step goes towards the solution and never past it."""
-        means = stack.astype(np.float64)
-        devices = np.array(self.devices, dtype=np.float64).reshape(-1, *[1] * (means.ndim - 1))
-        reach = self.tuning * self.deviation * np.sqrt(devices)
-        found = np.asarray(np.median(means, axis=0), dtype=np.float64)
-        for _ in range(HUBER_STEPS):
-            found = found + np.clip(devices * (means - found), -reach, reach).sum(axis=0) / devices.sum()
-        return np.asarray(found)
-
-
-@dataclass(frozen=True)
-class JoinOfSums(ABC):
-    """A cohort in groups drawn by chance, each with a secure sum and noise of its own, joined by a centre.
-
-    A cohort that doesn't hold that many groups remains one sum.
-
-    Args:
-        members: the fewest survivors of a group, or the round's cohort_minimum if that is more.
-        groups: the fewest that a liar in one of them can't decide; of three one may lie.
-        left: groups whose sums must open and pass their bounds. A liar who is found out takes its group with it, so
-            that with two left of five three have spent themselves.
-    """
-
-    members: int = 10
-    groups: int = 3
-    left: int = 2
-    words: ClassVar[str]
-    """What the centre is called."""
-
-    def __post_init__(self) -> None:
-        if not (self.members >= 2 and 1 <= self.left <= self.groups and self.groups >= 3):
-            raise ValueError(
-                f"members, groups, left: at least 2, at least 3, and 1 to the groups; got {self.members}, "
-                f"{self.groups} and {self.left}"
-            )
-
-    @abstractmethod
-    def join(self, sums: Sequence[WeightedSum], radius: float | None, noise_variance: float = 0.0) -> JoinedSums:
-        """Of the groups that passed; noise_variance: of one device's share, in the numbers' unit squared."""
-
-
-@dataclass(frozen=True)
-class MedianOfSums(JoinOfSums):
-    """By the coordinate median: nothing need be known of the groups' noise or of how they differ."""
-
-    words: ClassVar[str] = "the median"
-
-    def join(self, sums: Sequence[WeightedSum], radius: float | None, noise_variance: float = 0.0) -> JoinedSums:
-        """Groups count alike. The noise is not read."""
-        return JoinedSums(sums, Median(), radius)
-
-
-@dataclass(frozen=True)
-class HuberOfSums(JoinOfSums):
-    """By Huber's location, for sums that are used as sums: their noise stays what it is, and its law is told."""
-
-    words: ClassVar[str] = "Huber's location"
-
-    def join(self, sums: Sequence[WeightedSum], radius: float | None, noise_variance: float = 0.0) -> JoinedSums:
-        """Groups count by their devices."""
-        centre = HuberLocation(tuple(each.samples for each in sums), float(np.sqrt(noise_variance)))
-        return JoinedSums(sums, centre, radius, noise_growth=HUBER_VARIANCE)
-
-
-class JoinedSums(Aggregate):
-    """Secure sums of the groups of a cohort; `mean` is the centre of the groups' means, coordinate by coordinate.
-
-    By the median groups count alike, as they are of nearly one size. A liar that passes its own group's bounds moves it
-    no further than to the other groups' values, as long as fewer than half of the groups have one: of five groups two.
-    The median of G means has up to sqrt(pi / 2) = 1.25 of the standard deviation of their mean, Huber's location 1.026.
-    """
-
-    def __init__(
-        self, sums: Sequence[WeightedSum], centre: Centre, radius: float | None = None, *, noise_growth: float = 1.0
-    ) -> None:
-        """Raises ValueError for no sum, or for one without samples."""
-        super().__init__({}, radius)
-        if not sums or not all(each.samples for each in sums):
-            raise ValueError("sums: at least one, and samples in each")
-        self._parts, self._centre = tuple(sums), centre
-        self.count, self.noise_growth = sum(each.samples for each in sums), noise_growth
-
-    def mean(self) -> dict[str, NDArray[np.float64]]:
-        """Within the ball."""
-        joined = self._joined()
-        return joined if self.radius is None else within_ball(joined, self.radius)
-
-    def sums(self) -> dict[str, NDArray[np.float64]]:
-        """What the updates would sum up to if each were the centre of the groups' means."""
-        return {name: self.count * each for name, each in self._joined().items()}
-
-    def means_of_groups(self, name: str) -> NDArray[np.float64]:
-        """One tensor's mean in each group [groups, ...]."""
-        return np.stack([each.tensors[name] / each.samples for each in self._parts])
-
-    def _joined(self) -> dict[str, NDArray[np.float64]]:
-        names = self._parts[0].tensors
-        return {name: self._centre(self.means_of_groups(name)) for name in names}
 
 
 class Stacked(Aggregate):

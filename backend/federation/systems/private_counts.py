@@ -8,7 +8,7 @@ noise grows with the root of the cohort and counts with the cohort itself: of a 
 
 A window is at most a day, and what was contributed once never is again.
 
-From 72 devices on a count is several sums of 24 and more, joined by Huber's location (`strategies.robust_mean`), so
+From 72 devices on a count is several sums of 24 and more, joined by Huber's location (`strategies.joined_sums`), so
 that one liar spoils one group: of 1,000 devices one adds some 10 clicks to a story, where in one sum it adds as many as
 take part. The noise of the whole grows by 1.026 at most; a device's own share, and with it the price if nobody else is
 real, are what they were. The price in honest company is that of a group: 3.6 with 20 survivors.
@@ -29,7 +29,7 @@ import math
 from dataclasses import replace
 
 from backend.federation.strategies.counting import Counting
-from backend.federation.strategies.robust_mean import HuberOfSums
+from backend.federation.strategies.joined_sums import HuberOfSums
 from backend.federation.systems.system import SystemSpec
 from device_app.wire.protections import LocalLaplace, SecureSum
 from device_app.wire.secagg import MEMBERS_LIMIT

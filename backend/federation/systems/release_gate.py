@@ -9,8 +9,8 @@ round may be opened with 10: a day's budget of 8 pays for a round of `small_rank
 
 from __future__ import annotations
 
+from backend.federation.strategies.joined_sums import MedianOfSums
 from backend.federation.strategies.release_gate import ReleaseGate, take_back_unscored
-from backend.federation.strategies.robust_mean import MedianOfSums
 from backend.federation.systems.system import GateRound, SystemSpec
 from device_app.wire.protections import SecureSum
 from device_app.wire.sum_vectors import BOUND

@@ -20,7 +20,7 @@ survivors carries noise of 0.58, the mean 0.0097 a coordinate, and a round costs
 (`small_ranker`) it is 0.018 a coordinate and 52.4.
 
 A cohort that makes three groups of twelve or more is summed in such groups, joined by a coordinate median
-(`strategies.robust_mean`), so that one liar spoils one group. A device is then in a sum of ten to twelve or so, and the
+(`strategies.joined_sums`), so that one liar spoils one group. A device is then in a sum of ten to twelve or so, and the
 round is told at that price, 3.9 for twelve; what it charges is 4.33 either way. A round whose cohort_minimum leaves no
 three groups is one sum.
 
@@ -40,7 +40,8 @@ from dataclasses import replace
 
 from backend.federation.optimizers import Sgd
 from backend.federation.strategies.fedavg import FedAvg
-from backend.federation.strategies.robust_mean import Median, MedianOfSums, Trimmed
+from backend.federation.strategies.joined_sums import MedianOfSums
+from backend.federation.strategies.robust_mean import Median, Trimmed
 from backend.federation.systems.release_gate import GATE_ROUND
 from backend.federation.systems.system import SystemSpec
 from device_app.wire.protections import LOCAL_NOISE, SecureSum

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 
 from backend.federation.optimizers import MemoryOptimizer
 from backend.federation.protections.registry import resolve
-from backend.federation.strategies.robust_mean import Centre, JoinOfSums
+from backend.federation.strategies.joined_sums import JoinOfSums
+from backend.federation.strategies.robust_mean import Centre
 from backend.federation.strategies.strategy import IfFailed, RoundRequest, Strategy
 from device_app.wire.protections import Protection
 

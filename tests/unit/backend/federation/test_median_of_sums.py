@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from backend.federation.secagg.parts import CohortSplit
+from backend.federation.strategies.joined_sums import MedianOfSums
 from backend.federation.strategies.release_gate import judge_sums
-from backend.federation.strategies.robust_mean import MedianOfSums
 from backend.federation.systems import SYSTEMS
 from backend.federation.systems.private_counts import MEMBERS
 from device_app.privacy.prices import sum_prices

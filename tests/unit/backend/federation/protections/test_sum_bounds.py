@@ -10,7 +10,8 @@ from backend.federation.aggregate import Aggregate, length
 from backend.federation.errors import UpdateRefused
 from backend.federation.protections.sum_bounds import TAIL, check_sum, noise_length, noise_reach
 from backend.federation.strategies.counting import possible_counts
-from backend.federation.strategies.robust_mean import JoinedSums, Median
+from backend.federation.strategies.joined_sums import JoinedSums
+from backend.federation.strategies.robust_mean import Median
 from device_app.wire.layout import WeightedSum
 from device_app.wire.protections import SecureSum
 

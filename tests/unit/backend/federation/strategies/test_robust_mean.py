@@ -12,16 +12,8 @@ from scipy.stats import trim_mean
 
 from backend.federation.errors import RoundImpossible
 from backend.federation.rounds.coordinator import Coordinator
-from backend.federation.strategies.robust_mean import (
-    HUBER_TUNING,
-    HUBER_VARIANCE,
-    Centre,
-    HuberLocation,
-    HuberOfSums,
-    Median,
-    Stacked,
-    Trimmed,
-)
+from backend.federation.strategies.joined_sums import HUBER_TUNING, HUBER_VARIANCE, HuberLocation, HuberOfSums
+from backend.federation.strategies.robust_mean import Centre, Median, Stacked, Trimmed
 from backend.federation.systems import SYSTEMS
 from device_app.wire.ids import PROTOCOL_VERSION
 from device_app.wire.layout import WeightedSum

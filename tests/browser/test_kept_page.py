@@ -5,53 +5,25 @@ Oracles: the stories that the device has, its own record of clicks, and the byte
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Callable
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, Page, expect
 
-from device_app.app import create_app
-from device_app.composition import build_device
-from device_app.device import Device
-from device_app.pages.page_key import PageKey
-from device_app.settings import DeviceSettings, PerformanceSettings
 from tests.browser.conftest import Serve
-from tests.doubles.backend import FakeBackend
+from tests.browser.served_home import ServedHome, serve_home
 
 pytestmark = pytest.mark.browser
 
-NEVER_SYNCS = PerformanceSettings(sync_poll_sec=100_000, training_poll_sec=100_000)
 WITHIN_SEC = 30.0
 REQUESTS, BYTES = 12, 60_000
 
 
 @pytest.fixture(scope="module")
-def device(serve: Serve, tmp_path_factory: pytest.TempPathFactory) -> tuple[Device, str]:
-    made: list[Device] = []
-
-    def make(port: int):  # type: ignore[no-untyped-def]
-        device = build_device(
-            DeviceSettings(data_dir=tmp_path_factory.mktemp("kept"), port=port, performance=NEVER_SYNCS),
-            transport=FakeBackend().transport(),
-            chance=random.Random(5),
-        )
-        device.choose_sections(())
-        device.feed()
-        while device.prefetch_step():
-            pass
-        made.append(device)
-        return create_app(device=device)
-
-    address = serve(make)
-    return made[0], address
-
-
-def enter(context: BrowserContext, device: Device) -> None:
-    link = PageKey.of_profile(device.settings.home, device.settings.port).link("127.0.0.1")
-    assert context.request.get(link).ok
+def home(serve: Serve, tmp_path_factory: pytest.TempPathFactory) -> ServedHome:
+    return serve_home(serve, tmp_path_factory.mktemp("kept"))
 
 
 def until(page: Page, true: Callable[[], bool], what: str) -> None:
@@ -61,36 +33,32 @@ def until(page: Page, true: Callable[[], bool], what: str) -> None:
         page.wait_for_timeout(100)
 
 
-def test_a_cold_page_takes_few_requests_and_few_bytes(chromium: Browser, device: tuple[Device, str]) -> None:
+def test_a_cold_page_takes_few_requests_and_few_bytes(chromium: Browser, home: ServedHome) -> None:
     context = chromium.new_context(viewport={"width": 1280, "height": 900})
-    enter(context, device[0])
+    home.let_in(context)
     page = context.new_page()
     received: list[tuple[str, int]] = []
     page.on("requestfinished", lambda one: received.append((one.url, one.sizes()["responseBodySize"])))
-    page.goto(device[1] + "/", wait_until="networkidle")
+    page.goto(home.address + "/", wait_until="networkidle")
     context.close()
     assert len(received) <= REQUESTS, received
     assert 10_000 < sum(size for _, size in received) <= BYTES, received
 
 
-def test_the_last_page_and_its_stories_are_read_while_the_app_is_stopped(
-    chromium: Browser, device: tuple[Device, str]
-) -> None:
-    own, home = device
+def test_the_last_page_and_its_stories_are_read_while_the_app_is_stopped(chromium: Browser, home: ServedHome) -> None:
+    own, start = home.device, home.address + "/"
     context = chromium.new_context(viewport={"width": 390, "height": 844}, reduced_motion="reduce")
-    enter(context, own)
-    page = context.new_page()
-    page.goto(home + "/")
+    page = home.enter(context)
     keys = "caches.open('ownfeed-kept').then(cache => cache.keys()).then(keys => keys.length)"
     until(page, lambda: page.evaluate(keys) == 1, "the worker keeps the page")
 
     first, second = [item.card for item in own.feed().items if own.open(item.card.id, clicked=False).paragraphs][:2]
-    page.goto(home + "/")
+    page.goto(start)
     page.locator(f"[id='n-{first.id}'] .headline a").first.click()
     page.wait_for_url("**/story/**")
     assert [click.news_id for click in own.history().entries] == [first.id], "a followed link, seen through the worker"
 
-    page.goto(home + "/")
+    page.goto(start)
     context.set_offline(True)
     expect(page.locator("[data-pulse]")).to_have_text("Ownfeed isn't running on this device", timeout=WITHIN_SEC * 1000)
     page.locator(f"[id='n-{second.id}'] .headline a").first.click()
@@ -100,12 +68,12 @@ def test_the_last_page_and_its_stories_are_read_while_the_app_is_stopped(
     )
     expect(page.locator(".contents")).to_be_hidden()
     assert Axe().run(page).response["violations"] == []
-    page.goto(home + "/")
+    page.goto(start)
     expect(page.locator("h1")).to_have_text("Your last page")
     assert Axe().run(page).response["violations"] == []
     context.set_offline(False)
     assert [click.news_id for click in own.history().entries] == [first.id], "what was read so is not recorded"
-    page.goto(home + "/settings")
+    page.goto(home.address + "/settings")
     page.get_by_label("Type erase to confirm").fill("erase")
     page.get_by_role("button", name="Erase").click()
     page.wait_for_url("**/welcome**")

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import random
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, Page, expect
 
-from device_app.app import create_app
-from device_app.composition import build_device
-from device_app.device import Device
-from device_app.pages.page_key import PageKey
-from device_app.settings import DeviceSettings, PerformanceSettings
 from tests.browser.conftest import Serve
-from tests.doubles.backend import FakeBackend
+from tests.browser.served_home import ServedHome, serve_home
 
 pytestmark = pytest.mark.browser
 
@@ -29,46 +22,15 @@ CARDS = """() => Object.fromEntries([...document.querySelectorAll("main [data-st
   return [card.id, [place.x + scrollX, place.y + scrollY, place.width, place.height, look.outerHTML].join(" ")];
 }))"""
 """Where each card of the page is and what it says, without how long ago."""
-NEVER_SYNCS = PerformanceSettings(sync_poll_sec=100_000, training_poll_sec=100_000)
 
 
-@dataclass
-class ServedHome:
-    """One reader's device, served."""
-
-    device: Device
-    address: str
-
-    def enter(self, context: BrowserContext) -> Page:
-        link = PageKey.of_profile(self.device.settings.home, self.device.settings.port).link("127.0.0.1")
-        assert context.request.get(link).ok
-        page = context.new_page()
-        page.goto(self.address + "/")
-        return page
-
-    def seen(self) -> set[str]:
-        return self.device.parts.stores.impressions.seen(LONG_AGO)
+def seen(home: ServedHome) -> set[str]:
+    return home.device.parts.stores.impressions.seen(LONG_AGO)
 
 
 @pytest.fixture
 def home(serve: Serve, tmp_path: Path) -> ServedHome:
-    made: list[Device] = []
-
-    def make(port: int):  # type: ignore[no-untyped-def]
-        device = build_device(
-            DeviceSettings(data_dir=tmp_path, port=port, performance=NEVER_SYNCS),
-            transport=FakeBackend().transport(),
-            chance=random.Random(5),
-        )
-        device.choose_sections(())
-        device.feed()
-        while device.prefetch_step():
-            pass
-        made.append(device)
-        return create_app(device=device)
-
-    address = serve(make)
-    return ServedHome(made[0], address)
+    return serve_home(serve, tmp_path)
 
 
 def shown(page: Page) -> dict[str, str]:
@@ -178,30 +140,30 @@ def test_seen_is_what_half_was_in_sight_of_for_a_second(chromium: Browser, home:
     looked_at = set(page.evaluate(in_sight))
     assert 0 < len(looked_at) < 20
     for _ in range(100):
-        if home.seen() == looked_at:
+        if seen(home) == looked_at:
             break
         page.wait_for_timeout(100)
-    assert home.seen() == looked_at
+    assert seen(home) == looked_at
     page.locator("main article[data-story][id]").last.locator(".headline a").evaluate("link => link.click()")
     page.wait_for_url("**/story/**")
     last = home.device.history().entries[0].news_id
-    assert home.seen() - looked_at == {last}, "what stands above it was not in sight: a script watched"
+    assert seen(home) - looked_at == {last}, "what stands above it was not in sight: a script watched"
     context.close()
 
 
 def test_without_script_what_was_neither_opened_nor_passed_stays_unseen(chromium: Browser, home: ServedHome) -> None:
     context = chromium.new_context(java_script_enabled=False, viewport={"width": 1280, "height": 800})
     page = home.enter(context)
-    assert home.seen() == set()
+    assert seen(home) == set()
     items = home.device.feed().items
     page.locator(f"[id='n-{items[3].card.id}'] .headline a").click()
     page.wait_for_url("**/story/**")
-    assert home.seen() == {item.card.id for item in items[:4]}
+    assert seen(home) == {item.card.id for item in items[:4]}
     page.get_by_role("link", name="Back to the feed").click()
     card = page.locator(f"[id='n-{items[5].card.id}']")
     card.locator("button[value=less]").first.click()
     assert "You will see less of this." in card.inner_text()
     card.get_by_role("button", name="Undo").click()
     assert card.locator(".veil").count() == 0
-    assert home.seen() == {item.card.id for item in items[:4]}
+    assert seen(home) == {item.card.id for item in items[:4]}
     context.close()

@@ -58,7 +58,7 @@ def lived(folder: Path, reads: int | None, privacy: dict[str, object]) -> tuple[
     return backend.requests, opened
 
 
-@pytest.mark.parametrize("mode", ["none", "code"])
+@pytest.mark.parametrize("mode", ["none", "broadcast", "code"])
 def test_with_all_three_channels_off_no_request_depends_on_the_reader(tmp_path: Path, mode: str) -> None:
     privacy = OFF | {"mode": mode} | ({"epsilon_per_day_reports": 0.0} if mode == "code" else {})
     lives = {reads: lived(tmp_path / str(reads), reads, privacy) for reads in READERS}

@@ -62,7 +62,12 @@ class RoundProgress:
 
     def _figures(self, status: RoundStatus, now: datetime) -> Text:
         took = ((status.finished_at or now) - status.opened_at).total_seconds()
-        survivors = "" if status.survivors is None else f", {status.survivors} survivors"
+        if status.survivors is None:
+            survivors = ""
+        elif status.survivors < status.uploaded:  # of the smallest group, where the cohort is summed in several
+            survivors = f", in groups of at least {status.survivors}"
+        else:
+            survivors = f", {status.survivors} survivors"
         return Text(
             f"{status.joined} joined, {status.uploaded} of {status.cohort} in (at least {status.cohort_minimum})"
             f"{survivors}, {size(status.received_bytes)}, {took:.1f} s, {status.state}"

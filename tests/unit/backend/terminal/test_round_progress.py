@@ -50,6 +50,13 @@ def test_a_round_is_watched_to_its_end_and_its_survivors_are_told() -> None:
     assert last[1] == "what comes next", "on a line of its own, also where the output is piped"
 
 
+def test_the_smallest_group_is_not_told_as_the_survivors_of_all() -> None:
+    watch = RoundProgress()
+    ended = status("applied", survivors=12, uploaded=60, finished_at=OPENED + timedelta(seconds=12))
+    watch.seen(ended, OPENED)
+    assert "60 of 60 in (at least 30), in groups of at least 12, 0 B" in drawn(watch, OPENED)
+
+
 def test_a_round_that_failed_in_a_stage_has_not_done_it() -> None:
     watch = RoundProgress()
     watch.seen(status("open", joined=0), OPENED)

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import signal
 import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
@@ -27,6 +29,7 @@ from experiments.commands.bench import bench
 from experiments.commands.evaluate import evaluate_app
 
 if TYPE_CHECKING:
+    from backend.local_processes import LocalPlan, LocalProcesses
     from device_app.settings import DeviceSettings
 
 app = typer.Typer(
@@ -60,36 +63,21 @@ def demo(
     import platformdirs
 
     from backend.demo import DemoPlan, start_demo
-    from backend.local_processes import LocalProcesses, single_start, watch
-    from backend.private_files import keep_new_files_private, tighten
     from backend.progress import TerminalSteps
 
-    keep_new_files_private()
     folder = data_dir or platformdirs.user_data_path("ownfeed", appauthor=False) / "demo"
     plan = DemoPlan(folder.absolute(), backend_port, device_port, devices, articles)
-    stop_on_sigterm()
-    with single_start(plan):
-        tell_tightened(tighten(plan.data_dir), plan.data_dir)
-        processes = LocalProcesses(plan.data_dir / "logs")
-        try:
-            feed_url, console_url = start_demo(plan, processes, TerminalSteps())
-            says.print("\n[bold]Ownfeed runs.[/bold] Ctrl-C stops everything.\n")
-            says.print(f"  Your feed   {feed_url}", markup=False)
-            says.print(f"  Console     {console_url}", markup=False)
-            says.print(f"  Logs        {processes.log_dir}\n", markup=False)
-            says.print(
-                f"{devices} simulated readers read along. A training round opens from the console, or with\n\n"
-                f"  ownfeed round --watch --data-dir {plan.backend_settings().data_dir}\n\n"
-                "They take part in every round, even at the papers' noise, which counted honestly is no guarantee.\n"
-                "Your own device has the usual settings: it doesn't train until you switch that on.",
-                markup=False,
-                soft_wrap=True,
-            )
-            watch(processes)
-        except KeyboardInterrupt:
-            says.print("Stopping ...")
-        finally:
-            processes.stop()
+    with until_stopped(plan) as processes:
+        feed_url, console_url = start_demo(plan, processes, TerminalSteps())
+        tell_running({"Your feed": feed_url, "Console": console_url, "Logs": processes.log_dir})
+        says.print(
+            f"{devices} simulated readers read along. A training round opens from the console, or with\n\n"
+            f"  ownfeed round --watch --data-dir {plan.backend_settings().data_dir}\n\n"
+            "They take part in every round, even at the papers' noise, which counted honestly is no guarantee.\n"
+            "Your own device has the usual settings: it doesn't train until you switch that on.",
+            markup=False,
+            soft_wrap=True,
+        )
 
 
 @app.command()
@@ -110,39 +98,24 @@ def read(
     device_port: Annotated[int, typer.Option("--port", "--device-port", min=1, max=65_535)] = 8401,
 ) -> None:
     """Read your own feeds: a backend and a device for you alone, on this machine. Nothing is reported to anybody."""
-    from backend.local_processes import LocalProcesses, single_start, watch
     from backend.own_feeds import ReaderPlan, reader_folder, start_reading, subscriptions
-    from backend.private_files import keep_new_files_private, tighten
     from backend.progress import TerminalSteps
 
-    keep_new_files_private()
     folder = data_dir or reader_folder()
     plan = ReaderPlan(folder.absolute(), backend_port, device_port, every, tuple(allow_network or ()))
     wanted = subscriptions(sources or [])
-    stop_on_sigterm()
-    with single_start(plan):
-        tell_tightened(tighten(plan.data_dir), plan.data_dir)
-        processes = LocalProcesses(plan.data_dir / "logs")
-        try:
-            started = start_reading(plan, wanted, processes, TerminalSteps())
-            for feed in started.feeds:
-                if feed.error:
-                    says.print(f"  can't be read now: {feed.url}\n    {feed.error}", markup=False, soft_wrap=True)
-            says.print("\n[bold]Ownfeed runs.[/bold] Ctrl-C stops everything.\n")
-            says.print(f"  Your feed   {started.feed_url}", markup=False)
-            says.print(f"  Your feeds  {started.console_url}", markup=False)
-            says.print(f"  Logs        {processes.log_dir}\n", markup=False)
-            says.print(
-                f"{len(started.feeds)} feeds are followed, {started.added} of them new. Only their publishers are "
-                "asked, at the same pace whatever you read.",
-                markup=False,
-                soft_wrap=True,
-            )
-            watch(processes)
-        except KeyboardInterrupt:
-            says.print("Stopping ...")
-        finally:
-            processes.stop()
+    with until_stopped(plan) as processes:
+        started = start_reading(plan, wanted, processes, TerminalSteps())
+        for feed in started.feeds:
+            if feed.error:
+                says.print(f"  can't be read now: {feed.url}\n    {feed.error}", markup=False, soft_wrap=True)
+        tell_running({"Your feed": started.feed_url, "Your feeds": started.console_url, "Logs": processes.log_dir})
+        says.print(
+            f"{len(started.feeds)} feeds are followed, {started.added} of them new. Only their publishers are "
+            "asked, at the same pace whatever you read.",
+            markup=False,
+            soft_wrap=True,
+        )
 
 
 @app.command()
@@ -154,10 +127,10 @@ def serve(
     """Run the backend: news pool, recall and training rounds."""
     from backend.app import create_app
     from backend.prepare import prepare
-    from backend.private_files import keep_new_files_private, tighten
     from backend.progress import TerminalSteps
     from backend.server import serve_until_stopped
     from backend.settings import load_settings
+    from device_app.private_files import keep_new_files_private, tighten
 
     keep_new_files_private()
     settings = load_settings(**chosen(data_dir=data_dir, host=host, port=port))
@@ -262,12 +235,43 @@ app.command()(bench)
 @ingest_app.callback()
 def ingest() -> None:
     """Bring news into the backend's pool. Repeating it changes nothing."""
-    from backend.private_files import keep_new_files_private
+    from device_app.private_files import keep_new_files_private
 
     keep_new_files_private()
 
 
 add_source_commands(ingest_app, SOURCES)
+
+
+@contextmanager
+def until_stopped(plan: LocalPlan) -> Iterator[LocalProcesses]:
+    """Processes of one start, watched after the block until one of them ends or the user stops them; then all stop.
+
+    Raises StartRefused if the start can't be made, or a process ended by itself.
+    """
+    from backend.local_processes import LocalProcesses, single_start, watch
+    from device_app.private_files import keep_new_files_private, tighten
+
+    keep_new_files_private()
+    stop_on_sigterm()
+    with single_start(plan):
+        tell_tightened(tighten(plan.data_dir), plan.data_dir)
+        processes = LocalProcesses(plan.data_dir / "logs")
+        try:
+            yield processes
+            watch(processes)
+        except KeyboardInterrupt:
+            says.print("Stopping ...")
+        finally:
+            processes.stop()
+
+
+def tell_running(places: Mapping[str, object]) -> None:
+    """Say that it runs, and where what is to be found, by name."""
+    says.print("\n[bold]Ownfeed runs.[/bold] Ctrl-C stops everything.\n")
+    for name, place in places.items():
+        says.print(f"  {name:<12}{place}", markup=False)
+    says.print()
 
 
 def tell_tightened(changed: int, folder: Path) -> None:

@@ -7,19 +7,16 @@ from __future__ import annotations
 
 from ipaddress import ip_network
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import platformdirs
 from pydantic import AfterValidator, Field, ValidationError
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings import SettingsConfigDict
 
 from backend.errors import BackendSettingsRefused
-from device_app.settings_file import Renames, SettingsFileRefused, sources
+from device_app.settings_file import FileSettings, SettingsFileRefused
 from device_app.wire.ids import SHORT_RELEASES
 from device_app.wire.releases import RELEASES_ANSWERED
-
-TABLE = "backend"
-RENAMES: Renames = {}
 
 
 def _default_data_dir() -> Path:
@@ -46,10 +43,11 @@ def _ranker(name: str) -> str:
     return name
 
 
-class BackendSettings(BaseSettings):
+class BackendSettings(FileSettings):
     """Everything an operator may set. Unknown keys are refused, so that a misspelt one is noticed."""
 
     model_config = SettingsConfigDict(env_prefix="OWNFEED_BACKEND_", extra="forbid", frozen=True)
+    table: ClassVar[str] = "backend"
 
     data_dir: Path = Field(
         default_factory=_default_data_dir,
@@ -320,19 +318,9 @@ class BackendSettings(BaseSettings):
         return self.data_dir / "index"
 
     @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Arguments, then the environment, then the file's table. Raises BackendSettingsRefused."""
-        try:
-            return sources(settings_cls, init_settings, env_settings, table=TABLE, renames=RENAMES)
-        except SettingsFileRefused as refused:
-            raise BackendSettingsRefused(f"{refused}.", field=refused.named) from refused
+    def refusal(cls, refused: SettingsFileRefused) -> BackendSettingsRefused:
+        """Names the variable, the file or the table."""
+        return BackendSettingsRefused(f"{refused}.", field=refused.named)
 
 
 def load_settings(**overrides: object) -> BackendSettings:

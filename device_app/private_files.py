@@ -1,7 +1,7 @@
 """Folders and files that nobody but their owner may open: 0700 and 0600, whatever the umask.
 
-The owner is the user that the device runs as. Another user of the machine, and whatever runs as one, reads nothing; the
-machine's administrator, and programs of the same user, are not kept out by this.
+The owner is the user that the device, or the server, runs as. Another user of the machine, and whatever runs as one,
+reads nothing; the machine's administrator, and programs of the same user, are not kept out by this.
 """
 
 from __future__ import annotations
@@ -75,9 +75,9 @@ def tighten(folder: Path) -> int:
 def _tighten(path: Path) -> int:
     try:
         mode = path.lstat().st_mode
-        if stat.S_ISLNK(mode) or not stat.S_IMODE(mode) & 0o077:
+        if stat.S_ISLNK(mode) or not stat.S_IMODE(mode) & UMASK:
             return 0
-        path.chmod(stat.S_IMODE(mode) & 0o700)
+        path.chmod(stat.S_IMODE(mode) & ~UMASK)
     except FileNotFoundError:
-        return 0  # a log of SQLite's, gone meanwhile
+        return 0  # a log of SQLite's, or what another worker has removed
     return 1

@@ -10,19 +10,19 @@ is kept in the store and wins over both.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import ClassVar
 
 from platformdirs import user_data_path
 from pydantic import BaseModel, ConfigDict, Field
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings import SettingsConfigDict
 
 from device_app.errors import SettingsRefused
 from device_app.feed_settings import FeedSettings as FeedSettings
 from device_app.privacy.modes import MODES
 from device_app.privacy.settings import PrivacySettings as PrivacySettings
-from device_app.settings_file import Renames, SettingsFileRefused, sources
+from device_app.settings_file import FileSettings, Renames, SettingsFileRefused
 from device_app.wire.recall import CANDIDATES_LIMIT
 
-TABLE = "device"
 RENAMES: Renames = {
     ("performance", "front_limit"): "default_list_limit",
     ("performance", "shelf_days"): "news_days",
@@ -71,7 +71,7 @@ class PerformanceSettings(BaseModel):
     news_days: float = Field(default=21.0, gt=0, description="News never clicked leaves the device after so many days.")
 
 
-class DeviceSettings(BaseSettings):
+class DeviceSettings(FileSettings):
     """One reader's device app."""
 
     model_config = SettingsConfigDict(
@@ -80,6 +80,8 @@ class DeviceSettings(BaseSettings):
         env_prefix="OWNFEED_DEVICE_",
         env_nested_delimiter="__",
     )
+    table: ClassVar[str] = "device"
+    renames: ClassVar[Renames] = RENAMES
 
     profile: str = Field(
         default="reader", pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,39}$", description="Name of the reader's profile."
@@ -117,19 +119,9 @@ class DeviceSettings(BaseSettings):
         return self.home / "device.sqlite"
 
     @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Arguments, then the environment, then [device] of the file. Raises SettingsRefused."""
-        try:
-            return sources(settings_cls, init_settings, env_settings, table=TABLE, renames=RENAMES)
-        except SettingsFileRefused as refused:
-            raise SettingsRefused(str(refused)) from refused
+    def refusal(cls, refused: SettingsFileRefused) -> SettingsRefused:
+        """The same sentence."""
+        return SettingsRefused(str(refused))
 
 
 def keeps_pool(privacy: PrivacySettings, performance: PerformanceSettings, news: int) -> bool:

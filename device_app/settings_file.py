@@ -14,7 +14,7 @@ import sys
 import tomllib
 from collections.abc import Iterator, Mapping, Set
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import parse_qsl, urlsplit
 
 from pydantic_settings import BaseSettings, EnvSettingsSource, InitSettingsSource, PydanticBaseSettingsSource
@@ -42,6 +42,36 @@ class SettingsFileRefused(ValueError):
     def __init__(self, why: str, named: str) -> None:
         super().__init__(why)
         self.named = named
+
+
+class FileSettings(BaseSettings):
+    """Settings of one table of the file.
+
+    table: its name. renames: of its settings. refusal: the error to raise for what can't be read.
+    """
+
+    table: ClassVar[str]
+    renames: ClassVar[Renames] = {}
+
+    @classmethod
+    def refusal(cls, refused: SettingsFileRefused) -> Exception:
+        """The package's own error for a file or a variable that is refused."""
+        return refused
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Arguments, then the environment, then the file's table. Raises what `refusal` makes."""
+        try:
+            return sources(settings_cls, init_settings, env_settings, table=cls.table, renames=cls.renames)
+        except SettingsFileRefused as refused:
+            raise cls.refusal(refused) from refused
 
 
 def sources(

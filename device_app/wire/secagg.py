@@ -31,6 +31,8 @@ KEY_BYTES = 32
 SIGNATURE_BYTES = 64
 SPARSE_FROM = 101
 """From so many devices on each masks with about log n others (Bell et al. 2020)."""
+TrustMode = Literal["semi_honest", "active"]
+Graph = Literal["complete", "sparse"]
 Mode = Literal["semi_honest", "active", "by_cohort"]
 """Of a protection. by_cohort: active on the complete graph, semi_honest in the sparse form."""
 NOISE_REACH = 10.0
@@ -54,8 +56,8 @@ class SumTerms(Message):
     """
 
     round: str = Field(max_length=80)
-    mode: Literal["semi_honest", "active"] = "semi_honest"
-    graph: Literal["complete", "sparse"] = "complete"
+    mode: TrustMode = "semi_honest"
+    graph: Graph = "complete"
     cohort: Member = Field(description="n, the most members")
     cohort_minimum: int = Field(ge=2, le=MEMBERS_LIMIT, description="Below so many members a device withdraws.")
     length: int = Field(ge=1, le=LENGTH_LIMIT, description="Ring elements of one vector.")
@@ -74,6 +76,18 @@ class SumTerms(Message):
             )
         self.fixed_point()
         return self
+
+    @classmethod
+    def form(cls, mode: Mode, graph: str, cohort: int, cohort_limit: int) -> tuple[TrustMode, Graph]:
+        """Mode and graph for a cohort where a protection leaves them to its size: sparse from SPARSE_FROM on.
+
+        Raises ValueError for a cohort above `cohort_limit`, which the ring has no room for.
+        """
+        if cohort > cohort_limit:
+            raise ValueError(f"cohort: at most {cohort_limit}, got {cohort}")
+        sparse = graph == "by_cohort" and cohort >= SPARSE_FROM
+        by_cohort: TrustMode = "semi_honest" if sparse else "active"
+        return by_cohort if mode == "by_cohort" else mode, "sparse" if sparse else "complete"
 
     def fixed_point(self) -> FixedPoint:
         """The code of values. Raises RingError if a sum could overflow, which the terms therefore never do."""

@@ -15,7 +15,7 @@ from device_app.wire.concentrated import epsilon_of, rho_of_sum
 from device_app.wire.ids import Message
 from device_app.wire.layout import WeightedSum, marked_rows
 from device_app.wire.ring import RingVector, as_integers
-from device_app.wire.secagg import MEMBERS_LIMIT, NOISE_REACH, SPARSE_FROM, Mode, SumTerms
+from device_app.wire.secagg import MEMBERS_LIMIT, NOISE_REACH, Mode, SumTerms
 
 NEWS = "news"
 """The one tensor of such an update: float32 [n], 1 at this device's news and 0 elsewhere."""
@@ -81,13 +81,11 @@ class UnionMarks(Message):
 
         Raises ValueError for a cohort the ring has no room for.
         """
-        if cohort > self.cohort_limit:
-            raise ValueError(f"cohort: at most {self.cohort_limit}, got {cohort}")
-        sparse = self.graph == "by_cohort" and cohort >= SPARSE_FROM
+        mode, graph = SumTerms.form(self.mode, self.graph, cohort, self.cohort_limit)
         return SumTerms(
             round=round_id,
-            mode=("semi_honest" if sparse else "active") if self.mode == "by_cohort" else self.mode,
-            graph="sparse" if sparse else "complete",
+            mode=mode,
+            graph=graph,
             cohort=cohort,
             cohort_minimum=cohort_minimum,
             length=coordinates,

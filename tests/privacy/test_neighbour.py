@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import ClassVar
@@ -25,7 +25,6 @@ from starlette.testclient import TestClient
 
 from backend.composition import load_or_create_token
 from backend.operator import Operator, OperatorRefused, address_of
-from backend.private_files import tighten as tighten_backend
 from backend.server_address import ServerAddress
 from backend.settings import load_settings
 from device_app.app import create_app
@@ -103,15 +102,12 @@ def test_a_backends_folder_of_an_earlier_version_is_tightened_and_links_are_left
     (data / "sums" / "round-1.sum").chmod(0o644)
     (data / "link").symlink_to(outside)
     data.chmod(0o755)
-    assert tighten_backend(data) == 3
+    assert tighten(data) == 3
     assert [path for path in open_to_others(data) if not Path(path).is_symlink()] == []
     assert stat.S_IMODE(outside.stat().st_mode) == 0o644
 
 
-@pytest.mark.parametrize("tightens", [tighten, tighten_backend], ids=["device", "backend"])
-def test_a_data_folder_that_is_a_link_is_tightened_where_it_leads(
-    tmp_path: Path, tightens: Callable[[Path], int]
-) -> None:
+def test_a_data_folder_that_is_a_link_is_tightened_where_it_leads(tmp_path: Path) -> None:
     """Red before: what lay in it was, and the folder itself stayed everybody's, to put another key or token in it."""
     disk, data = tmp_path / "disk", tmp_path / "data"
     disk.mkdir()
@@ -119,7 +115,7 @@ def test_a_data_folder_that_is_a_link_is_tightened_where_it_leads(
     disk.chmod(0o777)
     (disk / "signing.key").chmod(0o644)
     data.symlink_to(disk)
-    assert tightens(data) == 2
+    assert tighten(data) == 2
     assert open_to_others(disk) == []
 
 

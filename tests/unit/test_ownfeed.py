@@ -229,3 +229,24 @@ def test_as_a_process_a_failure_is_one_line_on_standard_error_and_exit_code_1(tm
 def test_a_failure_that_nobody_foresaw_keeps_its_traceback() -> None:
     assert ownfeed.expected(OSError("disk full"))
     assert not ownfeed.expected(KeyError("a bug"))
+
+
+def test_a_stopped_demo_has_said_where_it_ran_and_leaves_its_folder_to_the_next(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stopped: list[str] = []
+
+    def interrupted(processes: object) -> None:
+        stopped.append("watched")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("backend.demo.start_demo", lambda *_: ("http://feed", "http://console"))
+    monkeypatch.setattr("backend.local_processes.watch", interrupted)
+    monkeypatch.setattr("backend.local_processes.LocalProcesses.stop", lambda processes: stopped.append("stopped"))
+    ports = ("--backend-port", str(free_port()), "--device-port", str(free_port()))
+    for _ in range(2):  # the second finds the folder free
+        code, _, said = run("demo", "--data-dir", str(tmp_path / "demo"), *ports)
+        assert code == 0
+        assert re.search(r"Your feed +http://feed\n +Console +http://console\n +Logs +.*logs\n", said)
+        assert said.endswith("Stopping ...\n")
+    assert stopped == ["watched", "stopped"] * 2

@@ -1,7 +1,8 @@
-"""Connections that can't be kept for nothing: time limits for headers, idleness and unread answers, and a bound.
+"""Connections that can't be kept for nothing: limits of time for headers, idleness and unread answers, of bytes for
+headers, and a bound on how many there are.
 
 uvicorn limits only the time between two requests of a connection. Here one look a second closes what has stalled, and a
-full server closes the connection that has waited longest for its request's headers to make room for the next.
+full server closes a connection that waits for its client to make room for the next.
 """
 
 from __future__ import annotations
@@ -20,6 +21,11 @@ else:
     from uvicorn.protocols.http.auto import AutoHTTPProtocol as BaseProtocol
 
 LOOK_EVERY_SEC = 0.5
+HEAD_LIMIT_BYTES = 64 * 1024
+"""Of a request's line, headers and trailers. The parser joins them piece by piece, which takes a time that grows with
+their square: 47 MB of one URL kept the event loop for seven seconds."""
+PIPELINED_LIMIT = 4
+"""Requests that may wait behind the one being answered. Each is held in memory, and no client of ours sends any."""
 
 
 @dataclass(frozen=True)
@@ -46,9 +52,11 @@ class Connections:
         return asyncio.get_running_loop().time() if self._clock is None else self._clock()
 
     def add(self, connection: LimitedConnection) -> bool:
-        """Whether there is room, made by closing whoever has waited longest for its headers."""
+        """Whether there is room, made by closing whoever has waited longest for its headers; where nobody does, whoever
+        has sent the rest of a small body, or read its answer, for the longest time not."""
         if len(self._open) >= self.limits.connections:
             longest = next((each for each in self._open if each.awaits_headers), None)
+            longest = longest or next((each for each in self._open if each.awaits_client), None)
             if longest is None:
                 return False
             self._drop(longest)
@@ -86,6 +94,14 @@ class Connections:
             self._next_poll = asyncio.get_running_loop().call_later(LOOK_EVERY_SEC, self._poll)
 
 
+_TELLS_OF_PARTS = hasattr(BaseProtocol, "on_header")
+"""Of httptools' parser. h11, which uvicorn has on Windows, keeps a limit of 64 KB of its own."""
+
+
+class HeadTooLarge(ValueError):
+    """Raised into the parser, which gives the connection up."""
+
+
 class LimitedConnection(BaseProtocol):
     """uvicorn's HTTP connection, known to the server's `Connections`."""
 
@@ -95,11 +111,21 @@ class LimitedConnection(BaseProtocol):
         self._waits_since: float | None = None
         self._unread: tuple[float, int] | None = None
         self._refused = False
+        self._head_bytes = self._fed_bytes = self._body_bytes = 0
 
     @property
     def awaits_headers(self) -> bool:
         """Whether no request of this connection is being answered."""
         return self.cycle is None or self.cycle.response_complete
+
+    @property
+    def awaits_client(self) -> bool:
+        """Whether a request is being answered and it's the client that is waited for: for the rest of its body, or for
+        reading its answer. An upload (PUT) doesn't count: it has a place, and may take its time."""
+        if self.awaits_headers:
+            return False
+        small_body_due = self.cycle.more_body and not self.cycle.body and self.cycle.scope["method"] != "PUT"
+        return small_body_due or self.transport.get_write_buffer_size() > 0
 
     def has_stalled(self, now: float) -> bool:
         """Whether a limit is passed; also notes how much of the answer is unread."""
@@ -126,15 +152,59 @@ class LimitedConnection(BaseProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Read on. The clock of the headers runs from their first byte until they are complete."""
-        if self._refused:
+        if self._refused or self.transport.is_closing():
             return
+        self._fed_bytes += len(data)
         super().data_received(data)
+        # What is no body is head, trailers or the frames of chunks. The parser tells of a header only when it's whole,
+        # so one without an end shows nowhere else.
+        if _TELLS_OF_PARTS and self._fed_bytes - self._body_bytes > HEAD_LIMIT_BYTES + self._body_bytes:
+            self.send_400_response("The request has too much besides its body.")
+            return
         if not self.awaits_headers:
             if self._waits_since is not None:
                 self._waits_since = None
                 self._known.renew(self)
         elif self._waits_since is None:
             self._waits_since = self._known.now()
+
+    def on_message_begin(self) -> None:
+        """Another request. What came with its first bytes isn't counted, which is one read of the socket at most."""
+        self._head_bytes = self._fed_bytes = self._body_bytes = 0
+        super().on_message_begin()
+
+    def on_url(self, url: bytes) -> None:
+        """A piece of the request's line."""
+        self._count_head(url)
+        super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """A header or a trailer."""
+        self._count_head(name, value)
+        super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        """A request may begin, or wait for the one before it."""
+        if len(self.pipeline) >= PIPELINED_LIMIT:
+            raise HeadTooLarge
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """A piece of the body."""
+        self._body_bytes += len(body)
+        super().on_body(body)
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what can't be read, and close. Into an answer that is under way nothing may be written."""
+        if self.awaits_headers:
+            super().send_400_response(msg)
+        else:
+            self.transport.abort()
+
+    def _count_head(self, *parts: bytes) -> None:
+        self._head_bytes += sum(map(len, parts))
+        if self._head_bytes > HEAD_LIMIT_BYTES:
+            raise HeadTooLarge
 
     def connection_lost(self, exc: Exception | None) -> None:
         """It has ended."""

@@ -203,7 +203,8 @@ class BackendSettings(FileSettings):
         ge=10,
         le=1_000_000,
         description="Open connections. Fewer where the process may not open so many files: 320 stay reserved. Beyond, "
-        "the one that has waited longest for its headers is closed; where none does, the new one gets 503.",
+        "the one that has waited longest for its headers is closed, else for a small body or its answer to be read; "
+        "where none does, the new one gets 503.",
     )
     header_sec: float = Field(
         default=10.0,

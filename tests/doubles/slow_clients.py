@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from contextlib import suppress
 from urllib.parse import urlsplit
 
 PATIENCE_SEC = 120.0
@@ -44,3 +45,15 @@ def is_closed_by_the_server(client: socket.socket) -> bool:
     except ConnectionResetError:
         pass
     return True
+
+
+def poured(url: str, head: bytes, piece: bytes, limit_bytes: int) -> int:
+    """Sends `head`, and `piece` again and again, until the server gives the connection up or so much has left: how much
+    has. The system takes some before the server reads it."""
+    sent = 0
+    with connected(url) as client, suppress(ConnectionError):
+        client.sendall(head)
+        while sent < limit_bytes:
+            client.sendall(piece)
+            sent += len(piece)
+    return sent

@@ -4,83 +4,26 @@ from __future__ import annotations
 
 import json
 import socket
-import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import httpx
 import numpy as np
 import pytest
 
-from backend.app import create_app
-from backend.composition import Services, build_services
-from backend.federation.systems import SYSTEMS
-from backend.server import connections_limit, http_server
 from device_app.privacy.secagg.state import begin_sum
 from device_app.uplink.server import ANSWERS, stage_path, upload_path
-from device_app.wire.ids import PROTOCOL_VERSION
-from device_app.wire.rounds import CheckIn, RoundOffer, SumStage
+from device_app.wire.rounds import RoundOffer, SumStage
 from device_app.wire.secagg import Sharers, SumTerms
 from device_app.wire.tensors import pack
-from tests.doubles.recall_world import fill, publish, report, settings_in
 from tests.doubles.secure_sums import SumDevice, random_vector
+from tests.doubles.served_backend import Served, serving, wait_until
 from tests.doubles.slow_clients import PATIENCE_SEC, answer_of, begun, connected, is_closed_by_the_server
 
 TENSORS, RING, JSON = "application/vnd.safetensors", "application/octet-stream", "application/json"
 SLOW = 60
 """More than the 40 threads that a server has for everything else unless it is told otherwise."""
-
-
-class Served:
-    """A running backend."""
-
-    def __init__(self, url: str, services: Services) -> None:
-        self.url, self.services = url, services
-        self.client = httpx.Client(base_url=url, timeout=PATIENCE_SEC)
-
-    def offers(self, system: str, wanted: int) -> list[RoundOffer]:
-        """Places in a round that has just so many."""
-        coordinator = self.services.coordinator
-        coordinator.open_round(system, cohort=wanted, cohort_minimum=wanted, seconds=3_600)
-        message = CheckIn(protocol=PROTOCOL_VERSION, release="r1", tasks=(SYSTEMS[system].task,))
-        found = [coordinator.check_in(message) for _ in range(wanted)]
-        return [offer for offer in found if offer is not None]
-
-    def everybody_else(self) -> None:
-        """What readers ask for; each answer comes."""
-        code = {"kind": "code", "codebook": 16, "code": 3}
-        for _ in range(2):
-            for path in ("/v1/releases/current", "/v1/news/front", "/v1/rounds/current", "/v1/releases/1/vectors"):
-                answer = self.client.get(path)
-                assert answer.status_code in (200, 204), f"{path}: {answer.text}"
-            for asked in (report(), code):
-                answer = self.client.post("/v1/recall", json={"release": 1, "limit": 40, "report": asked})
-                assert answer.status_code == 200, answer.text
-
-
-@contextmanager
-def serving(folder: Path, **changes: Any) -> Iterator[Served]:
-    settings = settings_in(folder, host="127.0.0.1", port=0, **changes)
-    fill(settings, 60)
-    publish(settings)
-    services = build_services(settings)
-    server = http_server(create_app(services=services), settings)
-    listener = socket.create_server(("127.0.0.1", 0))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
-    thread.start()
-    served = Served(f"http://127.0.0.1:{listener.getsockname()[1]}", services)
-    try:
-        served.everybody_else()  # its connections queue until it listens
-        yield served
-    finally:
-        served.client.close()
-        server.should_exit = True
-        thread.join(PATIENCE_SEC)
-        services.close()
-        listener.close()
 
 
 @pytest.fixture(scope="module")
@@ -212,58 +155,6 @@ def test_a_body_that_stalls_is_given_up(tmp_path: Path, path: str, length: int |
         assert is_closed_by_the_server(stalled)
 
 
-def test_headers_that_never_end_are_given_up_however_they_drip(tmp_path: Path) -> None:
-    with serving(tmp_path, header_sec=0.2) as served:
-        with connected(served.url) as silent, connected(served.url) as begun_only:
-            begun_only.sendall(b"GET /v1/health HTTP/1.1\r\nhost: backend\r\n")
-            with suppress(ConnectionError):
-                for _ in range(10_000):  # far longer than the limit: each line is in time, the headers aren't
-                    begun_only.sendall(b"x-more: 1\r\n")
-                    if not threading.Event().wait(0.02) and is_at_an_end(begun_only):
-                        break
-            assert is_closed_by_the_server(begun_only)
-            assert is_closed_by_the_server(silent)
-        served.everybody_else()
-
-
-def test_a_second_request_that_drips_on_a_used_connection_is_given_up_too(tmp_path: Path) -> None:
-    with serving(tmp_path, header_sec=0.2, idle_sec=600) as served, connected(served.url) as client:
-        client.sendall(b"GET /v1/health HTTP/1.1\r\nhost: backend\r\n\r\n")
-        assert answer_of(client)[0] == 200
-        client.sendall(b"GET /v1/health HTTP/1.1\r\n")
-        assert is_closed_by_the_server(client)
-
-
-def test_an_idle_connection_is_closed(tmp_path: Path) -> None:
-    with serving(tmp_path, idle_sec=1) as served, connected(served.url) as client:
-        client.sendall(b"GET /v1/health HTTP/1.1\r\nhost: backend\r\n\r\n")
-        assert answer_of(client)[0] == 200
-        assert is_closed_by_the_server(client)
-
-
-def test_who_does_not_read_its_answer_is_cut_off(tmp_path: Path) -> None:
-    with serving(tmp_path, unread_sec=0.2) as served:
-        client = socket.socket()
-        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
-        with client:
-            client.connect(address_of(served.url))
-            ask = b"GET /v1/news/front?limit=1000 HTTP/1.1\r\nhost: backend\r\n\r\n"
-            wait_until(lambda: was_cut_off(client, ask))
-        served.everybody_else()
-
-
-def test_stuck_connections_make_room_for_those_that_ask(tmp_path: Path) -> None:
-    with serving(tmp_path, connections_limit=10) as served, ExitStack() as held:
-        stuck = [held.enter_context(connected(served.url)) for _ in range(40)]
-        for client in stuck:
-            with suppress(ConnectionError):
-                client.sendall(b"GET /v1/health HTTP/1.1\r\n")
-        served.client.close()
-        served.client = httpx.Client(base_url=served.url, timeout=PATIENCE_SEC)
-        served.everybody_else()
-        assert is_closed_by_the_server(stuck[0])
-
-
 def test_where_everybody_is_served_a_further_connection_gets_503_and_a_time(tmp_path: Path) -> None:
     with serving(tmp_path, connections_limit=10) as served:
         offers = served.offers("private_counts_local", 10)
@@ -276,13 +167,6 @@ def test_where_everybody_is_served_a_further_connection_gets_503_and_a_time(tmp_
             status, problem = answer_of(further)
             assert (status, problem_code(problem)) == (503, "over-capacity")
         served.client = httpx.Client(base_url=served.url, timeout=PATIENCE_SEC)
-
-
-def test_files_stay_reserved_below_the_systems_limit() -> None:
-    assert connections_limit(2_000, 1_024) == 704
-    assert connections_limit(2_000, 256) == 128
-    assert connections_limit(100, 1_024) == 100
-    assert connections_limit(2_000, None) == 2_000
 
 
 def send_stage(
@@ -343,42 +227,3 @@ def size_of(offer: RoundOffer) -> int:
 def problem_code(content: bytes) -> str:
     """The last part of a problem's type."""
     return str(json.loads(content)["type"]).rsplit(":", 1)[1]
-
-
-def address_of(url: str) -> tuple[str, int]:
-    """Host and port."""
-    host, port = url.removeprefix("http://").split(":")
-    return host, int(port)
-
-
-def is_at_an_end(client: socket.socket) -> bool:
-    """Whether the server has closed the connection, without waiting for it."""
-    client.setblocking(False)
-    try:
-        return client.recv(1, socket.MSG_PEEK) == b""
-    except BlockingIOError:
-        return False
-    except ConnectionError:
-        return True
-    finally:
-        client.settimeout(PATIENCE_SEC)
-
-
-def was_cut_off(client: socket.socket, ask: bytes) -> bool:
-    """Whether a further request finds the connection gone. Nothing is ever read."""
-    client.settimeout(0.05)
-    try:
-        client.sendall(ask)
-    except TimeoutError:
-        return False
-    except ConnectionError:
-        return True
-    return False
-
-
-def wait_until(true: Callable[[], bool]) -> None:
-    """Until it is so; far longer than a slow machine needs."""
-    end = time.monotonic() + PATIENCE_SEC
-    while not true():
-        assert time.monotonic() < end, "it never became so"
-        time.sleep(0.02)

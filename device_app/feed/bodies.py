@@ -50,8 +50,8 @@ class Bodies:
     """Fetches the texts of lists one list at a time: every id of an answer in one request, never a choice among them.
 
     Whether and when a list is fetched depends on the lists alone, which the backend made, not on what the reader opens.
-    The exception is news that this device found by itself: its text is fetched when it is opened, among a whole block
-    of the pool (see `privacy.requests.seal_block`).
+    The exception, in mode `broadcast` alone, is news that this device found by itself: its text is fetched when it is
+    opened, among a whole block of the pool (see `privacy.requests.seal_block`).
     """
 
     def __init__(self, uplink: Uplink, store: NewsStore, clock: Callable[[], datetime]) -> None:

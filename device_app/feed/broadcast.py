@@ -75,7 +75,6 @@ class Broadcast:
         self._pool = pool
         self._news = news
         self._coded: tuple[StoredPool, CodedPool] | None = None
-        self._found: frozenset[str] = frozenset()
 
     def ready(self, encoder: str) -> bool:
         """Whether a whole pool by this encoder is here."""
@@ -106,16 +105,11 @@ class Broadcast:
             vectors[here] = exact[here]
         found = Candidates(tuple(cards), vectors, encoder)
         _, first = np.unique(found.ids, return_index=True)
-        self._found = frozenset(card.id for card in cards)
         return found if len(first) == len(found) else found.only(np.sort(first))
 
-    def found(self, news_id: str) -> bool:
-        """Whether the last search here found this news."""
-        return news_id in self._found
-
     def forget(self) -> None:
-        """Drop the codes and what was found from memory."""
-        self._coded, self._found = None, frozenset()
+        """Drop the codes from memory."""
+        self._coded = None
 
     def discard(self) -> None:
         """Let go of a damaged pool, so that the next sync fetches it whole."""

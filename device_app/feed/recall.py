@@ -139,9 +139,9 @@ class Recall:
         """Both together, remembered."""
         return self._answers.joined(found, default_list)
 
-    def found_here(self, news_id: str) -> bool:
-        """Whether this news was found by this device alone, so that no returned list brings its text."""
-        return MODES[self._reports.ledger.settings.mode].finds == "here" or self.broadcast.found(news_id)
+    def finds_here(self) -> bool:
+        """Whether the reader has chosen that this device finds news by itself, whose texts no returned list brings."""
+        return MODES[self._reports.ledger.settings.mode].finds == "here"
 
     def forget(self) -> None:
         """Drop the kept answer."""

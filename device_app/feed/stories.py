@@ -17,6 +17,7 @@ from device_app.feed.preferences import UserPreferences
 from device_app.feed.serving import Serving
 from device_app.feed.viewing import Viewing
 from device_app.interests.searched import SearchedInterests
+from device_app.store.pool_codes import PoolBlock
 from device_app.stores import DeviceStores
 from device_app.wire.news import NewsCard
 
@@ -28,7 +29,8 @@ LOOKED_AT = 60
 class Stories:
     """Opens stories. Everything comes from the device; nothing is asked of the backend for one story.
 
-    News that this device found by itself has no text yet: that of its whole block of the pool is asked for then.
+    Where the reader chose that this device finds news by itself, they have no text yet: that of the whole block of the
+    pool is asked for then.
     """
 
     def __init__(
@@ -69,7 +71,7 @@ class Stories:
         item = self._serving.item(feed_id, news_id)
         body = self._stores.news.body(news_id)
         if body is None and clicked:
-            block = self._stores.pool.block(news_id) if self._serving.feed_context.recall.found_here(news_id) else None
+            block = self._block(news_id)
             if block is not None:
                 self._bodies.want_block(block)
             self._bodies.wait_for(news_id, self._wait_sec)
@@ -83,6 +85,17 @@ class Stories:
             reactions=frozenset(one.kind for one in reactions if one.news_id == news_id),
             feed_id=feed_id,
         )
+
+    def _block(self, news_id: str) -> PoolBlock | None:
+        """What to ask the text of an opened story among; None where it may not be asked for.
+
+        Only a reader who chose that news is found on the device has been told that opening one may ask for a block. The
+        text of news on the default list comes with that list, or doesn't: the server decides which it gives.
+        """
+        listed = self._stores.default_list.current()
+        if not self._serving.feed_context.recall.finds_here() or (listed and news_id in listed.news_ids):
+            return None
+        return self._stores.pool.block(news_id)
 
     def _remember_found(self, news_id: str) -> None:
         self._stores.searches.opened(news_id, self._clock())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from device_app.privacy.sealed import JSON, Charge, Sealed, close, json_payload
-from device_app.store.pool_codes import PoolBlock
+from device_app.store.pool_codes import BLOCK, PoolBlock
 from device_app.wire.news import BODIES_PER_REQUEST, BodiesRequest
 from device_app.wire.recall import RecallAnswer
 from device_app.wire.rounds import CheckIn, RoundOffer, SumStage
@@ -30,11 +30,16 @@ def seal_block(block: PoolBlock) -> Sealed[BodiesRequest]:
     """Ask for the texts of a whole block of the pool, one of which was opened after it was found on this device.
 
     Formal guarantees: epsilon 0 is charged for the report that isn't made, and none is claimed for this: it tells that
-    one of the block's stories (neighbours by time of publication, not by topic) was opened now, and not which. Blocks
-    are cut alike on every device. Nothing smaller than a block can be asked for.
+    one of the block's stories (neighbours by id, not by topic) was opened now, and not which. Blocks are cut alike on
+    every device. Nothing smaller than BLOCK distinct stories can be asked for. What the stories of the pool are is the
+    server's choice: one that fills it with news that nobody would open learns which was opened.
+
+    Raises ValueError for a block of fewer, or of more than can be asked for at once.
     """
-    if not 1 <= len(block.ids) <= BODIES_PER_REQUEST:
-        raise ValueError(f"the block has {len(block.ids)} stories; texts are asked for 1 to {BODIES_PER_REQUEST}")
+    if not BLOCK <= len(set(block.ids)) <= BODIES_PER_REQUEST:
+        raise ValueError(
+            f"the block has {len(set(block.ids))} stories; texts are asked for {BLOCK} to {BODIES_PER_REQUEST}"
+        )
     words = f"A request for the texts of {len(block.ids)} neighbours in the pool; one of them was opened."
     request = BodiesRequest(ids=block.ids)
     return close(request, json_payload(request), JSON, Charge("none", "block"), words)

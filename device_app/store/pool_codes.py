@@ -13,7 +13,7 @@ from device_app.wire.broadcast import CodeShard, PoolCodes
 from device_app.wire.news import NewsCard
 
 BLOCK = 100
-"""Texts of this many neighbours are asked for together: about 300 KB, and one in a hundred is not named."""
+"""Texts of at least this many news are asked for together: about 300 KB, and one in a hundred is not named."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class StoredPool:
 
 @dataclass(frozen=True)
 class PoolBlock:
-    """Neighbours in one shard of the pool, in its order; only `PoolStore.block` cuts them."""
+    """Neighbours in the pool, in the order of ids; only `PoolStore.block` cuts them."""
 
     ids: tuple[str, ...]
 
@@ -106,17 +106,27 @@ class PoolStore:
         return [NewsCard.model_validate_json(row[0]) for row in found]
 
     def block(self, news_id: str) -> PoolBlock | None:
-        """The block of up to BLOCK neighbours in its shard that holds this news; None if the news isn't in the pool.
+        """The block of BLOCK news or more that holds this one; None if it isn't in the pool, or the pool is smaller.
 
-        Blocks are cut at multiples of BLOCK, so that every device asks in the same blocks.
+        Blocks are cut at multiples of BLOCK of all ids of the pool in their order, each id counted once, so that every
+        device asks in the same blocks, and how the server cuts its days makes none of them smaller. What is left at the
+        end belongs to the last whole one.
         """
-        row = self._database.row("SELECT shard, place FROM pool_card WHERE id = ? LIMIT 1", (news_id,))
-        if row is None:
+        kept = self.current()
+        if kept is None:
             return None
-        start = row[1] // BLOCK * BLOCK
+        within = json.dumps([shard.cards.sha256 for shard in kept.listing.shards])
+        source = "FROM pool_card WHERE shard IN (SELECT value FROM json_each(?))"
+        if not self._database.number(f"SELECT count(*) {source} AND id = ?", (within, news_id)):
+            return None
+        size = self._database.number(f"SELECT count(DISTINCT id) {source}", (within,))
+        if size < BLOCK:
+            return None
+        before = self._database.number(f"SELECT count(DISTINCT id) {source} AND id < ?", (within, news_id))
+        number, last = before // BLOCK, size // BLOCK - 1
+        start, length = (number * BLOCK, BLOCK) if number < last else (last * BLOCK, size - last * BLOCK)
         found = self._database.rows(
-            "SELECT id FROM pool_card WHERE shard = ? AND place >= ? AND place < ? ORDER BY place",
-            (row[0], start, start + BLOCK),
+            f"SELECT DISTINCT id {source} ORDER BY id LIMIT ? OFFSET ?", (within, length, start)
         )
         return PoolBlock(tuple(one[0] for one in found))
 

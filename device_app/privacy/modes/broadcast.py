@@ -5,8 +5,8 @@ here and told to nobody. What is asked for depends on the release, and on which 
 clicks.
 
 Not covered: that and when this device pulls, and its address; and the text of a story that is opened and isn't here
-yet: it is asked for among the stories of its publishing day (`requests.seal_block`), which tells that one of these was
-opened.
+yet: it is asked for among at least a hundred of the pool (`requests.seal_block`), which tells that one of these was
+opened, and which it was if the server has put only one there that anybody would open.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ BROADCAST = ReportMode(
         "This device keeps a compressed copy of the whole pool, the same for everybody, and looks for "
         "your news in it. Nothing about you is reported, and more is found than by a number. It costs "
         "disk and downloads: each day that is new or changed. The text of a story found so is fetched "
-        "when you open it, among a hundred neighbours: the newsroom learns that one of them was opened, "
-        "not which."
+        "when you open it, among a hundred others: the newsroom learns that one of them was opened, not "
+        "which, unless it has made up the others."
     ),
     finds="here",
     stricter_up_to=STRICTER_UP_TO,

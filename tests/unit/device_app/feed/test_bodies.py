@@ -10,7 +10,7 @@ import pytest
 from device_app.errors import BackendRefused, BackendUnreachable
 from device_app.feed.bodies import TRIES, Bodies
 from device_app.privacy.sealed import Sealed
-from device_app.store.pool_codes import PoolBlock
+from device_app.store.pool_codes import BLOCK, PoolBlock
 from device_app.wire.news import BodiesAnswer, BodiesRequest
 from device_app.wire.problem_and_timing import Problem
 from tests.doubles.news import NOW
@@ -39,7 +39,7 @@ def queue(uplink: AnsweringUplink, *ids: str) -> Bodies:
     store: Any = SimpleNamespace(put_bodies=lambda texts: None)
     bodies = Bodies(uplink, store, lambda: NOW)  # type: ignore[arg-type]
     for one in ids:
-        bodies.want_block(PoolBlock((one,)))
+        bodies.want_block(PoolBlock((one, *(f"{one}-{at}" for at in range(1, BLOCK)))))
     return bodies
 
 

@@ -116,8 +116,9 @@ def test_a_pool_is_pulled_whole_and_later_only_the_days_that_changed(
     assert asked[0] == LISTING
     assert all(path.startswith("/v1/blobs/") for path in asked[1:])
     assert store.cards([(names[0], 0)]) == [], "a day that is gone leaves the disk"
-    assert store.block("D") is not None
-    assert store.block("A") is None
+    renewed = PoolStore(database).current()
+    assert renewed is not None
+    assert "D" in {one.id for one in store.cards([(shard.cards.sha256, 0) for shard in renewed.listing.shards])}
 
 
 def test_news_that_another_encoder_codes_anew_come_without_their_cards(
@@ -240,18 +241,27 @@ def test_which_devices_keep_a_pool_is_a_matter_of_settings_alone() -> None:
 def test_a_block_is_cut_at_the_same_places_on_every_device(
     pool: PoolOfDays, client: HttpClient, database: Database, now: datetime
 ) -> None:
-    pool.days = {"2026-11-20.0": [f"N{at}" for at in range(250)]}
+    ids = [f"N{at:03d}" for at in range(250)]
+    pool.days = {"2026-11-20.0": ids[::2], "2026-11-21.0": ids[1:200:2], "2026-11-22.0": [*ids[201::2], *ids[:100:5]]}
     pool.serve()
     sync(client, database, now).refresh()
     store = PoolStore(database)
     assert BLOCK == 100
-    first, second, last = store.block("N7"), store.block("N199"), store.block("N249")
+    first, second, last = store.block("N007"), store.block("N100"), store.block("N249")
     assert first is not None
     assert second is not None
     assert last is not None
-    assert first.ids == tuple(f"N{at}" for at in range(100))
-    assert second.ids == tuple(f"N{at}" for at in range(100, 200))
-    assert len(last.ids) == 50
+    assert first.ids == tuple(ids[:100]), "whichever day they are of, and each once"
+    assert second.ids == last.ids == tuple(ids[100:]), "what is left at the end belongs to the last whole one"
+
+
+def test_a_pool_smaller_than_a_block_has_none(
+    pool: PoolOfDays, client: HttpClient, database: Database, now: datetime
+) -> None:
+    pool.days = {"2026-11-20.0": [f"N{at:03d}" for at in range(99)], "2026-11-21.0": ["N000", "N001"]}
+    pool.serve()
+    sync(client, database, now).refresh()
+    assert PoolStore(database).block("N007") is None
 
 
 def test_codes_that_are_still_being_made_are_no_trouble_and_any_other_refusal_is(

@@ -54,7 +54,10 @@ def create_app(settings: BackendSettings | None = None, services: Services | Non
                     await rounds_clock
                 await asyncio.to_thread(parts.close if built_here else parts.stop)
 
-    app = FastAPI(title="Ownfeed backend", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
+    app = FastAPI(
+        title="Ownfeed backend", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None,
+        redirect_slashes=False,  # such a redirect leads to whatever host the request names
+    )  # fmt: skip
     for each in (health, recall, news, releases, rounds, sums, admin):
         app.include_router(each.router(parts))
     app.include_router(console_router(parts))

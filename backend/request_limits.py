@@ -31,6 +31,7 @@ BODY_LIMITS_BYTES: tuple[tuple[re.Pattern[str], int], ...] = (
     (re.compile(r"PUT /v1/rounds/[^/]+/(shares|unmask)/[^/]+"), SHARES_LIMIT_BYTES),
 )
 
+LOGGED_PATH_CHARS = 200
 SPOKEN = (PROTOCOL_HEADER.encode("ascii"), str(PROTOCOL_VERSION).encode("ascii"))
 
 _log = logging.getLogger("backend.requests")
@@ -175,7 +176,7 @@ class RequestLimits:
         _log.info(
             "%s %s %d received=%d sent=%d ms=%.1f",
             scope["method"],
-            _without_pseudonym(scope["path"]),
+            _for_the_log(scope["path"]),
             exchange.status,
             exchange.received,
             exchange.sent,
@@ -201,5 +202,9 @@ def _header(scope: Scope, wanted: bytes) -> bytes:
     return next((value for name, value in scope["headers"] if name == wanted), b"")
 
 
-def _without_pseudonym(path: str) -> str:
-    return re.sub(r"(/rounds/[^/]+/[^/]+/)[^/]+", r"\1...", path)
+def _for_the_log(path: str) -> str:
+    """Without a round's pseudonym, in one line of so many characters: a path may hold line breaks, which would forge a
+    line of the log, and a terminal's control sequences."""
+    kept = re.sub(r"(/rounds/[^/]+/[^/]+/)[^/]+", r"\1...", path)
+    shown = kept if kept.isascii() and kept.isprintable() else ascii(kept)[1:-1]
+    return shown if len(shown) <= LOGGED_PATH_CHARS else f"{shown[:LOGGED_PATH_CHARS]}..."

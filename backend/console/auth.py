@@ -48,8 +48,15 @@ def is_own_form(request: Request) -> bool:
     Under our no-referrer policy browsers send the Origin of a form as 'null', which alone proves nothing.
     """
     site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
-    ours = origin is not None and urlsplit(origin).netloc.lower() == request.headers.get("host", "").lower()
+    ours = origin is not None and _netloc(origin) == request.headers.get("host", "").lower()
     return site == "same-origin" and (origin in (None, "null") or ours) if site is not None else ours
+
+
+def _netloc(origin: str) -> str | None:
+    try:
+        return urlsplit(origin).netloc.lower()
+    except ValueError:  # such as "http://[", which no browser sends
+        return None
 
 
 def let_in(request: Request, token: str, to: str) -> RedirectResponse:

@@ -13,7 +13,8 @@ PROTOCOL_HEADER = "ownfeed-protocol"
 
 NewsId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:~-]{0,79}$")]
 ReleaseId = Annotated[str, StringConstraints(pattern=r"^r[0-9]{1,9}$")]
-RoundId = Annotated[str, StringConstraints(pattern=r"^round-[0-9]{1,9}$")]
+RoundId = Annotated[str, StringConstraints(pattern=r"^round-[1-9][0-9]{0,8}$")]
+"""A round has one name: files and sums are kept by it, so round-01 must not be read as round-1."""
 Pseudonym = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{22,64}$")]
 SHORT_RELEASES = 16
 ShortRelease = Annotated[

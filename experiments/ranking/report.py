@@ -1,52 +1,66 @@
-"""The study as a table: ours beside what was published."""
+"""The study as tables: ours beside what was published."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from experiments.ranking.published import PUBLISHED
-from experiments.ranking.training import CLIP, DELTA, EPSILON, RankingRun, RankingSettings
+from experiments.ranking.training import CLIP, DELTA, EPSILON, SCHEDULES, RankingRun, RankingSettings
 from experiments.table import Cell, Table
 from models.metrics import RankingMetrics
 
-COLUMNS = ("scorer", "AUC", "sd", "nDCG@10", "step 0", "seeds", "study", "s")
+UNTRAINED_COLUMNS = ("scorer", "AUC", "nDCG@10", "study")
+TRAINED_COLUMNS = ("model", *SCHEDULES, "step 0", "nDCG@10 federated", "trainings", "study", "s")
 
 
-def table(untrained: dict[str, RankingMetrics], runs: Sequence[RankingRun], settings: RankingSettings) -> Table:
-    """One row a scorer; trained rows are means over seeds, with their standard deviation where there are several."""
-    rows: list[tuple[Cell, ...]] = [
-        (name, _text(found.auc), None, _text(found.ndcg10), None, None, _published(name), None)
-        for name, found in untrained.items()
-    ]
-    groups: dict[str, list[RankingRun]] = {}
-    for run in runs:
-        groups.setdefault(f"{run.study_model}, {run.schedule}", []).append(run)
-    rows += [_row(name, groups[name]) for name in sorted(groups)]
+def untrained_scorers(found: Mapping[str, RankingMetrics]) -> Table:
+    """One row a scorer."""
+    rows = [(name, _text(each.auc), _text(each.ndcg10), _published(name)) for name, each in found.items()]
     notes = (
-        f"MIND subset dev, grouped by impression; standard error of an AUC .011. Central: {settings.steps} steps of "
-        f"{settings.batch}; federated: {settings.rounds} rounds of {settings.cohort} readers, noise off; Adam. "
-        f"private: federated, epsilon {EPSILON:g} and delta {DELTA:g} for a reader after all rounds, L2 clip {CLIP:g}.",
-        "study: the AUC measured before the project began. step 0: the AUC before training. s: seconds a run.",
+        "MIND subset dev, grouped by impression; standard error of an AUC .011. study: the AUC measured before the "
+        "project began.",
         "Live popularity is leave-one-out over dev readers: optimistic, as the data has no times of display.",
     )
-    return Table("Ranking, MIND subset dev", COLUMNS, rows, notes)
+    return Table("Ranking, MIND subset dev", UNTRAINED_COLUMNS, rows, notes)
+
+
+def trained_rankers(runs: Sequence[RankingRun], settings: RankingSettings) -> Table:
+    """One row a model; an AUC is the mean over seeds, with its standard deviation where there are several."""
+    models: dict[str, list[RankingRun]] = {}
+    for run in runs:
+        models.setdefault(run.study_model, []).append(run)
+    notes = (
+        f"AUC on MIND subset dev. central: {settings.steps} steps of {settings.batch}; federated: {settings.rounds} "
+        f"rounds of {settings.cohort} readers, noise off; Adam. private: federated, epsilon {EPSILON:g} and delta "
+        f"{DELTA:g} for a reader after all rounds, L2 clip {CLIP:g}.",
+        "Means over trainings (standard deviation). step 0: before training. study: measured before the project "
+        "began. s: seconds a training.",
+    )
+    return Table("Trained rankers, MIND subset dev", TRAINED_COLUMNS, [_row(*each) for each in models.items()], notes)
 
 
 def _row(name: str, runs: Sequence[RankingRun]) -> tuple[Cell, ...]:
-    auc = np.array([run.end.auc for run in runs])
+    by_schedule = {schedule: [run for run in runs if run.schedule == schedule] for schedule in SCHEDULES}
+    federated = [run.end.ndcg10 for run in by_schedule["federated"]]
+    known = [f"{_published(row)} {schedule}" for schedule in SCHEDULES if (row := f"{name}, {schedule}") in PUBLISHED]
     return (
         name,
-        _text(auc.mean()),
-        _text(auc.std(ddof=1)) if len(runs) > 1 else None,
-        _text(np.mean([run.end.ndcg10 for run in runs])),
+        *(_mean([run.end.auc for run in found]) for found in by_schedule.values()),
         _text(np.mean([run.start.auc for run in runs])),
-        len(runs),
-        _published(name),
+        _text(np.mean(federated)) if federated else None,
+        len({run.seed for run in runs}),
+        ", ".join(known) or None,
         round(float(np.mean([run.seconds for run in runs]))),
     )
+
+
+def _mean(aucs: Sequence[float]) -> str | None:
+    if not aucs:
+        return None
+    return _text(np.mean(aucs)) + (f" ({_text(np.std(aucs, ddof=1))})" if len(aucs) > 1 else "")
 
 
 def _text(figure: float | np.floating[Any]) -> str:

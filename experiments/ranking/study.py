@@ -11,7 +11,7 @@ from typing import Any
 from experiments.datasets.mind import FOLDER, load_mind
 from experiments.ranking.choices import choices
 from experiments.ranking.models import STUDY_MODELS
-from experiments.ranking.report import table
+from experiments.ranking.report import trained_rankers, untrained_scorers
 from experiments.ranking.training import SCHEDULES, RankingRun, RankingSettings, Schedule, Workbench, train
 from experiments.ranking.untrained import untrained_table
 from experiments.simulation.engines import gradient_graph, ranker_inputs
@@ -79,10 +79,10 @@ class RankingStudy(Study[RankingJob, RankingRun]):
         )
 
     def tables(self, runs: Mapping[RankingJob, RankingRun]) -> list[Table]:
-        """Scorers with training and without, and what the default ranker is made of."""
+        """Scorers that nothing trains, what the default ranker is made of, and trained models, if any."""
         mind, vectors = self.bench.mind, self.bench.vectors
-        untrained = untrained_table(mind, vectors, seed=0)
-        return [table(untrained, list(runs.values()), self.sizes), choices(mind, vectors)]
+        found = [untrained_scorers(untrained_table(mind, vectors, seed=0)), choices(mind, vectors)]
+        return [*found, trained_rankers(list(runs.values()), self.sizes)] if runs else found
 
     def rows(self, job: RankingJob, run: RankingRun) -> list[dict[str, Any]]:
         """One."""

@@ -18,13 +18,14 @@ from experiments.ranking.choices import choices, paired_difference, with_history
 from experiments.ranking.evaluation import evaluate, evaluate_model, metrics, model_scores
 from experiments.ranking.models import STUDY_MODELS, features_of
 from experiments.ranking.published import PUBLISHED
-from experiments.ranking.report import table
+from experiments.ranking.report import trained_rankers, untrained_scorers
 from experiments.ranking.study import RankingStudy
-from experiments.ranking.training import SCHEDULES, RankingSettings, Workbench
+from experiments.ranking.training import SCHEDULES, RankingRun, RankingSettings, Workbench
 from experiments.ranking.untrained import live_popularity, softmax_cosine, untrained_table
 from experiments.simulation.readers import Library
 from experiments.table import DataMissing
 from models.builders import cosine_ranker, nrms_256
+from models.metrics import RankingMetrics
 
 NEWS, READERS, DIM = 60, 12, 256
 TINY = RankingSettings(steps=2, batch=4, rounds=2, cohort=3)
@@ -138,13 +139,36 @@ def study_on(bench: Workbench) -> RankingStudy:
 
 def test_the_table_has_the_studys_figure_beside_ours(bench: Workbench) -> None:
     untrained = untrained_table(bench.mind, bench.vectors, seed=0)
-    shown = table(untrained, [], TINY)
+    shown = untrained_scorers(untrained)
     rows = {str(row[0]): row for row in shown.rows}
     assert rows["mean cosine"][shown.columns.index("study")] == "0.618"
     assert rows["mean cosine"][1] == f"{untrained['mean cosine'].auc:.4f}"
     trained = {f"{name}, {schedule}" for name in STUDY_MODELS for schedule in SCHEDULES}
     assert PUBLISHED.keys() <= rows.keys() | trained, "a published figure has no row"
     assert json.loads(json.dumps(shown.as_json()))["rows"]
+
+
+def test_a_trained_model_is_one_row_with_a_mean_a_schedule() -> None:
+    """Oracle: mean and deviation by hand, of .60 and .62."""
+    start, low, high = (RankingMetrics(auc, 0.3, 0.4, 0.45, 9, 0) for auc in (0.5, 0.60, 0.62))
+    name = "NRMS, cosine start"
+    runs = [
+        RankingRun(name, "federated", 0, start, low, 1.6, 1.5, 20.0),
+        RankingRun(name, "federated", 1, start, high, 1.6, 1.5, 30.0),
+        RankingRun(name, "central", 0, start, high, 1.6, 1.5, 10.0),
+    ]
+    shown = trained_rankers(runs, TINY)
+    assert dict(zip(shown.columns, shown.rows[0], strict=True)) == {
+        "model": name,
+        "central": "0.6200",
+        "federated": "0.6100 (0.0141)",
+        "private": None,
+        "step 0": "0.5000",
+        "nDCG@10 federated": "0.4500",
+        "trainings": 2,
+        "study": "0.600 federated",
+        "s": 20,
+    }
 
 
 @pytest.mark.parametrize("name", [name for name, each in STUDY_MODELS.items() if not each.cosine_start])

@@ -11,7 +11,7 @@ from __future__ import annotations
 import signal
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
@@ -58,6 +58,7 @@ def demo(
     articles: Annotated[int, typer.Option(min=500, max=100_000, help="Articles of the generated newspaper.")] = 6_000,
     backend_port: Annotated[int, typer.Option(min=1, max=65_535)] = 8400,
     device_port: Annotated[int, typer.Option(min=1, max=65_535)] = 8401,
+    pace: Annotated[float, typer.Option(min=0.1, max=1_000, help="The newspaper is so many times faster.")] = 1.0,
 ) -> None:
     """Set up what is missing, then run the backend, your own device and a fleet of simulated readers."""
     import platformdirs
@@ -66,10 +67,11 @@ def demo(
     from backend.progress import TerminalSteps
 
     folder = data_dir or platformdirs.user_data_path("ownfeed", appauthor=False) / "demo"
-    plan = DemoPlan(folder.absolute(), backend_port, device_port, devices, articles)
-    with until_stopped(plan) as processes:
-        feed_url, console_url = start_demo(plan, processes, TerminalSteps())
-        tell_running({"Your feed": feed_url, "Console": console_url, "Logs": processes.log_dir})
+    plan = DemoPlan(folder.absolute(), backend_port, device_port, devices, articles, pace=pace)
+    with ExitStack() as publishing, until_stopped(plan) as processes:
+        running = start_demo(plan, processes, TerminalSteps())
+        publishing.enter_context(running.newspaper.publishing())
+        tell_running({"Your feed": running.feed_url, "Console": running.console_url, "Logs": processes.log_dir})
         says.print(
             f"{devices} simulated readers read along. A training round opens from the console, or with\n\n"
             f"  ownfeed round --watch --data-dir {plan.backend_settings().data_dir}\n\n"

@@ -7,12 +7,13 @@ them. Everything lies in one folder, guarded by one lock.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import httpx
 
 from backend.local_processes import LOOPBACK, LocalPlan, LocalProcesses, StartRefused, link_of
-from backend.prepare import prepare, refresh_newsroom
+from backend.newspaper import GeneratedNewspaper
+from backend.prepare import prepare
 from backend.progress import Steps
 from backend.settings import BackendSettings, load_settings
 
@@ -25,6 +26,7 @@ class DemoPlan(LocalPlan):
     devices: int = 60
     articles: int = 6_000
     seed: int = 7
+    pace: float = 1.0
 
     def backend_settings(self) -> BackendSettings:
         """The server's settings for this demo."""
@@ -60,8 +62,16 @@ DEMO_COUNTS = {"OWNFEED_BACKEND_COUNTS_EVERY_MINUTES": "5"}
 DEMO_ADDRESSES = {"OWNFEED_BACKEND_UNBOUNDED_ADDRESSES": '["127.0.0.0/8", "::1/128"]'}
 
 
-def start_demo(plan: DemoPlan, processes: LocalProcesses, steps: Steps) -> tuple[str, str]:
-    """Prepare and start everything; return the links of feed and console. The caller stops the processes."""
+class RunningDemo(NamedTuple):
+    """The links that open feed and console, and the newspaper, which goes on while its caller has it publish."""
+
+    feed_url: str
+    console_url: str
+    newspaper: GeneratedNewspaper
+
+
+def start_demo(plan: DemoPlan, processes: LocalProcesses, steps: Steps) -> RunningDemo:
+    """Prepare and start everything; the caller stops the processes, and has the newspaper go on."""
     settings = plan.backend_settings()
     at = {"OWNFEED_DEVICE_BACKEND_URL": plan.backend_url}
     home = str(plan.data_dir)
@@ -72,7 +82,8 @@ def start_demo(plan: DemoPlan, processes: LocalProcesses, steps: Steps) -> tuple
         at | DEMO_DEVICE,
     )
     try:
-        refresh_newsroom(settings, articles=plan.articles, seed=plan.seed, steps=steps)
+        newspaper = GeneratedNewspaper.of(settings, articles=plan.articles, seed=plan.seed, pace=plan.pace)
+        newspaper.open(steps)
         prepare(settings, steps)
     except OSError as failed:
         raise StartRefused(
@@ -86,4 +97,5 @@ def start_demo(plan: DemoPlan, processes: LocalProcesses, steps: Steps) -> tuple
     if plan.devices:
         processes.start("fleet", ["fleet", "--devices", str(plan.devices), "--data-dir", home], at | DEMO_READERS)
     token = settings.admin_token_file.read_text(encoding="utf-8").strip()
-    return link_of(plan.data_dir, plan.feed_url), f"{plan.backend_url}/console?token={token}"
+    console_url = f"{plan.backend_url}/console?token={token}"
+    return RunningDemo(link_of(plan.data_dir, plan.feed_url), console_url, newspaper)

@@ -3,18 +3,14 @@ where its result is there already, and leaves nothing half done: a killed first 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import numpy as np
 
 from backend.db.engine import migrate, open_engine
 from backend.embedding.embedder import DESCRIPTION_FILE, Embedder, load_embedder
 from backend.errors import OwnfeedError
-from backend.news.ingest import ingest
 from backend.news.pool import NewsPool
-from backend.news.sources import SOURCES
-from backend.news.sources.source import NewsSource
 from backend.progress import Steps
 from backend.releases.store import ReleaseStore
 from backend.releases.vocabulary import pool_categories, pool_vocabulary
@@ -22,8 +18,6 @@ from backend.sections.sorting import SectionSorter
 from backend.sections.taxonomy import sentences
 from backend.settings import BackendSettings
 
-STALE_AFTER = timedelta(hours=30)
-FIRST_DAYS = 14
 FEWEST_TITLES = 300
 """A pool of fewer stories is filled up with the taxonomy's sentences, for an encoder and centroids of some width."""
 CHUNK_ROWS = 512  # what a killed first run has to embed again at most
@@ -36,32 +30,6 @@ class PoolEmpty(OwnfeedError):
 
     def __init__(self) -> None:
         super().__init__("The news pool is empty: run `ownfeed ingest newsroom`, or rss, mind or jsonl, first.")
-
-
-def refresh_newsroom(settings: BackendSettings, *, articles: int, seed: int, steps: Steps) -> None:
-    """Fill an empty pool with the generated newspaper, and bring it up to date when its newest news is old.
-
-    Later editions keep the rate of the first (articles in FIRST_DAYS) for the days that are missing, under a seed of
-    their own day, so that nothing is published twice.
-    """
-    settings.data_dir.mkdir(parents=True, exist_ok=True)
-    migrate(settings.database_url)
-    pool = NewsPool(open_engine(settings.database_url))
-    now = datetime.now(UTC)
-    newest = max((row.published_at for row in pool.live(now)), default=None)
-    if newest is not None and now - newest < STALE_AFTER:
-        return
-    days = FIRST_DAYS if newest is None else min(FIRST_DAYS, max(1, (now - newest).days))
-    edition = seed if newest is None else seed + now.toordinal()
-    newsroom: Callable[..., NewsSource] = SOURCES["newsroom"]
-    source = newsroom(articles=articles * days // FIRST_DAYS, days=days, seed=edition)
-    with steps.step("Writing the newspaper") as advance:
-        ingest(
-            pool,
-            source.read(now),
-            source=source.title,
-            progress=lambda done, total: advance(done, total),
-        )
 
 
 def prepare(settings: BackendSettings, steps: Steps) -> None:

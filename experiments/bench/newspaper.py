@@ -15,7 +15,8 @@ import platformdirs
 
 from backend.demo import DEMO_ADDRESSES, DEMO_READERS
 from backend.local_processes import LOOPBACK, LocalProcesses, link_of
-from backend.prepare import prepare, refresh_newsroom
+from backend.newspaper import GeneratedNewspaper
+from backend.prepare import prepare
 from backend.progress import TerminalSteps
 from backend.settings import BackendSettings, load_settings
 
@@ -36,7 +37,7 @@ def prepared_newspaper(articles: int = ARTICLES) -> BackendSettings:
     folder = platformdirs.user_cache_path("ownfeed") / "bench" / f"newsroom-{articles}"
     settings = load_settings(data_dir=folder, host=LOOPBACK, port=free_port())
     steps = TerminalSteps()
-    refresh_newsroom(settings, articles=articles, seed=7, steps=steps)
+    GeneratedNewspaper.of(settings, articles=articles, seed=7).open(steps)
     prepare(settings, steps)
     return settings
 

@@ -16,6 +16,9 @@ from pathlib import Path
 import pytest
 
 import ownfeed
+from backend.demo import RunningDemo
+from backend.newspaper import GeneratedNewspaper
+from backend.settings import BackendSettings
 from tests.doubles.small_world import free_port
 
 ROOT = Path(__file__).parents[2]
@@ -240,7 +243,9 @@ def test_a_stopped_demo_has_said_where_it_ran_and_leaves_its_folder_to_the_next(
         stopped.append("watched")
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("backend.demo.start_demo", lambda *_: ("http://feed", "http://console"))
+    settings = BackendSettings(data_dir=tmp_path / "news")
+    newspaper = GeneratedNewspaper.of(settings, articles=500, seed=7)
+    monkeypatch.setattr("backend.demo.start_demo", lambda *_: RunningDemo("http://feed", "http://console", newspaper))
     monkeypatch.setattr("backend.local_processes.watch", interrupted)
     monkeypatch.setattr("backend.local_processes.LocalProcesses.stop", lambda processes: stopped.append("stopped"))
     ports = ("--backend-port", str(free_port()), "--device-port", str(free_port()))

@@ -20,6 +20,7 @@ import backend.demo
 import backend.local_processes
 from backend.demo import DemoPlan, start_demo
 from backend.local_processes import LocalProcesses, StartRefused, single_start, watch
+from backend.newspaper import GeneratedNewspaper
 from backend.progress import SilentSteps
 from device_app.settings import DeviceSettings, PrivacySettings
 from tests.doubles.small_world import free_port
@@ -120,7 +121,7 @@ def test_a_disk_that_fills_up_while_preparing_says_that_the_next_start_goes_on(
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(backend.demo, "refresh_newsroom", full)
+    monkeypatch.setattr(GeneratedNewspaper, "open", full)
     processes = LocalProcesses(plan.data_dir / "logs")
     try:
         with pytest.raises(StartRefused, match=r"No space left on device\. The next start goes on from here"):
@@ -148,7 +149,7 @@ def test_the_demos_own_reader_has_the_products_privacy_settings(
     for written in (settings.admin_token_file, page_key):
         written.parent.mkdir(parents=True, exist_ok=True)
         written.write_text("secret", encoding="utf-8")
-    monkeypatch.setattr(backend.demo, "refresh_newsroom", lambda *_, **__: None)
+    monkeypatch.setattr(GeneratedNewspaper, "open", lambda *_, **__: 0)
     monkeypatch.setattr(backend.demo, "prepare", lambda *_: None)
     start_demo(plan, Recording(plan.data_dir / "logs"), SilentSteps())
 

@@ -1,0 +1,234 @@
+"""The generated newspaper as it goes on: printed some days ahead, its stories published when their hour comes.
+
+An edition is written whole, so that what develops is followed up, and what lies in the future waits in a file.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from backend.db.engine import migrate, open_engine
+from backend.news.ingest import Progress, ingest
+from backend.news.item import NewsItem
+from backend.news.pool import NewsPool
+from backend.news.sources import newspaper as paper
+from backend.progress import Steps
+from backend.settings import BackendSettings
+
+FIRST_DAYS = 14
+AHEAD_DAYS = 3
+PRINT_WHEN_LEFT = timedelta(hours=12)
+MISSED_LIMIT = timedelta(days=2)
+"""A demo that was switched off publishes what fell due in its last two days (about 860 stories), nothing older."""
+LOOK_EVERY_SEC = 10.0
+STOP_WITHIN_SEC = 30.0
+EDITION_FILE = "newspaper.jsonl"
+SOURCE = paper.NewspaperSource.name
+
+_log = logging.getLogger(__name__)
+
+
+def utc_now() -> datetime:
+    """The clock of a running demo."""
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True)
+class Edition:
+    """Stories by time of publication; printed_at: the hour at which they were printed, partly of the days before."""
+
+    printed_at: datetime
+    stories: tuple[NewsItem, ...]
+
+    def until(self) -> datetime:
+        """When its last story is due."""
+        return max((story.published_at for story in self.stories), default=self.printed_at)
+
+    def due(self, oldest: datetime, until: datetime) -> list[NewsItem]:
+        """What is due by `until`: all of before it was printed, and of what came due since only what is after `oldest`.
+
+        So a first fortnight that was cut off is completed, and what a demo missed while it was switched off is not.
+        """
+        return [
+            story
+            for story in self.stories
+            if story.published_at <= until and (story.published_at <= self.printed_at or story.published_at > oldest)
+        ]
+
+
+class GeneratedNewspaper:
+    """Keeps a pool up to date with the generated newspaper, at the pace of its first fortnight.
+
+    articles: in FIRST_DAYS. pace: so many times faster than the clock; stories are dated by the clock all the same.
+    """
+
+    def __init__(
+        self,
+        pool: NewsPool,
+        folder: Path,
+        *,
+        articles: int,
+        seed: int,
+        pace: float = 1.0,
+        clock: Callable[[], datetime] = utc_now,
+    ) -> None:
+        if not pace > 0:
+            raise ValueError(f"pace: must be above 0, got {pace}")
+        self._pool, self._file, self._clock = pool, folder / EDITION_FILE, clock
+        self._articles, self._seed, self._pace = articles, seed, pace
+        self._edition: Edition | None = None
+        self._published: set[str] = set()
+        self._began = self._paper_began = clock()
+        self._stopping = threading.Event()
+
+    @classmethod
+    def of(cls, settings: BackendSettings, *, articles: int, seed: int, pace: float = 1.0) -> GeneratedNewspaper:
+        """The newspaper of a server's folder, whose database is made if it's missing."""
+        settings.data_dir.mkdir(parents=True, exist_ok=True)
+        migrate(settings.database_url)
+        pool = NewsPool(open_engine(settings.database_url))
+        return cls(pool, settings.data_dir, articles=articles, seed=seed, pace=pace)
+
+    def open(self, steps: Steps) -> int:
+        """Publish what is due by now: a fortnight in an empty pool, else what was missed; returns how many stories."""
+        now = self._clock()
+        live = self._pool.live(now)
+        self._edition = _read(self._file) if live else None
+        self._published = {row.id for row in live}
+        printed = () if self._edition is None else self._edition.stories
+        # A faster paper is ahead of the clock: it goes on where it was rather than wait for the clock.
+        ahead = [story.published_at for story in printed if story.id in self._published]
+        self._began, self._paper_began = now, max([now, *ahead])
+        if self._edition is not None and self._edition.until() > self._paper_began and not self._missing():
+            return 0
+        with steps.step("Writing the newspaper") as advance:
+            if not live:
+                self._edition = self._first_edition()
+            elif self._edition is None:
+                self._edition = self._next_edition(max(row.published_at for row in live))
+            elif self._edition.until() <= self._paper_began:
+                self._edition = self._next_edition(self._edition.until())
+            self._keep()
+            published = self._publish(lambda done, total: advance(done, total))
+            self._edition = Edition(self._edition.printed_at, self._waiting())
+            self._keep()
+        return published
+
+    def step(self) -> int:
+        """Publish what has fallen due, and print ahead where little is left; returns how many stories came."""
+        if self._edition is None:
+            raise ValueError("open it first")
+        if self._edition.until() - self._paper_now() < PRINT_WHEN_LEFT:
+            self._edition = self._next_edition(self._edition.until())
+            self._keep()
+        return self._publish()
+
+    @contextmanager
+    def publishing(self) -> Iterator[None]:
+        """Go on in a thread while the block runs; what is being published then is let end."""
+        thread = threading.Thread(target=self._run, name="newspaper", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            self._stopping.set()
+            thread.join(STOP_WITHIN_SEC)
+
+    def _run(self) -> None:
+        while not self._stopping.wait(LOOK_EVERY_SEC):
+            try:
+                self.step()
+            except Exception:
+                # A locked database or a full disk may pass: what was due stays so, and the next look takes it.
+                _log.exception("the newspaper could not be published")
+
+    def _paper_now(self) -> datetime:
+        """The hour in the paper's world."""
+        return self._paper_began + (self._clock() - self._began) * self._pace
+
+    def _missing(self) -> list[NewsItem]:
+        """What is due and not published."""
+        if self._edition is None:
+            return []
+        due = self._edition.due(self._began - MISSED_LIMIT, self._paper_now())
+        return [story for story in due if story.id not in self._published]
+
+    def _waiting(self) -> tuple[NewsItem, ...]:
+        """What of the edition is not published and may yet be."""
+        stories = () if self._edition is None else self._edition.stories
+        oldest = self._began - MISSED_LIMIT
+        return tuple(story for story in stories if story.id not in self._published and story.published_at > oldest)
+
+    def _publish(self, progress: Progress | None = None) -> int:
+        missing = self._missing()
+        if missing:
+            dated = [story.model_copy(update={"published_at": self._date(story)}) for story in missing]
+            ingest(self._pool, dated, source=SOURCE, progress=progress, rows_total=len(dated))
+            self._published.update(story.id for story in missing)
+        return len(missing)
+
+    def _date(self, story: NewsItem) -> datetime:
+        """When it appears by the clock."""
+        if story.published_at <= self._paper_began:
+            return min(story.published_at, self._began)
+        return self._began + (story.published_at - self._paper_began) / self._pace
+
+    def _first_edition(self) -> Edition:
+        now = self._clock()
+        try:
+            days = FIRST_DAYS + AHEAD_DAYS
+            stories = paper.newspaper(
+                now + timedelta(days=AHEAD_DAYS), seed=self._seed, articles=self._rate(days), days=days
+            )
+        except paper.NewspaperDry:  # what is asked of a fortnight is all that there is to say
+            stories = paper.newspaper(now, seed=self._seed, articles=self._articles, days=FIRST_DAYS)
+        return Edition(now, tuple(stories))
+
+    def _next_edition(self, last: datetime) -> Edition:
+        """What waits, and what follows on `last`, or on what is too old to be missed, in the words of another seed."""
+        now = self._paper_now()
+        first = max(last, self._began - MISSED_LIMIT)
+        end = max(now, first) + timedelta(days=AHEAD_DAYS)
+        days = -((first - end) // timedelta(days=1))
+        seed = self._seed + end.toordinal()
+        stories = paper.newspaper(end, seed=seed, articles=self._rate(days), days=days)
+        return Edition(now, (*self._waiting(), *_renamed(stories, first, seed)))
+
+    def _rate(self, days: int) -> int:
+        return max(1, self._articles * days // FIRST_DAYS)
+
+    def _keep(self) -> None:
+        """Write the edition down; a file is whole or as it was."""
+        assert self._edition is not None
+        lines = [json.dumps({"printed_at": self._edition.printed_at.isoformat()})]
+        lines.extend(story.model_dump_json() for story in self._edition.stories)
+        new = self._file.with_suffix(".new")
+        new.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        new.replace(self._file)
+
+
+def _renamed(stories: Iterable[NewsItem], first: datetime, seed: int) -> Iterator[NewsItem]:
+    """Those after `first`; their threads are named apart from those of other editions, which count from 1 too."""
+    for story in stories:
+        if story.published_at > first:
+            yield story.model_copy(update={"story": story.story and f"{story.story}-{seed}"})
+
+
+def _read(file: Path) -> Edition | None:
+    """The edition in a file; None where there is none, or one that can't be read: another is printed then."""
+    try:
+        head, *lines = file.read_text(encoding="utf-8").splitlines()
+        printed_at = datetime.fromisoformat(json.loads(head)["printed_at"])
+        return Edition(printed_at, tuple(NewsItem.model_validate_json(line) for line in lines))
+    except FileNotFoundError:
+        return None
+    except (ValueError, KeyError, TypeError) as broken:
+        _log.warning("%s can't be read, and is printed anew: %s", file.name, broken)
+        return None

@@ -1,0 +1,111 @@
+"""`python -m tests.browser.living_demo --minutes 30`: a demo of its own left alone, and what a reader's page does.
+
+Prints, minute by minute, the memory of every process of the demo and what the open page offers; at the end how many
+stories came, whether the page moved, and what reloading it shows. `--pace 60` brings an hour's news every minute.
+Before the first figure it waits for WARM_UP_SEC, in which caches fill. Exits with 1 where nothing came or it moved.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+
+import psutil
+from playwright.sync_api import Page, sync_playwright
+
+from tests.browser.conftest import ARGUMENTS, find_chromium
+from tests.browser.feed_picture import SIZE, choose
+from tests.doubles.small_world import free_port
+
+START_SEC = 600.0
+WARM_UP_SEC = 120.0
+PLACES = """() => [...document.querySelectorAll("main [data-story]")].map((card) => {
+  const box = card.getBoundingClientRect();
+  return [card.id, box.left, box.top + scrollY, box.width, box.height].join(" ");
+})"""
+
+
+@contextmanager
+def running_demo(folder: Path, devices: int, pace: float) -> Iterator[tuple[psutil.Process, str]]:
+    """`ownfeed demo` in a new folder, and the link to its feed. Raises RuntimeError where it doesn't start."""
+    arguments = ["demo", "--data-dir", str(folder / "demo"), "--devices", str(devices), "--pace", str(pace)]
+    arguments += ["--backend-port", str(free_port()), "--device-port", str(free_port())]
+    said = folder / "said"
+    with said.open("wb") as out:
+        process = subprocess.Popen([sys.executable, "-m", "ownfeed", *arguments], stdout=out, stderr=out)
+    try:
+        deadline = time.monotonic() + START_SEC
+        while (found := re.search(r"Your feed\s+(\S+)", said.read_text(encoding="utf-8"))) is None:
+            if process.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError(said.read_text(encoding="utf-8"))
+            time.sleep(0.5)
+        yield psutil.Process(process.pid), found[1]
+    finally:
+        process.terminate()
+        process.wait(60)
+
+
+def memory_mb(demo: psutil.Process) -> dict[str, int]:
+    """Resident memory by process: the demo itself, which publishes, and those that it started."""
+    found = {"demo": demo.memory_info().rss // 2**20}
+    for child in demo.children():
+        command = child.cmdline()
+        found[command[command.index("ownfeed") + 1]] = child.memory_info().rss // 2**20
+    return found
+
+
+def placed(page: Page) -> str:
+    """What stands where on the page, as one hash."""
+    return sha256("\n".join(page.evaluate(PLACES)).encode()).hexdigest()[:16]
+
+
+def offered(page: Page) -> str:
+    """What the page offers in its place."""
+    line = page.locator("[data-offer] .offered")
+    return line.inner_text() if line.count() else "nothing"
+
+
+def watch(minutes: int, devices: int, pace: float, pictures: Path) -> bool:
+    """Whether stories came and the page held still."""
+    with (
+        tempfile.TemporaryDirectory() as home,
+        running_demo(Path(home), devices, pace) as (demo, link),
+        sync_playwright() as playwright,
+    ):
+        browser = playwright.chromium.launch(executable_path=find_chromium(playwright), args=list(ARGUMENTS))
+        page = browser.new_page(viewport=SIZE, color_scheme="light")
+        page.goto(link)
+        choose(page)
+        page.wait_for_timeout(WARM_UP_SEC * 1_000)
+        page.screenshot(path=pictures / "before.png")
+        before = placed(page)
+        for minute in range(minutes + 1):
+            sizes = " ".join(f"{name} {size} MB" for name, size in memory_mb(demo).items())
+            print(f"{minute:3} min: {sizes}; page {placed(page)}, offers {offered(page)}", flush=True)  # noqa: T201
+            page.wait_for_timeout(60_000 if minute < minutes else 0)
+        after = placed(page)
+        page.screenshot(path=pictures / "after.png")
+        page.reload()
+        reloaded, offer = placed(page), offered(page)
+        page.screenshot(path=pictures / "reloaded.png")
+        browser.close()
+    print(f"page before {before}, after {after}, reloaded {reloaded}; reloaded it offers {offer}")  # noqa: T201
+    return before == after == reloaded and "new stor" in offer
+
+
+if __name__ == "__main__":
+    wanted = argparse.ArgumentParser(description=__doc__)
+    wanted.add_argument("--minutes", type=int, default=30)
+    wanted.add_argument("--devices", type=int, default=60)
+    wanted.add_argument("--pace", type=float, default=1.0)
+    wanted.add_argument("--pictures", type=Path, default=Path(tempfile.gettempdir()))
+    chosen = wanted.parse_args()
+    sys.exit(0 if watch(chosen.minutes, chosen.devices, chosen.pace, chosen.pictures) else 1)

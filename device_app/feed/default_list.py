@@ -16,15 +16,15 @@ class DefaultList:
     def __init__(self, page: DefaultListStore, store: NewsStore) -> None:
         self._page = page
         self._store = store
-        self._read: tuple[StoredDefaultList, str, Candidates] | None = None
+        self._read: tuple[StoredDefaultList, tuple[str, int | None], Candidates] | None = None
 
     def candidates(self, encoder: str, dimensions: int) -> Candidates:
         """News of the list that have a vector by `encoder`, in the list's order; empty before the first sync."""
         kept = self._page.current()
         if kept is None:
             return nothing(encoder, dimensions)
-        held = self._read
-        if held is not None and held[0] == kept and held[1] == encoder:
+        held, space = self._read, (encoder, self._store.width(encoder))
+        if held is not None and held[0] == kept and held[1] == space:
             return held[2]
         cards = self._store.cards(kept.news_ids)
         present, vectors = self._store.vectors([card.id for card in cards], encoder)
@@ -33,7 +33,7 @@ class DefaultList:
         read = Candidates(
             tuple(card for card, here in zip(cards, present, strict=True) if here), vectors[present], encoder
         )
-        self._read = (kept, encoder, read)
+        self._read = (kept, space, read)
         return read
 
     def items(self, encoder: str) -> tuple[tuple[str, ...], NDArray[np.float32]]:

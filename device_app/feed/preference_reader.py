@@ -21,6 +21,8 @@ from device_app.wire.recall import CLICKS_LIMIT
 CHOSEN_SECTIONS = "chosen_sections"
 MUTED_CLICKS_LIMIT = 1_000
 REACTIONS_LIMIT = 50
+_Edition = tuple[str, int | None, int]
+_NO_EDITION: _Edition = ("", None, 0)
 
 
 @dataclass(frozen=True)
@@ -50,11 +52,11 @@ class PreferenceReader:
         self._stances = stances
         self._names = names
         self._preferences = preferences
-        self._clicked: tuple[tuple[str, int], dict[int, ClickedNews]] = (("", 0), {})
+        self._clicked: tuple[_Edition, dict[int, ClickedNews]] = (_NO_EDITION, {})
 
     def forget(self) -> None:
         """Drop the clicked news that is kept in memory from one feed to the next."""
-        self._clicked = (("", 0), {})
+        self._clicked = (_NO_EDITION, {})
 
     def reading(self, encoder: str) -> PreferenceInputs:
         """The newest 50 clicks outside muted interests, oldest first; clicks without card or vector are left out."""
@@ -97,7 +99,7 @@ class PreferenceReader:
 
     def _stored(self, clicks: Sequence[Click], encoder: str) -> list[ClickedNews]:
         """The clicked news with card and vector. Only new clicks are read from the store; deleted ones are dropped."""
-        edition = (encoder, self._store.edition)
+        edition = (encoder, self._store.width(encoder), self._store.edition)
         known_of, known = self._clicked
         if known_of != edition:
             known = {}

@@ -35,8 +35,9 @@ class SearchedInterests:
         wanted = self._wanted()
         if not wanted:
             return None
-        held = self._fresh(encoder, wanted)
-        rows = [held[key].vector for key in wanted if key in held]
+        held, width = self._fresh(encoder, wanted), self._store.width(encoder)
+        # One kept under a release that gave this encoder another width says nothing under this one.
+        rows = [held[key].vector for key in wanted if key in held and width in (None, len(held[key].vector))]
         return unit(np.stack(rows).mean(axis=0, dtype=np.float64)) if rows else None
 
     def refresh(self, encoder: str) -> None:

@@ -115,17 +115,29 @@ class NewsStore:
     def vectors(self, ids: Sequence[str], encoder: str) -> tuple[NDArray[np.bool_], NDArray[np.float32]]:
         """Which of `ids` have a vector by `encoder` (mask [n]), and float32 [n, D] in their order, zeros where missing.
 
-        D is 0 if none of them has one.
+        D is 0 if none of them has one. One of another width than `width` is as good as none: it is of a release that
+        gave this encoder other dimensions, and which news those are must not show.
         """
         found = self._database.rows(
             f"SELECT news_id, float32 FROM vector WHERE encoder = ? AND news_id IN ({_WIDE})",
             (encoder, json.dumps(list(ids))),
         )
-        by_id: dict[str, bytes] = dict(found)
+        width = self.width(encoder)
+        size_bytes = 4 * width if width is not None else max((len(row[1]) for row in found), default=0)
+        by_id: dict[str, bytes] = {news_id: row for news_id, row in found if len(row) == size_bytes}
         present = np.array([news_id in by_id for news_id in ids], dtype=np.bool_)
-        blank = bytes(len(found[0][1]) if found else 0)
+        blank = bytes(size_bytes if by_id else 0)
         joined = b"".join([by_id.get(news_id, blank) for news_id in ids])
         return present, np.frombuffer(joined, dtype="<f4").reshape(len(ids), len(blank) // 4)
+
+    def width(self, encoder: str) -> int | None:
+        """D of this encoder's vectors, as the release in use has it; None of any other encoder."""
+        row = self._database.row(
+            """SELECT json_extract(manifest, '$.dimensions') FROM release
+               WHERE id = (SELECT max(id) FROM release) AND json_extract(manifest, '$.encoder') = ?""",
+            (encoder,),
+        )
+        return None if row is None else int(row[0])
 
     def missing(self, ids: Sequence[str]) -> list[str]:
         """Those of `ids` that have no card here, in order."""

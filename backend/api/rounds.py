@@ -36,8 +36,8 @@ def router(services: Services) -> APIRouter:
         response_model=None,
         responses=answers(also={200: RoundStatus, 204: None}),
     )
-    def current() -> Response:
-        coordinator.polls.note()
+    def current(request: Request) -> Response:
+        coordinator.polls.note(source_of(request, coordinator.addresses))
         return _message_or_nothing(coordinator.current())
 
     @routes.post(

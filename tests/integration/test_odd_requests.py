@@ -65,6 +65,12 @@ def test_no_answer_leads_to_the_host_that_a_request_names(server: Running) -> No
 
 @pytest.mark.parametrize("origin", ["http://[", "http://[::1", "\xff", "http://a]b", ""])
 def test_a_form_with_an_origin_that_is_none_is_refused(server: Running, origin: str) -> None:
-    sent = {"origin": origin.encode("latin-1"), "content-type": b"application/x-www-form-urlencoded"}
+    sent = {b"origin": origin.encode("latin-1"), b"content-type": b"application/x-www-form-urlencoded"}
     answer = server.client.post("/console/sign-in", content=b"token=a", headers=sent)
     assert answer.status_code == 403
+
+
+def test_one_address_that_polls_and_polls_is_counted_as_often_as_it_may_have_places(server: Running) -> None:
+    for _ in range(50):
+        server.client.get("/v1/rounds/current", headers={"x-forwarded-for": "203.0.113.9"})
+    assert server.services.coordinator.polls.waiting() == server.services.settings.places_per_address

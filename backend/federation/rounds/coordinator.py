@@ -93,7 +93,7 @@ class Coordinator:
         self.plain = PlainRounds(systems, data_dir / "rounds", self._loader)
         self.sums = SecureRounds(systems, SecureSumStore(engine, data_dir / "sums", clock), self._loader)
         self._opener = RoundOpener(systems, self._loader, self.sums)
-        self.polls = PollCounter(clock, data_dir / "looks")
+        self.polls = PollCounter(clock, data_dir / "looks", places=0 if addresses is None else addresses.rules.places)
         self.scheduler = RoundScheduler(engine, self._opener, self.polls, clock)
 
     def open_round(

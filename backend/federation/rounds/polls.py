@@ -6,7 +6,7 @@ import json
 import secrets
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import datetime, timedelta
@@ -23,34 +23,49 @@ SWEEP_AGE_SEC = 3_600.0
 class PollCounter:
     """Counts questions for the round under way over the last half minute.
 
-    An estimate: a device that polls oftener, a reader's page that asks too, or one who forges polls, make it larger.
-    It opens rounds and sets a chance; nothing secret or safe hangs on it. Processes that serve devices together tell
-    each other their counts by a file each, two seconds old at most.
+    An estimate: a device that polls oftener, or a reader's page that asks too, make it larger. It opens rounds and sets
+    a chance; nothing secret hangs on it, but who could forge many would leave honest devices no chance. So of one
+    network address no more polls are counted than it may have places. Processes that serve devices together tell each
+    other their counts by a file each, two seconds old at most.
 
     Args:
-        clock: the time, in UTC.
+        clock: the time, in UTC; it may be set forward and back.
         folder: which all processes of this server share; None where there is one.
         window_sec: over which is counted.
+        places: that one source may have in a round; 0: any number.
     """
 
     def __init__(
-        self, clock: Callable[[], datetime], folder: Path | None = None, window_sec: float = WINDOW_SEC
+        self,
+        clock: Callable[[], datetime],
+        folder: Path | None = None,
+        window_sec: float = WINDOW_SEC,
+        places: int = 0,
     ) -> None:
-        self._clock, self._window = clock, timedelta(seconds=window_sec)
-        self._times: deque[datetime] = deque(maxlen=POLLS_KEPT)
+        self._clock, self._window, self._places = clock, timedelta(seconds=window_sec), places
+        self._polls: deque[tuple[datetime, str | None]] = deque()
+        self._of_source: Counter[str] = Counter()
         self._lock = threading.Lock()
         self._folder, self._name = folder, f"{secrets.token_hex(8)}.json"
         self._told: datetime | None = None
 
-    def note(self) -> None:
-        """Somebody has asked."""
+    def note(self, source: str | None = None) -> None:
+        """Somebody has asked; source: where from (`ClientAddresses.source`), None for an address without bounds."""
         with self._lock:
-            self._times.append(self._clock())
+            self._forget_old()
+            if len(self._polls) >= POLLS_KEPT:
+                return
+            if source is not None:
+                if self._places and self._of_source[source] >= self._places:
+                    return
+                self._of_source[source] += 1
+            self._polls.append((self._clock(), source))
 
     def tell(self) -> None:
         """Let the other processes know; to be called often."""
         now = self._clock()
-        if self._folder is None or (self._told is not None and now - self._told < timedelta(seconds=TELL_SEC)):
+        since = None if self._told is None else now - self._told
+        if self._folder is None or (since is not None and timedelta(0) <= since < timedelta(seconds=TELL_SEC)):
             return
         own, count = self._folder / self._name, self._own()
         if not count and self._told is None:
@@ -77,16 +92,24 @@ class PollCounter:
         return min(1.0, places / max(1, self.waiting()))
 
     def _own(self) -> int:
-        begin = self._clock() - self._window
         with self._lock:
-            while self._times and self._times[0] <= begin:
-                self._times.popleft()
-            return len(self._times)
+            self._forget_old()
+            return len(self._polls)
+
+    def _forget_old(self) -> None:
+        """Also those that a clock which was set back has left in the future."""
+        now = self._clock()
+        while self._polls and not now - self._window < self._polls[0][0] <= now:
+            source = self._polls.popleft()[1]
+            if source is not None:
+                self._of_source[source] -= 1
+                if not self._of_source[source]:
+                    del self._of_source[source]
 
     def _others(self) -> Iterator[int]:
         if self._folder is None or not self._folder.is_dir():
             return
-        begin = self._clock() - self._window
+        now = self._clock()
         for path in self._folder.glob("*.json"):
             if path.name == self._name:
                 continue
@@ -94,5 +117,5 @@ class PollCounter:
                 told = json.loads(path.read_text(encoding="utf-8"))
             except FileNotFoundError:
                 continue  # swept meanwhile
-            if datetime.fromisoformat(told["at"]) > begin:
+            if now - self._window < datetime.fromisoformat(told["at"]) <= now + timedelta(seconds=TELL_SEC):
                 yield int(told["looks"])

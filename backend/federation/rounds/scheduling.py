@@ -47,10 +47,12 @@ class Schedule:
             raise RoundImpossible("waiting is out of its limits.", field="waiting", limit="at least 1")
 
     def is_due(self, now: datetime, last: datetime | None, waiting: int) -> bool:
-        """last: when it last opened a round, or tried to."""
+        """last: when it last opened a round, or tried to. One in the future is of a clock that was wrong."""
         if self.waiting is not None and waiting < self.waiting:
             return False
-        return self.every_minutes is None or last is None or now - last >= timedelta(minutes=self.every_minutes)
+        if self.every_minutes is None or last is None:
+            return True
+        return not timedelta(0) <= now - last < timedelta(minutes=self.every_minutes)
 
     def to_json(self) -> str:
         """For the row."""

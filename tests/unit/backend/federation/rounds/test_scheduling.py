@@ -176,6 +176,47 @@ def test_looks_are_counted_over_half_a_minute_and_make_the_chance() -> None:
     assert (polls.waiting(), polls.fair_chance(60)) == (1, 1.0)
 
 
+def test_one_address_that_polls_and_polls_takes_nobodys_chance() -> None:
+    """Red before: 2,700 polls of one machine left each honest device one chance in 45, and rounds without devices."""
+    polls = PollCounter(StillClock(), places=3)
+    for _ in range(2_700):
+        polls.note("liar")
+    for number in range(40):
+        polls.note(f"reader {number}")
+    polls.note(None)
+    assert (polls.waiting(), polls.fair_chance(60)) == (3 + 40 + 1, 1.0)
+
+
+def test_an_address_is_counted_again_once_its_polls_are_over() -> None:
+    clock = StillClock()
+    polls = PollCounter(clock, places=1)
+    for _ in range(3):
+        polls.note("one")
+        clock.go_on(20)
+    assert polls.waiting() == 1
+
+
+def test_a_clock_that_was_ahead_leaves_no_polls_and_no_pause_behind(
+    server: RestartedCoordinator, tmp_path: Path
+) -> None:
+    server.coordinator.scheduler.set(Schedule(ORDER, every_minutes=10))
+    server.clock.go_on(24 * 3_600.0)
+    other = PollCounter(server.clock, tmp_path / "looks")
+    for polls in (server.coordinator.polls, other):
+        polls.note()
+        polls.tell()
+    server.coordinator.step()
+    assert server.opened() == ["round-1"]
+    server.coordinator.cancel("round-1")
+    server.clock.go_on(-24 * 3_600.0)
+    assert server.coordinator.polls.waiting() == 0
+    other.tell()
+    other.note()
+    assert other.waiting() == 1
+    server.coordinator.step()
+    assert server.opened() == ["round-1", "round-2"], "not a day later"
+
+
 def test_more_places_than_wanted_are_offered_only_where_coming_too_late_costs_nothing() -> None:
     assert SYSTEMS["uni_fedrec"].offers == SYSTEMS["small_ranker"].offers == 1.0
     assert places(60, SYSTEMS["small_ranker_secure"].offers) == 78

@@ -34,6 +34,7 @@ from backend.recall.prototype_lists import CodeListStore
 from backend.recall.served_releases import ServedReleases
 from backend.recall.service import RecallService
 from backend.releases.errors import NothingPublished
+from backend.releases.preparing import RankerPreparation
 from backend.releases.retention import Retention
 from backend.releases.store import ReleaseStore
 from backend.sections.sorting import SectionSorter
@@ -66,10 +67,12 @@ class Services:
     recall_threads: ThreadPoolExecutor
     recall_admission: Admission
     uploads: Uploads
+    preparation: RankerPreparation
     admin_token: str
 
     def stop(self) -> None:
         """Stop the threads in the background."""
+        self.preparation.stop()
         self.feeds.stop()
         self.updater.stop()
 
@@ -178,6 +181,7 @@ def build_services(settings: BackendSettings) -> Services:
             limit=settings.uploads_limit,
             limit_bytes=settings.uploads_limit_bytes,
         ),
+        preparation=RankerPreparation(settings),
         admin_token=load_or_create_token(settings.admin_token_file),
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
@@ -39,7 +39,14 @@ class ConsoleController:
         if not holds_pass(request, token):
             problem = None if shown is None else "That is not this backend's token."
             return self.renderer.page(request, "sign_in", status_code=401, problem=problem)
-        return self.renderer.page(request, template, **view(), **values)
+        try:
+            found = view()
+        except OwnfeedError as refused:
+            words = refusal_words(refused, {})
+            return self.renderer.page(
+                request, "refused", status_code=refused.status, title=refused.title, words=words, back="/console"
+            )
+        return self.renderer.page(request, template, **found, **values)
 
     def tell(self, request: Request, view: Callable[[], Values]) -> Response:
         """The same for a script: JSON, or 401."""
@@ -47,8 +54,22 @@ class ConsoleController:
             return JSONResponse({"problem": "signed out"}, status_code=401, headers=HEADERS)
         return JSONResponse(view(), headers=HEADERS)
 
-    def do(self, request: Request, deed: Callable[[], object], back: str, said: str) -> Response:
-        """Do what a form asks, then go back. What the services refuse becomes a page that says why."""
+    def do(
+        self,
+        request: Request,
+        deed: Callable[[], object],
+        back: str,
+        said: str,
+        *,
+        place: str = "",
+        labels: Mapping[str, str] | None = None,
+        again: Callable[[str, int], Response] | None = None,
+    ) -> Response:
+        """Do what a form asks, then go back, to the element `place` where one is named.
+
+        What the services refuse is told in the words of the form, whose labels stand for the fields: by `again`, which
+        shows the form with what was filled in, given a sentence and a status; or by a page of its own.
+        """
         if not is_own_form(request):
             return self.refused(request)
         if not holds_pass(request, self.services.admin_token):
@@ -56,13 +77,26 @@ class ConsoleController:
         try:
             deed()
         except OwnfeedError as refused:
-            words = refused.detail + (f" ({refused.field}: {refused.limit})" if refused.field and refused.limit else "")
+            words = refusal_words(refused, labels or {})
+            if again is not None:
+                return again(f"{refused.title}. {words} Nothing was changed.", refused.status)
             return self.renderer.page(
                 request, "refused", status_code=refused.status, title=refused.title, words=words, back=back
             )
-        return RedirectResponse(f"{back}?said={said}", status_code=303)
+        return RedirectResponse(f"{back}?said={said}" + (f"#{place}" if place else ""), status_code=303)
 
     def refused(self, request: Request) -> Response:
         """The answer to a form that was posted from elsewhere."""
         words = "Only the console's own pages may change something here. Open the page and try again."
         return self.renderer.page(request, "refused", status_code=403, title="Refused", words=words, back="/console")
+
+
+def refusal_words(refused: OwnfeedError, labels: Mapping[str, str]) -> str:
+    """The refusal's sentence and limit, with the page's label for the name of its field."""
+    words, field = refused.detail, refused.field or ""
+    about = f"“{labels[field]}”" if field in labels else field
+    if field and words.startswith(f"{field} "):
+        words = about + words.removeprefix(field)
+    if not refused.limit or refused.limit in words:
+        return words
+    return f"{words} {about if about and about not in words else 'Allowed'}: {refused.limit}."

@@ -27,6 +27,7 @@ HEADERS = {
 MEDIA_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 SAID = {
     "opened": "The round is open. Devices are invited as they check in.",
+    "preparing": "The model is being prepared; this page says when its release is out.",
     "cancelled": "The round is cancelled; its updates are thrown away.",
     "paused": "Rounds are paused. Devices that have their places go on.",
     "resumed": "Rounds go on.",
@@ -74,9 +75,12 @@ class TemplateRenderer:
     def page(self, request: Request, template: str, *, status_code: int = 200, **values: Any) -> HTMLResponse:
         """A page of the console."""
         text = self.templates.get_template(f"console/{template}.html").render(
-            here=request.url.path,
-            said=SAID.get(request.query_params.get("said", "")),
-            **{"problem": None} | values,
+            **{
+                "here": request.url.path,
+                "said": SAID.get(request.query_params.get("said", "")),
+                "problem": None,
+            }
+            | values,
         )
         return HTMLResponse(text, status_code=status_code, headers=HEADERS)
 

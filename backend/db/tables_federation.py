@@ -70,6 +70,7 @@ class RoundRow(Base):
     and the stage is the sum's own (`SecureSumRow`), so that there is one truth. survivors, epsilon and delta: of an
     opened sum. follows: the round whose end ordered this one. facts: what the round came to, says: in a sentence.
     memory: of its optimizer. places_refused: to addresses that had as many as one may have, or get none (`retries`).
+    check_ins: without a place for other reasons, counted by these (`rounds.records.CheckIns`).
     """
 
     __tablename__ = "rounds"
@@ -95,6 +96,7 @@ class RoundRow(Base):
     memory: Mapped[bytes | None] = mapped_column(LargeBinary)
     says: Mapped[str | None] = mapped_column(String(WORDS_LIMIT))
     places_refused: Mapped[int] = mapped_column(default=0, server_default="0")
+    check_ins: Mapped[dict[str, int] | None] = mapped_column(JSON)
 
     @validates("reason", "says")
     def _cut(self, name: str, words: str | None) -> str | None:

@@ -7,6 +7,8 @@ OwnfeedError
 ├── UnknownShard          404  the live pool has no such vector shard
 ├── NothingPublished             503  nothing is published yet
 ├── ReleaseNotPublished   500  it failed a check; the current one stays
+├── RankerBeingPrepared   409  one ranker is exported at a time
+├── RoundsUnderWay        409  a release now would take theirs away
 ├── SigningKeyRefused     500  the key that signed the newest release is missing, unreadable or another
 └── BlobDamaged           500  the bytes on disk no longer fit their hash
 """
@@ -69,6 +71,24 @@ class ReleaseNotPublished(OwnfeedError):
     """A release failed a check; the current one stays."""
 
     code, status, title = "release-not-published", 500, "The release failed its checks"
+
+
+class RankerBeingPrepared(OwnfeedError):
+    """Another ranker is being exported."""
+
+    code, status, title = "ranker-being-prepared", 409, "Another model is being prepared"
+
+    def __init__(self, ranker: str) -> None:
+        super().__init__(f"{ranker} is being prepared; one is prepared at a time.", field="ranker")
+
+
+class RoundsUnderWay(OwnfeedError):
+    """A release published now would take theirs from the rounds under way."""
+
+    code, status, title = "rounds-under-way", 409, "Rounds are under way"
+
+    def __init__(self) -> None:
+        super().__init__("A release published now would be another than the one that a round under way is for.")
 
 
 class SigningKeyRefused(OwnfeedError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -134,24 +134,70 @@ def publish_rankers(
     """
     previous = store.require_current()
     missing = missing_rankers(previous, rankers)
-    if not missing:
-        return previous
+    return offer(store, export_rankers(store, missing, progress=progress, seed=seed)) if missing else previous
+
+
+@dataclass(frozen=True)
+class ExportedRankers:
+    """Rankers whose graphs and starting weights lie among the blobs: entries by name, and by name and purpose the
+    largest difference of a graph from torch."""
+
+    models: Mapping[str, ModelEntry]
+    graphs: Mapping[str, Mapping[str, float]]
+
+
+def export_rankers(
+    store: ReleaseStore, names: Sequence[str], *, progress: Advance | None = None, seed: int = SEED
+) -> ExportedRankers:
+    """Models of these names in a release, at their starts, as blobs; nothing is published.
+
+    Raises NothingPublished, or ReleaseNotPublished if a graph fails its comparison with torch. Brings torch.
+    """
     import torch
 
     from backend.releases.models import entry_of, grouped
     from exporters.package import export_ranker
     from models.rankers import RANKERS
 
+    recall = store.require_current().models[RECALL]
     torch.manual_seed(seed)
     models: dict[str, ModelEntry] = {}
     graphs: dict[str, dict[str, float]] = {}
-    for done, name in enumerate(missing, start=1):
+    for done, name in enumerate(names, start=1):
         entry, graphs[name] = entry_of(store, RANKERS[name].build(), export_ranker)
-        models[name] = grouped(store, name, entry, previous.models[RECALL], seed)
+        models[name] = grouped(store, name, entry, recall, seed)
         if progress is not None:
-            progress(done, len(missing))
-    draft = ReleaseDraft.like(previous, models=previous.models | models)
-    return store.commit(draft, note=f"offers {', '.join(missing)} too", facts={"graphs": graphs})
+            progress(done, len(names))
+    return ExportedRankers(models, graphs)
+
+
+def offer(
+    store: ReleaseStore,
+    exported: ExportedRankers,
+    *,
+    together_with: Callable[[Session, ReleaseManifest], None] | None = None,
+) -> ReleaseManifest:
+    """The current release with these rankers too; what it has is left as it is trained.
+
+    Raises NothingPublished, ReleaseNotPublished if another release was published meanwhile, and what `together_with`,
+    which is `ReleaseStore.commit`'s, raises.
+    """
+    previous = store.require_current()
+    # Two may have exported the same model: the first keeps its place, as it may be trained by now.
+    models = previous.models | {name: entry for name, entry in exported.models.items() if name not in previous.models}
+
+    def together(session: Session, published: ReleaseManifest) -> None:
+        if published.previous != previous.release:
+            raise ReleaseNotPublished(f"{published.previous} was published meanwhile.")
+        if together_with is not None:
+            together_with(session, published)
+
+    return store.commit(
+        ReleaseDraft.like(previous, models=models),
+        note=f"offers {', '.join(exported.models)} too",
+        facts={"graphs": dict(exported.graphs)},
+        together_with=together,
+    )
 
 
 def publish_codebooks(store: ReleaseStore, vectors: NDArray[np.float32], *, seed: int = SEED) -> ReleaseManifest:

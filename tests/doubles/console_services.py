@@ -12,12 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.errors import OwnfeedError
-from backend.federation.accounting.spending import Spending, SpentRound
-from backend.federation.errors import RoundUnderWay
-from backend.federation.rounds.client_addresses import AddressRules, ClientAddresses
-from backend.federation.rounds.polls import PollCounter
-from backend.federation.rounds.scheduling import Schedule, ScheduleStatus
-from backend.federation.scores import Score
 from backend.latency import LatencyLog
 from backend.news.followed_feeds import FollowedFeed
 from backend.news.ingest_runs import IngestSummary
@@ -30,7 +24,7 @@ from backend.recall.index_selection import IndexStatus
 from backend.releases.draft import ReleaseDraft
 from backend.releases.reader import PublishedRelease
 from device_app.wire.releases import BlobRef, ModelEntry, RecallProtocol, ReleaseManifest
-from device_app.wire.rounds import RoundStatus
+from tests.doubles.console_rounds import StandInCoordinator, StandInPreparation
 
 NOW = datetime.now(UTC)
 TOKEN = "the-operators-token"
@@ -248,98 +242,6 @@ class StandInReleases:
         return self.manifest("r4")
 
 
-@dataclass
-class StandInTimetable:
-    """Remembers what the forms ask for."""
-
-    paused: bool = False
-    schedule: Schedule | None = None
-
-    def timings(self) -> ScheduleStatus:
-        """As they stand."""
-        return ScheduleStatus(self.paused, self.schedule, None, None)
-
-    def pause(self) -> ScheduleStatus:
-        """Remember it."""
-        self.paused = True
-        return self.timings()
-
-    def resume(self) -> ScheduleStatus:
-        """Remember it."""
-        self.paused = False
-        return self.timings()
-
-    def set(self, schedule: Schedule | None) -> ScheduleStatus:
-        """Remember it."""
-        self.schedule = schedule
-        return self.timings()
-
-
-@dataclass
-class StandInCoordinator:
-    """One round under way and two that ended."""
-
-    under_way: bool = True
-    opened: list[dict[str, Any]] = field(default_factory=list)
-    cancelled: list[str] = field(default_factory=list)
-
-    polls: PollCounter = field(default_factory=lambda: PollCounter(lambda: NOW))
-    scheduler: StandInTimetable = field(default_factory=lambda: StandInTimetable())
-
-    def _status(self, number: int, state: Any, reason: str | None = None) -> RoundStatus:
-        opened = NOW - timedelta(minutes=(8 - number) * 30, seconds=8)
-        return RoundStatus(
-            round=f"round-{number}", system="uni_fedrec", state=state, reason=reason, release=f"r{number - 4}",
-            published=f"r{number - 3}" if state == "applied" else None, cohort=60, cohort_minimum=40, joined=60,
-            uploaded={"applied": 60, "failed": 11}.get(state, 23), received_bytes=22_540_112, opened_at=opened,
-            closes_at=opened + timedelta(seconds=60),
-            finished_at=opened + timedelta(seconds=11) if state in ("applied", "failed") else None,
-        )  # fmt: skip
-
-    addresses: ClientAddresses = field(default_factory=lambda: ClientAddresses(AddressRules(places=3), bytes(32)))
-
-    def places_refused(self, round_id: str) -> int:
-        """Of the round under way."""
-        return 16 if round_id == "round-8" else 0
-
-    def current(self) -> RoundStatus | None:
-        """The round under way."""
-        return self._status(8, "updates") if self.under_way else None
-
-    def history(self, limit: int = 100) -> list[RoundStatus]:
-        """Rounds, newest first."""
-        ended = [self._status(7, "applied"), self._status(6, "failed", "only 11 of 40 updates came in time")]
-        return ([self._status(8, "updates")] if self.under_way else []) + ended[:limit]
-
-    def scores(self) -> list[Score]:
-        """Two releases that the gate has scored, the second taken back; none on a first minute."""
-        if not self.under_way:
-            return []
-        return [
-            Score("round-5", "r3", "r2", "ranker.features", 0.641, 0.0042, 0.0031, 58, False),
-            Score("round-7", "r4", "r3", "ranker.features", 0.629, -0.0121, 0.0029, 57, True),
-        ]
-
-    def open_round(self, system: str, **asked: Any) -> RoundStatus:
-        """Refuse while one runs, as the coordinator does."""
-        if self.under_way:
-            raise RoundUnderWay("round-8")
-        self.opened.append({"system": system} | asked)
-        return self._status(8, "open")
-
-    def spending(self) -> Spending:
-        """Two noisy sums, local noise and an exact one."""
-        lines = tuple(
-            SpentRound(f"round-{number}", "small_ranker_secure", 58, 0.03, 1.6, 1.6 + 0.7 * number) for number in (1, 2)
-        )
-        return Spending(1e-6, 0.06, 3.0, 52.4, 1, 1, lines)
-
-    def cancel(self, round_id: str) -> RoundStatus:
-        """Remember it."""
-        self.cancelled.append(round_id)
-        return self._status(8, "failed", "cancelled by the operator")
-
-
 def latency_log() -> LatencyLog:
     """Three hundred recalls and fifty front lists around plausible times, by a seeded draw."""
     chance, log = Random(5), LatencyLog(2_000)
@@ -364,6 +266,7 @@ class StandInServices:
     counts: StandInCounts = field(default_factory=StandInCounts)
     admin_token: str = TOKEN
     feeds: StandInFeeds = field(default_factory=StandInFeeds)
+    preparation: StandInPreparation = field(default_factory=StandInPreparation)
 
 
 def fresh_services() -> StandInServices:

@@ -95,7 +95,7 @@ def test_who_shared_a_false_seed_is_kept_from_the_round_that_is_opened_in_its_pl
     assert failed.says == ("Members known to have lied: 1. It is opened again without the addresses they came from: 1.")
 
     assert joining(server, FalseSeed, 0, LIAR) is None
-    assert server.services.coordinator.places_refused("round-2") == 1
+    assert server.services.coordinator.check_ins("round-2").address == 1
     honest = everybody(server, FalseSeed)
     assert len(honest) == COHORT - 1
     applied = play(server, honest)

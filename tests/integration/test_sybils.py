@@ -94,7 +94,7 @@ def test_one_address_gets_three_places_of_nineteen_by_default_and_not_all(server
     mine = [server.client(place) for place in range(40)]
     taken = [one for one in mine if one is not None]
     assert len(taken) == 3
-    assert server.services.coordinator.places_refused("round-1") == 37
+    assert server.services.coordinator.check_ins("round-1").address == 37
 
 
 @pytest.mark.parametrize("server", [BEHIND_A_PROXY], indirect=True)

@@ -30,12 +30,17 @@ from backend.federation.rounds.opening import RoundOpener
 from backend.federation.rounds.plain import PlainRounds
 from backend.federation.rounds.polls import PollCounter
 from backend.federation.rounds.records import (
+    LOOKED,
+    CheckIns,
+    TurnedAway,
+    check_ins,
     count_joined,
     find_round,
     has_ended,
     is_paused,
     is_sum,
     round_status,
+    turn_away,
     under_way,
 )
 from backend.federation.rounds.retries import failure_of, forget_refused, is_refused
@@ -122,14 +127,8 @@ class Coordinator:
         with writing_session(self._engine) as session:
             for row in [] if is_paused(session) else under_way(session, to_change=True):
                 manifest = RoundManifest.model_validate_json(row.manifest)
-                fits = (
-                    message.protocol == PROTOCOL_VERSION
-                    and message.release == manifest.release
-                    and manifest.task in message.tasks
-                    and (manifest.terms is None or self.sums.takes_devices(session, manifest.round))
-                )
-                open_places = places(row.cohort, self._systems[row.system].offers) - count_joined(session, row)
-                if not fits or open_places <= 0 or now >= row.closes_at or not admitted(row.admission):
+                if (why := self._why_turned_away(session, row, manifest, message, now)) is not None:
+                    turn_away(row, why)
                     continue
                 if not self._has_places_for(session, row, source):
                     row.places_refused += 1
@@ -139,6 +138,19 @@ class Coordinator:
                 return RoundOffer(manifest=manifest, pseudonym=pseudonym)
         return None
 
+    def _why_turned_away(
+        self, session: Session, row: RoundRow, manifest: RoundManifest, message: CheckIn, now: datetime
+    ) -> TurnedAway | None:
+        if message.protocol != PROTOCOL_VERSION or manifest.task not in message.tasks:
+            return "task"
+        if message.release != manifest.release:
+            return "release"
+        if now >= row.closes_at or not (manifest.terms is None or self.sums.takes_devices(session, manifest.round)):
+            return "late"
+        if places(row.cohort, self._systems[row.system].offers) <= count_joined(session, row):
+            return "full"
+        return None if admitted(row.admission) else "chance"
+
     def _has_places_for(self, session: Session, row: RoundRow, source: str | None) -> bool:
         """Whether the source has fewer places in this round than it may have."""
         if is_refused(session, row, source):
@@ -146,11 +158,14 @@ class Coordinator:
         limit = 0 if self.addresses is None else self.addresses.rules.places
         return source is None or not limit or count_joined(session, row, source) < limit
 
-    def places_refused(self, round_id: RoundId) -> int:
-        """How many check-ins found no place since their address had as many as it may have, or a member from there
-        lied in the round that this one repeats. Raises UnknownRound."""
+    def check_release(self, system: str) -> None:
+        """Raises UnknownSystem, NothingPublished or RoundImpossible where the current release can't run a system."""
+        self._opener.check_release(system)
+
+    def check_ins(self, round_id: RoundId) -> CheckIns:
+        """What became of check-ins that got no place. Raises UnknownRound."""
         with reading_session(self._engine) as session:
-            return find_round(session, round_id).places_refused
+            return check_ins(find_round(session, round_id))
 
     def status(self, round_id: RoundId) -> RoundStatus:
         """Progress anyone may see. Raises UnknownRound."""
@@ -266,6 +281,7 @@ class Coordinator:
             mine = find_round(session, round_id, to_change=True)
             mine.state = advance(cast(RoundState, mine.state), "failed")
             mine.reason, mine.finished_at = reason[:500], self._clock()
+            mine.check_ins = {**(mine.check_ins or {}), LOOKED: self.polls.waiting()}
             mine.published = None if published is None else release_number(published)
             if failure is not None:
                 mine.says = failure.says

@@ -57,7 +57,12 @@ class RoundOpener:
     def check(self, order: RoundRequest) -> None:
         """Raises what `open` would for this order, whatever is under way."""
         _check_order(order)
-        self._check_possible(self._loader.releases.require_current(), self._spec(order.system))
+        self.check_release(order.system)
+
+    def check_release(self, system: str) -> None:
+        """Raises UnknownSystem, NothingPublished or RoundImpossible where the current release lacks its model."""
+        spec = self._spec(system)
+        self._check_possible(self._loader.releases.require_current(), spec)
 
     def why_not(self, order: RoundRequest, devices: int) -> str | None:
         """Why a round that so many devices wait for would tell nothing, or None. Raises UnknownSystem."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
+from dataclasses import dataclass
+from typing import Literal, cast
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
@@ -14,6 +15,36 @@ from backend.federation.rounds.states import UNDER_WAY
 from backend.federation.strategies.strategy import RoundRequest
 from device_app.wire.ids import Pseudonym, RoundId, round_number
 from device_app.wire.rounds import RoundManifest, RoundState, RoundStatus
+
+TurnedAway = Literal["release", "task", "full", "late", "chance"]
+"""Why a check-in got no place: another release, a task or version the device doesn't know, no place left, too late for
+its stage or deadline, or not drawn."""
+LOOKED = "looked"
+
+
+@dataclass(frozen=True)
+class CheckIns:
+    """What a server can know of the devices that a round didn't get: check-ins, of which one device may make many.
+
+    turned_away: by reason. address: refused since their address had its share of places. looked: about how many devices
+    were looking for rounds when this one failed; None for any other.
+    """
+
+    turned_away: dict[TurnedAway, int]
+    address: int
+    looked: int | None
+
+
+def check_ins(row: RoundRow) -> CheckIns:
+    """Of a round."""
+    counts = dict(row.check_ins or {})
+    looked = counts.pop(LOOKED, None)
+    return CheckIns(cast("dict[TurnedAway, int]", counts), row.places_refused, looked)
+
+
+def turn_away(row: RoundRow, why: TurnedAway) -> None:
+    """Count one."""
+    row.check_ins = {**(row.check_ins or {}), why: (row.check_ins or {}).get(why, 0) + 1}
 
 
 def find_round(session: Session, round_id: RoundId, *, to_change: bool = False) -> RoundRow:

@@ -6,8 +6,8 @@ const POLL_MS = 2000;
 /** @typedef {{round: string | null, state?: string, stage?: string | null, live: boolean, figures?: Record<string, string>}} Live */
 
 export function watchRound() {
-  const block = document.querySelector("[data-live]");
-  if (block instanceof HTMLElement && !["", "applied", "failed"].includes(block.dataset.state ?? "")) poll(block);
+  for (const block of document.querySelectorAll("[data-live]"))
+    if (block instanceof HTMLElement && !["", "applied", "failed", "published"].includes(block.dataset.state ?? "")) poll(block);
 }
 
 /** @param {HTMLElement} block */
@@ -19,7 +19,10 @@ function poll(block) {
       if (answer.ok) {
         /** @type {Live} */
         const live = await answer.json();
-        if (live.state !== block.dataset.state) return location.reload();
+        if (live.state !== block.dataset.state) {
+          // What answers a refused form would be sent once more by a reload, and its fields keep what was typed.
+          return document.querySelector('[role="alert"]') ? undefined : location.reload();
+        }
         for (const [name, value] of Object.entries({ ...live.figures, ...(live.stage ? { stage: live.stage } : {}) })) {
           const figure = block.querySelector(`[data-figure="${name}"]`);
           if (figure && figure.textContent !== value) figure.textContent = value;

@@ -11,25 +11,17 @@ from starlette.testclient import TestClient
 
 from backend.api.admin import OpenRound, SetSchedule
 from backend.console.alerts import alerts
-from backend.console.auth import cookie_name, pass_of
+from backend.console.auth import cookie_name
 from backend.console.declared import report_cost, sum_costs
 from backend.console.routes import router
 from backend.federation.secagg.parts import CohortSplit
 from backend.federation.systems import SYSTEMS
 from device_app.wire.protections import SecureSum
 from device_app.wire.releases import RecallProtocol
+from tests.doubles.console_client import HOME, OURS, client_of
 from tests.doubles.console_services import TOKEN, StandInCatalogue, StandInLive, StandInServices, fresh_services
 
-HOME = "http://127.0.0.1:8400"
-OURS = {"origin": HOME, "sec-fetch-site": "same-origin"}
 PAGES = ("", "/pool", "/releases", "/recall", "/rounds", "/quality", "/privacy", "/latency")
-
-
-def client_of(services: StandInServices, *, signed_in: bool = True) -> TestClient:
-    app = FastAPI(openapi_url=None)
-    app.include_router(router(services))  # type: ignore[arg-type]
-    cookies = {cookie_name("127.0.0.1:8400"): pass_of(TOKEN)} if signed_in else {}
-    return TestClient(app, base_url=HOME, follow_redirects=False, cookies=cookies)
 
 
 @pytest.mark.parametrize("path", PAGES)

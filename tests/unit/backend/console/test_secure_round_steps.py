@@ -6,10 +6,12 @@ from functools import partial
 
 import pytest
 
-from backend.console.round_pages import opened_words, protected, scheduled, steps
+from backend.console.round_words import opened_words, scheduled, steps
+from backend.federation.protections.registry import resolve
 from backend.federation.rounds.scheduling import Schedule
 from backend.federation.strategies.strategy import RoundRequest
 from backend.federation.systems import SYSTEMS
+from device_app.figures import number
 from device_app.wire.protections import SUMMED
 from tests.doubles import secure_round_status
 
@@ -61,7 +63,7 @@ def test_a_sum_that_published_nothing_is_told_without_a_release() -> None:
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_what_every_system_does_to_an_update_has_words(name: str) -> None:
     protection = SYSTEMS[name].protection
-    words = protected(protection)
+    words = resolve(protection).describe(number)
 
     assert ("masks" in words) is isinstance(protection, SUMMED)
     assert ("no noise" in words) is (isinstance(protection, SUMMED) and not protection.sigma)

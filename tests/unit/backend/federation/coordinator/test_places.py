@@ -10,6 +10,7 @@ from backend.federation.errors import (
     RoundClosed,
 )
 from backend.federation.rounds.coordinator import Coordinator
+from backend.federation.rounds.records import CheckIns
 from backend.federation.systems import SYSTEMS
 from device_app.wire.ids import PROTOCOL_VERSION
 from device_app.wire.tensors import pack
@@ -28,6 +29,10 @@ def test_a_place_is_offered_only_to_devices_that_fit_and_only_while_there_are_pl
     assert first.pseudonym != second.pseudonym
     assert first.manifest.protection == SYSTEMS["uni_fedrec"].protection
     assert coordinator.check_in(CHECK_IN) is None, "full"
+    assert coordinator.check_ins("round-1") == CheckIns({"release": 1, "task": 2, "full": 1}, address=0, looked=None)
+    coordinator.polls.note()
+    coordinator.cancel("round-1")
+    assert coordinator.check_ins("round-1").looked == 1
 
 
 def test_over_selection_gives_more_places_than_updates_are_wanted(rig: PlainRoundRig) -> None:

@@ -1,0 +1,151 @@
+"""What an operator can start a round for: every system by its purpose, with its protection, what it costs a reader,
+and, where the current release can't run it, why."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, ConfigDict
+
+from backend.console.declared import SURVIVORS, sum_costs, upload_costs
+from backend.errors import OwnfeedError
+from backend.federation.protections.registry import resolve
+from backend.federation.systems import SYSTEMS
+from backend.releases.preparing import can_be_prepared
+from device_app.figures import number
+
+if TYPE_CHECKING:
+    from backend.composition import Services
+
+FEWEST, MANY = SURVIVORS[0], SURVIVORS[2]
+"""Smallest cohorts for which the cost of a noisy sum is told."""
+
+
+class WrittenChoice(BaseModel):
+    """A system in purposes.toml. variant: shown behind the others."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    system: str
+    title: str
+    line: str
+    paper: str | None = None
+    variant: bool = False
+
+
+class WrittenPurpose(BaseModel):
+    """A purpose in purposes.toml."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    title: str
+    line: str
+    choices: tuple[WrittenChoice, ...]
+
+
+class WrittenPurposes(BaseModel):
+    """All of purposes.toml; papers by their keys in it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    papers: dict[str, str]
+    purposes: tuple[WrittenPurpose, ...]
+
+
+@dataclass(frozen=True)
+class RoundChoice:
+    """A system as the page offers it, in sentences.
+
+    refused: why no round of it can be opened now, or None. prepare: the ranker that a release needs first, where it can
+    be prepared.
+    """
+
+    system: str
+    title: str
+    line: str
+    paper: str | None
+    variant: bool
+    protection: str
+    cost: str
+    refused: str | None = None
+    prepare: str | None = None
+
+
+@dataclass(frozen=True)
+class RoundPurpose:
+    """Choices that serve one purpose."""
+
+    title: str
+    line: str
+    choices: tuple[RoundChoice, ...]
+
+
+@cache
+def written() -> WrittenPurposes:
+    """purposes.toml."""
+    return WrittenPurposes.model_validate(
+        tomllib.loads(files(__package__).joinpath("purposes.toml").read_text("utf-8"))
+    )
+
+
+def purposes(services: Services) -> list[RoundPurpose]:
+    """All of them, as the current release can run them."""
+    told, costs = written(), cost_words(services)
+    return [
+        RoundPurpose(
+            each.title,
+            each.line,
+            tuple(_choice(services, one, one.paper and told.papers[one.paper], costs) for one in each.choices),
+        )
+        for each in told.purposes
+    ]
+
+
+def _choice(services: Services, told: WrittenChoice, paper: str | None, costs: dict[str, str]) -> RoundChoice:
+    spec = SYSTEMS[told.system]
+    refused = prepare = None
+    try:
+        services.coordinator.check_release(told.system)
+    except OwnfeedError as why:
+        if spec.model is not None and can_be_prepared(spec.model):
+            refused, prepare = f"No release has its model, {spec.model}, yet.", spec.model
+        else:
+            refused = why.detail
+    return RoundChoice(
+        system=told.system,
+        title=told.title,
+        line=told.line,
+        paper=paper,
+        variant=told.variant,
+        protection=resolve(spec.protection).describe(number),
+        cost=costs[told.system],
+        refused=refused,
+        prepare=prepare,
+    )
+
+
+def cost_words(services: Services) -> dict[str, str]:
+    """What one round of each system costs a reader whose device takes part, in a few words."""
+    uploads = {cost.system: cost for cost in upload_costs(services)}
+    words = {}
+    for sums in sum_costs():
+        if sums.epsilons:
+            few, many = (number(sums.epsilons[SURVIVORS.index(each)]) for each in (FEWEST, MANY))
+            words[sums.system] = (
+                f"epsilon {few} where {FEWEST} devices are enough, {many} where {MANY} have to come "
+                f"(delta {sums.delta:g})"
+            )
+        else:
+            words[sums.system] = "no epsilon bounds it; only devices whose readers allow exact sums take part"
+    for name, spec in SYSTEMS.items():
+        upload, local = uploads.get(name), resolve(spec.protection).account(1, None).local
+        if upload is not None:
+            each = number(upload.coordinate)
+            words[name] = f"epsilon {number(upload.upload)}: {each} for each of {upload.coordinates:,} numbers"
+        elif local is not None:
+            words[name] = f"epsilon {number(local.coordinate)} for each number of an update"
+    return words

@@ -1,0 +1,137 @@
+"""Stand-ins for what the console knows of rounds, with a memory of what was asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from backend.federation.accounting.spending import Spending, SpentRound
+from backend.federation.errors import RoundImpossible, RoundUnderWay, UnknownRound
+from backend.federation.rounds.client_addresses import AddressRules, ClientAddresses
+from backend.federation.rounds.polls import PollCounter
+from backend.federation.rounds.records import CheckIns
+from backend.federation.rounds.scheduling import Schedule, ScheduleStatus
+from backend.federation.scores import Score
+from backend.releases.preparing import Preparation
+from device_app.wire.rounds import RoundStatus
+
+NOW = datetime.now(UTC)
+
+
+@dataclass
+class StandInTimetable:
+    """Remembers what the forms ask for."""
+
+    paused: bool = False
+    schedule: Schedule | None = None
+
+    def timings(self) -> ScheduleStatus:
+        """As they stand."""
+        return ScheduleStatus(self.paused, self.schedule, None, None)
+
+    def pause(self) -> ScheduleStatus:
+        """Remember it."""
+        self.paused = True
+        return self.timings()
+
+    def resume(self) -> ScheduleStatus:
+        """Remember it."""
+        self.paused = False
+        return self.timings()
+
+    def set(self, schedule: Schedule | None) -> ScheduleStatus:
+        """Remember it."""
+        self.schedule = schedule
+        return self.timings()
+
+
+@dataclass
+class StandInCoordinator:
+    """One round under way and two that ended."""
+
+    under_way: bool = True
+    opened: list[dict[str, Any]] = field(default_factory=list)
+    cancelled: list[str] = field(default_factory=list)
+
+    polls: PollCounter = field(default_factory=lambda: PollCounter(lambda: NOW))
+    scheduler: StandInTimetable = field(default_factory=lambda: StandInTimetable())
+
+    def _status(self, number: int, state: Any, reason: str | None = None) -> RoundStatus:
+        opened = NOW - timedelta(minutes=(8 - number) * 30, seconds=8)
+        return RoundStatus(
+            round=f"round-{number}", system="uni_fedrec", state=state, reason=reason, release=f"r{number - 4}",
+            published=f"r{number - 3}" if state == "applied" else None, cohort=60, cohort_minimum=40, joined=60,
+            uploaded={"applied": 60, "failed": 11}.get(state, 23), received_bytes=22_540_112, opened_at=opened,
+            closes_at=opened + timedelta(seconds=60),
+            finished_at=opened + timedelta(seconds=11) if state in ("applied", "failed") else None,
+        )  # fmt: skip
+
+    addresses: ClientAddresses = field(default_factory=lambda: ClientAddresses(AddressRules(places=3), bytes(32)))
+
+    def check_ins(self, round_id: str) -> CheckIns:
+        """Of the round under way, and of a failed one."""
+        return CheckIns({"release": 2, "full": 1}, 16 if round_id == "round-8" else 0, 20)
+
+    def check_release(self, system: str) -> None:
+        """NAML's model is in no release, and there are no codebooks."""
+        if system in ("naml", "codebook"):
+            raise RoundImpossible(f"Release r3 has nothing for {system}.", field="system")
+
+    def status(self, round_id: str) -> RoundStatus:
+        """The round under way."""
+        if round_id != "round-8":
+            raise UnknownRound
+        return self._status(8, "updates")
+
+    def current(self) -> RoundStatus | None:
+        """The round under way."""
+        return self._status(8, "updates") if self.under_way else None
+
+    def history(self, limit: int = 100) -> list[RoundStatus]:
+        """Rounds, newest first."""
+        ended = [self._status(7, "applied"), self._status(6, "failed", "only 11 of 40 updates came in time")]
+        return ([self._status(8, "updates")] if self.under_way else []) + ended[:limit]
+
+    def scores(self) -> list[Score]:
+        """Two releases that the gate has scored, the second taken back; none on a first minute."""
+        if not self.under_way:
+            return []
+        return [
+            Score("round-5", "r3", "r2", "ranker.features", 0.641, 0.0042, 0.0031, 58, False),
+            Score("round-7", "r4", "r3", "ranker.features", 0.629, -0.0121, 0.0029, 57, True),
+        ]
+
+    def open_round(self, system: str, **asked: Any) -> RoundStatus:
+        """Refuse while one runs, as the coordinator does."""
+        if self.under_way:
+            raise RoundUnderWay("round-8")
+        self.opened.append({"system": system} | asked)
+        return self._status(8, "open")
+
+    def spending(self) -> Spending:
+        """Two noisy sums, local noise and an exact one."""
+        lines = tuple(
+            SpentRound(f"round-{number}", "small_ranker_secure", 58, 0.03, 1.6, 1.6 + 0.7 * number) for number in (1, 2)
+        )
+        return Spending(1e-6, 0.06, 3.0, 52.4, 1, 1, lines)
+
+    def cancel(self, round_id: str) -> RoundStatus:
+        """Remember it."""
+        self.cancelled.append(round_id)
+        return self._status(8, "failed", "cancelled by the operator")
+
+
+@dataclass
+class StandInPreparation:
+    """Remembers which ranker was asked for."""
+
+    asked: list[str] = field(default_factory=list)
+
+    def status(self) -> Preparation | None:
+        """Of the last one asked for."""
+        return Preparation(self.asked[-1]) if self.asked else None
+
+    def start(self, ranker: str) -> None:
+        """Remember it."""
+        self.asked.append(ranker)

@@ -1,0 +1,99 @@
+"""What the page of rounds offers. Oracles: the systems themselves, and the price list of the privacy page."""
+
+from __future__ import annotations
+
+import re
+
+from backend.console.declared import sum_costs
+from backend.console.purposes import purposes, written
+from backend.console.round_words import failed_words
+from backend.federation.rounds.records import CheckIns
+from backend.federation.systems import SYSTEMS
+from backend.federation.systems.release_gate import RELEASE_GATE
+from device_app.figures import number
+from tests.doubles.console_client import OURS, client_of
+from tests.doubles.console_services import StandInServices
+from tests.doubles.secure_round_status import status
+
+FORM = {"system": "naml", "cohort": "31", "cohort_minimum": "11", "seconds": "45"}
+
+
+def test_every_system_that_is_opened_by_hand_is_offered_once_and_every_paper_is_there() -> None:
+    told = [choice.system for purpose in written().purposes for choice in purpose.choices]
+    ordered = {RELEASE_GATE.name} | {spec.begins_with for spec in SYSTEMS.values()}
+    assert sorted(told) == sorted(SYSTEMS.keys() - ordered)
+    papers = {choice.paper for purpose in written().purposes for choice in purpose.choices if not choice.variant}
+    assert papers == written().papers.keys() | {None}
+    assert len(written().papers) == 5
+
+
+def test_a_choice_costs_what_the_privacy_page_says_and_none_is_without_a_price() -> None:
+    costs = {cost.system: cost for cost in sum_costs()}
+    for purpose in purposes(StandInServices()):  # type: ignore[arg-type]
+        for choice in purpose.choices:
+            sums = costs.get(choice.system)
+            if sums is None:
+                assert choice.cost.startswith("epsilon"), choice.system
+            elif sums.epsilons:
+                assert f"epsilon {number(sums.epsilons[0])} where 10 devices" in choice.cost
+            else:
+                assert "no epsilon bounds it" in choice.cost
+
+
+def test_only_what_the_release_can_run_can_be_chosen_and_what_can_be_prepared_is_by_one_press() -> None:
+    services = StandInServices()
+    page = client_of(services).get("/console/rounds").text
+    radios = dict(re.findall(r'name="system" value="(\w+)"( disabled)?', page))
+    assert {name for name, off in radios.items() if off} == {"naml", "codebook"}
+    assert re.findall(r'formaction="/console/rounds/prepare" formnovalidate name="ranker" value="([\w.]+)"', page) == [
+        "ranker.naml"
+    ]
+    assert "Release r3 has nothing for codebook." in page
+    done = client_of(services).post("/console/rounds/prepare", data=FORM | {"ranker": "ranker.naml"}, headers=OURS)
+    assert done.headers["location"] == "/console/rounds?said=preparing#preparing"
+    assert services.preparation.asked == ["ranker.naml"]
+    told = client_of(services).get("/console/rounds")
+    assert 'data-state="exporting"' in told.text
+    assert client_of(services).get("/console/rounds/preparing").json() == {"state": "exporting"}
+
+
+def test_what_was_typed_stays_when_it_is_refused_and_fields_are_called_as_on_the_page() -> None:
+    services = StandInServices()
+    client = client_of(services)
+    for path in ("", "/schedule"):
+        odd = FORM | {"system": "nrms", "cohort": "many", "every_minutes": "7"}
+        refused = client.post(f"/console/rounds{path}", data=odd, headers=OURS)
+        assert refused.status_code == 422
+        assert "“Cohort, devices” is no whole number." in refused.text
+        assert "Nothing was changed." in refused.text
+        for kept in ('value="many"', 'value="11"', 'value="45"'):
+            assert refused.text.count(kept) == 1
+        assert 'aria-current="page">Rounds' in refused.text
+    assert re.search(r'<option value="nrms" selected', refused.text)
+    assert 'name="every_minutes" value="7"' in refused.text
+    busy = client.post("/console/rounds", data=FORM | {"system": "nrms"}, headers=OURS)
+    assert busy.status_code == 409
+    assert re.search(r'value="nrms" checked', busy.text)
+    assert 'value="31"' in busy.text
+
+
+def test_after_the_start_the_round_is_in_view() -> None:
+    services = StandInServices()
+    services.coordinator.under_way = False
+    done = client_of(services).post("/console/rounds", data=FORM, headers=OURS)
+    assert done.headers["location"] == "/console/rounds?said=opened#round"
+    services.coordinator.under_way = True
+    page = client_of(services).get("/console/rounds").text
+    assert page.index('id="round"') < page.index("Start a round")
+
+
+def test_a_failed_round_says_what_a_server_can_know_and_that_it_knows_no_more() -> None:
+    found = CheckIns({"release": 3, "full": 2}, address=1, looked=20)
+    few = " ".join(failed_words(status("failed", joined=4, uploaded=0, cohort_minimum=10), found))
+    assert "About 20 devices looked for rounds in the half minute before its end." in few
+    assert "3 from devices with another release, 2 after all places were given, 1 from addresses" in few
+    assert "4 devices joined, 0 updates came in time, 10 were needed." in few
+    assert "no server can know" in few
+    silent = failed_words(status("failed", joined=12, uploaded=4, cohort_minimum=10), CheckIns({}, 0, None))
+    assert silent[-1].startswith("The others joined and fell silent")
+    assert not any("no server can know" in each for each in silent)

@@ -43,6 +43,8 @@ from backend.uploads import Uploads
 
 COUNT_SEC, COUNT_WAITING = 120.0, 10
 """A private count's time, and how many devices must seem to wait before one opens by itself."""
+WORKERS_FOR_BODIES, BODIES_WAIT_SEC = 3, 2.0
+"""The texts of a list of 1,000 take a thread for longer than anything else, so they have a third of the threads."""
 ADDRESS_KEY_FILE = "addresses.key"
 NO_ENCODER = "none"
 """Encoder digest of the empty catalogue that serves until the first release."""
@@ -66,6 +68,7 @@ class Services:
     latency: LatencyLog
     recall_threads: ThreadPoolExecutor
     recall_admission: Admission
+    bodies_admission: Admission
     uploads: Uploads
     preparation: RankerPreparation
     admin_token: str
@@ -174,6 +177,11 @@ def build_services(settings: BackendSettings) -> Services:
             running=settings.recall_workers,
             waiting=settings.recall_waiting,
             wait_sec=settings.recall_wait_ms / 1_000,
+        ),
+        bodies_admission=Admission(
+            running=max(1, settings.worker_threads // WORKERS_FOR_BODIES),
+            waiting=settings.requests_waiting,
+            wait_sec=BODIES_WAIT_SEC,
         ),
         uploads=Uploads(
             settings.data_dir / "uploads",

@@ -57,9 +57,11 @@ def router(services: Services) -> APIRouter:
     )
     async def bodies(request: Request) -> Response:
         require_media_type(request, JSON)
+        services.bodies_admission.check()
         wanted = parse(BodiesRequest, await request.body())
         started = time.perf_counter()
-        answer, headers = await run_in_threadpool(_bodies, services, wanted, _takes_gzip(request))
+        async with services.bodies_admission.place():
+            answer, headers = await run_in_threadpool(_bodies, services, wanted, _takes_gzip(request))
         services.latency.record("bodies", {}, (time.perf_counter() - started) * 1_000)
         return Response(answer, media_type=JSON, headers={**headers, "Cache-Control": "no-store"})
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -153,6 +154,31 @@ def test_a_body_that_stalls_is_given_up(tmp_path: Path, path: str, length: int |
         status, problem = answer_of(stalled)
         assert (status, problem_code(problem)) == (408, "body-too-slow")
         assert is_closed_by_the_server(stalled)
+
+
+def test_texts_of_whole_lists_take_no_more_than_their_share_of_the_threads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Red before: sixty clients that asked for 1,000 texts again and again had everything else wait for a second."""
+    with serving(tmp_path, worker_threads=3) as served:
+        go_on = threading.Event()
+
+        def slow(ids: Iterable[str]) -> dict[str, str]:
+            assert go_on.wait(PATIENCE_SEC)
+            return dict.fromkeys(ids, "text")
+
+        monkeypatch.setattr(served.services.pool, "bodies", slow)
+        asked = json.dumps({"ids": ["n1", "n2"]}).encode()
+        with ExitStack() as held:
+            clients = [
+                held.enter_context(begun(served.url, "POST", "/v1/news/bodies", JSON, len(asked), asked))
+                for _ in range(8)
+            ]
+            try:
+                served.everybody_else()
+            finally:
+                go_on.set()
+            assert {answer_of(client)[0] for client in clients} <= {200, 503}, "who waited for over two seconds"
 
 
 def test_where_everybody_is_served_a_further_connection_gets_503_and_a_time(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from datetime import datetime
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from device_app.errors import AnswerMalformed, BackendRefused, BackendUnreachable, NotEligible, ReleaseRefused
 from device_app.privacy.prices import OneClick
@@ -100,8 +101,7 @@ class Computation:
         )
 
     def shapes(self) -> Shapes:
-        """Of the tensors of an update. Raises NotEligible where the reader has nothing that the task could use, or its
-        materials don't come."""
+        """Of the tensors of an update. Raises NotEligible where no samples were gathered, or materials don't come."""
         self._source()
         return self._task.shapes(self._params)
 
@@ -112,25 +112,30 @@ class Computation:
     def update(self) -> ComputedUpdate:
         """The task's update, without what stays private; zeros in its place where it can't be computed.
 
-        Raises NotEligible and ValueError for what holds of every reader alike: no samples at all, no gradient graph.
+        Raises NotEligible and ValueError for what holds of every reader alike: no samples gathered, no gradient graph.
         Its `paid` raises NotEligible, so that nothing is paid, if clicks were deleted or muted since they were read.
 
         Formal guarantees: graphs, weights, vectors and materials are the server's, and may be made so that the
         computation fails, gives values that are not finite, or other tensors than were said, for some clicks and not
         for others. None of this shows in what is sent or charged: such a device gives zeros, in the same form, under
-        the same noise, at the same price. How long it computes is not covered.
+        the same noise, at the same price. So does one all of whose clicks are held out, or none of them where a task is
+        about these: the share is the server's to choose, too. How long it computes is not covered.
         """
         source, rng, gradients = self._source(), self._factory.draw(self._manifest.round), self._gradients()
         nothing = zero_update(self._task.shapes(self._params), self._entry)
+        empty = Update({}, loss=0.0, samples=1), nothing, dict[str, NDArray[np.float32]]()
         try:
-            with np.errstate(all="ignore"):
-                update = self._task.run(self._params, source, gradients, rng)
-                shared, own = self._divided(update, nothing)
+            if isinstance(source, ReaderSamples) and not source.available:
+                update, shared, own = empty
+            else:
+                with np.errstate(all="ignore"):
+                    update = self._task.run(self._params, source, gradients, rng)
+                    shared, own = self._divided(update, nothing)
         except Exception as fault:  # whatever it is: what a release can cause may not show in what leaves
             _log.warning(
                 "the update for %s could not be computed and counts as zeros: %.300r", self._manifest.round, fault
             )
-            update, shared, own = Update({}, loss=0.0, samples=1), nothing, {}
+            update, shared, own = empty
         return ComputedUpdate(
             shared=shared,
             samples=update.samples,
@@ -139,7 +144,7 @@ class Computation:
             paid=self._paid(update, own),
         )
 
-    def _divided(self, update: Update, like: SharedUpdate) -> tuple[SharedUpdate, Params]:
+    def _divided(self, update: Update, like: SharedUpdate) -> tuple[SharedUpdate, dict[str, NDArray[np.float32]]]:
         """What may be shared of an update, and the gradients that stay here. Raises ValueError for an update of other
         tensors than said, or with values that are not finite."""
         shared, own = divide(update.tensors, self._entry)
@@ -173,16 +178,13 @@ class Computation:
             raise NotEligible(f"{name!r} of the round can't be had: {trouble}") from trouble
 
     def _source(self) -> SampleSource:
-        """The samples that the task may use. Raises NotEligible if there could be none whatever has vectors."""
+        """The samples that the task may use, perhaps none. Raises NotEligible if none were gathered."""
         if not self._kind.needs_samples:
             return NO_SAMPLES
         if self._samples is None:
             raise NotEligible("another round was opened while it looked for one.")
         share, held = self._manifest.held_out, self._kind.held_out
-        part = self._samples.held_out(share) if held else self._samples.without_held_out(share)
-        if not part.learnable:
-            raise NotEligible("none of its clicks is held out." if held else "all of its clicks are held out.")
-        return part
+        return self._samples.held_out(share) if held else self._samples.without_held_out(share)
 
     def _gradients(self) -> GradientFn:
         model = self._manifest.model

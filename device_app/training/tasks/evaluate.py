@@ -25,6 +25,9 @@ ScoreFn = Callable[[Params, Batch], NDArray[np.float32]]
 class EvaluateTask:
     """The mean AUC of held-out clicks against news of the same feeds that were not clicked, under both weights.
 
+    A device without any gives zeros, which say that nothing was gained or lost: a fall shows the less the more of them
+    are in the sum, and nobody learns who they are.
+
     For one click and K others drawn from its feed, AUC is the share of the others that score lower, a tie counting
     half; its mean over draws is the AUC of the feed. Both weights see the same draws.
 

@@ -1,0 +1,63 @@
+"""A server that chooses which share of the clicks is held out, to learn by who declines how many clicks there are.
+
+Oracle: how the step ends, what is uploaded and what is charged, for readers of whose clicks some, none and all are
+held out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from device_app.training import samples
+from device_app.training.tasks import TASKS
+from device_app.uplink.in_process import InProcess
+from tests.doubles.clock import StillClock
+from tests.doubles.news import NOW, synthetic_pool
+from tests.doubles.round_rig import DIM, BackendRig, DeviceRig
+from tests.doubles.simulated_reader import simulated_reader
+from tests.doubles.unsteady import EPSILON, Unsteady, opened
+
+SHARES = {"some": 0.5, "none": 0.0, "all": 1.0}
+
+
+@pytest.fixture
+def reader(tmp_path: Path) -> Iterator[tuple[BackendRig, DeviceRig, Unsteady]]:
+    backend = BackendRig.make(tmp_path, StillClock(NOW + timedelta(days=1)))
+    inner = InProcess(backend.app)
+    network = Unsteady(inner)
+    device = DeviceRig(tmp_path / "device.sqlite", backend.clock, network)
+    pool = synthetic_pool(240, dim=DIM)
+    device.read(simulated_reader(pool, np.random.default_rng(1)), pool)
+    yield backend, device, network
+    device.stop()
+    inner.close()
+
+
+@pytest.mark.parametrize("held_out", [False, True], ids=["gradient", "evaluation"])
+def test_whether_any_click_is_held_out_shows_in_nothing_that_leaves(
+    reader: tuple[BackendRig, DeviceRig, Unsteady], monkeypatch: pytest.MonkeyPatch, held_out: bool
+) -> None:
+    backend, device, network = reader
+    backend.coordinator._loader.held_out = 0.5
+    monkeypatch.setitem(TASKS, "recall", replace(TASKS["recall"], held_out=held_out))
+    is_held_out = samples.is_held_out
+    told: dict[str, object] = {}
+    for of_clicks, share in SHARES.items():
+        monkeypatch.setattr(samples, "is_held_out", lambda feed, news, _, share=share: is_held_out(feed, news, share))
+        device.sync()
+        opened(backend)
+        network.uploads.clear()
+        spent = device.ledger.spent_today("training")
+        outcome = device.trainer.step()
+        charge = device.ledger.spent_today("training") - spent
+        told[of_clicks] = outcome.state, outcome.why, [len(body) for body in network.uploads], charge
+        backend.clock.go_on(3_600.0)
+        backend.coordinator.step()
+    assert told == dict.fromkeys(told, told["some"])
+    assert told["some"] == ("uploaded", None, [len(network.uploads[0])], EPSILON)

@@ -85,7 +85,7 @@ class Operator:
         return None
 
     def status(self, round_id: RoundId) -> RoundStatus:
-        """How a round stands."""
+        """The state of a round, with what came and what it cost."""
         return RoundStatus.model_validate_json(self._send("GET", f"/v1/rounds/{round_id}", None))
 
     def rounds(self) -> list[RoundStatus]:
@@ -98,15 +98,15 @@ class Operator:
 
     def round_schedule(self) -> dict[str, Any]:
         """paused, schedule, last, trouble, and how many devices seem to be waiting."""
-        return self._timings("GET", "", None)
+        return self._schedule_status("GET", "", None)
 
     def pause(self) -> dict[str, Any]:
         """Open nothing more; the schedule as it is then, like the next three."""
-        return self._timings("POST", "/pause", None)
+        return self._schedule_status("POST", "/pause", None)
 
     def resume(self) -> dict[str, Any]:
-        """Go on."""
-        return self._timings("POST", "/resume", None)
+        """Let rounds open again."""
+        return self._schedule_status("POST", "/resume", None)
 
     def schedule(
         self,
@@ -127,13 +127,13 @@ class Operator:
             "every_minutes": every_minutes,
             "waiting": waiting,
         }
-        return self._timings("PUT", "/schedule", body)
+        return self._schedule_status("PUT", "/schedule", body)
 
     def unschedule(self) -> dict[str, Any]:
         """Take the schedule away."""
-        return self._timings("DELETE", "/schedule", None)
+        return self._schedule_status("DELETE", "/schedule", None)
 
-    def _timings(self, method: str, path: str, body: object) -> dict[str, Any]:
+    def _schedule_status(self, method: str, path: str, body: object) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(self._send(method, f"/v1/admin/timetable{path}", body))
         return found
 

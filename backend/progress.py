@@ -57,7 +57,7 @@ class SilentSteps:
 
     @contextmanager
     def step(self, title: str) -> Iterator[Advance]:
-        """Run the block."""
+        """Run the block and show nothing."""
         yield _ignore
 
 

@@ -120,7 +120,7 @@ class DeviceSettings(FileSettings):
 
     @classmethod
     def refusal(cls, refused: SettingsFileRefused) -> SettingsRefused:
-        """The same sentence."""
+        """The refusal as the device's own error."""
         return SettingsRefused(str(refused))
 
 

@@ -75,7 +75,7 @@ class _Draw:
         return ids * (torch.arange(length) < lengths[:, None])
 
     def topics(self, given: GraphInput) -> Tensor:
-        """The first is unknown."""
+        """A row number of a topic for each news; the first news has the unknown one, 0."""
         ids = torch.randint(given.rows(self.sizes), self.shape(given), generator=self.draw)
         ids[0] = 0
         return ids

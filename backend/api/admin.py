@@ -93,7 +93,7 @@ def router(services: Services) -> APIRouter:
 
     @routes.get("/timetable")
     def scheduler() -> dict[str, Any]:
-        return asdict(coordinator.scheduler.timings()) | {"waiting": coordinator.polls.waiting()}
+        return asdict(coordinator.scheduler.status()) | {"waiting": coordinator.polls.waiting()}
 
     @routes.post("/timetable/pause")
     def pause() -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Releases: the list with what was measured, and the way back."""
+"""Pages of releases: the list with what was measured of each, and rolling the newest back."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def router(controller: ConsoleController) -> APIRouter:
             "history": history,
             "steps": steps,
             "scheduled": scheduled,
-            "timings": coordinator.scheduler.timings(),
+            "opening": coordinator.scheduler.status(),
             "waiting": coordinator.polls.waiting(),
             "minutes_limit": EVERY_MINUTES_LIMIT,
             "spending": coordinator.spending(),

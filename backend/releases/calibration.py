@@ -33,7 +33,7 @@ class Calibration:
     seed: int
 
     def facts(self) -> dict[str, Any]:
-        """For the release's row."""
+        """The calibration as JSON, for the release's row."""
         return asdict(self)
 
 

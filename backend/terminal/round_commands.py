@@ -57,17 +57,17 @@ def list_(backend: BackendUrl = None, data_dir: BackendDir = None, as_json: AsJs
 @rounds_app.command()
 def pause(backend: BackendUrl = None, data_dir: BackendDir = None, as_json: AsJson = False) -> None:
     """Open no round and give no places until `resume`. Devices that have their places go on."""
-    from backend.terminal.schedule import show_timings
+    from backend.terminal.schedule import show_schedule
 
-    show_timings(operator(backend, data_dir).pause(), as_json, says)
+    show_schedule(operator(backend, data_dir).pause(), as_json, says)
 
 
 @rounds_app.command()
 def resume(backend: BackendUrl = None, data_dir: BackendDir = None, as_json: AsJson = False) -> None:
     """Go on; what waited opens at once."""
-    from backend.terminal.schedule import show_timings
+    from backend.terminal.schedule import show_schedule
 
-    show_timings(operator(backend, data_dir).resume(), as_json, says)
+    show_schedule(operator(backend, data_dir).resume(), as_json, says)
 
 
 @rounds_app.command()
@@ -96,9 +96,9 @@ def schedule(
     as_json: AsJson = False,
 ) -> None:
     """Open rounds every so many minutes, or when so many devices wait; with both, when both are true."""
-    from backend.terminal.schedule import show_timings
+    from backend.terminal.schedule import show_schedule
 
-    timings = operator(backend, data_dir).schedule(
+    status = operator(backend, data_dir).schedule(
         system,
         cohort=cohort,
         cohort_minimum=None if cohort_minimum is None else min(cohort_minimum, cohort),
@@ -106,12 +106,12 @@ def schedule(
         every_minutes=every,
         waiting=waiting,
     )
-    show_timings(timings, as_json, says)
+    show_schedule(status, as_json, says)
 
 
 @rounds_app.command()
 def unschedule(backend: BackendUrl = None, data_dir: BackendDir = None, as_json: AsJson = False) -> None:
     """Open no round by itself any more."""
-    from backend.terminal.schedule import show_timings
+    from backend.terminal.schedule import show_schedule
 
-    show_timings(operator(backend, data_dir).unschedule(), as_json, says)
+    show_schedule(operator(backend, data_dir).unschedule(), as_json, says)

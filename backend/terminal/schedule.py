@@ -21,10 +21,10 @@ NO_WIDTH = 100_000
 
 def show_rounds(operator: Operator, as_json: bool, console: Console) -> None:
     """The last rounds, newest first, and the schedule. Raises OperatorRefused, as the operator does throughout."""
-    rounds, timings = operator.rounds(), operator.round_schedule()
+    rounds, status = operator.rounds(), operator.round_schedule()
     if as_json:
         shown = [one.model_dump(mode="json") for one in rounds]
-        typer.echo(json.dumps({"rounds": shown, "timetable": timings}, indent=2))
+        typer.echo(json.dumps({"rounds": shown, "timetable": status}, indent=2))
         return
     table = Table(box=None, pad_edge=False)
     for column in ("round", "system", "state", "in", "opened", "published", "says"):
@@ -35,7 +35,7 @@ def show_rounds(operator: Operator, as_json: bool, console: Console) -> None:
         counts = f"{one.uploaded}/{one.cohort}"
         table.add_row(one.round, one.system, one.state, counts, opened, one.published or "", Text(says))
     _print_whole(console, table)
-    console.print(_in_words(timings), markup=False)
+    console.print(_in_words(status), markup=False)
 
 
 def _print_whole(console: Console, table: Table) -> None:
@@ -47,12 +47,12 @@ def _print_whole(console: Console, table: Table) -> None:
     Console(file=console.file, width=widest, highlight=False).print(table)
 
 
-def show_timings(timings: dict[str, Any], as_json: bool, console: Console) -> None:
+def show_schedule(status: dict[str, Any], as_json: bool, console: Console) -> None:
     """The schedule as it now is."""
     if as_json:
-        typer.echo(json.dumps(timings, indent=2))
+        typer.echo(json.dumps(status, indent=2))
     else:
-        console.print(_in_words(timings), markup=False)
+        console.print(_in_words(status), markup=False)
 
 
 def show_cancelled(status: RoundStatus, as_json: bool, console: Console) -> None:
@@ -63,14 +63,14 @@ def show_cancelled(status: RoundStatus, as_json: bool, console: Console) -> None
         console.print(f"{status.round} {status.state}: {why_failed(status)}", markup=False)
 
 
-def _in_words(timings: dict[str, Any]) -> str:
+def _in_words(status: dict[str, Any]) -> str:
     """What happens next, in a sentence or two."""
-    plan, words = timings["schedule"], []
+    plan, words = status["schedule"], []
     if plan is not None:
         if plan["every_minutes"] is not None:
             words.append(f"every {plan['every_minutes']:g} minutes")
         if plan["waiting"] is not None:
             words.append(f"when {plan['waiting']} devices wait")
     opens = f"{plan['order']['system']} {' and '.join(words)}" if plan is not None else "none opens by itself"
-    says = f"Rounds are {'paused' if timings['paused'] else 'on'}; {opens}."
-    return says + (f" The last try: {timings['trouble']}" if timings["trouble"] else "")
+    says = f"Rounds are {'paused' if status['paused'] else 'on'}; {opens}."
+    return says + (f" The last try: {status['trouble']}" if status["trouble"] else "")

@@ -1,5 +1,6 @@
-"""Columns of cards, and those of cards met before: answers mostly repeat old cards, and hashing their words is most of
-making columns."""
+"""What a feed is ordered by besides vectors, as arrays over cards: ids, topics, sections, publishers, times, weights.
+
+Rows of cards met before are kept: answers mostly repeat them, and hashing their words is most of the work."""
 
 from __future__ import annotations
 
@@ -50,7 +51,7 @@ class Columns:
         )
 
     def take(self, rows: NDArray[np.intp]) -> Columns:
-        """These rows."""
+        """The columns of these rows only."""
         return Columns(**{name: column[rows] for name, column in self._all().items()})
 
     def joined(self, other: Columns) -> Columns:

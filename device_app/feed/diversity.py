@@ -38,7 +38,7 @@ class Cap:
         return found
 
     def only(self, rows: NDArray[np.intp]) -> Cap:
-        """Of these rows."""
+        """The same limit on these rows only."""
         return Cap(self.column[rows], self.limit, self.more)
 
 
@@ -50,7 +50,7 @@ class Share:
     least: int
 
     def only(self, rows: NDArray[np.intp]) -> Share:
-        """Of these rows."""
+        """The same share among these rows only."""
         return Share(self.rows[rows], self.least)
 
     def beside(self, taken: Sequence[int]) -> Share:

@@ -1,4 +1,4 @@
-"""Feeds on the disk: saved whole before anybody sees them, and read back as they are until another is asked for."""
+"""Feeds kept on the disk: saved whole before they are shown, and read back unchanged until another is asked for."""
 
 from __future__ import annotations
 
@@ -60,11 +60,11 @@ class KeptFeeds:
         return replace(feed, device_ms=dict(watch.stages_ms))
 
     def last(self) -> Feed | None:
-        """The newest feed."""
+        """The newest feed that is kept, or None."""
         return _read(self._feeds.last())
 
     def feed(self, feed_id: str) -> Feed | None:
-        """A kept feed."""
+        """The kept feed of this id, or None."""
         return _read(self._feeds.get(feed_id))
 
     def beside(self, feed_id: str) -> tuple[str | None, str | None]:

@@ -42,7 +42,7 @@ class ServingModels:
 
     @property
     def dimensions(self) -> int:
-        """D."""
+        """D: the numbers of a news vector."""
         return self.manifest.dimensions
 
 

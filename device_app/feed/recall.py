@@ -136,7 +136,7 @@ class Recall:
         return default_list if found is None else self.joined(found, default_list)
 
     def joined(self, found: Candidates, default_list: Candidates) -> Candidates:
-        """Both together, remembered."""
+        """The rows of an answer and of the default list in one, kept for the next feed."""
         return self._answers.joined(found, default_list)
 
     def finds_here(self) -> bool:

@@ -39,7 +39,7 @@ class RecallAnswers:
         self.forget()
 
     def forget(self) -> None:
-        """Drop all of it."""
+        """Drop the kept answer, its columns and the busy backend's wait."""
         self._kept: _Kept | None = None
         self._joined: tuple[Candidates, Candidates, Candidates] | None = None
         self._unfetched: tuple[RecallAnswer, NDArray[np.float32]] | None = None

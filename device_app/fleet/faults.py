@@ -57,7 +57,7 @@ class FaultRates:
         return cls(**rates)
 
     def all(self) -> dict[Fault, float]:
-        """By name."""
+        """Each fault's rate, by its name."""
         return {"dropout": self.dropout, "straggler": self.straggler, "crash": self.crash, "liar": self.liar}
 
     def draw(self, rng: np.random.Generator) -> InjectedFault | None:

@@ -35,7 +35,7 @@ class Clipped:
 
     @property
     def tensors(self) -> Mapping[str, NDArray[np.float32]]:
-        """By name, `g.<parameter>`."""
+        """float32, by name (`g.<parameter>`)."""
         return self.update.tensors
 
     @property
@@ -45,7 +45,7 @@ class Clipped:
 
     @property
     def sensitivity_per_coordinate(self) -> float:
-        """2 theta."""
+        """2 theta: the most that exchanging all of a device's data moves one coordinate."""
         return 2 * self.bound
 
 

@@ -33,7 +33,7 @@ class GroupRanker:
 
     @property
     def groups(self) -> int:
-        """K."""
+        """K: how many groups the release has."""
         return len(self._rankers)
 
     def with_views(self, views: object) -> GroupRanker:

@@ -33,7 +33,7 @@ class GroupModels:
 
     @property
     def size(self) -> int:
-        """K."""
+        """K: how many groups there are."""
         return len(self.centroids)
 
     def of(self, group: int) -> Weights:

@@ -1,4 +1,5 @@
-"""What feeds laid out and what of it was looked at: the latter sinks, and is the other half of training samples.
+"""What feeds laid out, and what of it was seen: seen news ranks lower in later feeds, and unclicked ones are the
+negatives of training samples.
 
 The terms are those of the trade: an impression is served when its feed is made, and viewable once half of its card was
 in sight for a second (Media Rating Council, Viewable Ad Impression Measurement Guidelines, 2014).

@@ -42,7 +42,7 @@ class Release:
 
     @property
     def id(self) -> str:
-        """'r7'."""
+        """The release's name, as 'r7'."""
         return self.manifest.release
 
     def has_graph(self, model: str, purpose: str) -> bool:

@@ -1,4 +1,4 @@
-"""The figures that are always in sight: the shield and the thin line under the header."""
+"""What every page shows of the device: the state of its protection, budget, connection, release and alerts."""
 
 from __future__ import annotations
 

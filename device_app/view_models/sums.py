@@ -43,7 +43,7 @@ def sum_cost(entry: LedgerEntry) -> SumCost:
 
 
 def alone_view(ledger: Ledger) -> AloneView:
-    """Today and in all."""
+    """What sums would have cost if no other device were real, today and in all."""
     settings, alone = ledger.settings, ledger.alone()
     delta = settings.delta_per_sum
     return AloneView(

@@ -30,7 +30,7 @@ class WeightedSum:
     samples: int
 
     def mean(self) -> WeightedMean:
-        """Over N."""
+        """The sum divided by N, the samples behind it."""
         return WeightedMean({name: each / max(1, self.samples) for name, each in self.tensors.items()}, self.samples)
 
 

@@ -49,7 +49,7 @@ class Groups(Message):
 
     @property
     def blobs(self) -> tuple[BlobRef, ...]:
-        """All of them."""
+        """Every blob that the groups consist of."""
         return self.weights, self.centroids, self.vectors, self.next_centroids, self.next_vectors
 
 

@@ -78,7 +78,7 @@ class FixedPoint:
 
     @property
     def step(self) -> float:
-        """2^-f."""
+        """2^-f: the distance of neighbouring encoded values."""
         return 2.0**-self.fraction_bits
 
     def encode(self, values: NDArray[np.floating[Any]]) -> RingVector:

@@ -134,7 +134,7 @@ class UnionLayout:
 
     @property
     def coordinates(self) -> int:
-        """News of the list."""
+        """How many news the list has."""
         return self.length
 
     def sums(self, total: RingVector, survivors: int) -> WeightedSum:

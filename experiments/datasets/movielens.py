@@ -44,12 +44,12 @@ class MovieLens:
 
     @property
     def users(self) -> int:
-        """n."""
+        """n: how many users there are."""
         return len(self.ages)
 
     @property
     def films(self) -> int:
-        """m."""
+        """m: how many films there are."""
         return len(self.titles)
 
 

@@ -41,7 +41,7 @@ class Ragged:
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        """[n]."""
+        """int64 [n]: the length of each row."""
         return np.diff(self.offsets)
 
     @property

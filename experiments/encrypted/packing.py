@@ -27,28 +27,28 @@ class Adds(Protocol):
     """What a server can do with ciphertexts it can't read."""
 
     def add(self, first: Any, second: Any) -> Any:
-        """Of the sum."""
+        """A ciphertext of the sum of both messages."""
         ...
 
     def times(self, cipher: Any, factor: int) -> Any:
-        """Of the message times factor, an integer of either sign."""
+        """A ciphertext of the message times factor, an integer of either sign."""
         ...
 
     def nothing(self) -> Any:
-        """Of 0."""
+        """A ciphertext of 0, to begin a sum with."""
         ...
 
 
 class Opens(Hides, Protocol):
-    """A private key."""
+    """A private key, which opens ciphertexts."""
 
     @property
     def public(self) -> Adds:
-        """The server's half."""
+        """The half of the key that the server computes with."""
         ...
 
     def decrypt(self, cipher: Any) -> int:
-        """The message."""
+        """The message of a ciphertext."""
         ...
 
 
@@ -86,7 +86,7 @@ class Packing:
         return 2.0**-self.fraction_bits
 
     def ciphers(self, length: int) -> int:
-        """Ciphertexts of a vector."""
+        """How many ciphertexts a vector of this length takes."""
         return -(-length // self.slots)
 
     def pack(self, integers: Sequence[int]) -> int:

@@ -34,7 +34,7 @@ class PublicKey:
 
     @property
     def bits(self) -> int:
-        """Of n."""
+        """The length of n in bits."""
         return int(self.n.bit_length())
 
     def encrypt(self, message: int) -> mpz:
@@ -42,11 +42,11 @@ class PublicKey:
         return self.blinded(message, gmpy2.powmod(self._random(), self.n, self.square))
 
     def add(self, first: mpz, second: mpz) -> mpz:
-        """Of the sum."""
+        """A ciphertext of the sum of both messages."""
         return first * second % self.square
 
     def times(self, cipher: mpz, factor: int) -> mpz:
-        """Of the message times factor, an integer of either sign."""
+        """A ciphertext of the message times factor, an integer of either sign."""
         return gmpy2.powmod(cipher, factor, self.square)
 
     def nothing(self) -> mpz:

@@ -28,23 +28,23 @@ class PlaintextKey:
         return self
 
     def encrypt(self, message: int) -> mpz:
-        """The message."""
+        """The message itself, in place of a ciphertext."""
         return mpz(message)
 
     def decrypt(self, cipher: mpz) -> int:
-        """The message."""
+        """The message itself."""
         return int(cipher)
 
     def add(self, first: mpz, second: mpz) -> mpz:
-        """The sum."""
+        """The sum of both messages."""
         return first + second
 
     def times(self, cipher: mpz, factor: int) -> mpz:
-        """The product."""
+        """The message times factor."""
         return cipher * factor
 
     def nothing(self) -> mpz:
-        """0."""
+        """0, to begin a sum with."""
         return mpz(0)
 
 
@@ -59,21 +59,21 @@ class CheckedPublicKey:
     real: PublicKey
 
     def add(self, first: Pair, second: Pair) -> Pair:
-        """Of the sum."""
+        """Both sums: of the ciphertexts, and of the messages."""
         return self.real.add(first[0], second[0]), first[1] + second[1]
 
     def times(self, cipher: Pair, factor: int) -> Pair:
-        """Of the message times factor."""
+        """Both products with factor: of the ciphertext, and of the message."""
         return self.real.times(cipher[0], factor), cipher[1] * factor
 
     def nothing(self) -> Pair:
-        """Of 0."""
+        """A ciphertext of 0, and 0."""
         return self.real.nothing(), mpz(0)
 
 
 @dataclass(frozen=True)
 class CheckedPrivateKey:
-    """The clients' half."""
+    """The clients' half: opens a ciphertext and compares it with the message beside it."""
 
     real: PrivateKey
 
@@ -86,7 +86,7 @@ class CheckedPrivateKey:
         return self.real.encrypt(message), mpz(message)
 
     def decrypt(self, cipher: Any) -> int:
-        """The message. Raises NotTheSame."""
+        """The message. Raises NotTheSame where the ciphertext opens to another."""
         opened, kept = self.real.decrypt(cipher[0]), int(cipher[1])
         if opened != kept:
             raise NotTheSame(f"a ciphertext opened to {opened}, and the same steps in clear come to {kept}")

@@ -31,7 +31,7 @@ class Judged:
 
     @property
     def known(self) -> NDArray[np.bool_]:
-        """[m]."""
+        """bool [m]: whether the impression is of a reader who trained."""
         return self.readers >= 0
 
 

@@ -69,12 +69,12 @@ class FindingStudy(Study[Job, Result]):
         return f"{named}: AUC {run.auc():.4f}, {run.seconds:.0f} s" + (f"; {run.note}" if run.note else "")
 
     def tables(self, runs: Mapping[Job, Result]) -> list[Table]:
-        """One a base."""
+        """A table for each base ranker."""
         return [self.table(base, [run for job, run in runs.items() if job.base == base]) for base in self.methods]
 
     @abstractmethod
     def table(self, base: str, results: Sequence[Result]) -> Table:
-        """Of one base's results."""
+        """The table of one base ranker's results."""
 
     def rows(self, job: Job, run: Result) -> list[dict[str, Any]]:
         """One, with the metrics of every impression."""
@@ -147,7 +147,7 @@ class FindingTuning(FindingStudy):
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """One, of its own."""
+        """One, apart from those of the comparison."""
         return (VALIDATION_SEED,)
 
     @property

@@ -115,7 +115,7 @@ class SyntheticPopulation:
 
     @property
     def readers(self) -> int:
-        """Who can train."""
+        """How many readers can train."""
         return len(self.warm)
 
     def source(self, reader: int) -> SyntheticSamples:
@@ -123,26 +123,26 @@ class SyntheticPopulation:
         return SyntheticSamples(self.warm[reader], self.news)
 
     def clicks(self, reader: int) -> Vectors:
-        """[H, D]."""
+        """float32 [H, D]: the click vectors of a training reader."""
         return self.warm[reader].clicks
 
     @property
     def judges(self) -> Sequence[SyntheticReader]:
-        """Warm ones first."""
+        """All readers, those who train before the cold ones."""
         return (*self.warm, *self.cold)
 
     @property
     def judging(self) -> Sequence[Vectors]:
-        """Their clicks."""
+        """The click vectors [H, D] of each judge."""
         return [reader.clicks for reader in self.judges]
 
     @property
     def population(self) -> Rows:
-        """[m], of the judges."""
+        """int64 [m]: which population each judge is of."""
         return np.array([reader.true_group for reader in self.judges], dtype=np.int64)
 
     def aucs(self, choice: ModelChoice) -> Floats:
-        """[m], on what each met later."""
+        """float64 [m]: each judge's AUC on what it met later."""
         judges, found = self.judges, np.zeros(len(self.judges))
         order = np.argsort(choice.which, kind="stable")
         for used, places in groupby(order.tolist(), key=lambda place: int(choice.which[place])):

@@ -1,4 +1,4 @@
-"""Every training of the two tables, and what it found."""
+"""The trainings behind Tables II and III of FL-MV-DSSM, a function a row, and the metrics of each."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class MovieLensBench:
 
     @cached_property
     def films(self) -> ItemSpace:
-        """Films' features."""
+        """The features of all films."""
         return ItemSpace(Vocabulary.of(self.movielens.titles).films(self.movielens))
 
     def split(self, protocol: str, build: int, settings: MovieLensSettings) -> MovieLensSplit:

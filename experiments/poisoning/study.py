@@ -287,7 +287,7 @@ class PoisoningStudy(Study[PoisoningJob, PoisoningOutcome]):
         return self._rounds(seed).run(attack, liars, FORMS[form], self.sizes.rounds, seed)
 
     def line(self, job: PoisoningJob, run: PoisoningOutcome) -> str:
-        """What it came to."""
+        """AUC at the start and the end, refused sums and releases taken back."""
         seed, form, attack, liars = job
         return f"seed {seed}, {form}, {liars} of {attack}: {run}"
 

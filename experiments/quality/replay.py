@@ -28,10 +28,10 @@ POPULARITY = tuple(FEATURES).index("popularity")
 
 
 class Updates(Protocol):
-    """Devices, simulated."""
+    """The updates of simulated devices, one a reader."""
 
     def update(self, params: Params, reader: int, round_number: int) -> Update:
-        """One reader's."""
+        """One reader's update under these weights."""
         ...
 
 

@@ -85,7 +85,7 @@ class SectionStudy(Study[str, Table]):
         return agreement(job, stories)
 
     def line(self, job: str, run: Table) -> str:
-        """The last row's figures."""
+        """The share of agreement over all stories of the set."""
         return f"{job}: {', '.join(map(str, run.rows[-1][1:]))}"
 
     def tables(self, runs: Mapping[str, Table]) -> list[Table]:

@@ -96,7 +96,7 @@ def train(
     seed: int,
     settings: RankingSettings,
 ) -> RankingRun:
-    """One run."""
+    """One training by one schedule, judged on dev before and after."""
     began = time.perf_counter()
     library = bench.library(study_model)
     weights = {name: value.numpy() for name, value in parameters(model).items()}

@@ -20,7 +20,7 @@ Rows = NDArray[np.int64]
 
 
 def random_scores(seed: int) -> ScoreFn:
-    """Chance."""
+    """Scores drawn by chance, from a seed."""
     rng = np.random.default_rng(seed)
     return lambda history, candidates: rng.random(len(candidates))
 

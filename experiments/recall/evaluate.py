@@ -103,7 +103,7 @@ class RecallStudy(Study[str, RecallRun]):
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """One."""
+        """The seed of batches, cohorts and negatives."""
         return (self.seed,)
 
     def prepare(self) -> None:

@@ -38,7 +38,7 @@ class PossibleLists:
 
     @classmethod
     def common(cls, order: Rows, readers: int) -> PossibleLists:
-        """One list for all."""
+        """The same list for every reader."""
         return cls(order[None, :], np.zeros((readers, 1), dtype=np.int64), np.ones((readers, 1)))
 
     @classmethod

@@ -73,7 +73,7 @@ class Everybody:
     library: Library
 
     def draw(self, *, negatives: int, limit: int, rng: np.random.Generator, features: tuple[str, ...] = ()) -> Samples:
-        """`limit` samples of whomever."""
+        """`limit` samples drawn from all readers together."""
         rows = rng.choice(len(self.samples), size=limit, replace=False)
         return self.library.samples(self.samples.clicks[rows], self.samples.candidates(rows, negatives, rng))
 

@@ -50,7 +50,7 @@ class Trained:
 
 
 def in_clear(update: Update, rng: np.random.Generator) -> Mapping[str, NDArray[np.float32]]:
-    """Noise off."""
+    """The sum as it is, without noise."""
     return update.tensors
 
 

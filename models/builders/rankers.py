@@ -1,4 +1,4 @@
-"""Rankers, and self-attention, from numbers."""
+"""Builders of rankers, and of self-attention, from sizes."""
 
 from __future__ import annotations
 

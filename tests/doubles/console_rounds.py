@@ -20,30 +20,30 @@ NOW = datetime.now(UTC)
 
 
 @dataclass
-class StandInTimetable:
+class StandInScheduler:
     """Remembers what the forms ask for."""
 
     paused: bool = False
     schedule: Schedule | None = None
 
-    def timings(self) -> ScheduleStatus:
+    def status(self) -> ScheduleStatus:
         """As they stand."""
         return ScheduleStatus(self.paused, self.schedule, None, None)
 
     def pause(self) -> ScheduleStatus:
         """Remember it."""
         self.paused = True
-        return self.timings()
+        return self.status()
 
     def resume(self) -> ScheduleStatus:
         """Remember it."""
         self.paused = False
-        return self.timings()
+        return self.status()
 
     def set(self, schedule: Schedule | None) -> ScheduleStatus:
         """Remember it."""
         self.schedule = schedule
-        return self.timings()
+        return self.status()
 
 
 @dataclass
@@ -55,7 +55,7 @@ class StandInCoordinator:
     cancelled: list[str] = field(default_factory=list)
 
     polls: PollCounter = field(default_factory=lambda: PollCounter(lambda: NOW))
-    scheduler: StandInTimetable = field(default_factory=lambda: StandInTimetable())
+    scheduler: StandInScheduler = field(default_factory=lambda: StandInScheduler())
 
     def _status(self, number: int, state: Any, reason: str | None = None) -> RoundStatus:
         opened = NOW - timedelta(minutes=(8 - number) * 30, seconds=8)

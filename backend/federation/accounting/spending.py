@@ -78,7 +78,7 @@ def spending(engine: Engine, delta: float = DELTA) -> Spending:
 
 
 def coordinates_of(manifest: RoundManifest) -> int:
-    """Numbers of one update."""
+    """How many numbers one update of the round has."""
     return sum(math.prod(shape) for shape in manifest.shapes.values())
 
 

@@ -25,7 +25,7 @@ class LocalLaplaceUpdates:
 
     @property
     def summed(self) -> bool:
-        """No."""
+        """No: the server reads each upload, clipped and noisy."""
         return False
 
     @property
@@ -47,11 +47,11 @@ class LocalLaplaceUpdates:
         return UploadRules.of(shapes, self.protection.clip + NOISE_REACH * self.protection.scale)
 
     def decode(self, shapes: Shapes, terms: SumTerms, total: RingVector, survivors: int) -> WeightedSum:
-        """Raises ValueError."""
+        """There is no opened sum: raises ValueError."""
         raise self._no_sum()
 
     def check(self, sums: WeightedSum, survivors: int) -> None:
-        """Raises ValueError."""
+        """There is no opened sum: raises ValueError."""
         raise self._no_sum()
 
     def account(self, coordinates: int, survivors: int | None) -> UpdateCost:
@@ -65,7 +65,7 @@ class LocalLaplaceUpdates:
         )
 
     def noise_variance(self, devices: int) -> float:
-        """2 scale^2 a device."""
+        """Of a coordinate of the sum of so many updates: 2 scale^2 each."""
         return devices * 2 * self.protection.scale**2
 
     def describe(self, number: WriteNumber) -> str:

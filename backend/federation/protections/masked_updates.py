@@ -28,7 +28,7 @@ class MaskedUpdates(Generic[Masked]):
 
     @property
     def summed(self) -> bool:
-        """Yes."""
+        """Yes: nothing but the sum of the cohort is ever opened."""
         return True
 
     @property
@@ -50,7 +50,7 @@ class MaskedUpdates(Generic[Masked]):
         return self.protection.terms(round_id, cohort=cohort, cohort_minimum=cohort_minimum, coordinates=coordinates)
 
     def upload_rules(self, shapes: Shapes) -> UploadRules:
-        """None: raises ValueError."""
+        """There is no single upload in clear: raises ValueError."""
         raise ValueError(f"protection: {self.protection.kind} takes masked vectors, and no single upload")
 
     def account(self, coordinates: int, survivors: int | None) -> UpdateCost:

@@ -50,7 +50,10 @@ class PollCounter:
         self._told: datetime | None = None
 
     def note(self, source: str | None = None) -> None:
-        """Somebody has asked; source: where from (`ClientAddresses.source`), None for an address without bounds."""
+        """Count one poll of a device that waits for a round.
+
+        source: where from (`ClientAddresses.source`), None for an address without bounds.
+        """
         with self._lock:
             self._forget_old()
             if len(self._polls) >= POLLS_KEPT:

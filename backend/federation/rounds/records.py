@@ -75,7 +75,7 @@ def count_joined(session: Session, row: RoundRow, source: str | None = None) -> 
 
 
 def count_uploaded(session: Session, row: RoundRow) -> int:
-    """Updates accepted."""
+    """How many updates of the round were accepted."""
     return (
         session.scalar(
             select(func.count()).where(ParticipationRow.round == row.number, ParticipationRow.sha256.is_not(None))

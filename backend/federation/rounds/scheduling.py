@@ -55,12 +55,12 @@ class Schedule:
         return not timedelta(0) <= now - last < timedelta(minutes=self.every_minutes)
 
     def to_json(self) -> str:
-        """For the row."""
+        """The schedule as the row keeps it."""
         return json.dumps(asdict(self))
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """What `to_json` wrote."""
+        """The schedule of a row that `to_json` wrote."""
         read = json.loads(text)
         return cls(RoundRequest(**read.pop("order")), **read)
 
@@ -85,8 +85,8 @@ class RoundScheduler:
     def __init__(self, engine: Engine, opener: RoundOpener, polls: PollCounter, clock: Callable[[], datetime]) -> None:
         self._engine, self._opener, self._polls, self._clock = engine, opener, polls, clock
 
-    def timings(self) -> ScheduleStatus:
-        """As they stand."""
+    def status(self) -> ScheduleStatus:
+        """Whether rounds are paused, by which schedule they open, and how the last opening went."""
         with reading_session(self._engine) as session:
             row = session.get(ScheduleRow, 1)
             if row is None:
@@ -128,9 +128,9 @@ class RoundScheduler:
     def open_due(self) -> None:
         """Open the scheduled round if its time has come and it would tell something; why it isn't opened is kept, and
         it's tried again later."""
-        timings = self.timings()
-        schedule, now = timings.schedule, self._clock()
-        if timings.paused or schedule is None or not schedule.is_due(now, timings.last, self._polls.waiting()):
+        status = self.status()
+        schedule, now = status.schedule, self._clock()
+        if status.paused or schedule is None or not schedule.is_due(now, status.last, self._polls.waiting()):
             return
         with reading_session(self._engine) as session:
             if under_way(session):
@@ -154,7 +154,7 @@ class RoundScheduler:
     def _write(self, change: Callable[[ScheduleRow], None]) -> ScheduleStatus:
         with writing_session(self._engine) as session:
             change(_row(session))
-        return self.timings()
+        return self.status()
 
 
 def _row(session: Session) -> ScheduleRow:

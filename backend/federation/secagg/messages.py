@@ -49,7 +49,7 @@ class Messages(Protocol):
         """Reserve public keys for one member; False, and nothing is reserved, if another has one of them."""
 
     def count(self, stage: MessageStage) -> int:
-        """How many have come."""
+        """How many messages of this stage have come."""
 
     def members(self, stage: MessageStage, among: Collection[int] | None = None) -> tuple[int, ...]:
         """Whose messages have come, ascending; of these members only, or of all."""
@@ -58,13 +58,13 @@ class Messages(Protocol):
         """Member and body of each message, ascending, one after the other."""
 
     def pseudonyms(self, members: Collection[int]) -> tuple[str, ...]:
-        """Of these members."""
+        """The pseudonyms of these members, by ascending number."""
 
     def sources(self) -> Sources:
         """Where the members' places were given to, as far as bounds hold for it."""
 
     def forget(self) -> None:
-        """Erase everything."""
+        """Erase all messages of the sum."""
 
 
 @dataclass

@@ -49,7 +49,7 @@ class Counting:
     news_limit: int = COUNTED_NEWS_LIMIT
 
     def listed(self, news: tuple[str, ...]) -> CountList:
-        """What devices are asked."""
+        """The list that devices count on, with the limits of what each may contribute."""
         return CountList(
             news=news,
             displayed_limit=self.displayed_limit,

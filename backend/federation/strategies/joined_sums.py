@@ -130,7 +130,7 @@ class JoinedSums(Aggregate):
         self.count, self.noise_growth = sum(each.samples for each in sums), noise_growth
 
     def mean(self) -> dict[str, NDArray[np.float64]]:
-        """Within the ball."""
+        """The centre of the groups' means, brought back into the ball where there is a radius."""
         joined = self._joined()
         return joined if self.radius is None else within_ball(joined, self.radius)
 

@@ -35,12 +35,12 @@ class RoundRequest:
     admission: float = 1.0
 
     def to_json(self) -> str:
-        """For a row."""
+        """The request as a row keeps it."""
         return json.dumps(asdict(self))
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """What `to_json` wrote."""
+        """The request of a row that `to_json` wrote."""
         return cls(**json.loads(text))
 
 

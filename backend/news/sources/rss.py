@@ -57,12 +57,12 @@ class RssSource:
 
     @property
     def title(self) -> str:
-        """Its address."""
+        """The feed's address, cut to 200 characters."""
         return self.location[:200]
 
     @property
     def feed(self) -> FeedLocation | None:
-        """Itself."""
+        """The feed's own address, for the server to follow."""
         return FeedLocation(self.location, self.allow_network)
 
     def read(self, now: datetime) -> Iterator[NewsItem | Rejection]:

@@ -42,7 +42,7 @@ class ReadOnce:
 
     @property
     def feed(self) -> FeedLocation | None:
-        """None."""
+        """None: there is nothing to follow."""
         return None
 
 

@@ -118,7 +118,7 @@ class Reporter(Protocol):
 
     @property
     def name(self) -> str:
-        """The mode's."""
+        """The name of its report mode."""
 
     @property
     def meaning(self) -> ReportMeaning:
@@ -126,7 +126,7 @@ class Reporter(Protocol):
 
     @property
     def mechanism(self) -> Mechanism:
-        """The mechanism."""
+        """The mechanism that it draws from, with its epsilon."""
 
     def value(self, reader: ReportInput) -> int | None:
         """The true value that is told with noise, where one drawing a value serves for good; else None."""
@@ -139,7 +139,7 @@ class DrawnAnew:
     """Base of reporters that tell one of too many values for what was drawn to serve again."""
 
     def value(self, reader: ReportInput) -> None:
-        """None."""
+        """None: each report is drawn anew and charged."""
 
 
 @dataclass(frozen=True, kw_only=True)

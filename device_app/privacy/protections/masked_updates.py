@@ -88,7 +88,7 @@ class MaskedProtection(Generic[Masked]):
     def seal(
         self, update: ComputedUpdate, manifest: RoundManifest, *, ledger: Ledger, noise: NoiseSource
     ) -> Sealed[Any]:
-        """None: raises ValueError."""
+        """A masked vector is no single upload: raises ValueError."""
         raise ValueError(f"protection: {self.protection.kind} leaves under masks, and never as a single upload")
 
     def _check_terms(self, manifest: RoundManifest, coordinates: int, privacy: PrivacySettings) -> None:

@@ -41,7 +41,7 @@ class LocalLaplaceProtection:
         check_noise(self.protection, privacy)
 
     def check_again(self, manifest: RoundManifest, privacy: PrivacySettings) -> None:
-        """As `check`."""
+        """As `check`: the price of one upload does not depend on who else takes part."""
         self.check(privacy)
 
     def price(

@@ -38,7 +38,7 @@ class NearestGroupTask:
     clip: float
 
     def shapes(self, params: Params) -> Shapes:
-        """Of both tensors."""
+        """[K, D] of the summed user vectors and [K, K] of the moves between groups."""
         return {VECTORS: (self.size, self.dimensions), MOVES: (self.size, self.size)}
 
     def run(self, params: Params, samples: SampleSource, grad: GradientFn, rng: np.random.Generator) -> Update:

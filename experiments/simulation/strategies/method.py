@@ -54,7 +54,7 @@ class Method(Protocol):
 
 
 class GradientReaders(Protocol):
-    """Where gradients come from."""
+    """Where a method gets readers' gradients from."""
 
     def update(self, params: Weights, reader: int, round_number: int, step: int = 0) -> Update:
         """A reader's mean gradient and n_u; each step of a round draws samples afresh."""

@@ -13,7 +13,7 @@ from experiments.simulation.strategies.method import GradientReaders, ModelChoic
 
 
 class Vanilla:
-    """A `Method`."""
+    """One model for everybody: federated averaging without groups."""
 
     def __init__(self, readers: GradientReaders, weights: Weights, optimizer: MemoryOptimizer) -> None:
         self._readers, self._optimizer = readers, optimizer

@@ -61,25 +61,25 @@ def test_a_larger_cohort_needs_no_larger_minimum_so_that_it_can_be_groups(
 ) -> None:
     """Red before: a third of 1,000 devices left no three groups, and one sum of them all is what a liar wants."""
     schedule_counts(rig.coordinator, settings(tmp_path, counts_every_minutes=60, counts_cohort=cohort))
-    schedule = rig.coordinator.scheduler.timings().schedule
+    schedule = rig.coordinator.scheduler.status().schedule
     assert schedule is not None
     assert (schedule.order.cohort, schedule.order.cohort_minimum) == (cohort, minimum)
 
 
 def test_a_restart_changes_nothing_and_the_operators_word_stands(rig: BackendRig, tmp_path: Path) -> None:
     schedule_counts(rig.coordinator, settings(tmp_path))
-    first = rig.coordinator.scheduler.timings()
+    first = rig.coordinator.scheduler.status()
     rig.clock.go_on(100)
     schedule_counts(rig.coordinator, settings(tmp_path, counts_every_minutes=5))
-    assert rig.coordinator.scheduler.timings() == first
+    assert rig.coordinator.scheduler.status() == first
     rig.coordinator.scheduler.set(None)
     schedule_counts(rig.coordinator, settings(tmp_path))
-    assert rig.coordinator.scheduler.timings().schedule is None
+    assert rig.coordinator.scheduler.status().schedule is None
 
 
 def test_zero_minutes_is_never(rig: BackendRig, tmp_path: Path) -> None:
     schedule_counts(rig.coordinator, settings(tmp_path, counts_every_minutes=0))
-    assert rig.coordinator.scheduler.timings().schedule is None
+    assert rig.coordinator.scheduler.status().schedule is None
 
 
 def with_news(rig: BackendRig, count: int) -> None:
@@ -99,7 +99,7 @@ def test_a_count_that_noise_would_drown_is_not_opened_and_says_how_many_devices_
     looked(rig.coordinator, 60)
     rig.coordinator.step()
     assert rig.coordinator.current() is None
-    trouble = rig.coordinator.scheduler.timings().trouble
+    trouble = rig.coordinator.scheduler.status().trouble
     assert trouble is not None
     assert "With 60 devices a count of 301 news can't be told from its noise" in trouble
     assert "about 400 would be needed" in trouble
@@ -114,7 +114,7 @@ def test_the_same_count_opens_once_enough_devices_wait(rig: BackendRig, tmp_path
     looked(rig.coordinator, 420)
     rig.coordinator.step()
     assert rig.coordinator.current() is not None
-    assert rig.coordinator.scheduler.timings().trouble is None
+    assert rig.coordinator.scheduler.status().trouble is None
 
 
 def test_reliability_grows_with_devices_and_is_a_half_at_the_number_that_is_told() -> None:

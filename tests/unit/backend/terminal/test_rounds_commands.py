@@ -45,30 +45,30 @@ def run(rig: BackendRig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
 
 def test_a_pause_keeps_rounds_from_opening_until_it_is_lifted(rig: BackendRig, run: Run) -> None:
     assert json.loads(run("pause", "--json")[0])["paused"] is True
-    assert rig.coordinator.scheduler.timings().paused
+    assert rig.coordinator.scheduler.status().paused
     assert "Rounds are paused; none opens by itself." in run("pause")[1]
     assert "Rounds are on; none opens by itself." in run("resume")[1]
-    assert not rig.coordinator.scheduler.timings().paused
+    assert not rig.coordinator.scheduler.status().paused
 
 
 def test_a_schedule_is_set_told_and_taken_away(rig: BackendRig, run: Run) -> None:
     said = run("schedule", "--every", "30", "--waiting", "5", "--system", "uni_fedrec", "--cohort", "8")[1]
     assert "uni_fedrec every 30 minutes and when 5 devices wait" in said
-    plan = rig.coordinator.scheduler.timings().schedule
+    plan = rig.coordinator.scheduler.status().schedule
     assert plan is not None
     assert (plan.every_minutes, plan.waiting, plan.order.cohort, plan.order.cohort_minimum) == (30.0, 5, 8, 8)
     run("schedule", "--every", "30", "--system", "uni_fedrec")
-    plan = rig.coordinator.scheduler.timings().schedule
+    plan = rig.coordinator.scheduler.status().schedule
     assert plan is not None
     assert (plan.order.cohort, plan.order.cohort_minimum) == (60, 10)
     assert json.loads(run("unschedule", "--json")[0])["schedule"] is None
-    assert rig.coordinator.scheduler.timings().schedule is None
+    assert rig.coordinator.scheduler.status().schedule is None
 
 
 def test_a_schedule_without_a_time_or_a_number_of_devices_is_refused(rig: BackendRig, run: Run) -> None:
     with pytest.raises(OperatorRefused, match="needs a time or a number of devices"):
         run("schedule", "--system", "uni_fedrec")
-    assert rig.coordinator.scheduler.timings().schedule is None
+    assert rig.coordinator.scheduler.status().schedule is None
 
 
 def test_rounds_are_listed_and_one_under_way_is_cancelled(rig: BackendRig, run: Run) -> None:

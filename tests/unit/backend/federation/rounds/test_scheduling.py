@@ -135,7 +135,7 @@ def test_a_schedule_of_rounds_that_cannot_be_is_refused(
 ) -> None:
     with pytest.raises(error):
         server.coordinator.scheduler.set(Schedule(order, every_minutes=5))
-    assert server.coordinator.scheduler.timings().schedule is None
+    assert server.coordinator.scheduler.status().schedule is None
 
 
 def test_a_schedule_needs_a_time_or_a_number_within_limits() -> None:
@@ -151,7 +151,7 @@ def test_a_scheduled_round_that_cannot_be_opened_says_why_and_is_tried_again_at_
     table.set(Schedule(ORDER, every_minutes=10))
     monkeypatch.setitem(SYSTEMS, "uni_fedrec", replace(SYSTEMS["uni_fedrec"], model="gone"))
     server.coordinator.step()
-    assert "no trainable model 'gone'" in str(table.timings().trouble)
+    assert "no trainable model 'gone'" in str(table.status().trouble)
     monkeypatch.undo()
     server.coordinator.step()
     assert server.opened() == []
@@ -159,7 +159,7 @@ def test_a_scheduled_round_that_cannot_be_opened_says_why_and_is_tried_again_at_
     server.coordinator.step()
 
     assert server.opened() == ["round-1"]
-    assert table.timings().trouble is None
+    assert table.status().trouble is None
 
 
 def test_looks_are_counted_over_half_a_minute_and_make_the_chance() -> None:

@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from hashlib import blake2b
 from typing import Any
+from urllib.parse import urlsplit
 
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from backend.db.chunks import among
-from backend.db.tables import BodyRow, NewsRow, VectorRow
+from backend.db.tables import BodyRow, FeedRow, NewsRow, VectorRow
 from backend.news.duplicates import Text, link, unlink
 from backend.news.item import NewsItem
 
+SOURCE_CHARS = 200
 NOT_COMPARED = {"id", "published_at"}
 """A delivery that differs in its time alone is no change: many sources give none, and re-dating is no news."""
 
@@ -27,16 +29,22 @@ class _Slot:
     digest: bytes
     old: Text | None = None
     old_time: datetime | None = None
+    brought_by: str = ""
     taken_down: bool = False
     item: NewsItem | None = None
 
 
 class DeliveryBatch:
-    """Deliveries in order; the later of two with the same id wins. Lives within one write transaction."""
+    """Deliveries in order; the later of two with the same id wins. Lives within one write transaction.
+
+    Formal guarantees: a feed changes no news that another followed feed or the operator has brought, unless their link
+    leads to its own host or one below it. So a feed can't put other words to other people's links.
+    """
 
     def __init__(self, connection: Connection, *, source: str, now: datetime, next_number: int) -> None:
         self._connection = connection
         self._source = source
+        self._followed: frozenset[str] | None = None
         self._now = now
         self.next_number = next_number
         self.added = self.updated = self.unchanged = self.withheld = self.duplicates = 0
@@ -60,6 +68,7 @@ class DeliveryBatch:
             NewsRow.abstract,
             NewsRow.published_at,
             NewsRow.taken_down_at,
+            NewsRow.source,
         )
         for row in self._connection.execute(select(*columns).where(among(self._connection, NewsRow.id, ids))):
             slots[row.id] = _Slot(
@@ -67,6 +76,7 @@ class DeliveryBatch:
                 digest=row.content_digest,
                 old=Text(row.title, row.abstract),
                 old_time=row.published_at,
+                brought_by=row.source,
                 taken_down=row.taken_down_at is not None,
             )
         return slots
@@ -82,9 +92,19 @@ class DeliveryBatch:
             self.withheld += 1
         elif slot.digest == digest:
             self.unchanged += 1
+        elif slot.old is not None and not self._may_change(slot.brought_by, item.url):
+            self.withheld += 1
         else:
             slot.digest, slot.item = digest, item
             self.updated += 1
+
+    def _may_change(self, brought_by: str, link: str) -> bool:
+        if self._source == brought_by or not _is_feed(self._source) or _leads_below(link, self._source):
+            return True
+        if self._followed is None:
+            urls = self._connection.scalars(select(FeedRow.url))
+            self._followed = frozenset(url[:SOURCE_CHARS] for url in urls)
+        return _is_feed(brought_by) and brought_by not in self._followed
 
     def _write(self, written: list[_Slot]) -> None:
         new = [slot for slot in written if slot.old is None]
@@ -127,6 +147,17 @@ class DeliveryBatch:
 def content_digest(item: NewsItem) -> bytes:
     """16 bytes that change with anything a delivery says but its time."""
     return blake2b(item.model_dump_json(exclude=NOT_COMPARED).encode(), digest_size=16).digest()
+
+
+def _is_feed(source: str) -> bool:
+    """Whether a source is a feed by its address; files and the newsroom are the operator's own."""
+    return "://" in source
+
+
+def _leads_below(link: str, feed: str) -> bool:
+    """Whether a link leads to the feed's host or to one below it."""
+    to, by = ((urlsplit(one).hostname or "").removeprefix("www.") for one in (link, feed))
+    return bool(by) and (to == by or to.endswith(f".{by}"))
 
 
 def _moved(slot: _Slot) -> bool:

@@ -13,6 +13,7 @@ from sqlalchemy import Connection, Engine, delete, func, insert, select, update
 
 from backend.db.engine import reading, writing
 from backend.db.tables import FeedRow
+from backend.news.batch import SOURCE_CHARS
 from backend.news.errors import FeedNotFollowed, FeedRefused
 from backend.news.ingest import Progress, ingest
 from backend.news.pool import NewsPool
@@ -201,6 +202,6 @@ def refresh(
     if isinstance(document, NotModified):
         return Refreshed(None, document.fresh_sec)
     rows = read_feed(document, now=now, section=section)
-    report = ingest(pool, rows, source=location[:200], progress=progress, oldest=pool.horizon(now))
+    report = ingest(pool, rows, source=location[:SOURCE_CHARS], progress=progress, oldest=pool.horizon(now))
     keep(document.validators)
     return Refreshed(report, document.fresh_sec)

@@ -74,7 +74,8 @@ class NewsPool:
         """Adds or updates news in one transaction and links near-duplicates; the later of two equal ids wins.
 
         Re-adding the same content changes nothing, not even the version; a time of publication that alone differs
-        is no change. A changed title drops its vectors. What was taken down stays down and counts as withheld.
+        is no change. A changed title drops its vectors. What was taken down stays down and counts as withheld, as does
+        what another feed has brought (`DeliveryBatch`).
         """
         started = time.perf_counter()
         delivered = list(items)

@@ -44,7 +44,7 @@ class IngestReport:
     """Counts of one run: `added`, `updated` and `unchanged` are in the pool, the others are not.
 
     duplicates: how many of the added or updated news repeat an older one.
-    withheld: taken down before, or older than the run's horizon.
+    withheld: taken down before, older than the run's horizon, or another feed's to change.
     rejected: the first 1,000 malformed rows; `rejected_count` counts all.
     """
 

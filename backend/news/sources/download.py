@@ -109,7 +109,8 @@ def _get(
                     raise SourceUnreachable(location, f"the server answered {response.status_code}", wait)
                 body = _body(location, response, deadline, cancelled)
                 return Document(location, url, body, *_facts(response), fresh_sec=_fresh_sec(response))
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
+        except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+            # ValueError: of addresses in redirects that can't be one, by urllib or idna.
             raise SourceUnreachable(location, str(error).rstrip(".") or type(error).__name__) from error
     raise SourceUnreachable(location, f"more than {REDIRECT_LIMIT} redirects")
 
@@ -125,11 +126,11 @@ def _facts(response: httpx.Response) -> tuple[str, Validators]:
 
 def retry_after_sec(said: str, now: datetime | None = None) -> float:
     """Retry-After (RFC 9110, section 10.2.3), seconds or a date, as seconds from now; 0 where it says neither."""
-    if said.strip().isdecimal():
+    if re.fullmatch(r"\s*[0-9]{1,12}\s*", said):
         return float(said)
     try:
         return max(0.0, (parsedate_to_datetime(said) - (now or datetime.now(UTC))).total_seconds())
-    except (ValueError, TypeError):  # no date, or one without a zone
+    except (ValueError, TypeError, OverflowError):  # no date, one without a zone, or of a year that there never is
         return 0.0
 
 
@@ -142,7 +143,7 @@ def _fresh_sec(response: httpx.Response) -> float:
 
 def _body(location: str, response: httpx.Response, deadline: float, cancelled: Callable[[], bool]) -> bytes:
     declared = response.headers.get("content-length", "")
-    if declared.isdecimal() and int(declared) > FEED_LIMIT_BYTES:
+    if re.fullmatch(r"[0-9]+", declared) and (len(declared) > 20 or int(declared) > FEED_LIMIT_BYTES):
         raise SourceTooLarge(location, FEED_LIMIT_BYTES)
     encoding = response.headers.get("content-encoding", "identity").lower()
     if encoding == "identity":

@@ -238,6 +238,15 @@ def test_a_download_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch)
         (httpx.Response(200, headers={"content-encoding": "br"}, stream=httpx.ByteStream(b"x")), "encoding 'br'"),
         (httpx.Response(302, headers={"location": "file:///etc/passwd"}), "only http and https are followed"),
         (httpx.Response(302, headers={"location": "/again"}), f"more than {REDIRECT_LIMIT} redirects"),
+        # Red before: ValueError, UnicodeError and OverflowError, which ended `ownfeed ingest` with a traceback.
+        (httpx.Response(302, headers={"location": "http://["}), "can't be read"),
+        (httpx.Response(302, headers={"location": "http://user:pw@/"}), "can't be read"),
+        (httpx.Response(302, headers={"location": "http://xn--a/"}), "can't be read"),
+        (httpx.Response(302, headers=[(b"location", "http://\u0660/".encode())]), "can't be read"),
+        (httpx.Response(503, headers={"retry-after": "Mon, 1 Jan 99999999999999999999 00:00:00 GMT"}), "answered 503"),
+        (httpx.Response(503, headers={"retry-after": "Mon, 1 Jan 2020 00:00:00 +99999999999999"}), "answered 503"),
+        (httpx.Response(503, headers={"retry-after": "9" * 5_000}), "answered 503"),
+        (httpx.Response(200, headers={"content-length": "9" * 5_000}, stream=httpx.ByteStream(b"")), "larger than"),
     ],
 )
 def test_a_bad_answer_gives_one_clear_error(answer: httpx.Response, message: str) -> None:

@@ -10,22 +10,24 @@ from fastapi.responses import Response
 
 from backend.console.controller import ConsoleController, Values
 from backend.errors import OwnfeedError
+from backend.news.errors import UnknownNews
 from backend.news.followed_feeds import URL_CHARS
 from backend.news.ingest_runs import IngestSummary
 from backend.sections.taxonomy import LABEL_CHARS, chosen_section
 
 FOUND_SHOWN = 50
 RUNS_SHOWN = 20
+LABELS = {"url": "Address of an RSS or Atom feed", "section": "Section"}
 Url = Annotated[str, Form(min_length=1, max_length=URL_CHARS)]
 
 
 class RemovalUnconfirmed(OwnfeedError):
-    """A feed is removed only where the form's box is ticked."""
+    """A feed is removed only by the page that asks first."""
 
     code, status, title = "removal-unconfirmed", 422, "The removal was not confirmed"
 
     def __init__(self) -> None:
-        super().__init__("Tick the box beside the button to remove a feed.", field="confirmed")
+        super().__init__("A feed is removed by the page that asks whether it shall be.", field="confirmed")
 
 
 def router(controller: ConsoleController) -> APIRouter:
@@ -37,29 +39,52 @@ def router(controller: ConsoleController) -> APIRouter:
         """Another sentence where nothing refreshes feeds by itself."""
         return done if services.feeds.is_on else f"{done}-only"
 
+    def view(q: str = "", url: str = "", section: str = "") -> Values:
+        """q: what is looked for; url, section: what stands in the form of feeds."""
+        query = q.strip().lower()
+        rows = services.pool.live(datetime.now(UTC)) if query else []
+        found = [row for row in rows if query in row.title.lower() or query == row.id.lower()]
+        runs = services.pool.ingests(100)
+        newest: dict[str, IngestSummary] = {}
+        for run in runs:
+            newest.setdefault(run.source, run)
+        return {
+            "counts": services.pool.counts(),
+            "catalogue": services.live.current,
+            "runs": runs[:RUNS_SHOWN],
+            "newest": newest,
+            "feeds": services.feeds.followed.all(),
+            "feeds_refreshed": services.feeds.is_on,
+            "query": q.strip(),
+            "found": found[:FOUND_SHOWN],
+            "found_count": len(found),
+            "labels": LABELS,
+            "url": url,
+            "section": section,
+        }
+
     @routes.get("/pool")
     def pool(request: Request, q: Annotated[str, Query(max_length=200)] = "") -> Response:
-        def view() -> Values:
-            query = q.strip().lower()
-            rows = services.pool.live(datetime.now(UTC)) if query else []
-            found = [row for row in rows if query in row.title.lower() or query == row.id.lower()]
-            runs = services.pool.ingests(100)
-            newest: dict[str, IngestSummary] = {}
-            for run in runs:
-                newest.setdefault(run.source, run)
+        return controller.show(request, "pool", lambda: view(q))
+
+    @routes.get("/pool/take-down")
+    def ask_to_take_down(request: Request, news_id: Annotated[str, Query(min_length=1, max_length=80)]) -> Response:
+        def question() -> Values:
+            row = next((row for row in services.pool.live(datetime.now(UTC)) if row.id == news_id), None)
+            if row is None:
+                raise UnknownNews(news_id)
             return {
-                "counts": services.pool.counts(),
-                "catalogue": services.live.current,
-                "runs": runs[:RUNS_SHOWN],
-                "newest": newest,
-                "feeds": services.feeds.followed.all(),
-                "feeds_refreshed": services.feeds.is_on,
-                "query": q.strip(),
-                "found": found[:FOUND_SHOWN],
-                "found_count": len(found),
+                "question": "Take this story down?",
+                "words": (
+                    f"“{row.title}”, {row.publisher}. Its text goes for good, devices lose it with their next lists, "
+                    "and its id stays barred: it can't be ingested again."
+                ),
+                "deed": "Take it down",
+                "fields": {"news_id": news_id},
+                "back": "/console/pool",
             }
 
-        return controller.show(request, "pool", view)
+        return controller.show(request, "confirm", question)
 
     @routes.post("/pool/take-down")
     def take_down(request: Request, news_id: Annotated[str, Form(min_length=1, max_length=80)]) -> Response:
@@ -72,7 +97,20 @@ def router(controller: ConsoleController) -> APIRouter:
             services.feeds.followed.add(url.strip(), datetime.now(UTC), own)
             services.feeds.wake()
 
-        return controller.do(request, deed, "/console/pool", said("feed-added"))
+        return controller.do(
+            request,
+            deed,
+            "/console/pool",
+            said("feed-added"),
+            labels=LABELS,
+            again=lambda problem, status: controller.renderer.page(
+                request,
+                "pool",
+                status_code=status,
+                here="/console/pool",
+                **view(url=url, section=section) | {"problem": problem},
+            ),
+        )
 
     @routes.post("/pool/feeds/pause")
     def pause_feed(request: Request, url: Url) -> Response:
@@ -85,6 +123,21 @@ def router(controller: ConsoleController) -> APIRouter:
             services.feeds.wake()
 
         return controller.do(request, deed, "/console/pool", said("feed-resumed"))
+
+    @routes.get("/pool/feeds/remove")
+    def ask_to_remove_feed(
+        request: Request, url: Annotated[str, Query(min_length=1, max_length=URL_CHARS)]
+    ) -> Response:
+        def question() -> Values:
+            return {
+                "question": "Follow this feed no more?",
+                "words": f"{url} is not read again. Its news stay in the pool until they are too old.",
+                "deed": "Remove the feed",
+                "fields": {"url": url, "confirmed": "yes"},
+                "back": "/console/pool",
+            }
+
+        return controller.show(request, "confirm", question)
 
     @routes.post("/pool/feeds/remove")
     def remove_feed(request: Request, url: Url, confirmed: Annotated[str, Form(max_length=3)] = "") -> Response:

@@ -13,6 +13,7 @@ from fastapi.responses import HTMLResponse, Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from backend.console import labels
+from backend.console.facts import fact_lines
 from device_app.figures import ago, milliseconds, number, size
 
 HEADERS = {
@@ -66,6 +67,7 @@ class TemplateRenderer:
             size=size,
             ms=milliseconds,
             number=number,
+            fact_lines=fact_lines,
             of_request=labels.of_request,
             of_stage=labels.of_stage,
             ago=lambda then: ago(then, datetime.now(UTC)),

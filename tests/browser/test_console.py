@@ -13,7 +13,27 @@ from tests.doubles.console_services import TOKEN, StandInServices, fresh_service
 
 pytestmark = pytest.mark.browser
 
-PAGES = ("", "/pool", "/pool?q=dredging", "/counts", "/releases", "/recall", "/rounds", "/privacy", "/latency")
+ASKING = (
+    "/pool/take-down?news_id=n:1",
+    "/pool/feeds/remove?url=https://post.example/feed",
+    "/releases/r1/roll-back",
+    "/rounds/round-8/cancel",
+)
+PAGES = (
+    *(
+        "",
+        "/pool",
+        "/pool?q=dredging",
+        "/counts",
+        "/releases",
+        "/recall",
+        "/rounds",
+        "/quality",
+        "/privacy",
+        "/latency",
+    ),
+    *ASKING,
+)
 
 
 def served(serve: Serve, services: StandInServices) -> str:
@@ -27,7 +47,12 @@ def served(serve: Serve, services: StandInServices) -> str:
 
 @pytest.mark.parametrize(
     ("make", "width", "scheme"),
-    [(StandInServices, 1440, "light"), (StandInServices, 390, "dark"), (fresh_services, 390, "light")],
+    [
+        (StandInServices, 1440, "dark"),
+        (StandInServices, 390, "light"),
+        (fresh_services, 390, "dark"),
+        (fresh_services, 1440, "light"),
+    ],
 )
 def test_no_page_breaks_an_axe_rule_logs_an_error_or_scrolls_sideways(
     chromium: Browser, serve: Serve, make: type[StandInServices], width: int, scheme: str
@@ -71,6 +96,31 @@ def test_an_operator_signs_in_starts_a_round_and_reads_a_refusal(chromium: Brows
     page.get_by_role("button", name="Start").click()
     assert "round-8" in page.content()
     assert "Nothing was changed." in page.content()
+    context.close()
+
+
+def test_what_cannot_be_taken_back_asks_once_also_without_script(chromium: Browser, serve: Serve) -> None:
+    services = StandInServices()
+    home = served(serve, services)
+    context = chromium.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{home}/console/pool?q=dredging&token={TOKEN}")
+    page.get_by_role("link", name="Take down").first.click()
+    page.get_by_role("link", name="No, go back").click()
+    assert services.pool.taken_down == []
+    page.goto(f"{home}/console/pool?q=dredging")
+    page.get_by_role("link", name="Take down").first.click()
+    assert "Dredging of the east basin" in page.locator("main").inner_text()
+    page.get_by_role("button", name="Take it down").click()
+    assert services.pool.taken_down == ["n:1"]
+    page.goto(f"{home}/console/releases")
+    page.get_by_role("link", name="Roll back to r1").click()
+    page.get_by_role("button", name="Go back to r1").click()
+    assert services.releases.committed == ["back to r1"]
+    page.goto(f"{home}/console/rounds")
+    page.get_by_role("link", name="Cancel round-8").click()
+    page.get_by_role("button", name="Cancel round-8").click()
+    assert services.coordinator.cancelled == ["round-8"]
     context.close()
 
 

@@ -215,6 +215,10 @@ class StandInReleases:
         """The newest."""
         return None if self.none_yet else self.manifest("r3")
 
+    def require_current(self) -> ReleaseManifest:
+        """The newest."""
+        return self.manifest("r3")
+
     def require_kept(self, release: str) -> ReleaseManifest:
         """All are."""
         return self.manifest(release)

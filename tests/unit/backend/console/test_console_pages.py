@@ -13,6 +13,7 @@ from backend.api.admin import OpenRound, SetSchedule
 from backend.console.alerts import alerts
 from backend.console.auth import cookie_name
 from backend.console.declared import report_cost, sum_costs
+from backend.console.facts import fact_lines
 from backend.console.routes import router
 from backend.federation.secagg.parts import CohortSplit
 from backend.federation.systems import SYSTEMS
@@ -158,7 +159,10 @@ def test_feeds_are_listed_with_their_errors_and_changed_by_forms_and_removed_onl
     assert services.feeds.woken == 2, "what is due at once is not left waiting"
     refused = client.post("/console/pool/feeds/remove", data={"url": url}, headers=OURS)
     assert refused.status_code == 422
-    assert "Tick the box" in refused.text
+    assert "asks whether it shall be" in refused.text
+    asked = client.get("/console/pool/feeds/remove", params={"url": url}).text
+    assert url in asked
+    assert 'name="confirmed" value="yes"' in asked
     client.post("/console/pool/feeds/remove", data={"url": url, "confirmed": "yes"}, headers=OURS)
     assert services.feeds.changed == [(what, url) for what in ("add", "pause", "resume", "remove")]
 
@@ -199,6 +203,52 @@ def test_counts_are_shown_with_the_reach_of_their_noise_and_negative_ones_as_the
     assert '<td class="num">44.7</td><td class="num">8.2</td>' in text
     empty = client_of(fresh_services()).get("/console/counts").text
     assert "Nothing was counted yet" in empty
+
+
+def test_a_feed_that_is_refused_stays_in_the_form() -> None:
+    services = StandInServices()
+    odd = {"url": "https://new.example/rss", "section": "a\u200bb"}
+    refused = client_of(services).post("/console/pool/feeds", data=odd, headers=OURS)
+    assert refused.status_code == 422
+    assert f'value="{odd["url"]}"' in refused.text
+    assert f'value="{odd["section"]}"' in refused.text
+    assert services.feeds.changed == []
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/pool/take-down?news_id=n:1", "/releases/r1/roll-back", "/rounds/round-8/cancel", "/pool/feeds/remove?url=x"],
+)
+def test_a_page_that_asks_changes_nothing_and_is_for_the_operator_alone(path: str) -> None:
+    services = StandInServices()
+    assert client_of(services, signed_in=False).get(f"/console{path}").status_code == 401
+    asked = client_of(services).get(f"/console{path}")
+    assert asked.status_code == 200
+    assert "No, go back" in asked.text
+    assert not services.pool.taken_down + services.releases.committed + services.coordinator.cancelled
+    assert client_of(services).get("/console/pool/take-down?news_id=n:9").status_code == 404
+
+
+def test_figures_of_a_release_are_lines_without_brackets_or_long_hashes() -> None:
+    facts = {
+        "graphs": {"ranker.naml": {"score": 1.5e-8}},
+        "stages_ms": {"sum": 194.07, "step": 2},
+        "groups": [20, 19],
+        "by": "a" * 64,
+        "many": list(range(30)),
+        "adopted": True,
+        "read_bytes": 2_000,
+    }
+    assert fact_lines(facts) == [
+        ("graphs, ranker.naml, score", "1.5e-08"),
+        ("stages, sum", "194 ms"),
+        ("stages, step", "2.0 ms"),
+        ("groups", "20 19"),
+        ("by", "aaaaaaaaaaaa…"),
+        ("many", "0 1 2 3 4 5 6 7 8 9 10 11 and 18 more"),
+        ("adopted", "yes"),
+        ("read", "2.0 kB"),
+    ]
 
 
 def test_a_release_is_rolled_back() -> None:

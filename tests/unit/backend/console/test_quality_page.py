@@ -14,7 +14,8 @@ from backend.console.quality_pages import of_scores
 from backend.console.routes import router
 from backend.measurements import curves
 from backend.measurements.curves import Curve, MeasuredCurves, Point
-from tests.doubles.console_services import TOKEN, StandInCoordinator, StandInServices, fresh_services
+from tests.doubles.console_rounds import StandInCoordinator
+from tests.doubles.console_services import TOKEN, StandInServices, fresh_services
 
 CURVE = Curve(
     name="AUC of the small ranker",

@@ -50,7 +50,7 @@ def test_a_ranker_is_published_once_the_round_under_way_has_ended(
         waits.append(seconds)
         end_rounds(engine)
 
-    monkeypatch.setattr(preparing.time, "sleep", a_round_ends)
+    monkeypatch.setattr("backend.releases.preparing.time.sleep", a_round_ends)
     entries = exported(store)
     published = offer_between_rounds(engine, lambda check: offer(store, entries, together_with=check))
     assert len(waits) == 1

@@ -1,0 +1,49 @@
+"""What was measured of a release or a round, as lines of a list: no brackets, no long hashes, with units."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from device_app.figures import milliseconds, size
+
+HASH = re.compile(r"[0-9a-f]{32,}")
+HASH_SHOWN = 12
+NUMBERS_SHOWN = 12
+
+
+def fact_lines(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """(name, value) of each fact, those of inner mappings under both names."""
+    return list(_lines((), facts))
+
+
+def _lines(path: tuple[str, ...], value: Any) -> Iterator[tuple[str, str]]:
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            yield from _lines((*path, str(name)), inner)
+        return
+    names, unit = list(path), ""
+    for each in ("_ms", "_sec", "_bytes"):
+        owner = next((at for at, name in enumerate(names) if name.endswith(each)), None)
+        if owner is not None:
+            names[owner], unit = names[owner].removesuffix(each), each
+    yield ", ".join(name.replace("_", " ") for name in names), _written(value, unit)
+
+
+def _written(value: Any, unit: str) -> str:
+    if isinstance(value, list | tuple):
+        shown = " ".join(_written(each, unit) for each in value[:NUMBERS_SHOWN])
+        return shown + (f" and {len(value) - NUMBERS_SHOWN:,} more" if len(value) > NUMBERS_SHOWN else "")
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no", None: "–"}[value]
+    if isinstance(value, int | float):
+        match unit:
+            case "_ms":
+                return milliseconds(value)
+            case "_bytes":
+                return size(int(value))
+            case "_sec":
+                return f"{value:,.4g} s"
+        return f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
+    return HASH.sub(lambda found: f"{found[0][:HASH_SHOWN]}…", str(value))

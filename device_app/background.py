@@ -22,6 +22,8 @@ COPY_FIRST_SEC, COPY_LOOK_SEC = 20.0, 300.0
 """The first look at whether a copy is due comes when the first page is out, the others so far apart on average."""
 SPREAD = (0.5, 1.5)
 """A pause is so many times what the settings say, drawn uniformly: the mean stays."""
+AGAIN_SPREAD = (1.0, 2.0)
+"""A backend that asks to be left alone for a time is left alone so many times as long."""
 
 
 class Background:
@@ -64,9 +66,16 @@ class Background:
         return tuple(thread.name for thread in self._threads if thread.is_alive())
 
     def _train(self) -> None:
-        """A step, and more of them while a secure sum waits for its next stage."""
+        """A step, and more of them while a secure sum waits for its next stage, or when the backend asks to come back.
+
+        Of what the backend says, the pause is drawn anew: an exact one would be a mark, by which it knew the device
+        again that it gave it to. A sum's stages are asked for under one pseudonym anyway.
+        """
         while self._device.parts.ledger.settings.training or self._device.parts.ledger.settings.counting:
-            again_sec = self._device.train_step().again_sec
+            outcome = self._device.train_step()
+            again_sec = outcome.again_sec
+            if again_sec is not None and outcome.state != "waiting":
+                again_sec *= self._chance.uniform(*AGAIN_SPREAD)
             if again_sec is None or self._stop.wait(again_sec):
                 return
 

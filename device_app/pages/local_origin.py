@@ -35,6 +35,7 @@ HEADERS = {
     "content-security-policy": CONTENT_SECURITY_POLICY,
     "referrer-policy": "no-referrer",
     "x-content-type-options": "nosniff",
+    "x-dns-prefetch-control": "off",  # else a browser may look up the host of a story's link once the story is shown
     "x-frame-options": "DENY",
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",

@@ -81,6 +81,11 @@ def check_ready(readiness: Readiness) -> None:
         raise NotEligible("it has no release yet.")
     if not readiness.may_count:
         check_budget(readiness)
+
+
+def check_idle(readiness: Readiness) -> None:
+    """Raises NotEligible while the reader reads. Asked once a round is under way: polls that fell out would tell when
+    somebody reads."""
     if not readiness.idle:
         raise NotEligible("its reader is reading just now.")
 

@@ -24,7 +24,15 @@ from device_app.errors import (
     RoundTakenOver,
 )
 from device_app.privacy.protections.protection import ComputedUpdate
-from device_app.training.eligibility import Readiness, Terms, check_clicks, check_offer, check_ready, check_task
+from device_app.training.eligibility import (
+    Readiness,
+    Terms,
+    check_clicks,
+    check_idle,
+    check_offer,
+    check_ready,
+    check_task,
+)
 from device_app.wire.ids import PROTOCOL_VERSION, ReleaseId, RoundId
 from device_app.wire.rounds import CheckIn, RoundOffer, RoundStatus, UploadReceipt
 
@@ -129,6 +137,7 @@ def participate(
         _check_round(status, readiness.release)
         if (yield AskIfJoined(status.round)):
             return Outcome("idle", f"This device has had its part in {status.round}.")
+        check_idle(readiness)
         check_task(readiness, "counts" if status.task in counts else "training")
         if status.task not in without_samples:
             check_clicks(readiness)

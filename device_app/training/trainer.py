@@ -28,7 +28,7 @@ from device_app.sync.release import Release
 from device_app.training.computation import Computation, ComputationFactory, trainable
 from device_app.training.consent import ReaderConsent
 from device_app.training.delivery import Delivery, UploadChannel
-from device_app.training.eligibility import Readiness, Terms, check_clicks, check_offer, check_ready
+from device_app.training.eligibility import Readiness, Terms, check_clicks, check_idle, check_offer, check_ready
 from device_app.training.participant import (
     MALFORMED,
     AskForPlace,
@@ -125,6 +125,7 @@ class Trainer:
         readiness = replace(self._readiness(self._release_or_none()), counting=False)
         try:
             check_ready(readiness)
+            check_idle(readiness)
             check_clicks(readiness)
         except NotEligible as not_now:
             return str(not_now)

@@ -74,3 +74,22 @@ def test_with_reports_on_the_same_backend_tells_them_apart(tmp_path: Path) -> No
     """The comparison is a real one: a report and what is answered to it are seen at once."""
     quiet, read = (lived(tmp_path / str(reads), reads, OFF)[0] for reads in READERS[:2])
     assert quiet != read
+
+
+@pytest.mark.parametrize("reads", [False, True])
+def test_a_look_for_a_round_comes_whether_or_not_somebody_reads(tmp_path: Path, reads: bool) -> None:
+    """Counts are on, as on any device. Looks that fell out would tell to some seconds when stories are opened."""
+    backend, clock = FakeBackend(), StillClock(NOW)
+    settings = DeviceSettings.model_validate({"data_dir": tmp_path})
+    device = build_device(settings, transport=backend.transport(), chance=random.Random(5), clock=clock)
+    device.sync()
+    feed = device.feed(refresh=True)
+    backend.requests.clear()
+    for item in feed.items[:3]:
+        clock.go_on(60.0)
+        if reads:
+            device.open(item.card.id, feed.feed_id)
+        clock.go_on(settings.performance.training_idle_sec / 2)
+        device.train_step()
+    device.close()
+    assert backend.paths() == ["/v1/rounds/current"] * 3

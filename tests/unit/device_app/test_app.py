@@ -19,6 +19,7 @@ from device_app.background import Background
 from device_app.composition import build_device
 from device_app.device import Device
 from device_app.settings import DeviceSettings, PerformanceSettings
+from device_app.training.participant import Outcome
 from tests.doubles.backend import FakeBackend
 from tests.doubles.pages_reader import FOLLOWS_A_LINK, enter
 
@@ -119,6 +120,20 @@ def test_no_two_looks_come_at_the_same_distance_and_their_mean_is_what_the_setti
     assert len(set(pauses.seconds)) == 40
     # The mean of forty uniform numbers is off by five standard deviations once in a million runs.
     assert abs(sum(pauses.seconds) / 40 - 10.0) < 5 * 10.0 / math.sqrt(12 * 40)
+
+
+def test_a_pause_that_the_backend_asks_for_is_drawn_anew_and_that_of_a_sums_stage_is_not(
+    device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that gives every device a Retry-After of its own would know each again by when it comes back."""
+    background = Background(device)
+    for state, least, most, different in (("idle", 100.0, 200.0, 40), ("waiting", 100.0, 100.0, 1)):
+        background._stop = pauses = _Pauses()
+        outcome = Outcome(state, again_sec=100.0)  # type: ignore[arg-type]
+        monkeypatch.setattr(device, "train_step", lambda outcome=outcome: outcome)
+        background._train()
+        assert all(least <= seconds <= most for seconds in pauses.seconds)
+        assert len(set(pauses.seconds)) == different
 
 
 def test_the_first_look_for_a_round_comes_a_drawn_while_after_the_first_sync(device: Device) -> None:

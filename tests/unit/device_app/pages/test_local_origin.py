@@ -78,6 +78,7 @@ def test_every_answer_even_a_refusal_forbids_storing_and_outside_resources() -> 
     for answer in (client.get("/"), client.get("/", headers={"sec-fetch-site": "cross-site"}), client.get("/none")):
         assert answer.headers["cache-control"] == "no-store"
         assert answer.headers["referrer-policy"] == "no-referrer"
+        assert answer.headers["x-dns-prefetch-control"] == "off"
         assert "default-src 'none'" in answer.headers["content-security-policy"]
         assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
     assert client.get("/").text == "news"

@@ -8,7 +8,7 @@ import pytest
 from device_app.errors import BudgetSpent, NotEligible, ProtectionTooWeak
 from device_app.privacy.protections.registry import resolve
 from device_app.settings import PrivacySettings
-from device_app.training.eligibility import Readiness, Terms, check_clicks, check_offer, check_ready
+from device_app.training.eligibility import Readiness, Terms, check_clicks, check_idle, check_offer, check_ready
 from device_app.wire.protections import LocalLaplace
 from device_app.wire.rounds import RoundManifest
 
@@ -50,12 +50,18 @@ def test_a_ready_device_is_ready() -> None:
         ({"paused": True}, "paused"),
         ({"release": None}, "no release"),
         ({"epsilon_left": 0.0}, "budget"),
-        ({"idle": False}, "reading just now"),
     ],
 )
 def test_a_device_that_may_not_train_says_why(change: dict[str, object], why: str) -> None:
     with pytest.raises(NotEligible, match=why):
         check_ready(replace(READY, **change))  # type: ignore[arg-type]
+
+
+def test_a_reader_who_reads_comes_first_and_the_look_for_a_round_comes_all_the_same() -> None:
+    reading = replace(READY, idle=False)
+    check_ready(reading)
+    with pytest.raises(NotEligible, match="reading just now"):
+        check_idle(reading)
 
 
 @pytest.mark.parametrize(("clicks", "why"), [(4, "holds 4 clicks; 5 are needed"), (1, "holds 1 click; 5 are needed")])

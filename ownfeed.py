@@ -177,6 +177,7 @@ def device(
 
     import uvicorn
 
+    from backend.connections import ConnectionLimits, limited_http
     from device_app.app import create_app
     from device_app.settings import DeviceSettings
 
@@ -190,7 +191,11 @@ def device(
     says.print(f"The feed of {settings.profile} opens with {link}", markup=False)
     says.print("Only who has this link can open it; this browser then remembers it.", markup=False)
     freeze_gc()
-    uvicorn.run(served, host=settings.host, port=settings.port, access_log=False, log_level="warning")
+    # Whoever shares this machine may connect: no more than this stays open, and nothing without a whole request.
+    http = limited_http(ConnectionLimits(connections=200, header_sec=10.0, unread_sec=20.0))
+    uvicorn.run(
+        served, host=settings.host, port=settings.port, http=http, ws="none", access_log=False, log_level="warning"
+    )
 
 
 @app.command()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from backend.errors import OverCapacity
@@ -211,6 +212,11 @@ class LimitedConnection(BaseProtocol):
         self._known.discard(self)
         if not self._refused:
             super().connection_lost(exc)
+
+
+def limited_http(limits: ConnectionLimits) -> Any:
+    """What uvicorn takes as its `http`: connections of one server within these limits."""
+    return partial(LimitedConnection, known=Connections(limits))
 
 
 def _refusal() -> bytes:

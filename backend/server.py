@@ -5,15 +5,13 @@ from __future__ import annotations
 import socket
 import sys
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
-from typing import Any, cast
 
 import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.config import STARTUP_FAILURE
 
-from backend.connections import ConnectionLimits, Connections, LimitedConnection
+from backend.connections import ConnectionLimits, limited_http
 from backend.server_address import ServerAddress
 from backend.settings import BackendSettings, url_of
 
@@ -46,13 +44,12 @@ def http_server(app: ASGIApp, settings: BackendSettings) -> AddressedServer:
         header_sec=settings.header_sec,
         unread_sec=settings.unread_sec,
     )
-    connection = partial(LimitedConnection, known=Connections(limits))
     return AddressedServer(
         uvicorn.Config(
             app,
             host=settings.host,
             port=settings.port,
-            http=cast(Any, connection),
+            http=limited_http(limits),
             ws="none",
             backlog=BACKLOG,
             timeout_keep_alive=settings.idle_sec,

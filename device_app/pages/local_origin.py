@@ -58,7 +58,7 @@ def refusal(method: str, path: str, headers: Headers, hosts: frozenset[str]) -> 
     source = headers.get("origin") or headers.get("referer")
     if source == "null" and site == "same-origin":
         source = None  # under no-referrer, browsers hide the origin of our own forms; Sec-Fetch-Site can't be forged
-    ours = source is None or urlsplit(source).netloc.lower() == host
+    ours = source is None or _netloc(source) == host
     if method not in SAFE_METHODS:
         proven = site == "same-origin" or (site is None and headers.get("origin") is not None)
         return None if proven and ours else "Only Ownfeed's own pages may change something on this device."
@@ -67,6 +67,13 @@ def refusal(method: str, path: str, headers: Headers, hosts: frozenset[str]) -> 
     if path.startswith(CLICK_PATH) and "prefetch" in headers.get("sec-purpose", headers.get("purpose", "")):
         return "A story is not opened ahead of a click: opening it counts as reading it."
     return None
+
+
+def _netloc(address: str) -> str | None:
+    try:
+        return urlsplit(address).netloc.lower()
+    except ValueError:  # such as "http://[", which no browser sends
+        return None
 
 
 def followed(headers: Headers) -> bool:

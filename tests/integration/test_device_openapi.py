@@ -25,6 +25,7 @@ from tests.doubles.pages_reader import FOLLOWS_A_LINK, enter
 
 STORIES_READ = 12
 ERASE = "/privacy/erase"
+SHEET = "/art/page/{feed_id}.svg"
 SCRIPTED = ("/stance", "/story/{news_id}/react")
 """Forms that a script posts, too, and that answer it with 204."""
 
@@ -118,6 +119,8 @@ def test_every_answer_of_the_pages_is_documented_and_none_is_an_error(
 ) -> None:
     described = pages.openapi()
     paths = described["paths"]
+    # First: at 20,000 requests what comes before makes so many feeds that the known one is no longer kept.
+    paths = described["paths"] = {SHEET: paths.pop(SHEET), **paths}
     paths[ERASE] = paths.pop(ERASE)  # last: all that comes after would find nothing
     answers = fuzz(pages, described, headers=headers_of(browser), known=known(device), bodies=forms())
     print(shares(answers))  # noqa: T201

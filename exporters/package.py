@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
+from device_app.wire.graphs.check import check_graph
 from device_app.wire.releases import Role
 from exporters.architectures import Kind, architectures, name_of
 from exporters.graph_writer import bytes_of
@@ -72,7 +73,8 @@ def _export_as(kind: Kind, model: nn.Module) -> ExportedModel:
 def export_model(architecture: str, kind: Kind, model: nn.Module, specs: Sequence[GraphSpec]) -> ExportedModel:
     """Export every graph of `specs` and check it against torch.
 
-    Raises ParityError, or ValueError for weights that are not finite.
+    Raises ParityError, GraphRefused for a graph of a ranker or recall model that devices would not open, or ValueError
+    for weights that are not finite.
     """
     weights = {name: each.numpy() for name, each in parameters(model).items()}
     if bad := [name for name, each in weights.items() if not np.isfinite(each).all()]:
@@ -83,6 +85,8 @@ def export_model(architecture: str, kind: Kind, model: nn.Module, specs: Sequenc
         started = time.perf_counter()
         proto = export_gradient_graph(model, spec) if spec.with_gradients else export_inference_graph(model, spec)
         graphs[spec.purpose] = blob = bytes_of(proto)
+        if kind in get_args(Role):
+            check_graph(blob)  # devices would refuse the whole release
         seconds = time.perf_counter() - started
         parity = check_parity(model, spec, blob)
         nodes = len(proto.graph.node)

@@ -18,14 +18,20 @@ from numpy.typing import NDArray
 
 from device_app.errors import GraphMismatch
 from device_app.ranking.padding import SharedPadding
+from device_app.wire.graphs.check import check_graph
+from device_app.wire.graphs.costs import GraphCosts
+from device_app.wire.graphs.message import GraphRefused
 
 _log = logging.getLogger(__name__)
 PARAMETER_PREFIX = "p."
 FILES_OF_VALUES = "session.model_external_initializers_file_folder_path"
 """ONNX Runtime's name for where the values lie that a graph keeps outside itself."""
 
+CHECKED_KEPT = 256
+
 _sessions: WeakValueDictionary[tuple[str, int], onnxruntime.InferenceSession] = WeakValueDictionary()
 _sessions_lock = threading.Lock()
+_checked: dict[str, GraphCosts] = {}
 
 
 class GraphSession:
@@ -48,10 +54,11 @@ class GraphSession:
 
         weights maps parameter names without the prefix to float32 arrays; more than the graph declares is fine.
         private names parameters that no release brings; one that is not among the weights is zero, as for a reader
-        whose device has learnt nothing yet. Raises GraphMismatch if the graph can't be loaded or declares a parameter
-        that is missing or of another shape.
+        whose device has learnt nothing yet. Raises GraphMismatch if the graph is none that a release may bring, can't
+        be loaded, or declares a parameter that is missing or of another shape.
         """
-        self._session = shared_session(graph.read_bytes() if isinstance(graph, Path) else graph, threads=threads)
+        content = graph.read_bytes() if isinstance(graph, Path) else graph
+        self._session, self._costs = shared_session(content, threads=threads), costs_of(content)
         self._parameters: dict[str, NDArray[np.float32]] = {}
         self.private: dict[str, tuple[int, ...]] = {}
         inputs: list[str] = []
@@ -93,13 +100,19 @@ class GraphSession:
     def __call__(self, **inputs: NDArray[np.float32]) -> dict[str, NDArray[Any]]:
         """Run the graph, for as many clicks as the longest history of the batch has where the graph leaves that open.
 
-        Raises GraphMismatch unless exactly the declared inputs are given.
+        Raises GraphMismatch unless exactly the declared inputs are given, their free axes agree, and the run is within
+        the limits of `wire.graphs`.
         """
         if inputs.keys() != set(self.inputs):
             odd = sorted(inputs.keys() ^ set(self.inputs))[0]
             raise GraphMismatch(f"input {odd}: {'missing' if odd in self.inputs else 'not declared by the graph'}")
         count = self._padding.count(inputs)
-        values = self._session.run(None, self._parameters | self._padding.cut(inputs, count))
+        given = self._padding.cut(inputs, count)
+        try:
+            self._costs.require({name: each.shape for name, each in given.items()})
+        except GraphRefused as refused:
+            raise GraphMismatch(str(refused)) from refused
+        values = self._session.run(None, self._parameters | given)
         return self._padding.put_back(dict(zip(self.outputs, values, strict=True)), count)
 
 
@@ -123,11 +136,27 @@ def usable(compute: Callable[[], Any], otherwise: NDArray[np.float32], what: str
     return found
 
 
+def costs_of(graph: bytes) -> GraphCosts:
+    """What runs of this graph cost, found once a process. Raises GraphMismatch for one that no release may bring."""
+    digest = hashlib.sha256(graph).hexdigest()
+    costs = _checked.get(digest)
+    if costs is None:
+        try:
+            costs = check_graph(graph)
+        except GraphRefused as refused:
+            raise GraphMismatch(f"graph {digest[:12]}: {refused}") from refused
+        if len(_checked) >= CHECKED_KEPT:
+            _checked.clear()
+        _checked[digest] = costs
+    return costs
+
+
 def shared_session(graph: bytes, *, threads: int) -> onnxruntime.InferenceSession:
     """The process's session of this graph: sequential, no spinning threads, no memory arena.
 
-    Raises GraphMismatch if ONNX Runtime refuses the bytes.
+    Raises GraphMismatch for a graph that no release may bring, before ONNX Runtime sees it, or if that refuses it.
     """
+    costs_of(graph)
     key = (hashlib.sha256(graph).hexdigest(), threads)
     with _sessions_lock:
         session = _sessions.get(key)

@@ -8,9 +8,11 @@ from numpy.typing import NDArray
 from onnx import TensorProto, checker, helper, numpy_helper
 
 HONEST, ROOM, FLAG = "trap.honest", "trap.room", "trap.flag"
-FAILURES = ("nan", "infinity", "largest", "gather", "shape", "wider", "division", "memory")
-"""What happens near the place: NaN, infinity or the largest float32 everywhere; an index out of range, a division of
-integers by zero, or more memory than there is, which end the graph; and outputs of another length or rank."""
+FAILURES = ("nan", "infinity", "largest", "gather")
+"""What happens near the place: NaN, infinity or the largest float32 everywhere; an index out of range."""
+REFUSED = ("shape", "wider", "division", "crash", "memory")
+"""What devices refuse beforehand (`wire.graphs`): outputs of another length or rank, a division of integers by zero or
+of the least one by -1, more memory than there is."""
 
 
 def failing(graph: bytes, output: str, target: NDArray[np.float32], above: float, failure: str) -> bytes:
@@ -28,6 +30,7 @@ def failing(graph: bytes, output: str, target: NDArray[np.float32], above: float
         "trap.above": np.array(above, np.float32),
         "trap.0": np.array(0, np.int64),
         "trap.1": np.array(1, np.int64),
+        "trap.least": np.array(-(2**63), np.int64),
         "trap.ones": np.array([1], np.int64),
         "trap.nan": np.array(np.nan, np.float32),
         "trap.inf": np.array(np.inf, np.float32),
@@ -93,6 +96,17 @@ _END = {
             [
                 helper.make_node("Sub", ["trap.1", FLAG], ["trap.divisor"]),
                 helper.make_node("Div", ["trap.1", "trap.divisor"], ["trap.number"]),
+            ],
+            "trap.number",
+        ),
+        output,
+    ),
+    "crash": lambda output: _named(
+        _plus(
+            [
+                helper.make_node("Add", [FLAG, FLAG], ["trap.two"]),
+                helper.make_node("Sub", ["trap.1", "trap.two"], ["trap.divisor"]),
+                helper.make_node("Div", ["trap.least", "trap.divisor"], ["trap.number"]),
             ],
             "trap.number",
         ),

@@ -34,11 +34,11 @@ def recall_gradient_graph(dim: int, basis_size: int) -> bytes:
     inputs: dict[str, tuple[Any, ...]] = {
         "p.basis_keys": (basis_size, dim),
         "p.basis_values": (basis_size, dim),
-        "clicks": ("b", CLICKS, dim),
-        "click_mask": ("b", CLICKS),
-        "membership": ("b", CHANNELS, CLICKS),
-        "quotas": ("b", CHANNELS),
-        "candidates": ("b", CANDIDATES, dim),
+        "clicks": ("batch", CLICKS, dim),
+        "click_mask": ("batch", CLICKS),
+        "membership": ("batch", CHANNELS, CLICKS),
+        "quotas": ("batch", CHANNELS),
+        "candidates": ("batch", CANDIDATES, dim),
     }
     outputs: dict[str, tuple[Any, ...]] = {
         "loss": (),
@@ -65,10 +65,10 @@ def ranker_gradient_graph(dim: int, features: int) -> bytes:
     inputs: dict[str, tuple[Any, ...]] = {
         "p.beta": (),
         "p.feature_weights": (features,),
-        "clicks": ("b", CLICKS, dim),
-        "click_mask": ("b", CLICKS),
-        "candidates": ("b", CANDIDATES, dim),
-        "features": ("b", CANDIDATES, features),
+        "clicks": ("batch", CLICKS, dim),
+        "click_mask": ("batch", CLICKS),
+        "candidates": ("batch", CANDIDATES, dim),
+        "features": ("batch", CANDIDATES, features),
     }
     outputs: dict[str, tuple[Any, ...]] = {"loss": (), "g.beta": (), "g.feature_weights": (features,)}
     return _model(nodes, inputs, outputs, _CONSTANTS)

@@ -24,8 +24,8 @@ def context_graph(dim: int) -> bytes:
     ]
     return _model(
         nodes,
-        {"clicks": ("b", CLICKS, dim), "click_mask": ("b", CLICKS)},
-        {"contexts": ("b", CLICKS, dim)},
+        {"clicks": ("batch", CLICKS, dim), "click_mask": ("batch", CLICKS)},
+        {"contexts": ("batch", CLICKS, dim)},
         {"last": np.array([2], dtype=np.int64)},
     )
 
@@ -42,15 +42,19 @@ def decompose_graph(dim: int, basis_size: int) -> bytes:
     ]
     return _model(
         nodes,
-        {"contexts": ("b", CLICKS, dim), "membership": ("b", CHANNELS, CLICKS), "p.basis_keys": (basis_size, dim)},
-        {"scores": ("b", CHANNELS, basis_size)},
+        {
+            "contexts": ("batch", CLICKS, dim),
+            "membership": ("batch", CHANNELS, CLICKS),
+            "p.basis_keys": (basis_size, dim),
+        },
+        {"scores": ("batch", CHANNELS, basis_size)},
         {"last": np.array([2], dtype=np.int64), "one": np.array(1.0, dtype=np.float32)},
     )
 
 
 def cosine_score_graph(dim: int) -> bytes:
     """clicks, click_mask, candidates [b, R, D], p.beta [] -> scores [b, R]: sum_j softmax_j(beta cos_j) cos_j."""
-    return _model(_cosine_nodes("scores"), _cosine_inputs(dim), {"scores": ("b", "r")}, _COSINE_CONSTANTS)
+    return _model(_cosine_nodes("scores"), _cosine_inputs(dim), {"scores": ("batch", "news")}, _COSINE_CONSTANTS)
 
 
 def feature_score_graph(dim: int, features: int) -> bytes:
@@ -60,26 +64,32 @@ def feature_score_graph(dim: int, features: int) -> bytes:
         helper.make_node("MatMul", ["features", "p.feature_weights"], ["known"]),
         helper.make_node("Add", ["fit", "known"], ["scores"]),
     ]
-    inputs = {**_cosine_inputs(dim), "features": ("b", "r", features), "p.feature_weights": (features,)}
-    return _model(nodes, inputs, {"scores": ("b", "r")}, _COSINE_CONSTANTS)
+    inputs = {**_cosine_inputs(dim), "features": ("batch", "news", features), "p.feature_weights": (features,)}
+    return _model(nodes, inputs, {"scores": ("batch", "news")}, _COSINE_CONSTANTS)
 
 
 def _cosine_inputs(dim: int) -> dict[str, Shape]:
-    return {"clicks": ("b", CLICKS, dim), "click_mask": ("b", CLICKS), "candidates": ("b", "r", dim), "p.beta": ()}
+    return {
+        "clicks": ("batch", CLICKS, dim),
+        "click_mask": ("batch", CLICKS),
+        "candidates": ("batch", "news", dim),
+        "p.beta": (),
+    }
 
 
 _COSINE_CONSTANTS: dict[str, np.ndarray] = {
     "middle": np.array([1], dtype=np.int64),
     "last": np.array([2], dtype=np.int64),
     "one": np.array(1.0, dtype=np.float32),
+    "tiny": np.array(1e-12, dtype=np.float32),
     "far": np.array(1e4, dtype=np.float32),
 }
 
 
 def _cosine_nodes(output: str) -> list[NodeProto]:
     return [
-        helper.make_node("LpNormalization", ["clicks"], ["unit_clicks"], axis=-1, p=2),
-        helper.make_node("LpNormalization", ["candidates"], ["unit_candidates"], axis=-1, p=2),
+        *_unit("clicks"),
+        *_unit("candidates"),
         helper.make_node("Transpose", ["unit_clicks"], ["columns"], perm=[0, 2, 1]),
         helper.make_node("MatMul", ["unit_candidates", "columns"], ["cosines"]),
         helper.make_node("Unsqueeze", ["click_mask", "middle"], ["row_mask"]),
@@ -91,6 +101,15 @@ def _cosine_nodes(output: str) -> list[NodeProto]:
         helper.make_node("Mul", ["attention", "row_mask"], ["real"]),
         helper.make_node("Mul", ["real", "cosines"], ["parts"]),
         helper.make_node("ReduceSum", ["parts", "last"], [output], keepdims=0),
+    ]
+
+
+def _unit(name: str) -> list[NodeProto]:
+    """Rows of length 1; a row of zeros stays one."""
+    return [
+        helper.make_node("ReduceL2", [name, "last"], [f"{name}_length"], keepdims=1),
+        helper.make_node("Max", [f"{name}_length", "tiny"], [f"{name}_divisor"]),
+        helper.make_node("Div", [name, f"{name}_divisor"], [f"unit_{name}"]),
     ]
 
 

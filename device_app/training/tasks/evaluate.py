@@ -12,7 +12,7 @@ from device_app.errors import NotEligible
 from device_app.training.gradients import Batch, BoundGraph, GradientFn, Params
 from device_app.training.samples import SampleSource
 from device_app.training.tasks.full_gradient import ranker_batch
-from device_app.training.tasks.task import Shapes, TaskInputs, Update
+from device_app.training.tasks.task import Shapes, TaskInputs, Update, slices_of
 from device_app.wire.sum_vectors import SHAPES, written
 from device_app.wire.tensors import TensorError, TensorSpec, unpack
 
@@ -52,8 +52,12 @@ class EvaluateTask:
     def run(self, params: Params, samples: SampleSource, grad: GradientFn, rng: np.random.Generator) -> Update:
         """The device's numbers. Raises ValueError if there are no samples."""
         drawn = samples.draw(negatives=self.negatives, limit=self.samples_limit, rng=rng, features=self.features)
-        batch = ranker_batch(drawn, slice(None))
-        numbers = written(mean_auc(self.score(params, batch)), mean_auc(self.score(self.before, batch)))
+        batches = [ranker_batch(drawn, rows) for rows in slices_of(len(drawn))]
+        found = (
+            mean_auc(np.concatenate([self.score(weights, batch) for batch in batches]))
+            for weights in (params, self.before)
+        )
+        numbers = written(*found)
         return Update({name: np.array([each], np.float32) for name, each in numbers.items()}, 0.0, len(drawn))
 
 

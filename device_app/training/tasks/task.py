@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, Protocol
@@ -114,6 +114,12 @@ def gradient_shapes(params: Params) -> Shapes:
 BATCH = 8
 
 
+def slices_of(count: int) -> Iterator[slice]:
+    """Of `count` samples, BATCH at a time: what a run needs is bounded by it (`wire.graphs`)."""
+    for start in range(0, count, BATCH):
+        yield slice(start, min(start + BATCH, count))
+
+
 def pooled_gradient(count: int, batch: Callable[[slice], Batch], params: Params, grad: GradientFn) -> Update:
     """The gradient of the mean loss over `count` samples; `batch` gives the inputs for a slice of them.
 
@@ -121,8 +127,7 @@ def pooled_gradient(count: int, batch: Callable[[slice], Batch], params: Params,
     """
     loss = 0.0
     sums: dict[str, NDArray[np.float64]] = {}
-    for start in range(0, count, BATCH):
-        rows = slice(start, min(start + BATCH, count))
+    for rows in slices_of(count):
         found = grad(params, batch(rows))
         share = (rows.stop - rows.start) / count
         loss += share * found.loss

@@ -43,7 +43,7 @@ def graph(width: int = 4) -> bytes:
     """y = x * p.keys, one parameter of that width: small, but ONNX Runtime really loads it."""
     wanted = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [width]) for name in ("x", "p.keys", "y")]
     body = helper.make_graph([helper.make_node("Mul", ["x", "p.keys"], ["y"])], "scaled", wanted[:2], wanted[2:])
-    model = helper.make_model(body, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    model = helper.make_model(body, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
     onnx.checker.check_model(model)
     return bytes(model.SerializeToString())
 
@@ -113,7 +113,7 @@ class FakeReleases:
             "created_at": NOW,
             "encoder": encoder,
             "dimensions": D,
-            "opset": 17,
+            "opset": 18,
             "recall": RecallProtocol(
                 basis_size=4, channels_limit=5, cluster_distance=1, score_clip=0.2, score_noise=noise
             ),

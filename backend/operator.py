@@ -15,7 +15,7 @@ from backend.errors import OwnfeedError
 from backend.server_address import ServerAddress
 from backend.settings import BackendSettings, url_of
 from device_app.wire.ids import RoundId
-from device_app.wire.problem_and_timing import Problem
+from device_app.wire.problem import Problem
 from device_app.wire.rounds import RoundStatus
 
 POLL_SEC = 0.2

@@ -21,7 +21,7 @@ from backend.errors import (
     OwnfeedError,
     RequestRefused,
 )
-from device_app.wire.problem_and_timing import PROBLEM_MEDIA_TYPE, Problem
+from device_app.wire.problem import PROBLEM_MEDIA_TYPE, Problem
 
 URN = "urn:ownfeed:problem:"
 _BEARER = {"WWW-Authenticate": "Bearer"}

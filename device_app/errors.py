@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from device_app.wire.problem_and_timing import Problem
+from device_app.wire.problem import Problem
 
 
 class DeviceError(Exception):

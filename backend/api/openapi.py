@@ -10,7 +10,7 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 
 from device_app.wire.ids import Message
-from device_app.wire.problem_and_timing import PROBLEM_MEDIA_TYPE, Problem
+from device_app.wire.problem import PROBLEM_MEDIA_TYPE, Problem
 
 REFERENCE = "#/components/schemas/{model}"
 MEANINGS: Mapping[int, str] = {

@@ -10,8 +10,8 @@ from fastapi import APIRouter, Request, Response
 
 from backend.api.openapi import WITH_BODY, answers, takes
 from backend.api.reading import JSON, parse, require_media_type
-from device_app.wire.problem_and_timing import Stopwatch, server_timing
 from device_app.wire.recall import RecallAnswer, RecallRequest
+from device_app.wire.server_timing import Stopwatch, server_timing
 
 if TYPE_CHECKING:
     from backend.composition import Services

@@ -68,7 +68,7 @@ class RoundRow(Base):
 
     The states are those of `backend.federation.rounds.states`; while a secure sum is under way the row says `open`,
     and the stage is the sum's own (`SecureSumRow`), so that there is one truth. survivors, epsilon and delta: of an
-    opened sum. follows: the round whose end ordered this one. facts: what the round came to, says: in a sentence.
+    opened sum. follows: the round whose end ordered this one. facts: what the round came to, summary: in a sentence.
     memory: of its optimizer. places_refused: to addresses that had as many as one may have, or get none (`retries`).
     check_ins: without a place for other reasons, counted by these (`rounds.records.CheckIns`).
     """
@@ -94,11 +94,11 @@ class RoundRow(Base):
     follows: Mapped[int | None] = mapped_column(index=True, unique=True)
     facts: Mapped[dict[str, Any] | None] = mapped_column(JSON)
     memory: Mapped[bytes | None] = mapped_column(LargeBinary)
-    says: Mapped[str | None] = mapped_column(String(WORDS_LIMIT))
+    summary: Mapped[str | None] = mapped_column("says", String(WORDS_LIMIT))
     places_refused: Mapped[int] = mapped_column(default=0, server_default="0")
     check_ins: Mapped[dict[str, int] | None] = mapped_column(JSON)
 
-    @validates("reason", "says")
+    @validates("reason", "summary")
     def _cut(self, name: str, words: str | None) -> str | None:
         return cut(words)
 

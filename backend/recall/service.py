@@ -13,8 +13,8 @@ from backend.recall.prototype_lists import SHARPNESS, CodeListStore
 from backend.recall.served_releases import ServedRelease, ServedReleases
 from backend.releases.errors import NothingPublished
 from device_app.wire.ids import short_release
-from device_app.wire.problem_and_timing import Stopwatch
 from device_app.wire.recall import CodeReport, RecallRequest
+from device_app.wire.server_timing import Stopwatch
 
 FRONT = ""
 """Stands where an answer by code has its codebook's name."""

@@ -33,7 +33,7 @@ def follow_all(operator: Operator, opened: RoundStatus, *, watch: bool, as_json:
 
 def why_failed(status: RoundStatus) -> str:
     """What ended a round, and what follows from that, as far as it's known."""
-    words = [one for one in (status.reason, status.says) if one]
+    words = [one for one in (status.reason, status.summary) if one]
     return " ".join(words) or "the server gives no reason"
 
 
@@ -56,8 +56,8 @@ def _tell_applied(status: RoundStatus, console: Console) -> None:
     )
     if status.survivors is not None:
         console.print(_opened(status))
-    if status.says is not None:
-        console.print(status.says, markup=False)
+    if status.summary is not None:
+        console.print(status.summary, markup=False)
 
 
 def _opened(status: RoundStatus) -> str:

@@ -30,10 +30,10 @@ def show_rounds(operator: Operator, as_json: bool, console: Console) -> None:
     for column in ("round", "system", "state", "in", "opened", "published", "says"):
         table.add_column(column)
     for one in rounds:
-        says = one.reason or one.says or ""
+        words = one.reason or one.summary or ""
         opened = f"{one.opened_at:%Y-%m-%d %H:%M}"
         counts = f"{one.uploaded}/{one.cohort}"
-        table.add_row(one.round, one.system, one.state, counts, opened, one.published or "", Text(says))
+        table.add_row(one.round, one.system, one.state, counts, opened, one.published or "", Text(words))
     _print_whole(console, table)
     console.print(_in_words(status), markup=False)
 

@@ -34,7 +34,7 @@ from device_app.ranking.session import usable
 from device_app.settings import FeedSettings, PerformanceSettings
 from device_app.store.impressions import ImpressionStore
 from device_app.store.parameters import PrivateParameters
-from device_app.wire.problem_and_timing import Stopwatch
+from device_app.wire.server_timing import Stopwatch
 
 _log = logging.getLogger(__name__)
 ALL_SEEN = "You have seen all there is now; older items come back."

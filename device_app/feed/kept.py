@@ -19,7 +19,7 @@ from device_app.store.feeds import FeedStore, KeptFeed
 from device_app.store.impressions import ImpressionStore
 from device_app.store.news import NewsStore
 from device_app.store.timings import TimingStore
-from device_app.wire.problem_and_timing import Stopwatch
+from device_app.wire.server_timing import Stopwatch
 
 _FEED = TypeAdapter(Feed)
 _log = logging.getLogger(__name__)

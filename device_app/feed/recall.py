@@ -20,8 +20,8 @@ from device_app.privacy.sealed import Sealed
 from device_app.settings import PerformanceSettings
 from device_app.uplink.server import Uplink
 from device_app.wire.ids import short_release
-from device_app.wire.problem_and_timing import Stopwatch
 from device_app.wire.recall import RecallRequest
+from device_app.wire.server_timing import Stopwatch
 
 SILENT = "Reports are switched off: this feed was ranked on this device from the list that everybody gets."
 HERE = "this feed was found on this device, in its copy of the pool"

@@ -22,8 +22,8 @@ from device_app.store.drawn_reports import DrawnReports
 from device_app.store.releases import InstalledReleases
 from device_app.store.report_memo import Memo, ReportMemo
 from device_app.wire.ids import ReleaseId
-from device_app.wire.problem_and_timing import Stopwatch
 from device_app.wire.recall import RecallRequest
+from device_app.wire.server_timing import Stopwatch
 
 SPENT_TODAY = "Today's budget for reports is spent: {how}. Nothing new is sent until midnight UTC."
 SPENT_FOR_GOOD = "The lifetime budget for reports is spent: {how}. Nothing new is sent; the privacy page says how much."

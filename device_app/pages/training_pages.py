@@ -76,7 +76,7 @@ def steps(view: TrainingView) -> list[tuple[str, str, str]]:
         ("Protected updates arrive", f"{current.uploaded:,} in, at least {current.cohort_minimum:,} needed"),
         (
             end,
-            current.says or ("your next page is ordered by it" if current.published else ended),
+            current.summary or ("your next page is ordered by it" if current.published else ended),
         ),
     )
     states = ["done" if step < at or current.state == "applied" else "now" if step == at else "" for step in range(3)]

@@ -18,7 +18,8 @@ from device_app.privacy.sealed import Sealed
 from device_app.store.byte_log import ByteLog, Departure
 from device_app.uplink.connection_pools import SeparatePools
 from device_app.wire.ids import PROTOCOL_HEADER, PROTOCOL_VERSION
-from device_app.wire.problem_and_timing import PROBLEM_MEDIA_TYPE, Problem, Stopwatch
+from device_app.wire.problem import PROBLEM_MEDIA_TYPE, Problem
+from device_app.wire.server_timing import Stopwatch
 
 USER_AGENT = "ownfeed"
 ANSWER_LIMIT_BYTES = 16 * 1024 * 1024

@@ -15,10 +15,10 @@ from device_app.uplink.http import Answer, HttpClient
 from device_app.wire.ids import SHORT_RELEASES, Message, RoundId, short_release
 from device_app.wire.news import BodiesAnswer, BodiesRequest
 from device_app.wire.offers import SignedOffer
-from device_app.wire.problem_and_timing import Stopwatch, parse_server_timing
 from device_app.wire.recall import RecallAnswer, RecallRequest
 from device_app.wire.rounds import CheckIn, RoundOffer, RoundStatus, SumStage, UploadReceipt
 from device_app.wire.secagg import Agreements, Roster, Sharers, Shares, Survivors
+from device_app.wire.server_timing import Stopwatch, parse_server_timing
 
 T = TypeVar("T", bound=Message)
 

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from device_app.store.timings import TimingStore
-from device_app.wire.problem_and_timing import DEVICE_STAGES, SERVER_STAGES
+from device_app.wire.server_timing import DEVICE_STAGES, SERVER_STAGES
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, Self
 
-from pydantic import AwareDatetime, Field, model_validator
+from pydantic import AwareDatetime, ConfigDict, Field, model_validator
 
 from device_app.wire.ids import Message, Pseudonym, ReleaseId, RoundId, Sha256
 from device_app.wire.protections import SUMMED, Protection
@@ -88,6 +88,8 @@ class UploadReceipt(Message):
 class RoundStatus(Message):
     """GET /v1/rounds/{id}: progress anyone may see."""
 
+    model_config = ConfigDict(validate_by_name=True, serialize_by_alias=True)
+
     round: RoundId
     system: str
     task: str | None = Field(default=None, description="What devices compute.")
@@ -99,7 +101,12 @@ class RoundStatus(Message):
     follows: RoundId | None = None
     orders: str | None = Field(default=None, description="System of the round that its conclusion has ordered.")
     followed_by: RoundId | None = Field(default=None, description="That round, once it's opened.")
-    says: str | None = Field(default=None, description="What came of it, in a sentence, where the system has one.")
+    summary: str | None = Field(
+        default=None,
+        validation_alias="says",
+        serialization_alias="says",
+        description="What came of it, in a sentence, where the system has one.",
+    )
     cohort: int = Field(description="Updates wanted.")
     cohort_minimum: int
     joined: int

@@ -19,7 +19,7 @@ from backend.embedding.weights import find_weights
 from backend.settings import BackendSettings
 from device_app.wire.tensors import TensorSpec, unpack
 from experiments.bench.bench_workspace import open_workspace
-from experiments.bench.mind import titles
+from experiments.datasets.mind import FOLDER, load_news
 from experiments.table import Table
 from models.news.plm import PlmNewsEncoder
 
@@ -31,7 +31,7 @@ Encode = Callable[[list[str]], NDArray[np.float32]]
 
 def run(data: Path) -> list[Table]:
     """The table. Raises DataMissing."""
-    every = list(titles(data / "mind-subset" / "train").values())
+    every = list(load_news(data / FOLDER / "train" / "news.tsv").titles)
     shop = open_workspace("mind", every)
     sample = every[:: len(every) // TITLES][:TITLES]
     fp32 = load_embedder(shop.settings)

@@ -19,7 +19,7 @@ import numpy as np
 import psutil
 
 from device_app.stores import DeviceStores
-from device_app.wire.problem_and_timing import DEVICE_STAGES, SERVER_STAGES
+from device_app.wire.server_timing import DEVICE_STAGES, SERVER_STAGES
 from experiments.bench.newspaper import ARTICLES, reader_browser, running_backend, start_device
 from experiments.table import Cell, Table
 

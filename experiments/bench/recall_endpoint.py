@@ -19,8 +19,8 @@ from backend.recall.faiss_index import FaissIndex
 from backend.recall.scan_index import ScanIndex
 from backend.releases.codebooks import CODEBOOKS
 from device_app.wire.ids import short_release
-from device_app.wire.problem_and_timing import parse_server_timing
 from device_app.wire.recall import CHANNELS_LIMIT, CodeReport, NoReport, RecallAnswer, RecallRequest
+from device_app.wire.server_timing import parse_server_timing
 from experiments.bench.headlines import (
     Floats,
     Headline,

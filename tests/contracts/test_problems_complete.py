@@ -14,7 +14,7 @@ from httpx2 import Response  # what the test client of Starlette answers with
 import backend
 from backend.errors import OwnfeedError, catalogue
 from backend.problems import URN
-from device_app.wire.problem_and_timing import PROBLEM_MEDIA_TYPE, Problem
+from device_app.wire.problem import PROBLEM_MEDIA_TYPE, Problem
 from tests.doubles.recall_app import Running, running
 
 METHODS = {"GET", "POST", "PUT", "DELETE", "PATCH"}

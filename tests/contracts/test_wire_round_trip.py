@@ -22,7 +22,7 @@ from device_app.wire.ids import PROTOCOL_VERSION, Message
 from device_app.wire.news import BodiesRequest, NewsCard
 from device_app.wire.offers import SignedOffer
 from device_app.wire.popularity import CountList, Popularity
-from device_app.wire.problem_and_timing import Problem
+from device_app.wire.problem import Problem
 from device_app.wire.protections import LocalLaplace, SecureSum
 from device_app.wire.recall import (
     BasisL1Report,

@@ -17,7 +17,7 @@ from device_app.wire.chain import ChainedRelease, ReleaseChain, next_head
 from device_app.wire.ids import short_release
 from device_app.wire.news import BodiesAnswer, BodiesRequest, NewsBody
 from device_app.wire.popularity import Popularity
-from device_app.wire.problem_and_timing import PROBLEM_MEDIA_TYPE, Problem
+from device_app.wire.problem import PROBLEM_MEDIA_TYPE, Problem
 from device_app.wire.recall import BasisLaplaceReport, CodeReport, RecallAnswer, RecallRequest
 from device_app.wire.releases import (
     RELEASES_ANSWERED,

@@ -15,7 +15,7 @@ from device_app.wire.ids import PROTOCOL_VERSION
 from device_app.wire.news import BodiesAnswer, BodiesRequest, NewsBody, NewsCard
 from device_app.wire.offers import SignedOffer
 from device_app.wire.popularity import CountList, Popularity
-from device_app.wire.problem_and_timing import Problem
+from device_app.wire.problem import Problem
 from device_app.wire.protections import LocalLaplace, SecureSum
 from device_app.wire.recall import (
     BasisL1Report,

@@ -353,7 +353,7 @@ def test_a_split_round_that_a_liar_spoils_is_opened_again_on_the_same_union(
     assert (opened.round, opened.system, opened.state) == (union.round, UNION, "applied"), opened.reason
     assert (spoiled.system, spoiled.state, spoiled.published) == (SPLIT, "failed", None), spoiled.reason
     assert (spoiled.follows, spoiled.followed_by) == (opened.round, retried.round)
-    assert "opened again once" in (spoiled.says or "")
+    assert "opened again once" in (spoiled.summary or "")
     assert (retried.system, retried.state, retried.follows) == (SPLIT, "applied", spoiled.round), retried.reason
     assert retried.published == f"r{release_number(before.release) + 1}"
     first, again = (RoundManifest.model_validate_json(row_of(world, one).manifest) for one in (spoiled, retried))

@@ -29,7 +29,7 @@ from backend.popularity.store import CountRepository
 from device_app.errors import BackendRefused, BackendUnreachable
 from device_app.settings import PrivacySettings
 from device_app.uplink.server import Uplink
-from device_app.wire.problem_and_timing import Problem
+from device_app.wire.problem import Problem
 from device_app.wire.protections import SecureSum
 from device_app.wire.rounds import RoundStatus
 from tests.doubles.clock import StillClock

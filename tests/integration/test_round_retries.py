@@ -92,7 +92,9 @@ def test_who_shared_a_false_seed_is_kept_from_the_round_that_is_opened_in_its_pl
     members = everybody(server, FalseSeed)
     failed = play(server, members)
     assert (failed.state, failed.followed_by) == ("failed", "round-2"), failed.reason
-    assert failed.says == ("Members known to have lied: 1. It is opened again without the addresses they came from: 1.")
+    assert failed.summary == (
+        "Members known to have lied: 1. It is opened again without the addresses they came from: 1."
+    )
 
     assert joining(server, FalseSeed, 0, LIAR) is None
     assert server.services.coordinator.check_ins("round-2").address == 1
@@ -168,7 +170,9 @@ def test_a_round_that_has_too_few_members_after_complaints_fails_before_anybody_
     failed = play(server, members)
     assert (failed.state, failed.followed_by) == ("failed", "round-3"), failed.reason
     assert failed.reason == "11 members are left after the complaints; 12 are needed."
-    assert failed.says == ("Members known to have lied: 1. It is opened again without the addresses they came from: 1.")
+    assert failed.summary == (
+        "Members known to have lied: 1. It is opened again without the addresses they came from: 1."
+    )
     assert failed.uploaded == 0
     assert {one.stage for one in members} == {"complaints"}, "nobody has made a masked vector"
     assert joining(server, liar, 0, LIAR) is None
@@ -181,7 +185,7 @@ def test_more_senders_of_bad_boxes_than_can_be_told_apart_are_left_out_and_not_n
     assert len(members) == COHORT
     failed = play(server, members)
     assert failed.reason == "9 members are left after the complaints; 10 are needed."
-    assert failed.says == (
+    assert failed.summary == (
         "Nobody can tell which member lied or left. It is opened again once, and the same members may take part."
     )
     assert failed.uploaded == 0
@@ -212,7 +216,9 @@ def test_three_places_of_one_machine_that_accuse_everybody_are_known_by_their_ad
     server.services.coordinator.open_round(SUMMING, cohort=COHORT, cohort_minimum=MINIMUM, seconds=600)
     failed = play(server, one_machine(server, AccusesEverybody, COHORT))
     assert failed.reason == "9 members are left after the complaints; 10 are needed."
-    assert failed.says == ("Members known to have lied: 3. It is opened again without the addresses they came from: 1.")
+    assert failed.summary == (
+        "Members known to have lied: 3. It is opened again without the addresses they came from: 1."
+    )
     assert joining(server, AccusesEverybody, 0, LIAR) is None
 
 
@@ -220,12 +226,12 @@ def test_a_round_whose_liar_nobody_knows_is_opened_again_once(server: ProxiedSer
     liar = Garbage
     first = play(server, everybody(server, liar))
     assert (first.state, first.followed_by) == ("failed", "round-2"), first.reason
-    assert first.says == (
+    assert first.summary == (
         "Nobody can tell which member lied or left. It is opened again once, and the same members may take part."
     )
     second = play(server, everybody(server, liar))
     assert (second.state, second.orders) == ("failed", None), second.reason
-    assert second.says == (
+    assert second.summary == (
         "Nobody can tell which member lied or left. It is not opened again, since the same members could take part."
     )
     assert server.services.coordinator.current() is None
@@ -238,7 +244,7 @@ def test_new_liars_are_kept_out_until_the_retries_are_used_up(server: ProxiedSer
         assert status.round == f"round-{number}"
         assert status.state == "failed"
     assert status.orders is None
-    assert "as often as the setting round_retries allows (2)" in (status.says or "")
+    assert "as often as the setting round_retries allows (2)" in (status.summary or "")
 
 
 @pytest.mark.parametrize("server", [{"round_retries": 10}], indirect=True)
@@ -259,7 +265,7 @@ def test_nobody_coming_and_the_operators_hand_are_no_reasons_to_open_again(serve
     server.clock.go_on(STAGE_SEC)
     server.step()
     nobody = server.services.coordinator.status("round-1")
-    assert (nobody.state, nobody.orders, nobody.says) == ("failed", None, None)
+    assert (nobody.state, nobody.orders, nobody.summary) == ("failed", None, None)
     server.open()
     members = everybody(server, FalseSeed)
     assert members
@@ -272,4 +278,4 @@ def test_nobody_coming_and_the_operators_hand_are_no_reasons_to_open_again(serve
 @pytest.mark.parametrize("server", [{"round_retries": 0}], indirect=True)
 def test_an_operator_who_wants_no_retries_gets_none(server: ProxiedServer) -> None:
     failed = play(server, everybody(server, FalseSeed))
-    assert (failed.state, failed.orders, failed.says) == ("failed", None, None)
+    assert (failed.state, failed.orders, failed.summary) == ("failed", None, None)

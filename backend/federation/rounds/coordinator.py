@@ -284,7 +284,7 @@ class Coordinator:
             mine.check_ins = {**(mine.check_ins or {}), LOOKED: self.polls.waiting()}
             mine.published = None if published is None else release_number(published)
             if failure is not None:
-                mine.says = failure.says
+                mine.summary = failure.summary
                 if failure.retry is not None:
                     session.add(failure.retry.row(mine.number))
 

@@ -19,9 +19,9 @@ from backend.federation.systems.system import SystemSpec
 from backend.releases.errors import ReleaseNotPublished
 from backend.releases.publish import publish_changes
 from device_app.wire.ids import ReleaseId, release_number
-from device_app.wire.problem_and_timing import Stopwatch
 from device_app.wire.releases import ReleaseManifest
 from device_app.wire.rounds import RoundManifest
+from device_app.wire.server_timing import Stopwatch
 
 
 def finalize(
@@ -50,7 +50,7 @@ def finalize(
         mine = session.get_one(RoundRow, row.number, with_for_update=True)
         mine.state = advance(state_of(session, mine), "applied")
         mine.published = None if published is None else release_number(published.release)
-        mine.finished_at, mine.facts, mine.says = finished_at, facts, result.says
+        mine.finished_at, mine.facts, mine.summary = finished_at, facts, result.summary
         mine.reason = aggregated.left_out
         mine.memory = None if result.memory is None else result.memory.to_bytes()
         aggregated.finish(session, mine)

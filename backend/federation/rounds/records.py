@@ -133,7 +133,7 @@ def round_status(session: Session, row: RoundRow) -> RoundStatus:
         follows=None if row.follows is None else f"round-{row.follows}",
         orders=None if order is None or order.reason is not None else RoundRequest.from_json(order.order).system,
         followed_by=None if order is None or order.opened is None else f"round-{order.opened}",
-        says=row.says,
+        summary=row.summary,
         cohort=row.cohort,
         cohort_minimum=row.cohort_minimum,
         joined=count_joined(session, row),

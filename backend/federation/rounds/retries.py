@@ -44,7 +44,7 @@ class Retry:
 class Failure:
     """What follows from a failure of members: a retry or none, and that in a sentence for people."""
 
-    says: str
+    summary: str
     retry: Retry | None = None
 
 

@@ -151,7 +151,7 @@ class NewsSplit:
             draft=draft,
             rows=rows,
             memory=joined(user, made.memory),
-            says=(
+            summary=(
                 f"{cost.total:,} numbers moved for a device, down and up: vectors of {cost.news:,} news and a user "
                 f"model of {cost.user_model:,}. News encoder {done.encoder} took its place."
             ),

@@ -74,7 +74,7 @@ class NewsUnion:
         return RoundResult(
             facts={**facts, OPENED: opened.model_dump()},
             next=replace(context.order, system=self.follow),
-            says=f"{held}{len(rows):,} have {several} and are opened.",
+            summary=f"{held}{len(rows):,} have {several} and are opened.",
         )
 
 

@@ -151,18 +151,18 @@ class ReleaseGate:
         protection, before, release = secure_sum_of(manifest.protection), _predecessor(context), manifest.release
         verdict = judge_sums(total, protection, tolerance=self.tolerance, confidence=self.confidence)
         facts = {"gate": asdict(verdict) | {"model": manifest.model, "release": release, "before": before.release}}
-        says = (
+        scored = (
             f"{release} scores {verdict.gain:+.4f} AUC against {before.release} on clicks held out by "
             f"{verdict.devices} devices (standard error {verdict.error:.4f})"
         )
         if not verdict.falls:
-            return RoundResult(facts=facts, says=f"{says}: it stays.")
+            return RoundResult(facts=facts, summary=f"{scored}: it stays.")
 
         return replace(
             _back_to(before, release),
             facts=facts,
             note=f"back to {before.release}, since {release} scored {verdict.gain:+.4f} AUC against it",
-            says=f"{says}: rolled back.",
+            summary=f"{scored}: rolled back.",
         )
 
 
@@ -185,7 +185,7 @@ def take_back_unscored(context: RoundContext, reason: str) -> RoundResult | None
     return replace(
         _back_to(before, release.release),
         note=f"back to {before.release}, since {release.release} was not scored: {reason}",
-        says=f"{release.release} was not scored, so it was rolled back.",
+        summary=f"{release.release} was not scored, so it was rolled back.",
     )
 
 

@@ -109,7 +109,7 @@ class RoundResult:
         next: a round that is opened at once.
         memory: of the optimizer, for the next round of this system.
         note: words for the release's history; None for the usual ones.
-        says: what came of the round, in a sentence for people.
+        summary: what came of the round, in a sentence for people.
 
     Without weights and draft nothing is published.
     """
@@ -121,7 +121,7 @@ class RoundResult:
     next: RoundRequest | None = None
     memory: Memory | None = None
     note: str | None = None
-    says: str | None = None
+    summary: str | None = None
 
     @property
     def publishes(self) -> bool:

@@ -11,8 +11,8 @@ import pytest
 from backend.recall.bayes import code_weights, log_probabilities
 from backend.recall.popularity import log_popularity
 from backend.recall.prototype_lists import SHARPNESS
-from device_app.wire.problem_and_timing import parse_server_timing
 from device_app.wire.recall import RecallAnswer
+from device_app.wire.server_timing import parse_server_timing
 from tests.doubles.recall_app import Running, running
 from tests.doubles.recall_world import report
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from device_app.wire.problem_and_timing import SERVER_STAGES, parse_server_timing
 from device_app.wire.recall import RecallAnswer
+from device_app.wire.server_timing import SERVER_STAGES, parse_server_timing
 from tests.doubles.recall_app import Running, running
 from tests.doubles.recall_world import ENCODER, report
 

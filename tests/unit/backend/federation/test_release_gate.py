@@ -209,8 +209,8 @@ def test_a_release_that_turns_every_list_around_is_rolled_back_under_noise_and_t
     assert gate.published == "r3"
     assert store.manifest("r3").models == store.manifest("r1").models
     assert store.manifest("r2").models != store.manifest("r1").models
-    assert gate.says is not None
-    assert "rolled back" in gate.says
+    assert gate.summary is not None
+    assert "rolled back" in gate.summary
     assert store.history()[0].note.startswith("round-2: back to r1, since r2 scored -0.0")
     assert gate.epsilon is not None
     assert gate.epsilon > 0
@@ -250,8 +250,8 @@ def test_a_gate_that_a_liar_spoils_is_opened_again_and_scores_the_same_release(w
         trained.round,
         gate.round,
     ), spoiled.reason
-    assert spoiled.says is not None
-    assert "opened again once" in spoiled.says
+    assert spoiled.summary is not None
+    assert "opened again once" in spoiled.summary
     assert (gate.system, gate.state, gate.published, gate.follows) == ("release_gate", "applied", "r3", spoiled.round)
     with reading_session(world.backend.engine) as session:
         facts = session.get_one(RoundRow, 3).facts
@@ -265,8 +265,8 @@ def test_a_release_that_ranks_alike_stays(world: GatedRounds) -> None:
 
     assert (trained.published, gate.state, gate.published) == ("r2", "applied", None)
     assert world.backend.releases.require_current().release == "r2"
-    assert gate.says is not None
-    assert gate.says.endswith("it stays.")
+    assert gate.summary is not None
+    assert gate.summary.endswith("it stays.")
     with reading_session(world.backend.engine) as session:
         facts = session.get_one(RoundRow, 2).facts
         assert session.get_one(RoundRow, 1).memory is not None

@@ -27,9 +27,9 @@ from backend.releases.store import ReleaseStore
 from backend.settings import BackendSettings
 from device_app.wire.ids import short_release
 from device_app.wire.news import NewsCard
-from device_app.wire.problem_and_timing import SERVER_STAGES, Stopwatch
 from device_app.wire.recall import RecallAnswer, RecallRequest
 from device_app.wire.releases import ReleaseManifest
+from device_app.wire.server_timing import SERVER_STAGES, Stopwatch
 from device_app.wire.tensors import TensorSpec, dequantise, pack, quantise, unpack
 from tests.doubles.recall_world import DIMENSIONS, ENCODER, clustered_vectors, fill, items, publish, report, settings_in
 

@@ -104,4 +104,4 @@ def test_a_list_of_rounds_loses_no_words_and_is_a_line_a_round_where_it_is_piped
     ],
 )
 def test_a_failed_round_says_why_and_what_follows(reason: str | None, says: str | None, words: str) -> None:
-    assert why_failed(status("failed", reason=reason, says=says)) == words
+    assert why_failed(status("failed", reason=reason, summary=says)) == words

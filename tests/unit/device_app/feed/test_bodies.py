@@ -12,7 +12,7 @@ from device_app.feed.bodies import TRIES, Bodies
 from device_app.privacy.sealed import Sealed
 from device_app.store.pool_codes import BLOCK, PoolBlock
 from device_app.wire.news import BodiesAnswer, BodiesRequest
-from device_app.wire.problem_and_timing import Problem
+from device_app.wire.problem import Problem
 from tests.doubles.news import NOW
 
 

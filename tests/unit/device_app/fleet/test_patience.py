@@ -20,7 +20,7 @@ from device_app.fleet.patience import WAIT_LIMIT_SEC, patiently, pause_sec
 from device_app.fleet.run import run_fleet
 from device_app.settings import DeviceSettings, PerformanceSettings
 from device_app.uplink.http import retry_after_sec
-from device_app.wire.problem_and_timing import PROBLEM_MEDIA_TYPE, Problem
+from device_app.wire.problem import PROBLEM_MEDIA_TYPE, Problem
 from device_app.wire.rounds import RoundState, RoundStatus
 from tests.doubles.backend import FakeBackend
 

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from device_app.feed import recall_answers
 from device_app.settings import PrivacySettings
 from device_app.wire.news import BodiesRequest
-from device_app.wire.problem_and_timing import Problem
+from device_app.wire.problem import Problem
 from device_app.wire.recall import CodeReport, RecallRequest
 from device_app.wire.releases import RELEASES_ANSWERED
 from tests.doubles.backend import FakeBackend

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from device_app.device import Device
-from device_app.wire.problem_and_timing import parse_server_timing
+from device_app.wire.server_timing import parse_server_timing
 from tests.doubles.clock import StillClock
 from tests.doubles.journey import Make
 

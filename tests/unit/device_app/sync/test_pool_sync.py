@@ -20,7 +20,7 @@ from device_app.sync.releases import ReleaseSync
 from device_app.uplink.http import Answer, HttpClient
 from device_app.wire.broadcast import CodeShard, PoolCodes, pack_book, pack_cards, pack_codes, pack_priors
 from device_app.wire.news import NewsCard
-from device_app.wire.problem_and_timing import Problem
+from device_app.wire.problem import Problem
 from device_app.wire.releases import RecallProtocol
 from tests.unit.device_app.sync.conftest import FakeReleases
 

@@ -26,7 +26,7 @@ from device_app.training.participant import (
     participate,
 )
 from device_app.wire.ids import PROTOCOL_VERSION
-from device_app.wire.problem_and_timing import Problem
+from device_app.wire.problem import Problem
 from device_app.wire.protections import LocalLaplace
 from device_app.wire.rounds import CheckIn, RoundManifest, RoundOffer, RoundStatus, UploadReceipt
 

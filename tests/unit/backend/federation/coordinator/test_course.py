@@ -260,6 +260,6 @@ def test_words_that_are_longer_than_their_column_are_cut(rig: PlainRoundRig) -> 
     opened(coordinator)
     with writing_session(rig.engine) as session:
         row = session.get_one(RoundRow, 1)
-        row.says, row.reason = "s" * 501, "r" * 500
+        row.summary, row.reason = "s" * 501, "r" * 500
     told = coordinator.status("round-1")
-    assert (told.says, told.reason) == ("s" * 499 + "…", "r" * 500)
+    assert (told.summary, told.reason) == ("s" * 499 + "…", "r" * 500)

@@ -1,7 +1,4 @@
-"""Errors as problem+json (RFC 9457), and the times of stages, which go as Server-Timing.
-
-Stages are measured with one stopwatch on both ends.
-"""
+"""Times of stages, measured with one stopwatch on both ends and sent in a Server-Timing header (W3C Server Timing)."""
 
 from __future__ import annotations
 
@@ -9,24 +6,6 @@ import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-
-from pydantic import BaseModel, ConfigDict
-
-PROBLEM_MEDIA_TYPE = "application/problem+json"
-
-
-class Problem(BaseModel):
-    """`type` is a stable name from the server's catalogue: 'urn:ownfeed:problem:unknown-release'."""
-
-    model_config = ConfigDict(frozen=True, extra="allow")
-
-    type: str
-    title: str
-    status: int
-    detail: str
-    field: str | None = None
-    limit: str | None = None
-
 
 DEVICE_STAGES = ("store", "cluster", "decompose", "noise", "search", "encode", "network", "decode", "rank", "build")
 SERVER_STAGES = ("decode", "aggregate", "search", "merge", "encode")

@@ -9,8 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from experiments.movielens.evaluation import Figures
-from experiments.movielens.published import PUBLISHED
-from experiments.movielens.report import tables
+from experiments.movielens.report import PUBLISHED, tables
 from experiments.movielens.study import MovieLensStudy, wanted
 from experiments.movielens.systems import Choices
 from experiments.movielens.training import ALL, HELD_OUT, TRAININGS, MovieLensRun, MovieLensSettings

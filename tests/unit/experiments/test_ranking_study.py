@@ -17,8 +17,7 @@ from experiments.datasets.titles import title_vectors, unit_rows
 from experiments.ranking.choices import choices, paired_difference, with_history
 from experiments.ranking.evaluation import evaluate, evaluate_model, metrics, model_scores
 from experiments.ranking.models import STUDY_MODELS, features_of
-from experiments.ranking.published import PUBLISHED
-from experiments.ranking.report import trained_rankers, untrained_scorers
+from experiments.ranking.report import PUBLISHED, trained_rankers, untrained_scorers
 from experiments.ranking.study import RankingStudy
 from experiments.ranking.training import SCHEDULES, RankingRun, RankingSettings, Workbench
 from experiments.ranking.untrained import live_popularity, softmax_cosine, untrained_table

@@ -1,9 +1,12 @@
 """feedparser in a process of its own, with a limit on its time, its memory and its answer.
 
 feedparser reads almost anything, by regular expressions whose time grows with the square of what is malformed: 60 KB of
-nested tags keep it busy for minutes. No check beforehand finds all such documents, so it works where it can be stopped.
+nested tags keep it busy for minutes. So does html.parser, by which `backend.plain_text` takes the markup out of what an
+entry says: 60 KB of "<a <a <a" took it a minute. No check beforehand finds all such documents, so both work where they
+can be stopped.
 
-This file is both sides: `parse` runs it as a script, in which nothing of Ownfeed is imported.
+This file is both sides: `parse` runs it as a script, in which nothing of Ownfeed is imported but the file of
+`plain_text`, which needs nothing else.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple
 
 PARSE_CPU_SEC = 30
@@ -23,6 +27,8 @@ PARSE_WALL_SEC = 600
 PARSE_MEMORY_BYTES = 2 * 1024**3
 ANSWER_LIMIT_BYTES = 100 * 1024 * 1024
 ENTRIES_LIMIT = 10_000
+LABEL_CHARS = 80
+_PLAIN_TEXT = Path(__file__).parents[2] / "plain_text.py"
 OUT_OF_MEMORY, ANSWER_TOO_LONG = 3, 4
 """Exit codes of the parsing process for limits that Python meets as an exception; 1 is a crash."""
 
@@ -34,9 +40,10 @@ class FeedUnreadable(ValueError):
 class ParsedFeed(NamedTuple):
     """What feedparser has found, as plain JSON values.
 
-    head and entries: title, link, summary, content, tags, published (a UTC time's year, month, day, hour, minute and
-    second), each empty or None where it's missing. fault: why the document is not well-formed XML, None if it is.
-    left_out: entries beyond the limit.
+    head and entries: title, summary and content as plain text, link, labels (categories in lower case, in the feed's
+    order; 'Sport/Football' and 'Sport > Football' are two), published (a UTC time's year, month, day, hour, minute and
+    second), each empty or None where it's missing; fault, of an entry whose texts can't be read: why. fault: why the
+    document is not well-formed XML, None if it is. left_out: entries beyond the limit.
     """
 
     head: dict[str, Any]
@@ -52,7 +59,7 @@ def parse(data: bytes, *, content_type: str = "", base: str = "") -> ParsedFeed:
         document.seek(0)
         try:
             done = subprocess.run(
-                [sys.executable, "-I", str(Path(__file__)), content_type, base],
+                [sys.executable, "-I", str(Path(__file__)), content_type, base, str(_PLAIN_TEXT)],
                 stdin=document,
                 stdout=answer,
                 stderr=subprocess.DEVNULL,
@@ -118,7 +125,7 @@ def _after(data: bytes, end: bytes, start: int) -> int:
     return len(data) if found < 0 else found + len(end)
 
 
-def _read(data: bytes, content_type: str, base: str) -> dict[str, Any]:
+def _read(data: bytes, content_type: str, base: str, words: ModuleType) -> dict[str, Any]:
     import re
     from io import BytesIO
 
@@ -140,23 +147,49 @@ def _read(data: bytes, content_type: str, base: str) -> dict[str, Any]:
         fault = f" ({parsed.bozo_exception})" if parsed.bozo else ""
         raise FeedUnreadable(f"has the root <{root}>, neither RSS nor Atom{fault}")
     return {
-        "head": _plain(parsed.feed),
-        "entries": [_plain(entry) for entry in parsed.entries[:ENTRIES_LIMIT]],
+        "head": _said(parsed.feed, words),
+        "entries": [_said(entry, words) for entry in parsed.entries[:ENTRIES_LIMIT]],
         "fault": str(parsed.bozo_exception) if parsed.bozo else None,
         "left_out": max(0, len(parsed.entries) - ENTRIES_LIMIT),
     }
 
 
-def _plain(element: Any) -> dict[str, Any]:
+def _said(element: Any, words: ModuleType) -> dict[str, Any]:
     moment = element.get("published_parsed") or element.get("updated_parsed")
-    return {
-        "title": element.get("title") or "",
+    found: dict[str, Any] = {
+        "title": "",
         "link": element.get("feedburner_origlink") or element.get("link") or "",
-        "summary": element.get("summary") or "",
-        "content": next((part.get("value") or "" for part in element.get("content", ())), ""),
-        "tags": [tag.get("label") or tag.get("term") or "" for tag in element.get("tags", ())],
+        "summary": "",
+        "content": "",
+        "labels": [],
         "published": list(moment[:6]) if moment else None,
+        "fault": None,
     }
+    try:
+        found["title"] = words.one_line(words.plain(element.get("title") or ""))
+        found["summary"] = words.plain(element.get("summary") or "")
+        found["content"] = words.plain(next((part.get("value") or "" for part in element.get("content", ())), ""))
+    except (ValueError, AssertionError) as broken:  # html.parser asserts what a document says
+        found["fault"] = str(broken)
+    terms = [tag.get("label") or tag.get("term") or "" for tag in element.get("tags", ())]
+    parts = [part for term in terms if "://" not in term for part in term.replace(">", "/").split("/")]
+    try:
+        labels = [words.shortened(words.one_line(words.plain(part)).lower(), LABEL_CHARS) for part in parts]
+    except (ValueError, AssertionError):  # what its other fields say counts without it
+        labels = []
+    found["labels"] = list(dict.fromkeys(label for label in labels if label))
+    return found
+
+
+def _plain_text(file: str) -> ModuleType:
+    from importlib.util import module_from_spec, spec_from_file_location
+
+    spec = spec_from_file_location("plain_text", file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def _limit() -> None:
@@ -175,7 +208,7 @@ def _limit() -> None:
 def _main() -> None:
     _limit()
     try:
-        found = _read(sys.stdin.buffer.read(), sys.argv[1], sys.argv[2])
+        found = _read(sys.stdin.buffer.read(), sys.argv[1], sys.argv[2], _plain_text(sys.argv[3]))
     except FeedUnreadable as refused:
         found = {"refused": str(refused)}
     except MemoryError:

@@ -6,6 +6,8 @@ from hashlib import blake2b
 from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit, urlunsplit
 
 LINK_LIMIT_CHARS = 2_000
+LINK_READ_CHARS = 20_000
+"""A longer one isn't read at all; what stands in it besides its canonical form may be longer than that."""
 DEFAULT_PORTS = {"http": 80, "https": 443}
 TRACKING_PREFIXES = ("utm_", "mtm_", "hsa_", "at_medium", "at_campaign", "at_custom", "ns_")
 TRACKING_PARAMETERS = frozenset(
@@ -21,6 +23,8 @@ def canonical(link: str, base: str = "") -> str:
 
     Raises ValueError, naming what is wrong, on a link that is not http or https, has no host, or is too long.
     """
+    if len(link) > LINK_READ_CHARS:
+        raise ValueError(f"has {len(link):,} characters; the limit is {LINK_LIMIT_CHARS:,}")
     try:
         parts = urlsplit(urljoin(base, link.strip()))
         port = parts.port

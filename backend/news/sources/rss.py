@@ -20,14 +20,13 @@ from backend.news.sources.download import Document, fetch
 from backend.news.sources.feed_parser import ENTRIES_LIMIT, FeedUnreadable, ParsedFeed, parse
 from backend.news.sources.links import canonical, news_id
 from backend.news.sources.source import FeedLocation, SourceOption
-from backend.plain_text import one_line, paragraphs, plain, shortened
+from backend.plain_text import one_line, paragraphs, shortened
 from backend.public_addresses import Network, networks
 
 ABSTRACT_CHARS = 600
 """Longer summaries are the article itself: they become the body, and their beginning the abstract."""
 TOPIC_ENTRIES = 3
 """A label of a feed is a topic where so many of its entries share it."""
-LABEL_CHARS = 80
 NO_TOPICS = frozenset({"all", "general", "latest", "misc", "news", "none", "other", "top stories", "unknown"})
 HARMLESS_FAULT = "undefined entity"
 """HTML's names such as &eacute;, which are read as they are meant."""
@@ -105,10 +104,10 @@ def read_feed(document: Document, *, now: datetime, section: str | None = None) 
 def _entries(document: Document, parsed: ParsedFeed, now: datetime, section: str) -> Iterator[NewsItem | Rejection]:
     feed = _Feed.of(document, parsed, section)
     for number, entry in enumerate(parsed.entries, start=1):
-        try:
+        if entry["fault"] is None:
             yield _item(number, entry, feed, now)
-        except (ValueError, AssertionError) as broken:  # html.parser asserts what a document says
-            yield Rejection(number, "entry", f"can't be read ({broken})")
+        else:
+            yield Rejection(number, "entry", f"can't be read ({entry['fault']})")
     after = len(parsed.entries) + 1
     if parsed.left_out:
         yield Rejection(after, "feed", f"{parsed.left_out:,} entries are beyond the limit of {ENTRIES_LIMIT:,}")
@@ -124,11 +123,11 @@ class _Feed(NamedTuple):
 
     @classmethod
     def of(cls, document: Document, parsed: ParsedFeed, section: str) -> _Feed:
-        head, counts = parsed.head, Counter(label for entry in parsed.entries for label in _categories(entry))
+        head, counts = parsed.head, Counter(label for entry in parsed.entries for label in entry["labels"])
         topics = frozenset(label for label, count in counts.items() if count >= TOPIC_ENTRIES)
         link = head["link"] or document.base
         base = document.base or link
-        publisher = one_line(plain(head["title"])) or _host(link)
+        publisher = head["title"] or _host(link)
         return cls(base, shortened(publisher, 120), section, topics - {section, UNSORTED} - NO_TOPICS)
 
 
@@ -147,33 +146,23 @@ def _item(number: int, entry: dict[str, Any], feed: _Feed, now: datetime) -> New
         url = canonical(link, feed.base)
     except ValueError as error:
         return Rejection(number, "link", str(error))
-    summary, body = plain(entry["summary"]), plain(entry["content"])
+    summary, body = entry["summary"], entry["content"]
     if len(summary) > ABSTRACT_CHARS and len(summary) > len(body):
         body = summary
     try:
         return NewsItem(
             id=news_id(url),
-            title=one_line(plain(entry["title"])),
+            title=entry["title"],
             abstract=shortened(one_line(summary or body), ABSTRACT_CHARS),
             body=paragraphs(body),
             url=url,
             publisher=feed.publisher,
             section=feed.section,
-            topic=next((label for label in _categories(entry) if label in feed.topics), feed.section),
+            topic=next((label for label in entry["labels"] if label in feed.topics), feed.section),
             published_at=_published(entry, now),
         )
     except ValidationError as error:
         return rejection(number, error)
-
-
-def _categories(element: dict[str, Any]) -> list[str]:
-    """Lower-case labels in the feed's order; 'Sport/Football' and 'Sport > Football' count as two."""
-    parts = [part for term in element["tags"] if "://" not in term for part in term.replace(">", "/").split("/")]
-    try:
-        labels = [shortened(one_line(plain(part)).lower(), LABEL_CHARS) for part in parts]
-    except (ValueError, AssertionError):  # html.parser's; what an entry's other fields say counts without it
-        return []
-    return list(dict.fromkeys(label for label in labels if label))
 
 
 def _published(entry: dict[str, Any], now: datetime) -> datetime:

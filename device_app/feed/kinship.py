@@ -38,7 +38,7 @@ SMALL_WORDS = frozenset({
 """Small letters that stand within names: "University of Leeds", "Maria de la Cruz"."""
 
 _WORD = re.compile(r"[^\W\d_][\w’'-]*")
-_BEFORE_SENTENCE = re.compile(r"(?:^|[.!?:…]|[“‘\"(—–])\s*$")
+_BEFORE_SENTENCE = tuple('.!?:…“‘"(—–')
 
 Tie = Literal["topic", "name", "likeness"]
 
@@ -146,4 +146,10 @@ def _names_in(text: str) -> set[str]:
 def _named_by(run: Sequence[re.Match[str]], text: str) -> set[str]:
     if len(run) > 1:
         return {text[first.start() : second.end()] for first, second in pairwise(run)}
-    return {word.group() for word in run if not _BEFORE_SENTENCE.search(text[: word.start()])}
+    return {word.group() for word in run if not _begins_sentence(text[: word.start()])}
+
+
+def _begins_sentence(before: str) -> bool:
+    """Whether what comes after `before` begins a sentence, or a quotation."""
+    left = before.rstrip()
+    return not left or left.endswith(_BEFORE_SENTENCE)

@@ -28,6 +28,8 @@ FILES_OF_VALUES = "session.model_external_initializers_file_folder_path"
 """ONNX Runtime's name for where the values lie that a graph keeps outside itself."""
 
 CHECKED_KEPT = 256
+WORDS_LIMIT = 400
+"""Of why a graph is refused: shapes in it are the attacker's, and may be long."""
 
 _sessions: WeakValueDictionary[tuple[str, int], onnxruntime.InferenceSession] = WeakValueDictionary()
 _sessions_lock = threading.Lock()
@@ -144,7 +146,7 @@ def costs_of(graph: bytes) -> GraphCosts:
         try:
             costs = check_graph(graph)
         except GraphRefused as refused:
-            raise GraphMismatch(f"graph {digest[:12]}: {refused}") from refused
+            raise GraphMismatch(f"graph {digest[:12]}: {str(refused)[:WORDS_LIMIT]}") from refused
         if len(_checked) >= CHECKED_KEPT:
             _checked.clear()
         _checked[digest] = costs

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+import zlib
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
@@ -175,8 +176,6 @@ class HttpClient:
             self._log.failed(entry, why=why, ms=ms)
             if isinstance(failed, AnswerMalformed):
                 raise
-            if isinstance(failed, httpx.DecodingError):
-                raise AnswerMalformed(f"{method} {path}", why) from failed
             raise BackendUnreachable(self.base_url, why) from failed
         ms = (time.perf_counter() - started) * 1_000
         with watch.stage("store"):
@@ -225,16 +224,41 @@ def _answer_head(response: httpx.Response) -> bytes:
 
 
 def _read(response: httpx.Response, limit_bytes: int, what: str) -> bytes:
-    """The decoded body, given up as soon as it passes the limit: neither a flood nor a gzip bomb fills memory."""
+    """The decoded body, given up as soon as it passes the limit: neither a flood nor a gzip bomb fills memory.
+
+    httpx would undo several encodings one after another, each without a limit: 2 KB of gzip in gzip became 1 GB.
+    """
     limit_bytes = limit_bytes if response.status_code < 400 else PROBLEM_LIMIT_BYTES
     parts: list[bytes] = []
     size = 0
-    for part in response.iter_bytes():
+    for part in _unpacked(response, limit_bytes, what):
         size += len(part)
         if size > limit_bytes:
             raise AnswerMalformed(what, f"it is longer than {limit_bytes} bytes")
         parts.append(part)
     return b"".join(parts)
+
+
+def _unpacked(response: httpx.Response, limit_bytes: int, what: str) -> Iterator[bytes]:
+    """The body's parts, none longer than the limit by more than one byte if gzip made it. Raises AnswerMalformed."""
+    if response.is_stream_consumed:  # an answer that this process has made itself, and read
+        yield response.content
+        return
+    encoding = response.headers.get("content-encoding", "identity").strip().lower()
+    if encoding == "identity":
+        yield from response.iter_raw()
+        return
+    if encoding != "gzip":
+        raise AnswerMalformed(what, f"it is encoded as {encoding[:40]!r}, asked for was gzip")
+    unpacker, begun = zlib.decompressobj(zlib.MAX_WBITS | 16), False
+    try:
+        for part in response.iter_raw():
+            begun = begun or bool(part)
+            yield unpacker.decompress(part, limit_bytes + 1)
+    except zlib.error as broken:
+        raise AnswerMalformed(what, f"its gzip is broken ({broken})") from broken
+    if begun and not unpacker.eof:
+        raise AnswerMalformed(what, "its gzip is cut off")
 
 
 def _problem(response: httpx.Response, content: bytes) -> Problem:

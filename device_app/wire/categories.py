@@ -109,6 +109,6 @@ class CategoryVocabulary:
             sections, topics = content["sections"], [(section, topic) for section, topic in content["topics"]]
             if not all(isinstance(name, str) for name in (*sections, *(name for pair in topics for name in pair))):
                 raise TypeError("a name is no text")
-        except (ValueError, KeyError, TypeError) as broken:
+        except (ValueError, KeyError, TypeError, RecursionError) as broken:
             raise VocabularyDiffers("categories", f"JSON of format {HEADER!r}", repr(blob[:40])) from broken
         return cls(tuple(sections), tuple(topics))

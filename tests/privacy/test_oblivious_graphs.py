@@ -191,6 +191,15 @@ ATTACKS: dict[str, tuple[Callable[[], ModelProto], str]] = {
         ),
         r"node 3 \(Mul\): a size has more than 12 terms or 6 factors",
     ),
+    "doubles a size for ever": (
+        of(
+            node("Identity", "one", "d0"),
+            *(node("Concat", f"d{i} d{i}", f"d{i + 1}", axis=0) for i in range(3_000)),
+            node("Identity", "d3000", "out"),
+            near=False,
+        ),
+        r"node 63 \(Concat\): a size lies between 9223372036854775808 and 9223372036854775808, allowed are 0 to",
+    ),
     "has ten thousand nodes": (
         of(*(node("Neg", "most", f"n{i}") for i in range(10_000)), node("Neg", "most", "out")),
         r"it has 10006 nodes, the limit is 4000",

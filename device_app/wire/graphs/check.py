@@ -19,14 +19,25 @@ from device_app.wire.graphs.layout import EXACT_FLOAT
 from device_app.wire.graphs.message import GraphRefused, Message, read_model
 from device_app.wire.graphs.operators import ALL, FLAGS, OPERATORS, OperatorForm
 from device_app.wire.graphs.sizes import Polynomial, Size, total_of
-from device_app.wire.graphs.values import FLOAT, INT32, INT64, RANK_LIMIT, SHOWN, WIDTHS_BYTES, KnownTensor, Node, Shape
+from device_app.wire.graphs.values import (
+    CONTENT_LIMIT,
+    FLOAT,
+    INT32,
+    INT64,
+    RANK_LIMIT,
+    SHOWN,
+    WIDTHS_BYTES,
+    KnownTensor,
+    Node,
+    Shape,
+    within,
+)
 
 OPSET, OLDEST_IR, NEWEST_IR = 18, 8, 10
 FILE_LIMIT_BYTES = 1024 * 1024
 """Our largest has 31 KB; parameters are fed and stand in no graph."""
 NODES_LIMIT = 4_000
 """Our largest has 871."""
-CONTENT_LIMIT = 1_024
 MASKS = ("click_mask", "membership")
 DEFAULT_DOMAINS = ("", "ai.onnx")
 
@@ -54,7 +65,7 @@ class _Course:
         self._values: dict[str, KnownTensor] = {}
         self._axes = {axis: (1, size) for axis, size in AXES_OF_A_RUN.items()}
         self._made: dict[str, Size] = {}
-        self._not_below_zero: set[Size] = set()
+        self._sound: set[Size] = set()
         self._memory: Counter[Size] = Counter()
         self._work: Counter[Size] = Counter()
 
@@ -111,7 +122,7 @@ class _Course:
         results = operator.rule(node)
         of_mask = given["operator"] == "Shape" or node.of_mask()
         for name, value in zip(given["outputs"], results, strict=True):
-            self._require_not_below_zero(node, value.shape)
+            self._require_sound(node, value.shape)
             if name:
                 content = value.content if value.content and len(value.content) <= CONTENT_LIMIT else None
                 self._define(name, KnownTensor(value.element, value.shape, content, of_mask, value.some), where)
@@ -121,12 +132,11 @@ class _Course:
         self._work[node.multiply_adds] += 1
         self._memory[node.scratch_bytes] += 1
 
-    def _require_not_below_zero(self, node: Node, shape: Shape) -> None:
+    def _require_sound(self, node: Node, shape: Shape) -> None:
         for size in shape:
-            if isinstance(size, Polynomial) and size not in self._not_below_zero:
-                if node.bounds(size)[0] < 0:
-                    node.refuse(f"its result has shape {list(shape)}, which may be below 0")
-                self._not_below_zero.add(size)
+            if size not in self._sound:
+                within(node, size, 0)
+                self._sound.add(size)
 
     def _output(self, name: str, element: int, shape: Sequence[int | str]) -> None:
         value = self._values.get(name)

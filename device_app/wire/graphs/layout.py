@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from device_app.wire.graphs.sizes import NUMBER_LIMIT, Polynomial, Size, product, quotient
 from device_app.wire.graphs.values import (
+    CONTENT_LIMIT,
     DOUBLE,
     FLOAT,
     INT32,
@@ -149,7 +150,8 @@ def concat(node: Node) -> Result:
     for each in parts:
         length = length + each.shape[axis]
     content: tuple[Size, ...] | None = None
-    if len(first.shape) == 1 and all(each.content is not None for each in parts):
+    lengths = [len(each.content) for each in parts if each.content is not None]
+    if len(first.shape) == 1 and len(lengths) == len(parts) and sum(lengths) <= CONTENT_LIMIT:
         content = tuple(size for each in parts for size in each.content or ())
     sizes = (*first.shape[:axis], length, *first.shape[axis + 1 :])
     return [KnownTensor(first.element, sizes, content, some=any(each.some for each in parts))]

@@ -51,7 +51,8 @@ def gemm(node: Node) -> Result:
 def softmax(node: Node) -> Result:
     """Along one axis."""
     value = node.given(0)
-    node.axis(node.attributes.get("axis", -1), len(value.shape))
+    if node.axis(node.attributes.get("axis", -1), len(value.shape)) < len(value.shape) - 1:
+        node.scratch_bytes = node.scratch_bytes + value.count * 16  # the axis is moved to the end and back
     return [KnownTensor(value.element, value.shape)]
 
 
@@ -75,6 +76,7 @@ def argmax(node: Node) -> Result:
     """Where the greatest is along an axis."""
     value = node.given(0)
     axis = node.axis(node.attributes.get("axis", 0), len(value.shape))
+    node.scratch_bytes = node.scratch_bytes + value.count * 8
     return [KnownTensor(INT64, _reduced(node, value, {axis}))]
 
 

@@ -12,6 +12,8 @@ from device_app.wire.graphs.sizes import NUMBER_LIMIT, Polynomial, Size, bounds,
 FLOAT, INT32, INT64, BOOL, DOUBLE = 1, 6, 7, 9, 11
 WIDTHS_BYTES = {FLOAT: 4, INT32: 4, INT64: 8, BOOL: 1, DOUBLE: 8}
 RANK_LIMIT = 8
+CONTENT_LIMIT = 1_024
+"""Longer lists are no shapes: what stands in them isn't followed."""
 SHOWN = {FLOAT: "float32", INT32: "int32", INT64: "int64", BOOL: "bool", DOUBLE: "float64"}
 
 Shape = tuple[Size, ...]

@@ -82,6 +82,7 @@ def test_they_survive_their_blob_and_the_digest_is_the_blobs_hash() -> None:
 @pytest.mark.parametrize(
     ("blob", "message"),
     [
+        (b"[" * 100_000, "categories must be JSON of format"),
         (b"", "categories must be JSON of format 'ownfeed categories 1', got b''"),
         (WordVocabulary(("rain",)).pack(), "categories must be JSON of format .*, got b'ownfeed words 1"),
         (b'{"format":"ownfeed categories 2","sections":[],"topics":[]}', "categories must be JSON of format"),

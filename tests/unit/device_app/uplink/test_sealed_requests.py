@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import socket
 import threading
+import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
@@ -219,6 +220,37 @@ def test_a_closed_port_is_unreachable(log: ByteLog, now: datetime) -> None:
     with pytest.raises(BackendUnreachable):
         client.get("/v1/health", words="A look.", purpose="sync")
     client.close()
+
+
+@pytest.mark.parametrize(
+    ("encoding", "body", "words"),
+    [
+        ("gzip, gzip", gzip.compress(gzip.compress(bytes(1_000_000))), "encoded as 'gzip, gzip', asked for was gzip"),
+        ("deflate", b"", "encoded as 'deflate'"),
+        ("br", b"", "encoded as 'br'"),
+        ("gzip", b"no gzip", "its gzip is broken"),
+        ("gzip", gzip.compress(b"whole")[:-4], "its gzip is cut off"),
+    ],
+)
+def test_an_answer_packed_in_another_way_than_asked_for_is_refused_unread(
+    client_to: Callable[[Answering], HttpClient], log: ByteLog, encoding: str, body: bytes, words: str
+) -> None:
+    client = client_to(lambda request: httpx.Response(200, headers={"content-encoding": encoding}, stream=_Raw(body)))
+    with pytest.raises(AnswerMalformed, match=words):
+        client.get("/v1/releases/current", words="A look.", purpose="sync")
+    assert words in str(log.entries().rows[0].trouble)
+
+
+def test_a_gzip_bomb_is_never_unpacked_further_than_its_limit(client_to: Callable[[Answering], HttpClient]) -> None:
+    bomb = gzip.compress(bytes(50_000_000))
+    client = client_to(lambda request: httpx.Response(200, headers={"content-encoding": "gzip"}, stream=_Raw(bomb)))
+    tracemalloc.start()
+    try:
+        with pytest.raises(AnswerMalformed, match="longer than 1000 bytes"):
+            client.get("/v1/releases/current", words="A look.", purpose="sync", limit_bytes=1_000)
+        assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_flood_and_a_gzip_bomb_are_cut_off(client_to: Callable[[Answering], HttpClient], log: ByteLog) -> None:

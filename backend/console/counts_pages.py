@@ -31,6 +31,11 @@ class CountedNews:
     clicks_within: float
     times_usual: float
 
+    @property
+    def is_told_from_noise(self) -> bool:
+        """Whether noise alone would open it as often in fewer than 5 of 100 counts; else its place means nothing."""
+        return self.clicks > self.clicks_within
+
 
 def router(controller: ConsoleController) -> APIRouter:
     """The page of counts."""
@@ -43,7 +48,7 @@ def router(controller: ConsoleController) -> APIRouter:
             now = datetime.now(UTC)
             return {
                 "made": services.counts.made(),
-                "rows": counted_news(services.live.current, services.counts, now),
+                **_told(counted_news(services.live.current, services.counts, now)),
                 "half_life_hours": services.counts.half_life_hours,
             }
 
@@ -53,15 +58,13 @@ def router(controller: ConsoleController) -> APIRouter:
 
 
 def counted_news(catalogue: Catalogue, counts: CountRepository, now: datetime) -> list[CountedNews]:
-    """The news that counts lift most, most popular first; none before the first count."""
+    """All news that was counted, what counts lift most first; none before the first count."""
     if not len(catalogue) or not catalogue.counted:
         return []
     counted, asked = counts.counted(catalogue.keys, now)
-    order = np.argsort(-np.where(asked, catalogue.lifts, -np.inf), kind="stable")[:SHOWN]
+    rows = np.flatnonzero(asked)
     found = []
-    for row in order.tolist():
-        if not asked[row]:
-            break
+    for row in rows[np.argsort(-catalogue.lifts[rows], kind="stable")].tolist():
         card = json.loads(catalogue.cards[row])
         found.append(
             CountedNews(
@@ -75,3 +78,10 @@ def counted_news(catalogue: Catalogue, counts: CountRepository, now: datetime) -
             )
         )
     return found
+
+
+def _told(counted: list[CountedNews]) -> Values:
+    """What can be told from noise, ranked; what can't, by title, since its figures put it nowhere."""
+    ranked = [row for row in counted if row.is_told_from_noise]
+    unranked = sorted((row for row in counted if not row.is_told_from_noise), key=lambda row: row.title)
+    return {"ranked": ranked[:SHOWN], "unranked": unranked[:SHOWN], "unranked_count": len(unranked)}

@@ -11,6 +11,7 @@ from fastapi.responses import Response
 from backend.console.controller import ConsoleController, Values
 from backend.federation.scores import Score
 from backend.measurements.curves import CurveDrawing, drawing, measured, of_curve
+from backend.measurements.published import published
 
 INTERVAL = 1.96
 
@@ -42,6 +43,7 @@ def router(controller: ConsoleController) -> APIRouter:
                 "drawings": [of_curve(each) for each in found.curves] if found else [],
                 "scores": told[::-1],
                 "scored": of_scores(told),
+                "published": published("bench-quality"),
             }
 
         return controller.show(request, "quality", view)

@@ -9,6 +9,7 @@ from fastapi.responses import Response
 
 from backend.console.controller import ConsoleController
 from backend.measurements.frontier import drawing, measured
+from backend.measurements.published import published
 from device_app.wire.releases import Codebook
 
 
@@ -31,6 +32,7 @@ def router(controller: ConsoleController) -> APIRouter:
                 "codebooks": [_told(book) for book in manifest.recall.codebooks] if manifest else [],
                 "measured": found,
                 "drawing": drawing(found.rows) if found else None,
+                "published": published("bench-recall"),
             }
 
         return controller.show(request, "recall", view)

@@ -47,6 +47,8 @@ def test_the_wheel_holds_every_module_template_script_style_and_migration(wheel:
         wanted |= inside(package, "*.py")
     wanted |= inside("web/templates", "*.html") | inside("web/static", "*.*")
     wanted |= inside("device_app/store", "*.sql") | inside("newsroom/data", "*.toml")
+    wanted |= inside("experiments/results", "*.json") | inside("backend/console", "*.toml")
+    wanted |= inside("backend/api", "*.json") | inside("device_app/pages", "*.json")
     assert len(inside("web/templates", "*.html")) > 20
     assert len(inside("device_app/store/migrations", "*.sql")) >= 3
     assert len(inside("newsroom/data", "*.toml")) > 150

@@ -196,7 +196,9 @@ def test_counts_are_shown_with_the_reach_of_their_noise_and_negative_ones_as_the
     first, second, third = (
         text.index(words) for words in ("Dredging of the east basin", "A quiet week", "Ferry fares")
     )
-    assert first < second < third, "most popular first"
+    apart = text.index("Not distinguishable from noise yet")
+    assert first < apart < second < third, "9.8 and -4.1 openings are within the noise of 16.2"
+    assert "1.11" not in text, "nothing is said of how popular those are"
     assert '<td class="num">61.2</td><td class="num">16.2</td>' in text, "1.96 standard deviations of 8.2"
     assert '<td class="num">-4.1</td>' in text
     assert "<strong>2.46</strong>" in text, "e to the lift"

@@ -7,15 +7,18 @@ from pathlib import Path
 
 import pytest
 from fastapi import FastAPI
+from markupsafe import escape
 from starlette.testclient import TestClient
 
 from backend.console.auth import cookie_name, pass_of
 from backend.console.routes import router
 from backend.measurements.frontier import frontier_file, keep, measured
+from backend.measurements.published import published
 from tests.doubles.console_services import TOKEN, StandInServices
 from tests.doubles.measured_frontier import FRONTIER
 from tests.doubles.recall_app import running
 
+ROOT = Path(__file__).parents[4]
 HOME = "http://127.0.0.1:8400"
 
 
@@ -36,9 +39,18 @@ def page() -> str:
     return answer.text
 
 
-def test_before_any_bench_the_page_says_how_to_measure(cache: Path) -> None:
+def test_before_any_bench_the_page_shows_what_was_published_and_says_how_to_measure(cache: Path) -> None:
     assert measured() is None
-    assert "ownfeed bench recall" in page()
+    text = page()
+    assert "<code>ownfeed bench recall</code> does it" in text
+    record = json.loads((ROOT / "experiments/results/bench-recall.json").read_text(encoding="utf-8"))
+    rows = [row for table in record["tables"] for row in table["rows"]]
+    assert len(rows) > 40
+    for row in rows:
+        for cell in row:
+            assert cell is None or str(escape(cell)) in text, cell
+    assert "Ownfeed 0.1.0" in text
+    assert published("no-such-record") is None
 
 
 def test_the_frontier_is_shown_as_the_bench_wrote_it(cache: Path) -> None:

@@ -29,6 +29,8 @@ from schemathesis.specs.openapi.checks import (
 from schemathesis.transport.serialization import serialize_binary
 
 EXAMPLES_VARIABLE = "OWNFEED_OPENAPI_EXAMPLES"
+RESERVE = 1.05
+"""So many times the examples asked for are tried: an operation of few different requests runs out of them."""
 A_FEW = 16
 """Requests of each operation and kind where the variable isn't set."""
 CHECKS = (
@@ -99,7 +101,7 @@ def shares(answers: Mapping[str, int]) -> str:
 
 def _examples(operations: int) -> int:
     total = os.environ.get(EXAMPLES_VARIABLE)
-    return A_FEW if total is None else math.ceil(int(total) / max(operations, 1) / len(KINDS))
+    return A_FEW if total is None else math.ceil(RESERVE * int(total) / max(operations, 1) / len(KINDS))
 
 
 def _takes_something(operation: Any) -> bool:

@@ -16,8 +16,8 @@ group of one or two readers is possible, and an exact sum then tells nearly all 
 alpha = 1.1 where the paper has 1.0003 for 12,000 rounds: lambda's time half is past after 7 rounds instead of 2,311. An
 interpolation every round leaves a group at most lambda / (1 - lambda) of its steps away from everybody, so a slower one
 keeps groups from ever parting in a hundred rounds; the metric, the bottom layer, stays near everybody's all the same
-(h = 1/2). Two populations of readers with opposite tastes part, and readers of one kind lose .001 at most (`ownfeed
-bench groups`).
+(h = 1/2). Two populations of readers with opposite tastes part. What that gains, and that it is lost again
+under the noise of `finding`, is in docs/results/finding.md (`ownfeed bench groups`).
 
 Rates are those of the small ranker, for its reasons: without noise a rate of .1 took replayed readers of MIND .015 of
 AUC below the start, .01 at most .0014 (`ownfeed bench replay`).

@@ -21,6 +21,7 @@ from device_app.feed.preference_reader import CHOSEN_SECTIONS
 from device_app.feed.serving import Serving
 from device_app.feed.stories import Stories
 from device_app.feed.viewing import Viewing
+from device_app.feed.whole_pool import WholePool
 from device_app.interests.names import InterestNames
 from device_app.interests.profile import ClickedNews, InterestCluster, clicks_of, interest_cards
 from device_app.interests.searched import SearchedInterests
@@ -51,7 +52,6 @@ from device_app.wire.rounds import RoundStatus
 PRIVACY_CHANGES = "privacy"
 TRAINING_PAUSED = "training_paused"
 ROUND_LOOK_SEC = 5.0
-SEARCH_LIMIT = 50
 
 
 @dataclass(frozen=True)
@@ -79,11 +79,11 @@ class Device:
     """Safe for several threads. Errors are DeviceErrors, each one plain sentence."""
 
     def __init__(self, settings: DeviceSettings, parts: Parts) -> None:
-        self.settings = settings
-        self.parts = parts
-        self.alerts = parts.alerts
+        self.settings, self.parts, self.alerts = settings, parts, parts.alerts
+        self.more = parts.serving.more
         self._stores, self._serving, self._clock = parts.stores, parts.serving, parts.clock
         self.lists = HeldLists(parts.stores, settings.feed.page_hours, parts.clock)
+        self.whole_pool = WholePool(parts.stores, parts.serving, parts.clock)
         self._round_seen: tuple[float, RoundStatus | None] = (-ROUND_LOOK_SEC, None)
 
     def feed(self, *, refresh: bool = False) -> Feed:
@@ -161,8 +161,7 @@ class Device:
 
     def search(self, text: str) -> list[NewsCard]:
         """News on this device that has every word of `text`, best first. Nothing is asked of anybody."""
-        self._stores.searches.looked(text, self._clock())
-        return self._stores.news.cards(self._stores.search_index.find(text, SEARCH_LIMIT))
+        return self.whole_pool.search(text)
 
     def save_search(self, words: str) -> SavedSearch:
         """Keep a search. Raises ValueError for a blank or overlong text, or beyond fifty of them."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -106,6 +107,20 @@ class Broadcast:
         found = Candidates(tuple(cards), vectors, encoder)
         _, first = np.unique(found.ids, return_index=True)
         return found if len(first) == len(found) else found.only(np.sort(first))
+
+    def coded(self, ids: Sequence[str], encoder: str, dimensions: int) -> NDArray[np.float32]:
+        """Vectors [n, D] of news of the pool, as the codes have them. Raises PoolBroken where one isn't there."""
+        kept = self._pool.current()
+        if kept is None or kept.listing.encoder != encoder:
+            raise PoolBroken(POOL_BROKEN)
+        starts = np.cumsum([0, *(shard.count for shard in kept.listing.shards)]).tolist()
+        first = {shard.cards.sha256: start for shard, start in zip(kept.listing.shards, starts, strict=False)}
+        places = self._pool.places(ids)
+        try:
+            rows = [first[places[news_id][0]] + places[news_id][1] for news_id in ids]
+        except KeyError as missing:
+            raise PoolBroken(POOL_BROKEN) from missing
+        return self._loaded(kept, dimensions).vectors(np.array(rows, dtype=np.intp))
 
     def forget(self) -> None:
         """Drop the codes from memory."""

@@ -107,6 +107,50 @@ def _ranked(
     with watch.stage("rank"):
         offered = feed_context.recall.joined(found.candidates, default_list)
         candidates = offered.only(allowed(offered, user_preferences))
+    page = ranked_page(
+        feed_context, models, candidates, default_list, user_preferences, now, watch, feed_context.performance.feed_size
+    )
+    feed = Feed(
+        feed_id=secrets.token_urlsafe(9),
+        made_at=now,
+        release=models.release,
+        items=page.items,
+        mode=found.mode,
+        notice=found.notice or (EMPTY if not page.items else ALL_SEEN if page.all_seen else None),
+        device_ms=watch.stages_ms,
+        server_ms=found.server_ms,
+        recalled=len(found.candidates),
+        fresh=int(np.count_nonzero(age_hours(page.shown, now) <= feed_context.weights.fresh_hours)),
+        fresh_hours=feed_context.weights.fresh_hours,
+    )
+    return feed_context.kept.save(feed, page.shown, page.popularity, watch)
+
+
+@dataclass(frozen=True)
+class RankedPage:
+    """Items in their places; shown are their cards and vectors in that order, popularity [n] what was known of them.
+
+    all_seen: whether each of them was looked at before.
+    """
+
+    items: tuple[FeedItem, ...]
+    shown: Candidates
+    popularity: NDArray[np.float64]
+    all_seen: bool
+
+
+def ranked_page(
+    feed_context: FeedContext,
+    models: ServingModels,
+    candidates: Candidates,
+    default_list: Candidates,
+    user_preferences: UserPreferences,
+    now: datetime,
+    watch: Stopwatch,
+    size: int,
+) -> RankedPage:
+    """The best page of at most `size` of these candidates, all of which may be shown; sends nothing, keeps nothing."""
+    with watch.stage("rank"):
         times_seen = _times_seen(feed_context, candidates, now)
         popular = feed_context.popular.of(candidates)
         ranker = models.ranker.with_views(lambda model: feed_context.views.given(model, models.encoder))
@@ -122,7 +166,7 @@ def _ranked(
             user_preferences,
             now,
             feed_context.weights,
-            size=feed_context.performance.feed_size,
+            size=size,
             chance=feed_context.chance,
             seen=times_seen > 0,
             kinship=kinship,
@@ -134,24 +178,9 @@ def _ranked(
                 zip(page, reasons(candidates, page, user_preferences, score, kinship), strict=True)
             )
         )
-
     rows = np.array([place.row for place in page], dtype=np.intp)
-    shown = candidates.only(rows)
-    seen_all = bool(len(rows)) and bool((times_seen[rows] > 0).all())
-    feed = Feed(
-        feed_id=secrets.token_urlsafe(9),
-        made_at=now,
-        release=models.release,
-        items=items,
-        mode=found.mode,
-        notice=found.notice or (EMPTY if not items else ALL_SEEN if seen_all else None),
-        device_ms=watch.stages_ms,
-        server_ms=found.server_ms,
-        recalled=len(found.candidates),
-        fresh=int(np.count_nonzero(age_hours(shown, now) <= feed_context.weights.fresh_hours)),
-        fresh_hours=feed_context.weights.fresh_hours,
-    )
-    return feed_context.kept.save(feed, shown, popular[rows], watch)
+    all_seen = bool(len(rows)) and bool((times_seen[rows] > 0).all())
+    return RankedPage(items, candidates.only(rows), popular[rows], all_seen)
 
 
 def scored(

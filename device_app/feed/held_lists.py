@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from threading import Lock
-from typing import Any, Literal
+from typing import Any
 
+from device_app.store.news import NewsStore
 from device_app.stores import DeviceStores
 from device_app.wire.news import NewsCard
 
-ListName = Literal["fresh", "explore", "popular", "following"]
+NAME_FORM = r"fresh|explore|popular|following|(?:topic|section|publisher)/.{1,120}"
+"""Names of lists: of a page, or of all that has a topic, a section or a publisher."""
 PREFERENCE = "list/"
 
 
 @dataclass(frozen=True)
 class HeldList:
-    """A list as it was made, in its order; new: how many stories it would have now that are not in it."""
+    """A list as it was made, in its order.
+
+    new: how many stories it would have now that are not in it. came: ids of those in it that came to this device since
+    its reader was shown the list before it; none in a first list.
+    """
 
     made_at: datetime
     cards: tuple[NewsCard, ...]
     new: int = 0
+    came: frozenset[str] = frozenset()
 
 
 class HeldLists:
@@ -36,35 +44,69 @@ class HeldLists:
         self._longest, self._clock = timedelta(hours=hours), clock
         self._lock = Lock()
 
-    def hold(self, name: ListName, listed: Sequence[NewsCard]) -> HeldList:
+    def hold(self, name: str, listed: Sequence[NewsCard]) -> HeldList:
         """The list in use; `listed`, which is what it would be now, where there is none, an empty or an old one.
 
-        A story that is hidden meanwhile keeps its place; one that has left this device doesn't.
+        A story that is hidden meanwhile keeps its place; one that has left this device doesn't. Raises ValueError for
+        a name of another form.
         """
+        if not re.fullmatch(NAME_FORM, name):
+            raise ValueError(f"name: {name[:40]!r} is no list's")
         with self._lock:
             kept = _read(self._preferences.get(PREFERENCE + name))
-            if kept is None or not abs(self._clock() - kept[0]) < self._longest:
-                made_at = self._clock()
+            if kept is None or not kept.ids or not abs(self._clock() - kept.made_at) < self._longest:
+                made_at, before = self._clock(), None if kept is None else kept.made_at
                 if listed:
-                    ids = [card.id for card in listed]
-                    self._preferences.set(PREFERENCE + name, {"made_at": made_at.isoformat(), "ids": ids})
-                return HeldList(made_at, tuple(listed))
-        made_at, ids = kept
+                    self._keep(name, _StoredList(made_at, [card.id for card in listed], before))
+                return HeldList(made_at, tuple(listed), came=self._came(listed, before))
         here = {card.id: card for card in listed}
-        here |= {card.id: card for card in self._news.cards([one for one in ids if one not in here])}
-        shown = tuple(here[one] for one in ids if one in here)
-        return HeldList(made_at, shown, len({card.id for card in listed}.difference(ids)))
+        here |= {card.id: card for card in self._news.cards([one for one in kept.ids if one not in here])}
+        shown = tuple(here[one] for one in kept.ids if one in here)
+        new = len({card.id for card in listed}.difference(kept.ids))
+        return HeldList(kept.made_at, shown, new, self._came(shown, kept.before))
 
-    def renew(self, name: ListName) -> None:
-        """The reader asks for another: the next visit makes it."""
+    def renew(self, name: str) -> None:
+        """The reader asks for another: the next visit makes it. Raises ValueError for a name of another form."""
+        if not re.fullmatch(NAME_FORM, name):
+            raise ValueError(f"name: {name[:40]!r} is no list's")
         with self._lock:
-            self._preferences.set(PREFERENCE + name, None)
+            kept = _read(self._preferences.get(PREFERENCE + name))
+            if kept is not None:
+                self._keep(name, _StoredList(kept.made_at, [], None))
+
+    def _keep(self, name: str, kept: _StoredList) -> None:
+        before = None if kept.before is None else kept.before.isoformat()
+        value = {"made_at": kept.made_at.isoformat(), "ids": kept.ids, "before": before}
+        self._preferences.set(PREFERENCE + name, value)
+
+    def _came(self, cards: Sequence[NewsCard], before: datetime | None) -> frozenset[str]:
+        if before is None:
+            return frozenset()
+        return came_since(before, cards, self._news, self._longest)
 
 
-def _read(kept: Any) -> tuple[datetime, list[str]] | None:
-    """When a list was made, and its ids; None for what can't be read, since another list beats a page that fails."""
+def came_since(moment: datetime, cards: Sequence[NewsCard], news: NewsStore, older: timedelta) -> frozenset[str]:
+    """Ids of the cards that first came to this device after a moment, and were published at most so long before it."""
+    recent = [card.id for card in cards if card.published_at > moment - older]
+    return frozenset(news.arrived_since(moment, recent))
+
+
+@dataclass(frozen=True)
+class _StoredList:
+    """ids: none where another list was asked for. before: when the list before it was made."""
+
+    made_at: datetime
+    ids: list[str]
+    before: datetime | None
+
+
+def _read(kept: Any) -> _StoredList | None:
+    """What is kept of a list; None for what can't be read, since another list beats a page that fails."""
     try:
-        made_at, ids = datetime.fromisoformat(kept["made_at"]), [str(one) for one in kept["ids"]]
-    except (KeyError, TypeError, ValueError):
+        times = [datetime.fromisoformat(kept["made_at"])]
+        if kept.get("before"):
+            times.append(datetime.fromisoformat(kept["before"]))
+        ids = [str(one) for one in kept["ids"]]
+    except (AttributeError, KeyError, TypeError, ValueError):
         return None
-    return (made_at, ids) if ids and made_at.tzinfo is not None else None
+    return None if any(at.tzinfo is None for at in times) else _StoredList(times[0], ids, dict(enumerate(times)).get(1))

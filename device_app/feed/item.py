@@ -8,7 +8,7 @@ from typing import Literal
 
 from device_app.wire.news import NewsCard
 
-Slot = Literal["lead", "for_you", "fresh", "explore", "developing", "following"]
+Slot = Literal["lead", "for_you", "fresh", "explore", "developing", "following", "more"]
 FeedMode = Literal["personal", "cold", "front", "offline"]
 ReasonKind = Literal[
     "interest", "following", "chosen", "liked", "recent", "explore", "developing", "popular", "editors"
@@ -46,7 +46,7 @@ class Feed:
 
     fresh counts the items of the last fresh_hours, whichever slot they are in: how much room news have that nobody has
     opened yet. device_ms and server_ms hold milliseconds by stage (wire.timing); recalled counts the candidates it was
-    chosen from.
+    chosen from. Items with slot 'more' were added at its end; complete: there are no more to add.
     """
 
     feed_id: str
@@ -60,6 +60,7 @@ class Feed:
     recalled: int = 0
     fresh: int = 0
     fresh_hours: float = 0.0
+    complete: bool = False
 
     def in_slot(self, *slots: Slot) -> tuple[FeedItem, ...]:
         """The items of these slots, in feed order."""

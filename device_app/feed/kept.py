@@ -59,6 +59,18 @@ class KeptFeeds:
         self._timings.record("feed", watch.stages_ms, feed.server_ms, feed.made_at)
         return replace(feed, device_ms=dict(watch.stages_ms))
 
+    def grow(self, feed: Feed, added: Candidates, popularity: NDArray[np.float64], at: datetime) -> Feed:
+        """Keep a feed with further items at its end, as `save` does; of one that is kept no longer nothing is kept."""
+        if self._feeds.get(feed.feed_id) is None:
+            return feed
+        with self._database.quick_transaction():
+            self._store.put(added.cards, added.vectors, added.encoder, at)
+            ids = [card.id for card in added.cards]
+            first = len(feed.items) - len(ids)
+            self._impressions.serve(feed.feed_id, ids, at, popularity.tolist(), first=first)
+            self._feeds.rewrite(KeptFeed(feed.feed_id, feed.made_at, _FEED.dump_json(feed).decode()))
+        return feed
+
     def last(self) -> Feed | None:
         """The newest feed that is kept, or None."""
         return _read(self._feeds.last())

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 
 from device_app.feed.candidates import Candidates
+from device_app.feed.held_lists import came_since
 from device_app.feed.item import Feed
 from device_app.feed.preference_reader import named
 from device_app.feed.serving import Serving
@@ -18,6 +20,7 @@ class Offer:
     new: stories that came to this device since it was made and that its reader may want; read: stories opened since;
     told: something was liked, unwanted, followed, hidden or switched since; ranked: another release ranks now. before
     and after are ids of feeds that are kept, None at either end; nothing is offered on a page that has one after it.
+    came: ids of stories in the page itself that came to this device since the page before it was made.
     """
 
     new: int = 0
@@ -26,6 +29,7 @@ class Offer:
     ranked: bool = False
     before: str | None = None
     after: str | None = None
+    came: frozenset[str] = frozenset()
 
     def __bool__(self) -> bool:
         return self.after is None and bool(self.new or self.read or self.told or self.ranked)
@@ -36,9 +40,10 @@ def offered(feed: Feed, stores: DeviceStores, serving: Serving) -> Offer:
     if not feed.feed_id:
         return Offer()
     before, after = stores.feeds.beside(feed.feed_id)
+    came = _came(feed, before, stores, serving)
     models = serving.loaded()
     if models is None or after is not None:
-        return Offer(before=before, after=after)
+        return Offer(before=before, after=after, came=came)
     listed = serving.feed_context.default_list.candidates(models.encoder, models.dimensions)
     told = any(one.kind != "save" and one.at > feed.made_at for one in stores.feedback.reactions())
     return Offer(
@@ -48,7 +53,16 @@ def offered(feed: Feed, stores: DeviceStores, serving: Serving) -> Offer:
         ranked=feed.release != models.release,
         before=before,
         after=after,
+        came=came,
     )
+
+
+def _came(feed: Feed, before: str | None, stores: DeviceStores, serving: Serving) -> frozenset[str]:
+    shown_before = None if before is None else stores.feeds.get(before)
+    if shown_before is None:
+        return frozenset()
+    older = timedelta(hours=serving.feed_context.weights.fresh_hours)
+    return came_since(shown_before.made_at, [item.card for item in feed.items], stores.news, older)
 
 
 def _new_stories(feed: Feed, listed: Candidates, stores: DeviceStores, fresh_hours: float) -> set[str]:

@@ -13,6 +13,7 @@ from device_app.feed.build import FeedContext, build_feed
 from device_app.feed.candidates import Candidates
 from device_app.feed.item import Feed, FeedItem
 from device_app.feed.model_cache import ModelCache, ServingModels
+from device_app.feed.more import grown
 from device_app.feed.preferences import UserPreferences
 from device_app.interests.profile import Profile, named_profile
 from device_app.store.releases import InstalledReleases
@@ -76,6 +77,17 @@ class Serving:
                 return feed
             self._last, self._offline, self._built_in = feed, None, state
             return feed
+
+    def more(self, feed_id: str) -> Feed | None:
+        """A kept feed with more stories at its end, None if it isn't kept. Raises NoRelease, ReleaseRefused."""
+        with self._lock:
+            feed = self.page(feed_id)
+            if feed is None or not feed.items:
+                return feed
+            longer = grown(self.feed_context, self.models(), feed)
+            if self._last is not None and self._last.feed_id == feed_id:
+                self._last = longer
+            return longer
 
     def _holds(self, feed: Feed) -> bool:
         """Whether a feed is still the page in use. An empty one is no page, nor is one from far ahead of the clock."""

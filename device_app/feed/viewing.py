@@ -13,7 +13,7 @@ from threading import Lock
 from device_app.feed.item import Feed, Slot
 from device_app.store.impressions import ImpressionStore
 
-MAIN_COLUMN: tuple[Slot, ...] = ("lead", "for_you")
+MAIN_COLUMN: tuple[Slot, ...] = ("lead", "for_you", "more")
 """The other slots stand beside it on a wide page, where reading down one column passes nothing of the other."""
 WATCHED_KEPT = 100
 

@@ -73,7 +73,7 @@ class SearchedInterests:
         return held
 
     def _matches(self, kind: MeaningKind, name: str) -> list[str]:
-        found = self._store.of_topic(name, MATCHES) if kind == "topic" else self._index.find(name, 2 * MATCHES)
+        found = self._store.named("topic", name, MATCHES) if kind == "topic" else self._index.find(name, 2 * MATCHES)
         blocked = self._stances.blocked()
         if blocked:
             found = [

@@ -10,15 +10,16 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Form, HTTPException, Path, Query, Request
 from fastapi.responses import JSONResponse, Response
 
-from device_app.feed.held_lists import HeldList, ListName
+from device_app.feed.held_lists import NAME_FORM
 from device_app.feed.item import Feed, FeedItem
+from device_app.feed.more import ADDED
 from device_app.figures import reading_minutes
 from device_app.pages.openapi import answers, form, page
-from device_app.pages.renderer import PageRenderer, SectionName, see_other
+from device_app.pages.renderer import PageRenderer, answer_form, see_other
 from device_app.pages.training_pages import ONE_ROUND_EPSILON
 from device_app.privacy.modes import MODES
 from device_app.settings import PrivacySettings
-from device_app.view_models.explore import ExploreSection, regrouped
+from device_app.view_models.explore import regrouped
 from device_app.wire.ids import NewsId
 from device_app.wire.news import NewsCard
 
@@ -26,8 +27,11 @@ Allowance = Literal["reports", "counting", "training"]
 FRESH_SHOWN = 120
 FRESH_PAGE = 40
 """Cards of one page of Fresh, whose HTML stays below 80 kB so."""
+EXPLORE_SHOWN, SECTIONS_SHOWN = 3, 24
+"""Of how many sections Explore shows how many stories each; further ones are named, so that it stays below 80 kB."""
 SEEN_AT_ONCE = 100
 """Most stories of one post by a page's script; a feed has no more."""
+ListName = Annotated[str, Form(pattern=f"^(?:{NAME_FORM})$")]
 FeedId = Annotated[str, Path(max_length=80)]
 CARD_RHYTHM = ("", "", "", "brief", "brief", "brief", "wide", "", "", "", "half", "half", "brief", "brief", "brief")
 """The shapes of a page's cards in turn, so that a long page reads like a newspaper and not like a wall of tiles."""
@@ -47,7 +51,7 @@ def router(renderer: PageRenderer) -> APIRouter:
 
     def page_of(request: Request, feed: Feed) -> Response:
         offer, path = device.offer(feed), device.page_path(feed.feed_id)
-        return renderer.cards(request, "for_you", feed=feed, offer=offer, path=path, **_columns(feed))
+        return renderer.cards(request, "for_you", feed=feed, offer=offer, path=path, came=offer.came, **_columns(feed))
 
     @routes.get("/page/{feed_id}", **page(404))
     def page_before(request: Request, feed_id: FeedId) -> Response:
@@ -69,6 +73,15 @@ def router(renderer: PageRenderer) -> APIRouter:
         feed = device.feed(refresh=True)
         return see_other("/", None if feed.mode == "offline" else "refreshed")
 
+    @routes.post("/feed/more", **form(204, 404))
+    def more(request: Request, feed: Annotated[str, Form(min_length=1, max_length=80)]) -> Response:
+        longer = device.more(feed)
+        if longer is None:
+            raise HTTPException(404, "This page of your feed is no longer kept")
+        added = longer.in_slot("more")
+        first = added[-ADDED:][0].card.id if added else None
+        return answer_form(request, device.page_path(feed) + (f"#n-{first}" if first else ""))
+
     @routes.get("/fresh", **page())
     def fresh(request: Request, page: Annotated[int, Query(ge=1, le=FRESH_SHOWN // FRESH_PAGE)] = 1) -> Response:
         cards = {card.id: card for each in device.explore() if each.stance != "block" for card in each.cards}
@@ -77,28 +90,22 @@ def router(renderer: PageRenderer) -> APIRouter:
         upto = page * FRESH_PAGE
         spans = by_span(held.cards[upto - FRESH_PAGE : upto], held.made_at)
         older = page + 1 if len(held.cards) > upto else None
-        return renderer.cards(request, "fresh", spans=spans, held=held, page=page, older=older)
+        return renderer.cards(request, "fresh", spans=spans, held=held, came=held.came, page=page, older=older)
 
     @routes.get("/popular", **page())
     def popular(request: Request) -> Response:
         held = device.lists.hold("popular", device.popular() if device.release() is not None else ())
-        return renderer.cards(request, "popular", held=held, counted_at=device.popular_since())
-
-    def sections() -> tuple[HeldList, tuple[ExploreSection, ...]]:
-        held = device.lists.hold("explore", [card for each in device.explore() for card in each.cards])
-        return held, regrouped(held.cards, device.stances())
+        return renderer.cards(request, "popular", held=held, came=held.came, counted_at=device.popular_since())
 
     @routes.get("/explore", **page())
     def explore(request: Request) -> Response:
-        held, listed = sections()
-        return renderer.cards(request, "explore", listed=listed, only=None, held=held)
-
-    @routes.get("/explore/{section}", **page(404))
-    def explore_section(request: Request, section: SectionName) -> Response:
-        held, listed = sections()
-        found = [each for each in listed if each.section == section]
-        status_code = 200 if found else 404
-        return renderer.cards(request, "explore", listed=found, only=section, held=held, status_code=status_code)
+        listed = [card for each in device.explore() for card in each.cards[:EXPLORE_SHOWN]]
+        held = device.lists.hold("explore", listed)
+        sections = regrouped(held.cards, device.stances())
+        return renderer.cards(
+            request, "explore", listed=sections[:SECTIONS_SHOWN], others=sections[SECTIONS_SHOWN:], held=held,
+            came=held.came,
+        )  # fmt: skip
 
     @routes.get("/following", **page())
     def following(request: Request) -> Response:
@@ -106,10 +113,10 @@ def router(renderer: PageRenderer) -> APIRouter:
         held = device.lists.hold("following", [item.card for item in items])
         by_id = {item.card.id: item for item in items}
         shown = [by_id[card.id] for card in held.cards if card.id in by_id]
-        return renderer.cards(request, "following", items=shown, feed_id=None, held=held)
+        return renderer.cards(request, "following", items=shown, feed_id=None, held=held, came=held.came)
 
     @routes.post("/list/refresh", **form())
-    def refresh_list(name: Annotated[ListName, Form()], back: Annotated[str, Form(max_length=600)] = "/") -> Response:
+    def refresh_list(name: ListName, back: Annotated[str, Form(max_length=600)] = "/") -> Response:
         device.lists.renew(name)
         return see_other(back)
 
@@ -159,6 +166,11 @@ def router(renderer: PageRenderer) -> APIRouter:
     return routes
 
 
+def batched(items: Sequence[FeedItem], size: int) -> list[Sequence[FeedItem]]:
+    """In runs of so many, the last perhaps shorter."""
+    return [items[first : first + size] for first in range(0, len(items), size)]
+
+
 def _columns(feed: Feed) -> dict[str, Any]:
     """Where the items of a feed stand on the page."""
     following = feed.in_slot("following")
@@ -170,6 +182,7 @@ def _columns(feed: Feed) -> dict[str, Any]:
         "fresh": feed.in_slot("fresh"),
         "explore": feed.in_slot("explore"),
         "following": following if len(following) <= 4 else (),
+        "batches": batched(feed.in_slot("more"), ADDED),
     }
 
 

@@ -144,6 +144,7 @@ class PageRenderer:
             "reactions": device.reactions(),
             "read": device.read_news(),
             "hides": frozenset(name for name, stance in device.stances().items() if stance == "block"),
+            "came": frozenset(),
         }
         return self.page(request, template, status_code=status_code, **(said | values))
 

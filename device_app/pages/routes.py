@@ -11,6 +11,7 @@ from device_app.pages import (
     feed_pages,
     interest_pages,
     latency_pages,
+    named_pages,
     privacy_pages,
     search_pages,
     settings_pages,
@@ -37,6 +38,7 @@ def router(device: Device) -> APIRouter:
     pictures = renderer.router()
     for pages in (
         feed_pages,
+        named_pages,
         search_pages,
         story_pages,
         interest_pages,

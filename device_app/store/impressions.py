@@ -34,9 +34,18 @@ class ImpressionStore:
         self._views = RowCache(database, self._read)
 
     def serve(
-        self, feed_id: str, news_ids: Sequence[str], at: datetime, popularity: Sequence[float] | None = None
+        self,
+        feed_id: str,
+        news_ids: Sequence[str],
+        at: datetime,
+        popularity: Sequence[float] | None = None,
+        *,
+        first: int = 0,
     ) -> None:
-        """Keep what a feed lays out, and how popular each was then; news served before in it stays as it was."""
+        """Keep what a feed lays out, and how popular each was then; news served before in it stays as it was.
+
+        first: the position of the first of them.
+        """
         figures = [None] * len(news_ids) if popularity is None else list(popularity)
         with self._database.quick_transaction():
             self._database.write_many(
@@ -44,7 +53,7 @@ class ImpressionStore:
                    ON CONFLICT DO NOTHING""",
                 [
                     (feed_id, news_id, position, to_us(at), figure)
-                    for position, (news_id, figure) in enumerate(zip(news_ids, figures, strict=True))
+                    for position, (news_id, figure) in enumerate(zip(news_ids, figures, strict=True), start=first)
                 ],
             )
 

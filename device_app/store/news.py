@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from device_app.store.rows import to_us
 from device_app.store.search_index import folded
 from device_app.wire.news import NewsCard
 
+Naming = Literal["topic", "section", "publisher"]
 _WIDE = "SELECT value FROM json_each(?)"
 
 
@@ -187,12 +189,12 @@ class NewsStore:
         here = {row[0] for row in found}
         return [news_id for news_id in ids if news_id not in here]
 
-    def of_topic(self, topic: str, limit: int) -> list[str]:
-        """Ids of the newest news of a topic."""
+    def named(self, kind: Naming, name: str, limit: int) -> list[str]:
+        """Ids of the newest news of a topic, section or publisher."""
         found = self._database.rows(
-            """SELECT id FROM news WHERE json_extract(card, '$.topic') = ?
+            """SELECT id FROM news WHERE json_extract(card, ?) = ?
                ORDER BY json_extract(card, '$.published_at') DESC, id LIMIT ?""",
-            (topic, limit),
+            (f"$.{kind}", name, limit),
         )
         return [row[0] for row in found]
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from device_app.store.database import Database
+from device_app.store.news import Naming
 from device_app.store.rows import RowCache, from_us, to_us
 from device_app.wire.broadcast import CodeShard, PoolCodes
 from device_app.wire.news import NewsCard
@@ -104,6 +105,23 @@ class PoolStore:
             (json.dumps(wanted),),
         )
         return [NewsCard.model_validate_json(row[0]) for row in found]
+
+    def named(self, kind: Naming, name: str, limit: int) -> list[NewsCard]:
+        """The newest cards of a topic, section or publisher."""
+        found = self._database.rows(
+            """SELECT card FROM pool_card WHERE json_extract(card, ?) = ?
+               ORDER BY json_extract(card, '$.published_at') DESC, id LIMIT ?""",
+            (f"$.{kind}", name, limit),
+        )
+        return [NewsCard.model_validate_json(row[0]) for row in found]
+
+    def places(self, ids: Sequence[str]) -> dict[str, tuple[str, int]]:
+        """(Hash of the shard's cards, place) by id, of those that are here."""
+        found = self._database.rows(
+            "SELECT id, shard, place FROM pool_card WHERE id IN (SELECT value FROM json_each(?))",
+            (json.dumps(list(ids)),),
+        )
+        return {news_id: (shard, place) for news_id, shard, place in found}
 
     def block(self, news_id: str) -> PoolBlock | None:
         """The block of BLOCK news or more that holds this one; None if it isn't in the pool, or the pool is smaller.

@@ -50,7 +50,7 @@ def searches_view(stores: DeviceStores, settings: PrivacySettings) -> SearchesVi
     return SearchesView(
         searches=tuple(_line(stores, one) for one in reversed(stores.searches.saved())),
         topics=tuple(
-            TopicLine(name, since, len(stores.news.of_topic(name, COUNTED)))
+            TopicLine(name, since, len(stores.news.named("topic", name, COUNTED)))
             for name, since in stores.stances.followed_topics()
         ),
         use=use_of(settings),

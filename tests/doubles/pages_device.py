@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from device_app.errors import NewsNotHere
-from device_app.feed.held_lists import HeldList, ListName
+from device_app.feed.held_lists import HeldList
 from device_app.feed.item import Article, Feed, FeedItem, Reason, Slot
 from device_app.feed.offer import Offer
 from device_app.interests.profile import InterestCluster
@@ -151,6 +151,10 @@ class PagesDevice:
             recalled=400 if items else 0,
         )
 
+    def more(self, feed_id: str) -> Feed | None:
+        """Nothing more is here."""
+        return self.page(feed_id)
+
     def page(self, feed_id: str) -> Feed | None:
         """Its one feed, also as the one before."""
         return self.feed() if feed_id in ("feed-1", "feed-0") else None
@@ -269,11 +273,24 @@ class PagesDevice:
         """Counted half an hour ago, or never."""
         return None if self.kind == "empty" else self.now - timedelta(minutes=30)
 
-    def hold(self, name: ListName, listed: Sequence[NewsCard]) -> HeldList:
+    def hold(self, name: str, listed: Sequence[NewsCard]) -> HeldList:
         """As it is now, with what the test has put on offer."""
         return HeldList(self.now, tuple(listed), self.offered.new)
 
-    def renew(self, name: ListName) -> None:
+    whole_pool = property(lambda self: self)
+
+    def size(self) -> int | None:
+        """No copy of the pool is kept where the device is empty."""
+        return None if self.kind == "empty" else 6_000
+
+    def named(self, kind: str, name: str) -> list[NewsCard]:
+        """Cards that have the name."""
+        return [card for card in self.cards if getattr(card, kind) == name]
+
+    def show(self, cards: Sequence[NewsCard]) -> None:
+        """All of them are here."""
+
+    def renew(self, name: str) -> None:
         """Nothing more is on offer."""
         self.offered = Offer()
 

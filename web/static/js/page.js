@@ -5,6 +5,7 @@ import { enhanceForms } from "./forms.js";
 import { keepPage } from "./kept.js";
 import { listenToKeys } from "./keys.js";
 import { watchRound } from "./live.js";
+import { addMore, restoreMore } from "./more.js";
 import { keepPlace } from "./place.js";
 import { watchPulse } from "./pulse.js";
 import { sayOnce } from "./said.js";
@@ -12,7 +13,8 @@ import { watchCards } from "./seen.js";
 import { holdStill } from "./still.js";
 
 sayOnce();
-keepPlace();
+void restoreMore().then(keepPlace);
+addMore();
 enhanceForms(document);
 listenToKeys();
 watchRound();

@@ -5,6 +5,14 @@ const LOOK_MS = 1000;
 const TELL_MS = 2000;
 const STEPS = [0, 0.1, 0.2, 0.3, 0.4, 0.5];
 
+/** @type {(cards: Element[]) => void} */
+let observe = () => {};
+
+/** Cards that were put below. @param {Element[]} cards */
+export function watchMore(cards) {
+  observe(cards);
+}
+
 export function watchCards() {
   const feed = document.querySelector("main")?.dataset.feed;
   if (feed === undefined) return;
@@ -49,7 +57,8 @@ export function watchCards() {
   }, { threshold: STEPS });
 
   post(feed, []); // from here on a script watches: what stands above an opened story is not taken to be read
-  for (const card of document.querySelectorAll("main [data-story][id]")) observer.observe(card);
+  observe = (cards) => cards.forEach((card) => observer.observe(card));
+  observe([...document.querySelectorAll("main [data-story][id]")]);
   setInterval(tell, TELL_MS);
   document.addEventListener("visibilitychange", () => {
     if (document.visibilityState === "visible") inSight.forEach(begin);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -63,3 +64,26 @@ def test_a_kept_list_that_can_not_be_read_is_made_afresh(stores: DeviceStores, k
     stores.preferences.set(PREFERENCE + "fresh", kept)
     held = HeldLists(stores, HOURS, StillClock()).hold("fresh", [card("b")])
     assert ([one.id for one in held.cards], held.new) == (["b"], 0)
+
+
+def test_what_came_since_the_list_before_is_named_and_names_of_lists_have_a_form(stores: DeviceStores) -> None:
+    clock = StillClock()
+    stores.news.put_cards([card("a")], clock())
+    lists = HeldLists(stores, HOURS, clock)
+    assert lists.hold("topic/rail/ways", [card("a")]).came == frozenset(), "a first list has nothing new"
+    clock.go_on(60)
+    fresh = card("b").model_copy(update={"published_at": clock()})
+    old = card("c").model_copy(update={"published_at": clock() - timedelta(days=3)})
+    stores.news.put_cards([fresh, old], clock())
+    assert lists.hold("topic/rail/ways", [fresh, old, card("a")]).came == frozenset(), "it holds still"
+    lists.renew("topic/rail/ways")
+    held = lists.hold("topic/rail/ways", [fresh, old, card("a")])
+    assert held.came == {"b"}, "old news that arrives late is not new"
+    assert HeldLists(stores, HOURS, clock).hold("topic/rail/ways", []).came == {"b"}, "over restarts"
+    clock.go_on(HOURS * 3_600)
+    assert lists.hold("topic/rail/ways", [fresh, card("a")]).came == frozenset()
+    for name in ("", "topic/", "other/x", "fresh\n", "topic/" + "x" * 121):
+        with pytest.raises(ValueError, match="name: "):
+            lists.hold(name, [card("a")])
+        with pytest.raises(ValueError, match="name: "):
+            lists.renew(name)

@@ -133,7 +133,7 @@ def test_fresh_has_pages_below_80_kb_that_lead_to_each_other() -> None:
     assert [len(one) for one in shown[:2]] == [40, 40]
     assert sorted(one for each in shown for one in each) == sorted(card.id for card in reader.device.cards)
     assert all(len(text.encode()) < 80_000 for text in pages)
-    assert 'href="/fresh?page=2">Older' in pages[0]
+    assert 'href="/fresh?page=2" data-more>More' in pages[0]
     assert 'href="/fresh">Newer' in pages[1]
-    assert "Older" not in pages[2]
+    assert "data-more>" not in pages[2]
     assert reader.client.get("/fresh?page=4").status_code == 422

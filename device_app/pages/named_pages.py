@@ -1,0 +1,65 @@
+"""All that is here of one topic, section or publisher. No request tells which of them was opened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated
+
+from fastapi import APIRouter, Path, Query, Request
+from fastapi.responses import Response
+
+from device_app.feed.whole_pool import LISTED
+from device_app.pages.openapi import page
+from device_app.pages.renderer import PageRenderer, SectionName
+from device_app.store.news import Naming
+
+if TYPE_CHECKING:
+    from device_app.device import Device
+
+SHOWN = 30
+Name = Annotated[str, Path(min_length=1, max_length=120)]
+PageNumber = Annotated[int, Query(ge=1, le=LISTED // SHOWN)]
+
+
+def router(renderer: PageRenderer) -> APIRouter:
+    """A page each, with more at its end."""
+    routes = renderer.router()
+    laid_out = _laying_out(renderer, renderer.device)
+
+    @routes.get("/topic/{name:path}", **page(404))
+    def topic(request: Request, name: Name, page: PageNumber = 1) -> Response:
+        return laid_out(request, "topic", name, page)
+
+    @routes.get("/publisher/{name:path}", **page(404))
+    def publisher(request: Request, name: Name, page: PageNumber = 1) -> Response:
+        return laid_out(request, "publisher", name, page)
+
+    @routes.get("/explore/{section}", **page(404))
+    def section(request: Request, section: SectionName, page: PageNumber = 1) -> Response:
+        return laid_out(request, "section", section, page)
+
+    return routes
+
+
+def _laying_out(renderer: PageRenderer, device: Device) -> Callable[[Request, Naming, str, int], Response]:
+    def laid_out(request: Request, kind: Naming, name: str, page: int) -> Response:
+        held = device.lists.hold(f"{kind}/{name}", device.whole_pool.named(kind, name))
+        upto = page * SHOWN
+        cards = held.cards[upto - SHOWN : upto]
+        device.whole_pool.show(cards)
+        return renderer.cards(
+            request,
+            "named",
+            kind=kind,
+            name=name,
+            stance=device.stances().get((kind, name)),
+            pool=device.whole_pool.size(),
+            held=held,
+            came=held.came,
+            shown=cards,
+            page=page,
+            older=page + 1 if len(held.cards) > upto else None,
+            status_code=200 if cards else 404,
+        )
+
+    return laid_out

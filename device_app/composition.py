@@ -159,6 +159,7 @@ def build_device(
         log=stores.view_log,
         weakest_sigma=lambda: ledger.settings.weakest_view_sigma,
         clock=clock,
+        searched=searched.names,
     )
     reading = StoredSamples(
         stores.clicks,

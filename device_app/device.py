@@ -173,6 +173,7 @@ class Device:
         """Delete a saved search for good; False if there was none. A report made with it goes on until it is due."""
         with self.parts.copies.deleting():
             gone = self._stores.searches.delete(search_id)
+        self.parts.trainer.forget_unsent()
         self._serving.changed()
         return gone
 
@@ -208,9 +209,8 @@ class Device:
 
     def mute(self, key: int, muted: bool) -> None:
         """Leave an interest out of feed and reports, or take it in again; the next report is drawn afresh."""
-        news_ids = [click.card.id for click in self._interest(key)]
         with self._choosing():
-            self.parts.names.mute(news_ids, muted)
+            self.parts.names.mute([click.card.id for click in self._interest(key)], muted)
         self._stores.report_memo.clear()
         self._serving.changed()
 
@@ -223,7 +223,7 @@ class Device:
             self.parts.names.forget(news_ids)
             self._serving.forget_clicks(news_ids)
             self._stores.report_memo.clear()
-        self._serving.changed()
+        self.parts.trainer.forget_unsent()
 
     def history(self, query: str = "", page: int = 1) -> HistoryPage:
         """Clicks newest first, all or those whose card has every word of `query`."""
@@ -237,7 +237,7 @@ class Device:
             if news_id is not None:
                 self._stores.searches.forget_opened([news_id])
                 self._serving.forget_clicks([news_id])
-        self._serving.changed()
+        self.parts.trainer.forget_unsent()
         return gone
 
     def privacy(self, page: int = 1, shown: Shown | None = None) -> PrivacyView:

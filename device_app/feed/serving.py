@@ -118,6 +118,7 @@ class Serving:
         with self._lock:
             self.feed_context.kept.forget_clicks(news_ids)
             self._last = self._offline = None
+        self.changed()
 
     def page(self, feed_id: str) -> Feed | None:
         """A feed by its id, as long as it is kept."""

@@ -40,6 +40,11 @@ class SearchedInterests:
         rows = [held[key].vector for key in wanted if key in held and width in (None, len(held[key].vector))]
         return unit(np.stack(rows).mean(axis=0, dtype=np.float64)) if rows else None
 
+    def names(self) -> frozenset[str]:
+        """What stands in the view's store now, each by a name of its own: if one is missing later, it was deleted."""
+        opened = (f"news {news_id}" for news_id, _ in self._searches.openings())
+        return frozenset([*(f"{kind} {name}" for kind, name in self._wanted()), *opened])
+
     def refresh(self, encoder: str) -> None:
         """Bring every vector of the view's store up to this encoder, also those of news opened from results."""
         self._fresh(encoder, self._wanted())

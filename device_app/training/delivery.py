@@ -34,6 +34,7 @@ from device_app.wire.rounds import RoundOffer, UploadReceipt
 RETRY_SEC = 10.0
 RETRY_LIMIT_SEC = 300.0
 ERASED = "its reader has erased meanwhile what it would have sent."
+DELETED = "Its reader has deleted something that this may have come from: it was paid for, and is not sent any more."
 SWITCHED_OFF = "Its reader has switched this off: the update was paid for, and is not sent any more."
 
 
@@ -123,15 +124,15 @@ class Delivery:
                 why = "cut off before an update was ready" if item is None else "the round closed before it was sent"
                 self._participations.update(mine.round, state="failed", at=now, detail=why)
 
-    def give_up_unwanted(self, wanted: Callable[[str], bool]) -> None:
-        """Drop what a task has left here that the reader doesn't want done any more. wanted: by the task's name."""
+    def give_up_unwanted(self, wanted: Callable[[str], bool], why: str = SWITCHED_OFF) -> None:
+        """Drop what a task has left here that the reader doesn't want sent any more. wanted: by the task's name."""
         for item in self._outbox.waiting():
             mine = self._participations.get(item.subject)
             if mine is None or wanted(mine.task):
                 continue
             with self._database.transaction():
                 self._outbox.done(item.id)
-                self._participations.update(item.subject, state="declined", at=self._clock(), detail=SWITCHED_OFF)
+                self._participations.update(item.subject, state="declined", at=self._clock(), detail=why)
 
     def due(self) -> list[OutboxItem]:
         """What should be sent again now."""

@@ -7,6 +7,7 @@ asks for the stage's answer, and keeps the next state on the disk before the nex
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Literal
@@ -35,7 +36,7 @@ from device_app.privacy.secagg.participant import take_part
 from device_app.privacy.secagg.state import SumState, begin_sum
 from device_app.store.participations import RoundUploads
 from device_app.store.sum_parts import SumPart, SumParts
-from device_app.training.delivery import UploadChannel
+from device_app.training.delivery import DELETED, UploadChannel
 from device_app.training.participant import MALFORMED, Outcome, may_pass
 from device_app.wire.offers import SignedOffer
 from device_app.wire.ring import ring_dtype
@@ -117,6 +118,13 @@ class SecAggClient:
             if isinstance(further, Outcome):
                 return further
             part = further
+
+    def forget_unsent(self) -> None:
+        """Leave a sum whose masked vector hasn't arrived. One that has can't be taken back: others open the sum."""
+        part = self.parts.under_way()
+        if part is not None and part.payload is not None and not part.sent:
+            with suppress(RoundTakenOver):  # another thread has gone on with it: it has left
+                self._leave(part, _kept_offer(part)[0], "declined", DELETED)
 
     def _stage(self, part: SumPart, offer: RoundOffer, signed: SignedOffer | None) -> SumPart | Outcome:
         """Send the stage's message, if that has not arrived, and go on to the next; or how this step ended."""

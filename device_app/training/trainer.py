@@ -27,7 +27,7 @@ from device_app.store.participations import Participation
 from device_app.sync.release import Release
 from device_app.training.computation import Computation, ComputationFactory, trainable
 from device_app.training.consent import ReaderConsent
-from device_app.training.delivery import Delivery, UploadChannel
+from device_app.training.delivery import DELETED, Delivery, UploadChannel
 from device_app.training.eligibility import Readiness, Terms, check_clicks, check_idle, check_offer, check_ready
 from device_app.training.participant import (
     MALFORMED,
@@ -119,6 +119,15 @@ class Trainer:
             return outcome
         finally:
             self.stage = self._offered = self._samples = self._computation = None
+
+    def forget_unsent(self) -> None:
+        """Drop what is paid for and has not arrived: its reader has deleted something that it may have come from.
+
+        Nothing is made in its place: a second drawing under one charge would tell by the difference what was deleted.
+        Safe to call while another thread steps; what that one is sending just then has left.
+        """
+        self._delivery.give_up_unwanted(lambda _: False, DELETED)
+        self.summing.forget_unsent()
 
     def why_not(self) -> str | None:
         """Why this device would not train on its clicks now, in a sentence, or None if it would."""

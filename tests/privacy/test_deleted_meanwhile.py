@@ -11,14 +11,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from device_app.composition import build_device
+from device_app.errors import BackendUnreachable
+from device_app.privacy.sealed import Sealed
 from device_app.privacy.secagg.contribution import Contribution
+from device_app.settings import DeviceSettings
 from device_app.training.computation import Computation
 from device_app.training.delivery import RETRY_SEC
 from device_app.uplink.in_process import InProcess
-from device_app.wire.rounds import RoundOffer
+from device_app.wire.rounds import RoundOffer, SumStage, UploadReceipt
+from tests.doubles.backend import FakeBackend
+from tests.doubles.clock import StillClock
 from tests.doubles.lied_to import HONEST, LIST, NEWS, Meets, Victim
 from tests.doubles.lying_server import LyingServer
-from tests.doubles.news import synthetic_pool
+from tests.doubles.news import NOW, synthetic_pool
 from tests.doubles.round_rig import DIM, BackendRig, DeviceRig
 from tests.doubles.simulated_reader import simulated_reader
 from tests.doubles.unsteady import Unsteady, opened, state_of
@@ -103,6 +109,41 @@ def test_a_click_made_while_a_sum_computes_keeps_nobody_from_taking_part(
     assert server.opened is not None
 
 
+@pytest.mark.parametrize("arrived", [False, True])
+def test_a_click_deleted_once_a_masked_vector_is_paid_for(
+    backend: BackendRig, honest: InProcess, meets: Meets, monkeypatch: pytest.MonkeyPatch, arrived: bool
+) -> None:
+    """One that has not arrived is dropped; of one that has, the other devices open the sum."""
+    server = lying(backend, honest)
+    victim = meets(server)
+    summing = victim.device.trainer.summing
+    send, ask = summing._uplink.sum_message, summing._uplink.sum_answer
+    sent: list[tuple[str, SumStage]] = []
+    cut = True
+
+    def sum_message(offer: RoundOffer, stage: SumStage, sealed: Sealed[object]) -> UploadReceipt:
+        if cut and stage == "masked" and not arrived:
+            raise BackendUnreachable("http://backend", "cut off")
+        sent.append((offer.manifest.round, stage))
+        return send(offer, stage, sealed)
+
+    def sum_answer(sealed: Sealed[RoundOffer], stage: SumStage) -> object:
+        return None if cut and stage == "masked" else ask(sealed, stage)
+
+    monkeypatch.setattr(summing._uplink, "sum_message", sum_message)
+    monkeypatch.setattr(summing._uplink, "sum_answer", sum_answer)
+    assert victim.device.trainer.step().state == "waiting"
+    part, paid = summing.parts.under_way(), victim.charges()
+    assert part is not None
+    assert (part.payload is not None, part.sent, len(paid)) == (True, arrived, 1)
+    delete_a_click(victim.device)
+    victim.device.trainer.forget_unsent()
+    cut = False
+    victim.device.trainer.step()
+    assert ((part.round, "masked") in sent) == ((part.round, "unmask") in sent) == arrived
+    assert victim.charges() == paid
+
+
 @CHANGES
 def test_clicks_deleted_while_an_update_computes_are_in_nothing_that_leaves(
     backend: BackendRig, trains: tuple[DeviceRig, Unsteady], change: Change, monkeypatch: pytest.MonkeyPatch
@@ -150,3 +191,47 @@ def test_an_update_that_waits_is_dropped_once_its_reader_asks_for_more(
     device.trainer.step()
     assert network.uploads == [], "allowing it again sends nothing old"
     assert device.ledger.spent_today("training") == spent, "it may have arrived unheard"
+
+
+def test_a_click_deleted_while_an_update_waits_leaves_with_nothing(
+    backend: BackendRig, trains: tuple[DeviceRig, Unsteady]
+) -> None:
+    """The server takes the upload and answers nothing; the reader deletes a click; the server waits for more."""
+    device, network = trains
+    opened(backend, cohort=2)
+    network.lose_answers = True
+    assert device.trainer.step().state == "waiting"
+    network.lose_answers = False
+    network.uploads.clear()
+    spent = device.ledger.spent_today("training")
+    delete_a_click(device)
+    device.trainer.forget_unsent()
+    for _ in range(3):
+        backend.clock.go_on(RETRY_SEC)
+        device.trainer.step()
+    assert network.uploads == []
+    assert device.stores.outbox.waiting() == []
+    assert state_of(device, device.stores.participations.list()[0].round) == "declined"
+    assert device.ledger.spent_today("training") == spent, "it may have arrived unheard, and nothing is drawn again"
+
+
+@pytest.mark.parametrize("how", ["a click", "an interest", "a search"])
+def test_what_waits_is_dropped_when_the_reader_deletes_on_a_page(
+    tmp_path: Path, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = FakeBackend()
+    device = build_device(DeviceSettings(data_dir=tmp_path), transport=server.transport(), clock=StillClock(NOW))
+    device.sync()
+    feed = device.feed(refresh=True)
+    device.open(feed.items[0].card.id, feed.feed_id)
+    saved = device.save_search("ships")
+    dropped: list[str] = []
+    monkeypatch.setattr(device.parts.trainer, "forget_unsent", lambda: dropped.append(how))
+    if how == "a click":
+        device.delete_click(device.history().entries[0].click_id)
+    elif how == "an interest":
+        device.forget(device.interests()[0].key)
+    else:
+        device.delete_search(saved.id)
+    device.close()
+    assert dropped == [how]

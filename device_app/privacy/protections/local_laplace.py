@@ -91,8 +91,9 @@ class LaplaceProtection:
 def reseal(item: OutboxItem, ledger: Ledger) -> Sealed[OutboxItem]:
     """Seal an upload of the outbox again, to send the same bytes once more, if its reader would still have it sent.
 
-    Raises ValueError unless the ledger holds a charge for exactly these bytes; ProtectionTooWeak if its noise is less
-    than the settings ask for now, and BudgetSpent if it alone costs more than they allow for a day now.
+    Raises ValueError unless the ledger holds a charge for exactly these bytes, made by this protection: no other has
+    single uploads, and what its noise is worth is known here alone. ProtectionTooWeak if its noise is less than the
+    settings ask for now, and BudgetSpent if it alone costs more than they allow its channel for a day now.
 
     Formal guarantees: the same bytes again are post-processing: epsilon 0.
     """
@@ -100,11 +101,13 @@ def reseal(item: OutboxItem, ledger: Ledger) -> Sealed[OutboxItem]:
     paid = ledger.repository.charged(held)
     if held != item.sha256 or paid is None or paid.subject != item.subject:
         raise ValueError(f"no charge in the ledger pays for the bytes kept for {item.subject}")
-    settings = ledger.settings
-    if paid.mechanism == NAME:
-        clip, scale = paid.parameters["clip"], paid.parameters["scale"]
-        check_noise(LocalLaplace(clip=clip, scale=scale), settings)
-    if paid.channel == "training" and paid.epsilon > settings.epsilon_per_day_training * (1 + ROUNDING):
-        raise BudgetSpent(paid.channel, paid.epsilon, settings.epsilon_per_day_training)
+    if paid.mechanism != NAME:
+        raise ValueError(
+            f"what is kept for {item.subject} was paid for as {paid.mechanism}, which has no single uploads"
+        )
+    check_noise(LocalLaplace(clip=paid.parameters["clip"], scale=paid.parameters["scale"]), ledger.settings)
+    allowed = ledger.per_day(paid.channel)
+    if paid.epsilon > allowed * (1 + ROUNDING):
+        raise BudgetSpent(paid.channel, paid.epsilon, allowed)
     charge = Charge("none", paid.mechanism, subject=paid.subject)
     return close(item, item.payload, item.content_type, charge, item.words)

@@ -34,6 +34,7 @@ class LocalViews:
         log: what was handed over.
         weakest_sigma: the least noise the reader accepts now.
         clock: the device's.
+        searched: what the second view learns from, by name: saved searches, followed topics, news opened from results.
         source: of the noise that stands for a view that failed.
     """
 
@@ -44,6 +45,7 @@ class LocalViews:
     log: ViewLog
     weakest_sigma: Callable[[], float]
     clock: Callable[[], datetime]
+    searched: Callable[[], frozenset[str]] = frozenset
     source: NoiseSource = field(default_factory=SystemNoise)
 
     def check(self, terms: ViewTerms) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from device_app.interests.names import InterestNames
 from device_app.privacy.local_aggregate import ViewProtection
 from device_app.privacy.noise import NoiseSource
 from device_app.ranking.views_ranker import user_tower
@@ -16,6 +17,7 @@ from device_app.store.impressions import ImpressionStore
 from device_app.store.news import NewsStore
 from device_app.store.opinions import Stances
 from device_app.store.parameters import TowerStore
+from device_app.store.preferences import Preferences
 from device_app.store.searches import Searches
 from device_app.training.gradients import GRADIENT_PREFIX, GradientFn, OnnxGradients
 from device_app.training.multiview.job import ViewJob
@@ -69,5 +71,6 @@ def _samples(job: ViewJob, database: Database) -> ReaderSamples | SearchedSample
         ImpressionStore(database),
         NewsStore(database),
         half_life_hours=NO_FEATURES_HALF_LIFE_HOURS,
+        muted=InterestNames(Preferences(database)).muted,
     )
     return reading.samples(job.encoder)

@@ -49,7 +49,11 @@ class MultiViewTask:
         return gradient_shapes(params)
 
     def run(self, params: Params, samples: SampleSource, grad: GradientFn, rng: np.random.Generator) -> Update:
-        """The mean of the views' protected gradients. Raises NotEligible if no view has anything to learn from."""
+        """The mean of the views' protected gradients. Raises NotEligible if no view has anything to learn from.
+
+        Nothing is paid, nor leaves, if something that the second view learns from was deleted meanwhile.
+        """
+        searched = self.views.searched()
         noisy = self.views.gradients(
             self.round_id,
             self.encoder,
@@ -69,7 +73,12 @@ class MultiViewTask:
             ),
         )
         mean = local_secure_aggregate(noisy)
-        return Update({name: each.astype(np.float32) for name, each in mean.items()}, 0.0, 1)
+
+        def paid() -> None:
+            if searched - self.views.searched():
+                raise NotEligible("its reader has deleted searches or topics that this was computed from.")
+
+        return Update({name: each.astype(np.float32) for name, each in mean.items()}, 0.0, 1, paid)
 
 
 def multi_view_task(given: TaskInputs) -> MultiViewTask:

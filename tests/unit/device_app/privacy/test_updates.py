@@ -19,7 +19,7 @@ from device_app.privacy.protections.protection import ComputedUpdate
 from device_app.privacy.protections.registry import LocalLaplaceProtection
 from device_app.privacy.requests import seal_returned
 from device_app.store.database import Database
-from device_app.store.outbox import Outbox
+from device_app.store.outbox import Outbox, OutboxItem
 from device_app.wire.protections import LocalLaplace
 from device_app.wire.recall import RecallAnswer
 from device_app.wire.tensors import TensorSpec, unpack
@@ -137,6 +137,40 @@ def test_only_bytes_that_were_paid_for_can_be_sealed_again(ledger: Ledger, datab
         with pytest.raises(ValueError, match="no charge in the ledger"):
             reseal(item, ledger)
     assert ledger.repository.entries().total == 1
+
+
+def kept_upload(ledger: Ledger, database: Database, channel: str) -> OutboxItem:
+    sealed = LaplaceProtection(LAW).seal(
+        clip_elementwise(shared(update()), 0.1), round_id="round-1", ledger=ledger, noise=SystemNoise(), channel=channel
+    )
+    outbox = Outbox(database)
+    about = {"method": "PUT", "path": "/x", "content_type": sealed.content_type, "words": sealed.words}
+    outbox.put(subject="round-1", payload=sealed.payload, at=NOW, expires_at=NOW + timedelta(hours=1), **about)
+    return outbox.due(NOW)[0]
+
+
+@pytest.mark.parametrize("channel", ["training", "counts"])
+def test_an_upload_that_costs_more_than_its_channel_may_by_now_is_not_sealed_again(
+    ledger: Ledger, database: Database, channel: str
+) -> None:
+    allowing = {"epsilon_per_day_training": 1e9, "epsilon_per_day_counts": 1e9}
+    ledger.settings = ledger.settings.with_overrides(allowing)
+    item = kept_upload(ledger, database, channel)
+    assert reseal(item, ledger).payload == item.payload
+    ledger.settings = ledger.settings.with_overrides(allowing | {f"epsilon_per_day_{channel}": 1.0})
+    with pytest.raises(BudgetSpent, match=channel):
+        reseal(item, ledger)
+
+
+def test_an_upload_that_another_protection_was_charged_for_is_not_sealed_again(
+    ledger: Ledger, database: Database
+) -> None:
+    """No other has single uploads: what its charge says of noise can't be held against the settings here."""
+    item = kept_upload(ledger, database, "training")
+    with database.transaction():
+        database.write("UPDATE charge SET mechanism = 'secure_sum'")
+    with pytest.raises(ValueError, match="paid for as secure_sum"):
+        reseal(item, ledger)
 
 
 def answer(ids: list[str]) -> RecallAnswer:

@@ -13,6 +13,8 @@ import torch
 from numpy.typing import NDArray
 
 from device_app.errors import NotEligible, ProtectionTooWeak
+from device_app.interests.names import InterestNames
+from device_app.interests.searched import SearchedInterests
 from device_app.privacy.local_aggregate import clip_l2, composed_epsilon, exact_epsilon, mean_of
 from device_app.privacy.noise import SeededNoise
 from device_app.ranking.views_ranker import user_tower
@@ -368,3 +370,24 @@ def test_a_view_that_fails_gives_zeros_under_the_same_noise(tmp_path: Path, monk
     every = np.concatenate([each.ravel() for each in given.values()])
     assert 0.5 < every.std() / (0.5 * 2.0 / np.sqrt(2)) < 2.0, "the mean of two views' noise"
     home.stores.close()
+
+
+def test_a_search_deleted_while_the_views_compute_keeps_the_round_from_being_paid(home: TwoViewDevice) -> None:
+    stores = home.stores
+    searched = SearchedInterests(stores.searches, stores.stances, stores.search_index, stores.news, lambda: NOW)
+    views = replace(home.views(NoNoise()), searched=searched.names)
+    task = replace(home.task(NoNoise(), ViewTerms(clip=NO_CLIP)), views=views)
+    update = task.run(home.model.shared, None, None, np.random.default_rng(7))  # type: ignore[arg-type]
+    assert update.paid is not None
+    home.stores.searches.save("another, later", NOW)
+    update.paid()
+    home.stores.searches.delete(home.stores.searches.saved()[0].id)
+    home.stores.searches.delete(home.stores.searches.saved()[0].id)
+    with pytest.raises(NotEligible, match="deleted searches"):
+        update.paid()
+
+
+def test_nothing_of_a_muted_interest_is_learnt_from_by_the_reading_view(home: TwoViewDevice) -> None:
+    InterestNames(home.stores.preferences).mute(sorted(home.stores.clicks.clicked()), True)
+    with pytest.raises(NotEligible, match="none of its views"):
+        home.run(NoNoise(), ViewTerms(views=("reading",), clip=NO_CLIP))

@@ -83,8 +83,8 @@ class Recall:
         mode = MODES[settings.mode]
         if mode.finds == "nobody":
             return Found(empty, "front", SILENT)
-        needs_vectors = mode.finds == "here" or mode.made_from == "decomposition"
-        if not self._reports.clicks or (needs_vectors and not len(labels)):
+        # Of how many of the clicked news the server has given vectors must not show in whether something is sent.
+        if not self._reports.clicks or (mode.finds == "here" and not len(labels)):
             return Found(empty, "cold")
         if mode.finds == "here":
             why = NO_POOL if models.manifest.recall.pool_codes else NO_POOL_OFFERED
@@ -96,7 +96,6 @@ class Recall:
             if reporter is None:
                 words = NO_CODEBOOK.replace("{limit:g}", f"{settings.epsilon_per_report:g}")
                 return self._without_report(models, clicks, words, watch)
-            # Of how many of the clicked news the server has given vectors must not show in whether something is sent.
             if self._reports.clicks < settings.clicks_before_report:
                 return Found(empty, "cold")
             try:

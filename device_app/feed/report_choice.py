@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from device_app.errors import BudgetSpent, CodebooksSpent
 from device_app.feed.model_cache import ServingModels
+from device_app.interests.decomposition import Interests
 from device_app.privacy.budget import Ledger
 from device_app.privacy.modes import MODES
 from device_app.privacy.modes.mode import Reporter, ReportInput, ReportRelease
@@ -136,7 +137,9 @@ class ReportChoice:
         reader = self.reader(models, clicks)
         if MODES[reporter.name].made_from == "decomposition":
             with watch.stage("decompose"):
-                interests = models.recall.decompose(contexts, labels)
+                # A reader none of whose clicks has a vector reports as one channel without any interest.
+                none = np.zeros((1, models.recall.protocol.basis_size), dtype=np.float32)
+                interests = models.recall.decompose(contexts, labels) if len(labels) else Interests(none, (1,), labels)
             reader = replace(reader, scores=interests.scores, counts=interests.counts)
         with watch.stage("noise"):
             return seal_report(

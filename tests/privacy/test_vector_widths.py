@@ -16,7 +16,7 @@ from device_app.device import Device
 from tests.doubles.backend import BASIS, FakeBackend
 from tests.doubles.clock import StillClock
 from tests.doubles.graphs import context_graph, cosine_score_graph, decompose_graph
-from tests.doubles.journey import Make
+from tests.doubles.journey import PAPER, Make
 from tests.doubles.news import SyntheticPool, synthetic_pool
 from tests.unit.device_app.journeys.conftest import clock, make
 
@@ -98,3 +98,25 @@ def device_has_pool(make: Make) -> bool:
 def fetch(device: Device) -> None:
     while device.prefetch_step():
         pass
+
+
+@pytest.mark.parametrize("mode", ["code", "basis_laplace"])
+def test_a_report_is_sent_and_paid_for_whether_or_not_what_was_clicked_has_vectors(
+    make: Make, backend: FakeBackend, clock: StillClock, mode: str
+) -> None:
+    """Which news have vectors is the server's choice, and may not show by who reports."""
+    privacy: dict[str, object] = PAPER | {"mode": mode}
+    device = make(**privacy)
+    device.sync()
+    feed = device.feed(refresh=True)
+    for item in feed.items[:CLICKS]:
+        clock.go_on(30)
+        device.open(item.card.id, feed.feed_id)
+    with device.parts.stores.database.transaction():
+        device.parts.stores.database.write("DELETE FROM vector WHERE news_id IN (SELECT news_id FROM click)")
+    again = make(**privacy)
+    spent = again.parts.ledger.total("reports")
+    backend.requests.clear()
+    again.feed(refresh=True)
+    assert backend.paths().count("/v1/recall") == 1
+    assert again.parts.ledger.total("reports") > spent

@@ -116,9 +116,9 @@ def played(pool: Pool, now: datetime, kind: str, seed: int, sizes: GroupsSizes) 
     readers = SyntheticPopulation.drawn(
         pool, now, RANKER_MODEL.model(0), rng, warm=sizes.warm, cold=sizes.cold, opposite=KINDS[kind]
     )
-    rehearsal, found = LiveRounds(readers), {}
+    live, found = LiveRounds(readers), {}
     for spec in (spec for pair in PAIRS for spec in pair):
-        first, last = rehearsal.releases(spec, rounds=sizes.rounds, cohort=sizes.cohort, every=sizes.rounds, seed=seed)
+        first, last = live.releases(spec, rounds=sizes.rounds, cohort=sizes.cohort, every=sizes.rounds, seed=seed)
         start, end = first.models_for(readers.judging), last.models_for(readers.judging)
         found[spec.name] = GroupsOutcome(
             readers.aucs(end), readers.aucs(start), told_apart(end.which, readers.population)

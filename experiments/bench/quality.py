@@ -52,7 +52,7 @@ VISITORS_SHARE = 10
 """One reader in so many reads a feed between two rounds."""
 CODEBOOK, LIMIT = 16, 400
 SECONDS = 60.0
-SEED, STRANGERS_SEED = 7, 11
+SEED, HELDOUT_SEED = 7, 11
 BACKEND = {
     "OWNFEED_BACKEND_COUNTS_EVERY_MINUTES": "0",
     "OWNFEED_BACKEND_ROUND_TICK_SEC": "0.1",
@@ -88,7 +88,7 @@ def _live(backend: RunningBackend, fleet: Fleet) -> tuple[list[curve.MeasuredRel
     fleet.run(warm_up)
     now = datetime.now(UTC)
     pool = pool_of(backend.settings, now, _release_of(fleet.members[0].device).encoder)
-    readers = heldout_readers(pool, READERS, now, np.random.default_rng(STRANGERS_SEED))
+    readers = heldout_readers(pool, READERS, now, np.random.default_rng(HELDOUT_SEED))
     operator = Operator(backend.url, backend.settings.admin_token_file)
     measured = [_judged(0, backend.url, fleet, pool, readers)]
     statuses: list[tuple[RoundStatus, float]] = []
@@ -237,7 +237,7 @@ def _curves_table(found: tuple[Curve, ...]) -> Table:
         ("measure", "rounds", "release", "value", "gain (95 %)"),
         rows,
         notes,
-        (SEED, STRANGERS_SEED),
+        (SEED, HELDOUT_SEED),
     )
 
 

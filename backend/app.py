@@ -11,9 +11,10 @@ from logging.handlers import RotatingFileHandler
 
 from anyio.to_thread import current_default_thread_limiter
 from fastapi import FastAPI
+from pythonjsonlogger.json import JsonFormatter
 
 from backend.admission import Admission
-from backend.api import admin, health, news, recall, releases, rounds, sums
+from backend.api import admin, health, metrics, news, recall, releases, rounds, sums
 from backend.api.openapi import document
 from backend.composition import Services, build_services
 from backend.console.routes import router as console_router
@@ -60,6 +61,8 @@ def create_app(settings: BackendSettings | None = None, services: Services | Non
     )  # fmt: skip
     for each in (health, recall, news, releases, rounds, sums, admin):
         app.include_router(each.router(parts))
+    measured = metrics.BackendMetrics(parts)
+    app.include_router(metrics.router(parts, measured))
     app.include_router(console_router(parts))
     install_problems(app)
     app.openapi = lambda: document(app)  # type: ignore[method-assign]
@@ -70,6 +73,7 @@ def create_app(settings: BackendSettings | None = None, services: Services | Non
             running=parts.settings.worker_threads, waiting=parts.settings.requests_waiting, wait_sec=READ_WAIT_SEC
         ),
         times=BodyTimes(parts.settings.body_wait_sec, parts.settings.body_bytes_per_sec, parts.settings.body_limit_sec),
+        note=measured.note_request,
     )
     return app
 
@@ -85,6 +89,14 @@ async def _run_rounds(coordinator: Coordinator, every_sec: float) -> None:
         await asyncio.sleep(every_sec)
 
 
+def log_formatter(form: str) -> logging.Formatter:
+    """Of the server's log: 'text', a line for people, or 'json', an object a line for what collects logs."""
+    fields = "%(asctime)s %(levelname)s %(name)s %(message)s"
+    if form == "text":
+        return logging.Formatter(fields)
+    return JsonFormatter(fields, rename_fields={"asctime": "at", "levelname": "level", "name": "logger"})
+
+
 @contextlib.contextmanager
 def _server_log(settings: BackendSettings) -> Iterator[None]:
     """Write what `backend` logs to server.log in the data folder: request lines without bodies, and what went wrong."""
@@ -94,7 +106,7 @@ def _server_log(settings: BackendSettings) -> Iterator[None]:
         backupCount=LOG_FILES,
         encoding="utf-8",
     )
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
+    handler.setFormatter(log_formatter(settings.log_format))
     logger = logging.getLogger("backend")
     level_before = logger.level
     logger.addHandler(handler)

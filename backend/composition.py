@@ -46,6 +46,7 @@ COUNT_SEC, COUNT_WAITING = 120.0, 10
 WORKERS_FOR_BODIES, BODIES_WAIT_SEC = 3, 2.0
 """The texts of a list of 1,000 take a thread for longer than anything else, so they have a third of the threads."""
 ADDRESS_KEY_FILE = "addresses.key"
+METRICS_TOKEN_FILE = "metrics.token"
 NO_ENCODER = "none"
 """Encoder digest of the empty catalogue that serves until the first release."""
 
@@ -72,6 +73,7 @@ class Services:
     uploads: Uploads
     preparation: RankerPreparation
     admin_token: str
+    metrics_token: str
 
     def stop(self) -> None:
         """Stop the threads in the background."""
@@ -191,6 +193,7 @@ def build_services(settings: BackendSettings) -> Services:
         ),
         preparation=RankerPreparation(settings),
         admin_token=load_or_create_token(settings.admin_token_file),
+        metrics_token=load_or_create_token(settings.data_dir / METRICS_TOKEN_FILE),
     )
 
 
@@ -205,7 +208,7 @@ def schedule_counts(coordinator: Coordinator, settings: BackendSettings) -> None
 
 
 def load_or_create_token(path: Path) -> str:
-    """The operator's token; the first start makes it, readable by its owner only."""
+    """A token; the first start makes it, readable by its owner only."""
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
@@ -40,6 +40,11 @@ class LatencyLog:
         self._rings: dict[str, deque[dict[str, float]]] = {}
         self._seen: dict[str, int] = {}
         self._lock = threading.Lock()
+        self._listeners: list[Callable[[str, Mapping[str, float]], None]] = []
+
+    def listen(self, listener: Callable[[str, Mapping[str, float]], None]) -> None:
+        """Have each request told from now on: its kind, and milliseconds by stage with 'total'."""
+        self._listeners.append(listener)
 
     def record(self, kind: str, stages_ms: Mapping[str, float], total_ms: float) -> None:
         """Add one request. A stage that did not run counts in no figure of that stage."""
@@ -47,6 +52,8 @@ class LatencyLog:
         with self._lock:
             self._rings.setdefault(kind, deque(maxlen=self._window)).append(entry)
             self._seen[kind] = self._seen.get(kind, 0) + 1
+        for listener in self._listeners:
+            listener(kind, entry)
 
     def last(self, kind: str, count: int) -> list[dict[str, float]]:
         """The stages of the last `count` requests of a kind, oldest first, in milliseconds with 'total'."""

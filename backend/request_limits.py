@@ -10,6 +10,7 @@ import asyncio
 import logging
 import re
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from starlette.requests import ClientDisconnect
@@ -33,6 +34,9 @@ BODY_LIMITS_BYTES: tuple[tuple[re.Pattern[str], int], ...] = (
 
 LOGGED_PATH_CHARS = 200
 SPOKEN = (PROTOCOL_HEADER.encode("ascii"), str(PROTOCOL_VERSION).encode("ascii"))
+
+NoteRequest = Callable[[str, str | None, int, float], None]
+"""Told of an answer: method, the route's template or None, status, seconds."""
 
 _log = logging.getLogger("backend.requests")
 
@@ -94,9 +98,11 @@ class RequestLimits:
         recall: Admission | None = None,
         reads: Admission | None = None,
         times: BodyTimes | None = None,
+        note: NoteRequest | None = None,
     ) -> None:
         """recall: whose full line refuses a report before its body is read. reads: in which every request without a
-        body has a place until its answer begins. times: for bodies."""
+        body has a place until its answer begins. times: for bodies. note: is told each answer."""
+        self._note = note
         self._app, self._recall, self._reads, self._times = app, recall, reads, times or BodyTimes()
         self._refusals_logged_at = 0.0
 
@@ -173,6 +179,9 @@ class RequestLimits:
             broken = BodyTooLarge(exchange.limit) if exchange.overflowed else BodyTooSlow(str(self._times))
             refusal = problem_response(broken, headers={"Connection": "close"})
             await refusal(scope, receive, noted_send)
+        seconds = time.perf_counter() - started
+        if self._note is not None:
+            self._note(scope["method"], getattr(scope.get("route"), "path", None), exchange.status, seconds)
         _log.info(
             "%s %s %d received=%d sent=%d ms=%.1f",
             scope["method"],
@@ -180,7 +189,7 @@ class RequestLimits:
             exchange.status,
             exchange.received,
             exchange.sent,
-            (time.perf_counter() - started) * 1_000,
+            seconds * 1_000,
         )
 
     def _note_refusals(self) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ipaddress import ip_network
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import platformdirs
 from pydantic import AfterValidator, Field, ValidationError
@@ -293,6 +293,9 @@ class BackendSettings(FileSettings):
         gt=0,
         le=72,
         description="A private count of displays and clicks weighs half after so many hours.",
+    )
+    log_format: Literal["text", "json"] = Field(
+        default="text", description="server.log: lines for people, or an object of JSON a line."
     )
     latency_window: int = Field(
         default=2_000, ge=10, le=1_000_000, description="Requests of each kind that the latency figures look back on."

@@ -12,7 +12,9 @@ from starlette.middleware.gzip import GZipMiddleware
 from device_app.background import Background
 from device_app.composition import build_device
 from device_app.device import Device
+from device_app.logs import json_logs
 from device_app.pages.local_origin import LocalOriginMiddleware
+from device_app.pages.metrics import DeviceMetrics, MeasuredRequests
 from device_app.pages.openapi import document
 from device_app.pages.page_key import PageKey
 from device_app.pages.routes import router
@@ -42,7 +44,8 @@ def create_app(settings: DeviceSettings | None = None, device: Device | None = N
         background = Background(served)
         background.start()
         try:
-            yield
+            with json_logs(served.settings.log_format == "json"):
+                yield
         finally:
             await run_in_threadpool(background.stop)
             if mine:
@@ -51,8 +54,11 @@ def create_app(settings: DeviceSettings | None = None, device: Device | None = N
     app = FastAPI(title="Ownfeed", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
     app.state.device = served
     app.state.page_key = PageKey.of_profile(served.settings.home, served.settings.port)
+    metrics = DeviceMetrics(served)
     app.add_middleware(GZipMiddleware, minimum_size=1_000, compresslevel=5)
     app.add_middleware(LocalOriginMiddleware, port=served.settings.port, key=app.state.page_key)
+    app.add_middleware(MeasuredRequests, metrics=metrics)
+    app.include_router(metrics.router())
     app.include_router(router(served))
     app.openapi = lambda: document(app)  # type: ignore[method-assign]
     return app

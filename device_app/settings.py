@@ -10,7 +10,7 @@ is kept in the store and wins over both.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from platformdirs import user_data_path
 from pydantic import BaseModel, ConfigDict, Field
@@ -99,6 +99,9 @@ class DeviceSettings(FileSettings):
     )
     host: str = Field(default="127.0.0.1", description="Address of the reader's own pages. Keep it on this machine.")
     port: int = Field(default=8401, ge=0, le=65535, description="Port of the reader's own pages.")
+    log_format: Literal["text", "json"] = Field(
+        default="text", description="Logs on standard error: lines for people, or an object of JSON a line."
+    )
     privacy: PrivacySettings = Field(default_factory=PrivacySettings, description="What may leave the device.")
     performance: PerformanceSettings = Field(default_factory=PerformanceSettings, description="How much, how often.")
     feed: FeedSettings = Field(default_factory=FeedSettings, description="What the local ranking weighs.")

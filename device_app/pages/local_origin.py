@@ -22,6 +22,8 @@ CLICK_PATH = "/story/"
 """Following a link of our own pages to a page under this path records a click; see `followed`."""
 STATIC_PATH = "/static/"
 """Styles and scripts, the same for everybody: answered without the key."""
+METRICS_PATH = "/metrics"
+"""What monitoring asks for shows the key as a bearer token, since it keeps no cookies."""
 ASKS_FOR_KEY = (
     "These pages belong to one reader. Open them with the link that Ownfeed prints when it starts; "
     "this browser then remembers it."
@@ -120,7 +122,10 @@ class LocalOriginMiddleware:
         why = refusal(method, path, headers, self.hosts)
         if why is None and path == ENTER_PATH and method in SAFE_METHODS and self.key.opens(scope["query_string"]):
             return RedirectResponse("/", status_code=303, headers={"set-cookie": self.key.set_cookie()})
-        if why is None and not path.startswith(STATIC_PATH) and not self.key.in_cookies(headers.get("cookie", "")):
+        known = self.key.in_cookies(headers.get("cookie", "")) or (
+            path == METRICS_PATH and self.key.in_authorization(headers.get("authorization", ""))
+        )
+        if why is None and not path.startswith(STATIC_PATH) and not known:
             why = ASKS_FOR_KEY
         if why is not None:
             return HTMLResponse(_refused_page(why), status_code=403)

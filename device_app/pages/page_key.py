@@ -63,6 +63,11 @@ class PageKey:
         shown = parse_qs(query.decode("latin-1")).get("key", [""])[-1]
         return hmac.compare_digest(shown.encode(), self._key.encode())
 
+    def in_authorization(self, header: str) -> bool:
+        """Whether an Authorization header holds the key as a bearer token."""
+        scheme, _, shown = header.partition(" ")
+        return hmac.compare_digest(shown.strip().encode(), self._key.encode()) and scheme.lower() == "bearer"
+
     def in_cookies(self, header: str) -> bool:
         """Whether a Cookie header holds this device's cookie."""
         kept = cookie_parser(header).get(self.cookie_name, "")

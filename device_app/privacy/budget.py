@@ -42,12 +42,25 @@ class Ledger:
         self.repository = repository
         self.settings = settings
         self._clock = clock
+        self._listeners: list[Callable[[str], None]] = []
+
+    def listen(self, listener: Callable[[str], None]) -> None:
+        """Have the channel of each refused charge told from now on."""
+        self._listeners.append(listener)
 
     def spend(self, charge: Charge) -> LedgerEntry:
         """Write the charge down, or raise BudgetSpent and write nothing.
 
         Raises ValueError for an unknown channel, or an epsilon or delta that is negative or not finite.
         """
+        try:
+            return self._spend(charge)
+        except BudgetSpent:
+            for listener in self._listeners:
+                listener(charge.channel)
+            raise
+
+    def _spend(self, charge: Charge) -> LedgerEntry:
         per_day = self.per_day(charge.channel)
         for name, value in (("epsilon", charge.epsilon), ("delta", charge.delta)):
             if not (math.isfinite(value) and value >= 0):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -11,6 +11,7 @@ from device_app.store.database import Database
 from device_app.store.rows import from_us, to_us
 
 TIMINGS_KEPT = 1_000
+Listener = Callable[[str, Mapping[str, float], Mapping[str, float]], None]
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,11 @@ class TimingStore:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._listeners: list[Listener] = []
+
+    def listen(self, listener: Listener) -> None:
+        """Have each request told from now on: its kind, and milliseconds by stage of the device and of the server."""
+        self._listeners.append(listener)
 
     def record(self, kind: str, device_ms: Mapping[str, float], server_ms: Mapping[str, float], at: datetime) -> None:
         """Keep one request's times; the oldest beyond a thousand go."""
@@ -37,6 +43,8 @@ class TimingStore:
                 (to_us(at), kind, json.dumps(dict(device_ms)), json.dumps(dict(server_ms))),
             ).fetchone()
             self._database.write("DELETE FROM timing WHERE id <= ?", (kept[0] - TIMINGS_KEPT,))
+        for listener in self._listeners:
+            listener(kind, device_ms, server_ms)
 
     def last(self, n: int = 200) -> list[Timing]:
         """The newest n, newest first."""

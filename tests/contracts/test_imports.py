@@ -153,13 +153,13 @@ def test_the_searches_find_what_they_are_for() -> None:
 OURS = {"device_app", "backend", "models", "exporters", "experiments", "newsroom"}
 EXTERNAL: dict[str, str] = {
     "device_app.wire": "cryptography numpy pydantic safetensors",
-    "device_app": "cryptography fastapi filelock httpx jinja2 numpy onnxruntime platformdirs pydantic pydantic_core "
-    "pydantic_settings rich safetensors scipy starlette yoyo",
+    "device_app": "cryptography fastapi filelock httpx jinja2 numpy onnxruntime platformdirs prometheus_client "
+    "pydantic pydantic_core pydantic_settings pythonjsonlogger rich safetensors scipy starlette yoyo",
     "models": "numpy scipy torch",
     "exporters": "numpy onnx onnxruntime rich sympy torch typer",
     "backend": "alembic anyio cryptography datasketch dp_accounting faiss fastapi feedparser filelock httpx "
-    "huggingface_hub jinja2 numpy onnxruntime platformdirs pydantic pydantic_settings rich safetensors scipy "
-    "sqlalchemy starlette tokenizers torch transformers typer uvicorn",
+    "huggingface_hub jinja2 numpy onnxruntime platformdirs prometheus_client pydantic pydantic_settings "
+    "pythonjsonlogger rich safetensors scipy sqlalchemy starlette tokenizers torch transformers typer uvicorn",
     "newsroom": "",
 }
 """All that the modules of a package may import besides the standard library and OURS; what isn't named may not be.

@@ -1,0 +1,100 @@
+"""The backend's figures and logs. Oracles: Prometheus' own parser, and the requests that the test made."""
+
+from __future__ import annotations
+
+import json
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from backend.app import LOG_FILE
+from device_app.wire.ids import PROTOCOL_VERSION
+from device_app.wire.rounds import CheckIn
+from tests.doubles.recall_app import Running, running
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    with running(tmp_path_factory.mktemp("server"), log_format="json") as started:
+        yield started
+
+
+def figures(server: Running) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
+    token = _token(server).read_text()
+    answer = server.client.get("/metrics", headers={"authorization": f"Bearer {token.strip()}"})
+    assert answer.status_code == 200
+    assert answer.headers["content-type"].startswith("text/plain")
+    return {
+        (sample.name, tuple(sorted(sample.labels.items()))): sample.value
+        for family in text_string_to_metric_families(answer.text)
+        for sample in family.samples
+    }
+
+
+def _token(server: Running) -> Path:
+    return server.services.settings.data_dir / "metrics.token"
+
+
+def test_only_the_token_of_its_own_opens_it_and_that_token_opens_nothing_else(server: Running) -> None:
+    for authorization in ("", "Bearer wrong", f"Bearer {server.services.admin_token}"):
+        assert server.client.get("/metrics", headers={"authorization": authorization}).status_code == 401
+    mine = {"authorization": f"Bearer {_token(server).read_text().strip()}"}
+    assert server.client.get("/metrics", headers=mine).status_code == 200
+    assert server.client.get("/v1/admin/rounds", headers=mine).status_code == 401
+    assert stat.S_IMODE(_token(server).stat().st_mode) == 0o600
+
+
+def test_requests_stages_rounds_pool_and_index_are_told(server: Running) -> None:
+    server.services.latency.record("recall", {"search": 0.6}, 1.5)
+    before = figures(server)
+    server.client.get("/v1/health")
+    server.client.get("/v1/rounds/round-77")
+    server.client.get("/nowhere/at-all")
+    server.client.request("BREW", "/v1/health")
+    told = figures(server)
+
+    def grown(name: str, **labels: str) -> float:
+        key = (name, tuple(sorted(labels.items())))
+        return told[key] - before.get(key, 0.0)
+
+    assert grown("ownfeed_backend_requests_total", method="GET", route="/v1/health", status="200") == 1
+    assert grown("ownfeed_backend_requests_total", method="GET", route="/v1/rounds/{round_id}", status="404") == 1
+    assert grown("ownfeed_backend_requests_total", method="GET", route="none", status="404") == 1
+    assert grown("ownfeed_backend_request_seconds_count", route="/v1/health") >= 1
+    assert not any("round-77" in str(key) or "BREW" in str(key) or "nowhere" in str(key) for key in told)
+    assert told["ownfeed_backend_stage_seconds_count", (("request", "recall"), ("stage", "search"))] == 1
+    assert told["ownfeed_backend_pool_news", ()] == server.services.pool.counts().news
+    assert told["ownfeed_backend_index_news", ()] == len(server.services.live.current)
+    assert told["ownfeed_backend_release", ()] == 1
+    assert {key[1][0][1] for key in told if key[0] == "ownfeed_backend_rounds"} == {
+        "open",
+        "updates",
+        "applied",
+        "failed",
+    }
+
+
+def test_every_line_of_the_log_is_an_object_without_queries_bodies_or_tokens(server: Running) -> None:
+    server.client.get("/v1/health?reader=anna")
+    check_in = CheckIn(protocol=PROTOCOL_VERSION, release="r1", tasks=("a-task-of-anna",))
+    server.client.post(
+        "/v1/rounds/check-in", content=check_in.model_dump_json(), headers={"content-type": "application/json"}
+    )
+    server.client.put("/v1/rounds/round-1/updates/" + "f" * 32, content=b"secret-bytes")
+    figures(server)
+    text = (server.services.settings.data_dir / LOG_FILE).read_text(encoding="utf-8")
+    lines = [json.loads(line) for line in text.splitlines()]
+    assert all({"at", "level", "logger", "message"} <= line.keys() for line in lines)
+    assert any("/v1/health" in line["message"] for line in lines)
+    for word in (
+        "anna",
+        "secret-bytes",
+        "f" * 32,
+        server.services.admin_token,
+        server.services.metrics_token,
+        "127.0.0.1",
+    ):
+        assert word not in text, word

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,9 @@ from device_app.wire.rounds import RoundStatus
 
 POLL_SEC = 0.2
 TIMEOUT_SEC = 10.0
+UNDER_WAY = "urn:ownfeed:problem:round-under-way"
+TURN_SEC = 600.0
+"""How long benches wait for the end of a round that somebody else has opened."""
 GRACE_SEC = 60.0
 """How long past its deadline a round may take to be applied before we stop waiting for it."""
 
@@ -30,6 +33,8 @@ class OperatorRefused(OwnfeedError):
     """The backend refused or did not answer; the message is one line."""
 
     code, status, title = "operator-refused", 500, "The backend did not do it"
+    problem: str | None = None
+    """The type of the backend's problem, where it answered one."""
 
 
 def address_of(settings: BackendSettings) -> str:
@@ -51,10 +56,33 @@ class Operator:
         self._url = url
         self._headers = {"Authorization": f"Bearer {token}"}
 
-    def open_round(self, system: str, *, cohort: int, cohort_minimum: int | None = None, seconds: float) -> RoundStatus:
-        """Open a round. Raises OperatorRefused, for example while another one runs."""
+    def open_round(
+        self,
+        system: str,
+        *,
+        cohort: int,
+        cohort_minimum: int | None = None,
+        seconds: float,
+        turn_sec: float = 0.0,
+        waits: Callable[[str], None] | None = None,
+    ) -> RoundStatus:
+        """Open a round. Raises OperatorRefused.
+
+        turn_sec: how long to ask again while another round is under way, such as a scheduled count, or waits for one
+        that it has ordered. waits: is told the backend's sentence once, if there is a wait.
+        """
         body = {"system": system, "cohort": cohort, "cohort_minimum": cohort_minimum, "seconds": seconds}
-        return RoundStatus.model_validate_json(self._send("POST", "/v1/admin/rounds", body))
+        give_up = time.monotonic() + turn_sec
+        while True:
+            try:
+                return RoundStatus.model_validate_json(self._send("POST", "/v1/admin/rounds", body))
+            except OperatorRefused as refused:
+                if refused.problem != UNDER_WAY or time.monotonic() >= give_up:
+                    raise
+                if waits is not None:
+                    waits(refused.detail)
+                    waits = None
+            time.sleep(POLL_SEC)
 
     def follow(self, status: RoundStatus) -> Iterator[RoundStatus]:
         """Yield the round's status as it changes, the last one applied or failed."""
@@ -148,7 +176,9 @@ class Operator:
             except ValueError:
                 raise OperatorRefused(f"The backend answered {answer.status_code} to {method} {path}.") from None
             allowed = f" Allowed: {problem.limit}." if problem.limit and problem.limit not in problem.detail else ""
-            raise OperatorRefused(
+            refused = OperatorRefused(
                 f"{problem.title}: {problem.detail}{allowed}", field=problem.field, limit=problem.limit
             )
+            refused.problem = problem.type
+            raise refused
         return answer.content

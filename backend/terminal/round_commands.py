@@ -28,6 +28,9 @@ def round_(
     watch: Annotated[
         bool, typer.Option("--watch", help="Show stages, survivors, bytes and seconds as they come.")
     ] = False,
+    wait: Annotated[
+        float, typer.Option(min=0, help="Seconds to wait for the end of another round, such as a scheduled count.")
+    ] = 0.0,
     backend: BackendUrl = None,
     data_dir: BackendDir = None,
     as_json: AsJson = False,
@@ -41,6 +44,8 @@ def round_(
         cohort=cohort,
         cohort_minimum=None if cohort_minimum is None else min(cohort_minimum, cohort),
         seconds=seconds,
+        turn_sec=wait,
+        waits=lambda why: says.print(f"{why} Waiting for its end.", markup=False),
     )
     if not follow_all(asked, opened, watch=watch, as_json=as_json, console=says):
         raise typer.Exit(1)

@@ -8,7 +8,7 @@ import threading
 import time
 from pathlib import Path
 
-from backend.operator import Operator
+from backend.operator import TURN_SEC, Operator
 from device_app.fleet.fleet import Fleet, catch_up, train, warm_up
 from device_app.settings import DeviceSettings, PrivacySettings
 from experiments.bench.newspaper import running_backend
@@ -35,7 +35,9 @@ def run(data: Path) -> list[Table]:
             fleet.run(warm_up)
             for _ in range(ROUNDS):
                 started = time.perf_counter()
-                opened = operator.open_round("uni_fedrec", cohort=DEVICES, cohort_minimum=DEVICES // 2, seconds=60)
+                opened = operator.open_round(
+                    "uni_fedrec", cohort=DEVICES, cohort_minimum=DEVICES // 2, seconds=60, turn_sec=TURN_SEC
+                )
                 training = threading.Thread(target=fleet.run, args=(train,))
                 training.start()
                 last = opened

@@ -74,6 +74,28 @@ def test_a_round_is_opened_and_followed_to_its_end(
     assert rest[-1].reason == "cancelled by the operator"
 
 
+def test_a_round_waits_for_the_end_of_another_where_it_is_told_to(
+    rig: BackendRig, operator: Operator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = operator.open_round("uni_fedrec", cohort=3, cohort_minimum=2, seconds=30)
+    told: list[str] = []
+
+    def ends(_: float) -> None:
+        assert rig.coordinator.status(first.round).state == "open"
+        rig.coordinator.cancel(first.round)
+
+    monkeypatch.setattr("backend.operator.time.sleep", ends)
+    second = operator.open_round(
+        "uni_fedrec", cohort=3, cohort_minimum=2, seconds=30, turn_sec=600.0, waits=told.append
+    )
+    assert second.round != first.round
+    assert len(told) == 1
+    assert first.round in told[0]
+    with pytest.raises(OperatorRefused):
+        operator.open_round("no_such", cohort=3, seconds=30, turn_sec=600.0)
+    rig.coordinator.cancel(second.round)
+
+
 @pytest.mark.parametrize(
     ("changed", "words"),
     [

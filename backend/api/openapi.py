@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from importlib.resources import files
 from typing import Any
 
 from fastapi import FastAPI
@@ -12,6 +14,7 @@ from pydantic import BaseModel
 from device_app.wire.ids import Message
 from device_app.wire.problem import PROBLEM_MEDIA_TYPE, Problem
 
+JSON = "application/json"
 REFERENCE = "#/components/schemas/{model}"
 MEANINGS: Mapping[int, str] = {
     204: "Nothing now.",
@@ -56,7 +59,7 @@ def takes(kind: type[Message] | str) -> dict[str, Any]:
     if isinstance(kind, str):
         content = {kind: {"schema": _BINARY}}
     else:
-        content = {"application/json": {"schema": {"$ref": REFERENCE.format(model=kind.__name__)}}}
+        content = {JSON: {"schema": {"$ref": REFERENCE.format(model=kind.__name__)}}}
         _TAKEN[kind.__name__] = kind
     return {"requestBody": {"required": True, "content": content}}
 
@@ -72,13 +75,34 @@ def document(app: FastAPI) -> dict[str, Any]:
             schemas.setdefault(name, part)
         schemas.setdefault(kind.__name__, schema)
     _count_characters(schemas)
+    _add_examples(made)
     return made
+
+
+def _add_examples(made: dict[str, Any]) -> None:
+    """To every parameter, and to every body and answer of JSON: by examples.json, which knows parameters by name,
+    messages by theirs, and answers that are no message by their route."""
+    told = json.loads(files(__package__).joinpath("examples.json").read_text(encoding="utf-8"))
+    for path, operations in made["paths"].items():
+        for method, operation in operations.items():
+            for parameter in operation.get("parameters", ()):
+                parameter["example"] = told["parameters"][parameter["name"]]
+            done = [answer for status, answer in operation["responses"].items() if status.startswith("2")]
+            for content in (each.get("content", {}) for each in (operation.get("requestBody", {}), *done)):
+                if JSON in content:
+                    content[JSON]["example"] = _example(told, f"{method.upper()} {path}", content[JSON]["schema"])
+
+
+def _example(told: Mapping[str, Any], route: str, schema: Mapping[str, Any]) -> Any:
+    if schema.get("type") == "array" and "$ref" in schema["items"]:
+        return [_example(told, route, schema["items"])]
+    return told["messages"][schema["$ref"].rpartition("/")[2]] if "$ref" in schema else told["answers"][route]
 
 
 def _count_characters(schema: Any) -> None:
     """Pydantic limits bytes fields in bytes; in JSON they are base64, whose characters the lengths of a schema mean."""
     if isinstance(schema, dict):
-        if schema.get("contentEncoding") == "base64":
+        if schema.get("contentEncoding") == "base64" or schema.get("format") == "base64url":
             if "minLength" in schema:
                 schema["minLength"] = -(-schema["minLength"] * 4 // 3)  # without padding
             if "maxLength" in schema:

@@ -5,6 +5,8 @@ No address serves it: it is for tests and tools that have the app. Whoever knows
 
 from __future__ import annotations
 
+import json
+from importlib.resources import files
 from typing import Any
 
 from fastapi import FastAPI
@@ -77,4 +79,19 @@ def document(app: FastAPI) -> dict[str, Any]:
     for operations in made["paths"].values():
         for operation in operations.values():
             operation["responses"] |= {str(status): each for status, each in answers(GUARDED).items()}
+    _add_examples(made)
     return made
+
+
+def _add_examples(made: dict[str, Any]) -> None:
+    """To every parameter by its name, and to every form by its route, from examples.json; but no key of a browser."""
+    told = json.loads(files(__package__).joinpath("examples.json").read_text(encoding="utf-8"))
+    for path, operations in made["paths"].items():
+        for method, operation in operations.items():
+            for parameter in operation.get("parameters", ()):
+                interest = parameter["name"] == "key"
+                parameter["example"] = (
+                    told["parameters"][parameter["name"]] if not interest else 7 if path != ENTER_PATH else "k" * 43
+                )
+            for form in operation.get("requestBody", {}).get("content", {}).values():
+                form["example"] = told["bodies"][f"{method.upper()} {path}"]

@@ -23,7 +23,7 @@ from device_app.wire.sum_vectors import VECTOR_SHARE, member_share
 from experiments.datasets.mind import FOLDER, load_mind
 from experiments.datasets.titles import product_vectors, title_vectors, unit_rows
 from experiments.recall.measure import DEPTHS, paired, recall
-from experiments.recall.modes import Book, EmbeddedSplit, Mixtures
+from experiments.recall.modes import EmbeddedSplit, Mixtures, ReportCodebook
 from experiments.recall.warm import splits
 from experiments.study import Study
 from experiments.table import Cell, Table, required
@@ -215,7 +215,7 @@ def topics_of(study: EmbeddedSplit, size: int, seed: int) -> NDArray[np.float32]
 
 
 def _found(study: EmbeddedSplit, prototypes: NDArray[np.float32], shares: NDArray[np.float64]) -> NDArray[np.float64]:
-    book = Book(prototypes, shares, np.eye(len(prototypes)))
+    book = ReportCodebook(prototypes, shares, np.eye(len(prototypes)))
     answers = Mixtures(study, book, SHARPNESS).code(EPSILON)
     return recall(answers, study.split.measured.targets, study.split.news)
 

@@ -19,9 +19,9 @@ from experiments.recall.measure import PossibleLists, changed, final_page, paire
 from experiments.recall.modes import (
     DRAWS,
     MIXED,
-    Book,
     EmbeddedSplit,
     Mixtures,
+    ReportCodebook,
     learned_book,
     prototypes_of,
     topic_book,
@@ -159,11 +159,11 @@ def _histories(split: WarmSplit) -> list[Rows]:
     return [np.unique(history) for history in split.measured.histories]
 
 
-def _books(study: EmbeddedSplit, size: int) -> list[Book]:
+def _books(study: EmbeddedSplit, size: int) -> list[ReportCodebook]:
     return [learned_book(study, size, seed) for seed in BOOK_SEEDS]
 
 
-def _coded(study: EmbeddedSplit, books: Sequence[Book], sharpness: float, epsilon: float) -> PossibleLists:
+def _coded(study: EmbeddedSplit, books: Sequence[ReportCodebook], sharpness: float, epsilon: float) -> PossibleLists:
     return PossibleLists.either([Mixtures(study, book, sharpness).code(epsilon) for book in books])
 
 

@@ -87,7 +87,7 @@ class EmbeddedSplit:
 
 
 @dataclass(frozen=True)
-class Book:
+class ReportCodebook:
     """Prototypes [K, D] of length 1, the share of the readers at each, and typical topic histograms [K, K]."""
 
     prototypes: Vectors
@@ -100,19 +100,19 @@ class Book:
         return len(self.prototypes)
 
 
-def learned_book(study: EmbeddedSplit, size: int, seed: int) -> Book:
+def learned_book(study: EmbeddedSplit, size: int, seed: int) -> ReportCodebook:
     """k-means of the training readers' vectors; shares and histograms as the training readers have them."""
     prototypes = _kmeans(study.trained, size, seed)
     codes = nearest(study.trained, prototypes)
     counts = np.bincount(codes, minlength=size)
     histograms = np.stack([topic_histogram(study.news[clicks[-50:]], prototypes) for clicks in study.split.train])
     typical = np.stack([histograms[codes == k].mean(axis=0) if counts[k] else np.eye(size)[k] for k in range(size)])
-    return Book(prototypes, (counts + 0.5) / (counts + 0.5).sum(), typical)
+    return ReportCodebook(prototypes, (counts + 0.5) / (counts + 0.5).sum(), typical)
 
 
-def topic_book(study: EmbeddedSplit, size: int, seed: int) -> Book:
+def topic_book(study: EmbeddedSplit, size: int, seed: int) -> ReportCodebook:
     """Topic centroids of the pool, all readers alike: what a first release has."""
-    return Book(prototypes_of(study, size, seed), np.full(size, 1 / size), np.eye(size))
+    return ReportCodebook(prototypes_of(study, size, seed), np.full(size, 1 / size), np.eye(size))
 
 
 def nearest(vectors: Vectors, prototypes: Vectors) -> Rows:
@@ -128,7 +128,7 @@ def topic_histogram(clicks: Vectors, prototypes: Vectors) -> Floats:
 class Mixtures:
     """The lists of mixtures of one book's prototypes over a study's news."""
 
-    def __init__(self, study: EmbeddedSplit, book: Book, sharpness: float) -> None:
+    def __init__(self, study: EmbeddedSplit, book: ReportCodebook, sharpness: float) -> None:
         logs = log_probabilities(book.prototypes, study.news, study.log_popularity, sharpness)
         self._probability = np.exp(logs)  # [K, n]
         self.study, self.book = study, book

@@ -5,10 +5,12 @@ from __future__ import annotations
 import logging
 import traceback
 from collections.abc import Mapping
+from html import escape
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
+from fastapi.responses import HTMLResponse
 from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 
@@ -92,17 +94,44 @@ def install_problems(app: FastAPI) -> None:
             _log.error("%s: %s", error.code, error.detail)
         return problem_response(error)
 
-    async def invalid(_: Request, error: Exception) -> Response:
+    async def invalid(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
-        return problem_response(refusal_of(error))
+        refused = refusal_of(error)
+        return _page(request, refused) if _is_read_by_a_person(request) else problem_response(refused)
 
-    async def http(_: Request, error: Exception) -> Response:
+    async def http(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
-        return problem_response(_of_starlette(error), headers=error.headers)
+        refused = _of_starlette(error)
+        if _is_read_by_a_person(request):
+            return _page(request, refused)
+        return problem_response(refused, headers=error.headers)
 
     app.add_exception_handler(OwnfeedError, ours)
     app.add_exception_handler(RequestValidationError, invalid)
     app.add_exception_handler(HTTPException, http)
+
+
+def _is_read_by_a_person(request: Request) -> bool:
+    """Whether a browser asks for a page: nothing under /v1 is one."""
+    path, accepts = request.url.path, request.headers.get("accept", "")
+    return request.method == "GET" and "text/html" in accepts and not path.startswith("/v1/")
+
+
+def _page(request: Request, error: OwnfeedError) -> Response:
+    """A refusal for a person, and where the pages are; without style or script, as it needs neither."""
+    title, words = (
+        ("An Ownfeed backend", "Devices ask here for news. A reader's pages are on the reader's own device.")
+        if request.url.path == "/"
+        else (error.title, error.detail)
+    )
+    return HTMLResponse(
+        '<!doctype html><html lang="en"><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escape(title)}</title><main><h1>{escape(title)}</h1><p>{escape(words)}</p>"
+        '<p>Its operator\'s pages are <a href="/console">the console</a>.</p></main></html>',
+        status_code=200 if request.url.path == "/" else error.status,
+        headers={"Cache-Control": "no-store", "Content-Security-Policy": "default-src 'none'"},
+    )
 
 
 def _of_starlette(error: HTTPException) -> OwnfeedError:

@@ -86,4 +86,11 @@ def router(services: Services) -> APIRouter:
             },
         )
 
+    @routes.get("/{path:path}")
+    def nowhere(request: Request, path: str) -> Response:
+        words = "There is no page of the console at this address."
+        return controller.show(
+            request, "refused", dict, status_code=404, title="No such page", words=words, back="/console"
+        )
+
     return routes

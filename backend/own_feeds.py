@@ -33,11 +33,14 @@ from backend.settings import BackendSettings, load_settings
 
 FIRST_READ_SEC = 25.0
 """The first page waits so long for feeds; those that have not answered by then are read while it is there already."""
+GIVEN_UP_WITHIN_SEC = 3.0
+"""Downloads end so soon when they are given up; a server that doesn't even answer is left to its own timeout."""
 LEAST_EVERY_MINUTES = 2.0
 ON_OFFER_MINUTES = 0.75
 """From a feed's answer to the device's offer: the scheduler's look, vectors, index, and the device's own look."""
 
 READER_DEVICE = {
+    "OWNFEED_DEVICE_OWN_FEEDS": "true",
     # The pool is on this machine: recall is the device's own, nothing is reported, and there is nobody to count with.
     "OWNFEED_DEVICE_PRIVACY__MODE": "broadcast",
     "OWNFEED_DEVICE_PRIVACY__COUNTING": "false",
@@ -180,20 +183,20 @@ def follow_all(followed: FollowedFeeds, wanted: Iterable[Subscription]) -> int:
     return len(new)
 
 
-def read_first(scheduler: FeedScheduler, steps: Steps, within_sec: float = FIRST_READ_SEC) -> None:
+def read_first(scheduler: FeedScheduler, steps: Steps) -> None:
     """Read the feeds that are due, for so long at most; what was given up stays due, for the server to read."""
     due = {feed.url for feed in scheduler.followed.due(datetime.now(UTC))}
     reading = threading.Thread(target=scheduler.step, name="first-read", daemon=True)
     with steps.step("Reading your feeds") as advance:
         reading.start()
         waited = 0.0
-        while reading.is_alive() and waited < within_sec:
+        while reading.is_alive() and waited < FIRST_READ_SEC:
             reading.join(0.25)
             waited += 0.25
             left = {feed.url for feed in scheduler.followed.due(datetime.now(UTC))}
             advance(len(due - left), len(due))
         scheduler.stop()
-        reading.join()
+        reading.join(GIVEN_UP_WITHIN_SEC)
 
 
 def why_none(feeds: Sequence[FollowedFeed]) -> str:

@@ -54,6 +54,9 @@ from device_app.training.trainer import Trainer
 from device_app.uplink.http import HttpClient
 from device_app.uplink.server import Uplink
 
+NOTHING_LEAVES = {"mode": "broadcast", "counting": False, "training": False}
+"""The switches of a reader of their own feeds."""
+
 
 def utc_now() -> datetime:
     """The device's clock."""
@@ -224,6 +227,9 @@ def _opened(
     stores = DeviceStores(settings.database, blob_folder, remedy_of)
     try:
         begin(settings.database, clock())
+        if settings.own_feeds and stores.preferences.get(PRIVACY_CHANGES) is None:
+            # As the reader's own choice, so that it stands when the same folder is pointed at a publisher's backend.
+            stores.preferences.set(PRIVACY_CHANGES, NOTHING_LEAVES)
         privacy = settings.privacy.with_overrides(stores.preferences.get(PRIVACY_CHANGES) or {})
         ledger = Ledger(stores.ledger_entries, privacy, clock)
         make_up_for_copy(stores.database, ledger)

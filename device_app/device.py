@@ -44,6 +44,7 @@ from device_app.view_models.latency import LatencyView, latest
 from device_app.view_models.privacy import PrivacyView, privacy_view
 from device_app.view_models.searches import SearchesView, searches_view
 from device_app.view_models.status import StatusView, status_view
+from device_app.view_models.today import LEFT_BEFORE_ERASE, left_so_far
 from device_app.view_models.traffic import RequestGroup, Shown, TrafficDetail, request_group_page, traffic_view
 from device_app.view_models.training import TrainingView, training_view
 from device_app.wire.news import NewsCard
@@ -294,25 +295,19 @@ class Device:
     def erase(self) -> None:
         """Delete everything about the reader but the privacy switches: a report switched off must stay off.
 
-        The ledger's sums and the releases stay too (see Database.erase). Copies go, and damaged ones kept aside.
+        The ledger's sums and the releases stay too (see Database.erase), and how often something left today without
+        cost. Copies go, and damaged ones kept aside.
         """
-        switches = self._stores.preferences.get(PRIVACY_CHANGES)
+        switches, left = self._stores.preferences.get(PRIVACY_CHANGES), left_so_far(self._stores, self.parts.ledger)
         with self.parts.copies.deleting(), self._serving.erasing():
             self.parts.copies.erase()
-            self._stores.erase()
+            self._stores.erase({PRIVACY_CHANGES: switches, LEFT_BEFORE_ERASE: left})
             self.parts.viewing.forget()
-            self._stores.preferences.set(PRIVACY_CHANGES, switches)
 
     def training(self) -> TrainingView:
         """The training page; looks at the round under way at most every five seconds."""
-        return training_view(
-            self.parts.trainer,
-            self._stores.participations,
-            self.release(),
-            self._round(),
-            self.parts.ledger,
-            paused=self.training_paused(),
-        )
+        parts, paused = self.parts, self.training_paused()
+        return training_view(parts.trainer, self._stores, self.release(), self._round(), parts.ledger, paused=paused)
 
     def pause_training(self, paused: bool) -> None:
         """Pause or go on; kept."""
@@ -334,8 +329,8 @@ class Device:
 
     def status(self) -> StatusView:
         """The figures that are always in sight."""
-        profile, parts = self.settings.profile, self.parts
-        return status_view(profile, self._stores, parts.ledger, self._serving, parts.syncing, self.alerts)
+        settings, parts = self.settings, self.parts
+        return status_view(settings, self._stores, parts.ledger, self._serving, parts.syncing, self.alerts)
 
     def release(self) -> Release | None:
         """The release in use, or None before the first sync."""

@@ -144,7 +144,9 @@ class NewsNotHere(DeviceError):
     """No news of that id is on this device."""
 
     def __init__(self, news_id: str) -> None:
-        super().__init__(f"No news {news_id!r} on this device.")
+        super().__init__(
+            f"No story {news_id!r} is on this device. Stories go after a while unless you opened, liked or saved them."
+        )
 
 
 class SettingsRefused(DeviceError):

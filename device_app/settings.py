@@ -102,6 +102,11 @@ class DeviceSettings(FileSettings):
     log_format: Literal["text", "json"] = Field(
         default="text", description="Logs on standard error: lines for people, or an object of JSON a line."
     )
+    own_feeds: bool = Field(
+        default=False,
+        description="Whether the backend is this reader's own, as `ownfeed read` starts it: the pages then speak of "
+        "feeds and offer nothing that takes other readers, and the reader's switches report and count nothing.",
+    )
     privacy: PrivacySettings = Field(default_factory=PrivacySettings, description="What may leave the device.")
     performance: PerformanceSettings = Field(default_factory=PerformanceSettings, description="How much, how often.")
     feed: FeedSettings = Field(default_factory=FeedSettings, description="What the local ranking weighs.")

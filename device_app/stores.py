@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from device_app.store.byte_log import ByteLog
 from device_app.store.clicks import Clicks
@@ -81,10 +82,12 @@ class DeviceStores:
         if searches is not None:
             searches.check()
 
-    def erase(self) -> None:
-        """Delete all that either view knows of its reader; see `Database.erase`."""
+    def erase(self, keep: Mapping[str, Any] | None = None) -> None:
+        """Delete all that either view knows of its reader; see `Database.erase`. keep: preferences that stand after."""
         self.search_database.erase()
         self.database.erase()
+        for name, value in (keep or {}).items():
+            self.preferences.set(name, value)
 
     def close(self) -> None:
         """Let go of both files."""

@@ -58,10 +58,13 @@ def answers(*statuses: int, media_type: str = HTML) -> dict[int | str, Any]:
 
 
 def refusals(route: APIRoute) -> dict[int | str, Any]:
-    """What a route of pages may answer besides what it says itself: its database's faults, and wrong forms as pages."""
+    """What a route of pages may answer besides what it says itself: its database's faults, and wrong forms as pages.
+
+    A part of the address that can't be one is answered like any address without a page.
+    """
     takes = route.dependant
-    has_fields = bool(takes.path_params or takes.query_params or takes.body_params)
-    return answers(503, *((400,) if takes.body_params else ()), *((422,) if has_fields else ()))
+    may = {503: True, 400: takes.body_params, 404: takes.path_params, 422: takes.query_params or takes.body_params}
+    return answers(*(status for status, does in may.items() if does))
 
 
 def document(app: FastAPI) -> dict[str, Any]:

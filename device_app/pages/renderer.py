@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable, Coroutine, Mapping
 from datetime import UTC, datetime
@@ -29,6 +30,8 @@ from device_app.wire.news import NewsCard
 if TYPE_CHECKING:
     from device_app.device import Device
 
+log = logging.getLogger(__name__)
+
 SAID = {
     "refreshed": "A new page was made.",
     "budget": "Today's budget for reports is spent. The feed is made from the default list until tomorrow.",
@@ -50,6 +53,12 @@ RowId = Annotated[int, Path(ge=1, le=2**63 - 1)]
 """An id in the device's database, as part of an address: SQLite counts in 64 bits."""
 SectionName = Annotated[str, Path(max_length=80)]
 """A section as part of an address, no longer than a card's."""
+
+NOWHERE = ("No such page", "There is no page at this address.")
+FAULT = (
+    "This page failed",
+    "A fault in Ownfeed kept this page from being made. The others should still work; this device's log says more.",
+)
 
 _TONES = {"green": "good", "amber": "due", "red": "bad"}
 _REFUSED = "Server refused"
@@ -103,23 +112,26 @@ class PageRenderer:
                         return await answer(request)
                     except NewsNotHere as missing:
                         return await run_in_threadpool(
-                            renderer.problem, request, 404, "Not on this device", str(missing)
+                            renderer.problem, request, 404, "This story is not here", str(missing)
                         )
                     except DeviceError as trouble:
                         return await run_in_threadpool(renderer.problem, request, 503, "Not now", str(trouble))
                     except RequestValidationError as wrong:
                         first = wrong.errors()[0]
+                        if first["loc"][0] == "path":  # an address that no page of ours links to
+                            return await run_in_threadpool(renderer.problem, request, 404, *NOWHERE)
                         words = f"{first['loc'][-1]}: {first['msg']}."
                         return await run_in_threadpool(renderer.problem, request, 422, "That can't be taken", words)
                     except HTTPException as refused:
-                        title = "Not on this device" if refused.status_code == 404 else "That can't be read"
+                        title = NOWHERE[0] if refused.status_code == 404 else "That can't be read"
                         words = f"{refused.detail}."
                         return await run_in_threadpool(renderer.problem, request, refused.status_code, title, words)
                     except Exception:
                         # What is read from a damaged page can break anything; anything else is a fault of our own.
                         damaged = await run_in_threadpool(renderer.device.damage)
                         if damaged is None:
-                            raise
+                            log.exception("%s could not be answered", self.path)
+                            return await run_in_threadpool(renderer.problem, request, 500, *FAULT)
                         return await run_in_threadpool(renderer.problem, request, 503, "Not now", str(damaged))
 
                 return handle
@@ -133,9 +145,12 @@ class PageRenderer:
         except Exception as failed:
             broken = failed if isinstance(failed, StoreBroken) else self.device.damage()
             if broken is None:
-                raise
-            bare = f"<main><h1>{escape(title)}</h1><p>{escape(str(broken))}</p></main>"
-            return HTMLResponse(f'<!doctype html><html lang="en"><title>Ownfeed</title>{bare}</html>', status_code=503)
+                log.exception("the page that says so could not be made")
+            bare = f"<main><h1>{escape(title)}</h1><p>{escape(str(broken or FAULT[1]))}</p></main>"
+            return HTMLResponse(
+                f'<!doctype html><html lang="en"><title>Ownfeed</title>{bare}</html>',
+                status_code=500 if broken is None else 503,
+            )
 
     def cards(self, request: Request, template: str, *, status_code: int = 200, **values: Any) -> HTMLResponse:
         """A page with cards of news: with what the reader opened, said of single stories, and hides."""
@@ -157,6 +172,7 @@ class PageRenderer:
             said=SAID.get(request.query_params.get("said", "")),
             status=status,
             shield=shield(status),
+            newsroom="your feeds' part of Ownfeed" if status.own_feeds else "the newsroom",
             **values,
         )
         return HTMLResponse(text, status_code=status_code)
@@ -164,6 +180,8 @@ class PageRenderer:
 
 def shield(status: StatusView) -> Mapping[str, str]:
     """The shield's colour, its two words on how reports stand, and what stands behind them."""
+    if status.own_feeds and status.shield == "green" and status.mode in ("none", "broadcast"):
+        return {"tone": "good", "figure": "All stays here", "words": "Your feeds are read and sorted on this machine."}
     standing = {"none": "Reports off", "broadcast": "Nothing reported"}.get(status.mode, _STANDING[status.shield])
     words = f"{status.shield_words} Training is {'on' if status.training else 'off'}."
     return {"tone": _TONES[status.shield], "figure": _REFUSED if status.shield == "red" else standing, "words": words}

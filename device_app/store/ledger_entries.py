@@ -81,6 +81,11 @@ class LedgerRepository:
         found = self._database.row("SELECT total(epsilon) FROM charge WHERE channel = ?", (channel,))
         return float(found[0]) if found else 0.0
 
+    def charges_since(self, channel: str, since: datetime) -> int:
+        """How many charges of this channel there are from `since` on."""
+        found = "SELECT count(*) FROM charge WHERE channel = ? AND at >= ?"
+        return self._database.number(found, (channel, to_us(since)))
+
     def rho_alone(self, since: datetime | None = None, before: datetime | None = None) -> float:
         """What the noisy sums come to with one share of noise each; of all time, or of charges from `since`.
 

@@ -112,7 +112,8 @@ class PrivacyView:
     """The whole privacy page.
 
     given: the switches that stand as this device was started with them, not as the reader set them or as they come.
-    composed: all charges, of reports, training and counts together. counts: newest first.
+    composed: all charges, of reports, training and counts together. counts: newest first. reported: whether a report is
+    in use; new_clicks came after it, or are all where there is none.
     today: for the first sentence.
     """
 
@@ -133,6 +134,7 @@ class PrivacyView:
     today: TodayView
     counts: tuple[CountFacts, ...] = ()
     chain: ChainHead | None = None
+    reported: bool = True
 
 
 def privacy_view(
@@ -153,7 +155,7 @@ def privacy_view(
     memo = stores.report_memo.latest()
     kept = stores.pool.current()
     pool = None if kept is None else PoolFacts(kept.listing.count, kept.pulled_bytes)
-    new_clicks = stores.clicks.latest_id() - (memo.clicks if memo else 0)
+    new_clicks = stores.clicks.latest_id() - memo.clicks if memo else stores.clicks.count()
     return PrivacyView(
         settings=settings,
         given=_as_started(settings) - set_by_reader,
@@ -181,6 +183,7 @@ def privacy_view(
         clicks_until_report=max(0, clicks_until_due(memo, settings) - new_clicks) if memo else 0,
         alone=alone_view(ledger),
         today=today_view(stores, ledger),
+        reported=memo is not None,
         counts=_counts(stores),
         chain=_chain(stores, trusted),
         sources=sources_view(stores, settings),

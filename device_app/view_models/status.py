@@ -13,6 +13,7 @@ from device_app.feed.preference_reader import CHOSEN_SECTIONS
 from device_app.feed.serving import Serving
 from device_app.figures import plural
 from device_app.privacy.budget import ROUNDING, Ledger
+from device_app.settings import DeviceSettings
 from device_app.stores import DeviceStores
 from device_app.syncing import Syncing
 from device_app.view_models.modes import mechanism_facts
@@ -26,7 +27,7 @@ class StatusView:
 
     The shield is about reports alone; training says whether this device takes part in rounds. release is the one in
     use now, feed_release the one that the last feed was made under.
-    online is None before the first try to reach the backend.
+    online is None before the first try to reach the backend. own_feeds: the backend is this reader's own.
     """
 
     profile: str
@@ -46,10 +47,16 @@ class StatusView:
     chosen_sections: tuple[str, ...] | None
     training: bool
     alerts: tuple[LoopAlert, ...]
+    own_feeds: bool = False
 
 
 def status_view(
-    profile: str, stores: DeviceStores, ledger: Ledger, serving: Serving, syncing: Syncing, alerts: LoopAlerts
+    settings: DeviceSettings,
+    stores: DeviceStores,
+    ledger: Ledger,
+    serving: Serving,
+    syncing: Syncing,
+    alerts: LoopAlerts,
 ) -> StatusView:
     """Reads a few counts; cheap enough for every page."""
     last = serving.last()
@@ -58,7 +65,7 @@ def status_view(
     kept_default_list = stores.default_list.current()
     models = serving.loaded()
     return StatusView(
-        profile=profile,
+        profile=settings.profile,
         mode=ledger.settings.mode,
         shield=shield,
         shield_words=words,
@@ -75,6 +82,7 @@ def status_view(
         chosen_sections=None if chosen is None else tuple(chosen),
         training=ledger.settings.training,
         alerts=alerts.now(),
+        own_feeds=settings.own_feeds,
     )
 
 

@@ -9,10 +9,13 @@ from device_app.errors import DeviceError
 from device_app.privacy.budget import Ledger
 from device_app.ranking.groups import OwnGroup
 from device_app.settings import PrivacySettings
-from device_app.store.participations import Participation, Participations
+from device_app.store.participations import Participation
+from device_app.stores import DeviceStores
 from device_app.sync.release import Release
+from device_app.training.tasks import TASKS
 from device_app.training.trainer import Trainer
 from device_app.view_models.sums import AloneView, SumCost, alone_view, sum_cost
+from device_app.view_models.today import LEFT_BEFORE_ERASE
 from device_app.wire.protections import LOCAL_NOISE, LocalLaplace
 from device_app.wire.rounds import RoundStatus
 
@@ -21,7 +24,10 @@ WAITING = (None, "looking", "gathering")
 
 @dataclass(frozen=True)
 class RoundFacts:
-    """One round this device took part in; detail says why it was declined or failed, cost is that of a noisy sum."""
+    """One round this device took part in; detail says why it was declined or failed, cost is that of a noisy sum.
+
+    counts: whether it was a group count, and no training.
+    """
 
     round: str
     system: str
@@ -32,6 +38,7 @@ class RoundFacts:
     epsilon: float
     detail: str | None = None
     cost: SumCost | None = None
+    counts: bool = False
 
 
 @dataclass(frozen=True)
@@ -54,7 +61,8 @@ class TrainingView:
     """The whole training page. why_not says in a sentence why this device would not train now, or is None.
 
     stage: what this device does for the round under way, or how its part in it stands; None if it has none. updates:
-    what this device could send, the default ranker first. The reader's settings say what of it would be sent.
+    what this device could send, the default ranker first. The reader's settings say what of it would be sent. counts:
+    whether the round is a group count. erased: whether earlier rounds were erased here with everything else.
     """
 
     settings: PrivacySettings
@@ -67,11 +75,13 @@ class TrainingView:
     release: str | None
     groups: tuple[OwnGroup, ...] = ()
     alone: AloneView | None = None
+    counts: bool = False
+    erased: bool = False
 
 
 def training_view(
     trainer: Trainer,
-    participations: Participations,
+    stores: DeviceStores,
     release: Release | None,
     status: RoundStatus | None,
     ledger: Ledger,
@@ -79,7 +89,7 @@ def training_view(
     paused: bool,
 ) -> TrainingView:
     """The training page; status is the round under way as it was last seen."""
-    kept = participations.list()
+    kept = stores.participations.list()
     sums = ledger.repository.of_sums()
     return TrainingView(
         settings=ledger.settings,
@@ -101,13 +111,20 @@ def training_view(
                 epsilon=mine.epsilon,
                 detail=mine.detail,
                 cost=sum_cost(sums[mine.round]) if mine.round in sums else None,
+                counts=_counts(mine.task),
             )
             for mine in kept
         ),
         release=None if release is None else release.id,
         groups=_groups(trainer),
         alone=alone_view(ledger),
+        counts=status is not None and _counts(status.task),
+        erased=stores.preferences.get(LEFT_BEFORE_ERASE) is not None,
     )
+
+
+def _counts(task: str | None) -> bool:
+    return task in TASKS and TASKS[task].channel == "counts"
 
 
 def _groups(trainer: Trainer) -> tuple[OwnGroup, ...]:

@@ -27,6 +27,7 @@ from device_app.wire.releases import (
     RecallProtocol,
     ReleaseManifest,
     Role,
+    ShardList,
     sign,
 )
 from device_app.wire.tensors import pack, quantise
@@ -159,6 +160,10 @@ class FakeBackend:
         if path.endswith("/codes") and self.pool_codes:
             text = self.listing().model_dump_json()
             return self._tagged(request, text, sha256(text.encode()).hexdigest())
+        if path == f"/v1/releases/{short_release(self.releases[-1])}/vectors":
+            return httpx.Response(
+                200, content=ShardList(release=self.releases[-1], encoder=self.encoder, shards=()).model_dump_json()
+            )
         if path == "/v1/rounds/current":
             return httpx.Response(204)
         return _refused(Problem(type="urn:ownfeed:problem:not-found", title="Not found", status=404, detail=path))

@@ -53,7 +53,7 @@ class PagesDevice:
         self.chosen: tuple[str, ...] | None = None if self.kind == "empty" else ("sea", "science")
         self.reacted: dict[str, set[str]] = {}
         self.held: dict[tuple[str, str], str] = {("section", "science"): "follow", ("topic", "football"): "block"}
-        self.paused = False
+        self.paused, self.own_feeds = False, False
         self.names: dict[int, str] = {}
         self.muted: set[int] = set()
         self.opened: list[tuple[str, str | None]] = []
@@ -121,6 +121,7 @@ class PagesDevice:
             chosen_sections=self.chosen,
             training=self.settings.training,
             alerts=(),
+            own_feeds=self.own_feeds,
         )
 
     def feed(self, *, refresh: bool = False) -> Feed:
@@ -368,6 +369,9 @@ class PagesDevice:
     def set_privacy(self, **changes: Any) -> None:
         """Change the settings, refusing what their class refuses."""
         self.settings = self.settings.with_overrides(changes)
+
+    def damage(self) -> None:
+        """Nothing is damaged."""
 
     def export(self) -> dict[str, Any]:
         """Everything, as plain values."""

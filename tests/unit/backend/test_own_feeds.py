@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from pathlib import Path
 
 import httpx
@@ -72,6 +73,33 @@ def test_a_dead_feed_is_shown_and_the_others_are_read_and_the_next_start_goes_on
     assert "500" in str(by_url[DEAD].error)
     again = begin(plan, RecordedProcesses(plan.data_dir / "logs"))
     assert (again.added, len(again.feeds)) == (0, 2)
+
+
+def test_the_first_page_waits_for_no_server_that_keeps_silent(
+    plan: ReaderPlan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, answers, answered_late = threading.Event(), threading.Event(), threading.Event()
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        if request.url.host == "dead.example":
+            asked.set()
+            answers.wait(60)
+            answered_late.set()
+        return answered(request)
+
+    monkeypatch.setattr(backend.own_feeds, "GIVEN_UP_WITHIN_SEC", 0.1)
+    processes = RecordedProcesses(plan.data_dir / "logs")
+    begin(plan, processes, GOOD)
+    processes.started.clear()
+    monkeypatch.setattr(backend.own_feeds, "FIRST_READ_SEC", 0.5)
+    started = start_reading(plan, [Subscription(DEAD)], processes, SilentSteps(), httpx.MockTransport(answer))
+    try:
+        assert not answered_late.is_set()
+        assert set(processes.started) == {"device", "backend"}
+        assert [(feed.url, feed.error) for feed in started.feeds if feed.url == DEAD] == [(DEAD, None)], "still due"
+    finally:
+        answers.set()
+        assert answered_late.wait(30) or not asked.is_set()
 
 
 def test_without_a_single_story_the_start_is_refused_with_the_reason(plan: ReaderPlan) -> None:

@@ -98,9 +98,9 @@ def test_export_holds_all_and_erase_leaves_nothing_of_the_reader(
         "pool",
         "feed",
         "reaction",
-        "preference",
     ):
         assert tables[name] == [], name
+    assert [one["name"] for one in tables["preference"]] == ["left_before_erase"], "how often something left today"
     assert device.privacy().budgets[0].spent_today == 4
     assert device.feed(refresh=True).mode == "cold"
     assert device.status().chosen_sections is None

@@ -118,7 +118,7 @@ def test_the_privacy_page_says_what_each_count_took_and_cost_and_lets_counts_be_
     assert prices in text, "with real company and with none, of everything and of one click"
     assert '<td class="num">21.1</td><td class="num">not kept</td>' in text, "a charge of before the second price"
     assert "A newsroom that invents them all learns your share, under its own noise alone" in text
-    assert "28 stories you were shown, 3 of them opened" in text
+    assert "28 stories you looked at, 3 of them opened" in text
     assert "come to 21.1 epsilon today, of 48 at most, and to 33.2 in all, at a delta of 1e-06" in text
     assert '<th scope="row">Counts</th><td class="num">3.62</td>' in text
     assert 'name="epsilon_per_click_alone" value="8"' in reader.get("/settings")

@@ -92,7 +92,7 @@ def test_pictures_are_served_as_svg_and_kept(reader: PagesReader) -> None:
     picture = reader.client.get("/art/newsroom:0001.svg?section=sea")
     assert picture.headers["content-type"].startswith("image/svg+xml")
     assert picture.text.startswith("<svg")
-    assert reader.client.get("/art/bad%20id.svg?section=sea").status_code == 422
+    assert reader.client.get("/art/bad%20id.svg?section=sea").status_code == 404
 
 
 @pytest.mark.parametrize("count", range(31))

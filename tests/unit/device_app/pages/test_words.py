@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 
 import pytest
 
+from device_app.settings import PrivacySettings
 from tests.doubles.pages_reader import PagesReader
 
 JARGON = re.compile(
@@ -14,6 +15,7 @@ JARGON = re.compile(
     r"|epsilon|delta of|prototype|codebook|encoder|tensor|gradient|onnx|percentile|anew\b",
     re.IGNORECASE,
 )
+OF_OTHERS = re.compile(r"\bnewsroom\b(?!:)|\breports?\b(?! is made, and)|group counts?|\btraining\b", re.IGNORECASE)
 PAGES = (
     "/", "/popular", "/fresh", "/explore", "/explore/science", "/following", "/saved", "/search", "/search?q=the",
     "/searches", "/welcome", "/you", "/interests", "/interests/history", "/privacy", "/privacy?show=all", "/settings",
@@ -69,6 +71,21 @@ def test_no_page_speaks_jargon_outside_its_drawers(kind: str) -> None:
         said = spoken(answer.text).replace("The Ledger", "a publisher")
         assert "Ownfeed" in said
         found += [f"{path}: ...{said[max(0, hit.start() - 40) : hit.end() + 30]}..." for hit in JARGON.finditer(said)]
+    assert found == []
+
+
+@pytest.mark.parametrize("kind", ["typical", "empty"])
+def test_pages_of_own_feeds_speak_of_no_newsroom_and_offer_nothing_that_takes_others(kind: str) -> None:
+    reader = PagesReader(kind)
+    reader.device.own_feeds, reader.device.settings = True, PrivacySettings(mode="broadcast", counting=False)
+    # The stand-in's log and timings are of a reader of a newsroom, whatever it is told.
+    left_out = {"typical": "^/(training|privacy|you|latency)", "empty": "^/$|^/(story|training|explore/)"}[kind]
+    found = []
+    for path in [path for path in PAGES if not re.search(left_out, path)]:
+        said = spoken(reader.get(path))
+        found += [
+            f"{path}: ...{said[max(0, hit.start() - 60) : hit.end() + 40]}..." for hit in OF_OTHERS.finditer(said)
+        ]
     assert found == []
 
 

@@ -16,7 +16,7 @@ from device_app.store.count_log import CountTaken
 from device_app.store.participations import Participation
 from device_app.stores import DeviceStores
 from device_app.training.tasks import TASKS
-from device_app.view_models.today import today_view
+from device_app.view_models.today import LEFT_BEFORE_ERASE, left_so_far, today_view
 from tests.doubles.clock import StillClock
 
 SETTINGS = PrivacySettings(epsilon_per_day_training=100.0)
@@ -87,3 +87,26 @@ def test_an_erase_does_not_unsay_what_was_paid_for_today(stores: DeviceStores, c
     stores.erase()
     assert today_view(stores, ledger) == before
     assert (before.reports, before.counts) == (1, 1)
+
+
+def test_an_erase_keeps_how_often_something_left_that_day_without_a_charge_until_the_day_ends(
+    stores: DeviceStores, clock: StillClock
+) -> None:
+    ledger = Ledger(stores.ledger_entries, SETTINGS, clock)
+    ledger.spend(Charge("reports", "code", {}, 4.0, 0.0, "cd" * 32, "r1"))
+    for _ in range(3):
+        send_report(stores, clock())
+    stores.counted.take(CountTaken("without noise", clock(), clock(), 5, 1))
+    clock.go_on(60)
+    stores.erase({LEFT_BEFORE_ERASE: left_so_far(stores, ledger)})
+    after = today_view(stores, ledger)
+    assert (after.reports, after.again, after.counts, after.erased_at) == (1, 2, 1, clock())
+    clock.go_on(60)
+    ledger.spend(Charge("reports", "code", {}, 4.0, 0.0, "ef" * 32, "r1"))
+    send_report(stores, clock())
+    send_report(stores, clock())
+    stores.erase({LEFT_BEFORE_ERASE: left_so_far(stores, ledger)})
+    twice = today_view(stores, ledger)
+    assert (twice.reports, twice.again, twice.counts) == (2, 3, 1)
+    clock.now = MIDNIGHT + timedelta(days=1, hours=1)
+    assert not today_view(stores, ledger)

@@ -1,82 +1,22 @@
-"""The reader's pages in a real browser, over a stand-in device. Oracle for accessibility: axe-core."""
+"""The reader's pages in a real browser, over a stand-in device: the keyboard, forms with and without scripts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from urllib.parse import urlsplit
+from collections.abc import Iterator
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from fastapi import FastAPI
-from playwright.sync_api import Browser, BrowserContext, Page
+from playwright.sync_api import Browser
 
-from device_app.pages.local_origin import LocalOriginMiddleware
-from device_app.pages.routes import router
 from tests.browser.conftest import Serve
-from tests.doubles.pages_device import PagesDevice
-from tests.doubles.pages_reader import page_key
+from tests.browser.standing_devices import Standing, WatchedPage, enter
 
 pytestmark = pytest.mark.browser
-
-PAGES = (
-    "/", "/popular", "/fresh", "/explore", "/explore/science", "/following", "/search", "/search?q=the", "/searches",
-    "/welcome", "/you", "/settings", "/settings?switches=open", "/kept",
-    "/story/newsroom:0003?feed=feed-1", "/story/newsroom:0014", "/story/unknown", "/interests", "/interests/history",
-    "/privacy", "/privacy/requests/2", "/privacy/requests/3", "/privacy/requests/6", "/training", "/latency",
-)  # fmt: skip
-FEWER_PAGES = ("/", "/privacy", "/settings?switches=open", "/you", "/interests", "/training", "/latency")
-WIDTHS = {"phone": 390, "tablet": 768, "desk": 1440}
-
-
-class Standing:
-    """The stand-in devices under test, each with its address."""
-
-    def __init__(self, serve: Serve) -> None:
-        self._serve = serve
-        self.devices: dict[str, PagesDevice] = {}
-        self._addresses: dict[str, str] = {}
-
-    def address(self, kind: str) -> str:
-        """Where the device of this kind is served."""
-        if kind not in self._addresses:
-            self.devices[kind] = PagesDevice(kind)  # type: ignore[arg-type]
-            self._addresses[kind] = self._serve(self._app_of(self.devices[kind]))
-        return self._addresses[kind]
-
-    @staticmethod
-    def _app_of(device: PagesDevice) -> Callable[[int], FastAPI]:
-        def make(port: int) -> FastAPI:
-            app = FastAPI(openapi_url=None)
-            app.include_router(router(device))  # type: ignore[arg-type]
-            app.add_middleware(LocalOriginMiddleware, port=port, key=page_key(port))
-            return app
-
-        return make
 
 
 @pytest.fixture(scope="module")
 def standing(serve: Serve) -> Standing:
     """Devices by kind, started when first asked for."""
     return Standing(serve)
-
-
-def enter(context: BrowserContext, home: str) -> None:
-    """Open the link that the device would print."""
-    port = urlsplit(home).port
-    assert port is not None
-    assert context.request.get(page_key(port).link("127.0.0.1")).ok
-
-
-class WatchedPage:
-    """A page, and all that went wrong or elsewhere while it was open."""
-
-    def __init__(self, page: Page, home: str) -> None:
-        self.page, self.home = page, home
-        self.errors: list[str] = []
-        self.foreign_requests: list[str] = []
-        page.on("pageerror", lambda error: self.errors.append(str(error)))
-        page.on("console", lambda said: self.errors.append(said.text) if said.type in ("error", "warning") else None)
-        page.on("request", lambda one: None if one.url.startswith(home) else self.foreign_requests.append(one.url))
 
 
 @pytest.fixture
@@ -87,44 +27,6 @@ def feed_context(chromium: Browser, standing: Standing) -> Iterator[WatchedPage]
     enter(context, home)
     yield WatchedPage(context.new_page(), home)
     context.close()
-
-
-@pytest.mark.parametrize(
-    ("kind", "size", "scheme"),
-    [
-        ("typical", "desk", "light"),
-        ("typical", "phone", "dark"),
-        ("overfull", "phone", "light"),
-        ("overfull", "tablet", "dark"),
-        ("empty", "phone", "dark"),
-        ("offline", "desk", "light"),
-    ],
-)
-def test_no_page_breaks_an_axe_rule_calls_a_stranger_logs_an_error_or_scrolls_sideways(
-    chromium: Browser, standing: Standing, kind: str, size: str, scheme: str
-) -> None:
-    width = WIDTHS[size]
-    context = chromium.new_context(
-        viewport={"width": width, "height": 900},
-        color_scheme=scheme,  # type: ignore[arg-type]
-        reduced_motion="reduce",
-    )
-    home = standing.address(kind)
-    enter(context, home)
-    watched = WatchedPage(context.new_page(), home)
-    found: list[str] = []
-    for path in PAGES if kind == "typical" else FEWER_PAGES:
-        watched.page.goto(home + path)
-        for violation in Axe().run(watched.page).response["violations"]:
-            found += [f"{path}: {violation['id']}: {node['html'][:120]}" for node in violation["nodes"]]
-        across = watched.page.evaluate("document.documentElement.scrollWidth")
-        found += [f"{path}: {across} px wide in a window of {width}"] if across > width else []
-    context.close()
-    expected = [error for error in watched.errors if "404" in error]
-    assert found == []
-    assert watched.foreign_requests == []
-    assert [error for error in watched.errors if error not in expected] == []
-    assert len(expected) == (1 if kind == "typical" else 0), "only the page of an unknown story may be missing"
 
 
 def test_the_keyboard_walks_the_feed_opens_a_story_and_finds_the_way_back(

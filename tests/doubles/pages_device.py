@@ -42,6 +42,7 @@ class PagesDevice:
 
     kind: Kind = "typical"
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
+    damage = staticmethod(lambda: None)
 
     def __post_init__(self) -> None:
         self.settings = PrivacySettings(
@@ -369,9 +370,6 @@ class PagesDevice:
     def set_privacy(self, **changes: Any) -> None:
         """Change the settings, refusing what their class refuses."""
         self.settings = self.settings.with_overrides(changes)
-
-    def damage(self) -> None:
-        """Nothing is damaged."""
 
     def export(self) -> dict[str, Any]:
         """Everything, as plain values."""

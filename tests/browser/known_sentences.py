@@ -1,0 +1,321 @@
+"""Every sentence with a figure on You, Privacy and Training, and every sentence that claims something, with its oracle.
+
+A sentence with a figure that is not here is unknown, and the test fails. Figures are compared as far as they are shown.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from device_app.wire.rounds import RoundStatus
+from tests.doubles.own_account import DELTA, MEMBERS, OwnAccount, local, price
+
+UNITS = {"B": 1.0, "kB": 1e3, "MB": 1e6, "ms": 1.0, "s": 1e3, "million": 1e6}
+NUMBER = r"(\d[\d,]*(?:\.\d+)?(?: (?:kB|MB|B|million))?)"
+CLOCK = r"((?:\d{1,2} \w{3} )?\d\d:\d\d)"
+CODES = 16
+TRUTH = math.exp(4) / (math.exp(4) + CODES - 1)
+"""Of randomised response at epsilon 4 over 16 numbers."""
+
+
+@dataclass(frozen=True)
+class KnownFacts:
+    """What is so: the account, the last round by the backend's own word, and what the reader has switched."""
+
+    account: OwnAccount
+    round: RoundStatus | None = None
+    training: bool = False
+    erased: bool = False
+
+    @property
+    def again(self) -> int:
+        """Reports that went over the line and were on it before, byte for byte."""
+        return len(self.account.codes) - self.account.times["reports"]
+
+    @property
+    def left(self) -> bool:
+        """Whether anything of the reader has left."""
+        return bool(self.account.codes or self.account.sums)
+
+    @property
+    def clicks(self) -> int:
+        """Clicks in the file."""
+        return self.account.number("SELECT count(*) FROM click")
+
+    @property
+    def per_day(self) -> float:
+        """Most that training may cost a day: taking part by the page's button allows one round."""
+        return 5.0 if self.training else 0.0
+
+
+Check = Callable[[tuple[str, ...], KnownFacts], bool]
+
+
+def value_of(shown: str) -> float:
+    """A figure as a page writes it."""
+    figure, _, unit = shown.partition(" ")
+    return float(figure.replace(",", "")) * UNITS.get(unit, 1.0)
+
+
+def shows(shown: str, true: float) -> bool:
+    """Whether this is `true`, rounded to the places that are shown; of bare figures to three digits where these end."""
+    figure, _, unit = shown.partition(" ")
+    places = len(figure.partition(".")[2])
+    scaled = true / UNITS.get(unit, 1.0)
+    last = 10.0**-places
+    if not places and unit in ("", "million") and 0 < abs(scaled) < 100:
+        last = min(1.0, 10.0 ** (math.floor(math.log10(abs(scaled))) - 2))  # '4' may be 4.00 with its zeros left out
+    return abs(value_of(figure) - scaled) <= last / 2 + 1e-9
+
+
+def at(shown: str, true: datetime) -> bool:
+    """Whether this is the time of a moment, with or without its day."""
+    return shown in (f"{true:%H:%M}", f"{true:%-d %b %H:%M}")
+
+
+def _newest(facts: KnownFacts, column: str, table: str) -> datetime:
+    return local(facts.account.rows(f"SELECT {column} FROM {table} ORDER BY {column} DESC LIMIT 1")[0][0])
+
+
+def _today(found: tuple[str, ...], facts: KnownFacts) -> bool:
+    """'sent 1 blurred number and joined 1 group count and 1 training round, and repeated ...'"""
+    said = found[0]
+    counts = {
+        "blurred number": facts.account.times["reports"],
+        "group count": len(facts.account.counted),
+        "training round": len(facts.account.trained),
+    }
+    parts = re.findall(r"(\d+) (blurred number|group count|training round)", said)
+    told = {name: int(number) for number, name in parts}
+    again = "repeated a number it had sent before, which tells nothing new" in said
+    return told == {name: number for name, number in counts.items() if number} and again == bool(facts.again)
+
+
+def _made_ms(found: tuple[str, ...], facts: KnownFacts) -> bool:
+    newest = "SELECT device_ms FROM timing WHERE kind = 'feed' ORDER BY id DESC LIMIT 1"
+    return shows(found[0], sum(json.loads(facts.account.rows(newest)[0][0]).values()))
+
+
+def _clear_and_sent(found: tuple[str, ...], facts: KnownFacts) -> bool:
+    (clear,) = json.loads(facts.account.rows("SELECT clear FROM report_memo")[0][0])
+    return int(found[0]) == int(clear[0])
+
+
+def _sent(found: tuple[str, ...], facts: KnownFacts) -> bool:
+    sent = facts.account.codes[-1]["code"]
+    (clear,) = json.loads(facts.account.rows("SELECT clear FROM report_memo")[0][0])
+    return int(found[0]) == sent and (found[1] == "true") == (int(clear[0]) == sent)
+
+
+def _together(found: tuple[str, ...], facts: KnownFacts) -> bool:
+    account = facts.account
+    charges, by_sum, sharper, delta = sum(account.times.values()), sum(account.charges.values()), found[2], found[3]
+    # One response of two values' loss: nothing is gained of its epsilon at so small a delta.
+    in_sums = price(*account.sums, deltas=DELTA * len(account.sums)) if account.sums else 0.0
+    by_loss = account.charges["reports"] + in_sums
+    if int(found[0].replace("one", "1")) != charges or not shows(found[1], by_sum):
+        return False
+    if sharper is None:
+        return by_loss >= 0.99 * by_sum
+    return shows(sharper, by_loss) and math.isclose(float(delta), DELTA * (len(account.sums) + 1), rel_tol=0.05)
+
+
+def _alone(found: tuple[str, ...], facts: KnownFacts) -> bool:
+    alone = price(*facts.account.sums, members=1)
+    return shows(found[0], alone) and value_of(found[1]) == 48 and shows(found[2], alone) and float(found[3]) == DELTA
+
+
+def _since_report(found: tuple[str, ...], facts: KnownFacts) -> bool:
+    before = facts.account.number("SELECT clicks FROM report_memo")
+    new = facts.account.number("SELECT max(id) FROM click") - before
+    # Anew after as many clicks again, three at least and twenty at most.
+    return int(found[0]) == new and int(found[1]) == max(0, min(20, max(3, before)) - new)
+
+
+def _no_report(found: tuple[str, ...], facts: KnownFacts) -> bool:
+    said_erased = bool(found[0])
+    return (
+        int(found[1]) == 3
+        and int(found[2]) == facts.clicks
+        and said_erased == facts.erased
+        and not facts.account.rows("SELECT 1 FROM report_memo")
+    )
+
+
+def _made_and_due(found: tuple[str, ...], facts: KnownFacts) -> bool:
+    made = _newest(facts, "made_at", "report_memo")
+    return at(found[0], made) and at(found[1].split()[-1], made)
+
+
+def _until(found: tuple[str, ...], facts: KnownFacts) -> bool:
+    rows = facts.account.rows("SELECT until, displayed, clicked FROM count_taken")
+    return any(at(found[0], local(until)) and (int(found[1]), int(found[2])) == (s, c) for until, s, c in rows)
+
+
+def _part(found: tuple[str, ...], facts: KnownFacts) -> bool:
+    tasks = {"Group count": "count", "Training": "full_gradient"}
+    rows = facts.account.rows("SELECT changed_at, sent_bytes, state FROM participation WHERE task = ?", tasks[found[0]])
+    return any(at(found[1], local(when)) and shows(found[2], sent) for when, sent, _ in rows)
+
+
+def _requests(found: tuple[str, ...], facts: KnownFacts, concerning: bool) -> bool:
+    where = " WHERE mechanism <> 'nothing' OR method <> 'GET'" if concerning else ""
+    return int(found[0].replace(",", "")) == facts.account.number(f"SELECT count(*) FROM traffic{where}")
+
+
+def _others(found: tuple[str, ...], facts: KnownFacts) -> bool:
+    return int(found[0]) == facts.account.number(
+        "SELECT count(*) FROM traffic WHERE mechanism = 'nothing' AND method = 'GET'"
+    )
+
+
+def _more_reports(found: tuple[str, ...], facts: KnownFacts) -> bool:
+    return int(found[0]) == (8 - facts.account.charges["reports"]) // 4
+
+
+def _joined(found: tuple[str, ...], facts: KnownFacts) -> bool:
+    return facts.round is not None and [int(one) for one in found] == [facts.round.joined, facts.round.cohort]
+
+
+def _in(found: tuple[str, ...], facts: KnownFacts) -> bool:
+    return facts.round is not None and [int(one) for one in found] == [facts.round.uploaded, facts.round.cohort_minimum]
+
+
+def _opened(found: tuple[str, ...], facts: KnownFacts) -> bool:
+    end = facts.round
+    return end is not None and at(found[0], end.opened_at.astimezone()) and at(found[1], end.closes_at.astimezone())
+
+
+def _at_delta(found: tuple[str, ...], facts: KnownFacts) -> bool:
+    return float(found[0]) == DELTA
+
+
+def always(*expected: float) -> Check:
+    """These figures, whatever happens: they are the product's own."""
+    return lambda found, _: len(found) == len(expected) and all(map(shows, found, expected))
+
+
+WITH_FIGURES: dict[str, Check] = {
+    r"Today this device (.*)": _today,
+    rf"Made {CLOCK} on this device in": lambda found, facts: at(found[0], _newest(facts, "made_at", "feed")),
+    r"(\d[\d.]* m?s)": _made_ms,
+    r"Of your interests (\d+) new numbers? may leave today\.": _more_reports,
+    r"(\d+) stor(?:y|ies) opened": lambda found, facts: int(found[0]) == facts.clicks,
+    r"0 stories": lambda _, facts: not facts.account.rows("SELECT 1 FROM reaction WHERE kind = 'save'"),
+    r"0 searches and topics saved": lambda _, facts: True,
+    rf"May tell something about you {NUMBER}": lambda found, facts: _requests(found, facts, True),
+    rf"Everything {NUMBER}": lambda found, facts: _requests(found, facts, False),
+    rf"In the other {NUMBER} requests? there is nothing of you: they ask for what is there for every device, in the "
+    r"same words\.": _others,
+    r"Every request this device made(?: since everything was erased here)?, for 90 days\.": lambda _, facts: True,
+    r"All went to (127\.0\.0\.1:\d+)\.": lambda found, facts: f"http://{found[0]}" == facts.account.line.url,
+    r"A cost of 0 tells nothing that was not told before\.": lambda _, facts: True,
+    rf"Today is the UTC day; it ends {CLOCK} on your clock\.": lambda found, _: at(
+        found[0].split()[-1], local(0).replace(year=2026, month=1, day=1)
+    ),
+    rf"(?:The (one) charge so far comes to|All {NUMBER} charges together, reports, training and counts:) {NUMBER} "
+    rf"epsilon by sum(?:, {NUMBER} at a delta of (\S+) by the sharper account of how losses add up|; the sharper "
+    r"account of how losses add up gains nothing yet)\.": lambda found, facts: _together(
+        (found[0] or found[1], found[2], found[3], found[4]), facts
+    ),
+    rf"The noisy secure sums among them come to {NUMBER} in all\.": lambda found, facts: shows(
+        found[0], price(*facts.account.sums, deltas=DELTA * len(facts.account.sums))
+    ),
+    rf"If no other device in any sum was real, (?:the noisy sums alone|all noisy sums together, counts among them,) "
+    rf"come to {NUMBER} epsilon today, of {NUMBER} at most, and to {NUMBER} in all, at a delta of (\S+)\.": _alone,
+    r"(\d+) new clicks? since the last report; it is made anew after (\d+) more\.": _since_report,
+    r"No report is in use( since everything was erased here)?: one is made for the next page after (\d+) clicks, of "
+    r"which there (?:is|are) (\d+)\.": _no_report,
+    r"A number that was reported once is sent again as it was drawn, for good: your life here costs (\d+) times the "
+    r"different numbers you were nearest to\.": always(4),
+    r"Epsilon is at a delta of (\S+): what is charged is that of all of a row if the others are real\.": _at_delta,
+    r"It is at view level, inside this device, at a delta of (\S+); it says nothing of what the newsroom learns, which "
+    r"the budget counts\.": lambda found, _: float(found[0]) == 1e-3,
+    rf"One number between 0 and {NUMBER}, which says to which of {NUMBER} typical readers you are nearest; it is true "
+    rf"with probability {NUMBER}, and otherwise any of the others\.": always(CODES - 1, CODES, TRUTH),
+    r"Computed here: number (\d+)\.": _clear_and_sent,
+    r"Sent: (\d+), which is (true|not true); the newsroom can't tell\.": _sent,
+    rf"Made {CLOCK}, looked at again {CLOCK}\.": _made_and_due,
+    rf"Until {CLOCK}: (\d+) stor(?:y|ies) you looked at, (\d+) of them opened": _until,
+    r"Up to release (r\d+) this device was shown the releases that end in ([0-9a-f ]+)\.": lambda found, facts: (
+        found[0] == f"r{facts.account.number('SELECT max(number) FROM release_chain')}"
+    ),
+    r"Compare it with another reader who is at (r\d+): with the same letters and figures, the server has given both of "
+    r"you the same releases, in the same order\.": lambda found, facts: (
+        found[0] == f"r{facts.account.number('SELECT max(number) FROM release_chain')}"
+    ),
+    r"All of them must be signed with the key ([0-9a-f ]+)\.": lambda _, facts: True,
+    # Training
+    rf"(?:A group count of what is shown and opened\. )?Opened {CLOCK}, was to close {CLOCK}\.": _opened,
+    rf"Devices check in done {NUMBER} joined, {NUMBER} wanted": _joined,
+    rf"Protected updates arrive done {NUMBER} in, at least {NUMBER} needed": _in,
+    rf"This device joins only if the cost fits {NUMBER} epsilon a day, all of the day's rounds together, and a sum "
+    rf"only if it carries noise and can't be opened with fewer than {NUMBER} devices in it\.": lambda found, facts: (
+        shows(found[0], facts.per_day) and int(found[1]) == MEMBERS
+    ),
+    r"Where more than (100) devices mix, each masks with a few dozen of them, and the masks themselves hold only "
+    r"against a newsroom that follows the protocol\.": always(100),
+    rf"(Group count|Training), {CLOCK}: {NUMBER} sent": _part,
+    r"This device does not train now: it holds (\d+) clicks?; 5 are needed\.": lambda found, facts: (
+        int(found[0]) == facts.clicks < 5
+    ),
+}
+"""By pattern of the whole sentence; its groups go to the check, None for one that took no part."""
+
+CLAIMS: dict[str, tuple[tuple[str, ...], Callable[[KnownFacts], bool]]] = {
+    "Today nothing about you has left this device.": (("/you", "/privacy"), lambda facts: not facts.left),
+    "Nothing was spent on any day.": (("/privacy",), lambda facts: not sum(facts.account.times.values())),
+    "Nothing has left this device yet.": (("/privacy",), lambda facts: not facts.account.line.requests()),
+    "Nothing has left this device since its log was erased.": (
+        ("/privacy",),
+        lambda facts: facts.erased and not facts.account.rows("SELECT 1 FROM traffic"),
+    ),
+    "This device is in no group count yet.": (("/privacy",), lambda facts: not facts.account.counted),
+    "Which group counts this device joined before was erased with everything else.": (
+        ("/privacy",),
+        lambda facts: facts.erased,
+    ),
+    "Group counts are switched off: this device adds to none.": (("/privacy",), lambda _: False),
+    "Reports are off: nothing about your reading is sent, so there is nothing to reveal.": (
+        ("/privacy",),
+        lambda _: False,
+    ),
+    "None so far.": (
+        ("/training",),
+        lambda facts: not facts.erased and not facts.account.sums,
+    ),
+    "None since everything was erased here.": (("/training",), lambda facts: facts.erased),
+    "No round is open.": (("/training",), lambda facts: facts.round is None),
+    "Training on": (("/you", "/privacy", "/training"), lambda facts: facts.training),
+    "Training is off.": (("/you", "/privacy", "/training"), lambda facts: not facts.training),
+    "Taking part": (("/training",), lambda facts: facts.training),
+    "Offline: the newsroom does not answer": (("/you", "/privacy", "/training"), lambda _: False),
+    "No page has been made yet.": (
+        ("/you", "/privacy", "/training"),
+        lambda facts: not facts.account.rows("SELECT 1 FROM feed"),
+    ),
+    "They appear after your first clicks": (("/you",), lambda facts: not facts.clicks),
+}
+"""A sentence stands on these pages exactly where it is so."""
+
+
+def false_on(path: str, sentences: list[str], facts: KnownFacts) -> list[str]:
+    """Sentences that are unknown or not so, and claims that are missing."""
+    found = []
+    for sentence in sentences:
+        if not re.search(r"\d", sentence):
+            continue
+        matches = [(re.fullmatch(pattern, sentence), check) for pattern, check in WITH_FIGURES.items()]
+        known = [(match.groups(), check) for match, check in matches if match]
+        if not known:
+            found.append(f"{path}: nobody knows {sentence!r}")
+        found += [f"{path}: not so: {sentence!r}" for figures, check in known if not check(figures, facts)]
+    for claim, (paths, holds) in CLAIMS.items():
+        if path in paths and (claim in sentences) != holds(facts):
+            found.append(f"{path}: {'not so' if claim in sentences else 'missing'}: {claim!r}")
+    return found

@@ -1,0 +1,241 @@
+"""Every page of the reader's device in every state, light and dark, on a phone and at a desk. Oracle: axe-core.
+
+A state is opened once; the window and the scheme change under it. A page that the router has and no state shows fails.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import NamedTuple
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from fastapi.openapi.utils import get_openapi
+from playwright.sync_api import Browser, Page
+
+from device_app.alerts import LoopAlert
+from device_app.pages.routes import router
+from device_app.view_models.latency import LatencyView
+from tests.browser.conftest import Serve
+from tests.browser.standing_devices import WatchedPage, app_of, enter
+from tests.doubles.pages_device import PagesDevice
+from tests.doubles.pages_traffic import Kind
+
+pytestmark = pytest.mark.browser
+
+STORY = "/story/newsroom:0003?feed=feed-1"
+PAGES = (
+    "/", "/page/feed-1", "/popular", "/fresh", "/explore", "/explore/science", "/topic/ports",
+    "/publisher/The Ledger", "/following", "/saved", "/search",
+    "/search?q=the", "/search?q=nothinglikeit", "/searches", "/welcome", "/you", "/settings", "/settings?switches=open",
+    "/kept", STORY, "/story/newsroom:0014", "/interests", "/interests/history", "/interests/history?q=nothinglikeit",
+    "/privacy", "/privacy?show=all", "/privacy/polls/1/1", "/privacy/requests/2", "/privacy/requests/3",
+    "/privacy/requests/6", "/training", "/latency",
+)  # fmt: skip
+MAIN = ("/", "/explore", "/privacy", "/settings?switches=open", "/training", "/latency")
+LOOKS = (("light", 1440), ("dark", 390), ("dark", 1440), ("light", 390))
+RUN = """async rules => {
+  const options = rules ? { runOnly: { type: 'rule', values: rules } } : {};
+  const found = await axe.run(document, { resultTypes: ['violations'], ...options });
+  return found.violations.flatMap(one => one.nodes.map(node => `${one.id}: ${node.html.slice(0, 160)}`));
+}"""
+QUICK = ["color-contrast", "scrollable-region-focusable", "aria-hidden-focus"]
+"""What a scheme or a width changes; the first two looks get every rule."""
+
+
+@dataclass
+class PageUnderTest:
+    """A page under test, and what was found wrong of it."""
+
+    home: str
+    watched: WatchedPage
+    device: PagesDevice
+    wrong: list[str] = field(default_factory=list)
+    refused: int = 0
+
+    @property
+    def page(self) -> Page:
+        return self.watched.page
+
+    def open(self, path: str, status: int = 200) -> None:
+        """Open a page; another status is what is expected of it."""
+        self.page.emulate_media(color_scheme="light", reduced_motion="reduce")
+        self.page.set_viewport_size({"width": 1440, "height": 900})
+        answer = self.page.goto(self.home + path)
+        assert answer is not None
+        self.wrong += [] if answer.status == status else [f"{path}: {answer.status}"]
+        self.refused += status >= 400
+
+    def look(self, state: str, looks: int = 2) -> None:
+        """Hold what is open against the rules in the first of the looks."""
+        for number, (scheme, width) in enumerate(LOOKS[:looks]):
+            self.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # type: ignore[arg-type]
+            self.page.set_viewport_size({"width": width, "height": 900})
+            if not self.page.evaluate("typeof axe !== 'undefined'"):
+                self.page.evaluate(Axe().axe_script)
+            where = f"{state}, {scheme}, {width} px"
+            self.wrong += [f"{where}: {one}" for one in self.page.evaluate(RUN, QUICK if number > 1 else None)]
+            across = self.page.evaluate("document.documentElement.scrollWidth")
+            self.wrong += [f"{where}: {across} px wide"] if across > width else []
+
+    def each(self, paths: tuple[str, ...], looks: int = 2) -> None:
+        """Open and look, page by page."""
+        for path in paths:
+            self.open(path)
+            self.look(path, looks)
+
+    def open_drawers(self) -> None:
+        """All that is folded on this page."""
+        self.page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+
+
+@contextmanager
+def shown(chromium: Browser, serve: Serve, kind: Kind) -> Iterator[PageUnderTest]:
+    """A device of a kind; at the end nothing was wrong, logged or asked of strangers."""
+    device = PagesDevice(kind)
+    home = serve(app_of(device))
+    context = chromium.new_context(viewport={"width": 1440, "height": 900})
+    enter(context, home)
+    look = PageUnderTest(home, WatchedPage(context.new_page(), home), device)
+    yield look
+    context.close()
+    refusals = [error for error in look.watched.errors if re.search(r"status of (404|422|500)", error)]
+    assert not look.wrong, "\n".join(look.wrong)
+    assert look.watched.foreign_requests == []
+    assert [error for error in look.watched.errors if error not in refusals] == []
+    assert len(refusals) == look.refused
+
+
+def pages_of_the_router() -> list[str]:
+    """Addresses that answer a GET with a page, as the router has them."""
+    paths = get_openapi(title="", version="", routes=router(PagesDevice()).routes)["paths"]  # type: ignore[arg-type]
+    answers = {path: each["get"]["responses"].get("200", {}) for path, each in paths.items() if "get" in each}
+    return [path for path, answer in answers.items() if "text/html" in answer.get("content", {})]
+
+
+def test_every_page_of_the_router_is_shown() -> None:
+    templates = pages_of_the_router()
+    assert len(templates) > 20
+    shown_paths = [path.partition("?")[0] for path in PAGES]
+    patterns = {one: re.sub(r"\{[^}]+\}", "[^/]+", one) for one in templates}
+    assert [
+        one for one, pattern in patterns.items() if not any(re.fullmatch(pattern, path) for path in shown_paths)
+    ] == []
+
+
+def test_a_typical_device(chromium: Browser, serve: Serve) -> None:
+    with shown(chromium, serve, "typical") as look:
+        look.each(MAIN, len(LOOKS))
+        look.each(tuple(path for path in PAGES if path not in MAIN))
+
+
+def test_open_drawers_and_what_is_said_after_a_press(chromium: Browser, serve: Serve) -> None:
+    with shown(chromium, serve, "typical") as look:
+        for path in ("/", "/privacy?show=all", "/training", "/settings", STORY, "/interests"):
+            look.open(path)
+            look.open_drawers()
+            look.look(f"{path} with its drawers open")
+        look.open("/")
+        less = look.page.locator("#n-newsroom\\:0005 button[value=less][aria-pressed]")
+        for said in ("after less", "after its undo"):
+            with look.page.expect_response("**/react"):
+                less.press("Enter")
+            look.look(said)
+        look.each(("/?said=refreshed", "/settings?said=settings", "/welcome?said=erased"))
+
+
+def test_wrong_addresses_and_faults(chromium: Browser, serve: Serve, caplog: pytest.LogCaptureFixture) -> None:
+    with shown(chromium, serve, "typical") as look:
+        for path, status in (
+            ("/nowhere", 404),
+            ("/story/unknown", 404),
+            ("/story/" + "x" * 300, 404),
+            ("/privacy/requests/99999999999999999999", 404),
+            ("/privacy?page=99999999999999999999", 422),
+            ("/latency", 500),
+        ):
+            if status == 500:
+                look.device.latency = _at_fault  # type: ignore[method-assign]
+            look.open(path, status)
+            look.look(f"{path[:60]}: {status}")
+            assert look.page.get_by_role("link", name="Back to your feed").count() == 1
+        assert [one.getMessage() for one in caplog.records if one.levelname == "ERROR"] == [
+            "/latency could not be answered"
+        ]
+
+
+def _at_fault() -> LatencyView:
+    raise RuntimeError("a fault of our own")
+
+
+@pytest.mark.parametrize("kind", ["empty", "overfull", "offline"])
+def test_another_device(chromium: Browser, serve: Serve, kind: Kind) -> None:
+    with shown(chromium, serve, kind) as look:
+        first = ("/welcome", "/popular", "/following", "/saved", "/searches") if kind == "empty" else ()
+        look.each(MAIN + first)
+
+
+def test_an_erased_device_and_one_whose_release_was_refused(chromium: Browser, serve: Serve) -> None:
+    with shown(chromium, serve, "typical") as look:
+        status = look.device.status()
+        alert = LoopAlert("sync", look.device.now, "The release r4 was refused: its signature is of another key.")
+        refused = replace(status, shield="red", shield_words="What the server sent was refused.", alerts=(alert,))
+        look.device.status = lambda: refused  # type: ignore[method-assign]
+        look.each(("/", "/privacy"))
+        look.device.status = lambda: status  # type: ignore[method-assign]
+        look.open("/settings")
+        look.page.get_by_label("Type erase to confirm").fill("erase it")
+        look.page.get_by_role("button", name="Erase").click()
+        look.refused += 1
+        look.look("an erase that was not confirmed")
+        look.page.get_by_label("Type erase to confirm").fill("erase")
+        look.page.get_by_role("button", name="Erase").click()
+        look.page.wait_for_url("**/welcome?said=erased")
+        look.each(("/welcome?said=erased", "/you", "/privacy", "/training"))
+
+
+def test_a_tab_walk_meets_the_skip_link_first_and_shows_where_it_is(chromium: Browser, serve: Serve) -> None:
+    with shown(chromium, serve, "typical") as look:
+        look.open("/settings?switches=open")
+        stops = tab_stops(look.page, 60)
+        assert stops[0].name == "Skip to the news"
+        assert [one.name for one in stops if not one.ring] == []
+        placed = [one for one in stops[1:] if not one.fixed]
+        back = [(one, other) for one, other in pairwise(placed) if other.top < one.top - 200 and other.left <= one.left]
+        assert back == [], "the order of the keyboard is that of the page, column by column"
+        look.open("/")
+        look.page.keyboard.press("Tab")
+        look.page.keyboard.press("Enter")
+        assert look.page.evaluate("document.activeElement.id") == "main"
+
+
+class Stop(NamedTuple):
+    """Where the Tab key stops: place in px from the page's corner, whether it stays in the window, shows a ring."""
+
+    name: str
+    left: float
+    top: float
+    fixed: bool
+    ring: bool
+
+
+def tab_stops(page: Page, limit: int) -> list[Stop]:
+    """The first stops, in the order of the keyboard."""
+    script = """() => {
+      const on = document.activeElement, style = getComputedStyle(on), box = on.getBoundingClientRect();
+      if (on === document.body) return null;
+      const fixed = on.closest('.bottom-bar, .skip') !== null;
+      const ring = style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 1;
+      return [on.textContent.trim().slice(0, 40), box.left, box.top + scrollY, fixed, ring];
+    }"""
+    found: list[Stop] = []
+    for _ in range(limit):
+        page.keyboard.press("Tab")
+        if (stop := page.evaluate(script)) is None:
+            break
+        found.append(Stop(*stop))
+    return found

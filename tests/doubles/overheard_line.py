@@ -1,0 +1,99 @@
+"""A line between a device and its backend on which somebody listens: every byte that the device sent, as it went by."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field
+
+CHUNK_BYTES = 65_536
+
+
+@dataclass(frozen=True)
+class SentRequest:
+    """One request as it went over the line: head is all up to and with the blank line."""
+
+    head: bytes
+    body: bytes
+
+    @property
+    def method(self) -> str:
+        """GET, POST, PUT."""
+        return self.head.split(b" ", 1)[0].decode("ascii")
+
+    @property
+    def path(self) -> str:
+        """With its query."""
+        return self.head.split(b" ", 2)[1].decode("ascii")
+
+    @property
+    def size_bytes(self) -> int:
+        """Head and body."""
+        return len(self.head) + len(self.body)
+
+
+@dataclass
+class OverheardLine:
+    """Listens on a port of its own and carries bytes both ways; only what the device sends is kept."""
+
+    backend: tuple[str, int]
+    listener: socket.socket = field(default_factory=lambda: socket.create_server(("127.0.0.1", 0)))
+    _heard: list[bytearray] = field(default_factory=list)
+
+    @property
+    def url(self) -> str:
+        """What the device takes for its backend."""
+        return f"http://127.0.0.1:{self.listener.getsockname()[1]}"
+
+    def requests(self) -> list[SentRequest]:
+        """All whole requests so far, connection by connection."""
+        return [request for heard in list(self._heard) for request in parsed(bytes(heard))]
+
+    def carry(self) -> None:
+        """Take connections until the listener is closed."""
+        with suppress(OSError):
+            while True:
+                device, _ = self.listener.accept()
+                backend = socket.create_connection(self.backend)
+                heard = bytearray()
+                self._heard.append(heard)
+                threading.Thread(target=_pump, args=(device, backend, heard), daemon=True).start()
+                threading.Thread(target=_pump, args=(backend, device, None), daemon=True).start()
+
+
+def parsed(heard: bytes) -> Iterator[SentRequest]:
+    """The requests of one connection; each body is as long as its Content-Length says."""
+    while b"\r\n\r\n" in heard:
+        head, _, rest = heard.partition(b"\r\n\r\n")
+        lengths = [line.split(b":")[1] for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")]
+        length = int(lengths[0]) if lengths else 0
+        if len(rest) < length:
+            return
+        yield SentRequest(head + b"\r\n\r\n", rest[:length])
+        heard = rest[length:]
+
+
+def _pump(source: socket.socket, sink: socket.socket, heard: bytearray | None) -> None:
+    with closing(source), suppress(OSError):
+        while chunk := source.recv(CHUNK_BYTES):
+            if heard is not None:
+                heard += chunk
+            sink.sendall(chunk)
+    with suppress(OSError):
+        sink.shutdown(socket.SHUT_RDWR)
+
+
+@contextmanager
+def overheard_line(backend_url: str) -> Iterator[OverheardLine]:
+    """A line to this backend while the block runs."""
+    host, _, port = backend_url.removeprefix("http://").partition(":")
+    line = OverheardLine((host, int(port)))
+    threading.Thread(target=line.carry, daemon=True).start()
+    try:
+        yield line
+    finally:
+        with suppress(OSError):
+            line.listener.shutdown(socket.SHUT_RDWR)
+        line.listener.close()

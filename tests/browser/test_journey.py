@@ -199,10 +199,10 @@ def test_from_the_first_visit_to_a_release_the_reader_helped_to_make(
     console.get_by_role("button", name="Sign in").click()
     console.goto(backend_url + "/console/rounds")
     device.pause_training(True)
-    console.locator("#system-now").select_option("uni_fedrec")
+    console.locator("#choice-uni_fedrec").check()
     console.locator("#cohort-now").fill("1")
     console.locator("#minimum-now").fill("1")
-    console.get_by_role("button", name="Start").click()
+    console.get_by_role("button", name="Start the round").click()
     assert "The round is open." in console.inner_text("main")
     assert console.locator("#round").get_attribute("data-state") == "open"
     page.goto(home + "/training")

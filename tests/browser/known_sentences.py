@@ -290,7 +290,6 @@ CLAIMS: dict[str, tuple[tuple[str, ...], Callable[[KnownFacts], bool]]] = {
         lambda facts: not facts.erased and not facts.account.sums,
     ),
     "None since everything was erased here.": (("/training",), lambda facts: facts.erased),
-    "No round is open.": (("/training",), lambda facts: facts.round is None),
     "Training on": (("/you", "/privacy", "/training"), lambda facts: facts.training),
     "Training is off.": (("/you", "/privacy", "/training"), lambda facts: not facts.training),
     "Taking part": (("/training",), lambda facts: facts.training),

@@ -134,7 +134,11 @@ class ReadAlong:
             for other in self.others:
                 other.trainer.step()
         assert now.state == "applied", now.reason
-        self.device.train_step()
+        # The device looks at a round every few seconds, and by its own steps.
+        while (seen := self.device.training().round) is None or (seen.round, seen.state) != (opened.round, "applied"):
+            assert time.monotonic() < until, f"the device has last seen {seen}"
+            self.device.train_step()
+            time.sleep(0.1)
         return rounds.status(opened.round)  # what came after its end counts among the bytes it received
 
 

@@ -146,7 +146,9 @@ def false_requests(shown: list[list[str]], account: OwnAccount, everything: bool
         paid = sum(row[3] or charged.get(row[7], 0.0) for row in here)
         true = shows(sent, sum(row[1] for row in here)) and shows(received, sum(row[2] for row in here))
         true = true and shows(cost, paid) and path.startswith(one[6]) and when.split()[-1] == f"{local(one[5]):%H:%M}"
-        true = true and (answer == "all answered" if count > 1 else str(one[4]) in answer)
+        failed = sum(row[4] is None or row[4] >= 400 for row in here)
+        told_failed = int(answer.split()[0]) if "failure" in answer else 0
+        true = true and (told_failed == failed if count > 1 else str(one[4]) in answer)
         found += [] if true else [f"request: {(when, words, cost, sent, received, path, answer)}"]
     if told != len(rows) and len(shown) < 25:
         found.append(f"{told} requests are listed, {len(rows)} are in the log")
@@ -163,7 +165,10 @@ def _without(rows: list[tuple[object, ...]], gone: list[tuple[object, ...]]) -> 
 def false_rounds(said: SaidOnPage, facts: KnownFacts) -> list[str]:
     """What the tables and figures of Training say wrongly."""
     found = []
-    if facts.round is not None:
+    # Whether a round that has ended is still known is the device's to say; what it says of one must be so.
+    if "Devices joined" in said.figures:
+        if facts.round is None:
+            return ["a round that there was not"]
         stage = "no part is known here" if facts.erased else "applied"
         figures = (str(facts.round.joined), str(facts.round.uploaded), stage)
         shown = tuple(said.figures[name] for name in ("Devices joined", "Updates in", "This device"))

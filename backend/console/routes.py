@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, HTTPException, Request
 from fastapi.responses import Response
+from starlette.routing import Match
 
 from backend.console import counts_pages, pool_pages, quality_pages, recall_pages, release_pages, round_pages
 from backend.console.alerts import alerts
@@ -88,6 +89,9 @@ def router(services: Services) -> APIRouter:
 
     @routes.get("/{path:path}")
     def nowhere(request: Request, path: str) -> Response:
+        # What takes forms alone is no wrong address.
+        if any(each.matches(request.scope)[0] is Match.PARTIAL for each in routes.routes):
+            raise HTTPException(405, headers={"Allow": "POST"})
         words = "There is no page of the console at this address."
         return controller.show(
             request, "refused", dict, status_code=404, title="No such page", words=words, back="/console"

@@ -26,13 +26,13 @@ def router(renderer: PageRenderer) -> APIRouter:
     routes = renderer.router()
     laid_out = _laying_out(renderer, renderer.device)
 
-    @routes.get("/topic/{name:path}", **page(404))
-    def topic(request: Request, name: Name, page: PageNumber = 1) -> Response:
-        return laid_out(request, "topic", name, page)
+    @routes.get("/topic/{topic:path}", **page(404))
+    def topic(request: Request, topic: Name, page: PageNumber = 1) -> Response:
+        return laid_out(request, "topic", topic, page)
 
-    @routes.get("/publisher/{name:path}", **page(404))
-    def publisher(request: Request, name: Name, page: PageNumber = 1) -> Response:
-        return laid_out(request, "publisher", name, page)
+    @routes.get("/publisher/{publisher:path}", **page(404))
+    def publisher(request: Request, publisher: Name, page: PageNumber = 1) -> Response:
+        return laid_out(request, "publisher", publisher, page)
 
     @routes.get("/explore/{section}", **page(404))
     def section(request: Request, section: SectionName, page: PageNumber = 1) -> Response:

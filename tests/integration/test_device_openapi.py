@@ -75,6 +75,8 @@ def known(device: Device) -> list[dict[str, object]]:
             "news_id": item.card.id,
             "feed_id": device.feed().feed_id,
             "section": item.card.section,
+            "topic": item.card.topic,
+            "publisher": item.card.publisher,
             "key": interests[at % len(interests)].key,
             "search_id": 1,
             "click_id": clicks[at].click_id,
@@ -88,7 +90,7 @@ def known(device: Device) -> list[dict[str, object]]:
     ]
 
 
-def forms() -> dict[str, list[object]]:
+def forms(device: Device) -> dict[str, list[object]]:
     """What a generator would hardly hit."""
     switches = {
         "mode": "code",
@@ -103,6 +105,7 @@ def forms() -> dict[str, list[object]]:
     return {
         "POST /welcome": [{"section": ["section1", "section2"]}, {"skip": "yes"}],
         "POST /settings/level": [{"level": "strict"}, {"level": "custom"}, {"level": "balanced", "back": "/privacy"}],
+        "POST /feed/more": [{"feed": device.feed().feed_id}],
         "POST /list/refresh": [{"name": "fresh", "back": "/fresh"}, {"name": "none"}],
         "POST /searches": [{"words": "harbour", "back": "/search?q=harbour"}, {"words": " "}],
         "POST /story/{news_id}/react": [{"kind": "save", "back": "/saved"}, {"kind": "like", "back": "//evil.example"}],
@@ -122,7 +125,7 @@ def test_every_answer_of_the_pages_is_documented_and_none_is_an_error(
     # First: at 20,000 requests what comes before makes so many feeds that the known one is no longer kept.
     paths = described["paths"] = {SHEET: paths.pop(SHEET), **paths}
     paths[ERASE] = paths.pop(ERASE)  # last: all that comes after would find nothing
-    answers = fuzz(pages, described, headers=headers_of(browser), known=known(device), bodies=forms())
+    answers = fuzz(pages, described, headers=headers_of(browser), known=known(device), bodies=forms(device))
     print(shares(answers))  # noqa: T201
     assert not {answer for answer in answers if answer.rsplit(" ", 1)[1].startswith("5")}
     operations = {f"{method.upper()} {path}" for path, each in paths.items() for method in each}
@@ -136,7 +139,7 @@ def test_a_scripts_forms_are_answered_as_documented(pages: FastAPI, device: Devi
     described = pages.openapi()
     described["paths"] = {path: described["paths"][path] for path in SCRIPTED}
     headers = headers_of(browser) | {"Accept": "application/json"}
-    answers = fuzz(pages, described, headers=headers, known=known(device), bodies=forms(), examples=A_FEW)
+    answers = fuzz(pages, described, headers=headers, known=known(device), bodies=forms(device), examples=A_FEW)
     assert all(answers[f"POST {path} 204"] for path in SCRIPTED)
 
 

@@ -102,10 +102,10 @@ def run(world: SmallWorld, devices: list[Device]) -> tuple[RoundStatus, RoundSta
     union = coordinator.open_round(SPLIT, cohort=DEVICES, cohort_minimum=3, seconds=900.0)
     assert union.system == UNION
     split = None
+    said: list[object] = []
     until = time.monotonic() + WITHIN_SEC
     while time.monotonic() < until:
-        for device in devices:
-            device.train_step()
+        said = [device.train_step() for device in devices]
         coordinator.step()
         split = next((one for one in coordinator.history() if one.follows == union.round), None)
         if split is not None and split.state in ("applied", "failed"):
@@ -114,9 +114,9 @@ def run(world: SmallWorld, devices: list[Device]) -> tuple[RoundStatus, RoundSta
             break
         time.sleep(0.05)  # the server's own clock may be at the step, which is a process
     union = coordinator.status(union.round)
-    assert union.state == "applied", union.reason
+    assert union.state == "applied", (union.reason, said)
     assert split is not None
-    assert split.state == "applied", split.reason
+    assert split.state == "applied", (split.reason, said)
     return union, split
 
 

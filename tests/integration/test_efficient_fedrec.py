@@ -97,8 +97,10 @@ def run(world: SmallWorld, devices: list[Device]) -> tuple[RoundStatus, RoundSta
     """Both rounds, as asked for by the operator."""
     assert world.services is not None
     coordinator = world.services.coordinator
-    for device in devices:
-        sync(device)
+    # Devices get a release only once the catalogue has its encoder, and a round is for the newest release.
+    newest, until = world.services.releases.require_current().release, time.monotonic() + WITHIN_SEC
+    while not all(sync(device) == newest for device in devices) and time.monotonic() < until:
+        world.services.updater.step()
     union = coordinator.open_round(SPLIT, cohort=DEVICES, cohort_minimum=3, seconds=900.0)
     assert union.system == UNION
     split = None

@@ -231,6 +231,7 @@ def test_a_closed_port_is_unreachable(log: ByteLog, now: datetime) -> None:
         ("gzip", b"no gzip", "its gzip is broken"),
         ("gzip", gzip.compress(b"whole")[:-4], "its gzip is cut off"),
     ],
+    ids=["gzip in gzip", "deflate", "br", "no gzip", "cut off"],  # a gzip's bytes tell when it was made
 )
 def test_an_answer_packed_in_another_way_than_asked_for_is_refused_unread(
     client_to: Callable[[Answering], HttpClient], log: ByteLog, encoding: str, body: bytes, words: str

@@ -190,6 +190,7 @@ def test_an_erased_device_and_one_whose_release_was_refused(chromium: Browser, s
         look.open("/settings")
         look.page.get_by_label("Type erase to confirm").fill("erase it")
         look.page.get_by_role("button", name="Erase").click()
+        look.page.get_by_text("Nothing was erased").wait_for()
         look.refused += 1
         look.look("an erase that was not confirmed")
         look.page.get_by_label("Type erase to confirm").fill("erase")

@@ -166,6 +166,7 @@ def addresses(pages: FastAPI, device: Device) -> Iterator[tuple[str, str]]:
     story = device.feed().items[0].card.id
     real = {"news_id": story, "section": "section1", "entry_id": "1", "oldest_id": "1", "newest_id": "1", "key": "1",
             "search_id": "1", "click_id": "1", "version": "1", "name": "x", "path": "nowhere",
+            "topic": "x", "publisher": "x",
             "feed_id": device.feed().feed_id}  # fmt: skip
     for route in every_route(pages.routes):
         for method in sorted(route.methods or ()):

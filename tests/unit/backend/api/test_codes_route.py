@@ -115,8 +115,9 @@ def test_the_book_outlives_steps_of_the_news_model_and_not_another_space(tmp_pat
         store = pool_codes.PoolCodeStore(live, server.services.settings.index_dir)
         found = PoolCodes.model_validate_json(store.listing("r2")[0])
         assert (found.book, found.encoder) == (before.book, "stepped")
-        assert found.shards[0].codes != before.shards[0].codes, "codes are made anew"
-        assert found.shards[0].cards == before.shards[0].cards, "and cards are not"
+        # A day of two stories may keep its codes under so small a step; how many the first has hangs on the hour.
+        assert [day.codes for day in found.shards] != [day.codes for day in before.shards], "codes are made anew"
+        assert [day.cards for day in found.shards] == [day.cards for day in before.shards], "and cards are not"
         book = unpack_book(blob(server, found.book.sha256), found.subspaces, catalogue.vectors.shape[1])
         errors = [
             np.square(stepped - decode(encode(stepped.astype(np.float32), one), one)).sum() for one in (book, own)

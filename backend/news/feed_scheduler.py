@@ -41,6 +41,11 @@ def wait(every: timedelta, chance: float, *, failures: int = 0, asked_sec: float
     return timedelta(seconds=max(min(doubled_sec, limit_sec), min(asked_sec, limit_sec)) * (1 + JITTER * chance))
 
 
+def longest_wait(every: timedelta) -> timedelta:
+    """What no `wait` is longer than."""
+    return wait(every, 1.0, asked_sec=WAIT_LIMIT.total_seconds())
+
+
 def utc_now() -> datetime:
     """The clock of a running server."""
     return datetime.now(UTC)
@@ -78,7 +83,10 @@ class FeedScheduler:
         with advisory_lock(self._engine, WORK) as mine:
             if not mine:
                 return 0
-            due = self.followed.due(self._clock())
+            now = self._clock()
+            if put_off := self.followed.put_right(now, longest_wait(self.every)):
+                _log.warning("%d feeds were put off by a clock that was ahead of this one; they are read now", put_off)
+            due = self.followed.due(now)
             waiting: queue.SimpleQueue[FollowedFeed] = queue.SimpleQueue()
             for feed in due:
                 waiting.put(feed)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import httpx
-from sqlalchemy import Connection, Engine, delete, func, insert, select, update
+from sqlalchemy import Connection, Engine, case, delete, func, insert, select, update
 
 from backend.db.engine import reading, writing
 from backend.db.tables import FeedRow
@@ -25,6 +25,8 @@ from backend.public_addresses import Network
 FEEDS_LIMIT = 1_000
 URL_CHARS = 2_000
 ERROR_CHARS = 500
+CLOCKS_APART = timedelta(minutes=1)
+"""By which the clocks of two processes may differ, so that neither thinks that the other's was ahead."""
 WAIT_LIMIT = timedelta(days=1)  # the longest wait after errors, and for a server's Retry-After or max-age
 
 
@@ -72,6 +74,22 @@ class FollowedFeeds:
     def due(self, now: datetime) -> list[FollowedFeed]:
         """The feeds to refresh at `now`, the longest due first; none that is paused."""
         return sorted((one for one in self.all() if one.due_at <= now and not one.paused), key=lambda one: one.due_at)
+
+    def put_right(self, now: datetime, furthest: timedelta) -> int:
+        """Make feeds due that a clock ahead of `now` has put off, and return how many those were.
+
+        Its traces are an answer that came later than now, and a feed that is due later than `furthest`, the longest
+        wait there is. One that failed under such a clock may stay put off by as much as that.
+        """
+        later = FeedRow.fetched_at > now + CLOCKS_APART
+        put_off = later | (FeedRow.due_at > now + furthest + CLOCKS_APART)
+        # The answer came now at the latest. As it is, a feed that fails from here on would be due at every look.
+        values = {"due_at": now, "fetched_at": case((later, now), else_=FeedRow.fetched_at)}
+        with reading(self._engine) as connection:
+            if not connection.execute(select(func.count()).where(put_off)).scalar_one():
+                return 0
+        with writing(self._engine) as connection:
+            return connection.execute(update(FeedRow).where(put_off).values(values)).rowcount
 
     def add(self, url: str, now: datetime, section: str | None = None) -> None:
         """Follow a feed from now on; due at once. section: of all its news. Raises FeedRefused."""

@@ -191,6 +191,53 @@ def test_a_paused_feed_waits_and_a_resumed_one_is_due_at_once(engine: Engine) ->
     assert rig.scheduler.step() == 1
 
 
+@pytest.mark.parametrize("ahead", [timedelta(hours=1), timedelta(days=400)], ids=["an hour", "a year"])
+def test_a_feed_that_a_clock_ahead_has_put_off_is_read_as_soon_as_the_clock_is_right(
+    engine: Engine, ahead: timedelta
+) -> None:
+    """Red before: it was read again when the time had come by which the clock was once ahead."""
+    rig = SteppedScheduler(engine, lambda _: feed())
+    right = rig.clock()
+    rig.clock.go_on(ahead.total_seconds())
+    rig.feeds.add(URL, rig.clock())
+    rig.feeds.add(f"{URL}/2", rig.clock())
+    assert rig.scheduler.step() == 2
+    rig.feeds.pause(f"{URL}/2")
+    rig.clock.now = right
+    rig.handler = lambda _: httpx.Response(500)
+    assert rig.scheduler.step() == 1, "the other is paused"
+    found = rig.feeds.all()[0]
+    assert (found.fetched_at, found.failures, found.due_at - right) == (right, 1, EVERY), "and not at every look"
+    assert rig.scheduler.step() == 0
+    rig.feeds.resume(f"{URL}/2", right)
+    assert rig.scheduler.step() == 1
+
+
+def test_failures_under_a_clock_ahead_put_a_feed_off_by_no_more_than_the_longest_wait(engine: Engine) -> None:
+    rig = SteppedScheduler(engine, lambda _: httpx.Response(500))
+    right = rig.clock()
+    rig.feeds.add(URL, right)
+    rig.clock.go_on(40 * 86_400)
+    rig.scheduler.step()
+    rig.clock.now = right
+    rig.handler = lambda _: feed()
+    assert rig.scheduler.step() == 1
+    assert (rig.only().fetched_at, rig.only().due_at) == (right, right + EVERY)
+
+
+@pytest.mark.parametrize("every", [EVERY, timedelta(days=3)], ids=["half an hour", "three days"])
+def test_no_wait_that_a_right_clock_has_set_is_taken_for_one_of_a_clock_ahead(engine: Engine, every: timedelta) -> None:
+    rig = SteppedScheduler(engine, lambda _: httpx.Response(503, headers={"retry-after": "9999999"}), chance=0.999)
+    rig.scheduler.every = every
+    rig.feeds.add(URL, rig.clock())
+    for _ in range(9):
+        assert rig.scheduler.step() == 1
+        assert rig.scheduler.step() == 0
+        rig.clock.go_on(-30.0)  # set by its time server
+        assert rig.scheduler.step() == 0
+        rig.clock.go_on((rig.only().due_at - rig.clock()).total_seconds())
+
+
 def test_a_feed_removed_while_it_is_read_does_not_come_back(engine: Engine) -> None:
     def handler(_: httpx.Request) -> httpx.Response:
         rig.feeds.remove(URL)

@@ -201,7 +201,7 @@ def schedule_counts(coordinator: Coordinator, settings: BackendSettings) -> None
     """Private counts by themselves, unless the settings or the operator want none."""
     if settings.counts_every_minutes:
         cohort = settings.counts_cohort
-        # Of a larger cohort's groups each needs no more than the default cohort does: 20 of them.
+        # Of a larger cohort's groups each needs no more than a group is made for.
         minimum = min(max(10, cohort // 3), MEMBERS)
         order = RoundRequest(PRIVATE_COUNTS.name, cohort, minimum, seconds=COUNT_SEC)
         coordinator.scheduler.begin(Schedule(order, settings.counts_every_minutes, waiting=COUNT_WAITING))

@@ -252,8 +252,8 @@ class BackendSettings(FileSettings):
         default=60,
         ge=10,
         le=1_000,
-        description="Devices wanted for such a count. It may be opened with a third of them, or with 20 where that is "
-        "less. From 72 that come it is several sums of 24 and more, so that one device that lies spoils one of them.",
+        description="Devices wanted for such a count. It may be opened with a third of them, or with 18 where that is "
+        "less. From 66 that come it is several sums of 22 and more, so that one device that lies spoils one of them.",
     )
     places_per_address: int = Field(
         default=3,

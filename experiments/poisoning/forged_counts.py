@@ -28,7 +28,7 @@ from experiments.table import Cell, Table
 PROTECTION = secure_sum_of(PRIVATE_COUNTS.protection)
 CLICKS = 3
 """Of an honest device: between what MIND's readers give (1.5) and the limit (5)."""
-SIZES = (20, 60, 76, 120, 200, 1_000)
+SIZES = (20, 60, 65, 66, 71, 76, 88, 120, 200, 1_000)
 COLUMNS = (
     "devices",
     "groups",

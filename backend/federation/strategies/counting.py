@@ -16,6 +16,7 @@ from backend.db.tables import NewsRow
 from backend.federation.aggregate import Aggregate
 from backend.federation.errors import RoundImpossible
 from backend.federation.protections.registry import resolve
+from backend.federation.strategies.joined_sums import NOISE_KEPT
 from backend.federation.strategies.strategy import FederatedSystem, Plan, RoundContext, RoundResult
 from backend.popularity.reliability import RELIABILITY_WANTED, devices_needed, known_usage, reliability
 from backend.popularity.store import OpenedCount, write_count
@@ -26,8 +27,6 @@ from device_app.wire.rounds import RoundManifest
 
 KEPT = timedelta(days=14)
 """Rows of counts older than this go."""
-NOISE_KEPT = 3.0
-"""Standard deviations of noise that a count may lie beyond what devices can give."""
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ leaves the rest as it is.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -25,6 +25,8 @@ HUBER_TUNING: Final = 1.345
 HUBER_VARIANCE: Final = 1 / 0.95
 """Of its noise, the mean's being 1: for very many groups; less for fewer (1.036 of three)."""
 HUBER_STEPS: Final = 60
+NOISE_KEPT: Final = 3.0
+"""Standard deviations of noise that a number may lie beyond what devices can give."""
 
 
 @dataclass(frozen=True)
@@ -101,14 +103,32 @@ class MedianOfSums(JoinOfSums):
 
 @dataclass(frozen=True)
 class HuberOfSums(JoinOfSums):
-    """By Huber's location, for sums that are used as sums: their noise stays what it is, and its law is told."""
+    """By Huber's location, for sums that are used as sums: their noise stays what it is, and its law is told.
 
+    Args:
+        most: by tensor, what one device can give to a number of it, the least being 0. A group's number beyond that of
+            all its devices, or beyond its noise, is brought back to it before groups are joined, so that a group which
+            lies counts no more than one whose devices all gave the most. A tensor that isn't named stays as it is.
+    """
+
+    most: Mapping[str, float] = field(default_factory=dict)
     words: ClassVar[str] = "Huber's location"
 
     def join(self, sums: Sequence[WeightedSum], radius: float | None, noise_variance: float = 0.0) -> JoinedSums:
         """Groups count by their devices."""
-        centre = HuberLocation(tuple(each.samples for each in sums), float(np.sqrt(noise_variance)))
-        return JoinedSums(sums, centre, radius, noise_growth=HUBER_VARIANCE)
+        share = float(np.sqrt(noise_variance))
+        possible = [self._possible(each, NOISE_KEPT * share * float(np.sqrt(each.samples))) for each in sums]
+        centre = HuberLocation(tuple(each.samples for each in sums), share)
+        return JoinedSums(possible, centre, radius, noise_growth=HUBER_VARIANCE)
+
+    def _possible(self, group: WeightedSum, noise: float) -> WeightedSum:
+        """Numbers within [-noise, what its devices can give], and noise above zero too where that is more: cutting it
+        off on one side alone would move what is zero."""
+        within = {
+            name: each.clip(-noise, max(self.most[name] * group.samples, noise)) if name in self.most else each
+            for name, each in group.tensors.items()
+        }
+        return WeightedSum(within, group.samples)
 
 
 class JoinedSums(Aggregate):

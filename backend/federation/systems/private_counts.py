@@ -8,16 +8,17 @@ noise grows with the root of the cohort and counts with the cohort itself: of a 
 
 A window is at most a day, and what was contributed once never is again.
 
-From 72 devices on a count is several sums of 24 and more, joined by Huber's location (`strategies.joined_sums`), so
+From 66 devices on a count is several sums of 22 and more, joined by Huber's location (`strategies.joined_sums`), so
 that one liar spoils one group: of 1,000 devices one adds some 10 clicks to a story, where in one sum it adds as many as
-take part. The noise of the whole grows by 1.026 at most; a device's own share, and with it the price if nobody else is
-real, are what they were. The price in honest company is that of a group: 3.6 with 20 survivors.
+take part. A group counts as no more than its devices can give. The noise of the whole grows by 1.026 at most; a
+device's own share, and with it the price if nobody else is real, are what they were. The price in honest company is
+that of a group: 3.8 with 18 survivors.
 
 If no other device is real a count costs epsilon 21.1: a device figures that too, and declines above 24.
 
 `private_counts_large` has shares for 500 devices and more: 96 steps, so that 500 pay 2.0 and the noise is 8.4 clicks
 again. With one such share alone it is 90.8, so devices decline it unless their readers raise that ceiling. It remains
-one sum: in a group of 24 its shares would cost more than a device allows.
+one sum: in a group of 22 its shares would cost more than a device allows.
 `private_counts_exact` is for tests and for a cohort that trusts its server with the exact sum: no epsilon bounds it.
 `private_counts_local` has no secure sum: Laplace noise on every number of every device. Its honest price is that of
 16,384 coordinates; it is here for comparison.
@@ -31,12 +32,13 @@ from dataclasses import replace
 from backend.federation.strategies.counting import Counting
 from backend.federation.strategies.joined_sums import HuberOfSums
 from backend.federation.systems.system import SystemSpec
+from device_app.wire.popularity import CLICKED, DISPLAYED
 from device_app.wire.protections import LocalLaplace, SecureSum
 from device_app.wire.secagg import MEMBERS_LIMIT
 
-MEMBERS = 20
-"""Survivors of a group. With a fifth to spare, three groups make 72 devices: up to about 70 one sum of all holds a
-liar to what a device could give and the noise's tail, above it doesn't."""
+MEMBERS = 18
+"""Survivors of a group. With a fifth to spare, three groups make 66 devices. In one sum of n a liar adds up to n clicks
+to a story: no more than a click and the noise's tail up to 71 devices where 1,500 news are counted, to 65 of 100."""
 _COUNTING = Counting()
 _NORM = math.sqrt(_COUNTING.clicked_limit + _COUNTING.displayed_unit**2 * _COUNTING.displayed_limit)
 
@@ -45,7 +47,7 @@ PRIVATE_COUNTS = SystemSpec(
     task="count",
     protection=SecureSum(clip=_NORM, sigma=278, fraction_bits=8, nonnegative=True),
     strategy=_COUNTING,
-    join=HuberOfSums(members=MEMBERS),
+    join=HuberOfSums(members=MEMBERS, most={CLICKED: 1.0, DISPLAYED: _COUNTING.displayed_unit}),
 )
 PRIVATE_COUNTS_LARGE = replace(
     PRIVATE_COUNTS,

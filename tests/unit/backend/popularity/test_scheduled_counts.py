@@ -55,7 +55,7 @@ def test_a_count_opens_after_the_interval_once_devices_wait(rig: BackendRig, tmp
     assert (current.system, current.cohort, current.cohort_minimum) == ("private_counts", 30, 10)
 
 
-@pytest.mark.parametrize(("cohort", "minimum"), [(20, 10), (60, 20), (1_000, 20)])
+@pytest.mark.parametrize(("cohort", "minimum"), [(20, 10), (60, 18), (1_000, 18)])
 def test_a_larger_cohort_needs_no_larger_minimum_so_that_it_can_be_groups(
     rig: BackendRig, tmp_path: Path, cohort: int, minimum: int
 ) -> None:

@@ -171,3 +171,15 @@ def test_joined_sums_have_no_more_noise_than_they_say_and_no_bias(groups: int) -
     assert total.noise_growth == HUBER_VARIANCE
     assert 0.965 * expected < noise.var() < 1.035 * HUBER_VARIANCE * expected
     assert abs(noise.mean()) < 5 * (expected / 20_000) ** 0.5
+
+
+def test_a_group_says_no_more_than_its_devices_can_give_and_noise_on_both_sides_of_nothing_stays() -> None:
+    """Two groups of three lie, each 40 clicks of 23 devices; the third says 0. Without noise the median decides."""
+    sums = [WeightedSum({"a": np.array([said, 3.0]), "b": np.array([said])}, 23) for said in (40.0, 40.0, 0.0)]
+    total = HuberOfSums(most={"a": 1.0}).join(sums, None)
+    np.testing.assert_allclose(total.sums()["a"], [69, 9])
+    np.testing.assert_allclose(total.sums()["b"], [120], err_msg="nothing is said of it")
+    rng, share = np.random.default_rng(3), 1.09
+    empty = [WeightedSum({"a": rng.normal(0, share * 2**0.5, 20_000)}, 2) for _ in range(3)]
+    bounded, free = (HuberOfSums(most=most).join(empty, None, share**2).sums()["a"] for most in ({"a": 1.0}, {}))
+    assert abs((bounded - free).mean()) < 0.002, "its noise is larger than what two devices can give"

@@ -98,7 +98,7 @@ def _torch_encoder(settings: BackendSettings) -> Encode:
 def _int8(settings: BackendSettings, scratch: Path) -> OnnxEmbedder:
     """The shipped encoder with BERT's constant matrices in eight bits, activations quantised as they come."""
     for file in settings.encoder_dir.iterdir():
-        if file.name != GRAPH_FILE:
+        if file.is_file() and file.name != GRAPH_FILE:
             (scratch / file.name).write_bytes(file.read_bytes())
     quantize_dynamic(
         onnx.load(settings.encoder_dir / GRAPH_FILE),

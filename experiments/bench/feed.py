@@ -37,7 +37,7 @@ def _table(found: dict[str, Any]) -> Table:
         ("cards of 30 that a less moves", "<= 3", max(found["moved"]["less"])),
     )
     notes = (f"{found['stories']:,} stories; the worst of all readers and seeds.",)
-    return Table("What a feed promises, newsroom", ("promise", "bar", "worst"), rows, notes)
+    return Table("What a feed promises, newsroom", ("promise", "bar", "worst"), rows, notes, SEEDS)
 
 
 def _least(figures: Sequence[dict[str, Any]], name: str) -> float:

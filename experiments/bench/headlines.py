@@ -21,6 +21,7 @@ from experiments.table import DataMissing
 HEADLINES = 100_000
 VECTORS_VARIABLE = "OWNFEED_BENCH_VECTORS"
 BASIS_SIZE, SCORE_CLIP, SCORE_NOISE = 30, 0.2, 1.2
+CLUSTERS_SEED, MEANS_SEED = 3, 1
 Floats = NDArray[np.float32]
 
 
@@ -59,7 +60,7 @@ def headline_vectors(data: Path) -> Floats:
     return open_workspace("headlines", [each.title for each in headlines(data)]).vectors
 
 
-def clustered_vectors(count: int, *, dimensions: int = 256, clusters: int = 400, seed: int = 3) -> Floats:
+def clustered_vectors(count: int, *, dimensions: int = 256, clusters: int = 400, seed: int = CLUSTERS_SEED) -> Floats:
     """Synthetic unit vectors round random middles."""
     draw = np.random.default_rng(seed)
     middles = draw.standard_normal((clusters, dimensions), dtype=np.float32)
@@ -71,7 +72,7 @@ def clustered_vectors(count: int, *, dimensions: int = 256, clusters: int = 400,
 
 def basis_of(vectors: Floats) -> Floats:
     """30 k-means centroids [30, D]: the basis values a first release starts from."""
-    means = faiss.Kmeans(vectors.shape[1], BASIS_SIZE, niter=10, seed=1)
+    means = faiss.Kmeans(vectors.shape[1], BASIS_SIZE, niter=10, seed=MEANS_SEED)
     means.train(np.ascontiguousarray(vectors[:: max(len(vectors) // 20_000, 1)]))
     assert means.centroids is not None
     basis: Floats = means.centroids

@@ -16,7 +16,9 @@ from backend.recall.index_selection import IndexRecall as Gate
 from backend.recall.index_selection import choose_index, overlap, tune
 from backend.recall.indexing import IndexRules
 from experiments.bench.headlines import (
+    CLUSTERS_SEED,
     HEADLINES,
+    MEANS_SEED,
     Floats,
     basis_of,
     clustered_vectors,
@@ -44,7 +46,7 @@ def run(data: Path) -> list[Table]:
         rows += _rows("headlines, BERT", real[:SMALL]) + _rows("headlines, BERT", real)
     except DataMissing as missing:
         notes.append(f"no rows of real headlines: {missing}")
-    return [Table("Index", columns, rows, tuple(notes))]
+    return [Table("Index", columns, rows, tuple(notes), (CLUSTERS_SEED, MEANS_SEED))]
 
 
 def _rows(name: str, vectors: Floats) -> list[tuple[str | int | float | None, ...]]:

@@ -34,6 +34,8 @@ SPARSE_CLIENTS, SPARSE_LENGTH = 500, 250_000
 DROPOUTS = 5
 CLIENTS_TIMED = 7
 TRIES = 5
+SEED = 7
+"""Of the vectors that are summed."""
 FLOWER_PYTHON = "OWNFEED_FLOWER_PYTHON"
 """Names a Python that can import flwr, where this one can't."""
 
@@ -127,7 +129,7 @@ def run(data: Path) -> list[Table]:
         "hashing s", "bytes",
     )  # fmt: skip
     rows += _flower_rows(flower)
-    complete = Table("Secure sum, complete graph", columns, rows, (note, beside))
+    complete = Table("Secure sum, complete graph", columns, rows, (note, beside), (SEED,))
     return [complete, _threads(keystream), _sparse(), *secagg_http.run(data)]
 
 
@@ -223,7 +225,7 @@ def _sparse() -> Table:
     )  # fmt: skip
     columns = ("cohort", "k", "t", "keys, shares s", "masking s", "server s", "bytes", "all in one process s")
     note = f"{SPARSE_LENGTH:,} values; k and t from the bounds of secagg/graph.py. Bars: masking .05 s; it completes."
-    return Table("Secure sum, sparse graph (Bell et al. 2020)", columns, [row], (note,))
+    return Table("Secure sum, sparse graph (Bell et al. 2020)", columns, [row], (note,), (SEED,))
 
 
 def drive(
@@ -231,7 +233,7 @@ def drive(
 ) -> tuple[float, list[Client]]:
     """The whole protocol, stage by stage; vectors are masked and handed over one client at a time."""
     started = time.perf_counter()
-    rng = np.random.default_rng(7)
+    rng = np.random.default_rng(SEED)
     expected = np.zeros(terms.length, dtype=np.uint32)
     limit = int(terms.bound * 2**terms.fraction_bits)
     clients: list[Client] = []

@@ -1,0 +1,47 @@
+"""Several benches one by one. Oracle: a script in their place that measures, fails, lacks data or doesn't end."""
+
+from __future__ import annotations
+
+import io
+import os
+
+import psutil
+import pytest
+from rich.console import Console
+
+from experiments.bench import run
+from experiments.bench.run import BENCHES, GROUPS, Bench, run_group
+
+SCRIPT = """
+import json, sys, time
+name = sys.argv[1]
+if name == "index":
+    sys.exit(3)
+if name == "endpoint":
+    time.sleep(600)
+print(json.dumps({} if name == "recall" else {name: [{"title": sys.argv[2:]}]}))
+"""
+
+
+def test_one_that_fails_and_one_that_does_not_end_leave_the_others_their_figures(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(run.BENCHES, "endpoint", Bench("none", 0.01))
+    monkeypatch.setattr(run, "QUIET_LOAD", 0.0)
+    monkeypatch.setattr(os, "getloadavg", lambda: (3.1, 0.0, 0.0))
+    said = Console(file=io.StringIO(), width=200)
+    found = run_group(["embed", "index", "endpoint", "recall", "graphs"], ["--record"], said, ("-c", SCRIPT))
+    assert found.tables == {name: [{"title": ["--record", "--json"]}] for name in ("embed", "graphs")}
+    assert found.failed == {"index": "exit code 3", "endpoint": "ended after 0.01 min"}
+    assert [each for each in psutil.Process().children() if SCRIPT in each.cmdline()] == []
+    lines = said.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    assert lines[0] == "Others are using this machine (load 3.1): times will be too long."
+    assert lines[1] == "[1 of 5, embed: after 0 min, at most 20 min]"
+    assert "  index failed: exit code 3" in lines
+    assert lines[-1] == "2 of 5 measured in 0 min; left out: recall; failed: index, endpoint"
+
+
+def test_timings_are_the_benches_of_times_and_all_is_all() -> None:
+    assert set(GROUPS["timings"]) < set(GROUPS["all"]) == set(BENCHES)
+    assert "quality" not in GROUPS["timings"]
+    assert "latency" in GROUPS["timings"]

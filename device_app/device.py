@@ -21,7 +21,7 @@ from device_app.feed.preference_reader import CHOSEN_SECTIONS
 from device_app.feed.serving import Serving
 from device_app.feed.stories import Stories
 from device_app.feed.viewing import Viewing
-from device_app.feed.whole_pool import WholePool
+from device_app.feed.whole_pool import SearchResults, WholePool
 from device_app.interests.names import InterestNames
 from device_app.interests.profile import ClickedNews, InterestCluster, clicks_of, interest_cards
 from device_app.interests.searched import SearchedInterests
@@ -160,9 +160,9 @@ class Device:
         """'follow' or 'block' by (kind, name)."""
         return self._stores.stances.all()
 
-    def search(self, text: str) -> list[NewsCard]:
+    def search(self, text: str, page: int = 1) -> SearchResults:
         """News on this device that has every word of `text`, best first. Nothing is asked of anybody."""
-        return self.whole_pool.search(text)
+        return self.whole_pool.search(text, page)
 
     def save_search(self, words: str) -> SavedSearch:
         """Keep a search. Raises ValueError for a blank or overlong text, or beyond fifty of them."""
@@ -180,7 +180,7 @@ class Device:
 
     def searches(self) -> SearchesView:
         """What is saved and followed, with how much of it is here now, and what it is used for."""
-        return searches_view(self._stores, self.parts.ledger.settings)
+        return searches_view(self._stores, self.parts.ledger.settings, self.whole_pool.hits)
 
     def explore(self) -> tuple[ExploreSection, ...]:
         """The default list by section; empty before the first sync."""

@@ -21,6 +21,7 @@ from device_app.store.opinions import Feedback, Stances
 from device_app.store.outbox import Outbox
 from device_app.store.participations import Participations, ViewLog
 from device_app.store.pool_codes import PoolStore
+from device_app.store.pool_index import PoolIndex
 from device_app.store.popularity import PopularityStore
 from device_app.store.preferences import Preferences
 from device_app.store.releases import InstalledReleases
@@ -62,6 +63,7 @@ class DeviceStores:
         self.report_memo = ReportMemo(self.database)
         self.drawn_reports = DrawnReports(self.database)
         self.pool = PoolStore(self.database)
+        self.pool_index = PoolIndex(self.database, self.pool)
         self.popularity = PopularityStore(self.database)
         self.counted = CountLog(self.database)
         self.outbox = Outbox(self.database)

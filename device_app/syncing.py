@@ -23,6 +23,8 @@ PRUNE_EVERY = timedelta(hours=6)
 IMPRESSIONS_KEPT = timedelta(days=60)
 INDEXED_A_STEP = 1_000
 """Most news made searchable in one step; a search does the rest itself."""
+POOL_INDEXED_A_STEP = 10_000
+"""The same of the pool's cards: a second of a core, in steps between which pages are answered."""
 
 
 class Syncing:
@@ -81,6 +83,7 @@ class Syncing:
             self.last_at = self._clock()
             self._prune(self.last_at)
             self._stores.search_index.catch_up(INDEXED_A_STEP)
+            self._stores.pool_index.catch_up(POOL_INDEXED_A_STEP)
             return swapped
 
     def _take_default_list(self, answer: RecallAnswer | None) -> None:

@@ -37,21 +37,21 @@ class CodedPool:
     def __len__(self) -> int:
         return len(self.priors)
 
-    def scores(self, user: NDArray[np.float32]) -> NDArray[np.float32]:
-        """s <u, d_i> + prior_i for every row, [n]; user is [D], of length 1.
+    def scores(self, user: NDArray[np.float32], *, priors: bool = True) -> NDArray[np.float32]:
+        """s <u, d_i> + prior_i for every row, [n], or without the prior; user is [D], of length 1.
 
         One table of 256 inner products a subspace, then M look-ups a row: no vector of the pool is ever built.
         """
         M, _, width = self.centroids.shape
         tables = self.sharpness * np.einsum("mkw,mw->mk", self.centroids, user.reshape(M, width))  # [M, 256]
-        total = self.priors.copy()
+        total = self.priors.copy() if priors else np.zeros_like(self.priors)
         for table, codes in zip(tables.astype(np.float32), self.codes, strict=True):
             total += table.take(codes)
         return total
 
-    def best(self, user: NDArray[np.float32], limit: int) -> NDArray[np.intp]:
+    def best(self, user: NDArray[np.float32], limit: int, *, priors: bool = True) -> NDArray[np.intp]:
         """Rows of the `limit` greatest scores, best first; ties to the lower row."""
-        scores = self.scores(user)
+        scores = self.scores(user, priors=priors)
         limit = min(limit, len(scores))
         if limit == 0:
             return np.empty(0, dtype=np.intp)
@@ -82,8 +82,10 @@ class Broadcast:
         kept = self._pool.current()
         return kept is not None and kept.listing.encoder == encoder
 
-    def find(self, user: NDArray[np.float32], limit: int, encoder: str) -> Candidates:
-        """The best news for a unit user vector [D] with their cards and vectors, best first.
+    def find(self, user: NDArray[np.float32], limit: int, encoder: str, *, priors: bool = True) -> Candidates:
+        """The best news for a unit vector [D] with their cards and vectors, best first.
+
+        priors: whether what is popular comes before what is as near.
 
         Vectors are exact where the news is in the store already, else as the codes have them. Raises PoolBroken.
         """
@@ -91,7 +93,7 @@ class Broadcast:
         if kept is None or kept.listing.encoder != encoder:
             raise PoolBroken(POOL_BROKEN)
         coded = self._loaded(kept, len(user))
-        rows = coded.best(user, limit)
+        rows = coded.best(user, limit, priors=priors)
         starts = np.cumsum([0, *(shard.count for shard in kept.listing.shards)])
         shards = np.searchsorted(starts, rows, side="right") - 1
         names = [shard.cards.sha256 for shard in kept.listing.shards]

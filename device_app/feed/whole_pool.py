@@ -4,18 +4,46 @@ of anybody for it, so that nobody learns which topic was opened or what was sear
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import numpy as np
 
 from device_app.feed.broadcast import PoolBroken
+from device_app.feed.candidates import Candidates, unit
+from device_app.feed.exclusions import one_of_each
+from device_app.feed.kinship import Kinship, floor_of
 from device_app.feed.preference_reader import named
 from device_app.feed.serving import Serving
 from device_app.store.news import Naming
+from device_app.store.rows import to_us
+from device_app.store.search_index import WordHit
 from device_app.stores import DeviceStores
 from device_app.wire.news import NewsCard
 
-SEARCH_LIMIT = 50
+SEARCH_PAGE = 50
+FRESH_GAIN, FRESH_DAYS = 0.5, 7.0
+"""What was published now counts half as much again as its words alone, and half of that is gone after so many days."""
+NEAR, NEAR_LEADS, NEAR_LOOKED_AT = 6, 5, 60
+"""Stories close in meaning, how many of the best results they may be close to, and how many are looked at for them."""
 LISTED = 300
 """Most stories of one topic, section or publisher, the newest."""
+
+
+@dataclass(frozen=True)
+class SearchResults:
+    """A page of results, best first. total: stories found. near: stories without the words that are close in meaning
+    to one of the best results; on the first page alone."""
+
+    cards: tuple[NewsCard, ...]
+    total: int
+    page: int
+    near: tuple[NewsCard, ...] = ()
+
+    @property
+    def upto(self) -> int:
+        """How many results this page and those before it show."""
+        return min(self.page * SEARCH_PAGE, self.total)
 
 
 class WholePool:
@@ -44,10 +72,30 @@ class WholePool:
         ]
         return sorted(shown, key=lambda card: (card.published_at, card.id), reverse=True)[:LISTED]
 
-    def search(self, text: str) -> list[NewsCard]:
-        """News that has every word of `text`, best first."""
+    def texts(self) -> int:
+        """How many news its lists have brought to this device, with their texts or without."""
+        return self._stores.news.count()
+
+    def hits(self, text: str) -> list[WordHit]:
+        """All news that has every word of `text`, the most relevant and most recent first, each once."""
+        found: dict[str, WordHit] = {}
+        pool = [] if self.size() is None else self._stores.pool_index.hits(text)
+        for hit in (*self._stores.search_index.hits(text), *pool):
+            known = found.get(hit.id)
+            if known is None or hit.relevance > known.relevance:
+                found[hit.id] = hit
+        now_us = to_us(self._clock())
+        return sorted(found.values(), key=lambda hit: (-_score(hit, now_us), -hit.published_us, hit.id))
+
+    def search(self, text: str, page: int = 1) -> SearchResults:
+        """A page of the news that has every word of `text`, laid out (see `show`)."""
         self._stores.searches.looked(text, self._clock())
-        return self._stores.news.cards(self._stores.search_index.find(text, SEARCH_LIMIT))
+        hits = self.hits(text)
+        cards = self._cards([hit.id for hit in hits[(page - 1) * SEARCH_PAGE : page * SEARCH_PAGE]])
+        self.show(cards)
+        near = self._near(cards[:NEAR_LEADS], {hit.id for hit in hits}) if page == 1 else []
+        self.show(near)
+        return SearchResults(tuple(cards), len(hits), page, tuple(near))
 
     def show(self, cards: Sequence[NewsCard]) -> None:
         """These are laid out: what of them only the pool's copy has goes to the other news, with its vector as coded,
@@ -67,3 +115,54 @@ class WholePool:
 
     def _pool_named(self, kind: Naming, name: str) -> list[NewsCard]:
         return [] if self.size() is None else self._stores.pool.named(kind, name, LISTED)
+
+    def _cards(self, ids: Sequence[str]) -> list[NewsCard]:
+        cards = {card.id: card for card in self._stores.news.cards(ids)}
+        places = self._stores.pool.places([news_id for news_id in ids if news_id not in cards])
+        cards |= {card.id: card for card in self._stores.pool.cards(places.values())}
+        return [cards[news_id] for news_id in ids if news_id in cards]
+
+    def _near(self, leads: Sequence[NewsCard], found: set[str]) -> list[NewsCard]:
+        """News of the pool's copy that one of `leads` is close to (`feed.kinship`), the most alike first."""
+        models = self._serving.loaded()
+        if models is None or not leads or self.size() is None:
+            return []
+        context = self._serving.feed_context
+        default_list = context.default_list.candidates(models.encoder, models.dimensions)
+        kinship = Kinship(default_list, floor_of(models.manifest, default_list))
+        here, vectors = self._stores.news.vectors([card.id for card in leads], models.encoder)
+        near: dict[str, tuple[float, NewsCard]] = {}
+        for row in np.flatnonzero(here).tolist():
+            try:
+                asked = unit(vectors[row : row + 1])[0]
+                around = context.recall.broadcast.find(asked, NEAR_LOOKED_AT, models.encoder, priors=False)
+            except PoolBroken:
+                context.recall.broadcast.discard()
+                return []
+            for kin in kinship.of(leads[row], vectors[row], around.cards, around.vectors):
+                card = around.cards[kin.row]
+                if card.id not in found and kin.cosine > near.get(card.id, (-1.0, card))[0]:
+                    near[card.id] = kin.cosine, card
+        return self._wanted([card for _, card in sorted(near.values(), key=lambda one: (-one[0], one[1].id))])
+
+    def _wanted(self, cards: Sequence[NewsCard]) -> list[NewsCard]:
+        """The first of these that the reader hides by no name and has not waved away, one a story."""
+        blocked = self._stores.stances.blocked()
+        less = {one.news_id for one in self._stores.feedback.reactions("less")}
+        left = tuple(
+            card
+            for card in cards
+            if card.id not in less
+            and not blocked & {("topic", card.topic), ("section", card.section), ("publisher", card.publisher)}
+        )
+        if not left:
+            return []
+        single = one_of_each(
+            Candidates(left, np.zeros((len(left), 1), np.float32), ""), -np.arange(len(left), dtype=float)
+        )
+        return [card for card, one in zip(left, single.tolist(), strict=True) if one][:NEAR]
+
+
+def _score(hit: WordHit, now_us: int) -> float:
+    age_days = max(0.0, (now_us - hit.published_us) / (timedelta(days=1) / timedelta(microseconds=1)))
+    return float(hit.relevance * (1 + FRESH_GAIN * 0.5 ** (age_days / FRESH_DAYS)))

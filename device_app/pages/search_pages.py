@@ -9,11 +9,13 @@ from typing import Annotated
 from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import Response
 
+from device_app.feed.whole_pool import SEARCH_PAGE
 from device_app.pages.openapi import form, page
 from device_app.pages.renderer import PageRenderer, RowId, see_other
 from device_app.store.searches import WORDS_LIMIT_CHARS
 from device_app.wire.news import NewsCard
 
+PAGES_LIMIT = 10_000
 TOPICS_OFFERED = 3
 LOOKED_THROUGH = 20
 
@@ -23,19 +25,28 @@ def router(renderer: PageRenderer) -> APIRouter:
     device = renderer.device
     routes = renderer.router()
 
-    @routes.get("/search", **page())
-    def search(request: Request, q: Annotated[str, Query(max_length=WORDS_LIMIT_CHARS)] = "") -> Response:
+    @routes.get("/search", **page(404))
+    def search(
+        request: Request,
+        q: Annotated[str, Query(max_length=WORDS_LIMIT_CHARS)] = "",
+        page: Annotated[int, Query(ge=1, le=PAGES_LIMIT)] = 1,
+    ) -> Response:
         query = " ".join(q.split())
-        found = device.search(query) if query else []
+        found = device.search(query, page) if query else None
         kept, stances = device.searches(), device.stances()
         return renderer.cards(
             request,
             "search",
             query=query,
             found=found,
+            page=page,
+            size=SEARCH_PAGE,
+            pool=device.whole_pool.size(),
+            texts=device.whole_pool.texts(),
             held=kept.saved(query),
-            topics=[(name, stances.get(("topic", name))) for name in topics_of(found)],
+            topics=[(name, stances.get(("topic", name))) for name in topics_of(found.cards if found else ())],
             kept=kept,
+            status_code=404 if page > 1 and not (found and found.cards) else 200,
         )
 
     @routes.get("/searches", **page())

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from device_app.errors import NewsNotHere
 from device_app.store.database import Database
 from device_app.store.rows import to_us
-from device_app.store.search_index import folded
+from device_app.store.search_index import words_of_card
 from device_app.wire.news import NewsCard
 
 Naming = Literal["topic", "section", "publisher"]
@@ -59,7 +59,7 @@ class NewsStore:
             self._database.write_many(
                 """INSERT INTO news (id, card, words, shelved_at) VALUES (?, ?, ?, ?)
                    ON CONFLICT (id) DO UPDATE SET card = excluded.card, words = excluded.words""",
-                [(card.id, offered[card.id], _words(card), to_us(at)) for card in changed],
+                [(card.id, offered[card.id], words_of_card(card), to_us(at)) for card in changed],
             )
             if any(card.id in known for card in changed):
                 self._revise()
@@ -226,7 +226,3 @@ class NewsStore:
 
     def _revise(self) -> None:
         self.edition += 1
-
-
-def _words(card: NewsCard) -> str:
-    return folded("\n".join((card.title, card.abstract, card.publisher, card.section, card.topic)))

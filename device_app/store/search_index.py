@@ -7,8 +7,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from datetime import datetime
+from typing import NamedTuple
 
 from device_app.store.database import Database
+from device_app.store.rows import to_us
+from device_app.wire.news import NewsCard
 
 QUERY_WORDS_LIMIT = 16
 
@@ -28,6 +32,15 @@ BATCH = 50
 CARD_WEIGHT, BODY_WEIGHT = 8.0, 1.0
 _UNSPACED = re.compile("([\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff])")
 """Scripts without spaces between words: each character is a word, and a word asked for is a row of them."""
+
+
+class WordHit(NamedTuple):
+    """News that has all words: its relevance (BM25, the greater the better) and when it was published, in microseconds
+    since 1970."""
+
+    id: str
+    relevance: float
+    published_us: int
 
 
 class SearchIndex:
@@ -82,6 +95,25 @@ class SearchIndex:
             (query, limit),
         )
         return [row[0] for row in found]
+
+    def hits(self, text: str) -> list[WordHit]:
+        """All news that has every word of `text`, in no order."""
+        query = match_of(text)
+        if not query:
+            return []
+        self.catch_up()
+        found = self._database.rows(
+            f"""SELECT news.id, -bm25(news_text, {CARD_WEIGHT}, {BODY_WEIGHT}),
+                       json_extract(news.card, '$.published_at')
+                FROM news_text JOIN news ON news.rowid = news_text.rowid WHERE news_text MATCH ?""",
+            (query,),
+        )
+        return [WordHit(id, relevance, to_us(datetime.fromisoformat(at))) for id, relevance, at in found]
+
+
+def words_of_card(card: NewsCard) -> str:
+    """What of a card is searched, as it is compared."""
+    return folded("\n".join((card.title, card.abstract, card.publisher, card.section, card.topic)))
 
 
 def words_of(text: str) -> str:

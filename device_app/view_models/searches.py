@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from device_app.privacy.modes import MODES
 from device_app.settings import PrivacySettings
+from device_app.store.rows import to_us
+from device_app.store.search_index import WordHit
 from device_app.store.searches import SavedSearch
 from device_app.stores import DeviceStores
 
@@ -45,10 +48,12 @@ class SearchesView:
         return next((line.search for line in self.searches if line.search.words == plain), None)
 
 
-def searches_view(stores: DeviceStores, settings: PrivacySettings) -> SearchesView:
-    """Counts at most two hundred stories each."""
+def searches_view(
+    stores: DeviceStores, settings: PrivacySettings, hits: Callable[[str], Sequence[WordHit]]
+) -> SearchesView:
+    """hits: what a search finds now. Of a topic at most two hundred stories are counted."""
     return SearchesView(
-        searches=tuple(_line(stores, one) for one in reversed(stores.searches.saved())),
+        searches=tuple(_line(one, hits(one.words)) for one in reversed(stores.searches.saved())),
         topics=tuple(
             TopicLine(name, since, len(stores.news.named("topic", name, COUNTED)))
             for name, since in stores.stances.followed_topics()
@@ -67,7 +72,6 @@ def use_of(settings: PrivacySettings) -> str:
     return "here" if mode.finds == "here" else "mode"
 
 
-def _line(stores: DeviceStores, search: SavedSearch) -> SearchLine:
-    found = stores.search_index.find(search.words, COUNTED)
-    new = sum(card.published_at > search.looked_at for card in stores.news.cards(found))
-    return SearchLine(search, len(found), new)
+def _line(search: SavedSearch, hits: Sequence[WordHit]) -> SearchLine:
+    looked_us = to_us(search.looked_at)
+    return SearchLine(search, len(hits), sum(hit.published_us > looked_us for hit in hits))

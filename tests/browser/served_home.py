@@ -40,14 +40,15 @@ class ServedHome:
         return page
 
 
-def serve_home(serve: Serve, data_dir: Path) -> ServedHome:
+def serve_home(serve: Serve, data_dir: Path, backend: FakeBackend | None = None) -> ServedHome:
     """A device of its own folder, over a backend double; it syncs no more."""
+    over = backend or FakeBackend()
     made: list[Device] = []
 
     def make(port: int) -> FastAPI:
         device = build_device(
             DeviceSettings(data_dir=data_dir, port=port, performance=NEVER_SYNCS),
-            transport=FakeBackend().transport(),
+            transport=over.transport(),
             chance=random.Random(5),
         )
         device.choose_sections(())

@@ -17,6 +17,7 @@ from device_app.errors import NewsNotHere
 from device_app.feed.held_lists import HeldList
 from device_app.feed.item import Article, Feed, FeedItem, Reason, Slot
 from device_app.feed.offer import Offer
+from device_app.feed.whole_pool import SEARCH_PAGE, SearchResults
 from device_app.interests.profile import InterestCluster
 from device_app.settings import PrivacySettings
 from device_app.store.searches import SavedSearch
@@ -43,6 +44,7 @@ class PagesDevice:
     kind: Kind = "typical"
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
     damage = staticmethod(lambda: None)
+    show = staticmethod(lambda cards: None)
 
     def __post_init__(self) -> None:
         self.settings = PrivacySettings(
@@ -64,6 +66,7 @@ class PagesDevice:
         self.viewed: set[tuple[str, str]] = set()
         self.offered = Offer() if self.kind == "empty" else Offer(new=7, read=2, before="feed-0")
         self.cards = () if self.kind == "empty" else self._cards()
+        self.texts = lambda: len(self.cards)
         self.lists = self  # holds nothing: its news never change
 
     def _cards(self) -> tuple[NewsCard, ...]:
@@ -224,9 +227,12 @@ class PagesDevice:
         """What is followed or blocked."""
         return dict(self.held)
 
-    def search(self, text: str) -> list[NewsCard]:
-        """Cards with the words in their headline."""
-        return [card for card in self.cards if text.lower() in card.title.lower()]
+    def search(self, text: str, page: int = 1) -> SearchResults:
+        """Cards with the words in their headline, and three of others that are near."""
+        found = [card for card in self.cards if text.lower() in card.title.lower()]
+        near = [card for card in self.cards if card not in found][:3] if found and page == 1 else []
+        shown = found[(page - 1) * SEARCH_PAGE : page * SEARCH_PAGE]
+        return SearchResults(tuple(shown), len(found), page, tuple(near))
 
     def save_search(self, words: str) -> SavedSearch:
         """Keep a search."""
@@ -245,10 +251,7 @@ class PagesDevice:
     def searches(self) -> SearchesView:
         """The saved list."""
         return SearchesView(
-            tuple(
-                SearchLine(one, len(self.search(one.words)), min(1, len(self.search(one.words))))
-                for one in reversed(self.saved_searches)
-            ),
+            tuple(SearchLine(one, self.search(one.words).total, 0) for one in reversed(self.saved_searches)),
             tuple(
                 TopicLine(name, self.now, 3)
                 for (kind, name), stance in sorted(self.held.items())
@@ -288,9 +291,6 @@ class PagesDevice:
     def named(self, kind: str, name: str) -> list[NewsCard]:
         """Cards that have the name."""
         return [card for card in self.cards if getattr(card, kind) == name]
-
-    def show(self, cards: Sequence[NewsCard]) -> None:
-        """All of them are here."""
 
     def renew(self, name: str) -> None:
         """Nothing more is on offer."""

@@ -104,6 +104,37 @@ def test_the_text_of_a_story_that_everybody_is_offered_is_asked_for_with_the_lis
     assert asked_on_opening(make(mode="broadcast"), backend, clock, listed=True) == []
 
 
+def asked_on_a_search(device: Device, backend: Slicing) -> tuple[str, list[tuple[str, ...]]]:
+    """The story opened from results, of those that only the pool's copy has, and what is asked for meanwhile."""
+    device.sync()
+    device.feed(refresh=True)
+    _fetch(device)
+    common = {card.id for card in backend.pool.cards[:LISTED]}
+    backend.requests.clear()
+    found = [*device.search("headline").cards, *device.search("headline", 2).cards]
+    assert device.search("headline").total == NEWS
+    opened = next(card.id for card in found if card.id not in common)
+    device.whole_pool.show(device.search(opened).near)
+    assert backend.requests == [], "what is searched for and found tells nobody"
+    device.open(opened, found=True)
+    _fetch(device)
+    assert all(path == "/v1/news/bodies" for path in backend.paths())
+    return opened, [BodiesRequest.model_validate_json(body).ids for _, _, body in backend.requests]
+
+
+def test_a_default_device_asks_for_nothing_when_a_story_is_searched_for_and_opened(
+    make: Make, backend: Slicing
+) -> None:
+    assert asked_on_a_search(make(), backend)[1] == []
+
+
+def test_who_searches_here_by_choice_asks_for_a_found_storys_text_among_a_hundred(make: Make, backend: Slicing) -> None:
+    opened, (ids,) = asked_on_a_search(make(mode="broadcast"), backend)
+    assert opened in ids
+    assert len(set(ids)) == len(ids) >= 100
+    assert ids == tuple(sorted(ids)), "a block of the pool, wherever in it the story stands"
+
+
 def _fetch(device: Device) -> None:
     while device.prefetch_step():
         pass

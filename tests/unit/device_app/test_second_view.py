@@ -111,10 +111,10 @@ def test_a_search_is_answered_here_saved_followed_and_deleted(
 ) -> None:
     device = make()
     asked = len(backend.requests)
-    found = device.search(WORDS)
+    found = device.search(WORDS).cards
     assert {card.topic for card in found} == {WANTED}
     assert len(found) >= 3
-    assert device.search("axol QUAG") == found, "words may be begun only"
+    assert device.search("axol QUAG").cards == found, "words may be begun only"
     saved = device.save_search(f" {WORDS} ")
     clock.go_on(60)
     line = device.searches().searches[0]
@@ -131,7 +131,7 @@ def test_saved_searches_weigh_in_the_report_as_much_as_reading_and_the_page_says
     make: Make, backend: OverheardBackend, clock: StillClock
 ) -> None:
     device = make()
-    found = device.search(WORDS)
+    found = device.search(WORDS).cards
     device.save_search(WORDS)
     click_on(device, backend, TOPIC, 5, clock)
     assert device.feed(refresh=True).mode == "personal"
@@ -159,7 +159,8 @@ def test_a_report_of_both_views_tells_another_number_than_one_of_either_alone(
     read = np.stack(
         [click.vector for click in device.parts.serving.feed_context.user_preferences.reading(backend.encoder).active]
     )
-    searched = unit(vectors(device, backend, device.search(WORDS)[:20]))
+    index, news = device.parts.stores.search_index, device.parts.stores.news
+    searched = unit(vectors(device, backend, news.cards(index.find(WORDS, 20))))
     corners = np.stack([unit(read), searched, unit(np.stack([unit(read), searched]))])
     told = [
         int(np.argmax(corners @ reader.vector))
@@ -213,7 +214,7 @@ def test_deleted_searches_and_blocked_topics_weigh_nothing_any_more(
     device.stance("topic", WANTED, "block")
     device.save_search(WORDS)
     assert searched.vector(backend.encoder) is None, "all it finds is blocked"
-    assert device.search(WORDS), "whoever searches for it still finds it"
+    assert device.search(WORDS).cards, "whoever searches for it still finds it"
 
 
 def test_a_search_means_what_it_finds_and_is_looked_at_anew_after_a_day(
@@ -222,7 +223,7 @@ def test_a_search_means_what_it_finds_and_is_looked_at_anew_after_a_day(
     device = make()
     device.save_search(WORDS)
     before = device.parts.searched.vector(backend.encoder)
-    cards = device.search(WORDS)
+    cards = device.search(WORDS).cards
     gone, kept = cards[0], cards[1:]
     with device.parts.stores.database.transaction():
         device.parts.stores.database.write("DELETE FROM news WHERE id = ?", (gone.id,))
@@ -242,7 +243,7 @@ def test_opening_a_result_is_remembered_by_that_view_until_its_click_is_deleted(
     make: Make, backend: OverheardBackend, clock: StillClock
 ) -> None:
     device = make()
-    found = device.search(WORDS)
+    found = device.search(WORDS).cards
     device.open(found[0].id, found=True)
     device.open(found[1].id)
     searches = device.parts.stores.searches
@@ -266,7 +267,7 @@ def test_no_word_of_a_search_or_a_followed_topic_is_in_any_byte_that_left(
         device.save_search("plughword alone")
         device.stance("topic", "frobnitz topic", "follow")
         device.stance("publisher", "Frobnitz Press", "block")
-        for card in device.search(WORDS)[:3]:
+        for card in device.search(WORDS).cards[:3]:
             device.open(card.id, found=True)
         click_on(device, backend, TOPIC, 5, clock)
         device.feed(refresh=True)
@@ -342,9 +343,9 @@ def test_the_pages_search_save_open_and_list_on_a_whole_device(make: Make, backe
     app.include_router(router(device))
     app.add_middleware(LocalOriginMiddleware, port=device.settings.port, key=page_key(device.settings.port))
     reader = enter(TestClient(app, base_url=home, headers=FOLLOWS_A_LINK), page_key(device.settings.port))
-    found = device.search(WORDS)
+    found = device.search(WORDS).cards
     results = reader.get("/search", params={"q": WORDS})
-    assert f"{len(found)} stories for" in results.text
+    assert f"{len(found)} stories<" in results.text
     assert f"/story/{found[0].id}?found=axolotl%20quagga" in results.text
     assert reader.post("/searches", data={"words": WORDS}, headers=ours).status_code == 200
     assert reader.get(f"/story/{found[0].id}", params={"found": WORDS}).status_code == 200

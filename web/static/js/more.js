@@ -77,6 +77,8 @@ async function growList(link) {
     else list.append(section);
   }
   place.querySelector(".newer")?.remove();
+  const upto = fresh?.querySelector("[data-upto]")?.getAttribute("data-upto");
+  for (const said of document.querySelectorAll("[data-upto]")) said.textContent = upto ?? "";
   link.closest("[data-more-place]")?.replaceChildren(...place.childNodes);
   return added;
 }

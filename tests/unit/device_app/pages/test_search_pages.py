@@ -61,3 +61,32 @@ def test_results_offer_to_follow_their_topics_and_the_page_says_where_that_weigh
     assert reader.device.settings.searches_in_reports
     reader.post("/privacy/switches", **both)
     assert reader.device.settings.searches_in_reports, "a form that does not ask changes nothing"
+
+
+def test_the_page_says_how_many_there_are_what_is_searched_and_leads_to_the_rest() -> None:
+    reader = PagesReader()
+    first = reader.device.cards[0]
+    reader.device.cards = tuple(
+        first.model_copy(update={"id": f"c-{number:03}", "title": "Long reads" if number < 112 else "Other"})
+        for number in range(120)
+    )
+    pages = [reader.get(f"/search?q=long{rest}") for rest in ("", "&page=2", "&page=3")]
+    shown = [re.findall(r'<article class="card[^>]*id="n-([^"]+)"', text.split('<h2 id="near"')[0]) for text in pages]
+    assert [len(each) for each in shown] == [50, 50, 12]
+    assert [one for each in shown for one in each] == [f"c-{number:03}" for number in range(112)]
+    said = [re.sub(r"<[^>]+>", "", re.search(r'<h2 id="results">(.*?)</h2>', text)[1]) for text in pages]  # type: ignore[index]
+    assert said == [
+        "112 stories, the first 50 for “long”",
+        "112 stories, 51 to 100 for “long”",
+        "112 stories, 101 to 112 for “long”",
+    ]
+    assert ["data-more>" in text for text in pages] == [True, True, False]
+    assert [f'id="n-c-{number}"' in pages[0].split('id="near"')[1] for number in range(112, 115)] == [True] * 3
+    assert [">Close in meaning<" in text for text in pages] == [True, False, False]
+    assert "headlines of all 6,000 stories" in pages[0]
+    assert reader.client.get("/search?q=long&page=4").status_code == 404
+    assert reader.client.get("/search?page=2").status_code == 404
+    assert all(len(text.encode()) < 120_000 for text in pages)
+    reader.device.size = lambda: None  # type: ignore[method-assign]
+    assert "keeps no copy of all that the newsroom offers" in reader.get("/search")
+    assert "through the 120 stories that its lists have brought here" in reader.get("/search?q=long")

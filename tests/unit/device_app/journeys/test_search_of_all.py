@@ -1,0 +1,146 @@
+"""A reader searches all that is here: the whole pool where its copy is, else what the lists brought.
+
+Oracle: every card of the pool looked through one by one, and every cosine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from device_app.device import Device
+from device_app.feed.whole_pool import NEAR, NEAR_LEADS, SEARCH_PAGE
+from tests.doubles.backend import FakeBackend
+from tests.doubles.clock import StillClock
+from tests.doubles.journey import Make
+
+LISTED = 50
+WORDS = "harbour"
+
+
+@pytest.fixture
+def backend() -> FakeBackend:
+    """Every fifth headline has the word, of every topic some."""
+    made = FakeBackend(pool_codes=True)
+    cards = tuple(
+        card.model_copy(update={"title": f"The hárbour, part {row}"}) if row % 5 == 0 else card
+        for row, card in enumerate(made.pool.cards)
+    )
+    made.pool = replace(made.pool, cards=cards)
+    made.publish()
+    return made
+
+
+def kept(make: Make) -> Device:
+    device = make(default_list_limit=LISTED)
+    device.sync()
+    device.feed(refresh=True)
+    while device.prefetch_step():
+        pass
+    return device
+
+
+def with_words(backend: FakeBackend) -> set[str]:
+    return {card.id for card in backend.pool.cards if "hárbour" in card.title}
+
+
+def test_every_story_with_the_words_is_found_once_page_by_page(make: Make, backend: FakeBackend) -> None:
+    device = kept(make)
+    backend.requests.clear()
+    first = device.search(WORDS)
+    wanted = with_words(backend)
+    assert first.total == len(wanted) == 160
+    pages = [first, device.search(WORDS, 2), device.search(WORDS, 3), device.search(WORDS, 4)]
+    assert [len(page.cards) for page in pages] == [SEARCH_PAGE, SEARCH_PAGE, SEARCH_PAGE, 10]
+    assert [page.upto for page in pages[:3]] == [50, 100, 150]
+    shown = [card.id for page in pages for card in page.cards]
+    assert len(shown) == len(set(shown))
+    assert set(shown) == wanted
+    device.save_search(WORDS)
+    assert device.searches().searches[0].stories == 160
+    assert backend.requests == []
+
+
+def test_of_what_is_as_relevant_the_most_recent_comes_first(make: Make, backend: FakeBackend) -> None:
+    device = kept(make)
+    alike: dict[float, list[int]] = {}
+    for hit in device.whole_pool.hits(WORDS):
+        alike.setdefault(hit.relevance, []).append(hit.published_us)
+    assert max(map(len, alike.values())) > 20
+    assert all(times == sorted(times, reverse=True) for times in alike.values())
+
+
+def test_an_old_story_gives_way_to_a_fresh_one_unless_it_is_far_more_relevant(
+    make: Make, backend: FakeBackend, clock: StillClock
+) -> None:
+    device = kept(make)
+    card = backend.pool.cards[0]
+    old, fresh = clock() - timedelta(days=60), clock() - timedelta(hours=1)
+    device.parts.stores.news.put_cards(
+        [
+            card.model_copy(update={"id": "old", "title": "Quokka seen", "published_at": old}),
+            card.model_copy(update={"id": "fresh", "title": "A quokka was seen near town", "published_at": fresh}),
+        ],
+        clock(),
+    )
+    assert [hit.id for hit in device.whole_pool.hits("quokka")] == ["fresh", "old"]
+    by_words = {hit.id: hit.relevance for hit in device.parts.stores.search_index.hits("quokka")}
+    assert by_words["old"] > by_words["fresh"], "by its words alone the old one came first"
+
+
+def test_what_is_close_in_meaning_has_other_words_and_is_as_close_as_it_is_said(
+    make: Make, backend: FakeBackend
+) -> None:
+    device = kept(make)
+    backend.requests.clear()
+    found = device.search(WORDS)
+    assert 1 <= len(found.near) <= NEAR
+    row = {card.id: at for at, card in enumerate(backend.pool.cards)}
+    leads = [row[card.id] for card in found.cards[:NEAR_LEADS]]
+    likeness = (backend.pool.vectors @ backend.pool.vectors[leads].T).max(axis=1)
+    topics = {backend.pool.cards[lead].topic for lead in leads}
+    left = [card for card in backend.pool.cards if card.id not in with_words(backend) and card.topic in topics]
+    best = sorted((float(likeness[row[card.id]]) for card in left), reverse=True)
+    assert not {card.id for card in found.near} & with_words(backend)
+    assert {card.topic for card in found.near} <= topics
+    assert [likeness[row[card.id]] for card in found.near] == pytest.approx(best[: len(found.near)], abs=0.02)
+    assert device.open(found.near[0].id, found=True).card == found.near[0]
+    assert device.search(WORDS, 2).near == ()
+    hidden = found.near[0]
+    device.stance("topic", hidden.topic, "block")
+    assert hidden.topic not in {card.topic for card in device.search(WORDS).near}
+    assert backend.requests == []
+
+
+def test_without_a_copy_of_the_pool_only_what_came_is_searched_and_counted(make: Make, backend: FakeBackend) -> None:
+    backend.pool_codes = False
+    backend.publish()
+    device = kept(make)
+    here = set(device.parts.stores.default_list.current().news_ids)  # type: ignore[union-attr]
+    found = device.search(WORDS)
+    assert {card.id for card in found.cards} == with_words(backend) & here
+    assert found.near == ()
+    assert (device.whole_pool.size(), device.whole_pool.texts()) == (None, LISTED)
+
+
+def test_the_words_of_a_text_that_is_here_are_found_beside_the_pools_headlines(
+    make: Make, backend: FakeBackend
+) -> None:
+    device = kept(make)
+    news_id = device.feed().items[0].card.id
+    assert [card.id for card in device.search(f"First of {news_id}").cards] == [news_id]
+
+
+def test_a_pool_by_another_encoder_than_the_releases_is_left_out(make: Make, backend: FakeBackend) -> None:
+    device = kept(make)
+    database = device.parts.stores.database
+    with database.transaction():
+        database.write(
+            "UPDATE pool SET listing = CAST(replace(CAST(listing AS TEXT), ?, ?) AS BLOB)", (backend.encoder, "f" * 64)
+        )
+    device = make(default_list_limit=LISTED)
+    device.feed(refresh=True)
+    assert device.whole_pool.size() is None
+    assert device.search(WORDS).total < len(with_words(backend))

@@ -13,7 +13,7 @@ from device_app.store.news import NewsStore
 from device_app.stores import DeviceStores
 from device_app.wire.news import NewsCard
 
-NAME_FORM = r"fresh|explore|popular|following|(?:topic|section|publisher)/.{1,120}"
+NAME_FORM = r"fresh|explore|popular|following|(?:topic|section|publisher)/[\s\S]{1,120}"
 """Names of lists: of a page, or of all that has a topic, a section or a publisher."""
 PREFERENCE = "list/"
 

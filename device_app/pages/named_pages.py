@@ -26,11 +26,11 @@ def router(renderer: PageRenderer) -> APIRouter:
     routes = renderer.router()
     laid_out = _laying_out(renderer, renderer.device)
 
-    @routes.get("/topic/{topic:path}", **page(404))
+    @routes.get("/topic/{topic:any}", **page(404))
     def topic(request: Request, topic: Name, page: PageNumber = 1) -> Response:
         return laid_out(request, "topic", topic, page)
 
-    @routes.get("/publisher/{publisher:path}", **page(404))
+    @routes.get("/publisher/{publisher:any}", **page(404))
     def publisher(request: Request, publisher: Name, page: PageNumber = 1) -> Response:
         return laid_out(request, "publisher", publisher, page)
 

@@ -13,6 +13,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from fastapi.responses import HTMLResponse, RedirectResponse
 from fastapi.routing import APIRoute
+from starlette.convertors import PathConvertor, register_url_convertor
 
 from device_app.pages.page_key import ENTER_PATH
 
@@ -29,6 +30,15 @@ MEANINGS = {
 }
 GUARDED = 403
 """Every route but static files' answers this to whoever has not the key, and all do to other sites."""
+
+
+class AnyPath(PathConvertor):
+    """The rest of an address whatever is in it: Starlette's own `path` ends at a line break."""
+
+    regex = r"[\s\S]*"
+
+
+register_url_convertor("any", AnyPath())
 
 
 def page(*also: int) -> dict[str, Any]:

@@ -50,7 +50,7 @@ def router(device: Device) -> APIRouter:
         routes.include_router(pages.router(renderer))
 
     @routes.get(
-        "/static/{version}/{name:path}",
+        "/static/{version}/{name:any}",
         response_class=Response,
         responses=bytes_of(ANYTHING) | answers(404, 422, media_type=JSON),
     )
@@ -77,7 +77,7 @@ def router(device: Device) -> APIRouter:
         drawn = drawing.sheet([drawing.draw(card.section, card.id, card.topic) for card in cards])
         return Response(drawn, media_type=SVG, headers={"cache-control": KEEP_A_YEAR})
 
-    @pictures.get("/{path:path}", include_in_schema=False)
+    @pictures.get("/{path:any}", include_in_schema=False)
     def nowhere(path: str) -> Response:
         raise HTTPException(404, "There is no page at this address")
 

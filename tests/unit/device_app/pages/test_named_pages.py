@@ -17,7 +17,10 @@ def test_every_card_and_story_leads_to_its_topic_and_publisher(reader: PagesRead
     story = reader.get("/story/newsroom:0003")
     assert 'href="/topic/' in story
     assert 'href="/publisher/' in story
-    assert reader.client.get("/topic/nothing%20of%20the%20kind").status_code == 404
+    for broken in ("%20of%20the%20kind", "%0Aafter%20a%20line", "/of/it"):
+        for start in ("/topic/nothing", "/publisher/nobody", "/explore/nowhere", "/nowhere"):
+            answer = reader.client.get(start + broken)
+            assert (answer.status_code, answer.headers["content-type"]) == (404, "text/html; charset=utf-8"), start
 
 
 def test_what_is_new_is_said_in_a_word_and_a_list_goes_on_below() -> None:

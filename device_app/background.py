@@ -12,6 +12,7 @@ from threading import Event, Thread
 
 from device_app.device import Device
 from device_app.errors import DeviceError
+from device_app.logs import fault_in_words
 
 log = logging.getLogger(__name__)
 
@@ -109,11 +110,11 @@ class Background:
         except DeviceError as trouble:
             log.info("%s: %s", name, trouble)
             return True
-        except Exception:
+        except Exception as fault:
             damaged = self._device.damage()
             if damaged is not None:  # what is read from a damaged page can break anything
                 log.info("%s: %s", name, damaged)
             else:
-                log.exception("%s failed; the loop goes on", name)
+                log.error("%s failed; the loop goes on: %s", name, fault_in_words(fault))
             return True
         return False

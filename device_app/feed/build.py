@@ -29,6 +29,7 @@ from device_app.feed.recall import Found, Recall
 from device_app.feed.scores import ScoreTerms, adjusted, age_hours
 from device_app.feed.slots import placed
 from device_app.interests.profile import named_profile
+from device_app.logs import kind_of
 from device_app.ranking.features import FeatureContext
 from device_app.ranking.session import usable
 from device_app.settings import FeedSettings, PerformanceSettings
@@ -220,7 +221,7 @@ def _weighed(
         with np.errstate(all="ignore"):
             found = ranker.shares(clicks, candidates.vectors, beside)
     except Exception as fault:  # as in `usable`
-        _log.warning("weights of features: the release's model can't be used on what was read: %.300r", fault)
+        _log.warning("weights of features: the release's model can't be used on what was read: %s", kind_of(fault))
         return {}
     fits = all(each.shape == (len(candidates),) and np.isfinite(each).all() for each in found.values())
     return found if fits else {}

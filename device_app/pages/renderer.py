@@ -20,6 +20,7 @@ from starlette.exceptions import HTTPException
 
 from device_app import figures
 from device_app.errors import DeviceError, NewsNotHere, StoreBroken
+from device_app.logs import fault_in_words
 from device_app.pages.art.colours import section_hue
 from device_app.pages.assets import read_assets, web_folder
 from device_app.pages.openapi import refusals
@@ -126,11 +127,11 @@ class PageRenderer:
                         title = NOWHERE[0] if refused.status_code == 404 else "That can't be read"
                         words = f"{refused.detail}."
                         return await run_in_threadpool(renderer.problem, request, refused.status_code, title, words)
-                    except Exception:
+                    except Exception as fault:
                         # What is read from a damaged page can break anything; anything else is a fault of our own.
                         damaged = await run_in_threadpool(renderer.device.damage)
                         if damaged is None:
-                            log.exception("%s could not be answered", self.path)
+                            log.error("%s could not be answered: %s", self.path, fault_in_words(fault))
                             return await run_in_threadpool(renderer.problem, request, 500, *FAULT)
                         return await run_in_threadpool(renderer.problem, request, 503, "Not now", str(damaged))
 
@@ -145,7 +146,7 @@ class PageRenderer:
         except Exception as failed:
             broken = failed if isinstance(failed, StoreBroken) else self.device.damage()
             if broken is None:
-                log.exception("the page that says so could not be made")
+                log.error("the page that says so could not be made: %s", fault_in_words(failed))
             bare = f"<main><h1>{escape(title)}</h1><p>{escape(str(broken or FAULT[1]))}</p></main>"
             return HTMLResponse(
                 f'<!doctype html><html lang="en"><title>Ownfeed</title>{bare}</html>',

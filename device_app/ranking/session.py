@@ -17,6 +17,7 @@ import onnxruntime
 from numpy.typing import NDArray
 
 from device_app.errors import GraphMismatch
+from device_app.logs import kind_of
 from device_app.ranking.padding import SharedPadding
 from device_app.wire.graphs.check import check_graph
 from device_app.wire.graphs.costs import GraphCosts
@@ -132,8 +133,8 @@ def usable(compute: Callable[[], Any], otherwise: NDArray[np.float32], what: str
         if not np.isfinite(found).all():
             raise ValueError("has values that are not finite")
     except Exception as fault:  # whatever it is: ONNX Runtime's own errors share no public base class
-        # A graph's names are the attacker's, and ONNX Runtime repeats them: nothing of them reaches a terminal raw.
-        _log.warning("%s: the release's model can't be used on what was read: %.300r", what, fault)
+        # ONNX Runtime's messages repeat a graph's names, which are the attacker's, and places that follow from clicks.
+        _log.warning("%s: the release's model can't be used on what was read: %s", what, kind_of(fault))
         return otherwise
     return found
 

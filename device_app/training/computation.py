@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from device_app.errors import AnswerMalformed, BackendRefused, BackendUnreachable, NotEligible, ReleaseRefused
+from device_app.logs import kind_of
 from device_app.privacy.prices import OneClick
 from device_app.privacy.private_parameters import SharedUpdate, divide, zero_update
 from device_app.privacy.protections.protection import ComputedUpdate
@@ -133,7 +134,7 @@ class Computation:
                     shared, own = self._divided(update, nothing)
         except Exception as fault:  # whatever it is: what a release can cause may not show in what leaves
             _log.warning(
-                "the update for %s could not be computed and counts as zeros: %.300r", self._manifest.round, fault
+                "the update for %s could not be computed and counts as zeros: %s", self._manifest.round, kind_of(fault)
             )
             update, shared, own = empty
         return ComputedUpdate(

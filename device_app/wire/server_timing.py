@@ -36,6 +36,7 @@ def server_timing(stages_ms: Mapping[str, float]) -> str:
 
 
 def parse_server_timing(header: str) -> dict[str, float]:
-    """Stages in milliseconds; entries of another form or of over a day are left out: proxies may add their own."""
+    """Milliseconds of SERVER_STAGES; entries of other names or forms, or of over a day, are left out: proxies may add
+    their own, and a server that names ten thousand stages would have them kept, and made labels of figures."""
     entries = {m[1]: float(m[2]) for part in header.split(",") if (m := _ENTRY.match(part))}
-    return {stage: ms for stage, ms in entries.items() if ms <= LONGEST_STAGE_MS}
+    return {stage: ms for stage, ms in entries.items() if stage in SERVER_STAGES and ms <= LONGEST_STAGE_MS}

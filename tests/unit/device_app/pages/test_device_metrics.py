@@ -18,12 +18,14 @@ from prometheus_client.parser import text_string_to_metric_families
 from starlette.testclient import TestClient
 
 from device_app.app import create_app
+from device_app.background import Background
 from device_app.composition import build_device
 from device_app.device import Device
 from device_app.errors import BudgetSpent
 from device_app.logs import json_logs
 from device_app.privacy.sealed import Charge
 from device_app.settings import DeviceSettings
+from device_app.wire.server_timing import parse_server_timing
 from tests.doubles.backend import FakeBackend
 from tests.doubles.pages_reader import FOLLOWS_A_LINK, OURS, enter
 
@@ -82,6 +84,43 @@ def readers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[WatchedR
         for each in made:
             open_ones.callback(each.device.close)
         yield made[0], made[1]
+
+
+def test_stages_that_a_server_makes_up_are_no_labels() -> None:
+    """A lying server could fill the device's memory and files with names of stages, thousands in one answer."""
+    made_up = ", ".join(f"{a}{b}_{c};dur=1" for a in "abcdefgh" for b in "abcdefgh" for c in "abcdefgh")
+    assert parse_server_timing(f"{made_up}, merge;dur=2") == {"merge": 2.0}
+
+
+@pytest.mark.parametrize("form", ["json", "text"])
+def test_a_fault_whose_message_quotes_what_is_read_is_logged_without_it(
+    form: str, readers: tuple[WatchedReader, WatchedReader], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = io.StringIO()
+    plain = logging.StreamHandler(log)
+
+    def fails(*quoted: object, **_: object) -> None:
+        raise LookupError(*quoted, *readers[0].read)
+
+    monkeypatch.setattr(Device, "open", fails)
+    with ExitStack() as until:
+        if form == "text":
+            logging.getLogger("device_app").addHandler(plain)
+            until.callback(logging.getLogger("device_app").removeHandler, plain)
+        until.enter_context(json_logs(form == "json", log))
+        for reader in readers:
+            browser = enter(reader.browser, reader.app.state.page_key)
+            assert browser.get(f"/story/{reader.read[1]}").status_code == 500
+            assert Background(reader.device)._guarded("texts", fails)
+        if form == "json":
+            try:
+                fails()
+            except LookupError:  # as a library logs its own
+                logging.getLogger("uvicorn").exception("Exception in ASGI application")
+    told = log.getvalue()
+    assert told.count("builtins.LookupError") == (5 if form == "json" else 4)
+    assert "in fails" in told
+    assert not [word for reader in readers for word in reader.read if word in told]
 
 
 def labels(text: str) -> set[tuple[str, tuple[tuple[str, str], ...]]]:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from device_app.errors import GraphMismatch
 from device_app.logs import kind_of
 from device_app.ranking.padding import SharedPadding
+from device_app.ranking.subnormals import subnormals_as_zero
 from device_app.wire.graphs.check import check_graph
 from device_app.wire.graphs.costs import GraphCosts
 from device_app.wire.graphs.message import GraphRefused
@@ -27,6 +28,8 @@ _log = logging.getLogger(__name__)
 PARAMETER_PREFIX = "p."
 FILES_OF_VALUES = "session.model_external_initializers_file_folder_path"
 """ONNX Runtime's name for where the values lie that a graph keeps outside itself."""
+SUBNORMALS_AS_ZERO = "session.set_denormal_as_zero"
+"""ONNX Runtime's name for the setting of the threads of its pools."""
 
 CHECKED_KEPT = 256
 WORDS_LIMIT = 400
@@ -115,7 +118,8 @@ class GraphSession:
             self._costs.require({name: each.shape for name, each in given.items()})
         except GraphRefused as refused:
             raise GraphMismatch(str(refused)) from refused
-        values = self._session.run(None, self._parameters | given)
+        with subnormals_as_zero():
+            values = self._session.run(None, self._parameters | given)
         return self._padding.put_back(dict(zip(self.outputs, values, strict=True)), count)
 
 
@@ -173,8 +177,10 @@ def shared_session(graph: bytes, *, threads: int) -> onnxruntime.InferenceSessio
             options.log_severity_level = 3
             # A graph may name files of values, and a release could name the reader's own: there are none to be found.
             options.add_session_config_entry(FILES_OF_VALUES, str(Path(os.devnull) / "none"))
+            options.add_session_config_entry(SUBNORMALS_AS_ZERO, "1")
             try:
-                session = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+                with subnormals_as_zero():  # puts back what that option does to this thread
+                    session = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
             except Exception as broken:  # ONNX Runtime's own errors share no public base class
                 raise GraphMismatch(f"graph {key[0][:12]}: ONNX Runtime can't load it: {broken}") from broken
             _sessions[key] = session

@@ -26,6 +26,7 @@ CONSTANTS: dict[str, np.ndarray] = {
     "huge": np.array([2**40], np.int64),
     "square": np.array([2**12, 2**12], np.int64),
     "one": np.array([1], np.float32),
+    "half": np.array([0.5], np.float32),
 }
 NEAR = [
     helper.make_node("MatMul", ["clicks", "target"], ["near"]),

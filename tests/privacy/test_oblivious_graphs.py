@@ -7,7 +7,10 @@ own words, and that ONNX Runtime is not reached.
 
 from __future__ import annotations
 
+import platform
+import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import onnx
@@ -254,6 +257,34 @@ def test_a_run_that_would_need_too_much_is_refused_before_it_begins() -> None:
         session(clicks=one, click_mask=mask, candidates=many)
     with pytest.raises(GraphMismatch, match="axis news has size 0, allowed are 1 to 1048576"):
         session(clicks=one, click_mask=mask, candidates=many[:, :0])
+
+
+SUBNORMAL = np.float32(1e-40)
+"""Nonzero, and below what a processor multiplies at its usual speed."""
+
+
+@pytest.mark.skipif(
+    (sys.platform, platform.machine()) != ("linux", "x86_64"), reason="not on this system, and the threat model says so"
+)
+@pytest.mark.parametrize("threads", [1, 2])
+def test_numbers_that_slow_a_processor_down_are_zero_in_every_thread_of_a_run_and_nowhere_else(threads: int) -> None:
+    """A graph that made such numbers where a click lay near a chosen place took 150 times as long there."""
+    half = np.float32(0.5)
+    given = {"candidates": ("batch", "news", DIM)}
+    made = model([node("Mul", "candidates half", "out")], {"out": given["candidates"]}, inputs=given)
+    session = GraphSession(made.SerializeToString(), {}, threads=threads)
+    small = np.full((1, 2**16, DIM), SUBNORMAL)  # enough for every thread to have a part
+
+    def outputs() -> tuple[float, float, float]:
+        before = SUBNORMAL * half
+        found = session(candidates=small)["out"], session(candidates=np.ones_like(small))["out"]
+        assert SUBNORMAL * half == before, "arithmetic of the device's own stays what it was"
+        return float(np.abs(found[0]).max()), float(found[1].min()), float(found[1].max())
+
+    assert SUBNORMAL * half > 0, "the first session of a process leaves this thread as it was, too"
+    assert outputs() == (0.0, 0.5, 0.5)
+    with ThreadPoolExecutor(1) as another:
+        assert another.submit(outputs).result() == (0.0, 0.5, 0.5)
 
 
 def test_a_release_with_such_a_graph_is_refused_as_a_whole_and_the_page_says_so(

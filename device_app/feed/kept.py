@@ -57,7 +57,10 @@ class KeptFeeds:
             self._impressions.serve(feed.feed_id, ids, feed.made_at, popularity.tolist())
             self._feeds.save(KeptFeed(feed.feed_id, feed.made_at, _FEED.dump_json(feed).decode()))
         self._timings.record("feed", watch.stages_ms, feed.server_ms, feed.made_at)
-        return replace(feed, device_ms=dict(watch.stages_ms))
+        whole = replace(feed, device_ms=dict(watch.stages_ms))
+        # How long the storing took is known only now; after a restart the page is to say the same as before.
+        self._feeds.rewrite(KeptFeed(feed.feed_id, feed.made_at, _FEED.dump_json(whole).decode()))
+        return whole
 
     def grow(self, feed: Feed, added: Candidates, popularity: NDArray[np.float64], at: datetime) -> Feed:
         """Keep a feed with further items at its end, as `save` does; of one that is kept no longer nothing is kept."""

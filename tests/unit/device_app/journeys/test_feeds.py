@@ -56,6 +56,7 @@ def test_stages_add_up_and_are_kept_for_the_latency_page(make: Make, backend: Fa
     view = device.latency()
     assert view.count == 2
     assert view.requests[0].total_ms == pytest.approx(feed.total_device_ms)
+    assert make(**PAPER).status().feed_ms == pytest.approx(feed.total_device_ms), "after a restart, storing included"
     server = [bar for bar in view.requests[0].stages if bar.place == "server"]
     assert [bar.name for bar in server] == ["decode", "aggregate", "search", "merge", "encode"]
 

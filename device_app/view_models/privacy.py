@@ -113,7 +113,7 @@ class PrivacyView:
 
     given: the switches that stand as this device was started with them, not as the reader set them or as they come.
     composed: all charges, of reports, training and counts together. counts: newest first. reported: whether a report is
-    in use; new_clicks came after it, or are all where there is none.
+    in use; new_clicks came after it and are kept still, or are all where there is none.
     today: for the first sentence.
     """
 
@@ -155,7 +155,9 @@ def privacy_view(
     memo = stores.report_memo.latest()
     kept = stores.pool.current()
     pool = None if kept is None else PoolFacts(kept.listing.count, kept.pulled_bytes)
-    new_clicks = stores.clicks.latest_id() - memo.clicks if memo else stores.clicks.count()
+    # When a report is due goes by the clicks that were made, also by those deleted since: a page counts what is kept.
+    made_since = stores.clicks.latest_id() - memo.clicks if memo else 0
+    new_clicks = stores.clicks.count() - (stores.clicks.count_up_to(memo.clicks) if memo else 0)
     return PrivacyView(
         settings=settings,
         given=_as_started(settings) - set_by_reader,
@@ -180,7 +182,7 @@ def privacy_view(
         log=traffic_log(stores, page, shown),
         report=None if memo is None else _pair(memo, settings, names if new_clicks == 0 else ()),
         new_clicks=new_clicks,
-        clicks_until_report=max(0, clicks_until_due(memo, settings) - new_clicks) if memo else 0,
+        clicks_until_report=max(0, clicks_until_due(memo, settings) - made_since) if memo else 0,
         alone=alone_view(ledger),
         today=today_view(stores, ledger),
         reported=memo is not None,

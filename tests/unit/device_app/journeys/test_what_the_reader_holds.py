@@ -76,6 +76,28 @@ def test_the_privacy_page_shows_the_very_bytes(make: Make, backend: FakeBackend,
     assert device.traffic(10_000) is None
 
 
+def test_a_deleted_click_is_no_new_click_and_a_report_is_due_as_it_was(
+    make: Make, backend: FakeBackend, clock: StillClock
+) -> None:
+    device = make(**PAPER)
+    device.feed(refresh=True)
+    click_on(device, backend, TOPIC, 3, clock)
+    device.feed(refresh=True)
+    assert (device.privacy().new_clicks, device.privacy().clicks_until_report) == (0, 3)
+    reported = device.privacy().report
+    assert reported is not None
+    click_on(device, backend, "section1 topic1", 2, clock)
+    assert (device.privacy().new_clicks, device.privacy().clicks_until_report) == (2, 1)
+    newest = device.history().entries[0].click_id
+    assert device.delete_click(newest)
+    assert (device.privacy().new_clicks, device.privacy().clicks_until_report) == (1, 1)
+    assert device.delete_click(newest - 1)
+    view = device.privacy()
+    assert (view.new_clicks, view.clicks_until_report) == (0, 1)
+    assert view.report is not None
+    assert view.report.labels == reported.labels, "of the very clicks that it was made from"
+
+
 def test_export_holds_all_and_erase_leaves_nothing_of_the_reader(
     make: Make, backend: FakeBackend, clock: StillClock
 ) -> None:

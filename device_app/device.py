@@ -387,7 +387,7 @@ class Device:
         seen_at, status = self._round_seen
         if time.monotonic() - seen_at >= ROUND_LOOK_SEC:
             try:
-                status = self.parts.uplink.current_round() or self.parts.trainer.round
+                status = self.parts.trainer.look()
             except BackendUnreachable:
                 status = self.parts.trainer.round
             self._round_seen = (time.monotonic(), status)

@@ -98,6 +98,20 @@ class Trainer:
         self.stage: Stage | None = None
         self.round: RoundStatus | None = None
 
+    def look(self) -> RoundStatus | None:
+        """The round under way, else the last one that was seen, and how it ended.
+
+        That is asked for once, by whoever has seen it open, whether or not it took part. Raises BackendUnreachable.
+        """
+        seen, under_way = self.round, self._uplink.current_round()
+        if under_way is None and seen is not None and seen.state not in ("applied", "failed"):
+            try:
+                under_way = self._uplink.round_status(seen.round)
+            except BackendRefused:  # it is known there no longer
+                self.round = None
+        self.round = under_way or self.round
+        return self.round
+
     def step(self) -> Outcome:
         """Send what waits, then try to take part once. Returns how the try ended.
 

@@ -5,7 +5,9 @@ A document says which table stands where, and what is between the two marks is t
     <!-- table: ranking: What the default ranker is made of -->
     <!-- end of table -->
 
-The first word names the record, experiments/results/ranking.json; the rest is the table's title in it.
+The first word names the record, experiments/results/ranking.json; the rest is the table's title in it. README's table
+of figures from several records (`experiments.summary`) stands between `<!-- summary -->` and the same end. What has no
+record yet says so, and by which command it is measured.
 """
 
 from __future__ import annotations
@@ -17,12 +19,14 @@ from pathlib import Path
 
 from experiments import records
 from experiments.records import Record
+from experiments.summary import summary
 from experiments.table import Table, text_of
 
 ROOT = Path(__file__).parents[1]
 LIBRARIES = {"node_modules", ".venv", "var"}
-END = "<!-- end of table -->"
+SUMMARY, END = "<!-- summary -->\n", "<!-- end of table -->"
 MARKED = re.compile(rf"(<!-- table: (?P<record>[\w-]+): (?P<title>[^\n]+?) -->\n)(?P<table>.*?)({END})", re.S)
+SUMMARISED = re.compile(rf"{SUMMARY}.*?{END}", re.S)
 
 
 def documents(root: Path = ROOT) -> Iterator[Path]:
@@ -35,17 +39,21 @@ def documents(root: Path = ROOT) -> Iterator[Path]:
 def rewritten(text: str, read: Callable[[str], Record] = records.read) -> str:
     """The document with its tables as the records have them.
 
-    Raises KeyError for a title that the record hasn't, FileNotFoundError for a record that isn't there, and ValueError
-    for a mark without an end.
+    Raises KeyError for a title or cell that the record hasn't, and ValueError for a mark without an end.
     """
-    if (begun := text.count("<!-- table: ")) != len(MARKED.findall(text)):
+    begun = text.count("<!-- table: ") + text.count(SUMMARY)
+    if begun != len(MARKED.findall(text)) + len(SUMMARISED.findall(text)):
         raise ValueError(f"{begun} tables begin, {text.count(END)} end")
 
     def table(found: re.Match[str]) -> str:
-        record = read(found["record"])
+        try:
+            record = read(found["record"])
+        except FileNotFoundError:
+            return f"{found[1]}Not measured yet: `{records.writer(found['record'])} --record`.\n{END}"
         return f"{found[1]}{markdown(record, record.table(found['title']))}{END}"
 
-    return MARKED.sub(table, text)
+    text = MARKED.sub(table, text)
+    return SUMMARISED.sub(lambda found: f"{SUMMARY}{summary(read)}{END}", text)
 
 
 def markdown(record: Record, table: Table) -> str:

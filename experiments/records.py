@@ -24,17 +24,15 @@ class Record:
 
     command: as it was called, but for where its files lie. machine: processor, cores and Python. load: the machine's
     load average of one minute when the command ended; figures of time from a loaded machine are no bars. measured_on:
-    the day. version: of Ownfeed. transcribed: nothing for figures that the command wrote; of figures older than these
-    files, where they were taken from by hand. What wasn't noted then is None.
+    the day. version: of Ownfeed.
     """
 
     command: str
     machine: str
     measured_on: date
-    version: str | None
-    load: float | None
+    version: str
+    load: float
     tables: tuple[Table, ...]
-    transcribed: str | None = None
 
     @classmethod
     def of_now(cls, command: str, tables: Sequence[Table]) -> Record:
@@ -51,15 +49,10 @@ class Record:
 
     def provenance(self, table: Table) -> str:
         """Where one of the tables comes from, in a line."""
-        told = [f"`{self.command}`, {self.measured_on}, {self.machine}"]
-        if self.load is not None:
-            told.append(f"load {self.load:g}")
+        told = [f"`{self.command}`, {self.measured_on}, {self.machine}", f"load {self.load:g}"]
         if table.seeds:
             told.append(f"seed{'s' * (len(table.seeds) > 1)} {', '.join(map(str, table.seeds))}")
-        if self.version is not None:
-            told.append(f"version {self.version}")
-        if self.transcribed is not None:
-            told.append(f"transcribed from {self.transcribed}")
+        told.append(f"version {self.version}")
         return "; ".join(told)
 
 
@@ -69,6 +62,11 @@ def machine() -> str:
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     processor = names[0] if names else platform.processor() or platform.machine()
     return f"{processor}, {os.cpu_count()} cores, Python {platform.python_version()}"
+
+
+def writer(name: str) -> str:
+    """The command that writes the record of this name, as short as it can be called."""
+    return f"ownfeed bench {name.removeprefix('bench-')}" if name.startswith("bench-") else f"ownfeed evaluate {name}"
 
 
 def write(name: str, record: Record, folder: Path | None = None) -> Path:

@@ -44,7 +44,7 @@ BENCHES = {
     "round": Bench("experiments.bench.round", 15, timed=True),
     "secagg": Bench("experiments.bench.secagg", 30, timed=True),
     "efficient": Bench("experiments.bench.efficient", 30, timed=True),
-    "quality": Bench("experiments.bench.quality", 120),
+    "quality": Bench("experiments.bench.quality", 60, timed=True),
     "replay": Bench("experiments.bench.replay", 120),
     "groups": Bench("experiments.bench.groups", 120),
     "graphs": Bench("experiments.bench.graphs", 20, timed=True),

@@ -1,20 +1,37 @@
-"""Measured figures in documents are those of the laboratory's records, table by table."""
+"""Measured figures in documents are those of the laboratory's records, and records are what commands wrote."""
 
 from __future__ import annotations
 
+import ast
+import json
 import re
+import shlex
+from dataclasses import fields
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 
-from experiments.documents import MARKED, ROOT, documents, rewritten
-from experiments.records import FOLDER, read
+from experiments import records
+from experiments.bench.run import BENCHES, GROUPS
+from experiments.commands.bench import BenchName
+from experiments.documents import MARKED, ROOT, SUMMARISED, documents, rewritten
+from experiments.records import FOLDER, Record, read
+from experiments.summary import rows_of
+from experiments.table import Table
+from ownfeed import app
 
 RECORDS = sorted(path.stem for path in FOLDER.glob("*.json"))
 REPORTS = [ROOT / "README.md", *sorted((ROOT / "docs" / "results").glob("*.md"))]
 MEASURED = "\n## Measured\n"
 """Above it README's tables tell what settings and laws are, not what was measured."""
 MEASURED_ROW = re.compile(r"^\|.*[.\d]\d.*\|$", re.M)
+MACHINE = re.compile(r".+, \d+ cores, Python 3\.\d+\.\d+")
+VERSION = re.compile(r"\d+\.\d+\.\d+")
+DRAW_NOTHING = {"bench-embed"}
+"""Benches whose figures hang on no seed."""
 
 
 def name(path: Path) -> str:
@@ -30,24 +47,139 @@ def test_a_documents_tables_are_those_of_the_records(document: Path) -> None:
 @pytest.mark.parametrize("document", REPORTS, ids=name)
 def test_no_table_of_figures_is_typed(document: Path) -> None:
     text = document.read_text(encoding="utf-8")
-    typed = MARKED.sub("", text[text.index(MEASURED) :] if document.name == "README.md" else text)
-    assert MEASURED_ROW.findall(typed) == []
+    typed = text[text.index(MEASURED) :] if document.name == "README.md" else text
+    assert MEASURED_ROW.findall(SUMMARISED.sub("", MARKED.sub("", typed))) == []
+
+
+def command_of(words: list[str]) -> tuple[str, Any]:
+    """Which command these words call, and its name. Raises KeyError for a word that is none."""
+    found: Any = typer.main.get_command(app)
+    called = ""
+    while hasattr(found, "commands"):
+        called = words.pop(0)
+        found = found.commands[called]
+    return called, found
+
+
+def refusal(stem: str, folder: Path) -> str | None:
+    """Why a record can't have been written by the command that it names; None where it can."""
+    found = read(stem, folder)
+    if (folder / f"{stem}.json").read_text(encoding="utf-8") != text_of_a_written(stem, found, folder):
+        return "file: not the bytes that a command writes"
+    program, *words = shlex.split(found.command)
+    try:
+        called, command = command_of(words)
+    except (KeyError, IndexError):
+        return f"command: {found.command!r} is none"
+    if program != "ownfeed" or stem != (f"bench-{words[0]}" if called == "bench" else called):
+        return f"command: {found.command!r} does not write {stem}.json"
+    options = {option for parameter in command.params for option in parameter.opts}
+    if {word for word in words if word.startswith("-")} - options:
+        return f"command: {found.command!r} has no such option"
+    if not MACHINE.fullmatch(found.machine):
+        return f"machine: {found.machine!r}"
+    if not VERSION.fullmatch(found.version):
+        return f"version: {found.version!r}"
+    if found.measured_on > datetime.now(UTC).date():
+        return "measured_on: not yet"
+    if not found.tables or any(len(row) != len(table.columns) for table in found.tables for row in table.rows):
+        return "tables: not as wide as their columns"
+    if stem not in DRAW_NOTHING and not any(table.seeds for table in found.tables):
+        return "seeds: none"
+    unknown = [table.title for table in found.tables if not any(form.fullmatch(table.title) for form in TITLES)]
+    return f"tables: no command titles one {unknown}" if unknown else None
+
+
+def text_of_a_written(stem: str, record: Record, folder: Path) -> str:
+    return records.write(f"{stem}.again", record, folder.parent / "again").read_text(encoding="utf-8")
+
+
+def titles() -> list[re.Pattern[str]]:
+    """What the laboratory's code may title a table: its strings, with anything where a value is put in."""
+    found = set[str]()
+    for path in (ROOT / "experiments").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) < 120:
+                found.add(re.escape(node.value))
+            elif isinstance(node, ast.JoinedStr):
+                words = (each.value if isinstance(each, ast.Constant) else None for each in node.values)
+                found.add("".join(".+" if each is None else re.escape(str(each)) for each in words))
+    return [re.compile(each) for each in found if len(each.replace(".+", "")) > 3]
+
+
+TITLES = titles()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "records"
+    made.mkdir()
+    return made
 
 
 @pytest.mark.parametrize("record", RECORDS)
-def test_a_record_says_by_which_command_on_which_machine_and_when(record: str) -> None:
-    found = read(record)
-    assert found.command.startswith("ownfeed ")
-    assert "cores" in found.machine
-    assert found.tables
-    assert found.transcribed or (found.version and found.load is not None)
-    assert len({table.title for table in found.tables}) == len(found.tables)
+def test_a_record_was_written_by_its_command(record: str, folder: Path) -> None:
+    (folder / f"{record}.json").write_bytes((FOLDER / f"{record}.json").read_bytes())
+    assert refusal(record, folder) is None
 
 
-def test_every_record_stands_in_a_document() -> None:
+def forged(**other: Any) -> Record:
+    table = Table("Index", ("vectors", "news"), [("clustered", 6_000)], (), (1, 3))
+    made = Record(
+        "ownfeed bench index", "AMD EPYC, 2 cores, Python 3.11.7", datetime.now(UTC).date(), "0.1.0", 0.4, (table,)
+    )
+    return Record(**{each.name: other.get(each.name, getattr(made, each.name)) for each in fields(Record)})
+
+
+@pytest.mark.parametrize(
+    ("why", "other"),
+    [
+        (None, {}),
+        ("command: 'ownfeed measure index' is none", {"command": "ownfeed measure index"}),
+        ("does not write bench-index.json", {"command": "ownfeed bench latency"}),
+        ("does not write bench-index.json", {"command": "make bench index"}),
+        ("has no such option", {"command": "ownfeed bench index --quick"}),
+        ("machine: 'two shared cores'", {"machine": "two shared cores"}),
+        ("version: 'later'", {"version": "later"}),
+        ("measured_on: not yet", {"measured_on": datetime(2100, 1, 1, tzinfo=UTC).date()}),
+        ("seeds: none", {"tables": (Table("Index", ("news",), [(1,)]),)}),
+        ("not as wide", {"tables": (Table("Index", ("news",), [(1, 2)], (), (1,)),)}),
+        ("not as wide", {"tables": ()}),
+        ("no command titles", {"tables": (Table("A summary by hand", ("news",), [(1,)], (), (1,)),)}),
+    ],
+    ids=lambda each: None,
+)
+def test_a_record_that_no_command_wrote_is_refused(why: str | None, other: dict[str, Any], folder: Path) -> None:
+    records.write("bench-index", forged(**other), folder)
+    found = refusal("bench-index", folder)
+    assert (found is None) if why is None else (found is not None and why in found)
+
+
+def test_a_record_that_was_edited_is_refused(folder: Path) -> None:
+    path = records.write("bench-index", forged(), folder)
+    kept = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps(kept), encoding="utf-8")
+    assert refusal("bench-index", folder) == "file: not the bytes that a command writes"
+    path.write_text(json.dumps(kept | {"transcribed": "README.md"}, indent=1), encoding="utf-8")
+    with pytest.raises(ValueError, match="is no record"):
+        refusal("bench-index", folder)
+
+
+def test_every_record_stands_in_a_document_and_documents_name_what_commands_write() -> None:
     shown = {mark["record"] for path in documents() for mark in MARKED.finditer(path.read_text(encoding="utf-8"))}
-    assert shown == set(RECORDS)
+    summarised = {row["record"] for row in rows_of()}
+    assert set(RECORDS) <= shown
     assert len(RECORDS) > 5
+    assert len(SUMMARISED.findall((ROOT / "README.md").read_text(encoding="utf-8"))) == 1
+    for record in shown | summarised:
+        words = shlex.split(records.writer(record))[1:]
+        called, _ = command_of(words)
+        assert record == (f"bench-{words[0]}" if called == "bench" else called)
+        assert called != "bench" or words[0] in BENCHES
+
+
+def test_every_bench_and_group_can_be_asked_for() -> None:
+    assert {each.value for each in BenchName} == set(BENCHES) | set(GROUPS)
 
 
 def test_the_search_for_typed_tables_finds_them() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from experiments.documents import rewritten
 from experiments.records import Record, machine, read, write
+from experiments.summary import summary
 from experiments.table import Table
 
 TABLE = Table("Clicks", ("who", "clicks", "share"), [("anna", 1_200, 0.25), ("a|b", None, "+.1")], ("By day.",), (0, 1))
@@ -33,7 +34,6 @@ def test_what_is_measured_now_says_where_and_by_which_version() -> None:
     assert now.machine == machine()
     assert "cores, Python 3." in now.machine
     assert now.version
-    assert now.transcribed is None
 
 
 @pytest.mark.parametrize("content", ["half", "[]", '{"tables": []}', '{"tables": [{"title": "x"}], "command": "y"}'])
@@ -53,6 +53,44 @@ def test_a_document_gets_the_table_with_its_notes_and_where_it_comes_from() -> N
     assert text.endswith("<!-- end of table -->\nafter\n")
     assert "old" not in text
     assert rewritten(text, reading) == text
+
+
+def test_what_has_no_record_says_by_which_command_it_is_measured(tmp_path: Path) -> None:
+    def missing(name: str) -> Record:
+        return read(name, tmp_path)
+
+    text = rewritten(MARKED.replace("table: clicks", "table: bench-clicks"), missing)
+    assert "\nNot measured yet: `ownfeed bench clicks --record`.\n<!-- end of table -->\nafter\n" in text
+    assert rewritten(text, missing) == text
+    assert "`ownfeed evaluate clicks --record`" in rewritten(MARKED, missing)
+
+
+ROWS = """
+[[row]]
+what = "clicks of anna"
+figure = "{clicks}, {share:.1f} of all; at most {most:.0f}"
+record = "clicks"
+[row.cells]
+clicks = { table = "Clicks", row = ["anna"], column = "clicks" }
+share = { table = "Clicks", row = ["anna", 1200], column = "share" }
+most = { table = "Clicks", row = ["anna"], column = "clicks", of = "greatest" }
+"""
+
+
+def test_a_summary_puts_cells_of_records_into_its_words_and_names_command_day_and_load(tmp_path: Path) -> None:
+    file = tmp_path / "summary.toml"
+    file.write_text(ROWS, encoding="utf-8")
+    lines = summary(reading, file).splitlines()
+    assert lines[0] == "| what | figure | command | measured |"
+    assert lines[2] == (
+        "| clicks of anna | 1200, 0.2 of all; at most 1200 | `ownfeed bench clicks` | 2026-11-20, load 1.5 |"
+    )
+    assert lines[-1] == "<sub>a machine, 2 cores, version 0.2.0</sub>"
+    unmeasured = summary(lambda name: read(name, tmp_path), file).splitlines()
+    assert unmeasured[2] == "| clicks of anna | not measured yet | `ownfeed evaluate clicks` |  |"
+    file.write_text(ROWS.replace('row = ["anna"]', 'row = ["bert"]'), encoding="utf-8")
+    with pytest.raises(KeyError, match="0 rows of 'Clicks' begin with"):
+        summary(reading, file)
 
 
 def test_a_table_that_no_record_has_and_a_mark_without_an_end_are_told() -> None:

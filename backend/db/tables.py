@@ -30,11 +30,15 @@ from backend.db.base import Base, UtcDateTime
 
 
 class NewsRow(Base):
-    """A piece of news without its body; `number` counts arrivals and is never given twice."""
+    """A piece of news without its body; `number` counts arrivals and is never given twice.
+
+    arrival: from the same count, when its text came: `number`, or later where an edit made another text of it.
+    """
 
     __tablename__ = "news"
 
     number: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    arrival: Mapped[int] = mapped_column(Integer, default=0, server_default="0")
     id: Mapped[str] = mapped_column(String(80), unique=True)
     title: Mapped[str] = mapped_column(Text)
     abstract: Mapped[str] = mapped_column(Text)
@@ -76,7 +80,7 @@ class VectorRow(Base):
 
 
 class DuplicateRow(Base):
-    """`news` says the same as the older `original`; `similarity` is the exact Jaccard index of their shingles."""
+    """`news` says the same as `original`, which came first; `similarity`: the exact Jaccard index of their shingles."""
 
     __tablename__ = "duplicates"
 

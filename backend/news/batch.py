@@ -13,7 +13,7 @@ from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from backend.db.chunks import among
 from backend.db.tables import BodyRow, FeedRow, NewsRow, VectorRow
-from backend.news.duplicates import Text, link, unlink
+from backend.news.duplicates import Text, link, says_the_same, unlink
 from backend.news.item import NewsItem
 
 SOURCE_CHARS = 200
@@ -26,9 +26,11 @@ class _Slot:
     """The row of one id: as the database has it (`old` is None for a new one), and as the batch leaves it."""
 
     number: int
+    arrival: int
     digest: bytes
+    text: Text
     old: Text | None = None
-    old_time: datetime | None = None
+    moved: bool = False
     brought_by: str = ""
     taken_down: bool = False
     item: NewsItem | None = None
@@ -63,29 +65,31 @@ class DeliveryBatch:
         columns = (
             NewsRow.id,
             NewsRow.number,
+            NewsRow.arrival,
             NewsRow.content_digest,
             NewsRow.title,
             NewsRow.abstract,
-            NewsRow.published_at,
             NewsRow.taken_down_at,
             NewsRow.source,
         )
         for row in self._connection.execute(select(*columns).where(among(self._connection, NewsRow.id, ids))):
+            text = Text(row.title, row.abstract)
             slots[row.id] = _Slot(
                 number=row.number,
+                arrival=row.arrival,
                 digest=row.content_digest,
-                old=Text(row.title, row.abstract),
-                old_time=row.published_at,
+                text=text,
+                old=text,
                 brought_by=row.source,
                 taken_down=row.taken_down_at is not None,
             )
         return slots
 
     def _deliver(self, slots: dict[str, _Slot], item: NewsItem) -> None:
-        digest = content_digest(item)
+        digest, text = content_digest(item), Text(item.title, item.abstract)
         slot = slots.get(item.id)
         if slot is None:
-            slots[item.id] = _Slot(number=self.next_number, digest=digest, item=item)
+            slots[item.id] = _Slot(self.next_number, self.next_number, digest, text, item=item)
             self.next_number += 1
             self.added += 1
         elif slot.taken_down:
@@ -95,7 +99,12 @@ class DeliveryBatch:
         elif slot.old is not None and not self._may_change(slot.brought_by, item.url):
             self.withheld += 1
         else:
-            slot.digest, slot.item = digest, item
+            if slot.text != text and not says_the_same(slot.text, text):
+                # An old piece of news that is made a copy of a newer one doesn't come before it.
+                slot.arrival = self.next_number
+                self.next_number += 1
+            slot.moved |= slot.text != text
+            slot.digest, slot.text, slot.item = digest, text, item
             self.updated += 1
 
     def _may_change(self, brought_by: str, link: str) -> bool:
@@ -109,7 +118,7 @@ class DeliveryBatch:
     def _write(self, written: list[_Slot]) -> None:
         new = [slot for slot in written if slot.old is None]
         changed = [slot for slot in written if slot.old is not None]
-        moved = {slot.number: slot.old for slot in changed if slot.old and _moved(slot)}
+        moved = {slot.number: slot.old for slot in changed if slot.old and slot.moved}
         orphans = unlink(self._connection, moved)
         if new:
             self._connection.execute(
@@ -122,11 +131,7 @@ class DeliveryBatch:
         self._replace_bodies(new, changed)
         retitled = [slot.number for slot in changed if slot.old and slot.item and slot.old.title != slot.item.title]
         self._connection.execute(delete(VectorRow).where(among(self._connection, VectorRow.news, retitled)))
-        fresh = {
-            slot.number: Text(slot.item.title, slot.item.abstract)
-            for slot in written
-            if slot.item and (slot.old is None or slot.number in moved)
-        }
+        fresh = {slot.number: slot.text for slot in written if slot.old is None or slot.number in moved}
         self.duplicates = link(self._connection, fresh, orphans)
 
     def _replace_bodies(self, new: list[_Slot], changed: list[_Slot]) -> None:
@@ -141,7 +146,8 @@ class DeliveryBatch:
     def _values(self, slot: _Slot) -> dict[str, Any]:
         assert slot.item is not None
         values = slot.item.model_dump(exclude={"body"})
-        return values | {"source": self._source, "content_digest": slot.digest, "updated_at": self._now}
+        written = {"arrival": slot.arrival, "content_digest": slot.digest, "updated_at": self._now}
+        return values | written | {"source": self._source}
 
 
 def content_digest(item: NewsItem) -> bytes:
@@ -158,9 +164,3 @@ def _leads_below(link: str, feed: str) -> bool:
     """Whether a link leads to the feed's host or to one below it."""
     to, by = ((urlsplit(one).hostname or "").removeprefix("www.") for one in (link, feed))
     return bool(by) and (to == by or to.endswith(f".{by}"))
-
-
-def _moved(slot: _Slot) -> bool:
-    """Whether the change touches what near-duplicates are found by: the text and the age."""
-    assert slot.item is not None
-    return slot.old != Text(slot.item.title, slot.item.abstract) or slot.old_time != slot.item.published_at

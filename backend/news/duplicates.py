@@ -1,9 +1,10 @@
-"""Links each near-duplicate to the oldest news that says the same.
+"""Links each near-duplicate to the news that said the same first.
 
-The rule, over all news of the pool in the order of their age (publication, then arrival): a piece of news is a
-duplicate of the oldest *original* that it is similar to; if there is none, it is an original itself. Similar means
-at least one MinHash bucket in common and an exact Jaccard index of 0.7 or more. So the links depend on the set of
-news alone, not on the batches in which they came, and chains of slowly drifting headlines don't grow together.
+The rule, over all news of the pool in the order in which their texts arrived (by its own date a copy could claim to be
+the older): a piece of news is a duplicate of the oldest *original* that it is similar to; if there is none, it is an
+original itself. Similar means at least one MinHash bucket in common and an exact Jaccard index of 0.7 or more. So the
+links depend on the news and their order alone, not on batches, and chains of slowly drifting headlines don't grow
+together.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from __future__ import annotations
 import heapq
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 from typing import NamedTuple
 from zlib import crc32
 
@@ -118,6 +118,11 @@ def link(connection: Connection, fresh: Mapping[int, Text], orphans: Iterable[in
     return sum(1 for number in fresh if found.get(number) is not None)
 
 
+def says_the_same(left: Text, right: Text) -> bool:
+    """Whether the two are near-duplicates, in whatever bucket."""
+    return jaccard(shingles(*left), shingles(*right)) >= DUPLICATE_THRESHOLD
+
+
 def _keys(texts: Mapping[int, Text]) -> dict[int, list[int]]:
     """The buckets of each text; none for a text too short to be compared."""
     sets = {number: shingles(*text) for number, text in texts.items()}
@@ -132,7 +137,7 @@ class _Neighbourhood:
     def __init__(self, connection: Connection, keys: Mapping[int, list[int]]) -> None:
         self._connection = connection
         self._keys = dict(keys)
-        self._age: dict[int, tuple[datetime, int]] = {}
+        self._age: dict[int, tuple[int, int]] = {}  # of its text, oldest first
         self._text: dict[int, Text] = {}
         self._original: dict[int, int | None] = {}
         self._shingles: dict[int, frozenset[str]] = {}
@@ -206,7 +211,7 @@ class _Neighbourhood:
             words = self._shingles[number] = shingles(*self._text[number])
         return words
 
-    def _age_of(self, number: int) -> tuple[datetime, int]:
+    def _age_of(self, number: int) -> tuple[int, int]:
         self._read_rows([number])
         return self._age[number]
 
@@ -222,11 +227,11 @@ class _Neighbourhood:
         self._read_rows({number for key in unread for number in self._bucket[key]})
 
     def _read_rows(self, numbers: Iterable[int]) -> None:
-        columns = select(NewsRow.number, NewsRow.title, NewsRow.abstract, NewsRow.published_at, DuplicateRow.original)
+        columns = select(NewsRow.number, NewsRow.title, NewsRow.abstract, NewsRow.arrival, DuplicateRow.original)
         joined = columns.outerjoin(DuplicateRow, DuplicateRow.news == NewsRow.number)
         wanted = among(self._connection, NewsRow.number, {number for number in numbers if number not in self._age})
-        for number, title, abstract, published_at, original in self._connection.execute(joined.where(wanted)):
-            self._age[number] = (published_at, number)
+        for number, title, abstract, arrival, original in self._connection.execute(joined.where(wanted)):
+            self._age[number] = (arrival, number)
             self._text[number] = Text(title, abstract)
             self._original[number] = original
 

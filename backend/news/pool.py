@@ -31,7 +31,7 @@ EXPIRED_PER_TRANSACTION = 1_000
 
 @dataclass(frozen=True, slots=True)
 class PoolRow:
-    """A live piece of news without its body; `duplicate_of` names the older live news that says the same."""
+    """A live piece of news without its body; `duplicate_of` names the live news that said the same before."""
 
     number: int
     id: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import Path
@@ -10,10 +10,14 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
+from alembic import command
+from alembic.config import Config
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sqlalchemy import select, text
 
-from backend.db.engine import migrate, open_engine
+from backend.db.engine import migrate, open_engine, reading, scripts, writing
+from backend.db.tables import NewsRow
 from backend.news.duplicates import DUPLICATE_THRESHOLD, bucket_keys, jaccard, shingles
 from backend.news.ingest import ingest
 from backend.news.item import NewsItem
@@ -22,17 +26,18 @@ from backend.news.sources.files import read_mind
 
 MakeItem = Callable[..., NewsItem]
 STORM = "The storm reached the coast of Jutland on Monday morning with strong winds and heavy rain"
+COURANT, COPIER = "https://courant.example/rss", "https://copier.example/rss"
 OTHER = "Parliament votes on the new budget after a long night of talks between all five parties"
 
 
-def by_all_pairs(rows: list[PoolRow]) -> dict[str, str]:
+def by_all_pairs(rows: list[PoolRow], arrivals: Mapping[str, int]) -> dict[str, str]:
     """Duplicate -> original, straight from the rule; two texts are similar if they share a bucket and 0.7."""
     words = {row.id: shingles(row.title, row.abstract) for row in rows}
     compared = [row for row in rows if words[row.id]]
     keys = dict(zip([row.id for row in compared], bucket_keys([words[row.id] for row in compared]), strict=True))
     originals: list[str] = []
     links: dict[str, str] = {}
-    for row in sorted(compared, key=lambda row: (row.published_at, row.number)):
+    for row in sorted(compared, key=lambda row: arrivals[row.id]):
         similar = (
             original
             for original in originals
@@ -50,7 +55,7 @@ def links(pool: NewsPool, now: datetime) -> dict[str, str]:
     return {row.id: row.duplicate_of for row in pool.live(now) if row.duplicate_of}
 
 
-def test_a_near_duplicate_is_linked_to_the_older_one(pool: NewsPool, item: MakeItem, now: datetime) -> None:
+def test_a_near_duplicate_is_linked_to_the_one_that_came_first(pool: NewsPool, item: MakeItem, now: datetime) -> None:
     report = pool.add([item("a", STORM, minutes_old=9), item("b", STORM + " today"), item("c", OTHER)], source="test")
     assert report.duplicates == 1
     assert links(pool, now) == {"b": "a"}
@@ -62,26 +67,68 @@ def test_links_reach_across_batches_and_runs(pool: NewsPool, item: MakeItem, now
     assert links(pool, now) == {"b": "a"}
 
 
-def test_an_older_one_that_arrives_late_becomes_the_original(pool: NewsPool, item: MakeItem, now: datetime) -> None:
-    pool.add([item("a", STORM, minutes_old=5), item("b", STORM, minutes_old=4)], source="test")
-    pool.add([item("late", STORM, minutes_old=60)], source="test")
-    assert links(pool, now) == {"a": "late", "b": "late"}
+def test_a_copy_that_claims_to_be_older_does_not_take_the_originals_place(
+    pool: NewsPool, item: MakeItem, now: datetime
+) -> None:
+    """Red before: the attacker's copy was offered, under the attacker's name, and the original was its duplicate."""
+    pool.add([item("a", STORM, minutes_old=5), item("b", STORM, minutes_old=4)], source=COURANT)
+    pool.add([item("copy", STORM, minutes_old=600)], source=COPIER)
+    assert links(pool, now) == {"b": "a", "copy": "a"}
+    pool.add([item("copy", STORM + " today", minutes_old=6_000)], source=COPIER)
+    pool.add([item("a", STORM + " again", minutes_old=1)], source=COURANT)
+    assert links(pool, now) == {"b": "a", "copy": "a"}, "an edit of the original makes it no younger"
 
 
-def test_taking_the_original_down_promotes_the_next_oldest(pool: NewsPool, item: MakeItem, now: datetime) -> None:
+def test_an_old_story_that_is_made_a_copy_does_not_take_the_originals_place(
+    pool: NewsPool, item: MakeItem, now: datetime
+) -> None:
+    """The attacker has stories ready, and edits one as soon as there is something to copy. Red before, too."""
+    pool.add([item("ready", OTHER, minutes_old=60)], source=COPIER)
+    pool.add([item("a", STORM)], source=COURANT)
+    pool.add([item("ready", STORM, minutes_old=60)], source=COPIER)
+    assert links(pool, now) == {"ready": "a"}
+    pool.add([item("ready", OTHER, minutes_old=60)], source=COPIER)
+    assert links(pool, now) == {}
+
+
+def test_a_folder_of_before_keeps_its_links_and_texts_and_what_comes_now_is_younger(
+    database_url: str, item: MakeItem, now: datetime
+) -> None:
+    """Until then news were ordered by their own dates."""
+    engine = open_engine(database_url)
+    migrate(engine)
+    pool = NewsPool(engine, clock=lambda: now)
+    pool.add([item("b", STORM, minutes_old=5), item("a", STORM, minutes_old=9, body="All of it.")], source=COURANT)
+    config = Config()
+    config.set_main_option("script_location", str(scripts()).replace("%", "%%"))
+    config.set_main_option("path_separator", "os")
+    with writing(engine) as connection:
+        config.attributes["connection"] = connection
+        command.downgrade(config, "add_check_ins_of_rounds")
+        connection.execute(text("UPDATE duplicates SET news = 1, original = 2"))
+    migrate(engine)
+    pool.add([item("copy", STORM, minutes_old=600)], source=COPIER)
+    assert links(pool, now) == {"b": "a", "copy": "a"}
+    assert pool.bodies(["a"]) == {"a": "All of it."}
+    with reading(engine) as connection:
+        assert dict(connection.execute(select(NewsRow.id, NewsRow.arrival)).all()) == {"a": 1, "b": 2, "copy": 3}
+    engine.dispose()
+
+
+def test_taking_the_original_down_promotes_the_next_that_came(pool: NewsPool, item: MakeItem, now: datetime) -> None:
     pool.add([item(news_id, STORM, minutes_old=age) for news_id, age in [("a", 9), ("b", 5), ("c", 7)]], source="t")
     pool.take_down("a")
-    assert links(pool, now) == {"b": "c"}
+    assert links(pool, now) == {"c": "b"}
 
 
-def test_expiry_of_the_original_promotes_the_next_oldest(pool: NewsPool, item: MakeItem, now: datetime) -> None:
+def test_expiry_of_the_original_promotes_the_next_that_came(pool: NewsPool, item: MakeItem, now: datetime) -> None:
     days = 24 * 60
     pool.add(
         [item(news_id, STORM, minutes_old=age) for news_id, age in [("a", 29 * days), ("b", 5), ("c", 7)]], source="t"
     )
     later = now + timedelta(days=2)
     assert pool.expire(later) == 1
-    assert links(pool, later) == {"b": "c"}
+    assert links(pool, later) == {"c": "b"}
 
 
 def test_an_original_with_a_new_text_lets_its_duplicates_go(pool: NewsPool, item: MakeItem, now: datetime) -> None:
@@ -177,7 +224,9 @@ def test_links_and_pool_are_the_same_however_the_rows_are_cut(
             pool = NewsPool(engine)
             ingest(pool, items, source="test", batch_rows=rows_per_batch)
             pools.append(pool.live(now))
-            assert links(pool, now) == by_all_pairs(pools[-1])
+            with reading(engine) as connection:
+                arrivals = {row.id: row.arrival for row in connection.execute(select(NewsRow.id, NewsRow.arrival))}
+            assert links(pool, now) == by_all_pairs(pools[-1], arrivals)
             version = pool.version()
             last = {item.id: item for item in items}
             assert ingest(pool, last.values(), source="test").unchanged == len(last)

@@ -1,4 +1,4 @@
-"""The device's background loops: keeping up, training, fetching texts, copying the databases.
+"""The device's background loops: keeping up, training, fetching texts, copying the databases, watching the backend.
 
 An error is shown and never ends a loop.
 """
@@ -28,7 +28,8 @@ AGAIN_SPREAD = (1.0, 2.0)
 
 
 class Background:
-    """Four threads of one device, started once and stopped promptly.
+    """Four threads of one device, and one that watches its backend where that is on the network; started once and
+    stopped promptly.
 
     Polls for a release and polls for a round come at times drawn for each anew, so that neither their rhythm nor their
     order shows that they are one device's.
@@ -48,6 +49,9 @@ class Background:
             Thread(target=self._texts, name="texts"),
             Thread(target=self._copying, name="copy"),
         ]
+        watch = device.parts.watch
+        if watch is not None:
+            self._threads.append(Thread(target=watch.run, args=(self._stop,), name="watch"))
 
     def start(self) -> None:
         """Start all threads."""

@@ -53,6 +53,7 @@ from device_app.training.stored_samples import StoredSamples
 from device_app.training.trainer import Trainer
 from device_app.uplink.http import HttpClient
 from device_app.uplink.server import Uplink
+from device_app.uplink.watch import BackendWatch
 
 NOTHING_LEAVES = {"mode": "broadcast", "counting": False, "training": False}
 """The switches of a reader of their own feeds."""
@@ -212,6 +213,10 @@ def build_device(
             alerts=LoopAlerts(clock),
             copies=copies,
             lock=lock,
+            # What a device in a simulation talks to is no address that could be watched.
+            watch=BackendWatch(settings.backend_url, syncing.reached)
+            if transport is None and performance.watch_backend
+            else None,
             clock=clock,
         ),
     )

@@ -37,6 +37,7 @@ from device_app.syncing import Syncing
 from device_app.training.participant import Outcome
 from device_app.training.trainer import Trainer
 from device_app.uplink.server import Uplink
+from device_app.uplink.watch import BackendWatch
 from device_app.view_models.explore import ExploreSection, explore_sections
 from device_app.view_models.export import export_all
 from device_app.view_models.history import HistoryPage, history_page
@@ -73,6 +74,7 @@ class Parts:
     alerts: LoopAlerts
     copies: Copies
     lock: ProfileLock
+    watch: BackendWatch | None
     clock: Callable[[], datetime]
 
 
@@ -330,7 +332,8 @@ class Device:
     def status(self) -> StatusView:
         """The figures that are always in sight."""
         settings, parts = self.settings, self.parts
-        return status_view(settings, self._stores, parts.ledger, self._serving, parts.syncing, self.alerts)
+        lost = parts.watch is not None and parts.watch.lost
+        return status_view(settings, self._stores, parts.ledger, self._serving, parts.syncing, self.alerts, lost=lost)
 
     def release(self) -> Release | None:
         """The release in use, or None before the first sync."""

@@ -86,6 +86,11 @@ class Syncing:
             self._stores.pool_index.catch_up(POOL_INDEXED_A_STEP)
             return swapped
 
+    def reached(self) -> None:
+        """The backend that was out of reach is there again; the next step finds out whether it answers."""
+        if self.online is False:
+            self.online = True
+
     def _take_default_list(self, answer: RecallAnswer | None) -> None:
         """Queue the texts of the whole list when it is new, and once a start when some are missing."""
         models = self._serving.models()

@@ -57,8 +57,10 @@ def status_view(
     serving: Serving,
     syncing: Syncing,
     alerts: LoopAlerts,
+    *,
+    lost: bool,
 ) -> StatusView:
-    """Reads a few counts; cheap enough for every page."""
+    """Reads a few counts; cheap enough for every page. lost: whether no connection to the backend can be had."""
     last = serving.last()
     chosen = stores.preferences.get(CHOSEN_SECTIONS)
     shield, words = _shield(ledger, serving, alerts)
@@ -76,7 +78,7 @@ def status_view(
         feed_made_at=last.made_at if last else None,
         feed_release=last.release if last else None,
         feed_ms=last.total_device_ms if last else None,
-        online=False if serving.unreachable() else syncing.online,
+        online=False if lost or serving.unreachable() else syncing.online,
         last_sync_at=syncing.last_at,
         clicks=stores.clicks.count(),
         chosen_sections=None if chosen is None else tuple(chosen),

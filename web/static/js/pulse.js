@@ -1,7 +1,7 @@
 // @ts-check
 // Says within seconds that the newsroom, or Ownfeed itself, does not answer. Only this device is asked.
 
-const LOOK_MS = 4000;
+const LOOK_MS = 1500;
 const STOPPED = "Ownfeed isn't running on this device";
 
 export function watchPulse() {

@@ -1,0 +1,105 @@
+"""A backend that goes and comes back, as a silent connection tells it. Oracle: the listening socket of the test."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from device_app.uplink import watch as module
+from device_app.uplink.watch import BackendWatch
+
+
+def until(true: Callable[[], bool], what: str) -> None:
+    end = time.monotonic() + 60
+    while not true():
+        assert time.monotonic() < end, what
+        time.sleep(0.01)
+
+
+def listening(port: int = 0) -> socket.socket:
+    made = socket.socket()
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    made.bind(("127.0.0.1", port))
+    made.listen()
+    made.settimeout(60)
+    return made
+
+
+@contextmanager
+def running(watch: BackendWatch) -> Iterator[None]:
+    stop = threading.Event()
+    thread = threading.Thread(target=watch.run, args=(stop,), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join(60)
+        assert not thread.is_alive()
+
+
+def test_a_backend_that_stops_is_lost_and_one_that_starts_again_is_back() -> None:
+    server, back = listening(), threading.Event()
+    port = server.getsockname()[1]
+    watch = BackendWatch(f"http://127.0.0.1:{port}", back.set)
+    with running(watch):
+        connection, _ = server.accept()
+        assert not watch.lost
+        server.close()
+        connection.close()
+        until(lambda: watch.lost, "it is gone")
+        assert not back.is_set()
+        server = listening(port)
+        until(back.is_set, "it is back")
+        assert not watch.lost
+    server.close()
+
+
+def test_a_connection_that_the_server_ends_is_opened_again_and_nothing_is_lost(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "BRIEF_SEC", 0.0)
+    server, lost = listening(), []
+    watch = BackendWatch(f"http://127.0.0.1:{server.getsockname()[1]}", lambda: lost.append(1))
+    with running(watch):
+        for _ in range(4):
+            connection, _ = server.accept()
+            connection.sendall(b"HTTP/1.1 408 Request Timeout\r\n\r\n")
+            connection.close()
+        connection, _ = server.accept()
+        connection.settimeout(0.3)
+        with pytest.raises(TimeoutError):
+            connection.recv(1)
+        assert (watch.lost, lost) == (False, [])
+        connection.close()
+    server.close()
+
+
+def test_a_server_without_room_is_left_alone_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "BRIEF_SEC", 1_000.0)
+    server = listening()
+    watch = BackendWatch(f"http://127.0.0.1:{server.getsockname()[1]}", lambda: None)
+    with running(watch):
+        for _ in range(2):
+            server.accept()[0].close()
+        server.settimeout(1.0)
+        with pytest.raises(TimeoutError):
+            server.accept()
+        assert not watch.lost
+    server.close()
+
+
+@pytest.mark.skipif(not hasattr(socket, "TCP_KEEPIDLE"), reason="the system doesn't let the pace be set")
+def test_the_system_is_asked_to_notice_a_silent_end_in_two_seconds() -> None:
+    server = listening()
+    watch = BackendWatch(f"http://127.0.0.1:{server.getsockname()[1]}", lambda: None)
+    with watch._connected() as connection:
+        assert connection.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+        names = (socket.TCP_KEEPIDLE, socket.TCP_KEEPINTVL, socket.TCP_KEEPCNT)
+        assert [connection.getsockopt(socket.IPPROTO_TCP, name) for name in names] == [1, 1, 1]
+    server.close()

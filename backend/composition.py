@@ -203,8 +203,8 @@ def schedule_counts(coordinator: Coordinator, settings: BackendSettings) -> None
         cohort = settings.counts_cohort
         # Of a larger cohort's groups each needs no more than a group is made for.
         minimum = min(max(10, cohort // 3), MEMBERS)
-        order = RoundRequest(PRIVATE_COUNTS.name, cohort, minimum, seconds=COUNT_SEC)
-        coordinator.scheduler.begin(Schedule(order, settings.counts_every_minutes, waiting=COUNT_WAITING))
+        request = RoundRequest(PRIVATE_COUNTS.name, cohort, minimum, seconds=COUNT_SEC)
+        coordinator.scheduler.begin(Schedule(request, settings.counts_every_minutes, waiting=COUNT_WAITING))
 
 
 def load_or_create_token(path: Path) -> str:

@@ -107,9 +107,9 @@ def router(services: Services) -> APIRouter:
     async def schedule(request: Request) -> dict[str, Any]:
         require_media_type(request, JSON)
         asked = parse(SetSchedule, await request.body())
-        order = RoundRequest(asked.system, asked.cohort, asked.minimum(), asked.seconds)
-        wanted = Schedule(order, asked.every_minutes, asked.waiting)
-        return asdict(await run_in_threadpool(coordinator.scheduler.set, wanted))
+        wanted = RoundRequest(asked.system, asked.cohort, asked.minimum(), asked.seconds)
+        schedule = Schedule(wanted, asked.every_minutes, asked.waiting)
+        return asdict(await run_in_threadpool(coordinator.scheduler.set, schedule))
 
     @routes.delete("/timetable/schedule")
     def no_schedule() -> dict[str, Any]:

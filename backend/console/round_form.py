@@ -37,7 +37,7 @@ class RoundForm:
     every_minutes: Text = ""
     waiting: Text = ""
 
-    def order(self) -> RoundRequest:
+    def request(self) -> RoundRequest:
         """The round that is asked for. Raises RoundImpossible for what is no number."""
         return RoundRequest(
             self.system.strip(),
@@ -49,7 +49,7 @@ class RoundForm:
     def schedule(self) -> Schedule:
         """The schedule that is asked for. Raises RoundImpossible likewise, or for limits."""
         return Schedule(
-            self.order(),
+            self.request(),
             _number("every_minutes", self.every_minutes) if self.every_minutes.strip() else None,
             _whole("waiting", self.waiting) if self.waiting.strip() else None,
         )

@@ -85,9 +85,9 @@ def router(controller: ConsoleController) -> APIRouter:
     @routes.post("/rounds")
     def start(request: Request, asked: Asked) -> Response:
         def deed() -> object:
-            order = asked.order()
+            wanted = asked.request()
             return coordinator.open_round(
-                order.system, cohort=order.cohort, cohort_minimum=order.cohort_minimum, seconds=order.seconds
+                wanted.system, cohort=wanted.cohort, cohort_minimum=wanted.cohort_minimum, seconds=wanted.seconds
             )
 
         return controller.do(

@@ -109,17 +109,17 @@ class RoundRow(Base):
 
 
 class FollowUpRow(Base):
-    """A round that another one's end has ordered, written in that end's transaction.
+    """A round that another one's end asks for, written in that end's transaction.
 
     Neither opened nor a reason: it's still to be opened. reason: why it can't be. retries: 0 for what a conclusion
-    orders; the n-th time that a failed round is opened again, n. refused_sources: get no place in it
+    asks for; the n-th time that a failed round is opened again, n. refused_sources: get no place in it
     (`ParticipationRow`), erased when it has ended.
     """
 
     __tablename__ = "round_orders"
 
     after: Mapped[int] = mapped_column(ForeignKey("rounds.number"), primary_key=True, autoincrement=False)
-    order: Mapped[str] = mapped_column(Text)
+    request: Mapped[str] = mapped_column("order", Text)
     opened: Mapped[int | None] = mapped_column(ForeignKey("rounds.number"))
     reason: Mapped[str | None] = mapped_column(String(WORDS_LIMIT))
     retries: Mapped[int] = mapped_column(default=0, server_default="0")

@@ -34,7 +34,7 @@ WAITING = "waiting"
 COMMAND = (sys.executable, "-m", "backend.releases.preparing")
 
 
-class PreparationOrder(BaseModel):
+class PreparationJob(BaseModel):
     """What the process is told on standard input."""
 
     settings: BackendSettings
@@ -92,10 +92,8 @@ class RankerPreparation:
                 text=True,
                 env=os.environ | {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"},
             )
-            order = PreparationOrder(settings=self._settings, ranker=ranker).model_dump_json()
-            self._thread = threading.Thread(
-                target=self._follow, args=(self._process, order), name="prepare", daemon=True
-            )
+            job = PreparationJob(settings=self._settings, ranker=ranker).model_dump_json()
+            self._thread = threading.Thread(target=self._follow, args=(self._process, job), name="prepare", daemon=True)
             self._thread.start()
 
     def stop(self) -> None:
@@ -105,7 +103,7 @@ class RankerPreparation:
         if self._thread is not None:
             self._thread.join()
 
-    def _follow(self, process: subprocess.Popen[str], order: str) -> None:
+    def _follow(self, process: subprocess.Popen[str], job: str) -> None:
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stderr is not None
@@ -113,7 +111,7 @@ class RankerPreparation:
         assert status is not None
         with process:
             try:
-                process.stdin.write(order)
+                process.stdin.write(job)
                 process.stdin.close()
                 for line in process.stdout:
                     if line.strip() == WAITING:
@@ -161,15 +159,15 @@ def offer_between_rounds(
 
 def main() -> int:
     """The process: export, then publish. Prints where it is; on failure one line on standard error."""
-    order = PreparationOrder.model_validate_json(sys.stdin.read())
+    job = PreparationJob.model_validate_json(sys.stdin.read())
     if hasattr(os, "nice"):
         os.nice(NICENESS)
     from backend.releases.publish import export_rankers, offer
 
-    engine = open_engine(order.settings.database_url)
+    engine = open_engine(job.settings.database_url)
     try:
-        store = ReleaseStore.open(engine, order.settings)
-        exported = export_rankers(store, (order.ranker,))
+        store = ReleaseStore.open(engine, job.settings)
+        exported = export_rankers(store, (job.ranker,))
         offer_between_rounds(engine, lambda check: offer(store, exported, together_with=check))
     except OwnfeedError as refused:
         sys.stderr.write(f"{refused}\n")

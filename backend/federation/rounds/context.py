@@ -32,18 +32,18 @@ class RoundContextLoader:
         self.engine, self.releases, self.clock, self.held_out = engine, releases, clock, held_out
         self._data_dir = data_dir
 
-    def context(self, release: ReleaseManifest, order: RoundRequest, follows: int | None) -> RoundContext:
+    def context(self, release: ReleaseManifest, request: RoundRequest, follows: int | None) -> RoundContext:
         """For a round on this release that follows that one."""
         return RoundContext(
             release=release,
-            order=order,
+            request=request,
             releases=self.releases,
             engine=self.engine,
             clock=self.clock,
             data_dir=self._data_dir,
             past=None if follows is None else self._past(follows),
             held_out=self.held_out,
-            memory=self._memory(order.system),
+            memory=self._memory(request.system),
         )
 
     def context_of(self, row: RoundRow) -> RoundContext:
@@ -54,11 +54,11 @@ class RoundContextLoader:
         """The round of this number; if it failed and is opened again, the one that it followed, if it followed any."""
         with reading_session(self.engine) as session:
             row = session.get_one(RoundRow, number)
-            order = session.get(FollowUpRow, number)
-            if order is not None and order.retries:
+            follow_up = session.get(FollowUpRow, number)
+            if follow_up is not None and follow_up.retries:
                 return None if row.follows is None else self._past(row.follows)
             return PreviousRound(
-                order=request_of(row),
+                request=request_of(row),
                 manifest=RoundManifest.model_validate_json(row.manifest),
                 facts=row.facts or {},
                 published=None if row.published is None else f"r{row.published}",

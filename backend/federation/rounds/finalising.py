@@ -27,7 +27,7 @@ from device_app.wire.server_timing import Stopwatch
 def finalize(
     gather: Callable[[], AggregatedUpdates], spec: SystemSpec, loader: RoundContextLoader, row: RoundRow
 ) -> None:
-    """Gather, conclude, and write down all that follows: the conclusion's rows, its release, the next round's order.
+    """Gather, conclude, and write down all that follows: the conclusion's rows, its release, the next round's request.
 
     So either all of it exists and the round is applied, or none: no update is applied twice. Raises RoundClosed if the
     round would publish and another release was published meanwhile, IllegalTransition if the round was ended meanwhile,
@@ -57,7 +57,7 @@ def finalize(
         if result.rows is not None:
             result.rows(session)
         if follow_up is not None:
-            session.add(FollowUpRow(after=row.number, order=follow_up.to_json()))
+            session.add(FollowUpRow(after=row.number, request=follow_up.to_json()))
 
     if not result.publishes:
         with writing_session(loader.engine) as session:
@@ -121,8 +121,10 @@ def end_unfinished(
 
 
 def _gate(spec: SystemSpec, result: RoundResult, context: RoundContext) -> RoundRequest | None:
-    """The order of the round that scores a ranker's new weights, while the gate is on. Raises ReleaseNotPublished for a
-    system that names none."""
+    """The request for the round that scores a ranker's new weights, while the gate is on.
+
+    Raises ReleaseNotPublished for a system that names none.
+    """
     models = context.release.models
     if not context.held_out or not any(models[name].role == "ranker" for name in result.weights or {}):
         return None
@@ -131,7 +133,7 @@ def _gate(spec: SystemSpec, result: RoundResult, context: RoundContext) -> Round
             f"System {spec.name!r} names no gate, and while the release gate is on no ranker changes unscored.",
             field="system",
         )
-    return spec.gate.after(context.order)
+    return spec.gate.after(context.request)
 
 
 def _change(result: RoundResult, context: RoundContext) -> float:

@@ -37,36 +37,36 @@ OPENING = "open a round"
 
 
 class RoundOpener:
-    """Makes rounds of orders; at most one is under way at a time."""
+    """Makes rounds of requests; at most one is under way at a time."""
 
     def __init__(self, systems: Mapping[str, SystemSpec], loader: RoundContextLoader, sums: SecureRounds) -> None:
         self._systems, self._loader, self._sums = systems, loader, sums
 
-    def open(self, order: RoundRequest) -> RoundStatus:
+    def open(self, request: RoundRequest) -> RoundStatus:
         """Open a round on the current release, or the one that a system begins with.
 
         Raises UnknownSystem, RoundImpossible, NothingPublished, RoundsPaused, or RoundUnderWay, also while a round's
         follow-up waits.
         """
-        wanted = self._systems.get(order.system)
+        wanted = self._systems.get(request.system)
         if wanted is not None and wanted.begins_with is not None:
             self._check_possible(self._loader.releases.require_current(), wanted)
-            order = replace(order, system=wanted.begins_with)
-        return self._open(order, None)
+            request = replace(request, system=wanted.begins_with)
+        return self._open(request, None)
 
-    def check(self, order: RoundRequest) -> None:
-        """Raises what `open` would for this order, whatever is under way."""
-        _check_order(order)
-        self.check_release(order.system)
+    def check(self, request: RoundRequest) -> None:
+        """Raises what `open` would for this request, whatever is under way."""
+        _check_request(request)
+        self.check_release(request.system)
 
     def check_release(self, system: str) -> None:
         """Raises UnknownSystem, NothingPublished or RoundImpossible where the current release lacks its model."""
         spec = self._spec(system)
         self._check_possible(self._loader.releases.require_current(), spec)
 
-    def why_not(self, order: RoundRequest, devices: int) -> str | None:
+    def why_not(self, request: RoundRequest, devices: int) -> str | None:
         """Why a round that so many devices wait for would tell nothing, or None. Raises UnknownSystem."""
-        spec = self._spec(order.system)
+        spec = self._spec(request.system)
         judge = spec.strategy
         return judge.why_not(spec, self._loader.engine, devices) if isinstance(judge, ChecksReliability) else None
 
@@ -79,26 +79,26 @@ class RoundOpener:
             waiting = None if under_way(session) else _waiting(session)
             if waiting is None:
                 return None
-            after, order = waiting.after, RoundRequest.from_json(waiting.order)
+            after, request = waiting.after, RoundRequest.from_json(waiting.request)
         try:
-            return self._open(order, after)
+            return self._open(request, after)
         except (RoundUnderWay, RoundsPaused):
             return None
         except OwnfeedError as refused:
-            self._give_up(after, order, str(refused))
+            self._give_up(after, request, str(refused))
             return None
         except Exception as unforeseen:
-            self._give_up(after, order, f"unforeseen: {type(unforeseen).__name__}")
+            self._give_up(after, request, f"unforeseen: {type(unforeseen).__name__}")
             raise
 
-    def _open(self, order: RoundRequest, follows: int | None) -> RoundStatus:
-        spec = self._spec(order.system)
-        _check_order(order)
+    def _open(self, request: RoundRequest, follows: int | None) -> RoundStatus:
+        spec = self._spec(request.system)
+        _check_request(request)
         release = self._loader.releases.require_current()
         self._check_possible(release, spec)
-        plan = spec.strategy.plan(spec, self._loader.context(release, order, follows))
+        plan = spec.strategy.plan(spec, self._loader.context(release, request, follows))
         _check_plan(plan)
-        held = 4 * _coordinates(plan) * order.cohort
+        held = 4 * _coordinates(plan) * request.cohort
         if spec.centre is not None and held > STACK_LIMIT_BYTES:
             raise RoundImpossible(
                 "A robust mean holds all updates at once, and these are too many.",
@@ -127,11 +127,11 @@ class RoundOpener:
                 negatives=spec.negatives,
                 samples_limit=spec.samples_limit,
                 held_out=self._loader.held_out,
-                closes_at=now + timedelta(seconds=order.seconds),
+                closes_at=now + timedelta(seconds=request.seconds),
                 terms=resolve(spec.protection).terms(
                     f"round-{number}",
-                    cohort=order.cohort,
-                    cohort_minimum=order.cohort_minimum,
+                    cohort=request.cohort,
+                    cohort_minimum=request.cohort_minimum,
                     coordinates=_coordinates(plan),
                 ),
             )
@@ -141,9 +141,9 @@ class RoundOpener:
                 state="open",
                 release=release_number(release.release),
                 manifest=manifest.model_dump_json(),
-                cohort=order.cohort,
-                cohort_minimum=order.cohort_minimum,
-                admission=order.admission,
+                cohort=request.cohort,
+                cohort_minimum=request.cohort_minimum,
+                admission=request.admission,
                 opened_at=now,
                 closes_at=manifest.closes_at,
                 follows=follows,
@@ -151,7 +151,7 @@ class RoundOpener:
             session.add(row)
             session.flush()
             if manifest.terms is not None:
-                self._sums.begin(session, manifest.terms, order.seconds, spec.join)
+                self._sums.begin(session, manifest.terms, request.seconds, spec.join)
             if follows is not None:
                 session.get_one(FollowUpRow, follows).opened = number
             session.flush()
@@ -163,13 +163,13 @@ class RoundOpener:
             raise UnknownSystem("This server runs other systems.", field="system", limit=", ".join(self._systems))
         return spec
 
-    def _give_up(self, after: int, order: RoundRequest, reason: str) -> None:
+    def _give_up(self, after: int, request: RoundRequest, reason: str) -> None:
         def mark(session: Session, published: ReleaseId | None) -> None:
             given_up = session.get_one(FollowUpRow, after)
             given_up.reason, given_up.refused_sources = reason[:500], None
 
-        context = self._loader.context(self._loader.releases.require_current(), order, after)
-        end_unfinished(self._systems.get(order.system), self._loader, context, reason, mark)
+        context = self._loader.context(self._loader.releases.require_current(), request, after)
+        end_unfinished(self._systems.get(request.system), self._loader, context, reason, mark)
 
     def _check_possible(self, release: ReleaseManifest, spec: SystemSpec) -> None:
         if not _has_model(release, spec):
@@ -206,11 +206,11 @@ def _check_turn(session: Session, follows: int | None) -> None:
         raise RoundUnderWay(f"round-{follows if waiting is None else waiting.after}")
 
 
-def _check_order(order: RoundRequest) -> None:
-    _check("cohort", 1 <= order.cohort <= COHORT_LIMIT, f"1 to {COHORT_LIMIT}")
-    _check("cohort_minimum", 1 <= order.cohort_minimum <= order.cohort, "1 to the cohort")
-    _check("seconds", 0 < order.seconds <= SECONDS_LIMIT, f"above 0, at most {SECONDS_LIMIT:g}")
-    _check("admission", 0 < order.admission <= 1, "above 0, at most 1")
+def _check_request(request: RoundRequest) -> None:
+    _check("cohort", 1 <= request.cohort <= COHORT_LIMIT, f"1 to {COHORT_LIMIT}")
+    _check("cohort_minimum", 1 <= request.cohort_minimum <= request.cohort, "1 to the cohort")
+    _check("seconds", 0 < request.seconds <= SECONDS_LIMIT, f"above 0, at most {SECONDS_LIMIT:g}")
+    _check("admission", 0 < request.admission <= 1, "above 0, at most 1")
 
 
 def _check_plan(plan: Plan) -> None:

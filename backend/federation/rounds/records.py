@@ -118,7 +118,10 @@ def is_paused(session: Session) -> bool:
 
 def round_status(session: Session, row: RoundRow) -> RoundStatus:
     """The row as anyone may see it."""
-    order = session.get(FollowUpRow, row.number)
+    follow_up = session.get(FollowUpRow, row.number)
+    next_one = None
+    if follow_up is not None and follow_up.reason is None:
+        next_one = RoundRequest.from_json(follow_up.request)
     manifest = RoundManifest.model_validate_json(row.manifest)
     received = session.scalar(select(func.sum(ParticipationRow.size_bytes)).where(ParticipationRow.round == row.number))
     return RoundStatus(
@@ -131,8 +134,8 @@ def round_status(session: Session, row: RoundRow) -> RoundStatus:
         release=f"r{row.release}",
         published=None if row.published is None else f"r{row.published}",
         follows=None if row.follows is None else f"round-{row.follows}",
-        orders=None if order is None or order.reason is not None else RoundRequest.from_json(order.order).system,
-        followed_by=None if order is None or order.opened is None else f"round-{order.opened}",
+        orders=None if next_one is None else next_one.system,
+        followed_by=None if follow_up is None or follow_up.opened is None else f"round-{follow_up.opened}",
         summary=row.summary,
         cohort=row.cohort,
         cohort_minimum=row.cohort_minimum,

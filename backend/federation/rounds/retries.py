@@ -24,19 +24,19 @@ class Retry:
     """The same round again.
 
     Args:
-        order: as the round that failed was opened.
+        request: as the round that failed was opened.
         number: 1 for the first retry of a round.
         refused: sources (`ClientAddresses.source`) that get no place in it, those named last first.
     """
 
-    order: RoundRequest
+    request: RoundRequest
     number: int
     refused: tuple[str, ...]
 
     def row(self, after: int) -> FollowUpRow:
-        """The order, to be written in the transaction that ends the failed round."""
+        """The request, to be written in the transaction that ends the failed round."""
         return FollowUpRow(
-            after=after, order=self.order.to_json(), retries=self.number, refused_sources=list(self.refused)
+            after=after, request=self.request.to_json(), retries=self.number, refused_sources=list(self.refused)
         )
 
 
@@ -62,7 +62,7 @@ def failure_of(session: Session, row: RoundRow, limit: int) -> Failure | None:
     record = None if found is None else SumRecord.model_validate_json(found)
     if not limit or record is None or not record.by_members:
         return None
-    before = ordered_by(session, row)
+    before = follow_up_of(session, row)
     number = 1 + (0 if before is None else before.retries)
     refused = [] if before is None else list(before.refused_sources or ())
     fresh = sorted(_sources(session, row, record.liars).difference(refused))
@@ -82,15 +82,15 @@ def failure_of(session: Session, row: RoundRow, limit: int) -> Failure | None:
     return Failure(f"{named} It is opened again {without}.", Retry(request_of(row), number, kept))
 
 
-def ordered_by(session: Session, row: RoundRow) -> FollowUpRow | None:
-    """The order that the round was opened by; None for one that the operator or the schedule has opened."""
+def follow_up_of(session: Session, row: RoundRow) -> FollowUpRow | None:
+    """The follow-up that the round was opened by; None for one that the operator or the schedule has opened."""
     return session.scalars(select(FollowUpRow).where(FollowUpRow.opened == row.number)).first()
 
 
 def is_refused(session: Session, row: RoundRow, source: str | None) -> bool:
     """Whether the source gets no place, since a member from there lied in the round that this one repeats."""
-    order = None if source is None else ordered_by(session, row)
-    return order is not None and source in (order.refused_sources or ())
+    follow_up = None if source is None else follow_up_of(session, row)
+    return follow_up is not None and source in (follow_up.refused_sources or ())
 
 
 def forget_refused(session: Session) -> None:

@@ -27,7 +27,8 @@ EVERY_MINUTES_LIMIT = 7 * 24 * 60.0
 class Schedule:
     """A round opens every so many minutes, or when so many devices wait, or, with both, when both are true.
 
-    The order's admission is set at the opening, from the devices that wait (`PollCounter.fair_chance`).
+    order: the round that is opened, by the name that rows and the API have for it. Its admission is set at the
+    opening, from the devices that wait (`PollCounter.fair_chance`).
     """
 
     order: RoundRequest

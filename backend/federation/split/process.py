@@ -18,11 +18,11 @@ from pydantic import BaseModel, Field
 from backend.errors import OwnfeedError
 from backend.federation.optimizers import Memory
 
-ORDER, TITLES, SLOPES, MEMORY = "order.json", "titles.json", "slopes.npy", "memory.safetensors"
+JOB, TITLES, SLOPES, MEMORY = "order.json", "titles.json", "slopes.npy", "memory.safetensors"
 VECTORS, NEW_MEMORY, DONE = "vectors.npy", "new_memory.safetensors", "done.json"
 
 
-class Order(BaseModel):
+class SplitStepJob(BaseModel):
     """What to do.
 
     encoder_dir and encoder: where encoders lie, and the digest of the one to step. bert: as in the settings. rows:
@@ -94,7 +94,7 @@ def step_aside(
     Raises NewsModelFailed with the last line that the process said.
     """
     about = json.loads((encoder_dir / "encoder.json").read_text(encoding="utf-8"))
-    order = Order(
+    job = SplitStepJob(
         encoder_dir=encoder_dir.absolute(),
         encoder=encoder,
         bert=about.get("bert", "packaged"),
@@ -105,7 +105,7 @@ def step_aside(
         niceness=niceness,
         rows=tuple(rows),
     )
-    (folder / ORDER).write_text(order.model_dump_json(), encoding="utf-8")
+    (folder / JOB).write_text(job.model_dump_json(), encoding="utf-8")
     (folder / TITLES).write_text(json.dumps(list(titles)), encoding="utf-8")
     (folder / MEMORY).write_bytes(memory.to_bytes())
     np.save(folder / SLOPES, slopes)

@@ -4,8 +4,8 @@ Gradient of the news encoder by vector-Jacobian product, one step of Adam, the w
 (Efficient-FedRec, eqs. 6 and 7). A process, because it brings torch, which the server does without, and because it can
 be nicer to the feed than any thread: it runs at the lowest priority on as many cores as it is told.
 
-DIR holds an order (`Order` as order.json), the titles (titles.json), the gradients G and the optimizer's memory. What
-comes back lies there too: vectors of the new encoder, memory, and done.json, which is written last.
+DIR holds a job (`SplitStepJob` as order.json), the titles (titles.json), the gradients G and the optimizer's memory.
+What comes back lies there too: vectors of the new encoder, memory, and done.json, which is written last.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from backend.embedding.weights import BertWeights, find_weights
 from backend.federation.optimizers import Adam, Memory
 from backend.federation.split.jacobian import Batch, vector_jacobian
 from backend.federation.split.news_model import StoredEncoder, keep, named_weights
-from backend.federation.split.process import DONE, MEMORY, NEW_MEMORY, ORDER, SLOPES, TITLES, VECTORS, Done, Order
+from backend.federation.split.process import DONE, JOB, MEMORY, NEW_MEMORY, SLOPES, TITLES, VECTORS, Done, SplitStepJob
 
 BATCH = 256
 BERT_BATCH = 64
 
 
 def run(folder: Path) -> Done:
-    """Carry out the order that lies in `folder`."""
-    order = Order.model_validate_json((folder / ORDER).read_text(encoding="utf-8"))
-    torch.set_num_threads(order.threads)
+    """Do the job that lies in `folder`."""
+    job = SplitStepJob.model_validate_json((folder / JOB).read_text(encoding="utf-8"))
+    torch.set_num_threads(job.threads)
     titles: list[str] = json.loads((folder / TITLES).read_text(encoding="utf-8"))
     slopes = np.load(folder / SLOPES)
     seconds: dict[str, float] = {}
@@ -48,25 +48,25 @@ def run(folder: Path) -> Done:
         seconds[stage] = round(time.perf_counter() - started, 3)
         started = time.perf_counter()
 
-    weights = find_weights(order.bert, order.bert_sha256)
-    stored = StoredEncoder.find(order.encoder_dir, order.encoder)
-    upper = stored.load(weights, order.layers)
+    weights = find_weights(job.bert, job.bert_sha256)
+    stored = StoredEncoder.find(job.encoder_dir, job.encoder)
+    upper = stored.load(weights, job.layers)
     lap("load")
-    store = state_store(order.encoder_dir, order.layers)
-    made = make_states(store, titles, weights, order.layers)
+    store = state_store(job.encoder_dir, job.layers)
+    made = make_states(store, titles, weights, job.layers)
     lap("states")
-    union = [titles[row] for row in order.rows]
+    union = [titles[row] for row in job.rows]
     gradient = vector_jacobian(upper, state_batches(store, union), slopes)
     lap("jacobian")
     before = named_weights(upper)
     memory = folder / MEMORY
     carried = Memory.from_bytes(memory.read_bytes()) if memory.is_file() else Memory()
-    after, new_memory = Adam(order.learning_rate).advance(before, gradient, carried)
+    after, new_memory = Adam(job.learning_rate).advance(before, gradient, carried)
     upper.load_state_dict({name: torch.from_numpy(value) for name, value in after.items()}, strict=False)
     lap("step")
     vectors = encode(upper, store, titles)
     lap("encode")
-    digest = keep(order.encoder_dir, upper, after, weights)
+    digest = keep(job.encoder_dir, upper, after, weights)
     (folder / NEW_MEMORY).write_bytes(new_memory.to_bytes())
     np.save(folder / VECTORS, vectors)
     lap("keep")
@@ -130,5 +130,5 @@ def _length(tensors: dict[str, NDArray[np.float64]]) -> float:
 
 if __name__ == "__main__":
     place = Path(sys.argv[1])
-    os.nice(Order.model_validate_json((place / ORDER).read_text(encoding="utf-8")).niceness)
+    os.nice(SplitStepJob.model_validate_json((place / JOB).read_text(encoding="utf-8")).niceness)
     run(place)

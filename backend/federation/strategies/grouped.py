@@ -87,7 +87,7 @@ class Grouped:
             weights={model: dict(ready.shared.weights)},
             draft=draft,
             memory=joined(ready),
-            next=replace(context.order, system=self.clustering) if due else None,
+            next=replace(context.request, system=self.clustering) if due else None,
             facts={
                 "members": [round(float(each), 2) for each in members],
                 "shares": [round(float(each), 5) for each in self.personalisation.shares(rounds + 1, self.layers)],

@@ -73,7 +73,7 @@ class NewsUnion:
         several = f"{protection.owners_minimum:,} owners or more" if protection.counts else "an owner"
         return RoundResult(
             facts={**facts, OPENED: opened.model_dump()},
-            next=replace(context.order, system=self.follow),
+            next=replace(context.request, system=self.follow),
             summary=f"{held}{len(rows):,} have {several} and are opened.",
         )
 

@@ -179,7 +179,7 @@ def take_back_unscored(context: RoundContext, reason: str) -> RoundResult | None
         or context.releases.require_current().release != release.release
     ):
         return None
-    if any(each.release == release.release for each in scores(context.engine, [context.order.system])):
+    if any(each.release == release.release for each in scores(context.engine, [context.request.system])):
         return None
     before = context.releases.manifest(release.previous)
     return replace(

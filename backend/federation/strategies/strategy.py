@@ -48,7 +48,7 @@ class RoundRequest:
 class PreviousRound:
     """The round that this one follows, as it ended."""
 
-    order: RoundRequest
+    request: RoundRequest
     manifest: RoundManifest
     facts: Mapping[str, Any]
     published: ReleaseId | None
@@ -61,7 +61,7 @@ class RoundContext:
 
     Args:
         release: the round's.
-        order: the round's.
+        request: the round's.
         releases: weights and blobs; a strategy adds blobs, and leaves publishing to the conclusion.
         engine: pool and tables, for reading.
         clock: tells the time, with its zone.
@@ -72,7 +72,7 @@ class RoundContext:
     """
 
     release: ReleaseManifest
-    order: RoundRequest
+    request: RoundRequest
     releases: ReleaseStore
     engine: Engine
     clock: Callable[[], datetime]

@@ -29,15 +29,15 @@ class GateRound:
     cohort_limit: int
     seconds_minimum: float
 
-    def after(self, order: RoundRequest) -> RoundRequest:
-        """Its order after a round opened by `order`: a cohort like the one that made the weights, of at least two."""
-        cohort = min(order.cohort, self.cohort_limit)
+    def after(self, request: RoundRequest) -> RoundRequest:
+        """Its request after a round opened by `request`: a cohort like the one that made the weights, two at least."""
+        cohort = min(request.cohort, self.cohort_limit)
         return replace(
-            order,
+            request,
             system=self.system,
             cohort=cohort,
-            cohort_minimum=min(max(2, order.cohort_minimum), cohort),
-            seconds=max(order.seconds, self.seconds_minimum),
+            cohort_minimum=min(max(2, request.cohort_minimum), cohort),
+            seconds=max(request.seconds, self.seconds_minimum),
         )
 
 

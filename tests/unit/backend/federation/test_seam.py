@@ -210,7 +210,7 @@ def test_a_kill_between_conclusion_and_follow_up_neither_loses_it_nor_opens_it_t
     assert world.status(2).follows == "round-1"
 
 
-def test_a_kill_within_the_conclusion_leaves_neither_facts_nor_an_order(
+def test_a_kill_within_the_conclusion_leaves_neither_facts_nor_a_follow_up(
     world: SeamRounds, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened(world, "adding_twice")
@@ -235,10 +235,10 @@ def test_a_follow_up_that_cannot_be_opened_is_given_up_with_its_reason(world: Se
     world.let_all_work()
 
     with reading_session(world.backend.engine) as session:
-        order = session.get_one(FollowUpRow, 1)
-        assert order.opened is None
-        assert order.reason is not None
-        assert "other systems" in order.reason
+        follow_up = session.get_one(FollowUpRow, 1)
+        assert follow_up.opened is None
+        assert follow_up.reason is not None
+        assert "other systems" in follow_up.reason
     opened(world, "adding")
 
 

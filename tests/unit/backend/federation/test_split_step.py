@@ -12,7 +12,16 @@ from safetensors.numpy import load_file
 from backend.embedding.embedder import HEAD_FILE, trained_folder
 from backend.embedding.weights import ALL_MINILM_L6_V2, PACKAGED
 from backend.federation.optimizers import Memory
-from backend.federation.split.process import MEMORY, ORDER, SLOPES, TITLES, VECTORS, NewsModelFailed, Order, step_aside
+from backend.federation.split.process import (
+    JOB,
+    MEMORY,
+    SLOPES,
+    TITLES,
+    VECTORS,
+    NewsModelFailed,
+    SplitStepJob,
+    step_aside,
+)
 from backend.federation.split.step import run
 from backend.settings import BackendSettings
 from tests.doubles.small_world import WordEmbedder
@@ -34,7 +43,7 @@ def step(
 ) -> tuple[str, np.ndarray]:
     folder.mkdir()
     rows = tuple(range(len(slopes)))
-    order = Order(
+    job = SplitStepJob(
         encoder_dir=settings.encoder_dir,
         encoder=WordEmbedder.digest,
         bert=PACKAGED,
@@ -42,7 +51,7 @@ def step(
         learning_rate=RATE,
         rows=rows,
     )
-    (folder / ORDER).write_text(order.model_dump_json(), encoding="utf-8")
+    (folder / JOB).write_text(job.model_dump_json(), encoding="utf-8")
     (folder / TITLES).write_text(json.dumps(HEADLINES), encoding="utf-8")
     if memory is not None:
         (folder / MEMORY).write_bytes(memory.to_bytes())
@@ -53,7 +62,7 @@ def step(
 def test_before_the_first_gradient_every_vector_is_the_one_that_serves(
     settings: BackendSettings, tmp_path: Path
 ) -> None:
-    _, vectors = step(settings, tmp_path / "order", np.zeros((2, 256)))
+    _, vectors = step(settings, tmp_path / "job", np.zeros((2, 256)))
     cosines = (vectors * WordEmbedder().encode(HEADLINES)).sum(axis=1)
     assert cosines.min() > 1 - 1e-6, "token states are kept in float16"
 
@@ -63,7 +72,7 @@ def test_the_first_step_moves_weights_by_the_rate_and_lowers_what_the_gradient_i
 ) -> None:
     before = WordEmbedder().encode(HEADLINES)
     slopes = np.stack([before[2], before[3]]).astype(np.float64)  # L = <e_0, before_2> + <e_1, before_3>
-    digest, vectors = step(settings, tmp_path / "order", slopes)
+    digest, vectors = step(settings, tmp_path / "job", slopes)
     old = load_file(settings.encoder_dir / HEAD_FILE)
     new = load_file(trained_folder(settings.encoder_dir, digest) / HEAD_FILE)
     moved = np.abs(new["head.weight"] - old["head.weight"])
@@ -79,7 +88,7 @@ def test_a_second_step_goes_on_from_the_memory(settings: BackendSettings, tmp_pa
     memory = Memory.from_bytes((tmp_path / "first" / "new_memory.safetensors").read_bytes())
     assert memory.steps == 1
     again, _ = step(settings, tmp_path / "again", slopes)
-    assert again == once, "the same order gives the same encoder"
+    assert again == once, "the same job gives the same encoder"
     later, _ = step(settings, tmp_path / "second", -slopes, memory)
     assert later != once
     fresh, _ = step(settings, tmp_path / "third", -slopes)
@@ -87,10 +96,10 @@ def test_a_second_step_goes_on_from_the_memory(settings: BackendSettings, tmp_pa
 
 
 def test_a_process_that_fails_says_why(settings: BackendSettings, tmp_path: Path) -> None:
-    (tmp_path / "order").mkdir()
+    (tmp_path / "job").mkdir()
     with pytest.raises(NewsModelFailed, match="no news encoder feedbeef"):
         step_aside(
-            tmp_path / "order",
+            tmp_path / "job",
             encoder_dir=settings.encoder_dir,
             encoder="feedbeef",
             titles=HEADLINES,

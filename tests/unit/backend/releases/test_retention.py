@@ -150,7 +150,7 @@ def test_what_a_round_left_for_the_one_it_ordered_is_kept_until_that_is_open(wor
     opened = world.store.add_blob(b"opened ids")
     with writing_session(world.engine) as session:
         session.get_one(RoundRow, 1).facts = {"opened": opened.model_dump(), "news": 3}
-        session.add(FollowUpRow(after=1, order="{}"))
+        session.add(FollowUpRow(after=1, request="{}"))
     world.store.add_blob(b"of nobody")
     assert world.retention.apply().blobs == 1
     assert world.store.read_blob(opened.sha256) == b"opened ids"

@@ -243,7 +243,7 @@ def test_a_follow_up_that_is_ordered_while_a_round_is_planned_goes_first(
 
     def ordered_meanwhile(self: Any, spec: Any, context: Any) -> Any:
         with writing_session(rig.engine) as session:
-            session.add(FollowUpRow(after=1, order=RoundRequest("uni_fedrec", 3, 2, 60.0).to_json()))
+            session.add(FollowUpRow(after=1, request=RoundRequest("uni_fedrec", 3, 2, 60.0).to_json()))
         return plan(self, spec, context)
 
     monkeypatch.setattr(strategy, "plan", ordered_meanwhile)

@@ -71,9 +71,9 @@ class GroupedReaders:
         return self.store.require_current().models["ranker.finding"]
 
     def context(self) -> RoundContext:
-        order = RoundRequest("finding", COHORT, 2, 60.0)
+        request = RoundRequest("finding", COHORT, 2, 60.0)
         release = self.store.require_current()
-        return RoundContext(release, order, self.store, self.engine, lambda: NOW, self.folder, memory=self.memory)
+        return RoundContext(release, request, self.store, self.engine, lambda: NOW, self.folder, memory=self.memory)
 
     def vectors(self, weights: object) -> NDArray[np.float32]:
         rng = np.random.default_rng(5)

@@ -25,7 +25,7 @@ from device_app.wire.tensors import pack
 from tests.doubles.clock import StillClock
 from tests.doubles.small_release import WEIGHTS, migrated_engine, small_store
 
-ORDER = RoundRequest("uni_fedrec", cohort=2, cohort_minimum=1, seconds=30.0)
+REQUEST = RoundRequest("uni_fedrec", cohort=2, cohort_minimum=1, seconds=30.0)
 CHECK_IN = CheckIn(protocol=PROTOCOL_VERSION, release="r1", tasks=("recall",))
 
 
@@ -51,7 +51,7 @@ def server(tmp_path: Path) -> RestartedCoordinator:
 
 
 def test_a_round_opens_every_so_many_minutes_also_after_a_restart(server: RestartedCoordinator) -> None:
-    server.coordinator.scheduler.set(Schedule(ORDER, every_minutes=10))
+    server.coordinator.scheduler.set(Schedule(REQUEST, every_minutes=10))
     server.coordinator.step()
     assert server.opened() == ["round-1"]
     for _ in range(3):
@@ -68,7 +68,7 @@ def test_a_round_opens_every_so_many_minutes_also_after_a_restart(server: Restar
 
 
 def test_a_round_opens_when_enough_devices_wait_and_draws_among_them(server: RestartedCoordinator) -> None:
-    server.coordinator.scheduler.set(Schedule(ORDER, waiting=8))
+    server.coordinator.scheduler.set(Schedule(REQUEST, waiting=8))
     for _ in range(7):
         server.coordinator.polls.note()
     server.coordinator.step()
@@ -83,7 +83,7 @@ def test_a_round_opens_when_enough_devices_wait_and_draws_among_them(server: Res
 
 def test_with_both_a_time_and_a_number_both_must_be_true() -> None:
     clock = StillClock()
-    both = Schedule(ORDER, every_minutes=10, waiting=5)
+    both = Schedule(REQUEST, every_minutes=10, waiting=5)
 
     assert both.is_due(clock.now, None, 5)
     assert not both.is_due(clock.now, None, 4)
@@ -99,7 +99,7 @@ def test_while_paused_nothing_opens_and_nobody_gets_a_place_and_who_has_one_goes
     coordinator.open_round("uni_fedrec", cohort=2, cohort_minimum=1, seconds=30.0)
     offer = coordinator.check_in(CHECK_IN)
     assert offer is not None
-    coordinator.scheduler.set(Schedule(ORDER, every_minutes=1))
+    coordinator.scheduler.set(Schedule(REQUEST, every_minutes=1))
     assert coordinator.scheduler.pause().paused
 
     assert coordinator.check_in(CHECK_IN) is None
@@ -122,33 +122,33 @@ def test_while_paused_nothing_opens_and_nobody_gets_a_place_and_who_has_one_goes
 
 
 @pytest.mark.parametrize(
-    ("order", "error"),
+    ("asked", "error"),
     [
-        (replace(ORDER, system="poetry"), UnknownSystem),
-        (replace(ORDER, cohort=0), RoundImpossible),
-        (replace(ORDER, cohort_minimum=3), RoundImpossible),
-        (replace(ORDER, seconds=0.0), RoundImpossible),
+        (replace(REQUEST, system="poetry"), UnknownSystem),
+        (replace(REQUEST, cohort=0), RoundImpossible),
+        (replace(REQUEST, cohort_minimum=3), RoundImpossible),
+        (replace(REQUEST, seconds=0.0), RoundImpossible),
     ],
 )
 def test_a_schedule_of_rounds_that_cannot_be_is_refused(
-    server: RestartedCoordinator, order: RoundRequest, error: type[Exception]
+    server: RestartedCoordinator, asked: RoundRequest, error: type[Exception]
 ) -> None:
     with pytest.raises(error):
-        server.coordinator.scheduler.set(Schedule(order, every_minutes=5))
+        server.coordinator.scheduler.set(Schedule(asked, every_minutes=5))
     assert server.coordinator.scheduler.status().schedule is None
 
 
 def test_a_schedule_needs_a_time_or_a_number_within_limits() -> None:
     for odd in ({}, {"every_minutes": 0.0}, {"every_minutes": 1e9}, {"waiting": 0}):
         with pytest.raises(RoundImpossible):
-            Schedule(ORDER, **odd)
+            Schedule(REQUEST, **odd)
 
 
 def test_a_scheduled_round_that_cannot_be_opened_says_why_and_is_tried_again_at_its_time(
     server: RestartedCoordinator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = server.coordinator.scheduler
-    table.set(Schedule(ORDER, every_minutes=10))
+    table.set(Schedule(REQUEST, every_minutes=10))
     monkeypatch.setitem(SYSTEMS, "uni_fedrec", replace(SYSTEMS["uni_fedrec"], model="gone"))
     server.coordinator.step()
     assert "no trainable model 'gone'" in str(table.status().trouble)
@@ -199,7 +199,7 @@ def test_an_address_is_counted_again_once_its_polls_are_over() -> None:
 def test_a_clock_that_was_ahead_leaves_no_polls_and_no_pause_behind(
     server: RestartedCoordinator, tmp_path: Path
 ) -> None:
-    server.coordinator.scheduler.set(Schedule(ORDER, every_minutes=10))
+    server.coordinator.scheduler.set(Schedule(REQUEST, every_minutes=10))
     server.clock.go_on(24 * 3_600.0)
     other = PollCounter(server.clock, tmp_path / "looks")
     for polls in (server.coordinator.polls, other):
@@ -247,7 +247,7 @@ def test_processes_that_serve_devices_together_count_together(tmp_path: Path) ->
 
 def test_two_workers_open_a_round_for_the_devices_that_wait_at_both(server: RestartedCoordinator) -> None:
     other = Coordinator(server.engine, server.releases, SYSTEMS, server.folder, server.clock)
-    server.coordinator.scheduler.set(Schedule(ORDER, waiting=8))
+    server.coordinator.scheduler.set(Schedule(REQUEST, waiting=8))
     for worker in (server.coordinator, other):
         for _ in range(4):
             worker.polls.note()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from html.parser import HTMLParser
 
 # C0 and C1 controls, DEL and lone surrogates. Joiners and direction marks stay: emoji and Arabic need them.
@@ -10,6 +11,7 @@ _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udf
 # Word's <![if ...]>, at which html.parser gives up with an AssertionError where it doesn't know the word.
 _MARKED_SECTION = re.compile(r"<!\[(?!CDATA\[)[^>]{0,200}>?", re.IGNORECASE)
 _PARAGRAPH_BREAK = re.compile(r"\n\s*\n")
+CUT = "\n\n[…]"
 _HIDDEN = frozenset({"script", "style", "template", "noscript", "svg", "iframe", "object", "head"})
 _BLOCKS = frozenset(
     """
@@ -75,3 +77,23 @@ class _TextReader(HTMLParser):
     def handle_data(self, data: str) -> None:
         if not self._hidden:
             self.parts.append(data)
+
+
+def longest_whole(sizes: Iterable[int], limit: int) -> int:
+    """The length at which texts of such sizes are cut so that they come to `limit` together at most: the shorter stay
+    whole, and each of the longer has the same share of what they leave."""
+    ordered = sorted(sizes)
+    for place, size in enumerate(ordered):
+        level = limit // (len(ordered) - place)
+        if size > level:
+            return level
+        limit -= size
+    return ordered[-1] if ordered else 0
+
+
+def cut_text(text: str, level: int) -> str:
+    """Its whole paragraphs up to `level` characters, and a mark that there is more; the first is cut if it must be."""
+    if len(text) <= level:
+        return text
+    begun = text[: max(level - len(CUT), 0)]
+    return ((begun.rpartition("\n\n")[0] or begun) + CUT)[:level]

@@ -10,7 +10,7 @@ from itertools import starmap
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Engine, delete, select, update
+from sqlalchemy import Engine, delete, func, select, update
 from sqlalchemy.orm import aliased
 
 from backend.db.chunks import among, chunks
@@ -24,9 +24,12 @@ from backend.news.item import NewsItem
 from backend.news.pool_state import PoolCounts, lock_version, pool_counts, raise_version, read_version
 from backend.news.report import IngestReport
 from backend.news.vectors import read_vectors, without_vector, write_vectors
+from backend.plain_text import cut_text, longest_whole
 
 NEWS_LIFETIME = timedelta(days=30)
 EXPIRED_PER_TRANSACTION = 1_000
+BODIES_LIMIT_CHARS = 8_000_000
+"""Of the texts of one list: 1,000 of 8,000 characters, at most 48 MB as JSON. Devices take no more than 64."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,18 +114,20 @@ class NewsPool:
         with reading(self._engine) as connection:
             return list(starmap(PoolRow, connection.execute(query)))
 
-    def bodies(self, ids: Iterable[str]) -> dict[str, str]:
-        """The bodies of those ids that the pool still has and that have one."""
-        found: dict[str, str] = {}
+    def bodies(self, ids: Iterable[str], limit_chars: int = BODIES_LIMIT_CHARS) -> dict[str, str]:
+        """The bodies of those ids that the pool still has and that have one.
+
+        Together at most `limit_chars` characters: beyond that the longest are cut, all at one length (`cut_text`).
+        """
         with reading(self._engine) as connection:
-            for wanted in chunks(ids):
-                query = (
-                    select(NewsRow.id, BodyRow.body)
-                    .join(BodyRow, BodyRow.news == NewsRow.number)
-                    .where(among(connection, NewsRow.id, wanted))
-                )
-                found.update((news_id, body) for news_id, body in connection.execute(query))
-        return found
+            sizes = select(func.length(BodyRow.body)).join(NewsRow, BodyRow.news == NewsRow.number)
+            parts = [among(connection, NewsRow.id, wanted) for wanted in chunks(ids)]
+            level = longest_whole([n for part in parts for n in connection.scalars(sizes.where(part))], limit_chars)
+            # No more of a text is read than is needed to see that it is longer.
+            begun = func.substr(BodyRow.body, 1, level + 1)
+            query = select(NewsRow.id, begun).join(BodyRow, BodyRow.news == NewsRow.number)
+            rows = [row for part in parts for row in connection.execute(query.where(part))]
+        return {news_id: cut_text(body, level) for news_id, body in rows}
 
     def missing_vectors(self, encoder: str) -> list[tuple[int, str, str, str]]:
         """(number, id, title, abstract) of all news without a vector of this encoder, in the order of arrival."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from backend.plain_text import one_line, paragraphs, plain, shortened
+from backend.plain_text import cut_text, longest_whole, one_line, paragraphs, plain, shortened
 
 
 @pytest.mark.parametrize(
@@ -31,3 +31,20 @@ def test_text_is_cut_after_a_whole_word_within_the_limit() -> None:
     assert shortened("one two three", 13) == "one two three"
     assert shortened("one two, three", 10) == "one two…"
     assert shortened("x" * 20, 10) == "x" * 9 + "…"
+
+
+@pytest.mark.parametrize(
+    ("sizes", "limit", "level"),
+    [([], 10, 0), ([3, 4], 10, 4), ([5, 5], 10, 5), ([1, 2, 90, 80], 43, 20), ([9, 9, 9], 2, 0), ([7], 0, 0)],
+)
+def test_texts_are_cut_at_the_length_at_which_they_come_to_the_limit(sizes: list[int], limit: int, level: int) -> None:
+    assert longest_whole(sizes, limit) == level
+    assert sum(min(size, level) for size in sizes) <= limit
+
+
+def test_a_text_is_cut_after_a_paragraph_and_says_so() -> None:
+    text = "First one.\n\nSecond one.\n\nThird one."
+    assert cut_text(text, len(text)) == text
+    assert cut_text(text, len(text) - 1) == "First one.\n\nSecond one.\n\n[…]"
+    assert cut_text(text, 12) == "First o\n\n[…]"
+    assert [len(cut_text(text, level)) <= level for level in range(40)] == [True] * 40

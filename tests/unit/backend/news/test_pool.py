@@ -15,7 +15,8 @@ from sqlalchemy import Engine
 
 from backend.news.errors import UnknownNews
 from backend.news.item import NewsItem
-from backend.news.pool import NewsPool
+from backend.news.pool import BODIES_LIMIT_CHARS, NewsPool
+from device_app.uplink.server import BODIES_ANSWER_LIMIT_BYTES
 
 MakeItem = Callable[..., NewsItem]
 STORM = "The storm reached the coast of Jutland on Monday morning with strong winds and heavy rain"
@@ -239,3 +240,18 @@ class TestNewsPool:
         assert failures == []
         assert {row.id for row in pool.live(now)} == {f"n{number}" for number in range(15)}
         assert sorted(row.number for row in pool.live(now)) == list(range(1, 16))
+
+
+def test_enormous_texts_make_no_enormous_answer_and_leave_the_others_whole(pool: NewsPool, item: MakeItem) -> None:
+    """Red before: a list of 1,000 texts of 200,000 characters came to 600 MB where they are signs of three bytes."""
+    paragraph = "台" * 98
+    giants = [item(f"giant{number}", body="\n\n".join([paragraph] * 100)) for number in range(60)]
+    others = [item(f"n{number}", body=f"{number} days. " * 20) for number in range(60)]
+    pool.add([*giants, *others], source="test")
+    found = pool.bodies([each.id for each in (*giants, *others)], limit_chars=200_000)
+    assert 0.9 * 200_000 < sum(map(len, found.values())) <= 200_000
+    assert all(found[each.id] == each.body for each in others)
+    assert all(found[each.id].endswith(f"{paragraph}\n\n[…]") for each in giants)
+    assert pool.bodies(["giant0"]) == {"giant0": giants[0].body}
+    assert pool.bodies([]) == {}
+    assert 6 * BODIES_LIMIT_CHARS < BODIES_ANSWER_LIMIT_BYTES, "even of signs that JSON writes in six bytes"

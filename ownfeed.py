@@ -127,6 +127,10 @@ def serve(
     port: Annotated[int | None, typer.Option(min=0, max=65_535)] = None,
 ) -> None:
     """Run the backend: news pool, recall and training rounds."""
+    from device_app.process import steady_heap
+
+    steady_heap()
+
     from backend.app import create_app
     from backend.prepare import prepare
     from backend.progress import TerminalSteps
@@ -170,9 +174,10 @@ def device(
     if restore_copy and anew:
         raise typer.BadParameter("choose one of --restore-copy and --start-anew", param_hint="--start-anew")
     from device_app.private_files import keep_new_files_private, tighten
-    from device_app.process import freeze_gc, one_thread
+    from device_app.process import freeze_gc, one_thread, steady_heap
 
     one_thread()
+    steady_heap()
     keep_new_files_private()
 
     import uvicorn
@@ -215,9 +220,10 @@ def fleet(
 ) -> None:
     """Run many simulated readers, each a real device without a browser."""
     from device_app.private_files import keep_new_files_private, tighten
-    from device_app.process import one_thread
+    from device_app.process import one_thread, steady_heap
 
     one_thread()
+    steady_heap()
     keep_new_files_private()
 
     from device_app.fleet.faults import FaultRates

@@ -208,7 +208,7 @@ WITH_FIGURES: dict[str, Check] = {
     r"(\d+) stor(?:y|ies) opened": lambda found, facts: int(found[0]) == facts.clicks,
     r"0 stories": lambda _, facts: not facts.account.rows("SELECT 1 FROM reaction WHERE kind = 'save'"),
     r"0 searches and topics saved": lambda _, facts: True,
-    rf"May tell something about you {NUMBER}": lambda found, facts: _requests(found, facts, True),
+    rf"This device's own {NUMBER}": lambda found, facts: _requests(found, facts, True),
     rf"Everything {NUMBER}": lambda found, facts: _requests(found, facts, False),
     rf"In the other {NUMBER} requests? there is nothing of you: they ask for what is there for every device, in the "
     r"same words\.": _others,

@@ -7,6 +7,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Literal
 
+from device_app.prose import Prose
+
+WORDS = Prose("backend.console", "words.toml")
+
 if TYPE_CHECKING:
     from backend.composition import Services
 
@@ -32,13 +36,11 @@ def alerts(services: Services, now: datetime | None = None) -> list[Alert]:
 def _releases(services: Services) -> Iterator[Alert]:
     manifest = services.releases.current_manifest()
     if manifest is None:
-        yield Alert(
-            "bad", "No release is published, so devices get no feed. The first start publishes one.", "releases"
-        )
+        yield Alert("bad", WORDS("no_release"), "releases")
     elif services.live.current.encoder != manifest.encoder:
         yield Alert(
             "bad",
-            f"The catalogue is of another encoder than release {manifest.release}; recall waits for new vectors.",
+            WORDS("other_encoder", release=manifest.release),
             "pool",
         )
 
@@ -46,28 +48,28 @@ def _releases(services: Services) -> Iterator[Alert]:
 def _pool(services: Services, now: datetime) -> Iterator[Alert]:
     catalogue = services.live.current
     if not len(catalogue):
-        yield Alert("bad", "The catalogue is empty: ingest a source.", "pool")
+        yield Alert("bad", WORDS("empty"), "pool")
     elif now - max(catalogue.published_at) > STALE_AFTER:
-        yield Alert("due", "No news of the last 24 hours is on offer: a source may have stopped.", "pool")
+        yield Alert("due", WORDS("stale"), "pool")
     if catalogue.without_vector:
-        yield Alert("due", f"{catalogue.without_vector:,} news wait for their vector and aren't recalled yet.", "pool")
+        yield Alert("due", WORDS("without_vector", count=catalogue.without_vector), "pool")
     for refused in catalogue.status.refused:
-        yield Alert("due", f"An index was refused by its gate: {refused}.", "pool")
+        yield Alert("due", WORDS("index_refused", why=refused), "pool")
     seen: set[str] = set()
     for run in services.pool.ingests(50):
         if run.source in seen:
             continue
         seen.add(run.source)
         if run.failure is not None:
-            yield Alert("bad", f"The last run of {run.source} stopped early: {run.failure}", "pool")
+            yield Alert("bad", WORDS("run_stopped", source=run.source, why=run.failure), "pool")
         elif run.rejected:
-            yield Alert("due", f"The last run of {run.source} rejected {run.rejected:,} rows.", "pool")
+            yield Alert("due", WORDS("run_rejected", source=run.source, rows=run.rejected), "pool")
 
 
 def _rounds(services: Services) -> Iterator[Alert]:
     last = next(iter(services.coordinator.history(1)), None)
     if last is not None and last.state == "failed":
-        yield Alert("due", f"{last.round} failed: {last.reason or 'no reason was noted'}.", "rounds")
+        yield Alert("due", WORDS("round_failed", round=last.round, why=last.reason or WORDS("no_reason")), "rounds")
 
 
 def _latency(services: Services) -> Iterator[Alert]:
@@ -75,4 +77,4 @@ def _latency(services: Services) -> Iterator[Alert]:
     if recall is not None and recall.window >= 20:
         p95_ms = recall.stages["total"].p95_ms
         if p95_ms > RECALL_P95_BAR_MS:
-            yield Alert("due", f"Recall takes {p95_ms:.1f} ms at p95; the bar is {RECALL_P95_BAR_MS:g} ms.", "latency")
+            yield Alert("due", WORDS("slow_recall", p95_ms=p95_ms, bar_ms=RECALL_P95_BAR_MS), "latency")

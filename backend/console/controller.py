@@ -12,6 +12,9 @@ from fastapi.responses import JSONResponse, RedirectResponse, Response
 from backend.console.auth import holds_pass, is_own_form, is_token, let_in
 from backend.console.renderer import HEADERS, TemplateRenderer
 from backend.errors import OwnfeedError
+from device_app.prose import Prose
+
+WORDS = Prose("backend.console", "words.toml")
 
 if TYPE_CHECKING:
     from backend.composition import Services
@@ -37,7 +40,7 @@ class ConsoleController:
             rest = [(name, value) for name, value in request.query_params.multi_items() if name != "token"]
             return let_in(request, token, request.url.path + (f"?{urlencode(rest)}" if rest else ""))
         if not holds_pass(request, token):
-            problem = None if shown is None else "That is not this backend's token."
+            problem = None if shown is None else WORDS("wrong_token")
             return self.renderer.page(request, "sign_in", status_code=401, problem=problem)
         try:
             found = view()
@@ -79,7 +82,7 @@ class ConsoleController:
         except OwnfeedError as refused:
             words = refusal_words(refused, labels or {})
             if again is not None:
-                return again(f"{refused.title}. {words} Nothing was changed.", refused.status)
+                return again(WORDS("nothing_changed", title=refused.title, words=words), refused.status)
             return self.renderer.page(
                 request, "refused", status_code=refused.status, title=refused.title, words=words, back=back
             )
@@ -87,8 +90,10 @@ class ConsoleController:
 
     def refused(self, request: Request) -> Response:
         """The answer to a form that was posted from elsewhere."""
-        words = "Only the console's own pages may change something here. Open the page and try again."
-        return self.renderer.page(request, "refused", status_code=403, title="Refused", words=words, back="/console")
+        words = WORDS("foreign_form")
+        return self.renderer.page(
+            request, "refused", status_code=403, title=WORDS("foreign_form_title"), words=words, back="/console"
+        )
 
 
 def refusal_words(refused: OwnfeedError, labels: Mapping[str, str]) -> str:

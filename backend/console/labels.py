@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from device_app.prose import Prose
+
+WORDS = Prose("backend.console", "words.toml")
+
 
 @dataclass(frozen=True)
 class RequestLabels:
@@ -13,19 +17,8 @@ class RequestLabels:
     sentence: str
 
 
-_REQUESTS = {
-    "recall": RequestLabels("Recall", "A device sends a report and gets the news near it."),
-    "front": RequestLabels("Default list", "The list of recent news that every device gets."),
-    "bodies": RequestLabels("Texts", "The texts of a whole returned list at once."),
-}
-_STAGES = {
-    "decode": RequestLabels("Read the request", "The bytes are checked and become a report."),
-    "aggregate": RequestLabels("Rebuild directions", "The scores become one direction a channel."),
-    "search": RequestLabels("Search", "News near each direction are looked up in the index."),
-    "merge": RequestLabels("Merge", "The channels' finds become one list."),
-    "encode": RequestLabels("Pack the answer", "The list is written as bytes."),
-    "total": RequestLabels("In all", "From the first byte read to the last one written, all waiting included."),
-}
+_REQUESTS = {kind: RequestLabels(*pair) for kind, pair in WORDS.pairs("requests").items()}
+_STAGES = {stage: RequestLabels(*pair) for stage, pair in WORDS.pairs("stages").items()}
 
 
 def of_request(kind: str) -> RequestLabels:

@@ -14,10 +14,13 @@ from backend.news.errors import UnknownNews
 from backend.news.followed_feeds import URL_CHARS
 from backend.news.ingest_runs import IngestSummary
 from backend.sections.taxonomy import LABEL_CHARS, chosen_section
+from device_app.prose import Prose
+
+WORDS = Prose("backend.console", "words.toml")
 
 FOUND_SHOWN = 50
 RUNS_SHOWN = 20
-LABELS = {"url": "Address of an RSS or Atom feed", "section": "Section"}
+LABELS = WORDS.table("feed_labels")
 Url = Annotated[str, Form(min_length=1, max_length=URL_CHARS)]
 
 
@@ -74,12 +77,9 @@ def router(controller: ConsoleController) -> APIRouter:
             if row is None:
                 raise UnknownNews(news_id)
             return {
-                "question": "Take this story down?",
-                "words": (
-                    f"“{row.title}”, {row.publisher}. Its text goes for good, devices lose it with their next lists, "
-                    "and its id stays barred: it can't be ingested again."
-                ),
-                "deed": "Take it down",
+                "question": WORDS("take_down_question"),
+                "words": WORDS("take_down", title=row.title, publisher=row.publisher),
+                "deed": WORDS("take_down_deed"),
                 "fields": {"news_id": news_id},
                 "back": "/console/pool",
             }
@@ -130,9 +130,9 @@ def router(controller: ConsoleController) -> APIRouter:
     ) -> Response:
         def question() -> Values:
             return {
-                "question": "Follow this feed no more?",
-                "words": f"{url} is not read again. Its news stay in the pool until they are too old.",
-                "deed": "Remove the feed",
+                "question": WORDS("remove_question"),
+                "words": WORDS("remove", url=url),
+                "deed": WORDS("remove_deed"),
                 "fields": {"url": url, "confirmed": "yes"},
                 "back": "/console/pool",
             }

@@ -17,6 +17,9 @@ from backend.federation.protections.registry import resolve
 from backend.federation.systems import SYSTEMS
 from backend.releases.preparing import can_be_prepared
 from device_app.figures import number
+from device_app.prose import Prose
+
+WORDS = Prose("backend.console", "words.toml")
 
 if TYPE_CHECKING:
     from backend.composition import Services
@@ -112,7 +115,7 @@ def _choice(services: Services, told: WrittenChoice, paper: str | None, costs: d
         services.coordinator.check_release(told.system)
     except OwnfeedError as why:
         if spec.model is not None and can_be_prepared(spec.model):
-            refused, prepare = f"No release has its model, {spec.model}, yet.", spec.model
+            refused, prepare = WORDS("no_model", model=spec.model), spec.model
         else:
             refused = why.detail
     return RoundChoice(
@@ -135,17 +138,16 @@ def cost_words(services: Services) -> dict[str, str]:
     for sums in sum_costs():
         if sums.epsilons:
             few, many = (number(sums.epsilons[SURVIVORS.index(each)]) for each in (FEWEST, MANY))
-            words[sums.system] = (
-                f"epsilon {few} where {FEWEST} devices are enough, {many} where {MANY} have to come "
-                f"(delta {sums.delta:g})"
-            )
+            words[sums.system] = WORDS("costs_by_size", few=few, fewest=FEWEST, much=many, many=MANY, delta=sums.delta)
         else:
-            words[sums.system] = "no epsilon bounds it; only devices whose readers allow exact sums take part"
+            words[sums.system] = WORDS("costs_unbounded")
     for name, spec in SYSTEMS.items():
         upload, local = uploads.get(name), resolve(spec.protection).account(1, None).local
         if upload is not None:
             each = number(upload.coordinate)
-            words[name] = f"epsilon {number(upload.upload)}: {each} for each of {upload.coordinates:,} numbers"
+            words[name] = WORDS(
+                "costs_upload", upload=number(upload.upload), coordinate=each, coordinates=upload.coordinates
+            )
         elif local is not None:
-            words[name] = f"epsilon {number(local.coordinate)} for each number of an update"
+            words[name] = WORDS("costs_number", coordinate=number(local.coordinate))
     return words

@@ -12,6 +12,9 @@ from backend.console.controller import ConsoleController, Values
 from backend.federation.scores import Score
 from backend.measurements.curves import CurveDrawing, drawing, measured, of_curve
 from backend.measurements.published import published
+from device_app.prose import Prose
+
+WORDS = Prose("backend.console", "words.toml")
 
 INTERVAL = 1.96
 
@@ -21,7 +24,7 @@ def of_scores(found: Sequence[Score]) -> CurveDrawing | None:
     if not found:
         return None
     drawn = drawing(
-        "Gain of each release over the one before, AUC on clicks that devices held out",
+        WORDS("gain"),
         [
             (each.release, each.gain, each.gain - INTERVAL * each.error, each.gain + INTERVAL * each.error)
             for each in found

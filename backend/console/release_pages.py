@@ -9,7 +9,10 @@ from fastapi.responses import Response
 
 from backend.console.controller import ConsoleController, Values
 from backend.releases.publish import roll_back
+from device_app.prose import Prose
 from device_app.wire.ids import ReleaseId
+
+WORDS = Prose("backend.console", "words.toml")
 
 
 def router(controller: ConsoleController) -> APIRouter:
@@ -28,13 +31,9 @@ def router(controller: ConsoleController) -> APIRouter:
         def question() -> Values:
             old, current = releases.require_kept(release), releases.require_current()
             return {
-                "question": f"Go back to {old.release}?",
-                "words": (
-                    f"What {old.release} held is published again under a new number, and devices leave "
-                    f"{current.release} at their next look. {current.release} stays in the list, and you can go "
-                    "back to it as well. A training round that is under way ends without a result."
-                ),
-                "deed": f"Go back to {old.release}",
+                "question": WORDS("roll_back_question", release=old.release),
+                "words": WORDS("roll_back", release=old.release, current=current.release),
+                "deed": WORDS("roll_back_deed", release=old.release),
                 "back": "/console/releases",
             }
 

@@ -15,6 +15,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from backend.console import labels
 from backend.console.facts import fact_lines
 from device_app.figures import ago, milliseconds, number, size
+from device_app.prose import Prose
+
+WORDS = Prose("backend.console", "words.toml")
 
 HEADERS = {
     "cache-control": "no-store",
@@ -26,23 +29,6 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
 }
 MEDIA_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
-SAID = {
-    "opened": "The round is open. Devices are invited as they check in.",
-    "preparing": "The model is being prepared; this page says when its release is out.",
-    "cancelled": "The round is cancelled; its updates are thrown away.",
-    "paused": "Rounds are paused. Devices that have their places go on.",
-    "resumed": "Rounds go on.",
-    "scheduled": "The schedule is set.",
-    "unscheduled": "The schedule is taken away.",
-    "feed-added": "The feed is followed and is read within moments.",
-    "feed-added-only": "The feed is followed, and nothing reads it by itself: automatic refresh is off.",
-    "feed-paused": "The feed is paused; its news stay.",
-    "feed-resumed": "The feed is read again from now on.",
-    "feed-resumed-only": "The feed is no longer paused, but nothing reads it by itself: automatic refresh is off.",
-    "feed-removed": "The feed is followed no more; its news stay.",
-    "taken-down": "The news is taken down. Devices lose it with their next lists.",
-    "rolled-back": "The earlier release was published again under a new number.",
-}
 
 
 class TemplateRenderer:
@@ -79,7 +65,7 @@ class TemplateRenderer:
         text = self.templates.get_template(f"console/{template}.html").render(
             **{
                 "here": request.url.path,
-                "said": SAID.get(request.query_params.get("said", "")),
+                "said": WORDS.table("said").get(request.query_params.get("said", "")),
                 "problem": None,
             }
             | values,

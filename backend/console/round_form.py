@@ -11,18 +11,14 @@ from backend.federation.errors import RoundImpossible
 from backend.federation.rounds.opening import COHORT_DEFAULT, minimum_of
 from backend.federation.rounds.scheduling import Schedule
 from backend.federation.strategies.strategy import RoundRequest
+from device_app.prose import Prose
+
+WORDS = Prose("backend.console", "words.toml")
 
 CHOSEN = "small_ranker_secure"
 """What the form offers first."""
 SECONDS_DEFAULT = 60
-LABELS = {
-    "system": "What to train",
-    "cohort": "Cohort, devices",
-    "cohort_minimum": "At least, devices",
-    "seconds": "Deadline, seconds",
-    "every_minutes": "Every, minutes",
-    "waiting": "Or when so many wait",
-}
+LABELS = WORDS.table("round_labels")
 Text = Annotated[str, Form(max_length=80)]
 
 

@@ -14,7 +14,10 @@ from backend.console.round_words import failed_words, live_figures, refused_word
 from backend.federation.rounds.opening import COHORT_LIMIT, SECONDS_LIMIT
 from backend.federation.rounds.scheduling import EVERY_MINUTES_LIMIT
 from backend.federation.rounds.states import UNDER_WAY
+from device_app.prose import Prose
 from device_app.wire.ids import RoundId
+
+WORDS = Prose("backend.console", "words.toml")
 
 ROUNDS = "/console/rounds"
 Asked = Annotated[RoundForm, Depends()]
@@ -140,12 +143,9 @@ def router(controller: ConsoleController) -> APIRouter:
         def question() -> Values:
             status = coordinator.status(round_id)
             return {
-                "question": f"Cancel {status.round}?",
-                "words": (
-                    f"{status.joined:,} devices have joined and {status.uploaded:,} updates have come. All of them are "
-                    "thrown away and nothing is published. What a device has paid for its update it has paid."
-                ),
-                "deed": f"Cancel {status.round}",
+                "question": WORDS("cancel_question", round=status.round),
+                "words": WORDS("cancel", joined=status.joined, uploaded=status.uploaded),
+                "deed": WORDS("cancel_deed", round=status.round),
                 "back": ROUNDS,
             }
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from backend.federation.rounds.coordinator import Coordinator
-from backend.federation.rounds.records import CheckIns, TurnedAway
+from backend.federation.rounds.records import CheckIns
 from backend.federation.rounds.scheduling import Schedule
 from device_app.figures import number, plural, size
+from device_app.prose import Prose
 from device_app.wire.rounds import RoundStatus
+
+WORDS = Prose("backend.console", "words.toml")
 
 
 def refused_words(coordinator: Coordinator, status: RoundStatus, refused: int) -> str:
@@ -15,45 +18,27 @@ def refused_words(coordinator: Coordinator, status: RoundStatus, refused: int) -
     if not refused or coordinator.addresses is None:
         return ""
     rules = coordinator.addresses.rules
-    hint = "" if rules.proxies else " Behind a proxy all devices look like one address: name it in trusted_proxies."
-    lied = f" or a member from there lied in {status.follows}" if status.follows else ""
-    return (
-        f"{refused:,} check-ins got no place, since their address had {rules.places:,} already (setting "
-        f"places_per_address){lied}.{hint}"
-    )
-
-
-TURNED_AWAY: dict[TurnedAway, str] = {
-    "release": "from devices with another release",
-    "task": "from devices whose version doesn't know the task",
-    "full": "after all places were given",
-    "late": "after it had closed for new devices",
-    "chance": "not drawn",
-}
-UNKNOWN = (
-    "Why a device doesn't ask for a place no server can know, and devices don't tell: training may be switched off "
-    "there, its budget spent, its reader at the machine, or too little read to learn from."
-)
+    hint = "" if rules.proxies else WORDS("refused_proxies")
+    lied = WORDS("refused_lied", round=status.follows) if status.follows else ""
+    return WORDS("refused", refused=refused, places=rules.places, lied=lied, hint=hint)
 
 
 def failed_words(status: RoundStatus, found: CheckIns) -> tuple[str, ...]:
     """Why a round failed, as far as a server can know: sentences from who looked to who sent."""
-    told = []
+    told, turned_away = [], WORDS.table("turned_away")
     if found.looked is not None:
-        told.append(f"About {plural(found.looked, 'device')} looked for rounds in the half minute before its end.")
-    away = [f"{count:,} {TURNED_AWAY[why]}" for why, count in found.turned_away.items()]
+        told.append(WORDS("looked", devices=plural(found.looked, "device")))
+    away = [WORDS("away_one", count=count, why=turned_away[why]) for why, count in found.turned_away.items()]
     if found.address:
-        away.append(f"{found.address:,} from addresses that had their share")
+        away.append(WORDS("away_address", count=found.address))
     if away:
-        told.append(f"Check-ins without a place, of which one device may make several: {', '.join(away)}.")
-    told.append(
-        f"{plural(status.joined, 'device')} joined, {plural(status.uploaded, 'update')} came in time, "
-        f"{status.cohort_minimum:,} were needed."
-    )
+        told.append(WORDS("away", reasons=", ".join(away)))
+    devices, updates = plural(status.joined, "device"), plural(status.uploaded, "update")
+    told.append(WORDS("came", devices=devices, updates=updates, needed=status.cohort_minimum))
     if status.joined < status.cohort_minimum:
-        told.append(UNKNOWN)
+        told.append(WORDS("unknown"))
     elif status.uploaded < status.cohort_minimum:
-        told.append("The others joined and fell silent: closed, out of reach, or slower than the deadline.")
+        told.append(WORDS("fell_silent"))
     return tuple(told)
 
 
@@ -70,11 +55,11 @@ def steps(status: RoundStatus) -> list[tuple[str, str, str]]:
     """The stages of a round: (label, words, 'done' | 'now' | 'failed' | '')."""
     if status.stages == "sum":
         return sum_steps(status)
-    published = "no release yet" if status.finished_at is None else "no release"
+    published = WORDS("no_release_yet") if status.finished_at is None else WORDS("without_release")
     labels = (
-        ("Places offered", f"{status.joined:,} joined of {status.cohort:,} wanted"),
-        ("Updates received", f"{status.uploaded:,} in, at least {status.cohort_minimum:,} needed"),
-        ("Averaged and concluded", status.published or published),
+        (WORDS("offered_stage"), WORDS("joined", joined=status.joined, wanted=status.cohort)),
+        (WORDS("received_stage"), WORDS("received", uploaded=status.uploaded, needed=status.cohort_minimum)),
+        (WORDS("averaged_stage"), status.published or published),
     )
     states = {
         "open": ("now", "", ""),
@@ -88,10 +73,10 @@ def steps(status: RoundStatus) -> list[tuple[str, str, str]]:
 def sum_steps(status: RoundStatus) -> list[tuple[str, str, str]]:
     """The stages of a secure sum."""
     labels = (
-        ("Keys advertised", f"{status.joined:,} joined of {status.cohort:,} wanted"),
-        ("Shares of keys exchanged", "encrypted between the devices"),
-        ("Masked vectors added", f"{status.uploaded:,} in, at least {status.cohort_minimum:,} needed"),
-        ("Sum opened and concluded", opened_words(status)),
+        (WORDS("keys_stage"), WORDS("joined", joined=status.joined, wanted=status.cohort)),
+        (WORDS("shares_stage"), WORDS("shares")),
+        (WORDS("masked_stage"), WORDS("received", uploaded=status.uploaded, needed=status.cohort_minimum)),
+        (WORDS("opened_stage"), opened_words(status)),
     )
     if status.state == "failed":
         # Vectors are the last thing that shows how far it came.
@@ -107,18 +92,19 @@ def sum_steps(status: RoundStatus) -> list[tuple[str, str, str]]:
 def opened_words(status: RoundStatus) -> str:
     """What an opened sum was and cost, in words."""
     if status.survivors is None:
-        return "nothing is opened yet" if status.finished_at is None else "nothing was opened"
+        return WORDS("not_opened_yet" if status.finished_at is None else "not_opened")
     cost = (
-        "no noise inside: no epsilon bounds what it tells"
+        WORDS("no_noise")
         if status.epsilon is None or status.delta is None
-        else f"epsilon {status.epsilon:.3g} at delta {status.delta:g}"
+        else WORDS("noise", epsilon=status.epsilon, delta=status.delta)
     )
-    published = "" if status.published is None else f"{status.published}: "
-    return f"{published}the sum of {status.survivors:,} devices, {cost}"
+    if status.published is None:
+        return WORDS("opened", devices=status.survivors, cost=cost)
+    return WORDS("opened_published", release=status.published, devices=status.survivors, cost=cost)
 
 
 def scheduled(schedule: Schedule) -> str:
     """When it opens rounds, in words."""
-    every = None if schedule.every_minutes is None else f"every {number(schedule.every_minutes)} minutes"
-    waiting = None if schedule.waiting is None else f"when about {schedule.waiting:,} devices wait"
-    return f"{waiting}, and no oftener than {every}" if every and waiting else str(every or waiting)
+    every = None if schedule.every_minutes is None else WORDS("every", minutes=number(schedule.every_minutes))
+    waiting = None if schedule.waiting is None else WORDS("waiting", devices=schedule.waiting)
+    return WORDS("waiting_and_every", waiting=waiting, every=every) if every and waiting else str(every or waiting)

@@ -14,6 +14,9 @@ from backend.console.auth import is_own_form, is_token, let_in
 from backend.console.controller import ConsoleController
 from backend.console.declared import SURVIVORS, report_cost, sum_costs, upload_costs
 from backend.console.renderer import TemplateRenderer
+from device_app.prose import Prose
+
+WORDS = Prose("backend.console", "words.toml")
 
 if TYPE_CHECKING:
     from backend.composition import Services
@@ -37,9 +40,7 @@ def router(services: Services) -> APIRouter:
         form = await request.form()
         if is_token(str(form.get("token", "")), services.admin_token):
             return let_in(request, services.admin_token, "/console")
-        return controller.renderer.page(
-            request, "sign_in", status_code=401, problem="That is not this backend's token."
-        )
+        return controller.renderer.page(request, "sign_in", status_code=401, problem=WORDS("wrong_token"))
 
     for pages in (pool_pages, counts_pages, release_pages, recall_pages, round_pages, quality_pages):
         routes.include_router(pages.router(controller))
@@ -92,9 +93,16 @@ def router(services: Services) -> APIRouter:
         # What takes forms alone is no wrong address.
         if any(each.matches(request.scope)[0] is Match.PARTIAL for each in routes.routes):
             raise HTTPException(405, headers={"Allow": "POST"})
-        words = "There is no page of the console at this address."
+        words = WORDS("nowhere")
         return controller.show(
-            request, "refused", dict, status_code=404, title="No such page", words=words, back="/console"
+            request,
+            "refused",
+            dict,
+            status_code=404,
+            title=WORDS("nowhere_title"),
+            words=words,
+            back="/console",
+            nowhere=True,
         )
 
     return routes

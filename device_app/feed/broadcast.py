@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from device_app.feed.candidates import Candidates
+from device_app.prose import Prose
 from device_app.store.news import NewsStore
 from device_app.store.pool_codes import PoolStore, StoredPool
 from device_app.wire.broadcast import unpack_book, unpack_codes, unpack_priors
 from device_app.wire.tensors import TensorError
 
-POOL_BROKEN = "The copy of the pool on this device is damaged; the next sync fetches it again."
+NOTICES = Prose("device_app.feed", "notices.toml")
 
 
 class PoolBroken(Exception):
@@ -91,7 +92,7 @@ class Broadcast:
         """
         kept = self._pool.current()
         if kept is None or kept.listing.encoder != encoder:
-            raise PoolBroken(POOL_BROKEN)
+            raise PoolBroken(NOTICES("pool_broken"))
         coded = self._loaded(kept, len(user))
         rows = coded.best(user, limit, priors=priors)
         starts = np.cumsum([0, *(shard.count for shard in kept.listing.shards)])
@@ -101,7 +102,7 @@ class Broadcast:
             (names[shard], int(row - starts[shard])) for shard, row in zip(shards, rows, strict=True)
         )
         if len(cards) != len(rows):
-            raise PoolBroken(POOL_BROKEN)
+            raise PoolBroken(NOTICES("pool_broken"))
         vectors = coded.vectors(rows)
         here, exact = self._news.vectors([card.id for card in cards], encoder)
         if here.any():
@@ -114,14 +115,14 @@ class Broadcast:
         """Vectors [n, D] of news of the pool, as the codes have them. Raises PoolBroken where one isn't there."""
         kept = self._pool.current()
         if kept is None or kept.listing.encoder != encoder:
-            raise PoolBroken(POOL_BROKEN)
+            raise PoolBroken(NOTICES("pool_broken"))
         starts = np.cumsum([0, *(shard.count for shard in kept.listing.shards)]).tolist()
         first = {shard.cards.sha256: start for shard, start in zip(kept.listing.shards, starts, strict=False)}
         places = self._pool.places(ids)
         try:
             rows = [first[places[news_id][0]] + places[news_id][1] for news_id in ids]
         except KeyError as missing:
-            raise PoolBroken(POOL_BROKEN) from missing
+            raise PoolBroken(NOTICES("pool_broken")) from missing
         return self._loaded(kept, dimensions).vectors(np.array(rows, dtype=np.intp))
 
     def forget(self) -> None:
@@ -149,12 +150,12 @@ class Broadcast:
                 listing.sharpness,
             )
         except TensorError as broken:
-            raise PoolBroken(POOL_BROKEN) from broken
+            raise PoolBroken(NOTICES("pool_broken")) from broken
         self._coded = (kept, coded)
         return coded
 
     def _part(self, digest: str) -> bytes:
         content = self._pool.part(digest)
         if content is None:
-            raise PoolBroken(POOL_BROKEN)
+            raise PoolBroken(NOTICES("pool_broken"))
         return content

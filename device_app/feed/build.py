@@ -30,6 +30,7 @@ from device_app.feed.scores import ScoreTerms, adjusted, age_hours
 from device_app.feed.slots import placed
 from device_app.interests.profile import named_profile
 from device_app.logs import kind_of
+from device_app.prose import Prose
 from device_app.ranking.features import FeatureContext
 from device_app.ranking.session import usable
 from device_app.settings import FeedSettings, PerformanceSettings
@@ -38,8 +39,7 @@ from device_app.store.parameters import PrivateParameters
 from device_app.wire.server_timing import Stopwatch
 
 _log = logging.getLogger(__name__)
-ALL_SEEN = "You have seen all there is now; older items come back."
-EMPTY = "There is no news on this device yet."
+NOTICES = Prose("device_app.feed", "notices.toml")
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def build_feed(feed_context: FeedContext, models: ServingModels) -> Feed:
     except BackendRefused as busy:
         if feed_context.kept.last() is not None:
             return feed_context.kept.offline(busy)
-        words = f"{busy} This feed was ranked from the default list."
+        words = NOTICES("default_list", trouble=busy)
         found = Found(nothing(models.encoder, models.dimensions), "front", words)
 
     try:
@@ -117,7 +117,7 @@ def _ranked(
         release=models.release,
         items=page.items,
         mode=found.mode,
-        notice=found.notice or (EMPTY if not page.items else ALL_SEEN if page.all_seen else None),
+        notice=found.notice or (NOTICES("empty") if not page.items else NOTICES("all_seen") if page.all_seen else None),
         device_ms=watch.stages_ms,
         server_ms=found.server_ms,
         recalled=len(found.candidates),

@@ -14,6 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from device_app.errors import DeviceError
 from device_app.feed.candidates import Candidates
 from device_app.feed.item import Feed, Reason
+from device_app.prose import Prose
 from device_app.store.database import Database
 from device_app.store.feeds import FeedStore, KeptFeed
 from device_app.store.impressions import ImpressionStore
@@ -23,7 +24,7 @@ from device_app.wire.server_timing import Stopwatch
 
 _FEED = TypeAdapter(Feed)
 _log = logging.getLogger(__name__)
-DELETED = "It stood near something that you have deleted from this device."
+NOTICES = Prose("device_app.feed", "notices.toml")
 
 
 class KeptFeeds:
@@ -107,17 +108,14 @@ class KeptFeeds:
         """The last feed as it was, marked 'offline'; an empty one if there never was any."""
         last = self.last()
         if last is None:
-            words = f"{trouble} This device has no feed to show yet; it tries again by itself."
+            words = NOTICES("first_offline", trouble=trouble)
             return Feed("", self._clock(), None, (), "offline", words)
-        return replace(
-            last,
-            mode="offline",
-            notice=f"{trouble} This is your last feed, of {last.made_at.astimezone():%-d %B, %H:%M}.",
-        )
+        made = f"{last.made_at.astimezone():%-d %B, %H:%M}"
+        return replace(last, mode="offline", notice=NOTICES("last_feed", trouble=trouble, made=made))
 
 
 def _without(reason: Reason, gone: set[str]) -> Reason:
-    return Reason("editors", DELETED) if any(card.id in gone for card in reason.clicks) else reason
+    return Reason("editors", NOTICES("deleted")) if any(card.id in gone for card in reason.clicks) else reason
 
 
 def _read(kept: KeptFeed | None) -> Feed | None:

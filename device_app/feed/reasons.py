@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from importlib import resources
 
 from device_app.feed.candidates import Candidates
 from device_app.feed.item import Reason
@@ -13,14 +11,15 @@ from device_app.feed.kinship import Kin, Kinship
 from device_app.feed.preferences import UserPreferences
 from device_app.feed.scores import ScoreTerms, TermName
 from device_app.feed.slots import Placed
+from device_app.prose import Prose
 from device_app.wire.news import NewsCard
 
 CLICKS_NAMED = 3
 READ_OFTEN = 2
 """So many stories read on a topic, or in a section, are worth counting aloud."""
 
-WORDS: Mapping[str, str] = tomllib.loads((resources.files("device_app.feed") / "whys.toml").read_text("utf-8"))
-"""What readers are told, by what decided: whys.toml."""
+WHYS = Prose("device_app.feed", "whys.toml")
+"""What readers are told, by what decided."""
 
 
 def reasons(
@@ -42,12 +41,12 @@ def reasons(
     for place in page:
         card = candidates.cards[place.row]
         if place.slot == "developing":
-            said.append(Reason("developing", WORDS["developing"].format(reports=stories[card.story])))
+            said.append(Reason("developing", WHYS("developing", reports=stories[card.story])))
         elif place.slot == "fresh":
-            said.append(Reason("recent", WORDS["fresh"]))
+            said.append(Reason("recent", WHYS("fresh")))
         elif place.slot == "explore":
             rare = bool(user_preferences.clicks) and read.sections[card.section] <= READ_OFTEN
-            said.append(Reason("explore", WORDS["outside" if rare else "drawn"].format(section=card.section)))
+            said.append(Reason("explore", WHYS("outside" if rare else "drawn", section=card.section)))
         else:
             said.append(_personal(candidates, place.row, user_preferences, read, score, kinship))
     return said
@@ -103,20 +102,20 @@ def _named(
         return _read_reason(card, kin, user_preferences, read) if kin else None
     if what == "section":
         count = read.sections[card.section]
-        words = WORDS["section"].format(count=count, section=card.section)
+        words = WHYS("section", count=count, section=card.section)
         return Reason("interest", words) if count >= READ_OFTEN else None
     if what == "liked":
         liked = kinship.of(card, vector, user_preferences.liked_cards, user_preferences.liked)
         if not liked:
             return None
         example = user_preferences.liked_cards[liked[0].row]
-        return Reason("liked", WORDS["liked"].format(title=example.title), clicks=(example,))
+        return Reason("liked", WHYS("liked", title=example.title), clicks=(example,))
     if what == "following":
         return follow_reason(card, user_preferences)
     if what == "chosen":
         picked = card.section in user_preferences.chosen_sections
-        return Reason("chosen", WORDS["chosen"].format(section=card.section)) if picked else None
-    return Reason("popular", WORDS["popular"])
+        return Reason("chosen", WHYS("chosen", section=card.section)) if picked else None
+    return Reason("popular", WHYS("popular"))
 
 
 def _read_reason(card: NewsCard, kin: Sequence[Kin], user_preferences: UserPreferences, read: _Read) -> Reason:
@@ -124,11 +123,11 @@ def _read_reason(card: NewsCard, kin: Sequence[Kin], user_preferences: UserPrefe
     close = tuple({clicks[one.row].id: clicks[one.row] for one in kin}.values())[:CLICKS_NAMED]
     count = read.topics[card.section, card.topic]
     if card.topic and count >= READ_OFTEN:
-        words = WORDS["topic"].format(count=count, topic=card.topic)
+        words = WHYS("topic", count=count, topic=card.topic)
     elif kin[0].tie == "name":
-        words = WORDS["name"].format(name=kin[0].name, title=close[0].title)
+        words = WHYS("name", name=kin[0].name, title=close[0].title)
     else:
-        words = WORDS["close"].format(title=close[0].title)
+        words = WHYS("close", title=close[0].title)
     return Reason("interest", words, interest=user_preferences.click_interests[kin[0].row] or None, clicks=close)
 
 
@@ -136,12 +135,12 @@ def _editors(lifts: Mapping[TermName, float], user_preferences: UserPreferences)
     """By age and weight as far as they are above the usual; else by the fit as a whole; else that nothing decides."""
     recent, weighty = lifts["recency"] > 0.0, lifts["editorial"] > 0.0
     if recent or weighty:
-        said = WORDS["recent_and_weighty" if recent and weighty else "recent" if recent else "weighty"]
+        said = WHYS("recent_and_weighty" if recent and weighty else "recent" if recent else "weighty")
     else:
         read = user_preferences.clicks and lifts["content"] + lifts["topic_affinity"] > 0.0
-        said = WORDS["content" if read else "rest"]
+        said = WHYS("content" if read else "rest")
     known = user_preferences.clicks or user_preferences.chosen_sections or user_preferences.followed
-    return Reason("editors", said if known else WORDS["unused"].format(said=said))
+    return Reason("editors", said if known else WHYS("unused", said=said))
 
 
 def follow_reason(card: NewsCard, user_preferences: UserPreferences) -> Reason | None:
@@ -152,5 +151,5 @@ def follow_reason(card: NewsCard, user_preferences: UserPreferences) -> Reason |
         (card.publisher, user_preferences.followed.publishers),
     ):
         if name in names:
-            return Reason("following", WORDS["following"].format(name=name))
+            return Reason("following", WHYS("following", name=name))
     return None

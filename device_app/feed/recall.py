@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,21 +18,15 @@ from device_app.feed.recall_answers import RecallAnswers
 from device_app.feed.report_choice import ReportChoice, VectorsIncomplete, why_not
 from device_app.privacy.modes import MODES
 from device_app.privacy.sealed import Sealed
+from device_app.prose import Prose
 from device_app.settings import PerformanceSettings
 from device_app.uplink.server import Uplink
 from device_app.wire.ids import short_release
 from device_app.wire.recall import RecallRequest
 from device_app.wire.server_timing import Stopwatch
 
-SILENT = "Reports are switched off: this feed was ranked on this device from the list that everybody gets."
-HERE = "this feed was found on this device, in its copy of the pool"
-COMMON = "this feed was ranked on this device from the list that everybody gets"
-KEPT = "your last report goes on being used"
-NO_POOL = "No copy of the pool is on this device yet: this feed was ranked here from the list that everybody gets."
-NO_POOL_OFFERED = "This release has no codes of the pool to search here: this feed was ranked from the default list."
-NO_CODEBOOK = (
-    "This release has no way to report within {limit:g} epsilon in the mode you chose, so nothing was sent: {how}."
-)
+NOTICES = Prose("device_app.feed", "notices.toml")
+INSTEAD = NOTICES.table("instead")
 
 BUSY = (429, 503)
 
@@ -82,27 +77,28 @@ class Recall:
         settings = self._reports.ledger.settings
         mode = MODES[settings.mode]
         if mode.finds == "nobody":
-            return Found(empty, "front", SILENT)
+            return Found(empty, "front", NOTICES("silent"))
         # Of how many of the clicked news the server has given vectors must not show in whether something is sent.
         if not self._reports.clicks or (mode.finds == "here" and not len(labels)):
             return Found(empty, "cold")
         if mode.finds == "here":
-            why = NO_POOL if models.manifest.recall.pool_codes else NO_POOL_OFFERED
+            why = NOTICES("no_pool" if models.manifest.recall.pool_codes else "no_pool_offered")
             return self._here(models, clicks, watch) or Found(empty, "front", why)
         notice = None
         report = self._reports.in_use(models)
         if report is None:
             reporter = self._reports.reporter(models)
             if reporter is None:
-                words = NO_CODEBOOK.replace("{limit:g}", f"{settings.epsilon_per_report:g}")
-                return self._without_report(models, clicks, words, watch)
+                return self._without_report(
+                    models, clicks, partial(NOTICES, "no_way", limit=settings.epsilon_per_report), watch
+                )
             if self._reports.clicks < settings.clicks_before_report:
                 return Found(empty, "cold")
             try:
                 report = self._reports.fresh(reporter, models, clicks, contexts, labels, watch)
             except (BudgetSpent, VectorsIncomplete) as spent:
                 words = why_not(spent)
-                report, notice = self._reports.left_over(models), words.format(how=KEPT)
+                report, notice = self._reports.left_over(models), words(how=INSTEAD["kept"])
                 if report is None or self.broadcast.ready(models.encoder):
                     return self._without_report(models, clicks, words, watch)
         kept = self._answers.of(report, models.encoder, young=True)
@@ -116,9 +112,9 @@ class Recall:
                 return self._meanwhile(report, models, refused)
             if report.message.release != short_release(models.release):
                 self._reports.memo.clear()  # the backend no longer knows the release it was made under
-            return Found(empty, "front", f"The backend refused the report ({refused}); this is the default list.")
+            return Found(empty, "front", NOTICES("report_refused", why=refused))
         except AnswerMalformed as malformed:
-            return Found(empty, "front", f"{malformed} This feed was ranked from the default list.")
+            return Found(empty, "front", NOTICES("default_list", trouble=malformed))
 
     def fetch_texts(self) -> None:
         """Have the texts of the last answer's whole list fetched in the background.
@@ -149,12 +145,12 @@ class Recall:
         self._uplink.forget()
 
     def _without_report(
-        self, models: ServingModels, clicks: NDArray[np.float32], words: str, watch: Stopwatch
+        self, models: ServingModels, clicks: NDArray[np.float32], words: partial[str], watch: Stopwatch
     ) -> Found:
-        """What is left where nothing may be reported: recall here, else the default list. words has room for which."""
-        found = self._here(models, clicks, watch, words.replace("{how}", HERE))
+        """What is left where nothing may be reported: recall here, else the default list. words is told which."""
+        found = self._here(models, clicks, watch, words(how=INSTEAD["here"]))
         empty = nothing(models.encoder, models.dimensions)
-        return found or Found(empty, "front", words.replace("{how}", COMMON))
+        return found or Found(empty, "front", words(how=INSTEAD["common"]))
 
     def _here(
         self, models: ServingModels, clicks: NDArray[np.float32], watch: Stopwatch, notice: str | None = None
@@ -179,15 +175,14 @@ class Recall:
         kept = self._answers.of(report, models.encoder, young=False)
         if kept is None:
             raise busy
-        return Found(kept, "personal", f"{busy} This feed was ranked from the last answer.")
+        return Found(kept, "personal", NOTICES("last_answer", trouble=busy))
 
     def _asked(
         self, report: Sealed[RecallRequest], models: ServingModels, notice: str | None, watch: Stopwatch
     ) -> Found:
         answer, server_ms = self._uplink.recall(report, watch)
         if answer.encoder != models.encoder:
-            words = "The backend has moved on to a newer release; this feed was ranked from the default list meanwhile."
-            return Found(nothing(models.encoder, models.dimensions), "front", words, server_ms)
+            return Found(nothing(models.encoder, models.dimensions), "front", NOTICES("moved_on"), server_ms)
         with watch.stage("decode"):
             found = self._answers.keep(report, models.encoder, answer, models.dimensions)
         return Found(found, "personal", notice, server_ms)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from device_app.privacy.modes.mode import Reporter, ReportInput, ReportRelease
 from device_app.privacy.noise import NoiseSource
 from device_app.privacy.reports import last_report, meaning_of, memoised, reporter_of, seal_report
 from device_app.privacy.sealed import Sealed
+from device_app.prose import Prose
 from device_app.store.clicks import Clicks
 from device_app.store.drawn_reports import DrawnReports
 from device_app.store.releases import InstalledReleases
@@ -26,26 +28,20 @@ from device_app.wire.ids import ReleaseId
 from device_app.wire.recall import RecallRequest
 from device_app.wire.server_timing import Stopwatch
 
-SPENT_TODAY = "Today's budget for reports is spent: {how}. Nothing new is sent until midnight UTC."
-SPENT_FOR_GOOD = "The lifetime budget for reports is spent: {how}. Nothing new is sent; the privacy page says how much."
-CODEBOOKS_SPENT = (
-    "The server has changed what reports are made with as often today as you allow: {how}. Nothing new is sent until "
-    "midnight UTC."
-)
-VECTORS_COMING = "The news vectors of the new release are not all here yet, so nothing new was sent: {how}."
+NOTICES = Prose("device_app.feed", "notices.toml")
 
 
 class VectorsIncomplete(Exception):
     """The encoder in use has not given its vectors of all news yet."""
 
 
-def why_not(why: BudgetSpent | VectorsIncomplete) -> str:
-    """Why no report was drawn, in words with room for what is done instead."""
+def why_not(why: BudgetSpent | VectorsIncomplete) -> partial[str]:
+    """Why no report was drawn, in words, to be called with `how`: what is done instead."""
     if isinstance(why, VectorsIncomplete):
-        return VECTORS_COMING
+        return partial(NOTICES, "vectors_coming")
     if isinstance(why, CodebooksSpent):
-        return CODEBOOKS_SPENT
-    return SPENT_FOR_GOOD if why.lifetime else SPENT_TODAY
+        return partial(NOTICES, "codebooks_spent")
+    return partial(NOTICES, "spent_for_good" if why.lifetime else "spent_today")
 
 
 class ReportChoice:

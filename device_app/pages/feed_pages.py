@@ -15,7 +15,7 @@ from device_app.feed.item import Feed, FeedItem
 from device_app.feed.more import ADDED
 from device_app.figures import reading_minutes
 from device_app.pages.openapi import answers, form, page
-from device_app.pages.renderer import PageRenderer, answer_form, see_other
+from device_app.pages.renderer import WORDS, PageRenderer, answer_form, see_other
 from device_app.pages.training_pages import ONE_ROUND_EPSILON
 from device_app.privacy.modes import MODES
 from device_app.settings import PrivacySettings
@@ -229,12 +229,14 @@ def threads(items: Iterable[FeedItem]) -> list[list[FeedItem]]:
 def by_span(cards: Iterable[NewsCard], now: datetime) -> list[tuple[str, list[NewsCard]]]:
     """Cards (newest first) under 'The last hour', 'The last six hours', 'The last day', 'Before that'."""
 
+    spans = WORDS.table("spans")
+
     def span(card: NewsCard) -> str:
         since = now - card.published_at
         if since < timedelta(hours=1):
-            return "The last hour"
+            return spans["hour"]
         if since < timedelta(hours=6):
-            return "The last six hours"
-        return "The last day" if since < timedelta(days=1) else "Before that"
+            return spans["six_hours"]
+        return spans["day" if since < timedelta(days=1) else "before"]
 
     return [(label, list(group)) for label, group in groupby(cards, key=span)]

@@ -16,6 +16,9 @@ from starlette.responses import HTMLResponse, RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from device_app.pages.page_key import ENTER_PATH, PageKey
+from device_app.prose import Prose
+
+WORDS = Prose("device_app.pages", "words.toml")
 
 SAFE_METHODS = frozenset({"GET", "HEAD"})
 CLICK_PATH = "/story/"
@@ -24,10 +27,6 @@ STATIC_PATH = "/static/"
 """Styles and scripts, the same for everybody: answered without the key."""
 METRICS_PATH = "/metrics"
 """What monitoring asks for shows the key as a bearer token, since it keeps no cookies."""
-ASKS_FOR_KEY = (
-    "These pages belong to one reader. Open them with the link that Ownfeed prints when it starts; "
-    "this browser then remembers it."
-)
 
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -55,7 +54,7 @@ def refusal(method: str, path: str, headers: Headers, hosts: frozenset[str]) -> 
     """Why this request is refused, in one sentence for the reader; None lets it in."""
     host = headers.get("host", "").lower()
     if host not in hosts:
-        return f"This device answers only under its own address, not as {host or 'a nameless host'}."
+        return WORDS("other_host", host=host or WORDS("nameless_host"))
     site = headers.get("sec-fetch-site")
     source = headers.get("origin") or headers.get("referer")
     if source == "null" and site == "same-origin":
@@ -63,11 +62,11 @@ def refusal(method: str, path: str, headers: Headers, hosts: frozenset[str]) -> 
     ours = source is None or _netloc(source) == host
     if method not in SAFE_METHODS:
         proven = site == "same-origin" or (site is None and headers.get("origin") is not None)
-        return None if proven and ours else "Only Ownfeed's own pages may change something on this device."
+        return None if proven and ours else WORDS("other_site_changes")
     if site not in (None, "same-origin", "none") or not ours:
-        return "Another site sent you here. Nothing was opened and nothing was recorded."
+        return WORDS("other_site_sent")
     if path.startswith(CLICK_PATH) and "prefetch" in headers.get("sec-purpose", headers.get("purpose", "")):
-        return "A story is not opened ahead of a click: opening it counts as reading it."
+        return WORDS("ahead_of_click")
     return None
 
 
@@ -126,7 +125,7 @@ class LocalOriginMiddleware:
             path == METRICS_PATH and self.key.in_authorization(headers.get("authorization", ""))
         )
         if why is None and not path.startswith(STATIC_PATH) and not known:
-            why = ASKS_FOR_KEY
+            why = WORDS("asks_for_key")
         if why is not None:
             return HTMLResponse(_refused_page(why), status_code=403)
         # An old link, in a browser that has the cookie already, needn't open anything to lead to the pages.

@@ -10,7 +10,7 @@ from fastapi import APIRouter, HTTPException, Query, Request
 from fastapi.responses import Response
 
 from device_app.pages.openapi import bytes_of, page
-from device_app.pages.renderer import PageRenderer, RowId
+from device_app.pages.renderer import WORDS, PageRenderer, RowId
 from device_app.pages.settings_pages import level_of, unusable
 from device_app.view_models.privacy import ReportPair
 from device_app.view_models.traffic import Shown
@@ -43,16 +43,14 @@ def router(renderer: PageRenderer) -> APIRouter:
     ) -> Response:
         found = device.polls(oldest_id, newest_id, page)
         if found is None:
-            return renderer.problem(
-                request, 404, "No such requests", f"No request {newest_id} is in this device's log."
-            )
+            return renderer.problem(request, 404, WORDS("no_requests_title"), WORDS("no_request", id=newest_id))
         return renderer.page(request, "polls", polls=found)
 
     @routes.get("/privacy/requests/{entry_id}", **page(404))
     def one_request(request: Request, entry_id: RowId) -> Response:
         traffic = device.traffic(entry_id)
         if traffic is None:
-            return renderer.problem(request, 404, "No such request", f"No request {entry_id} is in this device's log.")
+            return renderer.problem(request, 404, WORDS("no_request_title"), WORDS("no_request", id=entry_id))
         body = traffic.request_body
         return renderer.page(
             request, "request", traffic=traffic, readable=readable(body), hexdump=hexdump(body[:SHOWN_BYTES]),

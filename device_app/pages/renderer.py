@@ -24,6 +24,7 @@ from device_app.logs import fault_in_words
 from device_app.pages.art.colours import section_hue
 from device_app.pages.assets import read_assets, web_folder
 from device_app.pages.openapi import refusals
+from device_app.prose import Prose
 from device_app.view_models.latency import stage_words
 from device_app.view_models.status import StatusView
 from device_app.wire.news import NewsCard
@@ -33,37 +34,14 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-SAID = {
-    "refreshed": "A new page was made.",
-    "budget": "Today's budget for reports is spent. The feed is made from the default list until tomorrow.",
-    "renamed": "The interest has its new name. The name stays here.",
-    "muted": "The interest no longer weighs in your feed, and its clicks enter no report.",
-    "unmuted": "The interest counts again.",
-    "forgotten": "The clicks of that interest are deleted from this device.",
-    "deleted": "The click is deleted from this device.",
-    "search_saved": "The search is saved on this device.",
-    "search_deleted": "The search is deleted from this device.",
-    "settings": "Your switches are set.",
-    "paused": "Training is paused on this device.",
-    "resumed": "Training goes on when a round asks.",
-    "erased": "Everything about you on this device is erased.",
-}
-"""What a page may say after a form was posted; the key travels in the address, so only these can be shown."""
+WORDS = Prose("device_app.pages", "words.toml")
 
 RowId = Annotated[int, Path(ge=1, le=2**63 - 1)]
 """An id in the device's database, as part of an address: SQLite counts in 64 bits."""
 SectionName = Annotated[str, Path(max_length=80)]
 """A section as part of an address, no longer than a card's."""
 
-NOWHERE = ("No such page", "There is no page at this address.")
-FAULT = (
-    "This page failed",
-    "A fault in Ownfeed kept this page from being made. The others should still work; this device's log says more.",
-)
-
 _TONES = {"green": "good", "amber": "due", "red": "bad"}
-_REFUSED = "Server refused"
-_STANDING = {"green": "Reports on", "amber": "Reports paused", "red": _REFUSED}
 YOUR_PAGES = frozenset(
     ("/you", "/interests", "/interests/history", "/privacy", "/training", "/settings", "/latency", "/searches")
 )
@@ -113,18 +91,22 @@ class PageRenderer:
                         return await answer(request)
                     except NewsNotHere as missing:
                         return await run_in_threadpool(
-                            renderer.problem, request, 404, "This story is not here", str(missing)
+                            renderer.problem, request, 404, WORDS("story_gone_title"), str(missing)
                         )
                     except DeviceError as trouble:
-                        return await run_in_threadpool(renderer.problem, request, 503, "Not now", str(trouble))
+                        return await run_in_threadpool(
+                            renderer.problem, request, 503, WORDS("not_now_title"), str(trouble)
+                        )
                     except RequestValidationError as wrong:
                         first = wrong.errors()[0]
                         if first["loc"][0] == "path":  # an address that no page of ours links to
-                            return await run_in_threadpool(renderer.problem, request, 404, *NOWHERE)
-                        words = f"{first['loc'][-1]}: {first['msg']}."
-                        return await run_in_threadpool(renderer.problem, request, 422, "That can't be taken", words)
+                            return await run_in_threadpool(
+                                renderer.problem, request, 404, WORDS("nowhere_title"), WORDS("nowhere")
+                            )
+                        words = WORDS("field_wrong", field=first["loc"][-1], what=first["msg"])
+                        return await run_in_threadpool(renderer.problem, request, 422, WORDS("not_taken_title"), words)
                     except HTTPException as refused:
-                        title = NOWHERE[0] if refused.status_code == 404 else "That can't be read"
+                        title = WORDS("nowhere_title" if refused.status_code == 404 else "not_read_title")
                         words = f"{refused.detail}."
                         return await run_in_threadpool(renderer.problem, request, refused.status_code, title, words)
                     except Exception as fault:
@@ -132,8 +114,12 @@ class PageRenderer:
                         damaged = await run_in_threadpool(renderer.device.damage)
                         if damaged is None:
                             log.error("%s could not be answered: %s", self.path, fault_in_words(fault))
-                            return await run_in_threadpool(renderer.problem, request, 500, *FAULT)
-                        return await run_in_threadpool(renderer.problem, request, 503, "Not now", str(damaged))
+                            return await run_in_threadpool(
+                                renderer.problem, request, 500, WORDS("fault_title"), WORDS("fault")
+                            )
+                        return await run_in_threadpool(
+                            renderer.problem, request, 503, WORDS("not_now_title"), str(damaged)
+                        )
 
                 return handle
 
@@ -147,7 +133,7 @@ class PageRenderer:
             broken = failed if isinstance(failed, StoreBroken) else self.device.damage()
             if broken is None:
                 log.error("the page that says so could not be made: %s", fault_in_words(failed))
-            bare = f"<main><h1>{escape(title)}</h1><p>{escape(str(broken or FAULT[1]))}</p></main>"
+            bare = f"<main><h1>{escape(title)}</h1><p>{escape(str(broken or WORDS('fault')))}</p></main>"
             return HTMLResponse(
                 f'<!doctype html><html lang="en"><title>Ownfeed</title>{bare}</html>',
                 status_code=500 if broken is None else 503,
@@ -170,10 +156,10 @@ class PageRenderer:
         text = self.templates.get_template(f"device/{template}.html").render(
             here=request.url.path,
             here_path=request.url.path + (f"?{request.url.query}" if request.url.query else ""),
-            said=SAID.get(request.query_params.get("said", "")),
+            said=WORDS.table("said").get(request.query_params.get("said", "")),
             status=status,
             shield=shield(status),
-            newsroom="your feeds' part of Ownfeed" if status.own_feeds else "the newsroom",
+            newsroom=WORDS("own_feeds_server" if status.own_feeds else "server"),
             **values,
         )
         return HTMLResponse(text, status_code=status_code)
@@ -182,10 +168,11 @@ class PageRenderer:
 def shield(status: StatusView) -> Mapping[str, str]:
     """The shield's colour, its two words on how reports stand, and what stands behind them."""
     if status.own_feeds and status.shield == "green" and status.mode in ("none", "broadcast"):
-        return {"tone": "good", "figure": "All stays here", "words": "Your feeds are read and sorted on this machine."}
-    standing = {"none": "Reports off", "broadcast": "Nothing reported"}.get(status.mode, _STANDING[status.shield])
-    words = f"{status.shield_words} Training is {'on' if status.training else 'off'}."
-    return {"tone": _TONES[status.shield], "figure": _REFUSED if status.shield == "red" else standing, "words": words}
+        return {"tone": "good", "figure": WORDS("all_here"), "words": WORDS("all_here_long")}
+    figures = WORDS.table("shield")
+    standing = figures["red"] if status.shield == "red" else figures.get(status.mode, figures[status.shield])
+    words = WORDS("training_on" if status.training else "training_off", shield=status.shield_words)
+    return {"tone": _TONES[status.shield], "figure": standing, "words": words}
 
 
 def local_path(path: str, fallback: str = "/") -> str:
@@ -194,7 +181,7 @@ def local_path(path: str, fallback: str = "/") -> str:
 
 
 def see_other(path: str, said: str | None = None) -> RedirectResponse:
-    """Answer a form: go and look at `path`, which may say one of `SAID`."""
+    """Answer a form: go and look at `path`, which may say one of [said] in words.toml."""
     target = local_path(path)
     if said is not None:
         before, hash_mark, anchor = target.partition("#")

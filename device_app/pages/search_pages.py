@@ -11,7 +11,7 @@ from fastapi.responses import Response
 
 from device_app.feed.whole_pool import SEARCH_PAGE
 from device_app.pages.openapi import form, page
-from device_app.pages.renderer import PageRenderer, RowId, see_other
+from device_app.pages.renderer import WORDS, PageRenderer, RowId, see_other
 from device_app.store.searches import WORDS_LIMIT_CHARS
 from device_app.wire.news import NewsCard
 
@@ -62,7 +62,7 @@ def router(renderer: PageRenderer) -> APIRouter:
         try:
             device.save_search(words)
         except ValueError as refused:
-            return renderer.problem(request, 422, "That search is not saved", f"{refused}.")
+            return renderer.problem(request, 422, WORDS("search_refused_title"), f"{refused}.")
         return see_other(back, "search_saved")
 
     @routes.post("/searches/{search_id}/delete", **form())

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from device_app.figures import plural
 from device_app.pages.openapi import form, page
-from device_app.pages.renderer import PageRenderer, see_other
+from device_app.pages.renderer import WORDS, PageRenderer, see_other
 from device_app.privacy.settings import Mode
 from device_app.settings import PrivacySettings
 from device_app.view_models.privacy import PrivacyView
@@ -50,14 +50,14 @@ def router(renderer: PageRenderer) -> APIRouter:
         found = [each.label for each in clusters[:3]]
         searches = len(kept.searches) + len(kept.topics)
         places = (
-            ("/interests", "Interests", ", ".join(found) if found else "They appear after your first clicks"),
+            ("/interests", "Interests", ", ".join(found) if found else WORDS("no_interests")),
             ("/saved", "Saved", plural(len(device.saved()), "story", "stories")),
             ("/searches", "Searches", f"{plural(searches, 'search or topic', 'searches and topics')} saved"),
             ("/interests/history", "History", f"{plural(status.clicks, 'story', 'stories')} opened"),
-            ("/privacy", "Privacy", "What left this device, to the byte"),
+            ("/privacy", "Privacy", WORDS("privacy_place")),
             ("/training", "Training", "On" if status.training else "Off"),
             ("/settings", "Settings", LEVEL_NAMES[level_of(view.settings)]),
-            ("/latency", "Speed", "How a page is made, and how long it takes"),
+            ("/latency", "Speed", WORDS("speed_place")),
         )
         return renderer.page(request, "you", privacy=view, places=places)
 
@@ -117,8 +117,8 @@ def router(renderer: PageRenderer) -> APIRouter:
             )
         except ValidationError as refused:
             first = refused.errors()[0]
-            words = f"Nothing was changed: {' '.join(map(str, first['loc'])).replace('_', ' ')}: {first['msg']}."
-            return whole(request, words)
+            field = " ".join(map(str, first["loc"])).replace("_", " ")
+            return whole(request, WORDS("nothing_changed", field=field, what=first["msg"]))
         return see_other("/settings", "settings")
 
     @routes.get("/privacy/export")
@@ -131,7 +131,7 @@ def router(renderer: PageRenderer) -> APIRouter:
     @routes.post("/privacy/erase", **form())
     def erase(request: Request, confirm: Annotated[str, Form(max_length=40)] = "") -> Response:
         if confirm.strip().lower() != ERASE_WORD:
-            return whole(request, f"Nothing was erased: type {ERASE_WORD} to confirm.")
+            return whole(request, WORDS("nothing_erased", word=ERASE_WORD))
         device.erase()
         answer = see_other("/welcome", "erased")
         answer.headers["clear-site-data"] = '"cache", "storage"'  # what the browser kept of the pages goes, too

@@ -11,7 +11,7 @@ from fastapi.responses import Response
 from device_app.figures import reading_minutes
 from device_app.pages.local_origin import followed
 from device_app.pages.openapi import form, page
-from device_app.pages.renderer import PageRenderer, answer_form
+from device_app.pages.renderer import WORDS, PageRenderer, answer_form
 from device_app.wire.ids import NewsId
 
 
@@ -44,7 +44,7 @@ def router(renderer: PageRenderer) -> APIRouter:
             stances=choices,
             minutes=reading_minutes(" ".join(article.paragraphs)) if article.paragraphs else None,
             back=f"{came_from}#n-{card.id}",
-            back_words="Back to the feed" if found is None else "Back to the results",
+            back_words=WORDS("back_to_feed" if found is None else "back_to_results"),
         )
 
     @routes.post("/story/{news_id}/react", **form(204, 404))

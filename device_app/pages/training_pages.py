@@ -9,7 +9,7 @@ from fastapi.responses import JSONResponse, Response
 
 from device_app.figures import size
 from device_app.pages.openapi import form, page
-from device_app.pages.renderer import PageRenderer, see_other
+from device_app.pages.renderer import WORDS, PageRenderer, see_other
 from device_app.view_models.training import TrainingView
 
 ONE_ROUND_EPSILON = 5.0
@@ -69,14 +69,14 @@ def steps(view: TrainingView) -> list[tuple[str, str, str]]:
     # The stages of a secure sum after the keys are those in which updates arrive and are opened.
     at = 0 if current.state == "keys" else order.index(current.state) if current.state in order else 1
     ended_without = current.state == "applied" and current.published is None
-    end = "Sum applied" if ended_without else "Sum applied, better ranking published"
-    ended = "not yet" if current.finished_at is None else "it published nothing"
+    end = WORDS("ended_plain" if ended_without else "ended_published")
+    ended = WORDS("not_yet" if current.finished_at is None else "published_nothing")
     labels = (
-        ("Devices check in", f"{current.joined:,} joined, {current.cohort:,} wanted"),
-        ("Protected updates arrive", f"{current.uploaded:,} in, at least {current.cohort_minimum:,} needed"),
+        (WORDS("stage_check_in"), WORDS("stage_joined", joined=current.joined, wanted=current.cohort)),
+        (WORDS("stage_updates"), WORDS("stage_uploaded", uploaded=current.uploaded, needed=current.cohort_minimum)),
         (
             end,
-            current.summary or ("your next page is ordered by it" if current.published else ended),
+            current.summary or (WORDS("orders_next") if current.published else ended),
         ),
     )
     states = ["done" if step < at or current.state == "applied" else "now" if step == at else "" for step in range(3)]

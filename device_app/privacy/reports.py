@@ -34,16 +34,15 @@ from device_app.privacy.noise import NoiseSource
 from device_app.privacy.report_meaning import ReportMeaning
 from device_app.privacy.sealed import JSON, Charge, Sealed, close, digest, json_payload
 from device_app.privacy.settings import PrivacySettings
+from device_app.prose import Prose
 from device_app.store.drawn_reports import DrawnReports
 from device_app.store.report_memo import Memo, ReportMemo
 from device_app.wire.ids import ReleaseId, short_release
 from device_app.wire.recall import RecallRequest, Report
 from device_app.wire.releases import RecallProtocol
 
-SENT_AGAIN = "The same report of your interests as before: it costs no budget."
-SENT_BEFORE = "A report of your interests that was drawn once before: it costs no budget."
-SENT_FRESH = "A report of your interests, drawn anew: "
-BOTH_VIEWS = " Saved searches and followed topics weighed in it, beside your reading."
+WORDS = Prose("device_app.privacy", "words.toml")
+BOTH_VIEWS = WORDS("both_views")
 _REPORT: TypeAdapter[Report] = TypeAdapter(Report)
 
 
@@ -105,7 +104,7 @@ def seal_report(
             request = RecallRequest(release=short_release(release), limit=limit, report=_REPORT.validate_json(before))
             payload = json_payload(request)
             memo.keep(_memo(release, payload, ((float(value),),), clicks, ledger.now(), meaning))
-            words = SENT_BEFORE + (BOTH_VIEWS if views > 1 else "")
+            words = WORDS("report_before") + (BOTH_VIEWS if views > 1 else "")
             return close(request, payload, JSON, Charge("none", reporter.name, subject=release), words)
         if made_from != "decomposition":
             _require_new_codebook_allowed(meaning, ledger, drawn)
@@ -126,7 +125,11 @@ def seal_report(
             drawn.keep(reporter.name, meaning.name, value, report.model_dump_json(), paid.at)
         memo.keep(_memo(release, payload, clear, clicks, paid.at, meaning))
     return close(
-        request, payload, JSON, charge, SENT_FRESH + reporter.mechanism.words() + (BOTH_VIEWS if views > 1 else "")
+        request,
+        payload,
+        JSON,
+        charge,
+        WORDS("report_fresh", sent=reporter.mechanism.words()) + (BOTH_VIEWS if views > 1 else ""),
     )
 
 
@@ -194,7 +197,7 @@ def _again(kept: Memo, limit: int, settings: PrivacySettings, under: ReleaseId |
     if (request.limit, request.release) != (limit, short_release(release)):
         request = request.model_copy(update={"limit": limit, "release": short_release(release)})
         payload = json_payload(request)
-    return close(request, payload, JSON, Charge("none", settings.mode, subject=release), SENT_AGAIN)
+    return close(request, payload, JSON, Charge("none", settings.mode, subject=release), WORDS("report_again"))
 
 
 def _memo(

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from device_app.privacy.sealed import JSON, Charge, Sealed, close, json_payload
+from device_app.prose import Prose
 from device_app.store.pool_codes import BLOCK, PoolBlock
 from device_app.wire.news import BODIES_PER_REQUEST, BodiesRequest
 from device_app.wire.recall import RecallAnswer
 from device_app.wire.rounds import CheckIn, RoundOffer, SumStage
+
+WORDS = Prose("device_app.privacy", "words.toml")
 
 
 def seal_returned(answer: RecallAnswer) -> Sealed[BodiesRequest]:
@@ -21,7 +24,7 @@ def seal_returned(answer: RecallAnswer) -> Sealed[BodiesRequest]:
     ids = tuple(dict.fromkeys(card.id for card in answer.candidates))
     if not 1 <= len(ids) <= BODIES_PER_REQUEST:
         raise ValueError(f"the answer has {len(ids)} candidates; texts are asked for 1 to {BODIES_PER_REQUEST}")
-    words = f"A request for the texts of all {len(ids)} stories that were returned, opened or not."
+    words = WORDS("texts_of_list", count=len(ids))
     request = BodiesRequest(ids=ids)
     return close(request, json_payload(request), JSON, Charge("none", "post_processing"), words)
 
@@ -40,7 +43,7 @@ def seal_block(block: PoolBlock) -> Sealed[BodiesRequest]:
         raise ValueError(
             f"the block has {len(set(block.ids))} stories; texts are asked for {BLOCK} to {BODIES_PER_REQUEST}"
         )
-    words = f"A request for the texts of {len(block.ids)} neighbours in the pool; one of them was opened."
+    words = WORDS("texts_of_block", count=len(block.ids))
     request = BodiesRequest(ids=block.ids)
     return close(request, json_payload(request), JSON, Charge("none", "block"), words)
 
@@ -51,7 +54,7 @@ def seal_check_in(check_in: CheckIn) -> Sealed[CheckIn]:
     Formal guarantees: nothing in it is computed from clicks: epsilon 0. That a device checks in at all shows that its
     reader switched training on and has clicks enough to train; no number bounds that.
     """
-    words = "An offer to take part in a training round, with the release this device holds. Nothing about you is in it."
+    words = WORDS("check_in")
     return close(check_in, json_payload(check_in), JSON, Charge("none", "presence", subject=check_in.release), words)
 
 
@@ -61,5 +64,5 @@ def seal_poll(offer: RoundOffer, stage: SumStage) -> Sealed[RoundOffer]:
     Formal guarantees: nothing in it is computed from clicks: epsilon 0. That the device of this pseudonym is still
     there shows, as it does in every message of the round.
     """
-    words = f"A look at how the stage '{stage}' of a secure sum stands, under this round's pseudonym."
+    words = WORDS("poll", stage=stage)
     return close(offer, b"", JSON, Charge("none", "presence", subject=offer.manifest.round), words)

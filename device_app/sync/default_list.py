@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 from device_app.errors import NoRelease
+from device_app.prose import Prose
 from device_app.store.default_list import DefaultListStore
 from device_app.store.news import NewsStore
 from device_app.store.releases import InstalledReleases
@@ -13,6 +14,8 @@ from device_app.uplink.answers import read_vectors
 from device_app.uplink.http import HttpClient, etag_of
 from device_app.uplink.server import parsed
 from device_app.wire.recall import RecallAnswer
+
+REQUESTS = Prose("device_app.uplink", "requests.toml")
 
 
 class DefaultListSync:
@@ -46,7 +49,7 @@ class DefaultListSync:
         whole = kept is not None and not self._news.missing(kept.news_ids)
         answer = self._client.get(
             f"/v1/news/front?limit={self._limit}",
-            words="The list of recent news that every device gets.",
+            words=REQUESTS("default_list"),
             purpose="sync",
             etag=kept.etag if kept is not None and whole else None,
         )

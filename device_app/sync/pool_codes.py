@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from datetime import datetime
 
 from device_app.errors import AnswerMalformed, BackendRefused, NoRelease
+from device_app.prose import Prose
 from device_app.store.pool_codes import PoolStore
 from device_app.store.releases import InstalledReleases
 from device_app.sync.releases import checked_blob
@@ -25,8 +26,9 @@ from device_app.wire.ids import short_release
 from device_app.wire.releases import BlobRef, ReleaseManifest
 from device_app.wire.tensors import TensorError
 
+REQUESTS = Prose("device_app.uplink", "requests.toml")
+
 LISTING_LIMIT_BYTES = 4 * 1024 * 1024
-WORDS = "Compressed codes of the pool's news, the same for everybody, to search on this device."
 
 
 class PoolSync:
@@ -69,7 +71,7 @@ class PoolSync:
         try:
             answer = self._client.get(
                 f"/v1/releases/{short_release(manifest.release)}/codes",
-                words="A look for a new list of the pool's codes.",
+                words=REQUESTS("code_list"),
                 purpose="sync",
                 etag=etag_of_codes(kept.text) if kept is not None and here else None,
                 limit_bytes=LISTING_LIMIT_BYTES,
@@ -128,7 +130,7 @@ class PoolSync:
     def _blob(self, ref: BlobRef, release: str) -> bytes:
         answer = self._client.get(
             f"/v1/blobs/{ref.sha256}",
-            words=WORDS,
+            words=REQUESTS("codes"),
             purpose="sync",
             accept="application/octet-stream",
             limit_bytes=max(1, ref.size_bytes),

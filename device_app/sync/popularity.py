@@ -6,12 +6,15 @@ from collections.abc import Callable
 from datetime import datetime
 
 from device_app.errors import AnswerMalformed, BackendRefused, NoRelease
+from device_app.prose import Prose
 from device_app.store.popularity import PopularityStore
 from device_app.store.releases import InstalledReleases
 from device_app.uplink.http import HttpClient
 from device_app.uplink.server import parsed
 from device_app.wire.ids import short_release
 from device_app.wire.popularity import Popularity, etag_of_popularity
+
+REQUESTS = Prose("device_app.uplink", "requests.toml")
 
 ANSWER_LIMIT_BYTES = 8 * 1024 * 1024
 NOT_NOW = (404, 409, 410, 503)
@@ -39,7 +42,7 @@ class PopularitySync:
         try:
             answer = self._client.get(
                 f"/v1/releases/{short_release(name)}/popularity",
-                words="What private counts say is popular, the same for everybody.",
+                words=REQUESTS("popularity"),
                 purpose="sync",
                 etag=etag_of_popularity(kept.content) if kept is not None else None,
                 limit_bytes=ANSWER_LIMIT_BYTES,

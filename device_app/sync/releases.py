@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from device_app.errors import BackendRefused, ReleaseRefused
 from device_app.privacy.sealed import digest
+from device_app.prose import Prose
 from device_app.store.blobs import Blobs
 from device_app.store.releases import InstalledReleases, KeptRelease, blob_digests, blob_refs
 from device_app.sync.release import Release
@@ -24,6 +25,8 @@ from device_app.uplink.http import HttpClient
 from device_app.uplink.server import parsed
 from device_app.wire.ids import short_release
 from device_app.wire.releases import BlobRef, ReleaseManifest, SignatureRefused, SignedManifest, verify
+
+REQUESTS = Prose("device_app.uplink", "requests.toml")
 
 ASKED_WHOLE_EVERY = timedelta(hours=1)
 CHAIN_CHECKED_EVERY = timedelta(days=1)
@@ -71,9 +74,7 @@ class ReleaseSync:
         known = None
         if current is not None and whole and _within(self._asked_whole_at, now, ASKED_WHOLE_EVERY):
             known = str(short_release(current.manifest.release))
-        answer = self._client.get(
-            "/v1/releases/current", words="A look for a new release of the models.", purpose="sync", etag=known
-        )
+        answer = self._client.get("/v1/releases/current", words=REQUESTS("release"), purpose="sync", etag=known)
         if answer.status == 304:
             self._check_chain(now)
             return False
@@ -159,7 +160,7 @@ def fetch_blob(client: HttpClient, ref: BlobRef, release: str) -> bytes:
     try:
         answer = client.get(
             f"/v1/blobs/{ref.sha256}",
-            words="A part of the new release: a graph or weights, the same for everybody.",
+            words=REQUESTS("release_part"),
             purpose="sync",
             accept="application/octet-stream",
             limit_bytes=max(1, ref.size_bytes),
@@ -196,7 +197,7 @@ class MaterialSync:
             return kept
         answer = self._client.get(
             f"/v1/blobs/{ref.sha256}",
-            words="Something a training round's task needs, the same for everybody.",
+            words=REQUESTS("round_part"),
             purpose="sync",
             accept="application/octet-stream",
             limit_bytes=max(1, ref.size_bytes),

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from device_app.errors import AnswerMalformed, BackendRefused, ReleaseForked, ReleaseRefused
 from device_app.privacy.sealed import digest
+from device_app.prose import Prose
 from device_app.store.releases import ChainLink, InstalledReleases, KeptRelease, TrustedKey
 from device_app.uplink.http import HttpClient
 from device_app.uplink.server import parsed
@@ -13,6 +14,8 @@ from device_app.wire.chain import LENGTHS, ReleaseChain, head_after, next_head
 from device_app.wire.ids import release_number
 from device_app.wire.releases import ReleaseManifest, SignedManifest
 from device_app.wire.rotations import KEYS_LIMIT_BYTES, KeyHistory, RotationRefused, fingerprint, follow
+
+REQUESTS = Prose("device_app.uplink", "requests.toml")
 
 _ANOTHER = "it is signed by another key than the pinned one"
 
@@ -30,7 +33,7 @@ def successor(client: HttpClient, trusted: TrustedKey, offered: bytes) -> Truste
     try:
         answer = client.get(
             "/v1/keys",
-            words="A look at how the backend's signing key was rotated, the same for everybody.",
+            words=REQUESTS("keys"),
             purpose="sync",
             limit_bytes=KEYS_LIMIT_BYTES,
         )
@@ -122,7 +125,7 @@ def _chain_since(client: HttpClient, kept: ChainLink, number: int) -> ReleaseCha
     for length in LENGTHS:
         answer = client.get(
             f"/v1/releases/chain?last={length}",
-            words="A look at the list of all releases, the same for everybody.",
+            words=REQUESTS("chain"),
             purpose="sync",
             limit_bytes=CHAIN_LIMIT_BYTES,
         )

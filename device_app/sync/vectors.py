@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from pydantic import TypeAdapter, ValidationError
 
 from device_app.errors import AnswerMalformed, NoRelease
+from device_app.prose import Prose
 from device_app.store.default_list import PulledShards
 from device_app.store.news import NewsStore
 from device_app.store.releases import InstalledReleases
@@ -19,6 +20,8 @@ from device_app.uplink.http import HttpClient
 from device_app.uplink.server import parsed
 from device_app.wire.ids import NewsId, ReleaseId, short_release
 from device_app.wire.releases import BLOB_LIMIT_BYTES, ShardList, ShardRef
+
+REQUESTS = Prose("device_app.uplink", "requests.toml")
 
 _IDS = TypeAdapter(tuple[NewsId, ...])
 IDS_LIMIT_BYTES = 64 * 1024 * 1024
@@ -76,7 +79,7 @@ def listed_shards(client: HttpClient, release: ReleaseId, encoder: str) -> Shard
     """All shards of a release. Raises network errors as in HttpClient, and AnswerMalformed."""
     answer = client.get(
         f"/v1/releases/{short_release(release)}/vectors",
-        words="The list of all shards of news vectors, for a release with a new encoder.",
+        words=REQUESTS("shards"),
         purpose="sync",
     )
     listed = parsed(ShardList, answer, "shard list")
@@ -93,7 +96,7 @@ def pull_shard(
     what = f"shard {shard.name}"
     blob = client.get(
         path,
-        words=f"All news vectors of {shard.name}, the same for everybody.",
+        words=REQUESTS("shard", shard=shard.name),
         purpose="sync",
         accept="application/octet-stream",
         limit_bytes=max(1, min(shard.blob.size_bytes, BLOB_LIMIT_BYTES)),
@@ -102,7 +105,7 @@ def pull_shard(
     vectors = read_codes(content, shard.count, dimensions, what, BLOB_LIMIT_BYTES)
     ids = client.get(
         f"{path}/ids",
-        words=f"The ids that go with the vectors of {shard.name}.",
+        words=REQUESTS("shard_ids", shard=shard.name),
         purpose="sync",
         limit_bytes=IDS_LIMIT_BYTES,
     )

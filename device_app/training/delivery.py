@@ -24,6 +24,7 @@ from device_app.privacy.protections.local_laplace import NoisyUpdate, reseal
 from device_app.privacy.protections.protection import ComputedUpdate
 from device_app.privacy.protections.registry import resolve
 from device_app.privacy.sealed import Sealed
+from device_app.prose import Prose
 from device_app.store.database import Database
 from device_app.store.outbox import Outbox, OutboxItem
 from device_app.store.participations import Participations, RoundUploads
@@ -33,9 +34,7 @@ from device_app.wire.rounds import RoundOffer, UploadReceipt
 
 RETRY_SEC = 10.0
 RETRY_LIMIT_SEC = 300.0
-ERASED = "its reader has erased meanwhile what it would have sent."
-DELETED = "Its reader has deleted something that this may have come from: it was paid for, and is not sent any more."
-SWITCHED_OFF = "Its reader has switched this off: the update was paid for, and is not sent any more."
+WORDS = Prose("device_app.training", "words.toml")
 
 
 @dataclass(frozen=True)
@@ -96,7 +95,7 @@ class Delivery:
                 manifest.round, state="joined", at=now, epsilon=sealed.charge.epsilon, sent_bytes=0
             )
             if not known:
-                raise NotEligible(ERASED)
+                raise NotEligible(WORDS("erased"))
             if update.paid is not None:
                 update.paid()
         return Kept(offer, item, sealed)
@@ -121,10 +120,10 @@ class Delivery:
         for mine in self._participations.list():
             item = waiting.get(mine.round)
             if mine.state == "joined" and (item is None or item.expires_at <= now):
-                why = "cut off before an update was ready" if item is None else "the round closed before it was sent"
+                why = WORDS("cut_off" if item is None else "closed_before")
                 self._participations.update(mine.round, state="failed", at=now, detail=why)
 
-    def give_up_unwanted(self, wanted: Callable[[str], bool], why: str = SWITCHED_OFF) -> None:
+    def give_up_unwanted(self, wanted: Callable[[str], bool], why: str = WORDS("switched_off")) -> None:
         """Drop what a task has left here that the reader doesn't want sent any more. wanted: by the task's name."""
         for item in self._outbox.waiting():
             mine = self._participations.get(item.subject)

@@ -24,6 +24,7 @@ from device_app.errors import (
     RoundTakenOver,
 )
 from device_app.privacy.protections.protection import ComputedUpdate
+from device_app.prose import Prose
 from device_app.training.eligibility import (
     Readiness,
     Terms,
@@ -35,6 +36,8 @@ from device_app.training.eligibility import (
 )
 from device_app.wire.ids import PROTOCOL_VERSION, ReleaseId, RoundId
 from device_app.wire.rounds import CheckIn, RoundOffer, RoundStatus, UploadReceipt
+
+WORDS = Prose("device_app.training", "words.toml")
 
 
 @dataclass(frozen=True)
@@ -132,17 +135,17 @@ def participate(
             check_clicks(readiness)
         status = yield PollRound()
         if status is None:
-            return Outcome("idle", "No round is under way.")
+            return Outcome("idle", WORDS("no_round"))
         assert isinstance(status, RoundStatus)
         _check_round(status, readiness.release)
         if (yield AskIfJoined(status.round)):
-            return Outcome("idle", f"This device has had its part in {status.round}.")
+            return Outcome("idle", WORDS("had_its_part", round=status.round))
         check_idle(readiness)
         check_task(readiness, "counts" if status.task in counts else "training")
         if status.task not in without_samples:
             check_clicks(readiness)
             if not (yield Gather()):
-                raise NotEligible("none of its clicks has a feed and earlier clicks to learn from.")
+                raise NotEligible(WORDS("nothing_to_learn_from"))
     except NotEligible as not_now:
         return Outcome("idle", str(not_now))
     except (BackendUnreachable, BackendRefused, AnswerMalformed) as trouble:
@@ -161,7 +164,7 @@ def _take_part(readiness: Readiness, tasks: tuple[str, ...]) -> Generator[Effect
     except OfferRefused as refusal:
         return Outcome("declined", str(refusal))
     if offer is None:
-        return Outcome("idle", "The round has no place for this device now.")
+        return Outcome("idle", WORDS("no_place"))
     assert isinstance(offer, RoundOffer)
     try:
         terms = yield StateTerms(offer)
@@ -169,7 +172,7 @@ def _take_part(readiness: Readiness, tasks: tuple[str, ...]) -> Generator[Effect
         _check_offer(offer, terms)
         if offer.manifest.terms is not None:
             yield JoinSecAgg(offer)
-            return Outcome("waiting", "It has joined a secure sum.", offer)
+            return Outcome("waiting", WORDS("joined"), offer)
         update = yield Compute(offer)
         assert isinstance(update, ComputedUpdate)
         yield HandIn(offer, update)

@@ -34,9 +34,10 @@ from device_app.privacy.secagg.contribution import Contribution
 from device_app.privacy.secagg.messages import Reply, Step
 from device_app.privacy.secagg.participant import take_part
 from device_app.privacy.secagg.state import SumState, begin_sum
+from device_app.prose import Prose
 from device_app.store.participations import RoundUploads
 from device_app.store.sum_parts import SumPart, SumParts
-from device_app.training.delivery import DELETED, UploadChannel
+from device_app.training.delivery import UploadChannel
 from device_app.training.participant import MALFORMED, Outcome, may_pass
 from device_app.wire.offers import SignedOffer
 from device_app.wire.ring import ring_dtype
@@ -46,20 +47,9 @@ AGAIN_SEC = 1.0
 GRACE_SEC = 60.0
 """How long past a round's deadline a device that gets no answer goes on asking."""
 PAID = ("masked", "agree", "unmask")
-LEFT_OUT = "The sum of its group has failed: the round goes on without its group."
-APPLIED_WITHOUT = "Applied without the sum of its group, which had failed: nothing that this device sent is in it."
-OVERDUE = "The round should have ended by now. Nothing of it was paid for."
-LEFT_AFTER = "Its reader forbade such a sum after its vector had arrived: from then on it sent nothing."
-UNSIGNED = "an earlier version of Ownfeed kept it without its signature"
-COMPLETE = "The sum had all its members before this device's keys came. Nothing of it was paid for."
-WAITS = {
-    "keys": "Its keys are sent; the other devices' are awaited.",
-    "shares": "Its encrypted shares are sent; the other devices' are awaited.",
-    "complaints": "It has said whose shares it could not open; the other devices' word is awaited.",
-    "masked": "Its masked vector is sent; the other devices' are awaited.",
-    "agree": "It has signed who is in the sum; the other devices' signatures are awaited.",
-    "unmask": "The shares that open the sum are sent.",
-}
+WORDS = Prose("device_app.training", "words.toml")
+APPLIED_WITHOUT = WORDS("applied_without")
+WAITS = WORDS.table("waits")
 
 
 class SecAggClient:
@@ -98,7 +88,7 @@ class SecAggClient:
         with self._database.transaction():
             part = SumPart(offer.manifest.round, signed.model_dump_json(), state.model_dump_json())
             self.parts.begin(part, self._clock())
-            self._tell(part.round, "It has joined a secure sum.")
+            self._tell(part.round, WORDS("joined"))
 
     def go_on(self) -> Outcome | None:
         """As far as the server's answers allow; None if no sum is under way.
@@ -124,7 +114,7 @@ class SecAggClient:
         part = self.parts.under_way()
         if part is not None and part.payload is not None and not part.sent:
             with suppress(RoundTakenOver):  # another thread has gone on with it: it has left
-                self._leave(part, _kept_offer(part)[0], "declined", DELETED)
+                self._leave(part, _kept_offer(part)[0], "declined", WORDS("deleted"))
 
     def _stage(self, part: SumPart, offer: RoundOffer, signed: SignedOffer | None) -> SumPart | Outcome:
         """Send the stage's message, if that has not arrived, and go on to the next; or how this step ended."""
@@ -136,7 +126,7 @@ class SecAggClient:
             else:
                 self._check_offer(signed)
                 if self._clock() > offer.manifest.closes_at + timedelta(seconds=GRACE_SEC):
-                    return self._leave(part, offer, "failed", OVERDUE)
+                    return self._leave(part, offer, "failed", WORDS("overdue"))
             if not part.sent:
                 part = self._send(part, state, offer)
             if state.stage == "unmask":
@@ -148,7 +138,7 @@ class SecAggClient:
         except (NotEligible, ProtectionTooWeak) as unwanted:
             # Switched off means that nothing more leaves, whatever it has cost. The others' sum bears who vanishes.
             if state.stage in ("agree", "unmask") or (state.stage == "masked" and part.sent):
-                return self._leave(part, offer, "uploaded", LEFT_AFTER)
+                return self._leave(part, offer, "uploaded", WORDS("left_after"))
             return self._leave(part, offer, "declined", unwanted)
         except (OfferRefused, BudgetSpent, SumAborted) as refusal:
             return self._leave(part, offer, "declined", refusal)
@@ -157,9 +147,11 @@ class SecAggClient:
                 return self._wait(offer, str(refusal))
             if state.stage in PAID and refusal.problem.type.endswith("round-closed"):
                 # The others needed no more of it: what became of the round is asked for like that of any upload.
-                return self._leave(part, offer, "uploaded", LEFT_OUT if refusal.problem.field == GROUP else None)
+                return self._leave(
+                    part, offer, "uploaded", WORDS("left_out") if refusal.problem.field == GROUP else None
+                )
             if state.stage == "keys" and refusal.problem.type.endswith("sum-stage-closed"):
-                return self._leave(part, offer, "not needed", COMPLETE)
+                return self._leave(part, offer, "not needed", WORDS("complete"))
             return self._leave(part, offer, "failed", refusal)
         except MALFORMED as fault:
             # A vector that can't be made or sealed won't be at the next try either; the fault itself is shown.
@@ -172,7 +164,7 @@ class SecAggClient:
 
     def _check_offer(self, signed: SignedOffer | None) -> None:
         if signed is None:
-            raise OfferRefused(UNSIGNED)
+            raise OfferRefused(WORDS("unsigned"))
         self._check_signer(signed)
 
     def _send(self, part: SumPart, state: SumState, offer: RoundOffer) -> SumPart:
@@ -206,7 +198,7 @@ class SecAggClient:
                 self._check_wanted(offer.manifest.task)
                 assert step.state.masked_sha256 is not None
                 self._uploads.bind(part.round, step.state.masked_sha256, self._clock())
-                words = "Its masked vector is paid for and about to be sent."
+                words = WORDS("paid")
                 self._tell(part.round, words, epsilon=contribution.charge.epsilon)
                 if contribution.paid is not None:
                     contribution.paid()

@@ -27,7 +27,7 @@ from device_app.store.participations import Participation
 from device_app.sync.release import Release
 from device_app.training.computation import Computation, ComputationFactory, trainable
 from device_app.training.consent import ReaderConsent
-from device_app.training.delivery import DELETED, Delivery, UploadChannel
+from device_app.training.delivery import Delivery, UploadChannel
 from device_app.training.eligibility import Readiness, Terms, check_clicks, check_idle, check_offer, check_ready
 from device_app.training.participant import (
     MALFORMED,
@@ -46,7 +46,7 @@ from device_app.training.participant import (
     participate,
 )
 from device_app.training.samples import ReaderSamples
-from device_app.training.secagg_client import APPLIED_WITHOUT, LEFT_OUT, SecAggClient
+from device_app.training.secagg_client import APPLIED_WITHOUT, WORDS, SecAggClient
 from device_app.training.tasks import TASKS
 from device_app.wire.offers import SignedOffer, verify_offer
 from device_app.wire.releases import SignatureRefused
@@ -140,7 +140,7 @@ class Trainer:
         Nothing is made in its place: a second drawing under one charge would tell by the difference what was deleted.
         Safe to call while another thread steps; what that one is sending just then has left.
         """
-        self._delivery.give_up_unwanted(lambda _: False, DELETED)
+        self._delivery.give_up_unwanted(lambda _: False, WORDS("deleted"))
         self.summing.forget_unsent()
 
     def why_not(self) -> str | None:
@@ -317,7 +317,7 @@ class Trainer:
         self.round = status
         if status.state in ("applied", "failed"):
             # The status is the same for everybody: only the member itself was told that its group is left out.
-            left_out = status.state == "applied" and newest.detail == LEFT_OUT
+            left_out = status.state == "applied" and newest.detail == WORDS("left_out")
             detail = APPLIED_WITHOUT if left_out else status.reason
             self._participations.update(newest.round, state=status.state, at=self._clock(), detail=detail)
 

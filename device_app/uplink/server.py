@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from device_app.errors import AnswerMalformed
 from device_app.privacy.protections.local_laplace import NoisyUpdate
 from device_app.privacy.sealed import Sealed
+from device_app.prose import Prose
 from device_app.store.outbox import OutboxItem
 from device_app.uplink.answers import KnownCards
 from device_app.uplink.http import Answer, HttpClient
@@ -19,6 +20,8 @@ from device_app.wire.recall import RecallAnswer, RecallRequest
 from device_app.wire.rounds import CheckIn, RoundOffer, RoundStatus, SumStage, UploadReceipt
 from device_app.wire.secagg import Agreements, Roster, Sharers, Shares, Survivors
 from device_app.wire.server_timing import Stopwatch, parse_server_timing
+
+REQUESTS = Prose("device_app.uplink", "requests.toml")
 
 T = TypeVar("T", bound=Message)
 
@@ -104,15 +107,13 @@ class Uplink:
     def round_status(self, round_id: RoundId) -> RoundStatus:
         """How a round stands; the same for everybody."""
         answer = self.client.get(
-            f"/v1/rounds/{round_id}", words=f"A look at how {round_id} stands.", purpose="progress"
+            f"/v1/rounds/{round_id}", words=REQUESTS("round_status", round=round_id), purpose="progress"
         )
         return parsed(RoundStatus, answer, "round status")
 
     def current_round(self) -> RoundStatus | None:
         """The round under way, or None."""
-        answer = self.client.get(
-            "/v1/rounds/current", words="A look at whether a training round is under way.", purpose="progress"
-        )
+        answer = self.client.get("/v1/rounds/current", words=REQUESTS("current_round"), purpose="progress")
         return None if answer.status == 204 else parsed(RoundStatus, answer, "current round")
 
     def _read(self, answer: Answer) -> RecallAnswer:

@@ -10,8 +10,11 @@ from device_app.privacy.modes import MODES
 from device_app.privacy.modes.by_codebook import affordable
 from device_app.privacy.modes.mode import Mechanism, PublicVectors, ReportMode
 from device_app.privacy.reports import reporter_of
+from device_app.prose import Prose
 from device_app.settings import PrivacySettings
 from device_app.wire.releases import RecallProtocol
+
+WORDS = Prose("device_app.view_models", "words.toml")
 
 
 @dataclass(frozen=True)
@@ -94,11 +97,11 @@ def _mechanism(settings: PrivacySettings, protocol: RecallProtocol) -> Mechanism
 
 
 def _costs(mechanism: Mechanism, protocol: RecallProtocol) -> tuple[tuple[str, float], ...]:
-    whole = ("Cost of a whole report", mechanism.epsilon_per_report)
+    whole = (WORDS("whole_report"), mechanism.epsilon_per_report)
     parts = []
     for name, words in (
-        ("epsilon_per_score", "Cost of one score"),
-        ("epsilon_per_channel", f"Cost of one channel ({protocol.basis_size} scores)"),
+        ("epsilon_per_score", WORDS("one_score")),
+        ("epsilon_per_channel", WORDS("one_channel", scores=protocol.basis_size)),
     ):
         if (value := getattr(mechanism, name, None)) is not None:
             parts.append((words, float(value)))
@@ -109,17 +112,18 @@ def _unusable(mode: ReportMode, settings: PrivacySettings, protocol: RecallProto
     if mode.finds == "nobody":
         return None
     if mode.finds == "here":
-        return None if protocol.pool_codes else "This release has no codes of the pool."
+        return None if protocol.pool_codes else WORDS("no_pool_codes")
     if _mechanism(settings.model_copy(update={"mode": mode.name}), protocol) is not None:
         return None
-    return f"This release has nothing to report with within {settings.epsilon_per_report:g} epsilon."
+    return WORDS("nothing_within", limit=settings.epsilon_per_report)
 
 
 def _cost(mode: ReportMode, settings: PrivacySettings, protocol: RecallProtocol | None, pool: PoolFacts | None) -> str:
     if mode.finds == "nobody":
-        return "0 epsilon, no bytes"
+        return WORDS("costs_nothing")
     if mode.finds == "here":
-        size = f", {pool.pulled_bytes / 1e6:.1f} MB pulled for {pool.news:,} news" if pool else ""
-        return f"0 epsilon{size}"
+        if pool is None:
+            return WORDS("costs_no_pool")
+        return WORDS("costs_pool", pulled_mb=pool.pulled_bytes / 1e6, news=pool.news)
     mechanism = None if protocol is None else _mechanism(settings.model_copy(update={"mode": mode.name}), protocol)
-    return "" if mechanism is None else f"{mechanism.epsilon_per_report:.3g} epsilon a fresh report"
+    return "" if mechanism is None else WORDS("costs_report", epsilon=mechanism.epsilon_per_report)

@@ -5,14 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from device_app.privacy.local_aggregate import composed_epsilon
+from device_app.prose import Prose
 from device_app.settings import PrivacySettings
 from device_app.stores import DeviceStores
 from device_app.training.multiview.lockdown import version
 from device_app.view_models.searches import use_of
 
+WORDS = Prose("device_app.view_models", "words.toml")
+
 DELTA = 1e-3
 """The paper's, for the account of a view."""
-TITLES = {"reading": "Reading", "searches": "Saved searches and topics"}
 
 
 @dataclass(frozen=True)
@@ -43,21 +45,18 @@ def sources_view(stores: DeviceStores, settings: PrivacySettings) -> SourcesView
     """A few counts."""
     clicks, saved = stores.clicks.count(), len(stores.searches.saved())
     topics = len(stores.stances.followed_topics())
-    reports = {"none": "No: reports are off", "broadcast": "Only here, when this device looks for your news"}
-    searches = {
-        "report": "Yes",
-        "here": "Only here, when this device looks for your news",
-        "off": "No: you switched it off",
-        "mode": "No: reports are off" if settings.mode == "none" else "No: this way of reporting counts clicks alone",
-    }
+    reading, searches = WORDS.table("reading_weighs"), WORDS.table("searches_weigh")
+    use = use_of(settings)
+    if use == "mode":
+        use = "reports_off" if settings.mode == "none" else "clicks_alone"
     return SourcesView(
         sources=(
-            _facts(stores, "reading", _counted(clicks, "click"), reports.get(settings.mode, "Yes")),
+            _facts(stores, "reading", _counted(clicks, "click"), reading.get(settings.mode, reading["other"])),
             _facts(
                 stores,
                 "searches",
                 f"{_counted(saved, 'search', 'searches')}, {_counted(topics, 'topic')}",
-                searches[use_of(settings)],
+                searches[use],
             ),
         ),
         delta=DELTA,
@@ -67,7 +66,7 @@ def sources_view(stores: DeviceStores, settings: PrivacySettings) -> SourcesView
 
 def _facts(stores: DeviceStores, view: str, holds: str, weighs: str) -> SourceFacts:
     sigmas = stores.view_log.sigmas(view)
-    return SourceFacts(TITLES[view], holds, weighs, len(sigmas), composed_epsilon(sigmas, DELTA))
+    return SourceFacts(WORDS.table("views")[view], holds, weighs, len(sigmas), composed_epsilon(sigmas, DELTA))
 
 
 def _counted(number: int, one: str, many: str | None = None) -> str:

@@ -13,10 +13,13 @@ from device_app.feed.preference_reader import CHOSEN_SECTIONS
 from device_app.feed.serving import Serving
 from device_app.figures import plural
 from device_app.privacy.budget import ROUNDING, Ledger
+from device_app.prose import Prose
 from device_app.settings import DeviceSettings
 from device_app.stores import DeviceStores
 from device_app.syncing import Syncing
 from device_app.view_models.modes import mechanism_facts
+
+WORDS = Prose("device_app.view_models", "words.toml")
 
 Shield = Literal["green", "amber", "red"]
 
@@ -90,24 +93,24 @@ def status_view(
 
 def _shield(ledger: Ledger, serving: Serving, alerts: LoopAlerts) -> tuple[Shield, str]:
     if alerts.any(ReleaseForked):
-        return "red", "The server shows another history of releases than before; what was there before stays in use."
+        return "red", WORDS("forked")
     if alerts.any(ReleaseRefused):
-        return "red", "What the server sent failed its checks and was refused; what was there before stays in use."
+        return "red", WORDS("refused")
     if ledger.settings.mode == "none":
-        return "green", "Reports are switched off: nothing about your interests is sent."
+        return "green", WORDS("reports_off")
     if ledger.settings.mode == "broadcast":
-        return "green", "Nothing about your interests is reported: your news is found on this device."
+        return "green", WORDS("found_here")
     left, models = ledger.left("reports"), serving.loaded()
     if models is None:
-        return "green", "Nothing about you was sent since this device started."
+        return "green", WORDS("nothing_sent")
     facts = mechanism_facts(ledger.settings, models.manifest.recall)
     if facts is None:
-        return "amber", "There is no way to report in the manner you chose just now: nothing about you is sent."
+        return "amber", WORDS("no_way")
     cost = facts.epsilon_per_report
     if left < cost * (1 - ROUNDING):
         whole = ledger.lifetime("reports")
         if whole is not None and ledger.total("reports") + cost > whole * (1 + ROUNDING):
-            return "amber", "All that this device may ever report is spent: no new report is made."
-        return "amber", "What may be reported today is spent: no new report is made until tomorrow."
+            return "amber", WORDS("spent_for_good")
+        return "amber", WORDS("spent_today")
     more = int(left * (1 + ROUNDING) / cost)
-    return "green", f"Of your interests {plural(more, 'new number')} may leave today."
+    return "green", WORDS("may_leave", numbers=plural(more, "new number"))

@@ -11,8 +11,11 @@ from numpy.typing import NDArray
 from device_app.privacy.exact import discrete_laplace
 from device_app.privacy.mechanisms.basis_laplace import check_sizes, checked
 from device_app.privacy.noise import NoiseSource
+from device_app.prose import Prose
 from device_app.wire.recall import onto_l1_ball
 from device_app.wire.releases import RecallProtocol
+
+WORDS = Prose("device_app.privacy", "words.toml")
 
 NAME = "basis_l1"
 GRID_BITS = 16
@@ -119,8 +122,10 @@ class BasisL1:
 
     def words(self) -> str:
         """The mechanism in one sentence for the reader."""
-        return (
-            f"Always {self.channels_limit} lists of {self.basis_size} numbers, however many interests you have; the "
-            f"numbers of a list add up to at most {self.radius:g} before each is blurred by noise with a standard "
-            f"deviation of {self.scale * 2**0.5:.2g}, and no click is counted."
+        return WORDS(
+            "basis_l1_sent",
+            channels=self.channels_limit,
+            basis=self.basis_size,
+            radius=self.radius,
+            deviation=self.scale * 2**0.5,
         )

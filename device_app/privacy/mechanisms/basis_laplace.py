@@ -8,7 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from device_app.privacy.noise import NoiseSource, laplace
+from device_app.prose import Prose
 from device_app.wire.releases import RecallProtocol
+
+WORDS = Prose("device_app.privacy", "words.toml")
 
 
 def check_sizes(basis_size: int, channels_limit: int) -> None:
@@ -112,8 +115,10 @@ class BasisLaplace:
 
     def words(self) -> str:
         """The mechanism in one sentence for the reader."""
-        return (
-            f"Up to {self.channels_limit} lists of {self.basis_size} numbers between -{self.clip:g} and {self.clip:g}, "
-            f"each blurred by noise with a standard deviation of {self.scale * 2**0.5:.2g}, and how many of your last "
-            f"clicks belong to each list, which is not blurred."
+        return WORDS(
+            "basis_laplace_sent",
+            channels=self.channels_limit,
+            basis=self.basis_size,
+            clip=self.clip,
+            deviation=self.scale * 2**0.5,
         )

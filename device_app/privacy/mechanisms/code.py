@@ -10,7 +10,10 @@ from numpy.typing import NDArray
 
 from device_app.privacy.exact import randomised_response, rational
 from device_app.privacy.noise import NoiseSource
+from device_app.prose import Prose
 from device_app.wire.recall import CODEBOOK_LIMIT
+
+WORDS = Prose("device_app.privacy", "words.toml")
 
 
 @dataclass(frozen=True)
@@ -73,10 +76,7 @@ class RandomisedCode(CategoricalMechanism):
 
     def words(self) -> str:
         """The mechanism in one sentence for the reader."""
-        return (
-            f"One number between 0 and {self.size - 1}, which says to which of {self.size} typical readers you are "
-            f"nearest; it is true with probability {self.truth:.2f}, and otherwise any of the others."
-        )
+        return WORDS("code_sent", last=self.size - 1, size=self.size, truth=self.truth)
 
 
 def nearest(prototypes: NDArray[np.float32], user: NDArray[np.float32]) -> int:

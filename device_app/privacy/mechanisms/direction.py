@@ -11,7 +11,10 @@ from numpy.typing import NDArray
 from scipy.special import betainc, betaincinv, ndtri
 
 from device_app.privacy.noise import NoiseSource
+from device_app.prose import Prose
 from device_app.wire.recall import DIRECTION_DIMENSIONS
+
+WORDS = Prose("device_app.privacy", "words.toml")
 
 NAME = "direction"
 GRID = 2.0**-20
@@ -105,10 +108,7 @@ class PrivUnit:
 
     def words(self) -> str:
         """The mechanism in one sentence for the reader."""
-        return (
-            f"A random direction of {self.dimensions} numbers, which lies near your interests with probability "
-            f"{self.cap_chance:.2f} and elsewhere otherwise."
-        )
+        return WORDS("direction_sent", dimensions=self.dimensions, chance=self.cap_chance)
 
 
 def cap_share(edge: float, dimensions: int) -> float:

@@ -10,6 +10,9 @@ import numpy as np
 from device_app.privacy.exact import subset_selection
 from device_app.privacy.mechanisms.code import CategoricalMechanism
 from device_app.privacy.noise import NoiseSource
+from device_app.prose import Prose
+
+WORDS = Prose("device_app.privacy", "words.toml")
 
 NAME = "subset"
 
@@ -50,5 +53,6 @@ class TopicSubset(CategoricalMechanism):
 
     def words(self) -> str:
         """The mechanism in one sentence for the reader."""
-        of = "one topic" if self.width == 1 else f"a set of {self.width} topics"
-        return f"The name of {of} out of {self.size}; yours is in it with probability {self.truth:.2f}."
+        if self.width == 1:
+            return WORDS("subset_sent_one", size=self.size, truth=self.truth)
+        return WORDS("subset_sent", width=self.width, size=self.size, truth=self.truth)

@@ -10,7 +10,10 @@ from numpy.typing import NDArray
 
 from device_app.privacy.exact import discrete_laplace
 from device_app.privacy.noise import NoiseSource
+from device_app.prose import Prose
 from device_app.wire.recall import BASIS_LIMIT
+
+WORDS = Prose("device_app.privacy", "words.toml")
 
 NAME = "topics"
 GRID_BITS = 16
@@ -72,10 +75,7 @@ class NoisyTopics:
 
     def words(self) -> str:
         """The mechanism in one sentence for the reader."""
-        return (
-            f"{self.size} numbers, the share of your last clicks on each of {self.size} broad topics, each blurred by "
-            f"noise with a standard deviation of {self.grid_scale / 2**GRID_BITS * 2**0.5:.2g}."
-        )
+        return WORDS("topics_sent", size=self.size, deviation=self.grid_scale / 2**GRID_BITS * 2**0.5)
 
 
 def histogram(prototypes: NDArray[np.float32], clicks: NDArray[np.float32]) -> NDArray[np.float64]:

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from device_app.privacy.mechanisms.basis_l1 import BasisL1
-from device_app.privacy.modes.mode import Clear, OnTheBasis, ReportInput, ReportMode
+from device_app.privacy.modes.mode import WORDS, Clear, OnTheBasis, ReportInput, ReportMode
 from device_app.privacy.noise import NoiseSource
 from device_app.wire.recall import BasisL1Report
 
@@ -31,11 +31,8 @@ class BasisL1Reporter(OnTheBasis):
 
 BASIS_L1 = ReportMode(
     name="basis_l1",
-    title="Noisy scores, mended",
-    paragraph=lambda book: (
-        "The paper's scores with its claim made true: a whole channel costs what the paper says of one "
-        "score, and no click is counted. So much noise leaves nothing to find news by."
-    ),
+    title=WORDS("basis_l1_title"),
+    paragraph=lambda book: WORDS("basis_l1_paragraph"),
     for_comparison=True,
     report=BasisL1Report,
     reporter=lambda terms: BasisL1Reporter(BasisL1.under(terms.protocol), under=terms.under),

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from device_app.privacy.mechanisms.basis_laplace import BasisLaplace
-from device_app.privacy.modes.mode import WHEN, Clear, OnTheBasis, ReportInput, ReportMode
+from device_app.privacy.modes.mode import WHEN, WORDS, Clear, OnTheBasis, ReportInput, ReportMode
 from device_app.privacy.noise import NoiseSource
 from device_app.wire.recall import BasisLaplaceReport
 
@@ -32,17 +32,13 @@ class BasisLaplaceReporter(OnTheBasis):
 
 BASIS_LAPLACE = ReportMode(
     name="basis_laplace",
-    title="Noisy scores, as the paper has them",
-    paragraph=lambda book: (
-        "Uni-FedRec's report, for reproduction: 30 scores a channel with Laplace noise. The paper "
-        "counts one score; the whole report costs 150 times as much, needs a budget of 50 a day, and gained "
-        "nothing over popular news where we measured it."
-    ),
+    title=WORDS("basis_laplace_title"),
+    paragraph=lambda book: WORDS("basis_laplace_paragraph"),
     for_comparison=True,
     report=BasisLaplaceReport,
     reporter=lambda terms: BasisLaplaceReporter(BasisLaplace.under(terms.protocol), under=terms.under),
     made_from="decomposition",
     rows=lambda report: report.scores,
     counts=lambda report: report.counts,
-    uncovered="How many channels you have and how many clicks each holds carries no noise at all. " + WHEN,
+    uncovered=WORDS("uncovered_counts", uncovered=WHEN),
 )

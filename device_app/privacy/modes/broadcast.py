@@ -11,21 +11,15 @@ opened, and which it was if the server has put only one there that anybody would
 
 from __future__ import annotations
 
-from device_app.privacy.modes.mode import ReportMode
+from device_app.privacy.modes.mode import WORDS, ReportMode
 
 STRICTER_UP_TO = 50_000
 """Recommended as the stricter choice for pools of at most so many news (docs/decisions/020)."""
 
 BROADCAST = ReportMode(
     name="broadcast",
-    title="Search the pool here",
-    paragraph=lambda book: (
-        "This device keeps a compressed copy of the whole pool, the same for everybody, and looks for "
-        "your news in it. Nothing about you is reported, and more is found than by a number. It costs "
-        "disk and downloads: each day that is new or changed. The text of a story found so is fetched "
-        "when you open it, among a hundred others: the newsroom learns that one of them was opened, not "
-        "which, unless it has made up the others."
-    ),
+    title=WORDS("broadcast_title"),
+    paragraph=lambda book: WORDS("broadcast_paragraph"),
     finds="here",
     stricter_up_to=STRICTER_UP_TO,
 )

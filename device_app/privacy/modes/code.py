@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from device_app.privacy.mechanisms.code import RandomisedCode, nearest
 from device_app.privacy.modes.by_codebook import ByCodebook, by_codebook
-from device_app.privacy.modes.mode import Clear, ReportInput, ReportMode
+from device_app.privacy.modes.mode import WORDS, Clear, ReportInput, ReportMode
 from device_app.privacy.noise import NoiseSource
 from device_app.wire.recall import CodeReport
 from device_app.wire.releases import Codebook
@@ -32,19 +32,13 @@ class CodeReporter(ByCodebook):
 
 def _paragraph(book: Codebook | None) -> str:
     size, truth = (book.size, RandomisedCode(book.size, book.epsilon).truth) if book else (16, _DEFAULT.truth)
-    return (
-        f"Of {size} typical readers that come with the release, this device finds the one you are nearest "
-        f"to and sends that number: the true one with probability {truth:.2f}, else any other. The "
-        "newsroom answers with a list that leans towards it. A number that was sent once is sent again "
-        "for nothing. Where we measured it, this gave about a third of what your whole profile could add "
-        "to a list of popular news."
-    )
+    return WORDS("code_paragraph", size=size, truth=truth)
 
 
 _DEFAULT = RandomisedCode(16, 4.0)
 CODE = ReportMode(
     name="code",
-    title="One number, sometimes false",
+    title=WORDS("code_title"),
     paragraph=_paragraph,
     report=CodeReport,
     reporter=by_codebook(CodeReporter),

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from device_app.privacy.mechanisms.direction import PrivUnit
-from device_app.privacy.modes.mode import Clear, DrawnAnew, ReportInput, ReportMode, ReportRelease, ReportTerms
+from device_app.privacy.modes.mode import WORDS, Clear, DrawnAnew, ReportInput, ReportMode, ReportRelease, ReportTerms
 from device_app.privacy.noise import NoiseSource
 from device_app.privacy.report_meaning import ReportMeaning, gram, meaning_name
 from device_app.wire.recall import DirectionReport
@@ -61,11 +61,8 @@ def _reporter(terms: ReportTerms) -> DirectionReporter | None:
 
 DIRECTION = ReportMode(
     name="direction",
-    title="A random direction",
-    paragraph=lambda book: (
-        "Your interests squeezed into 8 numbers, of which only a random direction is sent. Nearly as good "
-        "as the one number; it is drawn with rounded numbers, so its proof is weaker."
-    ),
+    title=WORDS("direction_title"),
+    paragraph=lambda book: WORDS("direction_paragraph"),
     for_comparison=True,
     report=DirectionReport,
     reporter=_reporter,

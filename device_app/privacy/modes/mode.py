@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from device_app.privacy.noise import NoiseSource
 from device_app.privacy.report_meaning import ReportMeaning, meaning_of_release
+from device_app.prose import Prose
 from device_app.wire.recall import (
     BasisL1Report,
     BasisLaplaceReport,
@@ -60,7 +61,8 @@ def user_vector(clicks: NDArray[np.float32]) -> NDArray[np.float32]:
 MadeReport = BasisLaplaceReport | BasisL1Report | CodeReport | TopicsReport | DirectionReport | SubsetReport | NoReport
 Clear = tuple[tuple[float, ...], ...]
 FEWEST_NEW_CLICKS = 3
-WHEN = "When your reports change, and the address they come from, show all the same."
+WORDS = Prose("device_app.privacy", "words.toml")
+WHEN = WORDS("uncovered")
 
 
 @dataclass(frozen=True)

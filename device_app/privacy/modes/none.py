@@ -6,14 +6,11 @@ asked at all, when, and from which network address is visible to the server, as 
 
 from __future__ import annotations
 
-from device_app.privacy.modes.mode import ReportMode
+from device_app.privacy.modes.mode import WORDS, ReportMode
 
 NONE = ReportMode(
     name="none",
-    title="Off entirely",
-    paragraph=lambda book: (
-        "Nothing about you is sent. The feed is ranked here from the list every device gets: popular and "
-        "recent news, in your order."
-    ),
+    title=WORDS("none_title"),
+    paragraph=lambda book: WORDS("none_paragraph"),
     finds="nobody",
 )

@@ -7,7 +7,7 @@ import numpy as np
 from device_app.privacy.mechanisms.subset import TopicSubset
 from device_app.privacy.mechanisms.topics import histogram
 from device_app.privacy.modes.by_codebook import ByCodebook, by_codebook
-from device_app.privacy.modes.mode import Clear, ReportInput, ReportMode
+from device_app.privacy.modes.mode import WORDS, Clear, ReportInput, ReportMode
 from device_app.privacy.noise import NoiseSource
 from device_app.wire.recall import SubsetReport
 
@@ -34,11 +34,8 @@ class SubsetReporter(ByCodebook):
 
 SUBSET = ReportMode(
     name="subset",
-    title="A set of topics",
-    paragraph=lambda book: (
-        "The topic you read most, hidden in a random set of topics. With 16 topics and 4 epsilon the set "
-        "has one member, and this is the same as the one number, by topic."
-    ),
+    title=WORDS("subset_title"),
+    paragraph=lambda book: WORDS("subset_paragraph"),
     for_comparison=True,
     report=SubsetReport,
     reporter=by_codebook(SubsetReporter),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from device_app.privacy.mechanisms.topics import NoisyTopics, histogram
 from device_app.privacy.modes.by_codebook import ByCodebook, by_codebook
-from device_app.privacy.modes.mode import Clear, DrawnAnew, ReportInput, ReportMode
+from device_app.privacy.modes.mode import WORDS, Clear, DrawnAnew, ReportInput, ReportMode
 from device_app.privacy.noise import NoiseSource
 from device_app.wire.recall import TopicsReport
 
@@ -28,11 +28,8 @@ class TopicsReporter(DrawnAnew, ByCodebook):
 
 TOPICS = ReportMode(
     name="topics",
-    title="Blurred topic shares",
-    paragraph=lambda book: (
-        "The shares of your clicks over broad topics, each with noise. At an honest cost the noise covers "
-        "them: where we measured it, it took 32 epsilon to match what the one number gives at 4."
-    ),
+    title=WORDS("topics_title"),
+    paragraph=lambda book: WORDS("topics_paragraph"),
     for_comparison=True,
     report=TopicsReport,
     reporter=by_codebook(TopicsReporter),

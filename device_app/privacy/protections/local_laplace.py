@@ -15,9 +15,12 @@ from device_app.privacy.noise import NoiseSource, laplace
 from device_app.privacy.protections.protection import ROUNDING
 from device_app.privacy.sealed import SAFETENSORS, Charge, Sealed, close, digest
 from device_app.privacy.settings import PrivacySettings
+from device_app.prose import Prose
 from device_app.store.outbox import OutboxItem
 from device_app.wire.protections import LocalLaplace
 from device_app.wire.tensors import pack
+
+WORDS = Prose("device_app.privacy", "words.toml")
 
 NAME = "local_laplace"
 
@@ -84,7 +87,7 @@ class LaplaceProtection:
             subject=round_id,
         )
         ledger.spend(charge)
-        words = f"A blurred training update of {clipped.coordinates:,} numbers for {round_id}."
+        words = WORDS("noisy_update", coordinates=clipped.coordinates, round=round_id)
         return close(NoisyUpdate(round_id, noisy), payload, SAFETENSORS, charge, words)
 
 

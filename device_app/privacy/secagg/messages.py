@@ -10,8 +10,11 @@ from pydantic import BaseModel
 
 from device_app.privacy.sealed import JSON, OCTETS, Charge, Sealed, close, json_payload
 from device_app.privacy.secagg.state import SumState
+from device_app.prose import Prose
 from device_app.wire.pairing import sign_agreement
 from device_app.wire.secagg import Agreement, Agreements, Roster, Sharers, Shares, Survivors
+
+WORDS = Prose("device_app.privacy", "words.toml")
 
 Reply = Roster | Shares | Sharers | Survivors | Agreements | None
 M = TypeVar("M", bound=BaseModel)
@@ -35,13 +38,13 @@ class Step:
 
 def keys_step(state: SumState) -> Step:
     """Stage keys."""
-    return _step(state, state.keys, "Public keys for a secure sum, made for this round.")
+    return _step(state, state.keys, WORDS("sum_keys"))
 
 
 def shares_step(state: SumState) -> Step:
     """Stage shares."""
     assert state.shared is not None
-    words = f"Encrypted shares of this round's keys for {len(state.shared.boxes)} other devices."
+    words = WORDS("sum_shares", others=len(state.shared.boxes))
     return _step(state, state.shared, words)
 
 
@@ -49,7 +52,7 @@ def complaints_step(state: SumState) -> Step:
     """Stage complaints."""
     assert state.complaints is not None
     accused = len(state.complaints.members)
-    words = f"How many other devices' encrypted shares could not be opened, and whose: {accused or 'none'}."
+    words = WORDS("sum_complaints", accused=accused or "none")
     return _step(state, state.complaints, words)
 
 
@@ -57,20 +60,20 @@ def masked_step(state: SumState, payload: bytes | None) -> Step:
     """Stage masked: the vector that the state names by its hash, paid for when it was made."""
     assert payload is not None
     assert state.masked_sha256 is not None
-    words = f"A vector of {state.terms.length:,} numbers under masks that only the whole group's sum comes out of."
+    words = WORDS("sum_masked", length=state.terms.length)
     charge = Charge("none", "secure_sum", payload_sha256=state.masked_sha256, subject=state.terms.round)
     return Step(state, close(MaskedInput(state.terms.round, payload), payload, OCTETS, charge, words))
 
 
 def agree_step(state: SumState) -> Step:
     """Stage agree."""
-    return _step(state, _agreement(state), "A signature on the list of devices whose vectors arrived.")
+    return _step(state, _agreement(state), WORDS("sum_agree"))
 
 
 def unmask_step(state: SumState) -> Step:
     """Stage unmask."""
     assert state.revealed is not None
-    words = "Shares of other devices' round keys, which open the sum and no single vector."
+    words = WORDS("sum_unmask")
     return _step(state, state.revealed, words)
 
 

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from device_app.feed.candidates import Candidates
 from device_app.feed.kinship import Kinship, floor_of, proper_names
 from device_app.feed.preferences import Named, UserPreferences
-from device_app.feed.reasons import WORDS, reasons
+from device_app.feed.reasons import WHYS, reasons
 from device_app.feed.scores import ScoreTerms, adjusted
 from device_app.feed.slots import Placed, developing_groups
 from device_app.settings import FeedSettings
@@ -71,7 +71,7 @@ def _why(user_preferences: UserPreferences, score: ScoreTerms, floor: float = 0.
 
 def test_a_football_result_is_no_reason_for_a_recipe_that_a_ranker_puts_near_it() -> None:
     assert float(NEWS.vectors[0] @ READ_MATCH.click_vectors[0]) > 0.7
-    assert _why(READ_MATCH, _terms(content=3.0)) == WORDS["content"]
+    assert _why(READ_MATCH, _terms(content=3.0)) == WHYS("content")
 
 
 def test_likeness_above_the_floor_is_named() -> None:
@@ -95,16 +95,16 @@ def test_the_term_that_lifted_most_is_named_and_not_another() -> None:
     assert _why(picker, _terms(content=0.5, chosen=1.0), floor=0.5) == "You picked food on your first visit."
     assert _why(picker, _terms(content=1.5, chosen=1.0), floor=0.5).startswith("Close to")
     assert _why(picker, _terms(content=1.5, followed=2.0), floor=0.5) == "You follow The Double."
-    assert _why(picker, _terms(chosen=0.2, popularity=0.9)) == WORDS["popular"]
-    assert _why(picker, _terms(chosen=0.2, recency=0.3, editorial=0.1)) == WORDS["recent_and_weighty"]
+    assert _why(picker, _terms(chosen=0.2, popularity=0.9)) == WHYS("popular")
+    assert _why(picker, _terms(chosen=0.2, recency=0.3, editorial=0.1)) == WHYS("recent_and_weighty")
 
 
 def test_an_old_or_light_story_is_not_called_recent_or_weighty() -> None:
-    assert _why(READ_MATCH, _terms(recency=0.3, editorial=-0.2)) == WORDS["recent"]
-    assert _why(READ_MATCH, _terms(recency=-0.3, editorial=0.4)) == WORDS["weighty"]
-    assert _why(READ_MATCH, _terms(content=2.0, recency=-0.3, editorial=-0.1)) == WORDS["content"]
-    assert _why(READ_MATCH, _terms(recency=-0.3, editorial=-0.1)) == WORDS["rest"]
-    assert _why(NOBODY, _terms(content=2.0)) == WORDS["unused"].format(said=WORDS["rest"])
+    assert _why(READ_MATCH, _terms(recency=0.3, editorial=-0.2)) == WHYS("recent")
+    assert _why(READ_MATCH, _terms(recency=-0.3, editorial=0.4)) == WHYS("weighty")
+    assert _why(READ_MATCH, _terms(content=2.0, recency=-0.3, editorial=-0.1)) == WHYS("content")
+    assert _why(READ_MATCH, _terms(recency=-0.3, editorial=-0.1)) == WHYS("rest")
+    assert _why(NOBODY, _terms(content=2.0)) == WHYS("unused", said=WHYS("rest"))
 
 
 def test_a_reader_of_nothing_is_told_of_no_habit() -> None:
@@ -115,13 +115,13 @@ def test_a_reader_of_nothing_is_told_of_no_habit() -> None:
 def test_what_lifts_every_story_alike_is_no_reason() -> None:
     picker = replace(READ_MATCH, chosen_sections=frozenset({"food"}))
     same = ScoreTerms({name: np.full(3, 2.0 if name == "chosen" else 0.0) for name in TERMS})  # type: ignore[misc]
-    assert _why(picker, same) == WORDS["rest"]
+    assert _why(picker, same) == WHYS("rest")
 
 
 def test_more_like_a_liked_story_is_said_only_of_what_is_close_to_it() -> None:
     liker = replace(READ_MATCH, liked_cards=(MATCH,), liked=_axis(1)[None])
     assert _why(liker, _terms(reactions=2.0), floor=0.7) == "You asked for more like “Rovers win again”."
-    assert _why(liker, _terms(reactions=2.0), floor=0.8) == WORDS["rest"]
+    assert _why(liker, _terms(reactions=2.0), floor=0.8) == WHYS("rest")
 
 
 def test_a_rare_name_in_common_makes_kin_and_a_common_one_does_not() -> None:

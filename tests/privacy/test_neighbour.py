@@ -170,7 +170,7 @@ def addresses(pages: FastAPI, device: Device) -> Iterator[tuple[str, str]]:
             "feed_id": device.feed().feed_id}  # fmt: skip
     for route in every_route(pages.routes):
         for method in sorted(route.methods or ()):
-            yield method, route.path.replace(":path", "").format(**real)
+            yield method, route.path.replace(":any", "").format(**real)
 
 
 def test_without_the_key_every_route_answers_the_same_403_and_does_nothing(pages: FastAPI, device: Device) -> None:

@@ -53,7 +53,7 @@ def prepare(settings: BackendSettings, steps: Steps) -> None:
     embedder = load_embedder(settings, None if published is None else published.encoder)
     embed_missing(pool, embedder, steps)
     sorter = SectionSorter(engine)
-    if sorter.waiting():
+    if sorter.waiting(embedder.digest):
         with steps.step("Sorting stories into sections"):
             sorter.step(embedder)
     from backend.releases.publish import (  # scipy's clusters take a while

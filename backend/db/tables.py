@@ -33,6 +33,7 @@ class NewsRow(Base):
     """A piece of news without its body; `number` counts arrivals and is never given twice.
 
     arrival: from the same count, when its text came: `number`, or later where an edit made another text of it.
+    sorted_by: what gave it its section by its vector (`sections.sorting`); None: it came with one, or has none yet.
     """
 
     __tablename__ = "news"
@@ -45,6 +46,7 @@ class NewsRow(Base):
     url: Mapped[str] = mapped_column(String(2_000))
     publisher: Mapped[str] = mapped_column(String(120))
     section: Mapped[str] = mapped_column(String(80))
+    sorted_by: Mapped[str | None] = mapped_column(String(32))
     topic: Mapped[str] = mapped_column(String(80))
     story: Mapped[str | None] = mapped_column(String(80))
     published_at: Mapped[datetime] = mapped_column(UtcDateTime, index=True)

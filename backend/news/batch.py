@@ -147,7 +147,7 @@ class DeliveryBatch:
         assert slot.item is not None
         values = slot.item.model_dump(exclude={"body"})
         written = {"arrival": slot.arrival, "content_digest": slot.digest, "updated_at": self._now}
-        return values | written | {"source": self._source}
+        return values | written | {"source": self._source, "sorted_by": None}
 
 
 def content_digest(item: NewsItem) -> bytes:

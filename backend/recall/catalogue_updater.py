@@ -64,7 +64,8 @@ class CatalogueUpdater:
     """Expires news, embeds new titles, rebuilds the catalogue aside and swaps it in; a new count rebuilds it too.
 
     `prepare` sees each catalogue before it serves, so that no reader waits for what can be made ahead. `sort` gives new
-    news their sections before they are shown; it opens the encoder only where any have none.
+    news their sections before they are shown, and others new ones by another encoder; it is told which encoder is in
+    use, and opens it only where any news wait.
     """
 
     def __init__(
@@ -81,7 +82,7 @@ class CatalogueUpdater:
         clock: Callable[[], datetime] = utc_now,
         prepare: Callable[[Catalogue], None] | None = None,
         counts: Counts | None = None,
-        sort: Callable[[Callable[[], TitleEmbedder | None]], object] | None = None,
+        sort: Callable[[str, Callable[[], TitleEmbedder | None]], object] | None = None,
     ) -> None:
         self._pool, self._releases, self._live = pool, releases, live
         self._open_encoder, self._index_dir, self._rules = open_encoder, index_dir, rules
@@ -114,7 +115,7 @@ class CatalogueUpdater:
             return False
         stored, more = self._embed_some(encoder)
         if self._sort is not None:
-            self._sort(lambda: self._ready_encoder(encoder))
+            self._sort(encoder, lambda: self._ready_encoder(encoder))
         if stale or stored:
             self._live.swap(self._rebuilt(catalogue, encoder))
         return more

@@ -1,4 +1,8 @@
-"""Gives a section to stories that came without one, as soon as they have a vector."""
+"""Gives a section to stories that came without one, as soon as they have a vector; and anew by another encoder.
+
+What gave a story its section is noted beside it. Under a release with another encoder, or after a change of the
+taxonomy, what was sorted before is sorted again once its new vector is there; sections that stories came with stay.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +10,14 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, Engine, bindparam, exists, func, select, update
+from sqlalchemy import ColumnElement, Connection, Engine, bindparam, exists, func, or_, select, update
 
 from backend.db.engine import reading, writing
 from backend.db.tables import FeedRow, NewsRow, VectorRow
 from backend.news.item import UNSORTED
 from backend.news.pool_state import lock_version, raise_version
 from backend.sections.classifier import SectionClassifier, TextEncoder, text_of, with_neighbours
-from backend.sections.taxonomy import sentences, taxonomy
+from backend.sections.taxonomy import sentences, sorter_name, taxonomy
 
 STORIES_AT_ONCE = 2_048
 SOURCE_CHARS = 200
@@ -23,20 +27,20 @@ NEIGHBOURS_LIMIT = 10_000
 
 
 class SectionSorter:
-    """Sorts the pool's stories whose section is UNSORTED; keeps the classifier of the encoder in use."""
+    """Sorts the pool's stories that have no section, or one by another sorter; keeps the encoder's classifier."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._classifier: tuple[str, SectionClassifier] | None = None
 
-    def waiting(self) -> bool:
-        """Whether any story has no section yet; one look into the database."""
+    def waiting(self, digest: str) -> bool:
+        """Whether any story waits to be sorted by the encoder of this digest; one look into the database."""
         with reading(self._engine) as connection:
-            return bool(connection.execute(select(exists().where(_UNSORTED))).scalar_one())
+            return bool(connection.execute(select(exists().where(_due(sorter_name(digest))))).scalar_one())
 
-    def sort_waiting(self, open_encoder: Callable[[], TextEncoder | None]) -> int:
+    def sort_waiting(self, digest: str, open_encoder: Callable[[], TextEncoder | None]) -> int:
         """A step if any story waits; the encoder is opened only then, and None of it lets them wait on."""
-        encoder = open_encoder() if self.waiting() else None
+        encoder = open_encoder() if self.waiting(digest) else None
         return 0 if encoder is None else self.step(encoder)
 
     def step(self, encoder: TextEncoder) -> int:
@@ -47,28 +51,31 @@ class SectionSorter:
         return done
 
     def _some(self, encoder: TextEncoder) -> int:
+        sorter = sorter_name(encoder.digest)
         with reading(self._engine) as connection:
-            stories = _stories(connection, encoder.digest)
+            stories = _stories(connection, encoder.digest, sorter)
             if not stories:
                 return 0
             classifier = self._ready(encoder)
-            known, known_vectors = _settled(connection, encoder.digest, classifier.names)
-        texts = encoder.encode([text_of(title, abstract) for _, title, abstract in stories])
+            known, known_vectors = _settled(connection, encoder.digest, classifier.names, sorter)
+        texts = encoder.encode([text_of(title, abstract) for _, title, abstract, _ in stories])
         mixed = with_neighbours(classifier.probabilities(texts), texts, known, known_vectors)
         chosen = [classifier.names[row] for row in mixed.argmax(axis=1)]
         changes = [
             {"at": number, "title_then": title, "new": section}
-            for (number, title, _), section in zip(stories, chosen, strict=True)
+            for (number, title, _, _), section in zip(stories, chosen, strict=True)
         ]
+        moved = any(section != before for (_, _, _, before), section in zip(stories, chosen, strict=True))
         with writing(self._engine) as connection:
             lock_version(connection)
             # A story that another delivery has changed meanwhile keeps what that delivery says.
-            here = (NewsRow.number == bindparam("at")) & (NewsRow.title == bindparam("title_then")) & _UNSORTED
+            here = (NewsRow.number == bindparam("at")) & (NewsRow.title == bindparam("title_then")) & _due(sorter)
             connection.execute(
-                update(NewsRow).where(here, NewsRow.topic == UNSORTED).values(topic=bindparam("new")), changes
+                update(NewsRow).where(here, NewsRow.topic == NewsRow.section).values(topic=bindparam("new")), changes
             )
-            connection.execute(update(NewsRow).where(here).values(section=bindparam("new")), changes)
-            raise_version(connection)
+            connection.execute(update(NewsRow).where(here).values(section=bindparam("new"), sorted_by=sorter), changes)
+            if moved:
+                raise_version(connection)
         return len(stories)
 
     def _ready(self, encoder: TextEncoder) -> SectionClassifier:
@@ -77,29 +84,33 @@ class SectionSorter:
         return self._classifier[1]
 
 
-_UNSORTED = (NewsRow.section == UNSORTED) & NewsRow.taken_down_at.is_(None)
+def _due(sorter: str) -> ColumnElement[bool]:
+    """Without a section, or with one by another sorter, which a section that came with the story never is."""
+    return or_(NewsRow.section == UNSORTED, NewsRow.sorted_by != sorter) & NewsRow.taken_down_at.is_(None)
 
 
-def _stories(connection: Connection, digest: str) -> list[tuple[int, str, str]]:
-    """(number, title, abstract) of the next stories to sort, which have a vector: what has none is not on offer."""
+def _stories(connection: Connection, digest: str, sorter: str) -> list[tuple[int, str, str, str]]:
+    """(number, title, abstract, section) of the next to sort, which have a vector: what has none is not on offer."""
     query = (
-        select(NewsRow.number, NewsRow.title, NewsRow.abstract)
+        select(NewsRow.number, NewsRow.title, NewsRow.abstract, NewsRow.section)
         .join(VectorRow, (VectorRow.news == NewsRow.number) & (VectorRow.encoder == digest))
-        .where(_UNSORTED)
+        .where(_due(sorter))
         .order_by(NewsRow.number)
         .limit(STORIES_AT_ONCE)
     )
-    return [(number, title, abstract) for number, title, abstract in connection.execute(query)]
+    return [(number, title, abstract, section) for number, title, abstract, section in connection.execute(query)]
 
 
 def _settled(
-    connection: Connection, digest: str, names: tuple[str, ...]
+    connection: Connection, digest: str, names: tuple[str, ...], sorter: str
 ) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
-    """One-hot sections [m, S] and vectors [m, D] of the last stories from feeds that have a section of the taxonomy."""
+    """One-hot sections [m, S] and vectors [m, D] of feeds' last stories that have a section of the taxonomy: one that
+    they came with, or one by this sorter."""
     query = (
         select(NewsRow.section, VectorRow.vector)
         .join(VectorRow, (VectorRow.news == NewsRow.number) & (VectorRow.encoder == digest))
-        .where(NewsRow.section.in_(names), NewsRow.source.in_(select(func.substr(FeedRow.url, 1, SOURCE_CHARS))))
+        .where(NewsRow.section.in_(names), or_(NewsRow.sorted_by.is_(None), NewsRow.sorted_by == sorter))
+        .where(NewsRow.source.in_(select(func.substr(FeedRow.url, 1, SOURCE_CHARS))))
         .order_by(NewsRow.number.desc())
         .limit(NEIGHBOURS_LIMIT)
     )

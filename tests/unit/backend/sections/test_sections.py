@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 
 import numpy as np
 import pytest
+from alembic import command
+from alembic.config import Config
 from numpy.typing import NDArray
-from sqlalchemy import Engine
+from sqlalchemy import Engine, select, text
 
-from backend.db.engine import migrate, open_engine
+import backend.sections.taxonomy as taxonomy_module
+from backend.db.engine import migrate, open_engine, reading, scripts, writing
+from backend.db.tables import NewsRow
 from backend.news.followed_feeds import FollowedFeeds
 from backend.news.item import UNSORTED, NewsItem
 from backend.news.pool import NewsPool
@@ -22,6 +27,7 @@ from backend.sections.taxonomy import (
     chosen_section,
     section_named,
     sentences,
+    sorter_name,
     taxonomy,
 )
 
@@ -32,7 +38,8 @@ FEED = "https://courant.example/feed"
 class _Words:
     """Each word is a direction of its own, so that texts are as alike as their words."""
 
-    digest = "words"
+    def __init__(self, digest: str = "words") -> None:
+        self.digest = digest
 
     def encode(self, titles: Sequence[str]) -> NDArray[np.float32]:
         rows = np.zeros((len(titles), 512), np.float32)
@@ -123,7 +130,7 @@ def test_what_has_a_vector_and_no_section_is_sorted_once_and_a_delivery_again_ch
     titles = [item.title for item in items[:3]]
     pool.store_vectors(encoder.digest, ["n1", "n2", "n3"], encoder.encode(titles), titles=titles)
     before = pool.version()
-    assert sorter.sort_waiting(lambda: encoder) == 2
+    assert sorter.sort_waiting(encoder.digest, lambda: encoder) == 2
     assert pool.version() > before
     found = {row.id: (row.section, row.topic) for row in pool.live(NOW)}
     assert found == {
@@ -132,11 +139,128 @@ def test_what_has_a_vector_and_no_section_is_sorted_once_and_a_delivery_again_ch
         "n3": ("my blogs", "my blogs"),
         "n4": (UNSORTED, UNSORTED),
     }
-    assert sorter.waiting(), "the one without a vector"
+    assert sorter.waiting(encoder.digest), "the one without a vector"
     assert pool.add(items, source=FEED).changed == 0
-    assert sorter.sort_waiting(lambda: encoder) == 0
+    assert sorter.sort_waiting(encoder.digest, lambda: encoder) == 0
 
 
 def test_no_encoder_is_opened_where_nothing_waits(engine: Engine) -> None:
     NewsPool(engine).add([story(1, "Chosen", section="sport")], source=FEED)
-    assert SectionSorter(engine).sort_waiting(lambda: pytest.fail("opened")) == 0
+    assert SectionSorter(engine).sort_waiting("words", lambda: pytest.fail("opened")) == 0
+
+
+def test_another_encoder_sorts_again_what_was_sorted_and_leaves_what_came_with_a_section(engine: Engine) -> None:
+    """The other encoder says sport of everything: what it sorts shows that it was asked."""
+
+    class SaysSport(_Words):
+        def encode(self, titles: Sequence[str]) -> NDArray[np.float32]:
+            striker = taxonomy()[7].sentences[0]
+            typical = set(sentences())
+            return super().encode([title if title in typical else striker for title in titles])
+
+    pool, first, second, sorter = NewsPool(engine), _Words(), SaysSport("other"), SectionSorter(engine)
+    FollowedFeeds(engine).add(FEED, NOW)
+    recipe = taxonomy()[9].sentences[0]
+    items = [
+        story(1, recipe + " today"),
+        story(2, recipe + " again", topic="baking"),
+        story(3, recipe + " chosen", section="food"),
+        story(4, recipe + " later"),
+    ]
+    pool.add(items, source=FEED)
+    titles = [item.title for item in items]
+
+    def vectors(encoder: _Words, count: int) -> None:
+        ids = [item.id for item in items[:count]]
+        pool.store_vectors(encoder.digest, ids, encoder.encode(titles[:count]), titles=titles[:count])
+
+    def sections() -> dict[str, tuple[str, str]]:
+        return {row.id: (row.section, row.topic) for row in pool.live(NOW)}
+
+    vectors(first, 4)
+    assert sorter.sort_waiting(first.digest, lambda: first) == 3
+    assert sections() == {
+        "n1": ("food", "food"),
+        "n2": ("food", "baking"),
+        "n3": ("food", "food"),
+        "n4": ("food", "food"),
+    }
+    assert not sorter.waiting(first.digest)
+    assert sorter.waiting(second.digest)
+
+    assert sorter.sort_waiting(second.digest, lambda: second) == 0, "no vector of the new encoder is here yet"
+    vectors(second, 3)
+    before = pool.version()
+    assert sorter.sort_waiting(second.digest, lambda: second) == 2
+    assert pool.version() > before
+    assert sections() == {
+        "n1": ("sport", "sport"),
+        "n2": ("sport", "baking"),
+        "n3": ("food", "food"),
+        "n4": ("food", "food"),
+    }, "the chosen one stays, and one without a new vector keeps what it has until that is here"
+
+    vectors(second, 4)
+    assert sorter.sort_waiting(second.digest, lambda: second) == 1
+    assert not sorter.waiting(second.digest)
+    before = pool.version()
+    assert sorter.sort_waiting(first.digest, lambda: first) == 3, "a roll-back sorts again as well"
+    assert pool.version() > before
+    assert sections()["n1"] == ("food", "food")
+
+
+def test_a_changed_story_is_sorted_anew_and_one_that_comes_with_a_section_is_not(engine: Engine) -> None:
+    pool, encoder, sorter = NewsPool(engine), _Words(), SectionSorter(engine)
+    FollowedFeeds(engine).add(FEED, NOW)
+    striker, recipe = taxonomy()[7].sentences[0], taxonomy()[9].sentences[0]
+    pool.add([story(1, striker), story(2, striker + " too")], source=FEED)
+
+    def sort(*titles: str) -> int:
+        pool.store_vectors(encoder.digest, ["n1", "n2"], encoder.encode(titles), titles=titles)
+        return sorter.sort_waiting(encoder.digest, lambda: encoder)
+
+    assert sort(striker, striker + " too") == 2
+    pool.add([story(1, recipe), story(2, striker + " too", section="my blogs")], source=FEED)
+    assert sort(recipe, striker + " too") == 1
+    assert {row.id: row.section for row in pool.live(NOW)} == {"n1": "food", "n2": "my blogs"}
+    assert not sorter.waiting(encoder.digest)
+    assert sorter.sort_waiting("other", lambda: _Words("other")) == 0, "and what came with a section never waits"
+    assert sorter.waiting("other"), "the first, whose vector by the other encoder is to come"
+
+
+def test_a_change_of_the_taxonomy_counts_as_another_sorter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = sorter_name("words")
+    assert sorter_name("words") == before != sorter_name("other")
+    changed = tmp_path / "taxonomy.toml"
+    changed.write_bytes(taxonomy_module.FILE.read_bytes() + b"\n")
+    monkeypatch.setattr(taxonomy_module, "FILE", changed)
+    assert sorter_name("words") != before
+
+
+def test_in_a_folder_of_before_what_feeds_without_a_section_brought_counts_as_sorted(database_url: str) -> None:
+    config = Config()
+    config.set_main_option("script_location", str(scripts()).replace("%", "%%"))
+    config.set_main_option("path_separator", "os")
+    engine = open_engine(database_url)
+    with writing(engine) as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, "add_check_ins_of_rounds")
+        for url, section in ((FEED, None), ("https://blog.example/feed", "my blogs")):
+            at = "2026-11-20 10:00:00.000000"
+            one = {"url": url, "section": section, "at": at}
+            columns = "url, section, added_at, due_at, failures, paused"
+            connection.execute(text(f"INSERT INTO feeds ({columns}) VALUES (:url, :section, :at, :at, 0, false)"), one)
+        brought = ((FEED, "sport"), (FEED, UNSORTED), ("https://blog.example/feed", "my blogs"), ("newsroom", "sport"))
+        columns = "number, id, title, abstract, url, publisher, section, topic, published_at, weight, source"
+        columns += ", content_digest, added_at, updated_at"
+        values = ":number, :id, 'T', '', '', '', :section, '', :at, 1, :source, :digest, :at, :at"
+        for number, (source, section) in enumerate(brought):
+            one = {"number": number, "id": f"n{number}", "section": section, "source": source}
+            connection.execute(
+                text(f"INSERT INTO news ({columns}) VALUES ({values})"), one | {"at": at, "digest": b"d" * 16}
+            )
+    migrate(engine)
+    with reading(engine) as connection:
+        found = connection.execute(select(NewsRow.sorted_by).order_by(NewsRow.number)).scalars().all()
+    assert found == ["", None, None, None]
+    engine.dispose()

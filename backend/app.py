@@ -73,6 +73,7 @@ def create_app(settings: BackendSettings | None = None, services: Services | Non
             running=parts.settings.worker_threads, waiting=parts.settings.requests_waiting, wait_sec=READ_WAIT_SEC
         ),
         times=BodyTimes(parts.settings.body_wait_sec, parts.settings.body_bytes_per_sec, parts.settings.body_limit_sec),
+        source_of=None if parts.coordinator.addresses is None else parts.coordinator.addresses.source,
         note=measured.note_request,
     )
     return app

@@ -10,7 +10,7 @@ import asyncio
 import logging
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from starlette.requests import ClientDisconnect
@@ -35,6 +35,11 @@ BODY_LIMITS_BYTES: tuple[tuple[re.Pattern[str], int], ...] = (
 LOGGED_PATH_CHARS = 200
 SPOKEN = (PROTOCOL_HEADER.encode("ascii"), str(PROTOCOL_VERSION).encode("ascii"))
 
+SOURCE = "ownfeed.source"
+"""Where a request comes from, as the key of its ASGI scope."""
+
+SourceOf = Callable[[str | None, Sequence[str]], str | None]
+"""Names where a request comes from by its connection's other end and X-Forwarded-For (`ClientAddresses.source`)."""
 NoteRequest = Callable[[str, str | None, int, float], None]
 """Told of an answer: method, the route's template or None, status, seconds."""
 
@@ -98,11 +103,13 @@ class RequestLimits:
         recall: Admission | None = None,
         reads: Admission | None = None,
         times: BodyTimes | None = None,
+        source_of: SourceOf | None = None,
         note: NoteRequest | None = None,
     ) -> None:
         """recall: whose full line refuses a report before its body is read. reads: in which every request without a
-        body has a place until its answer begins. times: for bodies. note: is told each answer."""
-        self._note = note
+        body has a place until its answer begins. times: for bodies. source_of: among whose sources both lines are
+        shared; without it every request is a source by itself. note: is told each answer."""
+        self._note, self._source_of = note, source_of
         self._app, self._recall, self._reads, self._times = app, recall, reads, times or BodyTimes()
         self._refusals_logged_at = 0.0
 
@@ -156,10 +163,11 @@ class RequestLimits:
             elif _declared_bytes(scope) > exchange.limit:
                 exchange.overflowed = True
             else:
+                source = scope[SOURCE] = self._source(scope)
                 if scope["path"] == RECALL and self._recall is not None:
-                    self._recall.check()
+                    self._recall.check(source)
                 elif self._reads is not None and scope["method"] in ("GET", "HEAD") and scope["path"] != HEALTH:
-                    await self._reads.enter()
+                    await self._reads.enter(source)
                     place = self._reads
                 await self._app(scope, counted_receive, watched_send)
         except (_Overflow, ClientDisconnect):
@@ -191,6 +199,13 @@ class RequestLimits:
             exchange.sent,
             seconds * 1_000,
         )
+
+    def _source(self, scope: Scope) -> str | None:
+        if self._source_of is None:
+            return None
+        peer = scope["client"][0] if scope.get("client") else None
+        passed_on = [value.decode("latin-1") for name, value in scope["headers"] if name == b"x-forwarded-for"]
+        return self._source_of(peer, passed_on)
 
     def _note_refusals(self) -> None:
         """One line a second, however many are refused: the log must not cost what refusing saves."""

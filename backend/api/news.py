@@ -12,6 +12,7 @@ from starlette.concurrency import run_in_threadpool
 
 from backend.api.openapi import WITH_BODY, answers, takes
 from backend.api.reading import JSON, parse, require_media_type
+from backend.request_limits import SOURCE
 from device_app.wire.news import BodiesAnswer, BodiesRequest, NewsBody
 from device_app.wire.recall import CANDIDATES_LIMIT, RecallAnswer
 
@@ -57,10 +58,11 @@ def router(services: Services) -> APIRouter:
     )
     async def bodies(request: Request) -> Response:
         require_media_type(request, JSON)
-        services.bodies_admission.check()
+        source = request.scope.get(SOURCE)
+        services.bodies_admission.check(source)
         wanted = parse(BodiesRequest, await request.body())
         started = time.perf_counter()
-        async with services.bodies_admission.place():
+        async with services.bodies_admission.place(source):
             answer, headers = await run_in_threadpool(_bodies, services, wanted, _takes_gzip(request))
         services.latency.record("bodies", {}, (time.perf_counter() - started) * 1_000)
         return Response(answer, media_type=JSON, headers={**headers, "Cache-Control": "no-store"})

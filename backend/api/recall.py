@@ -10,6 +10,7 @@ from fastapi import APIRouter, Request, Response
 
 from backend.api.openapi import WITH_BODY, answers, takes
 from backend.api.reading import JSON, parse, require_media_type
+from backend.request_limits import SOURCE
 from device_app.wire.recall import RecallAnswer, RecallRequest
 from device_app.wire.server_timing import Stopwatch, server_timing
 
@@ -36,7 +37,7 @@ def router(services: Services) -> APIRouter:
     async def recall(request: Request) -> Response:
         require_media_type(request, JSON)
         body = await request.body()
-        async with services.recall_admission.place():
+        async with services.recall_admission.place(request.scope.get(SOURCE)):
             started, watch = time.perf_counter(), Stopwatch()
             with watch.stage("decode"):
                 wanted = parse(RecallRequest, body)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from fastapi import FastAPI, Request
 
 from backend.admission import Admission
 from backend.errors import OverCapacity
@@ -80,8 +82,83 @@ def test_a_request_that_is_given_up_in_line_takes_no_place() -> None:
     run_apart(play())
 
 
+def test_who_floods_a_line_has_nobody_else_refused() -> None:
+    """Red before: one line for everybody, so that the sixty-four requests of one address had all others told 503."""
+
+    async def play() -> tuple[list[str], dict[str, int]]:
+        admission, done = Admission(running=1, waiting=8, wait_sec=60), list[str]()
+        refused = {"flood": 0, "another": 0, "unbounded": 0}
+        await admission.enter("flood")
+
+        async def ask(source: str, name: str | None) -> None:
+            try:
+                async with admission.place(name):
+                    done.append(source)
+            except OverCapacity:
+                refused[source] += 1
+
+        flood = [asyncio.create_task(ask("flood", "flood")) for _ in range(64)]
+        await asyncio.sleep(0)
+        for name in ("another", None):
+            admission.check(name)
+        others = [asyncio.create_task(ask("another", "another")) for _ in range(2)]
+        others += [asyncio.create_task(ask("unbounded", None)) for _ in range(2)]
+        await asyncio.sleep(0)
+        with pytest.raises(OverCapacity):
+            admission.check("flood")
+        admission.leave()
+        await asyncio.gather(*flood, *others)
+        assert admission.refused == sum(refused.values()) + 1
+        return done, refused
+
+    done, refused = run_apart(play())
+    assert refused == {"flood": 60, "another": 0, "unbounded": 0}
+    assert done[:5] == ["flood", "another", "unbounded", "unbounded", "flood"], "each source in turn, not by arrival"
+    assert sorted(done) == ["another"] * 2 + ["flood"] * 4 + ["unbounded"] * 2
+
+
+def test_no_place_is_lost_and_none_given_twice_whoever_comes_goes_or_is_turned_away() -> None:
+    """Oracle: a count of its own, over 3,000 random steps of four sources, some of whose requests are given up."""
+
+    async def play() -> None:
+        dice, at_work, most = random.Random(7), 0, 0
+        admission = Admission(running=3, waiting=6, wait_sec=60)
+        tasks: set[asyncio.Task[None]] = set()
+
+        async def ask(name: str | None) -> None:
+            nonlocal at_work, most
+            async with admission.place(name):
+                at_work += 1
+                most = max(most, at_work)
+                try:
+                    await asyncio.sleep(0)
+                finally:
+                    at_work -= 1
+
+        for _ in range(3_000):
+            if dice.random() < 0.6:
+                tasks.add(asyncio.create_task(ask(dice.choice(["a", "a", "a", "b", "c", None]))))
+            elif tasks and dice.random() < 0.3:
+                dice.choice(sorted(tasks, key=id)).cancel()
+            if dice.random() < 0.5:
+                await asyncio.sleep(0)
+            tasks = {task for task in tasks if not task.done()}
+        await asyncio.gather(*tasks, return_exceptions=True)
+        assert at_work == 0
+        assert most == 3
+        for _ in range(3):  # all places are free again, and no more than these
+            await asyncio.wait_for(admission.enter(), 60)
+        waiting = asyncio.create_task(admission.enter())
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert not waiting.done()
+        admission.leave()
+        await asyncio.wait_for(waiting, 60)
+
+    run_apart(play())
+
+
 def test_a_full_line_refuses_recall_before_its_body_and_says_when_to_come_back() -> None:
-    from fastapi import FastAPI, Request
     from starlette.testclient import TestClient
 
     from backend.request_limits import RequestLimits
@@ -97,3 +174,27 @@ def test_a_full_line_refuses_recall_before_its_body_and_says_when_to_come_back()
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "2")
     assert answer.json()["type"] == "urn:ownfeed:problem:over-capacity"
     assert answer.headers["content-type"] == "application/problem+json"
+
+
+def test_lines_are_shared_by_network_address_of_the_client_behind_a_trusted_proxy_too() -> None:
+    from starlette.testclient import TestClient
+
+    from backend.federation.rounds.client_addresses import AddressRules, ClientAddresses
+    from backend.request_limits import SOURCE, RequestLimits
+
+    app = FastAPI()
+    addresses = ClientAddresses(AddressRules(3, proxies=("10.0.0.0/8",), unbounded=("127.0.0.0/8",)), b"k" * 32)
+
+    @app.get("/v1/where")
+    async def where(request: Request) -> str | None:
+        return request.scope[SOURCE]
+
+    app.add_middleware(RequestLimits, source_of=addresses.source)
+
+    def seen(peer: str, forwarded: str = "") -> str | None:
+        client = TestClient(app, client=(peer, 1))
+        return client.get("/v1/where", headers={"x-forwarded-for": forwarded} if forwarded else {}).json()
+
+    assert seen("127.0.0.1") is None
+    assert seen("192.0.2.1") == seen("10.0.0.1", "192.0.2.1") != seen("192.0.2.2")
+    assert seen("192.0.2.1", "192.0.2.9") == seen("192.0.2.1"), "nobody but a proxy is believed"

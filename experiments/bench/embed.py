@@ -32,14 +32,14 @@ Encode = Callable[[list[str]], NDArray[np.float32]]
 def run(data: Path) -> list[Table]:
     """The table. Raises DataMissing."""
     every = list(load_news(data / FOLDER / "train" / "news.tsv").titles)
-    shop = open_workspace("mind", every)
+    workspace = open_workspace("mind", every)
     sample = every[:: len(every) // TITLES][:TITLES]
-    fp32 = load_embedder(shop.settings)
+    fp32 = load_embedder(workspace.settings)
     with tempfile.TemporaryDirectory() as scratch:
         engines: dict[str, Encode] = {
-            "torch fp32 (reference)": _torch_encoder(shop.settings),
+            "torch fp32 (reference)": _torch_encoder(workspace.settings),
             "ONNX Runtime fp32 (shipped)": fp32.encode,
-            "ONNX Runtime int8 weights": _int8(shop.settings, Path(scratch)).encode,
+            "ONNX Runtime int8 weights": _int8(workspace.settings, Path(scratch)).encode,
         }
         vectors, seconds = _in_turn(engines, sample)
     reference = vectors["torch fp32 (reference)"]
@@ -51,8 +51,8 @@ def run(data: Path) -> list[Table]:
         rows.append((name, round(TITLES / best), f"{ratio:.2f}", f"{cosine.mean():.5f}", f"{cosine.min():.5f}"))
     columns = ("engine", "titles a second", "times torch", "mean cosine", "least cosine")
     note = (
-        f"{TITLES:,} MIND titles, {shop.settings.embed_threads} threads, batches of {BATCH_SIZE}, best of {RUNS} runs; "
-        "int8 is left out of the product while its least cosine is below 0.999."
+        f"{TITLES:,} MIND titles, {workspace.settings.embed_threads} threads, batches of {BATCH_SIZE}, best of {RUNS} "
+        "runs; int8 is left out of the product while its least cosine is below 0.999."
     )
     return [Table("News encoder", columns, rows, (note,))]
 

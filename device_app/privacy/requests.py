@@ -5,6 +5,7 @@ from __future__ import annotations
 from device_app.privacy.sealed import JSON, Charge, Sealed, close, json_payload
 from device_app.prose import Prose
 from device_app.store.pool_codes import BLOCK, PoolBlock
+from device_app.wire.ids import SHORT_RELEASES
 from device_app.wire.news import BODIES_PER_REQUEST, BodiesRequest
 from device_app.wire.recall import RecallAnswer
 from device_app.wire.rounds import CheckIn, RoundOffer, SumStage
@@ -49,13 +50,13 @@ def seal_block(block: PoolBlock) -> Sealed[BodiesRequest]:
 
 
 def seal_check_in(check_in: CheckIn) -> Sealed[CheckIn]:
-    """Seal a check-in: protocol version, release and the tasks this program knows.
+    """Seal a check-in: protocol version, the release's number modulo 16 and the tasks this program knows.
 
     Formal guarantees: nothing in it is computed from clicks: epsilon 0. That a device checks in at all shows that its
     reader switched training on and has clicks enough to train; no number bounds that.
     """
-    words = WORDS("check_in")
-    return close(check_in, json_payload(check_in), JSON, Charge("none", "presence", subject=check_in.release), words)
+    charge = Charge("none", "presence", subject=f"release {check_in.release} modulo {SHORT_RELEASES}")
+    return close(check_in, json_payload(check_in), JSON, charge, WORDS("check_in"))
 
 
 def seal_poll(offer: RoundOffer, stage: SumStage) -> Sealed[RoundOffer]:

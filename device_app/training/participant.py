@@ -34,7 +34,7 @@ from device_app.training.eligibility import (
     check_ready,
     check_task,
 )
-from device_app.wire.ids import PROTOCOL_VERSION, ReleaseId, RoundId
+from device_app.wire.ids import PROTOCOL_VERSION, ReleaseId, RoundId, short_release
 from device_app.wire.rounds import CheckIn, RoundOffer, RoundStatus, UploadReceipt
 
 WORDS = Prose("device_app.training", "words.toml")
@@ -156,7 +156,9 @@ def participate(
 def _take_part(readiness: Readiness, tasks: tuple[str, ...]) -> Generator[Effect, Reply, Outcome]:
     assert readiness.release is not None
     try:
-        offer = yield AskForPlace(CheckIn(protocol=PROTOCOL_VERSION, release=readiness.release, tasks=tasks))
+        offer = yield AskForPlace(
+            CheckIn(protocol=PROTOCOL_VERSION, release=short_release(readiness.release), tasks=tasks)
+        )
     except (BackendUnreachable, BackendRefused, AnswerMalformed) as trouble:
         return _not_now(trouble)
     except RoundTakenOver as elsewhere:

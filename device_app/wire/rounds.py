@@ -6,7 +6,7 @@ from typing import Literal, Self
 
 from pydantic import AwareDatetime, ConfigDict, Field, model_validator
 
-from device_app.wire.ids import Message, Pseudonym, ReleaseId, RoundId, Sha256
+from device_app.wire.ids import Message, Pseudonym, ReleaseId, RoundId, Sha256, ShortRelease
 from device_app.wire.protections import SUMMED, Protection
 from device_app.wire.releases import BlobRef
 from device_app.wire.secagg import SumTerms
@@ -22,10 +22,13 @@ SumStage = Literal["keys", "shares", "complaints", "masked", "agree", "unmask"]
 
 
 class CheckIn(Message):
-    """POST /v1/rounds/check-in: a device that may train says which release it holds and which tasks it can do."""
+    """POST /v1/rounds/check-in: a device that may train says which release it holds and which tasks it can do.
+
+    It checks in only where the round's status has named its very release. Devices of before say that in full.
+    """
 
     protocol: int = Field(ge=1)
-    release: ReleaseId
+    release: ShortRelease | ReleaseId
     tasks: tuple[str, ...] = Field(max_length=16)
 
 

@@ -117,7 +117,7 @@ async def _slow_uploads(backend: RunningBackend, port: int, release: str) -> lis
     held = []
     with httpx.Client(base_url=backend.url) as http:
         for _ in range(SLOW_UPLOADS):
-            check_in = {"protocol": PROTOCOL_VERSION, "release": release, "tasks": [opened.task]}
+            check_in = {"protocol": PROTOCOL_VERSION, "release": short_release(release), "tasks": [opened.task]}
             signed = SignedOffer.model_validate_json(http.post("/v1/rounds/check-in", json=check_in).content)
             manifest = RoundManifest.model_validate_json(signed.manifest)
             path = f"/v1/rounds/{manifest.round}/updates/{signed.pseudonym}"

@@ -15,7 +15,7 @@ from device_app.privacy.secagg.contribution import Contribution
 from device_app.privacy.secagg.messages import Reply, Step
 from device_app.privacy.secagg.participant import take_part
 from device_app.privacy.secagg.state import SumState, begin_sum
-from device_app.wire.ids import PROTOCOL_VERSION
+from device_app.wire.ids import PROTOCOL_VERSION, short_release
 from device_app.wire.offers import SignedOffer, verify_offer
 from device_app.wire.ring import ring_dtype
 from device_app.wire.rounds import RoundOffer, SumStage
@@ -61,7 +61,7 @@ class WireClient:
     @classmethod
     def joining(cls, http: httpx.Client, release: str, task: str, draw: Draw) -> WireClient | None:
         """Check in; None if there is no place."""
-        asked = {"protocol": PROTOCOL_VERSION, "release": release, "tasks": [task]}
+        asked = {"protocol": PROTOCOL_VERSION, "release": short_release(release), "tasks": [task]}
         answer = http.post("/v1/rounds/check-in", json=asked).raise_for_status()
         if answer.status_code == 204:
             return None

@@ -20,7 +20,7 @@ from device_app.wire.rounds import CheckIn
 from tests.doubles.recall_app import Running, running
 from tests.doubles.sealing import seal_nothing
 
-CHECK_IN = CheckIn(protocol=PROTOCOL_VERSION, release="r1", tasks=("recall",))
+CHECK_IN = CheckIn(protocol=PROTOCOL_VERSION, release=1, tasks=("recall",))
 ASKS: dict[str, Callable[[HttpClient], object]] = {
     "a release": lambda client: client.get("/v1/releases/current", words="A look.", purpose="sync"),
     "recall": lambda client: client.deliver(seal_nothing(release="r1", limit=50), "/v1/recall", purpose="recall"),

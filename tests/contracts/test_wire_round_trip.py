@@ -98,7 +98,7 @@ BROKEN: tuple[tuple[type[BaseModel], BaseModel, dict[str, Any], str], ...] = (
     (RecallRequest, RecallRequest(release=1, report=REPORT), {"limit": 1_001}, "limit"),
     (BlobRef, BLOB, {"size_bytes": 256 * 1024 * 1024 + 1}, "size_bytes"),
     (BlobRef, BLOB, {"sha256": HASH.upper()}, "sha256"),
-    (CheckIn, CheckIn(protocol=PROTOCOL_VERSION, release="r1", tasks=()), {"tasks": ["t"] * 17}, "tasks"),
+    (CheckIn, CheckIn(protocol=PROTOCOL_VERSION, release=1, tasks=()), {"tasks": ["t"] * 17}, "tasks"),
     (RoundOffer, RoundOffer(manifest=ROUND, pseudonym="a" * 22), {"pseudonym": "a" * 21}, "pseudonym"),
     (SignedOffer, SIGNED_OFFER, {"signature": "AAAA"}, "signature"),
     (RoundManifest, ROUND, {"samples_limit": 1_025}, "samples_limit"),

@@ -18,7 +18,7 @@ from device_app.wire.tensors import pack
 from tests.doubles.clock import StillClock
 from tests.doubles.small_release import WEIGHTS
 
-CHECK_IN = CheckIn(protocol=PROTOCOL_VERSION, release="r1", tasks=("recall",))
+CHECK_IN = CheckIn(protocol=PROTOCOL_VERSION, release=1, tasks=("recall",))
 
 
 @dataclass

@@ -33,7 +33,7 @@ class Served:
         """Places in a round that has just so many."""
         coordinator = self.services.coordinator
         coordinator.open_round(system, cohort=wanted, cohort_minimum=wanted, seconds=3_600)
-        message = CheckIn(protocol=PROTOCOL_VERSION, release="r1", tasks=(SYSTEMS[system].task,))
+        message = CheckIn(protocol=PROTOCOL_VERSION, release=1, tasks=(SYSTEMS[system].task,))
         found = [coordinator.check_in(message) for _ in range(wanted)]
         return [offer for offer in found if offer is not None]
 

@@ -207,7 +207,7 @@ EXAMPLES: tuple[BaseModel, ...] = (
     ROTATION,
     SignedRotation(rotation=ROTATION.model_dump_json(), by_old_key=bytes(64), by_new_key=b"\xff" * 64),
     KeyHistory(public_key=b"n" * 32, rotations=()),
-    CheckIn(protocol=PROTOCOL_VERSION, release="r1", tasks=("recall",)),
+    CheckIn(protocol=PROTOCOL_VERSION, release=1, tasks=("recall",)),
     ROUND,
     RoundOffer(manifest=ROUND, pseudonym="a-b_" * 6),
     SIGNED_OFFER,

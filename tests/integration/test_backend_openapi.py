@@ -63,7 +63,7 @@ def bodies() -> dict[str, list[object]]:
         {"kind": "none"},
     ]
     recalls = [{"release": name, "limit": 30, "report": each} for name in (1, 2, 7) for each in reports]
-    check_in = {"protocol": PROTOCOL_VERSION, "release": "r2", "tasks": ["count"]}
+    check_in = {"protocol": PROTOCOL_VERSION, "release": 2, "tasks": ["count"]}
     rounds = [{"system": name, "cohort": 10, "seconds": 60} for name in ROUNDS]
     return {
         "POST /v1/recall": list(recalls),
@@ -79,7 +79,7 @@ def test_every_answer_is_documented_and_none_is_an_error_of_the_server(server: R
     known: list[dict[str, object]] = [{"short": 1}, {"short": 2}]
     for system in ROUNDS:
         coordinator.open_round(system, cohort=10, cohort_minimum=10, seconds=3_600)
-        offer = coordinator.check_in(CheckIn(protocol=PROTOCOL_VERSION, release="r2", tasks=("count",)))
+        offer = coordinator.check_in(CheckIn(protocol=PROTOCOL_VERSION, release=2, tasks=("count",)))
         assert offer is not None
         known.append({"round_id": offer.manifest.round, "pseudonym": offer.pseudonym})
         if system != ROUNDS[-1]:
@@ -117,7 +117,7 @@ def test_every_answer_to_a_plain_update_is_documented_and_a_true_one_is_taken(se
         if one.state not in ("applied", "failed"):
             coordinator.cancel(one.round)
     coordinator.open_round(ROUNDS[0], cohort=10, cohort_minimum=2, seconds=3_600)
-    offer = coordinator.check_in(CheckIn(protocol=PROTOCOL_VERSION, release="r2", tasks=("count",)))
+    offer = coordinator.check_in(CheckIn(protocol=PROTOCOL_VERSION, release=2, tasks=("count",)))
     assert offer is not None
     update = pack({name: np.zeros(shape, dtype=np.float32) for name, shape in offer.manifest.shapes.items()})
     document = only(server.app, "/v1/rounds/{round_id}/updates/{pseudonym}")

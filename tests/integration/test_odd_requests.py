@@ -31,7 +31,7 @@ def test_an_update_under_another_spelling_of_the_rounds_name_is_refused_and_the_
     coordinator = server.services.coordinator
     coordinator.open_round("private_counts_local", cohort=2, cohort_minimum=2, seconds=3_600)
     for _ in range(2):
-        offer = coordinator.check_in(CheckIn(protocol=PROTOCOL_VERSION, release="r1", tasks=("count",)))
+        offer = coordinator.check_in(CheckIn(protocol=PROTOCOL_VERSION, release=1, tasks=("count",)))
         assert offer is not None
         update = pack({name: np.zeros(shape, np.float32) for name, shape in offer.manifest.shapes.items()})
         for other in ("round-001", "round-1%20", "round-01", "round-\u0661"):

@@ -160,7 +160,7 @@ def test_a_fleet_on_one_machine_has_to_be_allowed_by_name(server: ProxiedServer)
 @pytest.mark.parametrize("server", [{"check_ins_per_minute": 5}], indirect=True)
 def test_who_asks_too_often_is_told_how_long_to_wait(server: ProxiedServer) -> None:
     server.open()
-    asked = {"protocol": PROTOCOL_VERSION, "release": "r1", "tasks": [SUMMING]}
+    asked = {"protocol": PROTOCOL_VERSION, "release": 1, "tasks": [SUMMING]}
     with httpx.Client(base_url=server.url) as http:
         answers = [http.post("/v1/rounds/check-in", json=asked) for _ in range(6)]
     assert [one.status_code for one in answers] == [200, 200, 200, 204, 204, 429]

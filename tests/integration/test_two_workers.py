@@ -43,7 +43,7 @@ from tests.doubles.small_release import WEIGHTS, small_store
 from tests.doubles.small_world import START_WITHIN_SEC, free_port
 
 LENGTH = 33
-CHECK_IN = CheckIn(protocol=PROTOCOL_VERSION, release="r1", tasks=("recall",))
+CHECK_IN = CheckIn(protocol=PROTOCOL_VERSION, release=1, tasks=("recall",))
 UPDATE = pack({f"g.{name}": np.full_like(value, 0.01) for name, value in WEIGHTS.items()})
 
 
@@ -164,7 +164,7 @@ def test_two_workers_that_end_the_same_round_apply_it_once(two: Two) -> None:
     for number in range(1, 6):
         first.open_round("uni_fedrec", cohort=2, cohort_minimum=2, seconds=60)
         for coordinator in (first, second):
-            offer = coordinator.check_in(CHECK_IN.model_copy(update={"release": f"r{number}"}))
+            offer = coordinator.check_in(CHECK_IN.model_copy(update={"release": number}))
             assert offer is not None
             coordinator.plain.accept(f"round-{number}", offer.pseudonym, UPDATE)
         ended = two.at_once(first.step, second.step, first.step, second.step)

@@ -95,7 +95,7 @@ def seen(tmp_path: Path) -> Iterator[Watcher]:
     database = Database(tmp_path / "device.sqlite")
     with watcher() as server:
         uplink = Uplink(HttpClient(f"http://127.0.0.1:{server.server_address[1]}", ByteLog(database), lambda: NOW))
-        check_in = seal_check_in(CheckIn(protocol=PROTOCOL_VERSION, release="r1", tasks=()))
+        check_in = seal_check_in(CheckIn(protocol=PROTOCOL_VERSION, release=1, tasks=()))
         for _ in range(2):
             uplink.client.get("/v1/news/front?limit=600", words="The default list.", purpose="sync")
             with pytest.raises(AnswerMalformed):

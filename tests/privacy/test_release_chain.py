@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
+import httpx
 import pytest
 
 from device_app.device import Device
 from device_app.errors import ReleaseForked, ReleaseRefused
+from device_app.wire.ids import PROTOCOL_HEADER, PROTOCOL_VERSION
 from device_app.wire.rotations import fingerprint
+from device_app.wire.rounds import RoundStatus
 from tests.doubles.clock import StillClock
 from tests.doubles.lying_codebooks import LyingPublisher, default_device, read
 from tests.doubles.news import NOW
@@ -156,6 +160,7 @@ def test_two_readers_see_the_same_head_whenever_they_came(
 
 
 DEVICES = 64
+SPOKEN = {PROTOCOL_HEADER: str(PROTOCOL_VERSION), "content-type": "application/json"}
 
 
 def test_a_release_for_each_of_64_devices_is_a_mark_of_four_bits_at_most(tmp_path: Path) -> None:
@@ -180,6 +185,75 @@ def test_a_release_for_each_of_64_devices_is_a_mark_of_four_bits_at_most(tmp_pat
         assert not any(str(number) in path for path in server.paths()), "nor does any other request name it"
     assert len(asked) == 16
     assert len(rest) == 1, "and otherwise they are the same bytes"
+
+
+@dataclass
+class RoundsForOne(LyingPublisher):
+    """A round is always under way, for the release that is named; nobody gets a place in it."""
+
+    round_of: str = "r0"
+    check_ins: list[bytes] = field(default_factory=list)
+
+    def answer(self, request: httpx.Request) -> httpx.Response:
+        if request.url.path == "/v1/rounds/check-in":
+            self.check_ins.append(request.read())
+            return httpx.Response(204, headers=SPOKEN)
+        if request.url.path == "/v1/rounds/current":
+            status = RoundStatus(
+                round="round-1",
+                system="private_counts",
+                task="count",
+                state="keys",
+                stages="sum",
+                release=self.round_of,
+                cohort=60,
+                cohort_minimum=10,
+                joined=0,
+                uploaded=0,
+                received_bytes=0,
+                opened_at=NOW,
+                closes_at=NOW + timedelta(hours=1),
+            )
+            return httpx.Response(200, content=status.model_dump_json(), headers=SPOKEN)
+        return super().answer(request)
+
+
+def test_a_check_in_repeats_four_bits_and_comes_only_where_its_own_release_was_named(tmp_path: Path) -> None:
+    asked: set[bytes] = set()
+    for at in range(20):
+        server, clock = RoundsForOne(refuse_old=False), StillClock(NOW)
+        server.releases.clear()
+        server.head = None
+        server.chain.clear()
+        server.publish(number=1_000_003 + 7 * at)
+        device = default_device(server, tmp_path / str(at), clock)
+        device.sync()
+        for named in ("r1000001", *server.releases):
+            server.round_of = named
+            device.parts.trainer.step()
+        device.close()
+        (body,) = server.check_ins
+        asked.add(body)
+    assert len(asked) == 16, "twenty devices, four bits"
+
+
+def test_devices_that_are_given_different_numbers_of_one_history_have_heads_that_cannot_be_compared(
+    server: LyingPublisher, device: Device, clock: StillClock, tmp_path: Path
+) -> None:
+    """No fork: each is held back at a number of its own. Readers who compare see that the numbers differ."""
+    device.sync()
+    server.publish()
+    ahead = default_device(server, tmp_path / "ahead", clock)
+    ahead.sync()
+    mine, theirs = device.privacy().chain, ahead.privacy().chain
+    ahead.close()
+    assert mine is not None
+    assert theirs is not None
+    assert (mine.release, theirs.release) == ("r1", "r2")
+    assert mine.head != theirs.head
+    clock.go_on(3_601)
+    assert device.sync()
+    assert device.privacy().chain == theirs, "an honest server's device catches up within the hour"
 
 
 def test_two_readers_who_trust_different_keys_see_different_fingerprints(

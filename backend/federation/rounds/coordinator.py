@@ -53,7 +53,7 @@ from backend.federation.secagg.store import SecureSumStore
 from backend.federation.strategies.strategy import RoundRequest
 from backend.federation.systems.system import SystemSpec
 from backend.releases.store import ReleaseStore
-from device_app.wire.ids import PROTOCOL_VERSION, ReleaseId, RoundId, release_number
+from device_app.wire.ids import PROTOCOL_VERSION, ReleaseId, RoundId, release_number, short_release
 from device_app.wire.rounds import CheckIn, RoundManifest, RoundOffer, RoundState, RoundStatus
 
 ENDING = "rounds"
@@ -143,7 +143,7 @@ class Coordinator:
     ) -> TurnedAway | None:
         if message.protocol != PROTOCOL_VERSION or manifest.task not in message.tasks:
             return "task"
-        if message.release != manifest.release:
+        if message.release not in (manifest.release, short_release(manifest.release)):
             return "release"
         if now >= row.closes_at or not (manifest.terms is None or self.sums.takes_devices(session, manifest.round)):
             return "late"

@@ -79,7 +79,7 @@ def test_requests_stages_rounds_pool_and_index_are_told(server: Running) -> None
 
 def test_every_line_of_the_log_is_an_object_without_queries_bodies_or_tokens(server: Running) -> None:
     server.client.get("/v1/health?reader=anna")
-    check_in = CheckIn(protocol=PROTOCOL_VERSION, release="r1", tasks=("a-task-of-anna",))
+    check_in = CheckIn(protocol=PROTOCOL_VERSION, release=1, tasks=("a-task-of-anna",))
     server.client.post(
         "/v1/rounds/check-in", content=check_in.model_dump_json(), headers={"content-type": "application/json"}
     )

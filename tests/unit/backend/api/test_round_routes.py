@@ -48,9 +48,7 @@ def client(backend: BackendRig) -> Iterator[httpx.Client]:
 
 def joined(client: httpx.Client) -> RoundOffer:
     assert client.post("/v1/admin/rounds", json=REQUEST, headers=OPERATOR).status_code == 201
-    answer = client.post(
-        "/v1/rounds/check-in", json={"protocol": PROTOCOL_VERSION, "release": "r1", "tasks": ["recall"]}
-    )
+    answer = client.post("/v1/rounds/check-in", json={"protocol": PROTOCOL_VERSION, "release": 1, "tasks": ["recall"]})
     assert answer.status_code == 200, answer.text
     signed = SignedOffer.model_validate_json(answer.content)
     return verify_offer(signed, signed.public_key)
@@ -112,8 +110,8 @@ def test_a_body_without_a_declared_length_is_cut_off_at_the_limit(client: httpx.
     [
         (b"{", "malformed-json"),
         (b"{}", "invalid-request"),
-        (b'{"protocol": 1, "release": "r1", "tasks": [], "device": "me"}', "invalid-request"),
-        (json.dumps({"protocol": 1, "release": "r1", "tasks": ["t"] * 17}).encode(), "invalid-request"),
+        (b'{"protocol": 1, "release": 1, "tasks": [], "device": "me"}', "invalid-request"),
+        (json.dumps({"protocol": 1, "release": 1, "tasks": ["t"] * 17}).encode(), "invalid-request"),
     ],
 )
 def test_a_malformed_check_in_is_a_problem(client: httpx.Client, body: bytes, code: str) -> None:

@@ -30,7 +30,7 @@ def client(rig: BackendRig) -> TestClient:
     return TestClient(rig.app, base_url="http://127.0.0.1:8400")
 
 
-def joined(rig: BackendRig, *, release: str = "r1", task: str = "recall") -> RoundOffer | None:
+def joined(rig: BackendRig, *, release: int = 1, task: str = "recall") -> RoundOffer | None:
     return rig.coordinator.check_in(CheckIn(protocol=PROTOCOL_VERSION, release=release, tasks=(task,)))
 
 
@@ -55,7 +55,7 @@ def test_an_update_of_an_earlier_round_counts_in_no_later_one(rig: BackendRig, c
 def test_a_device_with_a_stale_release_or_without_the_task_gets_no_place(rig: BackendRig) -> None:
     rig.coordinator.open_round("uni_fedrec", cohort=1, cohort_minimum=1, seconds=60.0)
 
-    assert joined(rig, release="r7") is None
+    assert joined(rig, release=7) is None
     assert joined(rig, task="full_gradient") is None
     assert rig.coordinator.status("round-1").joined == 0
     assert joined(rig) is not None

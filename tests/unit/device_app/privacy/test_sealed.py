@@ -44,6 +44,6 @@ def test_a_request_without_a_report_is_the_same_bytes_for_everybody() -> None:
 
 
 def test_a_check_in_says_release_protocol_and_tasks_only() -> None:
-    sealed = seal_check_in(CheckIn(protocol=3, release="r4", tasks=("recall",)))
-    assert sealed.payload == b'{"protocol":3,"release":"r4","tasks":["recall"]}'
+    sealed = seal_check_in(CheckIn(protocol=3, release=4, tasks=("recall",)))
+    assert sealed.payload == b'{"protocol":3,"release":4,"tasks":["recall"]}'
     assert (sealed.charge.channel, sealed.charge.epsilon) == ("none", 0)

@@ -111,7 +111,7 @@ def test_a_whole_part_ends_uploaded() -> None:
     outcome, queries = play(WHOLE)
 
     assert outcome == Outcome("uploaded", None, OFFER)
-    assert queries[3] == AskForPlace(CheckIn(protocol=PROTOCOL_VERSION, release="r1", tasks=("recall",)))
+    assert queries[3] == AskForPlace(CheckIn(protocol=PROTOCOL_VERSION, release=1, tasks=("recall",)))
     assert queries[6] == HandIn(OFFER, UPDATE)
 
 

@@ -169,7 +169,7 @@ def offer(now: datetime) -> RoundOffer:
 
 
 def test_no_round_is_none_and_a_round_is_an_offer(uplink_to: Callable[[Answering], Uplink], now: datetime) -> None:
-    sealed = seal_check_in(CheckIn(protocol=PROTOCOL_VERSION, release="r1", tasks=("recall",)))
+    sealed = seal_check_in(CheckIn(protocol=PROTOCOL_VERSION, release=1, tasks=("recall",)))
     nothing = uplink_to(lambda request: httpx.Response(204))
     assert nothing.check_in(sealed) is None
     assert nothing.current_round() is None

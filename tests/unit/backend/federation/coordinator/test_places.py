@@ -22,14 +22,17 @@ def test_a_place_is_offered_only_to_devices_that_fit_and_only_while_there_are_pl
     assert coordinator.check_in(CHECK_IN) is None, "no round"
     opened(coordinator, cohort=2)
 
-    assert coordinator.check_in(CHECK_IN.model_copy(update={"release": "r9"})) is None
+    assert coordinator.check_in(CHECK_IN.model_copy(update={"release": 9})) is None
+    assert coordinator.check_in(CHECK_IN.model_copy(update={"release": "r17"})) is None
     assert coordinator.check_in(CHECK_IN.model_copy(update={"tasks": ("split_gradient",)})) is None
     assert coordinator.check_in(CHECK_IN.model_copy(update={"protocol": PROTOCOL_VERSION + 1})) is None
-    first, second = joined(coordinator), joined(coordinator)
+    first = joined(coordinator)
+    second = coordinator.check_in(CHECK_IN.model_copy(update={"release": "r1"}))
+    assert second is not None, "in full, as by devices of before"
     assert first.pseudonym != second.pseudonym
     assert first.manifest.protection == SYSTEMS["uni_fedrec"].protection
     assert coordinator.check_in(CHECK_IN) is None, "full"
-    assert coordinator.check_ins("round-1") == CheckIns({"release": 1, "task": 2, "full": 1}, address=0, looked=None)
+    assert coordinator.check_ins("round-1") == CheckIns({"release": 2, "task": 2, "full": 1}, address=0, looked=None)
     coordinator.polls.note()
     coordinator.cancel("round-1")
     assert coordinator.check_ins("round-1").looked == 1

@@ -26,7 +26,7 @@ from tests.doubles.clock import StillClock
 from tests.doubles.small_release import WEIGHTS, migrated_engine, small_store
 
 REQUEST = RoundRequest("uni_fedrec", cohort=2, cohort_minimum=1, seconds=30.0)
-CHECK_IN = CheckIn(protocol=PROTOCOL_VERSION, release="r1", tasks=("recall",))
+CHECK_IN = CheckIn(protocol=PROTOCOL_VERSION, release=1, tasks=("recall",))
 
 
 class RestartedCoordinator:

@@ -111,7 +111,7 @@ def test_a_live_round_with_a_median_is_not_moved_by_a_liar(tmp_path: Path, monke
     coordinator = Coordinator(engine, releases, SYSTEMS, tmp_path, StillClock())
     coordinator.open_round(spec.name, cohort=5, cohort_minimum=5, seconds=60.0)
     for value in (0.01, 0.02, 0.03, 0.04, 0.69):
-        offer = coordinator.check_in(CheckIn(protocol=PROTOCOL_VERSION, release="r1", tasks=("recall",)))
+        offer = coordinator.check_in(CheckIn(protocol=PROTOCOL_VERSION, release=1, tasks=("recall",)))
         assert offer is not None
         update = {f"g.{name}": np.full_like(each, value) for name, each in WEIGHTS.items()}
         coordinator.plain.accept("round-1", offer.pseudonym, pack(update))

@@ -26,10 +26,12 @@ class Aggregate:
 
     count: the devices in it, or what their weights sum up to (n_u) where a secure sum weighs them. radius: of the L2
     ball that every honest update lies in, and so their mean; None where nothing is known of it. noise_growth: variance
-    of the noise in `sums` beside that of so many devices' plain sum, at most.
+    of the noise in `sums` beside that of so many devices' plain sum, at most. room: variance of the noise on one number
+    of `sums` that `within_reach` allows a mean beyond the radius; 0 where a single liar could use it up.
     """
 
     noise_growth: float = 1.0
+    room: float = 0.0
 
     def __init__(self, shapes: Shapes, radius: float | None = None) -> None:
         self._sums = {name: np.zeros(shape, dtype=np.float64) for name, shape in shapes.items()}
@@ -53,11 +55,30 @@ class Aggregate:
         return {name: _read_only(total) for name, total in self._sums.items()}
 
     def mean(self) -> dict[str, NDArray[np.float64]]:
-        """The sum over the count, brought back into the ball. Raises ValueError if nothing was added."""
+        """The sum over the count, brought back within reach. Raises ValueError if nothing was added."""
         if self.count == 0:
             raise ValueError("count: the mean of no updates is not defined")
-        mean = {name: total / self.count for name, total in self._sums.items()}
-        return mean if self.radius is None else within_ball(mean, self.radius)
+        return self.within_reach({name: total / self.count for name, total in self._sums.items()})
+
+    def within_reach(
+        self, mean: Mapping[str, NDArray[np.float64]], divisor: float | None = None, blocks: int = 1
+    ) -> dict[str, NDArray[np.float64]]:
+        """A mean brought back to the length that honest updates and the noise that is allowed for give it.
+
+        divisor: what sums were divided by for it, the count where it is None; blocks: how many numbers of `sums` were
+        added up for each of its own. As it is where no radius is known.
+        """
+        if self.radius is None:
+            return dict(mean)
+        coordinates = sum(each.size for each in mean.values())
+        variance = blocks * self.room / (self.count if divisor is None else divisor) ** 2
+        return within_ball(mean, reach(self.radius, variance, coordinates))
+
+
+def reach(radius: float, variance: float, coordinates: int) -> float:
+    """sqrt(radius^2 + d variance): the root of the mean squared length, at most, of a vector of d numbers within the
+    ball of that radius and noise of that variance on each (docs/decisions/049)."""
+    return math.sqrt(radius**2 + coordinates * variance)
 
 
 def length(tensors: Mapping[str, NDArray[np.float64]]) -> float:

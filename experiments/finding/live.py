@@ -35,8 +35,7 @@ from device_app.training.tasks.full_gradient import FullGradientTask
 from device_app.training.tasks.group_gradient import GroupGradientTask
 from device_app.training.tasks.nearest_group import NearestGroupTask
 from device_app.training.tasks.task import LocalTask, Update
-from device_app.wire.protections import SecureSum
-from experiments.quality.replay import opened
+from experiments.quality.replay import summed
 from experiments.ranking.models import STUDY_MODELS
 from experiments.simulation.engines import gradient_graph, ranker_inputs
 from experiments.simulation.rounds import Rounds
@@ -133,36 +132,35 @@ class LiveRounds:
         optimizer, strategy = spec.optimizer, spec.strategy
         if resolve(spec.protection).radius is None or optimizer is None:
             raise ValueError(f"system: {spec.name} takes no steps by secure sums")
-        protection = secure_sum_of(spec.protection)
         whole = FullGradientTask(spec.negatives, spec.samples_limit, tuple(FEATURES))
         plan = Rounds(rounds, cohort, self.population.readers, seed)
         if isinstance(strategy, Grouped):
-            found = self._grouped(strategy, protection, optimizer, whole, plan)
+            found = self._grouped(strategy, spec, optimizer, whole, plan)
         elif isinstance(strategy, FedAvg):
-            found = self._common(strategy, protection, optimizer, whole, plan)
+            found = self._common(strategy, spec, optimizer, whole, plan)
         else:
             raise ValueError(f"system: {spec.name} steps neither one model nor groups")
         return (served for served in found if served.rounds % every == 0)
 
     def _common(
-        self, strategy: FedAvg, protection: SecureSum, optimizer: MemoryOptimizer, whole: FullGradientTask, plan: Rounds
+        self, strategy: FedAvg, spec: SystemSpec, optimizer: MemoryOptimizer, whole: FullGradientTask, plan: Rounds
     ) -> Iterator[ServedModels]:
         weights, memory = self.start, Memory()
         yield ServedModels(0, weights, None, None)
         for number in range(1, plan.rounds + 1):
-            total = self._sum(protection, plan, number, weights, lambda reader: whole)
+            total = self._sum(spec, plan, number, weights, lambda reader: whole)
             weights, memory = optimizer.advance(weights, strategy.gradient(total), memory)
             yield ServedModels(number, weights, None, None)
 
     def _grouped(
         self,
         strategy: Grouped,
-        protection: SecureSum,
+        spec: SystemSpec,
         optimizer: MemoryOptimizer,
         whole: FullGradientTask,
         plan: Rounds,
     ) -> Iterator[ServedModels]:
-        models = Models.alike(self.start, K)
+        protection, models = secure_sum_of(spec.protection), Models.alike(self.start, K)
         groups = self._first(models, plan.seed)
         choice = self._choice(groups)
         chosen: dict[int, int] = {}
@@ -175,7 +173,7 @@ class LiveRounds:
         yield ServedModels(0, self.start, groups, choice)
         for number in range(1, plan.rounds + 1):
             models, _ = strategy.advance(
-                models, self._sum(protection, plan, number, self.start, task_of), protection, optimizer
+                models, self._sum(spec, plan, number, self.start, task_of), protection, optimizer
             )
             groups = replace(groups, weights=_blocks(models))
             if number % strategy.recluster_every == 0:
@@ -195,18 +193,18 @@ class LiveRounds:
             return NearestGroupTask(choice, self.population.clicks(reader), groups.size, dimensions, protection.clip)
 
         # Another cohort than the round's that it follows.
-        total = self._sum(protection, plan, plan.rounds + number, self.start, task_of)
+        total = self._sum(self._clustering, plan, plan.rounds + number, self.start, task_of)
         after = models.reinitialised(moved(total, protection))
         drafted = lloyd_step(total.sums()[VECTORS], groups.next_centroids)
         now, under = groups.next_centroids, groups.next_vectors
         return after, GroupModels(_blocks(after), now, under, drafted, dict(models.shared.weights))
 
     def _sum(
-        self, protection: SecureSum, plan: Rounds, number: int, weights: Weights, task_of: Callable[[int], LocalTask]
+        self, system: SystemSpec, plan: Rounds, number: int, weights: Weights, task_of: Callable[[int], LocalTask]
     ) -> Aggregate:
         devices = _Devices(self.population, self._engine, plan.seed, task_of)
         noise = np.random.default_rng((plan.seed, number, plan.readers))
-        return opened(devices, weights, plan.cohort_of(number), number, protection, noise)
+        return summed(devices, weights, plan.cohort_of(number), number, system, noise)
 
     def _first(self, models: Models, seed: int) -> GroupModels:
         centroids, _ = topic_centroids(self.population.news, basis_size=K, seed=seed)

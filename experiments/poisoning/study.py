@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from backend.federation.aggregate import PREFIX, Aggregate
 from backend.federation.errors import UpdateRefused
 from backend.federation.optimizers import Memory
+from backend.federation.protections.registry import resolve
 from backend.federation.protections.secure_sum import secure_sum_of
 from backend.federation.protections.sum_bounds import check_sum, noise_deviation, noise_reach
 from backend.federation.strategies.fedavg import FedAvg
@@ -202,7 +203,8 @@ class PoisonedRounds:
             opened.append(sums)
         if groups == 1:
             return Aggregate.of_opened(opened[0], self._law.clip) if opened else None
-        return JOIN.join(opened, self._law.clip) if len(opened) >= JOIN.left else None
+        variance = resolve(self._law).noise_variance(1)
+        return JOIN.join(opened, self._law.clip, variance) if len(opened) >= JOIN.left else None
 
     def _clipped(self, weights: Weights, reader: int, number: int) -> Mapping[str, Floats]:
         rng = np.random.default_rng((reader, number))

@@ -6,6 +6,7 @@ list; and nothing was counted, so popularity is 0.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -13,6 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.federation.aggregate import Aggregate
+from backend.federation.protections.registry import resolve
+from backend.federation.protections.secure_sum import secure_sum_of
+from backend.federation.secagg.parts import CohortSplit
+from backend.federation.systems.system import SystemSpec
 from device_app.ranking.features import FEATURES
 from device_app.training.gradients import Params
 from device_app.training.tasks.task import Update
@@ -36,8 +41,13 @@ class Updates(Protocol):
 
 
 def opened(
-    devices: Updates, weights: Params, readers: list[int], number: int, protection: SecureSum, rng: np.random.Generator
-) -> Aggregate:
+    devices: Updates,
+    weights: Params,
+    readers: Sequence[int],
+    number: int,
+    protection: SecureSum,
+    rng: np.random.Generator,
+) -> WeightedSum:
     """What the secure sum of these readers would open to, but for its fixed point."""
     sums: dict[str, NDArray[np.float64]] = {}
     count = 0
@@ -50,7 +60,32 @@ def opened(
         count += weight
     spread = protection.sigma * 2.0**-protection.fraction_bits * np.sqrt(len(readers))
     noisy = {name: each + rng.normal(scale=spread, size=each.shape) if spread else each for name, each in sums.items()}
-    return Aggregate.of_opened(WeightedSum(noisy, count), protection.clip)
+    return WeightedSum(noisy, count)
+
+
+def summed(
+    devices: Updates,
+    weights: Params,
+    readers: Sequence[int],
+    number: int,
+    system: SystemSpec,
+    rng: np.random.Generator,
+) -> Aggregate:
+    """What a round of these readers comes to: one sum, or the sums of its groups joined, with a minimum of ten or of
+    what a group has to hold. Readers come in the order that they were drawn in, so groups are drawn too.
+
+    Raises TypeError for a system without sums of clipped vectors.
+    """
+    protection, join = secure_sum_of(system.protection), system.join
+    parts = 0
+    if join is not None:
+        minimum = min(join.members, len(readers))
+        terms = protection.terms("round-1", cohort=len(readers), cohort_minimum=minimum, coordinates=1)
+        parts = CohortSplit(members=join.members, parts=join.groups, left=join.left).parts_of(len(readers), terms)
+    if join is None or not parts:
+        return Aggregate.of_opened(opened(devices, weights, readers, number, protection, rng), protection.clip)
+    sums = [opened(devices, weights, readers[part::parts], number, protection, rng) for part in range(parts)]
+    return join.join(sums, protection.clip, resolve(protection).noise_variance(1))
 
 
 def clip_factor(update: Update, clip: float) -> float:

@@ -9,9 +9,9 @@ within the clip add up to one within n times the clip, and the noise's length is
 Shares of discrete Gaussian noise are sub-Gaussian with the parameter sigma (Canonne, Kamath and Steinke 2020, corollary
 17), so their sum is with s, and the tail of its length is that of Hsu, Kakade and Zhang 2012, theorem 2.1: at most
 s (sqrt(d) + sqrt(2 t)). A liar may still add what stays within the bounds: noise longer than the clip hides lies longer
-than the clip. So the mean is also brought back into the ball that holds every mean of clipped vectors
-(`Aggregate.mean`). That never takes it further from the honest mean, which lies in the ball, and no step is longer than
-its rate times the clip.
+than the clip. So the mean is also brought back (`Aggregate.within_reach`): of one sum, where a liar decides the
+direction, into the ball that holds every mean of clipped vectors; of sums joined by a centre to the length that their
+noise gives it, so that honest steps under noise keep theirs. No step is longer than its rate times that.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.federation.aggregate import PREFIX, Aggregate, within_ball
+from backend.federation.aggregate import PREFIX, Aggregate
 from backend.federation.grouping.layers import Layers
 from backend.federation.grouping.models import Model, Models
 from backend.federation.grouping.personalisation import Personalisation
@@ -101,12 +101,12 @@ class Grouped:
         sums = total.sums()
         members = np.clip(sums.pop(MEMBERS) / (MEMBER_SHARE * protection.clip), 0.0, total.count)
         gradients = {name.removeprefix(PREFIX): each for name, each in sums.items()}
-        everybody = within_ball(
-            {name: each.sum(axis=0) / total.count for name, each in gradients.items()}, protection.clip
+        everybody = total.within_reach(
+            {name: each.sum(axis=0) / total.count for name, each in gradients.items()}, blocks=len(members)
         )
         divisors = _divisors(members, total.count, noisy=protection.sigma > 0)
         by_group = {
-            group: within_ball({name: each[group] / divisor for name, each in gradients.items()}, protection.clip)
+            group: total.within_reach({name: each[group] / divisor for name, each in gradients.items()}, divisor)
             for group, divisor in enumerate(divisors)
             if divisor > 0
         }

@@ -8,6 +8,7 @@ leaves the rest as it is.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.federation.aggregate import Aggregate, within_ball
+from backend.federation.aggregate import Aggregate
 from backend.federation.strategies.robust_mean import Centre, Median
 from device_app.wire.layout import WeightedSum
 
@@ -25,6 +26,8 @@ HUBER_TUNING: Final = 1.345
 HUBER_VARIANCE: Final = 1 / 0.95
 """Of its noise, the mean's being 1: for very many groups; less for fewer (1.036 of three)."""
 HUBER_STEPS: Final = 60
+MEDIAN_VARIANCE: Final = math.pi / 2
+"""Of the median's noise, the mean's being 1, for very many groups of Gaussian noise; less for fewer (1.43 of five)."""
 NOISE_KEPT: Final = 3.0
 """Standard deviations of noise that a number may lie beyond what devices can give."""
 
@@ -97,8 +100,8 @@ class MedianOfSums(JoinOfSums):
     words: ClassVar[str] = "the median"
 
     def join(self, sums: Sequence[WeightedSum], radius: float | None, noise_variance: float = 0.0) -> JoinedSums:
-        """Groups count alike. The noise is not read."""
-        return JoinedSums(sums, Median(), radius)
+        """Groups count alike."""
+        return JoinedSums(sums, Median(), radius, noise_growth=MEDIAN_VARIANCE, noise_variance=noise_variance)
 
 
 @dataclass(frozen=True)
@@ -119,7 +122,7 @@ class HuberOfSums(JoinOfSums):
         share = float(np.sqrt(noise_variance))
         possible = [self._possible(each, NOISE_KEPT * share * float(np.sqrt(each.samples))) for each in sums]
         centre = HuberLocation(tuple(each.samples for each in sums), share)
-        return JoinedSums(possible, centre, radius, noise_growth=HUBER_VARIANCE)
+        return JoinedSums(possible, centre, radius, noise_growth=HUBER_VARIANCE, noise_variance=noise_variance)
 
     def _possible(self, group: WeightedSum, noise: float) -> WeightedSum:
         """Numbers within [-noise, what its devices can give], and noise above zero too where that is more: cutting it
@@ -140,19 +143,25 @@ class JoinedSums(Aggregate):
     """
 
     def __init__(
-        self, sums: Sequence[WeightedSum], centre: Centre, radius: float | None = None, *, noise_growth: float = 1.0
+        self,
+        sums: Sequence[WeightedSum],
+        centre: Centre,
+        radius: float | None = None,
+        *,
+        noise_growth: float = 1.0,
+        noise_variance: float = 0.0,
     ) -> None:
-        """Raises ValueError for no sum, or for one without samples."""
+        """noise_variance: of one device's share. Raises ValueError for no sum, or for one without samples."""
         super().__init__({}, radius)
         if not sums or not all(each.samples for each in sums):
             raise ValueError("sums: at least one, and samples in each")
         self._parts, self._centre = tuple(sums), centre
         self.count, self.noise_growth = sum(each.samples for each in sums), noise_growth
+        self.room = noise_growth * noise_variance * self.count
 
     def mean(self) -> dict[str, NDArray[np.float64]]:
-        """The centre of the groups' means, brought back into the ball where there is a radius."""
-        joined = self._joined()
-        return joined if self.radius is None else within_ball(joined, self.radius)
+        """The centre of the groups' means, brought back within reach where there is a radius."""
+        return self.within_reach(self._joined())
 
     def sums(self) -> dict[str, NDArray[np.float64]]:
         """What the updates would sum up to if each were the centre of the groups' means."""

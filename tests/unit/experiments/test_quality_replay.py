@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from backend.federation.strategies.joined_sums import JoinedSums
+from backend.federation.systems.small_ranker import SMALL_RANKER_SECURE
 from device_app.training.tasks.task import Update
 from device_app.wire.protections import SecureSum
 from experiments.datasets.ragged import Ragged
 from experiments.datasets.samples import TrainingSamples
-from experiments.quality.replay import clip_factor, opened, shown_only, uncounted
+from experiments.quality.replay import clip_factor, opened, shown_only, summed, uncounted
 from experiments.simulation.readers import Library
 
 
@@ -25,7 +27,7 @@ def test_readers_are_weighed_by_their_samples_and_clipped() -> None:
     protection = SecureSum(clip=4.0, weight_limit=2, cohort_limit=100)
     total = opened(Devices(), {}, [0, 1, 2], 1, protection, np.random.default_rng(0))
     # lengths 2, 4, 6: the third is scaled to 4, which is 2 a coordinate, and weighs 2 as the limit has it
-    np.testing.assert_allclose(total.mean()["g.w"], (1 * 1 + 2 * 2 + 2 * 2) / 5)
+    np.testing.assert_allclose(total.tensors["g.w"] / total.samples, (1 * 1 + 2 * 2 + 2 * 2) / 5)
 
 
 def test_noise_is_that_of_every_survivors_share() -> None:
@@ -37,8 +39,19 @@ def test_noise_is_that_of_every_survivors_share() -> None:
             return Update({"g.w": np.zeros(20_000, np.float32)}, 0.0, 3)
 
     total = opened(Still(), {}, list(range(60)), 1, protection, rng)
-    noise: NDArray[np.float64] = total.sums()["g.w"] / 60
+    noise: NDArray[np.float64] = total.tensors["g.w"] / 60
     assert noise.std() == pytest.approx(4_900 / 2**16 / np.sqrt(60), rel=0.03)
+
+
+@pytest.mark.parametrize(("cohort", "groups"), [(35, 0), (36, 3), (60, 5)])
+def test_a_cohort_that_makes_groups_is_joined_as_live_and_a_smaller_one_is_one_sum(cohort: int, groups: int) -> None:
+    readers = list(range(cohort))
+    total = summed(Devices(), {}, readers, 1, SMALL_RANKER_SECURE, np.random.default_rng(0))
+    assert total.count == cohort
+    assert isinstance(total, JoinedSums) is (groups > 0)
+    if isinstance(total, JoinedSums):
+        assert len(total.means_of_groups("g.w")) == groups
+        assert total.room == pytest.approx(np.pi / 2 * cohort * (4_900 / 2**16) ** 2)
 
 
 def test_an_update_without_length_is_left_alone() -> None:

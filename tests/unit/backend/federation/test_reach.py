@@ -1,0 +1,135 @@
+"""How far a mean under noise may reach. Oracles: drawn noise against a proven share, and what a projection can't do.
+
+Each statistical test fails by chance with a probability of at most 1e-8: estimates are held to six standard errors.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from backend.federation.aggregate import Aggregate, length, reach, within_ball
+from backend.federation.grouping.layers import Layers
+from backend.federation.grouping.models import Models
+from backend.federation.grouping.personalisation import Constant
+from backend.federation.optimizers import Sgd
+from backend.federation.protections.registry import resolve
+from backend.federation.strategies.grouped import MEMBER_SHARE, MEMBERS, Grouped
+from backend.federation.strategies.joined_sums import MEDIAN_VARIANCE, JoinedSums, MedianOfSums
+from device_app.wire.layout import WeightedSum
+from device_app.wire.protections import SecureSum
+
+LAW = SecureSum(clip=0.1, sigma=4_900)
+SHARE = resolve(LAW).noise_variance(1)
+NUMBERS, GROUPS, DEVICES = 262, 5, 12
+ERRORS = 6.0
+Vector = NDArray[np.float64]
+
+
+def least_kept(coordinates: int) -> float:
+    """Of the honest mean, in expectation: docs/decisions/049."""
+    return 1 - 1 / math.sqrt(8 * coordinates) - 1 / coordinates
+
+
+def kept(honest: Vector, seen: Vector) -> tuple[float, float]:
+    """How much of `honest` [d] the rows of `seen` [n, d] have on average, and its standard error."""
+    shares = seen @ honest / (honest @ honest)
+    return float(shares.mean()), float(shares.std() / math.sqrt(len(shares)))
+
+
+def pointing(norm: float, coordinates: int, seed: int) -> Vector:
+    drawn = np.random.default_rng(seed).normal(size=coordinates)
+    return np.asarray(norm * drawn / np.linalg.norm(drawn))
+
+
+def sums_of(honest: Vector, rng: np.random.Generator) -> list[WeightedSum]:
+    """Of five groups whose devices all send `honest`."""
+    spread = math.sqrt(SHARE * DEVICES)
+    return [
+        WeightedSum({"g.w": DEVICES * honest + rng.normal(scale=spread, size=len(honest))}, DEVICES)
+        for _ in range(GROUPS)
+    ]
+
+
+@pytest.mark.parametrize("coordinates", [4, 262, 4_096])
+@pytest.mark.parametrize("noise", [0.1, 1.0, 6.0])
+def test_what_is_brought_within_reach_keeps_the_proven_share_of_an_honest_mean(coordinates: int, noise: float) -> None:
+    """noise: its length beside the clip; the honest mean is as long as the clip, which is the worst case."""
+    honest = pointing(LAW.clip, coordinates, 0)
+    deviation = noise * LAW.clip / math.sqrt(coordinates)
+    rng, draws = np.random.default_rng(1), 2_000_000 // coordinates
+    drawn = honest + rng.normal(scale=deviation, size=(draws, coordinates))
+    limit = reach(LAW.clip, deviation**2, coordinates)
+    share, error = kept(honest, drawn * np.minimum(1, limit / np.linalg.norm(drawn, axis=1))[:, None])
+    assert least_kept(coordinates) - ERRORS * error <= share <= 1 + ERRORS * error
+    assert error < 0.02
+    if noise > 1:
+        short, error = kept(honest, drawn * np.minimum(1, LAW.clip / np.linalg.norm(drawn, axis=1))[:, None])
+        assert short + ERRORS * error < 0.25, "red before: projected onto the clip itself, little of it is left"
+
+
+@pytest.mark.parametrize("norm", [LAW.clip, LAW.clip / 2])
+def test_joined_sums_keep_an_honest_mean_that_the_clip_alone_would_halve(norm: float) -> None:
+    honest, rng = pointing(norm, NUMBERS, 2), np.random.default_rng(3)
+    joined = [MedianOfSums().join(sums_of(honest, rng), LAW.clip, SHARE).mean() for _ in range(2_000)]
+    share, error = kept(honest, np.stack([each["g.w"] for each in joined]))
+    assert least_kept(NUMBERS) - ERRORS * error <= share <= 1 + ERRORS * error
+    assert error < 0.01
+    before = [within_ball(each, LAW.clip)["g.w"] for each in joined]
+    share, error = kept(honest, np.stack(before))
+    assert share + ERRORS * error < 0.6
+
+
+@pytest.mark.parametrize("size", [0.05, 0.5, 5.0, 1e6])
+def test_a_lie_moves_a_mean_no_further_than_itself_nor_beyond_its_reach(size: float) -> None:
+    """A projection onto a convex set brings no two points further apart."""
+    rng, limit = np.random.default_rng(4), reach(LAW.clip, MEDIAN_VARIANCE * SHARE / (GROUPS * DEVICES), NUMBERS)
+    assert limit < 2.3 * LAW.clip
+    total = JoinedSums([WeightedSum({"g.w": np.zeros(NUMBERS)}, 60)], np.mean, LAW.clip)  # type: ignore[arg-type]
+    total.room = MEDIAN_VARIANCE * SHARE * 60
+    for _ in range(100):
+        truth, lie = rng.normal(scale=0.012, size=NUMBERS), pointing(size, NUMBERS, int(rng.integers(2**31)))
+        honest, lied = total.within_reach({"w": truth}), total.within_reach({"w": truth + lie})
+        assert length(lied) <= limit * (1 + 1e-12)
+        assert np.linalg.norm(lied["w"] - honest["w"]) <= min(size, 2 * limit) * (1 + 1e-9)
+
+
+def test_one_forged_group_of_five_leaves_the_mean_between_the_others() -> None:
+    honest, rng = pointing(LAW.clip / 2, NUMBERS, 5), np.random.default_rng(6)
+    for _ in range(200):
+        sums = sums_of(honest, rng)
+        others = np.stack([each.tensors["g.w"] / DEVICES for each in sums[1:]])
+        forged = WeightedSum({"g.w": sums[0].tensors["g.w"] + pointing(1e4, NUMBERS, 7)}, DEVICES)
+        mean = MedianOfSums().join([forged, *sums[1:]], LAW.clip, SHARE).mean()["g.w"]
+        assert (np.abs(mean) <= np.abs(others).max(axis=0) + 1e-12).all()
+        assert np.linalg.norm(mean) <= reach(LAW.clip, MEDIAN_VARIANCE * SHARE / 60, NUMBERS) * (1 + 1e-12)
+
+
+def test_one_sum_has_no_room_for_noise_since_one_liar_would_use_it() -> None:
+    honest = pointing(LAW.clip, NUMBERS, 8)
+    [noisy, *_] = sums_of(honest, np.random.default_rng(9))
+    assert length(Aggregate.of_opened(noisy, LAW.clip).mean()) == pytest.approx(LAW.clip)
+    assert length(Aggregate.of_opened(noisy).mean()) > 3 * LAW.clip, "no radius, no bound"
+
+
+def test_groups_steps_reach_as_far_as_their_own_noise() -> None:
+    """Red before: each was held to the clip, though noise on a group's mean is four times that on everybody's."""
+    groups, numbers, rate = 4, 30, 0.5
+    blocks = np.full((groups, numbers), 1e3)
+    members = np.full(groups, DEVICES / groups * MEMBER_SHARE * LAW.clip)
+    sums = [WeightedSum({"g.w": blocks, MEMBERS: members}, DEVICES) for _ in range(GROUPS)]
+    total = MedianOfSums().join(sums, LAW.clip, SHARE)
+    strategy = Grouped(Layers(("w",)), Constant(1.0), 10, "prototypes")
+    start = Models.alike({"w": np.zeros(numbers)}, groups)
+    after, counted = strategy.advance(start, total, LAW, Sgd(rate))
+    np.testing.assert_allclose(counted, 15.0)
+    room = MEDIAN_VARIANCE * SHARE * 60
+    shared, own = (
+        rate * reach(LAW.clip, groups * room / 60**2, numbers),
+        rate * reach(LAW.clip, room / 15**2, numbers),
+    )
+    assert np.linalg.norm(after.shared.weights["w"]) == pytest.approx(shared)
+    assert [float(np.linalg.norm(each.weights["w"])) for each in after.groups] == pytest.approx([own] * groups)

@@ -3,12 +3,13 @@ where its result is there already, and leaves nothing half done: a killed first 
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 
 import numpy as np
 
 from backend.db.engine import migrate, open_engine
-from backend.embedding.embedder import DESCRIPTION_FILE, Embedder, load_embedder
+from backend.embedding.embedder import DESCRIPTION_FILE, HEAD_GRADIENT_FILE, Embedder, load_embedder
 from backend.errors import OwnfeedError
 from backend.news.pool import NewsPool
 from backend.progress import Steps
@@ -48,6 +49,7 @@ def prepare(settings: BackendSettings, steps: Steps) -> None:
 
         with steps.step("Preparing the news encoder"):
             prepare_encoder(settings, titles + typical)
+    prepare_head_gradient(settings, steps)
     releases = ReleaseStore.open(engine, settings)
     published = releases.current_manifest()
     embedder = load_embedder(settings, None if published is None else published.encoder)
@@ -83,6 +85,19 @@ def prepare(settings: BackendSettings, steps: Steps) -> None:
             publish_rankers(releases, settings.rankers, progress=advance)
     if not published.recall.codebooks:
         publish_codebooks(releases, np.asarray(pool.vectors(embedder.digest)[1]))
+
+
+def prepare_head_gradient(settings: BackendSettings, steps: Steps) -> None:
+    """For folders of versions that had no graph to train the head by: export it once. Raises ParityError."""
+    folder = settings.encoder_dir
+    if (folder / HEAD_GRADIENT_FILE).is_file():
+        return
+    from backend.embedding.initial_encoder import write_head_gradient  # brings torch, needed once
+
+    shapes = json.loads((folder / DESCRIPTION_FILE).read_text(encoding="utf-8"))["parameters"]
+    dimensions, width = shapes["head.weight"]
+    with steps.step("Exporting the gradient of the news encoder's head"):
+        write_head_gradient(folder, width, dimensions)
 
 
 def embed_missing(pool: NewsPool, embedder: Embedder, steps: Steps) -> int:

@@ -21,6 +21,7 @@ from exporters.graphs import (
     octopus_graphs,
     one_vector_graphs,
     plm_head_graphs,
+    pooled_head_graphs,
     ranker_graphs,
     tower_graphs,
     user_tower_graphs,
@@ -34,6 +35,7 @@ from models.layers.word_embedding import WordEmbedding
 from models.news.naml_lstur import NamlNews, TopicNews
 from models.news.plm import PlmNewsEncoder
 from models.news.text import TitleEncoder
+from models.news.upper import PooledHead
 from models.one_vector import CosineResidual
 from models.rankers import RANKERS
 from models.recall.basis import BasisRecall
@@ -167,6 +169,7 @@ OTHER_ARCHITECTURES: dict[str, Architecture] = {
     "lstur_topic_news": Architecture("news", TopicNews, lstur_topic_news, news_graphs),
     "fednewsrec_news": Architecture("news", TitleEncoder, fednewsrec_news, news_graphs),
     "plm_head": Architecture("news", PlmNewsEncoder, lambda: plm_head(NEWS_DIM), plm_head_graphs),
+    "pooled_head": Architecture("news", PooledHead, lambda: PooledHead.sized(STATE_DIM, NEWS_DIM), pooled_head_graphs),
     "nrms_end_to_end": Architecture(
         "end to end", EndToEnd, lambda: end_to_end(nrms_title(), rankers.nrms_256()), end_to_end_graphs
     ),

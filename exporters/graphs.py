@@ -21,6 +21,7 @@ from models.layers.word_embedding import WordEmbedding
 from models.news.naml_lstur import NamlNews, TopicNews
 from models.news.plm import PlmNewsEncoder
 from models.news.text import TitleEncoder
+from models.news.upper import PooledHead
 from models.one_vector import CosineResidual, OneVectorModel, UserModel
 from models.recall.basis import BasisRecall
 from models.recall.ebnr_huita_youtubenet import Ebnr
@@ -111,6 +112,13 @@ def plm_head_graphs(model: nn.Module) -> list[GraphSpec]:
     states = GraphInput("states", ("news", TITLE_WORDS, width))
     mask = GraphInput("piece_mask", ("news", TITLE_WORDS))
     return [GraphSpec("news", _from_states, (states, mask), "vectors")]
+
+
+def pooled_head_graphs(model: nn.Module) -> list[GraphSpec]:
+    """The head's gradient from those of its news vectors, and, as the gradient for these, the vectors themselves."""
+    head = cast(PooledHead, model).head
+    inputs = (GraphInput("pooled", ("news", head.in_features)), GraphInput("slopes", ("news", head.out_features)))
+    return [GraphSpec("gradient", "product", inputs, "loss", with_gradients=True, wrt=("slopes",))]
 
 
 def end_to_end_graphs(model: nn.Module) -> list[GraphSpec]:

@@ -15,12 +15,21 @@ from device_app.wire.graphs.check import check_graph
 from device_app.wire.releases import Role
 from exporters.architectures import Kind, architectures, name_of
 from exporters.graph_writer import bytes_of
-from exporters.graphs import recall_graphs
+from exporters.graphs import pooled_head_graphs, recall_graphs
 from exporters.model_graphs import export_gradient_graph, export_inference_graph
 from exporters.parity import check_parity
 from exporters.signature import GraphSpec, parameters
+from models.news.upper import PooledHead
 
-__all__ = ["ExportedModel", "GraphReport", "export_model", "export_ranker", "export_recall", "recall_graphs"]
+__all__ = [
+    "ExportedModel",
+    "GraphReport",
+    "export_head_gradient",
+    "export_model",
+    "export_ranker",
+    "export_recall",
+    "recall_graphs",
+]
 
 
 @dataclass(frozen=True)
@@ -63,6 +72,17 @@ def export_recall(model: nn.Module) -> ExportedModel:
 def export_ranker(model: nn.Module) -> ExportedModel:
     """The graphs of the ranker that this model is: `score`, and `gradient` where it is trained. Raises ParityError."""
     return _export_as("ranker", model)
+
+
+def export_head_gradient(width: int, dimensions: int) -> bytes:
+    """The graph by which devices train a news encoder's head of S = `width` and D = `dimensions`, as rounds carry it.
+
+    Raises ParityError, or GraphRefused if devices would not open it.
+    """
+    head = PooledHead.sized(width, dimensions)
+    graph = export_model("pooled_head", "news", head, pooled_head_graphs(head)).graphs["gradient"]
+    check_graph(graph)
+    return graph
 
 
 def _export_as(kind: Kind, model: nn.Module) -> ExportedModel:

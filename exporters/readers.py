@@ -115,6 +115,8 @@ DRAWN: dict[str, Callable[[_Draw, GraphInput], Tensor]] = {
     "category": _Draw.topics,
     "subcategory": _Draw.topics,
     "states": _Draw.vectors,
+    "pooled": _Draw.vectors,
+    "slopes": _Draw.vectors,
     "piece_mask": _Draw.piece_mask,
     "users": _Draw.sparse,
     "items": _Draw.sparse,

@@ -58,6 +58,8 @@ DESCRIPTION_FILE, GRAPH_FILE, HEAD_FILE, TOKENIZER_FILE = (
     "head.safetensors",
     "tokenizer.json",
 )
+HEAD_GRADIENT_FILE = "head-gradient.onnx"
+"""Beside the first encoder, for all that share its BERT and width: the graph by which devices train the head."""
 HEAD_LIMIT_BYTES = 16 * 1024 * 1024
 BATCH_SIZE = 64
 
@@ -99,6 +101,15 @@ def trained_folder(encoder_dir: Path, digest: str) -> Path:
     if not digest.replace("-", "").isalnum():
         raise ValueError(f"digest: letters, digits and dashes, got {digest!r}")
     return encoder_dir / TRAINED_FOLDER / digest
+
+
+def encoder_folder(encoder_dir: Path, digest: str) -> Path:
+    """Where the encoder of that digest lies, the first one or one that a round trained. Raises FileNotFoundError."""
+    for folder in (encoder_dir, trained_folder(encoder_dir, digest)):
+        described = folder / DESCRIPTION_FILE
+        if described.is_file() and json.loads(described.read_text(encoding="utf-8"))["digest"] == digest:
+            return folder
+    raise FileNotFoundError(f"no news encoder {digest}")
 
 
 def state_store(encoder_dir: Path, layers: int = 0) -> StateStore:

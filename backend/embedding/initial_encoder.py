@@ -27,6 +27,7 @@ from backend.embedding.embedder import (
     DESCRIPTION_FILE,
     GRAPH_FILE,
     HEAD_FILE,
+    HEAD_GRADIENT_FILE,
     PIECES_LIMIT,
     TOKENIZER_FILE,
     OnnxEmbedder,
@@ -38,6 +39,7 @@ from backend.errors import OwnfeedError
 from backend.settings import BackendSettings
 from device_app.wire.tensors import pack
 from exporters.news_encoder import export_news_encoder, head_parameters
+from exporters.package import export_head_gradient
 from models.news.plm import PlmNewsEncoder
 
 FIT_TITLES = 1_000
@@ -78,6 +80,14 @@ def prepare_encoder(settings: BackendSettings, titles: Sequence[str]) -> None:
         os.replace(scratch, target)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+
+
+def write_head_gradient(folder: Path, width: int, dimensions: int) -> None:
+    """Write the graph by which devices train a head of this size, compared with torch. Raises ParityError."""
+    graph = export_head_gradient(width, dimensions)
+    half = folder / f"{HEAD_GRADIENT_FILE}.half"
+    half.write_bytes(graph)
+    os.replace(half, folder / HEAD_GRADIENT_FILE)
 
 
 def load_bert(weights: BertWeights) -> torch.nn.Module:
@@ -137,6 +147,7 @@ def _write(folder: Path, encoder: PlmNewsEncoder, weights: BertWeights, bert: st
     (folder / GRAPH_FILE).write_bytes(graph)
     (folder / HEAD_FILE).write_bytes(packed)
     shutil.copyfile(weights.folder / "tokenizer.json", folder / TOKENIZER_FILE)
+    write_head_gradient(folder, encoder.head.in_features, encoder.head.out_features)
     about = {
         "digest": encoder_digest(weights.sha256, packed),
         "dimensions": encoder.head.out_features,

@@ -62,8 +62,15 @@ class Blobs:
             return None
         return content
 
+    def touch(self, digest: str) -> None:
+        """Say that the blob was of use now: `prune` keeps it for a day from here."""
+        try:
+            os.utime(self.path(digest))
+        except FileNotFoundError:
+            return
+
     def prune(self, keep: Iterable[str]) -> int:
-        """Remove blobs not in `keep` that are older than a day (another device may be fetching); returns how many."""
+        """Remove blobs not in `keep` that nobody used for a day (another device may be fetching); returns how many."""
         wanted, removed = set(keep), 0
         if not self.folder.exists():
             return 0

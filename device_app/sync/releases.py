@@ -182,7 +182,8 @@ def checked_blob(content: bytes, ref: BlobRef, release: str) -> bytes:
 
 
 class MaterialSync:
-    """Blobs of rounds, kept in the folder of releases' blobs, where those that no release names go after a day.
+    """Blobs of rounds, kept in the folder of releases' blobs, where those that no release names go after a day without
+    a round that needs them.
 
     What it asks for is named in the offer of a round, and by nothing the reader did.
     """
@@ -194,6 +195,7 @@ class MaterialSync:
         """The blob, its size and hash checked. Raises ReleaseRefused if they don't fit, and errors as HttpClient."""
         kept = self._blobs.read(ref.sha256)
         if kept is not None:
+            self._blobs.touch(ref.sha256)
             return kept
         answer = self._client.get(
             f"/v1/blobs/{ref.sha256}",

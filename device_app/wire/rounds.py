@@ -12,8 +12,9 @@ from device_app.wire.releases import BlobRef
 from device_app.wire.secagg import SumTerms
 
 UPLOAD_LIMIT_BYTES = 64 * 1024 * 1024
-MATERIALS_LIMIT_BYTES = 64 * 1024 * 1024
-"""Of all materials of one round together."""
+MATERIALS_LIMIT_BYTES = 128 * 1024 * 1024
+"""Of all materials of one round together: room for the pooled states of 160,000 news, 768 bytes each."""
+MATERIALS_LIMIT = 512
 GROUP = "group"
 """The field of a round-closed problem by which a member, and nobody else, is told that the round goes on without the
 sum of its group."""
@@ -46,7 +47,9 @@ class RoundManifest(Message):
         default={}, max_length=4096, description="Every float32 tensor of an update; gradients are `g.<parameter>`."
     )
     materials: dict[str, BlobRef] = Field(
-        default={}, max_length=16, description="Blobs the task reads besides the release, the same for every device."
+        default={},
+        max_length=MATERIALS_LIMIT,
+        description="Blobs the task reads besides the release, the same for every device.",
     )
     follows: RoundId | None = Field(default=None, description="The round whose conclusion asked for this one.")
     protection: Protection

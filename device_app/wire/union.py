@@ -30,11 +30,13 @@ class UnionMarks(Message):
     which news somebody holds, and nothing else: neither who nor how many. A news of several owners vanishes with
     probability about 2^-bits.
 
-    owners_minimum m above 1: owner counts. Each device puts a 1 at its news; news with fewer than m owners stay closed,
-    so no row of a later gradient is one device's alone. What the opened sum tells is, for every news, how many of the
-    survivors hold it: more than marks tell. With sigma > 0 each device adds a share of discrete Gaussian noise, the
-    counts carry sigma sqrt(n), and the threshold rises by three of those: a news with fewer than m owners is opened
-    with probability below 0.0014, some that nobody holds are opened too, and an (epsilon, delta) bounds it all.
+    owners_minimum m above 1: owner counts. Each device puts a 1 at its news; news with fewer than m owners stay closed.
+    An owner is a device whose samples may name the news. A row that is opened can still be one device's alone: the
+    others may draw other negatives, or be gone when gradients are summed. What the opened sum tells is, for every news,
+    how many of the survivors hold it: more than marks tell. With sigma > 0 each device adds a share of discrete
+    Gaussian noise, the counts carry sigma sqrt(n), and the threshold rises by three of those: a news with fewer than m
+    owners is opened with probability below 0.0014, some that nobody holds are opened too, and an (epsilon, delta)
+    bounds it all.
 
     dummies: with marks, each device marks so many random news besides that it doesn't hold, and sends zeros as their
     gradients. What it protects: whoever reads the list of opened news, which every device gets, can't tell what is held

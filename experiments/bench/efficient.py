@@ -37,7 +37,7 @@ from experiments.table import Cell, Table
 DEVICES = 60
 ROUNDS = 2
 SEED = 7
-SYSTEM = "efficient_fedrec"
+SYSTEM = "efficient_fedrec_rows"
 BAR_SEC, BAR_TIMES_IDLE = 60.0, 2.0
 IDLE_SEC = 30.0
 SECONDS = 600.0

@@ -11,6 +11,7 @@ from torch.nn.functional import normalize
 
 from models.layers.attention import AdditiveAttention
 from models.news.plm import PlmNewsEncoder
+from models.scoring import unit
 
 
 class UpperEncoder(nn.Module):
@@ -56,6 +57,38 @@ class UpperEncoder(nn.Module):
                 states = out[0] if isinstance(out, tuple) else out
         vectors: Tensor = self.head(self.pooling(states, real))
         return normalize(vectors, dim=-1) if self.unit_length else vectors
+
+
+class PooledHead(nn.Module):
+    """Pooled states [n, S] -> news vectors [n, D]: the one part that trains where pooling stands still, too.
+
+    Args:
+        head: as in PlmNewsEncoder.
+        unit_length: L2-normalise the news vectors.
+    """
+
+    def __init__(self, head: nn.Linear, *, unit_length: bool = True) -> None:
+        super().__init__()
+        self.head = head
+        self.unit_length = unit_length
+
+    @classmethod
+    def sized(cls, width: int, head_dim: int) -> PooledHead:
+        """A head whose weights are given later: S = width, D = head_dim."""
+        return cls(nn.Linear(width, head_dim))
+
+    def forward(self, pooled: Tensor) -> Tensor:
+        """pooled [n, S] -> [n, D]."""
+        vectors: Tensor = self.head(pooled)
+        return unit(vectors) if self.unit_length else vectors
+
+    def product(self, pooled: Tensor, slopes: Tensor) -> Tensor:
+        """sum_i <e_i, G_i> for pooled [n, S] and slopes G [n, D], the gradient of a loss for the vectors e -> [].
+
+        Its gradient for the head is the loss's own by the chain rule (Efficient-FedRec, eq. 6), and its gradient for G
+        is e.
+        """
+        return (self(pooled) * slopes).sum()
 
 
 def stack(bert: nn.Module, layers: int) -> nn.ModuleList:

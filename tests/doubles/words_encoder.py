@@ -5,20 +5,28 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.embedding.embedder import DESCRIPTION_FILE, HEAD_FILE, state_store
+from backend.embedding.embedder import DESCRIPTION_FILE, HEAD_FILE, HEAD_GRADIENT_FILE, state_store
 from backend.embedding.weights import ALL_MINILM_L6_V2, PACKAGED
 from backend.settings import BackendSettings
 from device_app.wire.tensors import pack
+from exporters.package import export_head_gradient
 from tests.doubles.small_world import DIMENSIONS, WordEmbedder, word_vector
 
 
 def token_states(title: str) -> NDArray[np.float16]:
     """One row a word, and one for the title's end."""
     return np.stack([word_vector(word) for word in (*title.lower().split(), "")]).astype(np.float16)
+
+
+@lru_cache
+def head_gradient_graph() -> bytes:
+    """As a folder of the product has it, for this width; exported once a process."""
+    return export_head_gradient(DIMENSIONS, DIMENSIONS)
 
 
 def keep_words_encoder(settings: BackendSettings, titles: Sequence[str]) -> None:
@@ -44,4 +52,5 @@ def keep_words_encoder(settings: BackendSettings, titles: Sequence[str]) -> None
         "parameters": {name: list(value.shape) for name, value in head.items()},
     }
     (folder / DESCRIPTION_FILE).write_text(json.dumps(about), encoding="utf-8")
+    (folder / HEAD_GRADIENT_FILE).write_bytes(head_gradient_graph())
     state_store(folder).put(titles, [token_states(title) for title in titles])

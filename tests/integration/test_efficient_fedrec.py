@@ -11,41 +11,45 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import torch
-from sqlalchemy import select
+from safetensors.numpy import load_file
 
-from backend.db.engine import reading_session
-from backend.db.tables_federation import RoundRow
-from backend.embedding.weights import BertWeights
+from backend.embedding.embedder import HEAD_FILE
 from backend.federation.aggregate import Aggregate
 from backend.federation.optimizers import Memory
 from backend.federation.split.news_model import StoredEncoder
-from backend.federation.strategies.news_split import NewsSplit, divided
+from backend.federation.strategies.news_head import NewsHead
+from backend.federation.strategies.news_model import divided
+from backend.federation.strategies.news_split import NewsSplit
 from backend.federation.strategies.news_union import read_ids
 from backend.federation.systems import SYSTEMS
 from backend.federation.systems.system import SystemSpec
 from backend.releases.publish import publish_rankers, roll_back
 from device_app.device import Device
-from device_app.errors import BackendRefused
 from device_app.fleet.fleet import Member
 from device_app.privacy.protections.secure_sum import contribute
 from device_app.privacy.secagg.contribution import Contribution
 from device_app.settings import PrivacySettings
 from device_app.training.samples import ReaderSamples, RowSamples
-from device_app.wire.ids import ReleaseId, release_number
+from device_app.wire.ids import release_number
 from device_app.wire.protections import SecureSum
-from device_app.wire.recall import RecallRequest, Report
-from device_app.wire.rounds import RoundManifest, RoundStatus
+from device_app.wire.rounds import RoundStatus
 from device_app.wire.union import UnionMarks
-from exporters.graphs import table_loss
-from models.builders.rankers import nrms_256
+from tests.doubles.learning_world import (
+    WITHIN_SEC,
+    manifest_of,
+    pooled,
+    pooled_by_head,
+    report_of,
+    row_of,
+    spent_on_reports,
+    sync,
+)
 from tests.doubles.small_world import SmallWorld, WordEmbedder, warm_up_to_train
-from tests.doubles.words_encoder import keep_words_encoder, token_states
+from tests.doubles.words_encoder import keep_words_encoder
 
 DEVICES = 6
-WITHIN_SEC = 240.0
 ALLOWS = PrivacySettings(training=True, epsilon_per_day_training=1e9, secure_sum="exact", smallest_sum=3)
-UNION, SPLIT = "news_union", "efficient_fedrec"
+HEAD_FORM, UNION, SPLIT = "efficient_fedrec", "news_union", "efficient_fedrec_rows"
 FLOAT32 = 2e-8
 """Rounding of the devices' float32 gradients, the largest of which is about .03; five times what is seen at f = 40."""
 
@@ -122,83 +126,6 @@ def run(world: SmallWorld, devices: list[Device]) -> tuple[RoundStatus, RoundSta
     return union, split
 
 
-def sync(device: Device) -> ReleaseId:
-    """Sync as a device's loop does, which looks again where the server takes up another encoder meanwhile."""
-    until = time.monotonic() + WITHIN_SEC
-    while True:
-        try:
-            device.sync()
-            break
-        except BackendRefused as refused:
-            if not refused.problem.type.endswith(":release-retired") or time.monotonic() > until:
-                raise
-            time.sleep(0.1)
-    current = device.release()
-    assert current is not None
-    return current.id
-
-
-def row_of(world: SmallWorld, status: RoundStatus) -> RoundRow:
-    assert world.services is not None
-    with reading_session(world.services.engine) as session:
-        return session.scalars(select(RoundRow).where(RoundRow.number == int(status.round.split("-")[1]))).one()
-
-
-def report_of(device: Device) -> tuple[str, Report]:
-    """The report in use, and the release it names."""
-    memo = device.parts.stores.report_memo.latest()
-    assert memo is not None
-    return memo.release, RecallRequest.model_validate_json(memo.payload).report
-
-
-def spent_on_reports(device: Device) -> float:
-    return sum(day.epsilon for day in device.parts.stores.ledger_entries.days() if day.channel == "reports")
-
-
-def pooled(
-    world: SmallWorld, release: str, drawn: list[RowSamples]
-) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """End to end in float64: gradients for the news model, for the user model, and for the news vectors by id."""
-    assert world.services is not None
-    releases, pool = world.services.releases, world.services.pool
-    manifest = releases.manifest(release)
-    stored = StoredEncoder.find(world.settings.encoder_dir, manifest.encoder)
-    news = stored.load(BertWeights(stored.folder, ""), 0).double()
-    user = nrms_256().double()
-    weights = releases.weights(manifest, "ranker.nrms")
-    user.load_state_dict({name: torch.from_numpy(value).double() for name, value in weights.items()})
-    titles = {row.id: row.title for row in pool.live(world.services.updater._clock())}
-    ids = sorted({news_id for one in drawn for news_id in one.ids})
-    states = [token_states(titles[news_id]) for news_id in ids]
-    longest = max(map(len, states))
-    padded = torch.zeros(len(ids), longest, states[0].shape[1], dtype=torch.float64)
-    mask = torch.zeros(len(ids), longest, dtype=torch.float64)
-    for row, each in enumerate(states):
-        padded[row, : len(each)], mask[row, : len(each)] = torch.from_numpy(each.astype(np.float64)), 1.0
-    # What was served differs in the seventh digit from what the encoder makes of its float16 states in float64. Devices
-    # take their gradients where they were served, so the oracle does too; the derivative is the encoder's own.
-    served = dict(zip(*pool.vectors(manifest.encoder), strict=True))
-    made = news(padded, mask)
-    vectors = made + (torch.from_numpy(np.stack([served[each] for each in ids])).double() - made).detach()
-    place = {news_id: row for row, news_id in enumerate(ids)}
-    clicks, masks, candidates = [], [], []
-    for one in drawn:
-        rows = torch.tensor([place[news_id] for news_id in one.ids])
-        clicks.append(rows[torch.from_numpy(one.click_rows)])
-        masks.append(torch.from_numpy(one.click_mask).double())
-        candidates.append(rows[torch.from_numpy(one.candidate_rows)])
-    loss = table_loss(user, vectors, torch.cat(clicks), torch.cat(masks), torch.cat(candidates))
-    of_news, of_user = dict(news.named_parameters()), dict(user.named_parameters())
-    found = torch.autograd.grad(loss, [*of_news.values(), *of_user.values(), vectors], materialize_grads=True)
-    arrays = [slope.numpy() for slope in found]
-    ends = len(of_news), len(of_news) + len(of_user)
-    return (
-        dict(zip(of_news, arrays[: ends[0]], strict=True)),
-        dict(zip(of_user, arrays[ends[0] : ends[1]], strict=True)),
-        dict(zip(ids, arrays[-1], strict=True)),
-    )
-
-
 @pytest.mark.parametrize(("bits", "fraction_bits"), [(32, 10), (64, 24), (64, 40)])
 def test_the_live_round_computes_the_pooled_gradient_to_half_a_step(
     learning_world: SmallWorld,
@@ -234,7 +161,7 @@ def test_the_live_round_computes_the_pooled_gradient_to_half_a_step(
     of_news, of_user, of_rows = pooled(world, before.release, drawn)
     half_step, float32 = 2.0 ** -(fraction_bits + 1), FLOAT32
     (mean,) = means
-    manifest = RoundManifest.model_validate_json(row_of(world, split).manifest)
+    manifest = manifest_of(world, split)
     ids = read_ids(world.services.releases.read_blob(manifest.materials["news"].sha256))
     assert set(of_rows) <= set(ids), "with marks every news that somebody holds is opened"
     for row, news_id in enumerate(ids):
@@ -358,6 +285,75 @@ def test_a_split_round_that_a_liar_spoils_is_opened_again_on_the_same_union(
     assert "opened again once" in (spoiled.summary or "")
     assert (retried.system, retried.state, retried.follows) == (SPLIT, "applied", spoiled.round), retried.reason
     assert retried.published == f"r{release_number(before.release) + 1}"
-    first, again = (RoundManifest.model_validate_json(row_of(world, one).manifest) for one in (spoiled, retried))
+    first, again = (manifest_of(world, one) for one in (spoiled, retried))
     assert first.materials == again.materials, "the same news"
     assert (len(told), retried.survivors) == (1, DEVICES)
+
+
+def test_a_round_of_the_head_opens_its_pooled_gradient_and_names_no_news(
+    learning_world: SmallWorld, devices: list[Device], drawn: list[RowSamples], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = learning_world
+    assert world.services is not None
+    releases, coordinator, pool = world.services.releases, world.services.coordinator, world.services.pool
+    systems: dict[str, SystemSpec] = coordinator._systems  # type: ignore[assignment]
+    exact = SecureSum(clip=50.0, weight_limit=32, cohort_limit=DEVICES, bits=64, fraction_bits=40)
+    monkeypatch.setitem(systems, HEAD_FORM, replace(SYSTEMS[HEAD_FORM], protection=exact))
+    means: list[dict[str, np.ndarray]] = []
+    conclude = NewsHead.conclude
+
+    def overhear(self: NewsHead, spec: object, total: Aggregate, *rest: object) -> object:
+        means.append(total.mean())
+        return conclude(self, spec, total, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(NewsHead, "conclude", overhear)
+    world.services.updater.step()
+    for device in devices:
+        sync(device)
+    before = releases.require_current()
+    heard = len(world.requests())
+    opened = coordinator.open_round(HEAD_FORM, cohort=DEVICES, cohort_minimum=3, seconds=900.0)
+    until = time.monotonic() + WITHIN_SEC
+    while (status := coordinator.status(opened.round)).state not in ("applied", "failed"):
+        assert time.monotonic() < until, status
+        for device in devices:
+            device.train_step()
+        coordinator.step()
+        time.sleep(0.05)  # as in `run`
+    assert (status.system, status.state, status.follows, status.survivors) == (HEAD_FORM, "applied", None, DEVICES)
+
+    manifest = manifest_of(world, status)
+    wanted, public = pooled_by_head(world, manifest, drawn)
+    assert len(drawn) == DEVICES
+    assert {news_id for one in drawn for news_id in one.ids} <= public, "every contribution is kept"
+    (mean,) = means
+    assert mean.keys() == wanted.keys(), "the user model's gradient and the head's, and nothing of single news"
+    for name, each in wanted.items():
+        assert np.abs(mean[name] - each).max() <= 1e-6, name
+    assert np.abs(wanted["g.news.head.weight"]).max() > 1e-5, "another gradient would show"
+
+    asked = [one.path for one in world.requests()[heard:]]
+    for ref in manifest.materials.values():
+        assert asked.count(f"/v1/blobs/{ref.sha256}") == DEVICES, "each device takes each shard, once"
+    assert not any(one.id in path for one in pool.live(world.services.updater._clock()) for path in asked)
+
+    after = releases.require_current()
+    assert after.encoder != before.encoder
+    assert status.published == after.release
+    first, second = (
+        load_file(StoredEncoder.find(world.settings.encoder_dir, one.encoder).folder / HEAD_FILE)
+        for one in (before, after)
+    )
+    assert {name for name in first if (first[name] != second[name]).any()} == {"head.weight", "head.bias"}
+    ids, vectors = pool.vectors(after.encoder)
+    assert set(ids) == public
+    assert np.linalg.norm(vectors, axis=1) == pytest.approx(np.ones(len(ids)), abs=1e-5)
+    world.services.updater.step()
+    assert {sync(device) for device in devices} == {after.release}
+
+    again = manifest_of(world, coordinator.open_round(HEAD_FORM, cohort=DEVICES, cohort_minimum=3, seconds=0.01))
+    assert {name for name, ref in again.materials.items() if ref != manifest.materials[name]} == {"head"}, (
+        "states stay as they are under a new head, so that devices have them by their hash"
+    )
+    while coordinator.status(again.round).state != "failed":
+        coordinator.step()

@@ -21,6 +21,7 @@ from backend.embedding.embedder import (
     HEAD_FILE,
     TOKENIZER_FILE,
     encoder_digest,
+    encoder_folder,
     trained_folder,
 )
 from backend.embedding.weights import BertWeights
@@ -47,13 +48,9 @@ class StoredEncoder:
     @classmethod
     def find(cls, encoder_dir: Path, digest: str) -> StoredEncoder:
         """The encoder of that digest. Raises FileNotFoundError."""
-        for folder in (encoder_dir, trained_folder(encoder_dir, digest)):
-            described = folder / DESCRIPTION_FILE
-            if described.is_file():
-                about = json.loads(described.read_text(encoding="utf-8"))
-                if about["digest"] == digest:
-                    return cls(folder, about.get("layers", 0))
-        raise FileNotFoundError(f"no news encoder {digest}")
+        folder = encoder_folder(encoder_dir, digest)
+        about = json.loads((folder / DESCRIPTION_FILE).read_text(encoding="utf-8"))
+        return cls(folder, about.get("layers", 0))
 
     def load(self, bert: BertWeights, layers: int) -> UpperEncoder:
         """Head and the top `layers` layers, in float32. Raises LayersRefused."""

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,11 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, Field
+from safetensors.numpy import save_file
 
 from backend.errors import OwnfeedError
 from backend.federation.optimizers import Memory
 
 JOB, TITLES, SLOPES, MEMORY = "order.json", "titles.json", "slopes.npy", "memory.safetensors"
+GRADIENT = "gradient.safetensors"
 VECTORS, NEW_MEMORY, DONE = "vectors.npy", "new_memory.safetensors", "done.json"
 
 
@@ -26,7 +28,8 @@ class SplitStepJob(BaseModel):
     """What to do.
 
     encoder_dir and encoder: where encoders lie, and the digest of the one to step. bert: as in the settings. rows:
-    which of the titles the rows of G belong to. niceness: how far other processes go first.
+    which of the titles the rows of G belong to; None where the gradient itself is given. niceness: how far other
+    processes go first.
     """
 
     encoder_dir: Path
@@ -37,7 +40,7 @@ class SplitStepJob(BaseModel):
     learning_rate: float = Field(gt=0)
     threads: int = Field(default=1, ge=1)
     niceness: int = Field(default=10, ge=0, le=19)
-    rows: tuple[int, ...]
+    rows: tuple[int, ...] | None
 
 
 class Done(BaseModel):
@@ -60,6 +63,34 @@ class NewsModelFailed(OwnfeedError):
 
 
 @dataclass(frozen=True)
+class RowSlopes:
+    """The gradient G [m, D] of news vectors: the encoder's own is made of it by a vector-Jacobian product.
+
+    rows: which of the titles the rows of `slopes` belong to.
+    """
+
+    rows: Sequence[int]
+    slopes: NDArray[np.floating[Any]]
+
+    def lay_down(self, folder: Path) -> tuple[int, ...] | None:
+        """Into the step's folder; returns what the job says of rows."""
+        np.save(folder / SLOPES, self.slopes)
+        return tuple(self.rows)
+
+
+@dataclass(frozen=True)
+class OwnGradient:
+    """The gradient of some of the encoder's parameters itself, by torch name; the others stay as they are."""
+
+    tensors: Mapping[str, NDArray[np.float64]]
+
+    def lay_down(self, folder: Path) -> tuple[int, ...] | None:
+        """Into the step's folder; returns what the job says of rows."""
+        save_file({name: np.ascontiguousarray(each) for name, each in self.tensors.items()}, folder / GRADIENT)
+        return None
+
+
+@dataclass(frozen=True)
 class Stepped:
     """What came of a step: its report, the optimizer's memory, and vectors [n, D] of all titles."""
 
@@ -74,8 +105,7 @@ def step_aside(
     encoder_dir: Path,
     encoder: str,
     titles: Sequence[str],
-    rows: Sequence[int],
-    slopes: NDArray[np.floating[Any]],
+    gradient: RowSlopes | OwnGradient,
     memory: Memory,
     learning_rate: float,
     layers: int = 0,
@@ -88,7 +118,7 @@ def step_aside(
         folder: empty, for this step alone.
         encoder_dir, encoder: where encoders lie, and the digest of the one to step.
         titles: of the whole pool.
-        rows: which of them the rows of `slopes` [m, D] belong to.
+        gradient: that the encoder steps against, in the form in which the round has it.
         niceness: how far requests and everything else go first.
 
     Raises NewsModelFailed with the last line that the process said.
@@ -103,12 +133,11 @@ def step_aside(
         learning_rate=learning_rate,
         threads=threads,
         niceness=niceness,
-        rows=tuple(rows),
+        rows=gradient.lay_down(folder),
     )
     (folder / JOB).write_text(job.model_dump_json(), encoding="utf-8")
     (folder / TITLES).write_text(json.dumps(list(titles)), encoding="utf-8")
     (folder / MEMORY).write_bytes(memory.to_bytes())
-    np.save(folder / SLOPES, slopes)
     # BLAS and OpenMP read these when they are loaded, so they are the process's environment.
     environment = os.environ | {"OMP_NUM_THREADS": str(threads), "TOKENIZERS_PARALLELISM": "false"}
     command = [sys.executable, "-m", "backend.federation.split.step", str(folder)]

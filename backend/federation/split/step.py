@@ -1,11 +1,12 @@
 """The server's half of an Efficient-FedRec step: `python -m backend.federation.split.step DIR`.
 
-Gradient of the news encoder by vector-Jacobian product, one step of Adam, the whole pool under the new encoder
-(Efficient-FedRec, eqs. 6 and 7). A process, because it brings torch, which the server does without, and because it can
-be nicer to the feed than any thread: it runs at the lowest priority on as many cores as it is told.
+Gradient of the news encoder by vector-Jacobian product, or as the round has opened it, one step of Adam, the whole
+pool under the new encoder (Efficient-FedRec, eqs. 6 and 7). A process, because it brings torch, which the server does
+without, and because it can be nicer to the feed than any thread: it runs at the lowest priority on as many cores as it
+is told.
 
-DIR holds a job (`SplitStepJob` as order.json), the titles (titles.json), the gradients G and the optimizer's memory.
-What comes back lies there too: vectors of the new encoder, memory, and done.json, which is written last.
+DIR holds a job (`SplitStepJob` as order.json), the titles (titles.json), the gradient and the optimizer's memory. What
+comes back lies there too: vectors of the new encoder, memory, and done.json, which is written last.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from safetensors.numpy import load_file
 from torch import nn
 
 from backend.embedding.embedder import length_buckets, state_store
@@ -28,7 +30,18 @@ from backend.embedding.weights import BertWeights, find_weights
 from backend.federation.optimizers import Adam, Memory
 from backend.federation.split.jacobian import Batch, vector_jacobian
 from backend.federation.split.news_model import StoredEncoder, keep, named_weights
-from backend.federation.split.process import DONE, JOB, MEMORY, NEW_MEMORY, SLOPES, TITLES, VECTORS, Done, SplitStepJob
+from backend.federation.split.process import (
+    DONE,
+    GRADIENT,
+    JOB,
+    MEMORY,
+    NEW_MEMORY,
+    SLOPES,
+    TITLES,
+    VECTORS,
+    Done,
+    SplitStepJob,
+)
 
 BATCH = 256
 BERT_BATCH = 64
@@ -39,7 +52,6 @@ def run(folder: Path) -> Done:
     job = SplitStepJob.model_validate_json((folder / JOB).read_text(encoding="utf-8"))
     torch.set_num_threads(job.threads)
     titles: list[str] = json.loads((folder / TITLES).read_text(encoding="utf-8"))
-    slopes = np.load(folder / SLOPES)
     seconds: dict[str, float] = {}
     started = time.perf_counter()
 
@@ -55,8 +67,11 @@ def run(folder: Path) -> Done:
     store = state_store(job.encoder_dir, job.layers)
     made = make_states(store, titles, weights, job.layers)
     lap("states")
-    union = [titles[row] for row in job.rows]
-    gradient = vector_jacobian(upper, state_batches(store, union), slopes)
+    if job.rows is None:
+        gradient = load_file(folder / GRADIENT)
+    else:
+        union = [titles[row] for row in job.rows]
+        gradient = vector_jacobian(upper, state_batches(store, union), np.load(folder / SLOPES))
     lap("jacobian")
     before = named_weights(upper)
     memory = folder / MEMORY

@@ -6,6 +6,8 @@ from backend.federation.systems.codebook import CODEBOOK, CODEBOOK_EXACT
 from backend.federation.systems.efficient_fedrec import (
     EFFICIENT_FEDREC,
     EFFICIENT_FEDREC_NOISY,
+    EFFICIENT_FEDREC_ROWS,
+    EFFICIENT_FEDREC_ROWS_NOISY,
     NEWS_UNION,
     NEWS_UNION_NOISY,
 )
@@ -52,6 +54,8 @@ SYSTEMS: dict[str, SystemSpec] = {
         NEWS_UNION_NOISY,
         EFFICIENT_FEDREC,
         EFFICIENT_FEDREC_NOISY,
+        EFFICIENT_FEDREC_ROWS,
+        EFFICIENT_FEDREC_ROWS_NOISY,
         FINDING,
         FINDING_EXACT,
         PROTOTYPES,

@@ -6,6 +6,7 @@ from device_app.training.tasks.counting import count_task, one_click_of
 from device_app.training.tasks.evaluate import evaluate_task
 from device_app.training.tasks.full_gradient import full_gradient_task
 from device_app.training.tasks.group_gradient import group_gradient_task
+from device_app.training.tasks.head_gradient import head_gradient_task
 from device_app.training.tasks.mark_news import mark_news_task
 from device_app.training.tasks.multi_view import MULTI_VIEW
 from device_app.training.tasks.nearest_group import nearest_group_task
@@ -22,6 +23,7 @@ TASKS: dict[str, TaskKind] = {
     "mark_news": TaskKind(mark_news_task),
     "count": TaskKind(count_task, needs_samples=False, channel="counts", one_click=one_click_of),
     "group_gradient": TaskKind(group_gradient_task, role="ranker", graph="gradient"),
+    "head_gradient": TaskKind(head_gradient_task, role="ranker", graph="table_gradient"),
     "nearest_group": TaskKind(nearest_group_task, role="ranker", graph="score"),
     "nearest_prototype": TaskKind(nearest_prototype_task),
     "split_gradient": TaskKind(split_gradient_task, role="ranker", graph="table_gradient"),

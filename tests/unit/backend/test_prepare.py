@@ -22,7 +22,7 @@ import backend.embedding.initial_encoder
 import backend.prepare
 import backend.releases.publish
 from backend.db.engine import open_engine
-from backend.embedding.embedder import Progress
+from backend.embedding.embedder import HEAD_GRADIENT_FILE, Progress
 from backend.news.ingest import ingest
 from backend.news.pool import NewsPool
 from backend.newspaper import GeneratedNewspaper
@@ -68,6 +68,7 @@ def stand_ins(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         made.append(f"encoder of {len(titles)} titles")
         settings.encoder_dir.mkdir()
         (settings.encoder_dir / "encoder.json").write_text("{}", encoding="utf-8")
+        (settings.encoder_dir / HEAD_GRADIENT_FILE).write_bytes(b"")
 
     def publish(
         store: ReleaseStore,
@@ -178,6 +179,7 @@ print("ingested", flush=True)
 p.embed_missing = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 settings.encoder_dir.mkdir()
 (settings.encoder_dir / "encoder.json").write_text("{}")
+(settings.encoder_dir / "head-gradient.onnx").write_bytes(b"")
 p.load_embedder = lambda *_: None
 p.prepare(settings, SilentSteps())
 """

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from transformers import AutoModel, AutoTokenizer
 
 import backend.embedding.initial_encoder as first
 from backend.embedding.embedder import (
+    HEAD_GRADIENT_FILE,
     PIECES_LIMIT,
     EncoderMissing,
     OnnxEmbedder,
@@ -27,10 +29,13 @@ from backend.embedding.embedder import (
     trained_folder,
 )
 from backend.embedding.initial_encoder import EncoderDiffers, load_tokenizer, prepare_encoder
+from backend.embedding.pooled_states import LayersTrained, PooledStates
 from backend.embedding.weights import PACKAGED, find_weights
 from backend.federation.optimizers import Memory
 from backend.federation.split.news_model import LAYERS_FILE, LayersRefused, StoredEncoder
-from backend.federation.split.process import step_aside
+from backend.federation.split.process import RowSlopes, step_aside
+from backend.prepare import prepare_head_gradient
+from backend.progress import Advance, SilentSteps
 from backend.settings import BackendSettings
 from device_app.wire.tensors import TensorError
 from tests.doubles.small_world import hand_made_news
@@ -47,6 +52,19 @@ TITLES = [
     "word " * 2_000,
 ]
 ODD = TITLES[-6:]
+
+
+class StepsTold(SilentSteps):
+    """Keeps the titles of the steps that ran."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    @contextmanager
+    def step(self, title: str) -> Iterator[Advance]:
+        self.told.append(title)
+        with super().step(title) as advance:
+            yield advance
 
 
 @pytest.fixture(scope="module")
@@ -183,6 +201,26 @@ def test_a_graph_that_differs_from_torch_keeps_nothing(
         load_embedder(elsewhere)
 
 
+def test_a_folder_without_the_heads_gradient_gets_it_at_the_next_start(settings: BackendSettings) -> None:
+    graph = settings.encoder_dir / HEAD_GRADIENT_FILE
+    made = graph.read_bytes()
+    steps = StepsTold()
+    prepare_head_gradient(settings, steps)
+    assert steps.told == [], "it is there"
+    graph.unlink()
+    prepare_head_gradient(settings, steps)
+    assert steps.told == ["Exporting the gradient of the news encoder's head"]
+    assert graph.read_bytes() == made
+
+
+def test_pooled_states_are_the_means_of_berts_and_titles_unread_so_far_go_through_it(
+    settings: BackendSettings, embedder: OnnxEmbedder, pooled: NDArray[np.float32]
+) -> None:
+    found = PooledStates(settings.encoder_dir, embedder.digest).of(TITLES)
+    assert found == pytest.approx(pooled, abs=4e-3), "twice rounded to float16"
+    assert state_store(settings.encoder_dir).missing(TITLES) == []
+
+
 def test_an_encoder_with_trained_layers_has_a_graph_of_its_own_that_gives_the_steps_vectors(
     settings: BackendSettings, embedder: OnnxEmbedder, tmp_path: Path
 ) -> None:
@@ -192,8 +230,7 @@ def test_an_encoder_with_trained_layers_has_a_graph_of_its_own_that_gives_the_st
         encoder_dir=settings.encoder_dir,
         encoder=embedder.digest,
         titles=titles,
-        rows=[0, 5],
-        slopes=np.stack([embedder.encode(titles)[3]] * 2),
+        gradient=RowSlopes([0, 5], np.stack([embedder.encode(titles)[3]] * 2)),
         memory=Memory(),
         learning_rate=1e-3,
         layers=1,
@@ -208,6 +245,8 @@ def test_an_encoder_with_trained_layers_has_a_graph_of_its_own_that_gives_the_st
         StoredEncoder.find(settings.encoder_dir, made.done.encoder).load(find_weights(PACKAGED), 0)
     further = StoredEncoder.find(settings.encoder_dir, made.done.encoder).load(find_weights(PACKAGED), 2)
     kept = load_file(trained_folder(settings.encoder_dir, made.done.encoder) / LAYERS_FILE)
+    with pytest.raises(LayersTrained, match="1 trained layers"):
+        PooledStates(settings.encoder_dir, made.done.encoder)
     for name, value in kept.items():
         found = further.state_dict()[name.replace("layers.0.", "layers.1.")].numpy()
         assert (found == value).all(), "layers that join stand below those trained before"

@@ -19,6 +19,7 @@ from backend.federation.split.process import (
     TITLES,
     VECTORS,
     NewsModelFailed,
+    RowSlopes,
     SplitStepJob,
     step_aside,
 )
@@ -103,8 +104,7 @@ def test_a_process_that_fails_says_why(settings: BackendSettings, tmp_path: Path
             encoder_dir=settings.encoder_dir,
             encoder="feedbeef",
             titles=HEADLINES,
-            rows=[0],
-            slopes=np.zeros((1, 256)),
+            gradient=RowSlopes([0], np.zeros((1, 256))),
             memory=Memory(),
             learning_rate=RATE,
         )

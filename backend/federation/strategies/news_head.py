@@ -1,0 +1,128 @@
+"""Efficient-FedRec for a head: devices make the news model's gradient themselves (EMNLP 2021, section 3.3, eq. 6).
+
+Where BERT and its pooling stand still, the news model's gradient is a sum over news of public pooled states times
+gradients of vectors. A device multiplies its own, and the secure sum opens the product: as many numbers as the head
+has, whatever was read, in one round, with no union of news before it (docs/decisions/049).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.embedding.pooled_states import LayersTrained, PooledStates
+from backend.federation.aggregate import PREFIX, Aggregate, gradient_shapes
+from backend.federation.errors import RoundImpossible
+from backend.federation.split.process import OwnGradient
+from backend.federation.strategies.news_model import NewsModelStep, divided, live_titles, news_model_result
+from backend.federation.strategies.strategy import FederatedSystem, Plan, RoundContext, RoundResult
+from backend.news.pool import NewsPool, PoolRow
+from device_app.wire.pooled_states import GRAPH, HEAD, SHARDS, pack_head, pack_states
+from device_app.wire.rounds import RoundManifest
+
+SHARD_ROWS = 4_096
+NEWS_MODEL = PREFIX + "news."
+"""Before the names of the head's parameters in an update."""
+
+
+@dataclass(frozen=True)
+class NewsHead:
+    """One step of both models, the news model's in its head alone.
+
+    It equals the step of `NewsSplit` with every row opened, where that trains the head, at the vectors that the head
+    makes of the pooled states in float16. Pooling, which `NewsSplit` trains too, stands still.
+
+    Args:
+        learning_rate: of Adam on the head; the paper's is 5e-5.
+        threads: of the step's process.
+    """
+
+    learning_rate: float = 5e-5
+    threads: int = 1
+
+    def plan(self, system: FederatedSystem, context: RoundContext) -> Plan:
+        """Gradients of the user model's parameters and of the head's; materials are the head, the graph of its gradient
+        and the pooled states of the whole pool, a shard a publishing day.
+
+        Raises RoundImpossible where the release's encoder isn't here, or has trained layers of BERT below its head.
+        """
+        assert system.model is not None
+        try:
+            pooled = PooledStates(context.data_dir / "encoder", context.release.encoder, threads=self.threads)
+        except LayersTrained as trained:
+            raise RoundImpossible(
+                f"Only the rows form goes on with such a news model: {trained}.", field="system"
+            ) from trained
+        except FileNotFoundError as missing:
+            raise RoundImpossible(
+                f"The release's news encoder can't be trained here: {missing}.", field="system"
+            ) from missing
+        shapes = gradient_shapes(context.releases.weights(context.release, system.model))
+        shapes |= {NEWS_MODEL + name: value.shape for name, value in pooled.head.items()}
+        add = context.releases.add_blob
+        materials = {HEAD: add(pack_head(pooled.head)), GRAPH: add(pooled.gradient_graph)}
+        rows = NewsPool(context.engine).live(context.clock())
+        states = pooled.of([row.title for row in rows])
+        return Plan(shapes, {**materials, **{SHARDS + name: add(blob) for name, blob in shards(rows, states)}})
+
+    def conclude(
+        self, system: FederatedSystem, total: Aggregate, context: RoundContext, manifest: RoundManifest
+    ) -> RoundResult:
+        """New weights of the user model, a news encoder with a new head, and the pool's vectors by it.
+
+        Raises NewsModelFailed if the process did not do its work.
+        """
+        assert system.model is not None
+        assert system.optimizer is not None
+        mean = total.mean()
+        of_head = {
+            name.removeprefix(NEWS_MODEL): mean.pop(name) for name in sorted(mean) if name.startswith(NEWS_MODEL)
+        }
+        gradient = {name.removeprefix(PREFIX): each for name, each in mean.items()}
+        weights = context.releases.weights(context.release, system.model)
+        user, news = divided(context.memory)
+        stepped, user = system.optimizer.advance(weights, gradient, user)
+        titles = live_titles(context)
+        made = NewsModelStep(self.learning_rate, threads=self.threads).make(context, titles, OwnGradient(of_head), news)
+        down = sum(ref.size_bytes for ref in manifest.materials.values())
+        up = numbers(gradient), numbers(of_head)
+        return news_model_result(
+            system,
+            context,
+            titles,
+            made,
+            weights=stepped,
+            memory=user,
+            summary=(
+                f"{sum(up):,} numbers up from a device, {up[0]:,} of the user model and {up[1]:,} of the head; down "
+                f"at most {down / 1e6:.1f} MB of public states, once for as long as they stay."
+            ),
+            facts={
+                "head": up[1],
+                "user_model": up[0],
+                "numbers_up": sum(up),
+                "shards": sum(name.startswith(SHARDS) for name in manifest.materials),
+                "materials_bytes": down,
+            },
+        )
+
+
+def numbers(tensors: Mapping[str, NDArray[np.float64]]) -> int:
+    """In all of them."""
+    return sum(each.size for each in tensors.values())
+
+
+def shards(rows: list[PoolRow], states: NDArray[np.float16]) -> Iterator[tuple[str, bytes]]:
+    """The pool's states, [n, S] in the order of `rows`, by publishing day (UTC), or a part of it; those of a day in the
+    order of arrival, so that news which arrive later change its end only."""
+    days: dict[str, list[int]] = {}
+    for row, each in enumerate(rows):
+        days.setdefault(each.published_at.astimezone(UTC).date().isoformat(), []).append(row)
+    for day, mine in sorted(days.items()):
+        for part, start in enumerate(range(0, len(mine), SHARD_ROWS)):
+            cut = mine[start : start + SHARD_ROWS]
+            yield f"{day}.{part}", pack_states([rows[row].id for row in cut], states[cut])

@@ -1,0 +1,162 @@
+"""What a step of the news encoder leads to, whatever its gradient was made of: vectors, a release, memories."""
+
+from __future__ import annotations
+
+import math
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import delete, select
+from sqlalchemy.orm import Session
+
+from backend.db.tables import VectorRow
+from backend.db.tables_federation import RoundRow
+from backend.federation.optimizers import Memory
+from backend.federation.split.process import OwnGradient, RowSlopes, Stepped, step_aside
+from backend.federation.strategies.learned_codebook import turned_memory
+from backend.federation.strategies.strategy import FederatedSystem, RoundContext, RoundResult
+from backend.news.pool import NewsPool
+from backend.news.vectors import write_vectors
+from backend.releases.alignment import ProcrustesAlignment, aligned
+from backend.releases.draft import ReleaseDraft
+from device_app.wire.kinship import kinship_floor
+from device_app.wire.releases import ReleaseManifest
+
+NEWS_MEMORY = "news:"
+"""Before the names of the news model's moments in the optimizer's memory."""
+
+
+@dataclass(frozen=True)
+class NewsModelStep:
+    """How the server steps the news encoder, in a process of its own (`split.step`).
+
+    New vectors of the whole pool are stored before the release is published, so that the feed goes over to them at
+    once. The release's codebooks, projection, basic interests and groups are turned with the news space, and so is the
+    draft of a codebook that is being learned.
+
+    Args:
+        learning_rate: of Adam on the news model.
+        layers: how many top layers of BERT train.
+        threads: of that process.
+    """
+
+    learning_rate: float
+    layers: int = 0
+    threads: int = 1
+
+    def make(
+        self, context: RoundContext, titles: Mapping[str, str], gradient: RowSlopes | OwnGradient, memory: Memory
+    ) -> Stepped:
+        """The step, and vectors of `titles`, by news id, in their order. Raises NewsModelFailed."""
+        scratch = Path(tempfile.mkdtemp(prefix="news-step-", dir=context.data_dir))
+        try:
+            return step_aside(
+                scratch,
+                encoder_dir=context.data_dir / "encoder",
+                encoder=context.release.encoder,
+                titles=list(titles.values()),
+                gradient=gradient,
+                memory=memory,
+                learning_rate=self.learning_rate,
+                layers=self.layers,
+                threads=self.threads,
+            )
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+
+
+def news_model_result(
+    system: FederatedSystem,
+    context: RoundContext,
+    titles: Mapping[str, str],
+    made: Stepped,
+    *,
+    weights: Mapping[str, NDArray[np.float32]],
+    memory: Memory,
+    summary: str,
+    facts: Mapping[str, Any],
+) -> RoundResult:
+    """A release with the new encoder and the user model's new `weights`; `memory` is that of the user model."""
+    assert system.model is not None
+    done, alignment = made.done, _turn(context, tuple(titles), made)
+
+    def draft(before: ReleaseDraft) -> ReleaseDraft:
+        floor = kinship_floor(made.vectors)
+        return aligned(replace(before, encoder=done.encoder, kinship_floor=floor), alignment, context.releases)
+
+    def rows(session: Session) -> None:
+        write_vectors(session.connection(), done.encoder, tuple(titles), made.vectors, tuple(titles.values()))
+        align_memories(session, system.name, alignment, context.release, done.encoder)
+        # A release that is taken back finds the last encoder's vectors still here.
+        session.execute(delete(VectorRow).where(VectorRow.encoder.not_in((context.release.encoder, done.encoder))))
+
+    return RoundResult(
+        weights={system.model: weights},
+        draft=draft,
+        rows=rows,
+        memory=joined(memory, made.memory),
+        summary=f"{summary} News encoder {done.encoder} took its place.",
+        facts={
+            **facts,
+            "encoder": done.encoder,
+            "news_gradient_l2": done.gradient_l2,
+            "news_change_l2": done.change_l2,
+            "vectors_moved_l2": round(math.sqrt(alignment.moved), 6),
+            "moved_beside_turn": round(alignment.left, 4),
+            "states_made": done.states_made,
+            "news_step_sec": done.seconds,
+        },
+    )
+
+
+def live_titles(context: RoundContext) -> dict[str, str]:
+    """Of the pool as it is now, by news id."""
+    return {row.id: row.title for row in NewsPool(context.engine).live(context.clock())}
+
+
+def _turn(context: RoundContext, ids: tuple[str, ...], made: Stepped) -> ProcrustesAlignment:
+    """Of the space, by the news that have vectors by both encoders."""
+    old = dict(zip(*NewsPool(context.engine).vectors(context.release.encoder), strict=True))
+    new = dict(zip(ids, made.vectors, strict=True))
+    both = [news_id for news_id in new if news_id in old]
+    return ProcrustesAlignment.between(np.stack([old[each] for each in both]), np.stack([new[each] for each in both]))
+
+
+def align_memories(
+    session: Session, system: str, alignment: ProcrustesAlignment, before: ReleaseManifest, encoder: str
+) -> None:
+    """Turn what other systems remember of directions in the space: drafts of codebooks."""
+    remembers = RoundRow.system != system, RoundRow.state == "applied", RoundRow.memory.is_not(None)
+    for row in session.scalars(select(RoundRow).where(*remembers)):
+        assert row.memory is not None
+        turned = turned_memory(Memory.from_bytes(row.memory), alignment, before, encoder)
+        if turned is not None:
+            row.memory = turned.to_bytes()
+
+
+def divided(memory: Memory) -> tuple[Memory, Memory]:
+    """What an optimizer remembers of the user model, and of the news model."""
+    user: dict[str, Any] = {}
+    news: dict[str, Any] = {}
+    for name, tensor in memory.tensors.items():
+        kind, _, parameter = name.partition(".")
+        if parameter.startswith(NEWS_MEMORY):
+            news[f"{kind}.{parameter.removeprefix(NEWS_MEMORY)}"] = tensor
+        else:
+            user[name] = tensor
+    return Memory(memory.steps, user), Memory(memory.steps, news)
+
+
+def joined(user: Memory, news: Memory) -> Memory:
+    """What `divided` takes apart. Both have made the same number of steps."""
+    tensors = dict(user.tensors)
+    for name, tensor in news.tensors.items():
+        kind, _, parameter = name.partition(".")
+        tensors[f"{kind}.{NEWS_MEMORY}{parameter}"] = tensor
+    return Memory(user.steps, tensors)

@@ -1,0 +1,76 @@
+"""Pooled states of the pool's news in public shards, and the head above them (Efficient-FedRec, section 3.2).
+
+Where BERT and its pooling stand still, a news is one row of S numbers to everything that trains. The rows are public:
+every device takes all shards, whole, as materials of a round, so that none is asked for because of a click, and keeps
+them by their hash until BERT or pooling changes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from itertools import chain
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import TypeAdapter, ValidationError
+
+from device_app.wire.ids import NewsId
+from device_app.wire.releases import BLOB_LIMIT_BYTES
+from device_app.wire.tensors import TensorError, TensorSpec, pack, unpack
+
+HEAD, GRAPH = "head", "head.gradient"
+"""Materials of a round: the head's weights, and the ONNX graph of its gradient."""
+SHARDS = "states."
+"""Before the names of the shards among a round's materials."""
+WEIGHT, BIAS = "head.weight", "head.bias"
+WIDTH_LIMIT = 4_096
+IDS, STATES = "ids", "states"
+_IDS = TypeAdapter(tuple[NewsId, ...])
+
+
+def pack_states(ids: Sequence[str], states: NDArray[np.float16]) -> bytes:
+    """A shard: `states` float16 [n, S], and the ids of its rows, in their order, as the bytes of a JSON list."""
+    listed = np.frombuffer(json.dumps(list(ids)).encode(), dtype=np.uint8)
+    return pack({IDS: listed, STATES: states.astype(np.float16)})
+
+
+def unpack_states(blob: bytes, width: int) -> tuple[tuple[str, ...], NDArray[np.float16]]:
+    """What `pack_states` wrote, with S = `width`. Raises TensorError for anything else."""
+    specs = {
+        IDS: TensorSpec("uint8", (None,), axis_limit=BLOB_LIMIT_BYTES),
+        STATES: TensorSpec("float16", (None, width)),
+    }
+    tensors = unpack(blob, specs, limit_bytes=BLOB_LIMIT_BYTES)
+    try:
+        ids = _IDS.validate_json(tensors[IDS].tobytes())
+    except ValidationError as broken:
+        raise TensorError("tensor ids: not the bytes of a JSON list of news ids") from broken
+    if len(ids) != len(tensors[STATES]):
+        raise TensorError(f"tensor ids: {len(ids)} ids for {len(tensors[STATES])} rows")
+    return ids, tensors[STATES]
+
+
+def joined_states(shards: Sequence[bytes], width: int) -> tuple[dict[str, int], NDArray[np.float16]]:
+    """All shards as one matrix [n, S], and by news id its row; of a news in two shards the last counts.
+
+    Raises TensorError as `unpack_states`.
+    """
+    found = [unpack_states(blob, width) for blob in shards]
+    rows = {news_id: row for row, news_id in enumerate(chain.from_iterable(ids for ids, _ in found))}
+    parts = [states for _, states in found] or [np.empty((0, width), dtype=np.float16)]
+    return rows, np.concatenate(parts)
+
+
+def pack_head(parameters: Mapping[str, NDArray[np.float32]]) -> bytes:
+    """Weight [D, S] and bias [D] of a head."""
+    return pack({name: parameters[name] for name in (WEIGHT, BIAS)})
+
+
+def unpack_head(blob: bytes, dimensions: int) -> dict[str, NDArray[np.float32]]:
+    """What `pack_head` wrote, with D = `dimensions`. Raises TensorError."""
+    specs = {
+        WEIGHT: TensorSpec("float32", (dimensions, None), axis_limit=WIDTH_LIMIT),
+        BIAS: TensorSpec("float32", (dimensions,)),
+    }
+    return unpack(blob, specs, limit_bytes=BLOB_LIMIT_BYTES)

@@ -1,0 +1,190 @@
+"""What the opened gradient of a head tells of single news (docs/decisions/049), and what it doesn't.
+
+The server follows the protocol and sees the opened sum, nothing else. The pooled states that the sum is made of are
+public, so it can try to solve for the news behind it; and in the last test it lies about the states.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+import pytest
+import torch
+
+from device_app.privacy.noise import SeededNoise
+from device_app.privacy.private_parameters import shared_part
+from device_app.privacy.protections.secure_sum import clip_norm, contribute
+from device_app.training.gradients import OnnxGradients
+from device_app.training.samples import ReaderSamples
+from device_app.training.tasks.head_gradient import HeadGradientTask
+from device_app.training.tasks.split_gradient import NEWS_GRADIENT, SplitGradientTask
+from device_app.training.tasks.task import Update
+from device_app.wire.protections import SecureSum
+from device_app.wire.releases import ModelEntry
+from exporters.package import export_head_gradient
+from tests.doubles.secure_sums import cohort, run_sum
+from tests.doubles.split_world import (
+    DIM,
+    NEGATIVES,
+    NEWS,
+    WIDTH,
+    drawn_by,
+    news_id,
+    news_model,
+    parameters,
+    reader,
+    readers,
+    table_gradient_graph,
+    token_states,
+    user_model,
+)
+
+ALL = [news_id(row) for row in range(NEWS)]
+MODEL = ModelEntry(architecture="nrms", role="ranker", graphs={})
+EXACT = SecureSum(clip=50.0, weight_limit=32, bits=64, fraction_bits=40, cohort_limit=5)
+NOISY = SecureSum(clip=0.5, sigma=16_000, cohort_limit=5)
+WEIGHT = "g.news.head.weight"
+FITS = 1e-3
+"""Of a state's length: what may be left of it beside the gradient's row space."""
+
+
+@pytest.fixture(scope="module")
+def states() -> np.ndarray:
+    with torch.no_grad():
+        return news_model().pooling(*token_states()).numpy().astype(np.float16)
+
+
+def head() -> dict[str, np.ndarray]:
+    found = {name: each.detach().numpy().astype(np.float32) for name, each in news_model().named_parameters()}
+    return {name: each for name, each in found.items() if name.startswith("head.")}
+
+
+def outputs(states: np.ndarray) -> np.ndarray:
+    """y = W p + b, whose direction is the vector."""
+    made: np.ndarray = states.astype(np.float64) @ head()["head.weight"].T + head()["head.bias"]
+    return made
+
+
+def vectors(states: np.ndarray) -> np.ndarray:
+    made = outputs(states)
+    return (made / np.linalg.norm(made, axis=1, keepdims=True)).astype(np.float32)
+
+
+@lru_cache
+def graphs() -> tuple[bytes, bytes]:
+    return table_gradient_graph(user_model()), export_head_gradient(WIDTH, DIM)
+
+
+def opened(updates: list[Update], protection: SecureSum) -> dict[str, np.ndarray]:
+    """The means that the server opens."""
+    size = sum(each.size for each in updates[0].tensors.values())
+    agreed = protection.terms("round-1", cohort=len(updates), cohort_minimum=2, coordinates=size)
+    server, devices = cohort(agreed)
+    for seed, (device, update) in enumerate(zip(devices, updates, strict=True)):
+        clipped = clip_norm(shared_part(update.tensors, MODEL), protection.clip)
+        device.vector = contribute(clipped, update.samples, protection, agreed, SeededNoise(seed)).vector
+    layout = protection.layout({name: each.shape for name, each in updates[0].tensors.items()}, agreed)
+    return dict(layout.sums(run_sum(server, devices, {}).vector).mean().tensors)
+
+
+def of_heads(people: list[ReaderSamples], states: np.ndarray) -> list[Update]:
+    of_user, of_head = graphs()
+    rows = {each: row for row, each in enumerate(ALL)}
+    task = HeadGradientTask(head(), OnnxGradients(of_head), rows, states, NEGATIVES, 32)
+    return [
+        task.run(parameters(user_model()), one, OnnxGradients(of_user), np.random.default_rng(seed))
+        for seed, one in enumerate(people)
+    ]
+
+
+def true_rows(people: list[ReaderSamples], states: np.ndarray) -> np.ndarray:
+    """What the server would like to know: dL/dy of every news, the mean's, as the paper's form would send it."""
+    task = SplitGradientTask(ALL, vectors(states), NEGATIVES, 32)
+    found = [
+        task.run(parameters(user_model()), one, OnnxGradients(graphs()[0]), np.random.default_rng(seed))
+        for seed, one in enumerate(people)
+    ]
+    slopes = sum(one.samples * one.tensors[NEWS_GRADIENT].astype(np.float64) for one in found)
+    slopes = slopes / sum(one.samples for one in found)
+    units = vectors(states).astype(np.float64)
+    across = slopes - units * (units * slopes).sum(axis=1, keepdims=True)
+    rows: np.ndarray = across / np.linalg.norm(outputs(states), axis=1, keepdims=True)
+    return rows
+
+
+def named(people: list[ReaderSamples]) -> set[int]:
+    return {int(each[1:]) for seed, one in enumerate(people) for each in drawn_by(one, seed).ids}
+
+
+def that_fit(gradient: np.ndarray, states: np.ndarray) -> set[int]:
+    """The attack: news whose state lies in the row space of the opened gradient [D, S]."""
+    _, sizes, directions = np.linalg.svd(gradient)
+    space = directions[: int((sizes > 1e-6 * sizes[0]).sum())]
+    exact = states.astype(np.float64)
+    left = np.linalg.norm(exact - (exact @ space.T) @ space, axis=1) / np.linalg.norm(exact, axis=1)
+    return set(np.flatnonzero(left < FITS).tolist())
+
+
+def few(states: np.ndarray) -> list[ReaderSamples]:
+    """Two readers of eight news between them, fewer than a state has numbers."""
+    held = vectors(states)
+    return [reader(3, held, 4, range(8)), reader(4, held, 4, range(8))]
+
+
+def test_an_exact_sum_over_fewer_news_than_a_state_has_numbers_is_solved_for_them(states: np.ndarray) -> None:
+    people = few(states)
+    assert len(named(people)) < WIDTH
+    gradient = opened(of_heads(people, states), EXACT)[WEIGHT]
+    found = that_fit(gradient, states)
+    assert found == named(people), "the union, by nothing but the sum and what is public"
+    rows = sorted(found)
+    solved = np.linalg.lstsq(states[rows].astype(np.float64).T, gradient.T, rcond=None)[0]
+    assert np.abs(solved - true_rows(people, states)[rows]).max() < 1e-4, "and each row of it"
+
+
+def test_an_exact_sum_over_more_news_than_that_fits_every_news_and_gives_no_row(states: np.ndarray) -> None:
+    people = readers(vectors(states))
+    held = named(people)
+    assert WIDTH < len(held) < NEWS
+    gradient = opened(of_heads(people, states), EXACT)[WEIGHT]
+    assert that_fit(gradient, states) == set(range(NEWS)), "news that nobody has fit as well as those somebody has"
+    wanted = true_rows(people, states)
+    rows = sorted(held)  # even who were told the union could not tell its rows: there are more of them than equations
+    solved = np.linalg.lstsq(states[rows].astype(np.float64).T, gradient.T, rcond=None)[0]
+    off = np.linalg.norm(solved - wanted[rows]) / np.linalg.norm(wanted[rows])
+    assert off > 0.3
+
+
+def test_with_noise_inside_the_sum_few_news_are_no_more_to_be_found_than_others(states: np.ndarray) -> None:
+    people = few(states)
+    gradient = opened(of_heads(people, states), NOISY)[WEIGHT]
+    assert that_fit(gradient, states) == set(range(NEWS)), "the noise fills every direction"
+
+
+def test_a_server_that_invents_states_opens_the_rows_of_as_many_news_as_a_state_has_numbers(
+    states: np.ndarray,
+) -> None:
+    """Devices can't tell: a state is the server's word, and the same for everybody. The bound is S rows a round."""
+    chosen = list(range(WIDTH))
+    invented = np.zeros_like(states)
+    invented[chosen, chosen] = 1.0
+    people = readers(vectors(invented + np.where(invented.any(axis=1, keepdims=True), 0, states).astype(np.float16)))
+    # The other news are in no shard: no gradient of theirs is mixed into the columns.
+    of_user, of_head = graphs()
+    rows = {ALL[row]: row for row in chosen}
+    task = HeadGradientTask(head(), OnnxGradients(of_head), rows, invented[chosen], NEGATIVES, 32)
+    updates = [
+        task.run(parameters(user_model()), one, OnnxGradients(of_user), np.random.default_rng(seed))
+        for seed, one in enumerate(people)
+    ]
+    columns = opened(updates, EXACT)[WEIGHT].T
+    held = {row for row in named(people) if row in chosen}
+    assert {row for row in chosen if np.abs(columns[row]).max() > 1e-9} == held, "a column is a news' row"
+
+
+def test_what_a_device_sends_has_one_form_whatever_it_has_read(states: np.ndarray) -> None:
+    sent = of_heads([*few(states), *readers(vectors(states))], states)
+    forms = {tuple((name, each.shape, each.dtype.str) for name, each in sorted(one.tensors.items())) for one in sent}
+    assert len(forms) == 1
+    assert not any(name == "g.news" or name.startswith("g.table") for name in sent[0].tensors), "and no news in it"

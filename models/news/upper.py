@@ -88,7 +88,8 @@ class PooledHead(nn.Module):
         Its gradient for the head is the loss's own by the chain rule (Efficient-FedRec, eq. 6), and its gradient for G
         is e.
         """
-        return (self(pooled) * slopes).sum()
+        vectors: Tensor = self(pooled)
+        return (vectors * slopes).sum()
 
 
 def stack(bert: nn.Module, layers: int) -> nn.ModuleList:

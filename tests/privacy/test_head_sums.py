@@ -105,7 +105,7 @@ def true_rows(people: list[ReaderSamples], states: np.ndarray) -> np.ndarray:
         task.run(parameters(user_model()), one, OnnxGradients(graphs()[0]), np.random.default_rng(seed))
         for seed, one in enumerate(people)
     ]
-    slopes = sum(one.samples * one.tensors[NEWS_GRADIENT].astype(np.float64) for one in found)
+    slopes = np.sum([one.samples * one.tensors[NEWS_GRADIENT].astype(np.float64) for one in found], axis=0)
     slopes = slopes / sum(one.samples for one in found)
     units = vectors(states).astype(np.float64)
     across = slopes - units * (units * slopes).sum(axis=1, keepdims=True)

@@ -51,7 +51,7 @@ def test_they_are_torchs_and_are_kept(folder: Path) -> None:
         assert found[row] == pytest.approx(wanted, abs=2e-3, rel=1e-3)
         means.append(np.abs(wanted - states[0].numpy().mean(axis=0)).max())
     assert max(means) > 0.1, "it is no mean"
-    assert (found.dtype, made.width) == (np.float16, DIMENSIONS)
+    assert (found.dtype, made.width) == (np.dtype(np.float16), DIMENSIONS)
     shutil.rmtree(folder / STATES_FOLDER / "below-0")
     again = PooledStates(folder, WordEmbedder.digest).of([*HEADLINES[::-1], HEADLINES[0]])
     assert (again == found[[4, 3, 2, 1, 0, 0]]).all(), "token states are read once"

@@ -107,6 +107,7 @@ class Trainer:
         if under_way is None and seen is not None and seen.state not in ("applied", "failed"):
             try:
                 under_way = self._uplink.round_status(seen.round)
+                self._conclude(under_way)
             except BackendRefused:  # it is known there no longer
                 self.round = None
         self.round = under_way or self.round
@@ -315,11 +316,19 @@ class Trainer:
         except (BackendUnreachable, BackendRefused, AnswerMalformed):
             return  # the next step asks again
         self.round = status
-        if status.state in ("applied", "failed"):
-            # The status is the same for everybody: only the member itself was told that its group is left out.
-            left_out = status.state == "applied" and newest.detail == WORDS("left_out")
-            detail = APPLIED_WITHOUT if left_out else status.reason
-            self._participations.update(newest.round, state=status.state, at=self._clock(), detail=detail)
+        self._conclude(status)
+
+    def _conclude(self, status: RoundStatus) -> None:
+        """Note what a round that has ended made of the update that this device has sent to it, if it has."""
+        if status.state not in ("applied", "failed"):
+            return
+        mine = next((one for one in self._participations.list() if one.round == status.round), None)
+        if mine is None or mine.state != "uploaded":
+            return
+        # The status is the same for everybody: only the member itself was told that its group is left out.
+        left_out = status.state == "applied" and mine.detail == WORDS("left_out")
+        detail = APPLIED_WITHOUT if left_out else status.reason
+        self._participations.update(mine.round, state=status.state, at=self._clock(), detail=detail)
 
     def _note(self, outcome: Outcome) -> None:
         """Keep on the page how an offer ended; what is kept in the outbox stays 'joined'."""
